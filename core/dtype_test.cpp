@@ -1,0 +1,52 @@
+#define CATCH_CONFIG_MAIN
+#include "core/dtype.hpp"
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+namespace attest {
+namespace {
+
+bool same_f16(std::uint16_t a, std::uint16_t b) { return a == b; }
+
+TEST_CASE("every f16 and bf16 bit pattern survives the trip through float", "[core][dtype]") {
+  for (std::uint32_t bits = 0; bits < 0x10000u; ++bits) {
+    const auto pattern = static_cast<std::uint16_t>(bits);
+    if (const float x = float_from_f16(pattern); std::isnan(x)) {
+      REQUIRE(std::isnan(float_from_f16(f16_from_float(x))));
+    } else if (!same_f16(f16_from_float(x), pattern)) {
+      FAIL("f16 pattern " << bits);
+    }
+    if (const float x = float_from_bf16(pattern); std::isnan(x)) {
+      REQUIRE(std::isnan(float_from_bf16(bf16_from_float(x))));
+    } else if (bf16_from_float(x) != pattern) {
+      FAIL("bf16 pattern " << bits);
+    }
+  }
+}
+
+TEST_CASE("f16 conversion is exact: it equals the compiler's _Float16", "[core][dtype]") {
+  for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 4099) {
+    const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    if (std::isnan(x)) continue;
+    const auto expected = std::bit_cast<std::uint16_t>(static_cast<_Float16>(x));
+    if (!same_f16(f16_from_float(x), expected)) FAIL("float bits " << bits);
+  }
+}
+
+TEST_CASE("bf16 conversion rounds to nearest even", "[core][dtype]") {
+  for (std::uint64_t bits = 0; bits < 0x7f7f0000u; bits += 4099) {
+    const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    const std::uint16_t low = static_cast<std::uint16_t>(bits >> 16);
+    const double below = float_from_bf16(low);
+    const double above = float_from_bf16(static_cast<std::uint16_t>(low + 1));
+    const double to_below = double{x} - below;
+    const double to_above = above - double{x};
+    const bool up = to_above < to_below || (to_above == to_below && (low & 1u) != 0u);
+    REQUIRE(bf16_from_float(x) == low + (up ? 1 : 0));
+  }
+}
+
+}  // namespace
+}  // namespace attest
