@@ -1,9 +1,9 @@
-#define CATCH_CONFIG_MAIN
 #include "core/dtype.hpp"
 
 #include <bit>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include "core/testing/catch.hpp"
 
 namespace attest {
 namespace {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attest {
+
+/// The candidate with the smallest edit distance to `word`, or "" when none is near (more than
+/// half of the word would have to change).  [core/suggest_test]
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "; did you mean 'x'?" with the nearest candidate, or "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace attest
