@@ -1,6 +1,9 @@
 #include "core/dtype.hpp"
 
 #include <bit>
+#include <string>
+
+#include "core/error.hpp"
 
 namespace attest {
 namespace {
@@ -84,6 +87,56 @@ std::string_view name(DType dtype) {
       return "f16";
   }
   return "?";
+}
+
+attest_dtype abi(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return ATTEST_F64;
+    case DType::f32:
+      return ATTEST_F32;
+    case DType::bf16:
+      return ATTEST_BF16;
+    case DType::f16:
+      break;
+  }
+  return ATTEST_F16;
+}
+
+DType dtype_of(attest_dtype code) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    if (abi(dtype) == code) return dtype;
+  }
+  throw InvalidProblem("dtype code " + std::to_string(static_cast<int>(code)) +
+                       " is unknown; use ATTEST_F64, ATTEST_F32, ATTEST_BF16 or ATTEST_F16");
+}
+
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x1p-53;
+    case DType::f32:
+      return 0x1p-24;
+    case DType::bf16:
+      return 0x1p-8;
+    case DType::f16:
+      break;
+  }
+  return 0x1p-11;
+}
+
+double underflow_unit(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0;
+    case DType::f32:
+      return 0x1p-150;
+    case DType::bf16:
+      return 0x1p-134;
+    case DType::f16:
+      break;
+  }
+  return 0x1p-25;
 }
 
 }  // namespace attest

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/abi/attest_kernel.h"
+
 /// Scalar types of tensors, with bit-exact conversions for the two 16-bit formats.
 namespace attest {
 
@@ -28,5 +30,16 @@ std::size_t size_bytes(DType dtype);
 
 /// The name used in problem strings: "f64", "f32", "bf16", "f16".
 std::string_view name(DType dtype);
+
+/// The ABI's code of a dtype, and back; throws InvalidProblem for an unknown code.
+attest_dtype abi(DType dtype);
+DType dtype_of(attest_dtype code);
+
+/// Unit roundoff: half the distance from 1 to the next larger value (2^-53, 2^-24, 2^-8, 2^-11).
+double unit_roundoff(DType dtype);
+
+/// Largest error of rounding to a subnormal: half the smallest positive value (2^-1075 of f64 is 0
+/// in double).
+double underflow_unit(DType dtype);
 
 }  // namespace attest

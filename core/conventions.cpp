@@ -1,0 +1,49 @@
+#include "core/conventions.hpp"
+
+namespace attest {
+
+std::string_view name(EmptyRow convention) {
+  switch (convention) {
+    case EmptyRow::zero_neg_inf:
+      return "zero_neg_inf";
+    case EmptyRow::zero_pos_inf:
+      return "zero_pos_inf";
+    case EmptyRow::nan:
+      break;
+  }
+  return "nan";
+}
+
+std::string_view name(LseBase base) { return base == LseBase::e ? "e" : "two"; }
+
+std::string_view name(Layout layout) {
+  switch (layout) {
+    case Layout::bshd:
+      return "bshd";
+    case Layout::bhsd:
+      return "bhsd";
+    case Layout::thd:
+      break;
+  }
+  return "thd";
+}
+
+std::string_view name(Strides strides) {
+  switch (strides) {
+    case Strides::packed:
+      return "packed";
+    case Strides::padded:
+      return "padded";
+    case Strides::transposed:
+      return "transposed";
+    case Strides::interleaved:
+      return "interleaved";
+    case Strides::broadcast:
+      return "broadcast";
+    case Strides::huge:
+      break;
+  }
+  return "huge";
+}
+
+}  // namespace attest

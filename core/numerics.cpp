@@ -1,0 +1,93 @@
+#include "core/numerics.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace attest {
+namespace {
+
+void require(const char* field, double value) {
+  if (!(value >= 0) || !std::isfinite(value)) {
+    throw InvalidProblem("numerics." + std::string(field) + " is " + std::to_string(value) +
+                         "; it must be finite and >= 0");
+  }
+}
+
+}  // namespace
+
+Numerics resolve(const attest_numerics& declared, DType dtype) {
+  require("input_roundoff", declared.input_roundoff);
+  require("scaled_q_roundoff", declared.scaled_q_roundoff);
+  require("exp_ulps", declared.exp_ulps);
+  require("summation_depth", static_cast<double>(declared.summation_depth));
+  require("lse_splits", declared.lse_splits);
+  Numerics numerics;
+  switch (declared.accumulation) {
+    case ATTEST_NEAREST:
+      break;
+    case ATTEST_TRUNCATING:
+      numerics.accumulation = Accumulation::truncating;
+      break;
+    case ATTEST_FUSED_BLOCKS:
+      numerics.accumulation = Accumulation::fused_blocks;
+      numerics.fused_block = declared.fused_block;
+      numerics.fused_fraction_bits = declared.fused_fraction_bits;
+      if (declared.fused_block < 1 || declared.fused_fraction_bits < 1) {
+        throw InvalidProblem(
+            "numerics: ATTEST_FUSED_BLOCKS needs fused_block >= 1 and "
+            "fused_fraction_bits >= 1");
+      }
+      break;
+    default:
+      throw InvalidProblem("numerics.accumulation is " +
+                           std::to_string(static_cast<int>(declared.accumulation)) +
+                           "; use a value of attest_accumulation");
+  }
+  const bool wide = declared.accumulator == ATTEST_F64 && dtype == DType::f64;
+  numerics.accumulator_roundoff = unit_roundoff(wide ? DType::f64 : DType::f32);
+  numerics.summation_depth = declared.summation_depth;
+  numerics.input_roundoff = declared.input_roundoff;
+  numerics.scaled_q_roundoff = declared.scaled_q_roundoff;
+  if (declared.p_cast != 0) {
+    const DType cast = dtype_of(static_cast<attest_dtype>(declared.p_cast - 1));
+    numerics.p_roundoff = unit_roundoff(cast);
+    numerics.p_underflow = cast == DType::f16 ? (declared.flushes_p != 0 ? 0x1p-14 : 0x1p-25) : 0;
+  }
+  if (declared.p_normalized != 0) numerics.normalize = CastOrder::before;
+  if (declared.sum_after_cast != 0) numerics.row_sum = CastOrder::after;
+  if (declared.exp_ulps > 0) numerics.exp_ulps = declared.exp_ulps;
+  numerics.exp_zero_is_one = declared.exp_zero_not_one == 0;
+  numerics.lse_splits = declared.lse_splits;
+  if (declared.gqa_partial != 0) {
+    numerics.gqa_partial_roundoff =
+        unit_roundoff(dtype_of(static_cast<attest_dtype>(declared.gqa_partial - 1)));
+  }
+  if (declared.dq_accumulator != 0) {
+    numerics.dq_roundoff =
+        unit_roundoff(dtype_of(static_cast<attest_dtype>(declared.dq_accumulator - 1)));
+  }
+  numerics.output_roundoff = unit_roundoff(dtype);
+  numerics.output_underflow = underflow_unit(dtype);
+  return numerics;
+}
+
+Conventions conventions_of(const attest_description& description) {
+  Conventions conventions;
+  switch (description.empty_row) {
+    case ATTEST_ZERO_NEG_INF:
+      conventions.empty_row = EmptyRow::zero_neg_inf;
+      break;
+    case ATTEST_ZERO_POS_INF:
+      conventions.empty_row = EmptyRow::zero_pos_inf;
+      break;
+    case ATTEST_NAN:
+      conventions.empty_row = EmptyRow::nan;
+      break;
+  }
+  if (description.numerics.lse_base_two != 0) conventions.lse_base = LseBase::two;
+  return conventions;
+}
+
+}  // namespace attest

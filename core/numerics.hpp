@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+#include "core/conventions.hpp"
+#include "core/dtype.hpp"
+
+namespace attest {
+
+/// How sums of products are accumulated; see attest_accumulation.
+enum class Accumulation : std::uint8_t { nearest, truncating, fused_blocks };
+
+/// Whether a step of the softmax is done before or after P is cast.
+enum class CastOrder : std::uint8_t { before, after };
+
+/// The precision contract of a kernel with every default filled in: what the error bounds are
+/// derived from (docs/theory/error-bounds.md). Roundoffs are unit roundoffs; 0 means no rounding.
+struct Numerics {
+  Accumulation accumulation = Accumulation::nearest;
+  double accumulator_roundoff = 0x1p-24;
+  std::int64_t fused_block = 0;
+  int fused_fraction_bits = 0;
+  std::int64_t summation_depth = 0;        // 0: not declared, as many additions as terms
+  double input_roundoff = 0;               // u_in
+  double scaled_q_roundoff = 0;            // u_q
+  double p_roundoff = 0;                   // u_p
+  double p_underflow = 0;                  // eta_p: absolute error of casting a small P
+  CastOrder normalize = CastOrder::after;  // before: P is divided by its sum, then cast
+  CastOrder row_sum = CastOrder::before;   // after: the row sum adds the cast P
+  double exp_ulps = 2;
+  bool exp_zero_is_one = true;
+  std::int64_t lse_splits = 0;
+  double gqa_partial_roundoff = 0;     // dK, dV of a query head rounded before the group's sum
+  double dq_roundoff = 0;              // each addition to dQ rounded to this; 0: as accumulator
+  double output_roundoff = 0x1p-24;    // u_out
+  double output_underflow = 0x1p-150;  // eta_out
+};
+
+/// Fills in the defaults of a declared contract for tensors of `dtype`.
+/// Requires: known enum values, non-negative numbers. Else throws InvalidProblem.
+/// [core/numerics_test]
+Numerics resolve(const attest_numerics& declared, DType dtype);
+
+/// The conventions of a description.
+Conventions conventions_of(const attest_description& description);
+
+}  // namespace attest

@@ -1,0 +1,234 @@
+#include "core/pattern.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "core/suggest.hpp"
+
+namespace attest {
+namespace {
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = text.find(separator, begin);
+    parts.emplace_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+[[noreturn]] void refuse(std::string_view part, const std::string& why) {
+  throw InvalidProblem("mask: '" + std::string(part) + "' " + why);
+}
+
+std::int64_t parse_integer(std::string_view part, std::string_view digits, std::int64_t limit) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > limit) {
+    refuse(part, "needs an integer from 0 to " + std::to_string(limit) + " where '" +
+                     std::string(digits) + "' stands");
+  }
+  return value;
+}
+
+constexpr std::int64_t kLargest32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kLargestWindow = std::int64_t{1} << 62;
+
+std::int64_t parse_width(std::string_view part, const std::string& text) {
+  return text == "inf" ? -1 : parse_integer(part, text, kLargestWindow);
+}
+
+void parse_band(std::string_view part, const std::vector<std::string>& words, Pattern& pattern) {
+  if (pattern.banded()) refuse(part, "is a second window or causal mask; give only one");
+  const bool top_left = words.size() == 4 && words[1] == "tl";
+  if (words.size() != (top_left ? 4u : 3u)) refuse(part, "is not window_L_R or window_tl_L_R");
+  pattern.align = top_left ? CausalAlign::top_left : CausalAlign::bottom_right;
+  pattern.window_left = parse_width(part, words[words.size() - 2]);
+  pattern.window_right = parse_width(part, words[words.size() - 1]);
+  if (!pattern.banded()) pattern.align = CausalAlign::top_left;
+}
+
+void parse_packed_sequences(std::string_view part, const std::vector<std::string>& words,
+                            Pattern& pattern) {
+  pattern.cu_seqlens_q = {0};
+  pattern.cu_seqlens_k = {0};
+  for (std::size_t index = 1; index < words.size(); ++index) {
+    const auto pair = split(words[index], 'x');
+    if (pair.size() != 2) refuse(part, "is not cu_QxK_QxK…: queries x keys of every sequence");
+    const std::int64_t q = pattern.cu_seqlens_q.back() + parse_integer(part, pair[0], kLargest32);
+    const std::int64_t k = pattern.cu_seqlens_k.back() + parse_integer(part, pair[1], kLargest32);
+    if (q > kLargest32 || k > kLargest32) refuse(part, "has more than 2^31 - 1 tokens in all");
+    pattern.cu_seqlens_q.push_back(static_cast<std::int32_t>(q));
+    pattern.cu_seqlens_k.push_back(static_cast<std::int32_t>(k));
+  }
+}
+
+void check_mask_size(std::string_view part, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kLargestMask = std::int64_t{1} << 31;
+  if (columns > 0 && rows > kLargestMask / columns) {
+    refuse(part, "would need " + std::to_string(rows) + " x " + std::to_string(columns) +
+                     " entries; boolean masks are limited to 2^31");
+  }
+}
+
+std::shared_ptr<const BooleanMask> random_mask(std::string_view part, std::int64_t percent,
+                                               std::int64_t seed, std::int64_t rows,
+                                               std::int64_t columns) {
+  check_mask_size(part, rows, columns);
+  auto mask = std::make_shared<BooleanMask>();
+  mask->rows = rows;
+  mask->columns = columns;
+  mask->spelling = "random_" + std::to_string(percent) + "_" + std::to_string(seed);
+  mask->visible.resize(static_cast<std::size_t>(rows * columns));
+  Rng rng(static_cast<std::uint64_t>(seed), 0x6d61736bu);
+  for (auto& visible : mask->visible) {
+    visible = rng.between(0, 99) < percent ? std::uint8_t{1} : std::uint8_t{0};
+  }
+  return mask;
+}
+
+std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64_t rows,
+                                             std::int64_t columns) {
+  std::ifstream file(path);
+  if (!file) throw InvalidProblem("mask: cannot read file '" + path + "'");
+  auto mask = std::make_shared<BooleanMask>();
+  mask->rows = rows;
+  mask->columns = columns;
+  mask->spelling = "file_" + path;
+  std::string line;
+  std::int64_t row = 0;
+  while (std::getline(file, line)) {
+    if (static_cast<std::int64_t>(line.size()) != columns ||
+        line.find_first_not_of("01") != std::string::npos) {
+      throw InvalidProblem("mask file '" + path + "': row " + std::to_string(row) + " has " +
+                           std::to_string(line.size()) + " characters; it needs seqlen_k=" +
+                           std::to_string(columns) + " characters, each 0 or 1");
+    }
+    for (const char c : line) mask->visible.push_back(c == '1' ? 1 : 0);
+    ++row;
+  }
+  if (row != rows) {
+    throw InvalidProblem("mask file '" + path + "': " + std::to_string(row) +
+                         " rows; it needs seqlen_q=" + std::to_string(rows));
+  }
+  return mask;
+}
+
+void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seqlen_k,
+                Pattern& pattern) {
+  static const std::vector<std::string> known{"none",    "causal_tl", "causal_br", "window",
+                                              "lengths", "cu",        "random",    "file"};
+  const auto words = split(part, '_');
+  if (part == "none") {
+    refuse(part, "cannot be combined with other parts; leave it out");
+  } else if (part == "causal_tl") {
+    parse_band(part, {"window", "tl", "inf", "0"}, pattern);
+  } else if (part == "causal_br") {
+    parse_band(part, {"window", "inf", "0"}, pattern);
+  } else if (words[0] == "window") {
+    parse_band(part, words, pattern);
+  } else if (words[0] == "lengths" && words.size() > 1) {
+    if (!pattern.key_lengths.empty()) refuse(part, "is a second list of key lengths");
+    for (std::size_t index = 1; index < words.size(); ++index) {
+      pattern.key_lengths.push_back(
+          static_cast<std::int32_t>(parse_integer(part, words[index], kLargest32)));
+    }
+  } else if (words[0] == "cu" && words.size() > 1) {
+    if (pattern.packed()) refuse(part, "is a second list of packed sequences");
+    parse_packed_sequences(part, words, pattern);
+  } else if (words[0] == "random") {
+    if (words.size() != 3) refuse(part, "is not random_PERCENT_SEED");
+    if (pattern.boolean) refuse(part, "is a second boolean mask; give only one");
+    pattern.boolean = random_mask(part, parse_integer(part, words[1], 100),
+                                  parse_integer(part, words[2], kLargest32), seqlen_q, seqlen_k);
+  } else if (words[0] == "file") {
+    if (pattern.boolean) refuse(part, "is a second boolean mask; give only one");
+    pattern.boolean =
+        file_mask(part.substr(std::min<std::size_t>(part.size(), 5)), seqlen_q, seqlen_k);
+  } else {
+    refuse(part,
+           "is unknown" + did_you_mean(part, known) +
+               " (masks: none causal_tl causal_br window_L_R window_tl_L_R lengths_… cu_QxK_… "
+               "random_P_SEED file_PATH)");
+  }
+}
+
+std::string width(std::int64_t value) { return value < 0 ? "inf" : std::to_string(value); }
+
+}  // namespace
+
+std::int64_t Pattern::aligned_key(const Sequence& sequence, std::int64_t i) const {
+  return align == CausalAlign::top_left ? i : i + sequence.visible_keys - sequence.q_length;
+}
+
+KeyRange Pattern::band(const Sequence& sequence, std::int64_t i) const {
+  const std::int64_t aligned = aligned_key(sequence, i);
+  const std::int64_t keys = sequence.visible_keys;
+  // Widths beyond the sequence are cut first, so that nothing overflows.
+  const std::int64_t reach = sequence.q_length + sequence.k_length + 1;
+  KeyRange range{0, keys};
+  if (window_left >= 0) range.begin = std::max(range.begin, aligned - std::min(window_left, reach));
+  if (window_right >= 0) {
+    range.end = std::min(range.end, aligned + std::min(window_right, reach) + 1);
+  }
+  range.begin = std::min(range.begin, keys);
+  range.end = std::max(range.end, range.begin);
+  return range;
+}
+
+bool Pattern::visible(const Sequence& sequence, std::int64_t i, std::int64_t j) const {
+  const KeyRange range = band(sequence, i);
+  if (j < range.begin || j >= range.end) return false;
+  return !boolean || boolean->visible[static_cast<std::size_t>(i * boolean->columns + j)] != 0;
+}
+
+std::string Pattern::to_string() const {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
+  if (packed()) {
+    std::string part = "cu";
+    for (std::size_t b = 0; b + 1 < cu_seqlens_q.size(); ++b) {
+      part += "_" + std::to_string(cu_seqlens_q[b + 1] - cu_seqlens_q[b]) + "x" +
+              std::to_string(cu_seqlens_k[b + 1] - cu_seqlens_k[b]);
+    }
+    add(part);
+  }
+  if (!key_lengths.empty()) {
+    std::string part = "lengths";
+    for (const std::int32_t length : key_lengths) part += "_" + std::to_string(length);
+    add(part);
+  }
+  if (banded()) {
+    const bool top_left = align == CausalAlign::top_left;
+    if (window_left < 0 && window_right == 0) {
+      add(top_left ? "causal_tl" : "causal_br");
+    } else {
+      add((top_left ? "window_tl_" : "window_") + width(window_left) + "_" + width(window_right));
+    }
+  }
+  if (boolean) add(boolean->spelling);
+  return text.empty() ? "none" : text;
+}
+
+Pattern Pattern::parse(std::string_view text, std::int64_t seqlen_q, std::int64_t seqlen_k) {
+  Pattern pattern;
+  if (text == "none") return pattern;
+  for (const std::string& part : split(text, '+')) parse_part(part, seqlen_q, seqlen_k, pattern);
+  return pattern;
+}
+
+Pattern Pattern::parse_packed(std::string_view text) {
+  Pattern pattern;
+  for (const std::string& part : split(text, '+')) {
+    if (part.rfind("cu_", 0) == 0) parse_packed_sequences(part, split(part, '_'), pattern);
+  }
+  return pattern;
+}
+
+}  // namespace attest

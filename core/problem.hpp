@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "core/conventions.hpp"
+#include "core/dtype.hpp"
+#include "core/pattern.hpp"
+#include "core/tensor.hpp"
+
+/// What an attention kernel is asked to compute, without the values.
+namespace attest {
+
+/// Slopes of ALiBi (Press et al. 2022): none, or the geometric sequence 2^(-8 (h+1) / num_heads_q).
+enum class Alibi : std::uint8_t { none, standard };
+
+std::string_view name(Alibi alibi);
+
+/// A problem and its one-line spelling:
+///
+///   b=1,hq=8,hkv=2,sq=17,sk=33,d=64,dv=64,mask=causal_br,dtype=f32,layout=bshd,scale=1/sqrt(d)
+///
+/// Optional keys, printed only when they differ from the default: softcap=0, alibi=none,
+/// strides=packed. Omitted keys mean b=1,hq=1,hkv=hq,sk=sq,dv=d,mask=none,dtype=f32,layout=bshd,
+/// scale=1/sqrt(d); with packed sequences (mask=cu_…) b, sq, sk and layout=thd follow from them.
+struct Problem {
+  std::int64_t batch = 1;
+  std::int64_t num_heads_q = 1;
+  std::int64_t num_heads_kv = 1;
+  std::int64_t seqlen_q = 1;  // the longest, with packed sequences
+  std::int64_t seqlen_k = 1;
+  std::int64_t head_dim_qk = 1;
+  std::int64_t head_dim_v = 1;
+  DType dtype = DType::f32;
+  Layout layout = Layout::bshd;
+  Strides strides = Strides::packed;
+  std::optional<double> softmax_scale;  // absent: 1/sqrt(head_dim_qk)
+  double softcap = 0;                   // 0: none
+  Alibi alibi = Alibi::none;
+  Pattern mask;
+
+  /// The factor of QK^T, in float64.
+  double scale() const;
+
+  /// One slope per query head, empty without ALiBi; exactly the floats a kernel is given.
+  std::vector<float> alibi_slopes() const;
+
+  /// Query heads that share one K/V head.
+  std::int64_t group_size() const { return num_heads_q / num_heads_kv; }
+
+  /// The batch entries and where they lie in the tensors, one per batch entry.
+  std::vector<Sequence> sequences() const;
+
+  /// Extents of the tensors' batch and sequence axes (1 and all tokens with packed sequences).
+  std::int64_t tensor_batch() const;
+  std::int64_t tensor_seqlen_q() const;
+  std::int64_t tensor_seqlen_k() const;
+
+  /// Names and extents of the logical axes, strides 0:
+  /// Q, O, dO, dQ (batch, seqlen_q, num_heads_q, head_dim); K, V, dK, dV (batch, seqlen_k,
+  /// num_heads_kv, head_dim); LSE, dLSE (batch, num_heads_q, seqlen_q).
+  std::vector<Axis> q_axes() const;    // Q, dQ: head_dim_qk
+  std::vector<Axis> k_axes() const;    // K, dK
+  std::vector<Axis> v_axes() const;    // V, dV: head_dim_v
+  std::vector<Axis> o_axes() const;    // O, dO
+  std::vector<Axis> lse_axes() const;  // LSE, dLSE
+
+  /// Visible (query, key) pairs of one head, summed over the batch.
+  std::int64_t visible_pairs() const;
+
+  /// Throws InvalidProblem when a size is impossible, heads do not divide, lists do not match the
+  /// batch, or a number of elements exceeds 2^63 - 1.  [core/problem_test "refused"]
+  void validate() const;
+
+  /// The canonical spelling: parse(to_string()) is the same problem.
+  /// [core/problem_test "round trip"]
+  std::string to_string() const;
+
+  /// Parses and validates. Throws InvalidProblem naming key, value, what is needed and the nearest
+  /// known key.
+  static Problem parse(std::string_view text);
+};
+
+/// The ABI's form of a problem; owns the arrays it points to. The mask's pointers point into the
+/// problem given, which must outlive it.
+class AbiProblem {
+ public:
+  AbiProblem(const Problem& problem, std::int32_t num_threads);
+  AbiProblem(const AbiProblem&) = delete;
+  AbiProblem& operator=(const AbiProblem&) = delete;
+  const attest_problem* get() const { return &problem_; }
+
+ private:
+  std::vector<float> slopes_;
+  attest_problem problem_{};
+};
+
+}  // namespace attest

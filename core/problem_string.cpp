@@ -1,0 +1,165 @@
+// The one-line spelling of a problem.
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "core/error.hpp"
+#include "core/problem.hpp"
+#include "core/suggest.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::string_view kDefaultScale = "1/sqrt(d)";
+
+const std::vector<std::string>& known_keys() {
+  static const std::vector<std::string> keys{"b",     "hq",      "hkv",   "sq",     "sk",
+                                             "d",     "dv",      "mask",  "dtype",  "layout",
+                                             "scale", "softcap", "alibi", "strides"};
+  return keys;
+}
+
+using Fields = std::map<std::string, std::string, std::less<>>;
+
+Fields split_fields(std::string_view text) {
+  Fields fields;
+  if (text.rfind("v1;", 0) == 0) text.remove_prefix(3);
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view field = text.substr(0, comma);
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    const std::size_t equals = field.find('=');
+    if (equals == std::string_view::npos) {
+      throw InvalidProblem("problem: '" + std::string(field) +
+                           "' is not key=value; write for example sq=128,d=64");
+    }
+    const std::string key(field.substr(0, equals));
+    bool known = false;
+    for (const auto& candidate : known_keys()) known = known || candidate == key;
+    if (!known) {
+      throw InvalidProblem("problem: unknown key '" + key + "'" + did_you_mean(key, known_keys()) +
+                           " (keys: b hq hkv sq sk d dv mask dtype layout scale softcap alibi "
+                           "strides)");
+    }
+    if (!fields.emplace(key, field.substr(equals + 1)).second) {
+      throw InvalidProblem("problem: key '" + key + "' is given twice");
+    }
+  }
+  return fields;
+}
+
+std::int64_t integer(const Fields& fields, const std::string& key, std::int64_t otherwise) {
+  const auto found = fields.find(key);
+  if (found == fields.end()) return otherwise;
+  const std::string& text = found->second;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InvalidProblem("problem: " + key + "=" + text + " is not an integer below 2^63");
+  }
+  return value;
+}
+
+double real(const std::string& key, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InvalidProblem("problem: " + key + "=" + text + " is not a number");
+  }
+  return value;
+}
+
+template <typename Enum, std::size_t N>
+Enum choice(const Fields& fields, const std::string& key, Enum otherwise,
+            const std::array<Enum, N>& values) {
+  const auto found = fields.find(key);
+  if (found == fields.end()) return otherwise;
+  std::vector<std::string> names;
+  for (const Enum value : values) {
+    if (found->second == name(value)) return value;
+    names.emplace_back(name(value));
+  }
+  std::string list;
+  for (const auto& candidate : names) list += " " + candidate;
+  throw InvalidProblem("problem: " + key + "=" + found->second + " is unknown" +
+                       did_you_mean(found->second, names) + " (choices:" + list + ")");
+}
+
+std::string shortest(double value) {
+  std::array<char, 32> buffer{};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), end};
+}
+
+void parse_sizes(const Fields& fields, const std::string& mask, Problem& problem) {
+  const Pattern packed = Pattern::parse_packed(mask);
+  if (packed.packed()) {
+    problem.batch = static_cast<std::int64_t>(packed.cu_seqlens_q.size()) - 1;
+    problem.seqlen_q = problem.seqlen_k = 0;
+    for (std::size_t b = 0; b + 1 < packed.cu_seqlens_q.size(); ++b) {
+      problem.seqlen_q = std::max<std::int64_t>(
+          problem.seqlen_q, packed.cu_seqlens_q[b + 1] - packed.cu_seqlens_q[b]);
+      problem.seqlen_k = std::max<std::int64_t>(
+          problem.seqlen_k, packed.cu_seqlens_k[b + 1] - packed.cu_seqlens_k[b]);
+    }
+    problem.layout = Layout::thd;
+  } else if (!fields.contains("sq") || !fields.contains("d")) {
+    throw InvalidProblem("problem: sq and d are needed; write for example sq=128,d=64");
+  }
+  if (!fields.contains("d")) throw InvalidProblem("problem: d is needed; write for example d=64");
+  problem.batch = integer(fields, "b", problem.batch);
+  problem.num_heads_q = integer(fields, "hq", 1);
+  problem.num_heads_kv = integer(fields, "hkv", problem.num_heads_q);
+  problem.seqlen_q = integer(fields, "sq", problem.seqlen_q);
+  problem.seqlen_k = integer(fields, "sk", packed.packed() ? problem.seqlen_k : problem.seqlen_q);
+  problem.head_dim_qk = integer(fields, "d", 1);
+  problem.head_dim_v = integer(fields, "dv", problem.head_dim_qk);
+}
+
+}  // namespace
+
+std::string Problem::to_string() const {
+  const auto field = [](const char* key, std::int64_t value) {
+    return std::string(key) + "=" + std::to_string(value) + ",";
+  };
+  std::string text = field("b", batch) + field("hq", num_heads_q) + field("hkv", num_heads_kv) +
+                     field("sq", seqlen_q) + field("sk", seqlen_k) + field("d", head_dim_qk) +
+                     field("dv", head_dim_v);
+  text += "mask=" + mask.to_string() + ",dtype=" + std::string(attest::name(dtype)) +
+          ",layout=" + std::string(attest::name(layout)) +
+          ",scale=" + (softmax_scale ? shortest(*softmax_scale) : std::string(kDefaultScale));
+  if (softcap != 0) text += ",softcap=" + shortest(softcap);
+  if (alibi != Alibi::none) text += ",alibi=" + std::string(attest::name(alibi));
+  if (strides != Strides::packed) text += ",strides=" + std::string(attest::name(strides));
+  return text;
+}
+
+Problem Problem::parse(std::string_view text) {
+  const Fields fields = split_fields(text);
+  const auto mask = fields.contains("mask") ? fields.find("mask")->second : std::string("none");
+  Problem problem;
+  parse_sizes(fields, mask, problem);
+  problem.dtype = choice(fields, "dtype", problem.dtype,
+                         std::array{DType::f64, DType::f32, DType::bf16, DType::f16});
+  problem.layout =
+      choice(fields, "layout", problem.layout, std::array{Layout::bshd, Layout::bhsd, Layout::thd});
+  problem.strides = choice(fields, "strides", problem.strides,
+                           std::array{Strides::packed, Strides::padded, Strides::transposed,
+                                      Strides::interleaved, Strides::broadcast, Strides::huge});
+  problem.alibi = choice(fields, "alibi", problem.alibi, std::array{Alibi::none, Alibi::standard});
+  if (const auto scale = fields.find("scale");
+      scale != fields.end() && scale->second != kDefaultScale) {
+    problem.softmax_scale = real("scale", scale->second);
+  }
+  if (const auto cap = fields.find("softcap"); cap != fields.end()) {
+    problem.softcap = real("softcap", cap->second);
+  }
+  Problem sizes = problem;  // sizes first: a mask of impossible size is not built
+  sizes.mask = Pattern::parse_packed(mask);
+  sizes.validate();
+  problem.mask = Pattern::parse(mask, problem.seqlen_q, problem.seqlen_k);
+  problem.validate();
+  return problem;
+}
+
+}  // namespace attest

@@ -1,0 +1,60 @@
+#include "core/registry.hpp"
+
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+
+namespace attest {
+namespace {
+
+void require(bool holds, const std::string& kernel, const std::string& message) {
+  if (!holds) throw InvalidProblem("kernel '" + kernel + "': " + message);
+}
+
+}  // namespace
+
+void Registry::add(const attest_kernel* kernel) {
+  if (kernel == nullptr) throw InvalidProblem("kernel: null pointer");
+  if (kernel->abi_version != ATTEST_ABI_VERSION) {
+    throw InvalidProblem("kernel: ABI version " + std::to_string(kernel->abi_version) +
+                         ", but this program speaks version " + std::to_string(ATTEST_ABI_VERSION) +
+                         "; rebuild the kernel with this attest_kernel.h");
+  }
+  const attest_description& description = kernel->description;
+  const std::string name = description.name == nullptr ? "" : description.name;
+  require(!name.empty(), "?", "description.name is empty; give it a unique name like cpu/flash2");
+  require(kernel->struct_size >= sizeof(attest_kernel) &&
+              description.struct_size >= sizeof(attest_description) &&
+              description.numerics.struct_size >= sizeof(attest_numerics),
+          name, "struct_size of kernel, description or numerics is too small; set it to sizeof");
+  const auto claims = [&](std::uint32_t direction) {
+    return (description.directions & direction) != 0;
+  };
+  require(description.directions != 0, name, "claims no direction; set description.directions");
+  require(!claims(ATTEST_FORWARD) || kernel->forward != nullptr, name,
+          "claims forward without a forward function");
+  require(!claims(ATTEST_BACKWARD) || (kernel->backward != nullptr && kernel->forward != nullptr),
+          name, "claims backward without a backward and a forward function");
+  require(!claims(ATTEST_LOSS_GRADIENT) || kernel->loss_gradient != nullptr, name,
+          "claims the loss gradient without a loss_gradient function");
+  require(description.dtypes != 0, name, "claims no dtype; set description.dtypes");
+  for (const attest_kernel* other : kernels_) {
+    require(name != other->description.name, name, "the name is taken; choose another");
+  }
+  kernels_.push_back(kernel);
+}
+
+const attest_kernel& Registry::find(std::string_view name) const {
+  for (const attest_kernel* kernel : kernels_) {
+    if (name == kernel->description.name) return *kernel;
+  }
+  throw InvalidProblem("unknown kernel '" + std::string(name) + "'" + did_you_mean(name, names()) +
+                       " (`attest list` shows all)");
+}
+
+std::vector<std::string> Registry::names() const {
+  std::vector<std::string> names;
+  for (const attest_kernel* kernel : kernels_) names.emplace_back(kernel->description.name);
+  return names;
+}
+
+}  // namespace attest

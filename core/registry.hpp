@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest {
+
+/// The kernels known to a program, in the order they were added. An entry is the ABI struct itself:
+/// built-in kernels and plugins are the same thing. Kernels are not owned and must outlive it.
+class Registry {
+ public:
+  /// Adds a kernel.
+  /// Requires: ABI version and struct sizes known here, a name that is not empty and not taken, a
+  /// function for every direction claimed. Else throws InvalidProblem.
+  /// [core/registry_test "malformed kernels are refused"]
+  void add(const attest_kernel* kernel);
+
+  /// The kernel of that name. Throws InvalidProblem with the nearest name when there is none.
+  /// [core/registry_test "unknown names"]
+  const attest_kernel& find(std::string_view name) const;
+
+  const std::vector<const attest_kernel*>& kernels() const { return kernels_; }
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<const attest_kernel*> kernels_;
+};
+
+}  // namespace attest

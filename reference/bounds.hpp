@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/numerics.hpp"
+#include "reference/attention.hpp"
+#include "reference/loss_gradient.hpp"
+
+/// Error bounds per element, derived from the actual inputs and the declared precision contract.
+/// Derivations and validation: docs/theory/error-bounds.md.
+namespace attest::reference {
+
+/// Bounds of one output, f64 tensors shaped like it.
+struct ErrorBound {
+  Tensor deterministic;  // Bd: proved, every contract-abiding kernel is within
+  Tensor probabilistic;  // Bp <= Bd: exceeded with probability below 1e-12 over 2.6e9 elements
+  Tensor sigma;          // scale of the typical error; the aggregate is rms(error / sigma)
+};
+
+struct ForwardBounds {
+  ErrorBound O, LSE;
+};
+
+struct BackwardBounds {
+  ErrorBound dQ, dK, dV;
+};
+
+struct LossBounds {
+  ErrorBound dX, dY;
+};
+
+/// What a kernel's forward pass stored and its backward pass was given.
+struct Stored {
+  TensorView O, LSE;
+};
+
+/// Shapes as `forward`; `exact` is its result on the same inputs and conventions.
+ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventions,
+                             const Numerics& numerics, const TensorView& Q, const TensorView& K,
+                             const TensorView& V, const Forward& exact);
+
+/// `exact_forward` in base e with EmptyRow::zero_neg_inf; `stored` in `conventions`.
+BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
+                               const Numerics& numerics, const TensorView& Q, const TensorView& K,
+                               const TensorView& V, const Cotangents& cotangents,
+                               const Stored& stored, const Forward& exact_forward,
+                               const Backward& exact);
+
+LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs,
+                       const LossGradient& exact);
+
+}  // namespace attest::reference
