@@ -45,8 +45,10 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
                            std::to_string(static_cast<int>(declared.accumulation)) +
                            "; use a value of attest_accumulation");
   }
-  const bool wide = declared.accumulator == ATTEST_F64 && dtype == DType::f64;
-  numerics.accumulator_roundoff = unit_roundoff(wide ? DType::f64 : DType::f32);
+  const DType plain = dtype == DType::f64 ? DType::f64 : DType::f32;
+  numerics.accumulator_roundoff = unit_roundoff(
+      declared.accumulator == 0 ? plain
+                                : dtype_of(static_cast<attest_dtype>(declared.accumulator - 1)));
   numerics.summation_depth = declared.summation_depth;
   numerics.input_roundoff = declared.input_roundoff;
   numerics.scaled_q_roundoff = declared.scaled_q_roundoff;

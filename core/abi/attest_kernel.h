@@ -82,7 +82,8 @@ typedef struct attest_mask {
   int64_t window_left;
   int64_t window_right;
   attest_align align;
-  const int32_t *key_lengths;  /* (batch) or NULL: only keys j < key_lengths[b] exist */
+  const int32_t *key_lengths;  /* (batch) or NULL: only keys j < key_lengths[b] exist, and
+                                * bottom-right alignment counts them instead of seqlen_k */
   const int32_t *cu_seqlens_q; /* (batch + 1) or NULL: packed sequences */
   const int32_t *cu_seqlens_k;
   const uint8_t *boolean; /* (seqlen_q, seqlen_k) or NULL: 1 = visible, same for all heads */
@@ -146,7 +147,7 @@ typedef enum attest_accumulation {
 typedef struct attest_numerics {
   size_t struct_size;
   attest_accumulation accumulation; /* of all products */
-  attest_dtype accumulator;         /* f32 (default, 0 is read as f32) or f64 */
+  int32_t accumulator;    /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype */
   int32_t fused_block, fused_fraction_bits;
   int64_t summation_depth; /* longest chain of additions over keys (or rows); 0 = not declared */
   double input_roundoff;   /* u_in: operands of QK^T rounded again (tf32: 2^-11); 0 = not */

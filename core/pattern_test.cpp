@@ -1,0 +1,103 @@
+#include "core/pattern.hpp"
+
+#include <cstdio>
+#include <fstream>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest {
+namespace {
+
+Sequence sequence_of(std::int64_t queries, std::int64_t keys) {
+  Sequence sequence;
+  sequence.q_length = queries;
+  sequence.k_length = sequence.visible_keys = keys;
+  return sequence;
+}
+
+// The rows of a mask as text, one character per key.
+std::string drawn(const std::string& spelling, const Sequence& sequence) {
+  const Pattern pattern = Pattern::parse(spelling, sequence.q_length, sequence.k_length);
+  std::string text;
+  for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+    for (std::int64_t j = 0; j < sequence.k_length; ++j) {
+      text += pattern.visible(sequence, i, j) ? '1' : '0';
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+TEST_CASE("bands in both alignments", "[pattern]") {
+  CHECK(drawn("none", sequence_of(2, 3)) == "111\n111\n");
+  CHECK(drawn("causal_tl", sequence_of(2, 4)) == "1000\n1100\n");
+  CHECK(drawn("causal_br", sequence_of(2, 4)) == "1110\n1111\n");
+  CHECK(drawn("causal_br", sequence_of(3, 2)) == "00\n10\n11\n");
+  CHECK(drawn("causal_tl", sequence_of(3, 2)) == "10\n11\n11\n");
+  CHECK(drawn("window_1_0", sequence_of(2, 4)) == "0110\n0011\n");
+  CHECK(drawn("window_tl_1_0", sequence_of(2, 4)) == "1000\n1100\n");
+  CHECK(drawn("window_0_inf", sequence_of(2, 4)) == "0011\n0001\n");
+  CHECK(drawn("window_4611686018427387904_0", sequence_of(2, 2)) == "10\n11\n");
+}
+
+TEST_CASE("key lengths move the bottom-right corner", "[pattern]") {
+  Sequence sequence = sequence_of(2, 5);
+  sequence.visible_keys = 3;
+  CHECK(drawn("lengths_3", sequence) == "11100\n11100\n");
+  CHECK(drawn("lengths_3+causal_br", sequence) == "11000\n11100\n");
+  CHECK(drawn("lengths_3+causal_tl", sequence) == "10000\n11000\n");
+}
+
+TEST_CASE("a boolean mask removes pairs from the band", "[pattern]") {
+  const Sequence sequence = sequence_of(16, 16);
+  const std::string random = drawn("random_50_1", sequence);
+  const std::string causal = drawn("causal_tl", sequence);
+  const std::string both = drawn("random_50_1+causal_tl", sequence);
+  std::string expected = random;
+  for (std::size_t at = 0; at < random.size(); ++at) {
+    if (causal[at] == '0') expected[at] = '0';
+  }
+  CHECK(both == expected);
+  CHECK(random != drawn("random_50_2", sequence));
+  CHECK(drawn("random_0_1", sequence).find('1') == std::string::npos);
+  CHECK(drawn("random_100_1", sequence).find('0') == std::string::npos);
+}
+
+TEST_CASE("canonical spellings round trip", "[pattern]") {
+  for (const char* spelling : {"none", "causal_tl", "causal_br", "window_3_0", "window_tl_inf_5",
+                               "window_2_inf", "lengths_3_4", "cu_3x5_0x7", "random_30_7",
+                               "cu_2x2_2x2+causal_br", "lengths_3_4+window_1_1+random_50_9"}) {
+    CHECK(Pattern::parse(spelling, 4, 5).to_string() == spelling);
+  }
+  CHECK(Pattern::parse("window_tl_inf_0", 4, 4).to_string() == "causal_tl");
+  CHECK(Pattern::parse("window_inf_inf", 4, 4).to_string() == "none");
+}
+
+TEST_CASE("masks from files", "[pattern]") {
+  const std::string path = "pattern_test_mask.txt";
+  std::ofstream(path) << "101\n011\n";
+  CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 4),
+                    Catch::Contains("row 0 has 3 characters"));
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 3, 3), Catch::Contains("2 rows"));
+  std::ofstream(path) << "1x1\n011\n";
+  CHECK_THROWS_AS(Pattern::parse("file_" + path, 2, 3), InvalidProblem);
+  std::remove(path.c_str());
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3), Catch::Contains("cannot read"));
+}
+
+TEST_CASE("impossible masks are refused", "[pattern]") {
+  for (const char* spelling :
+       {"", "causal", "window_3", "window_a_1", "window_-1_0", "window_tl_1", "lengths",
+        "lengths_x", "cu_3", "cu_3x", "cu_3x99999999999", "random_101_1", "random_5",
+        "none+causal_tl", "causal_tl+causal_br", "lengths_1+lengths_2", "random_1_1+random_2_2",
+        "causal_tl+", "cu"}) {
+    INFO(spelling);
+    CHECK_THROWS_AS(Pattern::parse(spelling, 4, 4), InvalidProblem);
+  }
+  CHECK_THROWS_WITH(Pattern::parse("causl_tl", 4, 4), Catch::Contains("did you mean 'causal_tl'"));
+}
+
+}  // namespace
+}  // namespace attest

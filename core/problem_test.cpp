@@ -1,0 +1,122 @@
+#include "core/problem.hpp"
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest {
+namespace {
+
+TEST_CASE("omitted keys have the documented defaults", "[problem]") {
+  CHECK(Problem::parse("sq=17,d=64").to_string() ==
+        "b=1,hq=1,hkv=1,sq=17,sk=17,d=64,dv=64,mask=none,dtype=f32,layout=bshd,scale=1/sqrt(d)");
+  const Problem problem = Problem::parse("hq=8,hkv=2,sq=3,d=16");
+  CHECK(problem.scale() == 0.25);
+  CHECK(problem.group_size() == 4);
+  CHECK(problem.alibi_slopes().empty());
+}
+
+TEST_CASE("canonical problems round trip", "[problem]") {
+  for (const char* text :
+       {"b=2,hq=8,hkv=2,sq=17,sk=33,d=64,dv=32,mask=causal_br,dtype=bf16,layout=bhsd,scale=-0.125",
+        "b=1,hq=2,hkv=1,sq=4,sk=4,d=3,dv=3,mask=none,dtype=f16,layout=bshd,scale=0,softcap=30",
+        "b=3,hq=1,hkv=1,sq=5,sk=7,d=2,dv=2,mask=cu_3x5_0x7_5x0+causal_br,dtype=f64,layout=thd,"
+        "scale=1/sqrt(d),alibi=standard",
+        "b=2,hq=1,hkv=1,sq=4,sk=9,d=2,dv=2,mask=lengths_9_0,dtype=f32,layout=bshd,"
+        "scale=0.1,strides=huge"}) {
+    CHECK(Problem::parse(text).to_string() == text);
+    CHECK(Problem::parse("v1;" + std::string(text)).to_string() == text);
+  }
+}
+
+TEST_CASE("packed sequences determine batch, sizes and layout", "[problem]") {
+  const Problem problem = Problem::parse("d=8,mask=cu_3x5_2x7");
+  CHECK(problem.batch == 2);
+  CHECK(problem.seqlen_q == 3);
+  CHECK(problem.seqlen_k == 7);
+  CHECK(problem.layout == Layout::thd);
+  CHECK(problem.tensor_batch() == 1);
+  CHECK(problem.tensor_seqlen_q() == 5);
+  CHECK(problem.tensor_seqlen_k() == 12);
+  const auto sequences = problem.sequences();
+  REQUIRE(sequences.size() == 2);
+  CHECK(sequences[1].q_begin == 3);
+  CHECK(sequences[1].k_begin == 5);
+  CHECK(sequences[1].visible_keys == 7);
+  CHECK(problem.visible_pairs() == 3 * 5 + 2 * 7);
+}
+
+TEST_CASE("visible pairs of masks", "[problem]") {
+  CHECK(Problem::parse("sq=4,d=1,mask=causal_br").visible_pairs() == 10);
+  CHECK(Problem::parse("b=2,sq=4,d=1,mask=lengths_1_3").visible_pairs() == 16);
+  CHECK(Problem::parse("sq=4,d=1,mask=random_0_1").visible_pairs() == 0);
+}
+
+TEST_CASE("ALiBi slopes are the geometric sequence", "[problem]") {
+  const auto slopes = Problem::parse("hq=8,sq=1,d=1,alibi=standard").alibi_slopes();
+  REQUIRE(slopes.size() == 8);
+  CHECK(slopes[0] == 0.5f);
+  CHECK(slopes[7] == 0x1p-8f);
+}
+
+TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
+  const auto refused = [](const std::string& text, const std::string& message) {
+    INFO(text);
+    CHECK_THROWS_WITH(Problem::parse(text), Catch::Contains(message));
+    CHECK_THROWS_AS(Problem::parse(text), InvalidProblem);
+  };
+  refused("hq=6,hkv=4,sq=1,d=1", "not a multiple of num_heads_kv=4");
+  refused("b=0,sq=1,d=1", "batch (b) is 0");
+  refused("sq=-1,d=1", "seqlen_q (sq) is -1");
+  refused("sq=1,d=0", "head_dim_qk (d) is 0");
+  refused("sq=1,d=1,dv=0", "head_dim_v (dv) is 0");
+  refused("sq=4294967296,sk=4294967296,d=1", "overflow");
+  refused("sq=9223372036854775808,d=1", "not an integer below 2^63");
+  refused("sq=1,d=1,scale=nan", "scale is not finite");
+  refused("sq=1,d=1,scale=big", "scale=big is not a number");
+  refused("sq=1,d=1,softcap=-1", "softcap");
+  refused("sq=1,d=1,dtype=fp32", "did you mean 'f32'");
+  refused("sq=1,d=1,layout=bsdh", "did you mean 'bshd'");
+  refused("sq=1,d=1,heads=2", "unknown key 'heads'");
+  refused("seq=1,d=1", "did you mean 'sq'");
+  refused("sq=1,sq=2,d=1", "given twice");
+  refused("sq", "is not key=value");
+  refused("d=4", "sq and d are needed");
+  refused("", "sq and d are needed");
+  refused("sq=2,d=1,layout=thd", "needs packed sequences");
+  refused("d=1,mask=cu_2x2,layout=bshd", "layout is bshd");
+  refused("d=1,sq=3,mask=cu_2x2", "leave sq and sk out");
+  refused("d=1,b=3,mask=cu_2x2", "batch is 3");
+  refused("b=3,sq=2,d=1,mask=lengths_1_2", "pass b=2");
+  refused("b=1,sq=2,d=1,mask=lengths_3", "exceeds seqlen_k=2");
+  refused("sq=100000,d=1,mask=random_50_1", "boolean masks are limited");
+}
+
+TEST_CASE("the ABI form says the same", "[problem]") {
+  const Problem problem = Problem::parse(
+      "b=2,hq=4,hkv=2,sq=3,sk=5,d=8,dv=6,mask=lengths_4_5+window_2_1,dtype=bf16,scale=-0.5,"
+      "softcap=20,alibi=standard");
+  const AbiProblem form(problem, 3);
+  const attest_problem& abi_form = *form.get();
+  CHECK(abi_form.struct_size == sizeof(attest_problem));
+  CHECK(abi_form.batch == 2);
+  CHECK(abi_form.num_heads_q == 4);
+  CHECK(abi_form.num_heads_kv == 2);
+  CHECK(abi_form.seqlen_q == 3);
+  CHECK(abi_form.seqlen_k == 5);
+  CHECK(abi_form.head_dim_qk == 8);
+  CHECK(abi_form.head_dim_v == 6);
+  CHECK(abi_form.dtype == ATTEST_BF16);
+  CHECK(abi_form.softmax_scale == -0.5);
+  CHECK(abi_form.softcap == 20);
+  CHECK(abi_form.alibi_slopes[3] == 0x1p-8f);
+  CHECK(abi_form.mask.window_left == 2);
+  CHECK(abi_form.mask.window_right == 1);
+  CHECK(abi_form.mask.align == ATTEST_BOTTOM_RIGHT);
+  CHECK(abi_form.mask.key_lengths[1] == 5);
+  CHECK(abi_form.mask.cu_seqlens_q == nullptr);
+  CHECK(abi_form.mask.boolean == nullptr);
+  CHECK(abi_form.num_threads == 3);
+}
+
+}  // namespace
+}  // namespace attest

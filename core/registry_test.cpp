@@ -1,0 +1,126 @@
+#include "core/registry.hpp"
+
+#include "core/error.hpp"
+#include "core/numerics.hpp"
+#include "core/testing/catch.hpp"
+#include "core/verdict.hpp"
+
+namespace attest {
+namespace {
+
+attest_status do_nothing(const void*, const attest_forward_args*) { return ATTEST_OK; }
+
+attest_kernel kernel_named(const char* name) {
+  attest_kernel kernel{};
+  kernel.struct_size = sizeof kernel;
+  kernel.abi_version = ATTEST_ABI_VERSION;
+  kernel.description.struct_size = sizeof kernel.description;
+  kernel.description.numerics.struct_size = sizeof kernel.description.numerics;
+  kernel.description.name = name;
+  kernel.description.directions = ATTEST_FORWARD;
+  kernel.description.dtypes = 1u << ATTEST_F32;
+  kernel.forward = do_nothing;
+  return kernel;
+}
+
+TEST_CASE("unknown names bring the nearest", "[registry]") {
+  Registry registry;
+  const attest_kernel flash2 = kernel_named("cpu/flash2");
+  registry.add(&flash2);
+  CHECK(&registry.find("cpu/flash2") == &flash2);
+  CHECK_THROWS_WITH(registry.find("cpu/flash1"), Catch::Contains("did you mean 'cpu/flash2'"));
+  CHECK(registry.names() == std::vector<std::string>{"cpu/flash2"});
+}
+
+TEST_CASE("malformed kernels are refused", "[registry]") {
+  Registry registry;
+  const attest_kernel good = kernel_named("good");
+  registry.add(&good);
+  const auto refused = [&registry](const attest_kernel& kernel, const std::string& why) {
+    CHECK_THROWS_WITH(registry.add(&kernel), Catch::Contains(why));
+  };
+  CHECK_THROWS_AS(registry.add(nullptr), InvalidProblem);
+  refused(kernel_named("good"), "taken");
+  refused(kernel_named(""), "empty");
+  refused(kernel_named(nullptr), "empty");
+  attest_kernel kernel = kernel_named("bad");
+  kernel.abi_version = 99;
+  refused(kernel, "ABI version 99");
+  kernel = kernel_named("bad");
+  kernel.description.struct_size = 1;
+  refused(kernel, "struct_size");
+  kernel = kernel_named("bad");
+  kernel.forward = nullptr;
+  refused(kernel, "without a forward");
+  kernel = kernel_named("bad");
+  kernel.description.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
+  refused(kernel, "without a backward");
+  kernel.description.directions = ATTEST_LOSS_GRADIENT;
+  refused(kernel, "loss_gradient");
+  kernel.description.directions = 0;
+  refused(kernel, "no direction");
+  kernel = kernel_named("bad");
+  kernel.description.dtypes = 0;
+  refused(kernel, "no dtype");
+}
+
+TEST_CASE("a zero contract is the plain one", "[numerics]") {
+  const Numerics plain = resolve(attest_numerics{}, DType::bf16);
+  CHECK(plain.accumulation == Accumulation::nearest);
+  CHECK(plain.accumulator_roundoff == 0x1p-24);
+  CHECK(plain.p_roundoff == 0);
+  CHECK(plain.exp_ulps == 2);
+  CHECK(plain.exp_zero_is_one);
+  CHECK(plain.output_roundoff == 0x1p-8);
+}
+
+TEST_CASE("declared numerics are resolved", "[numerics]") {
+  attest_numerics declared{};
+  declared.accumulation = ATTEST_TRUNCATING;
+  declared.p_cast = 1 + ATTEST_F16;
+  declared.flushes_p = 1;
+  declared.p_normalized = 1;
+  declared.sum_after_cast = 1;
+  declared.exp_ulps = 40;
+  declared.exp_zero_not_one = 1;
+  declared.gqa_partial = 1 + ATTEST_BF16;
+  const Numerics numerics = resolve(declared, DType::f16);
+  CHECK(numerics.accumulation == Accumulation::truncating);
+  CHECK(numerics.p_roundoff == 0x1p-11);
+  CHECK(numerics.p_underflow == 0x1p-14);
+  CHECK(numerics.normalize == CastOrder::before);
+  CHECK(numerics.row_sum == CastOrder::after);
+  CHECK(numerics.exp_ulps == 40);
+  CHECK_FALSE(numerics.exp_zero_is_one);
+  CHECK(numerics.gqa_partial_roundoff == 0x1p-8);
+  attest_numerics doubles{};
+  CHECK(resolve(doubles, DType::f64).accumulator_roundoff == 0x1p-53);
+  doubles.accumulator = 1 + ATTEST_F64;
+  CHECK(resolve(doubles, DType::f32).accumulator_roundoff == 0x1p-53);
+}
+
+TEST_CASE("impossible contracts are refused", "[numerics]") {
+  attest_numerics declared{};
+  declared.exp_ulps = -1;
+  CHECK_THROWS_WITH(resolve(declared, DType::f32), Catch::Contains("exp_ulps"));
+  declared = {};
+  declared.accumulation = ATTEST_FUSED_BLOCKS;
+  CHECK_THROWS_WITH(resolve(declared, DType::f32), Catch::Contains("fused_block"));
+  declared = {};
+  declared.accumulation = static_cast<attest_accumulation>(3);
+  CHECK_THROWS_AS(resolve(declared, DType::f32), InvalidProblem);
+  declared = {};
+  declared.p_cast = 9;
+  CHECK_THROWS_AS(resolve(declared, DType::f32), InvalidProblem);
+}
+
+TEST_CASE("the graver verdict wins", "[verdict]") {
+  CHECK(graver(Verdict::passed, Verdict::vacuous) == Verdict::passed);
+  CHECK(graver(Verdict::violated, Verdict::improbable) == Verdict::violated);
+  CHECK(graver(Verdict::violated, Verdict::crashed) == Verdict::crashed);
+  CHECK(graver(Verdict::unsupported, Verdict::vacuous) == Verdict::vacuous);
+  CHECK(name(Verdict::unsupported) == "unsupported");
+}
+
+}  // namespace
+}  // namespace attest
