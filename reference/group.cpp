@@ -1,0 +1,157 @@
+#include "reference/group.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace attest::reference {
+namespace {
+
+constexpr double kMasked = -std::numeric_limits<double>::infinity();
+
+void apply_softcap(double softcap, Scores& result) {
+  Matrix& S = result.S;
+  result.slope = Matrix(S.rows(), S.cols());
+  for (Eigen::Index i = 0; i < S.rows(); ++i) {
+    for (Eigen::Index j = 0; j < S.cols(); ++j) {
+      const double t = std::tanh(S(i, j) / softcap);
+      S(i, j) = softcap * t;
+      // 1 - tanh^2 loses everything to cancellation once tanh is near 1; (1-t)(1+t) does not.
+      result.slope(i, j) = (1 - t) * (1 + t);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Group> groups_of(const Problem& problem) {
+  std::vector<Group> groups;
+  for (const Sequence& sequence : problem.sequences()) {
+    for (std::int64_t head = 0; head < problem.num_heads_kv; ++head) {
+      groups.push_back({sequence, head, problem.group_size()});
+    }
+  }
+  return groups;
+}
+
+Matrix stacked_rows(const TensorView& tensor, const Group& group, std::int64_t first,
+                    std::int64_t count) {
+  Matrix rows(count, tensor.extent(3));
+  for (std::int64_t r = 0; r < count; ++r) {
+    const std::int64_t query = group.sequence.q_begin + group.query(first + r);
+    const std::int64_t head = group.query_head(first + r);
+    for (std::int64_t c = 0; c < tensor.extent(3); ++c) {
+      rows(r, c) = tensor(group.sequence.tensor_batch, query, head, c);
+    }
+  }
+  return rows;
+}
+
+Vector stacked_scalars(const TensorView& tensor, const Group& group) {
+  Vector scalars(group.rows());
+  for (std::int64_t r = 0; r < group.rows(); ++r) {
+    scalars(r) = tensor(group.sequence.tensor_batch, group.query_head(r),
+                        group.sequence.q_begin + group.query(r));
+  }
+  return scalars;
+}
+
+Matrix key_rows(const TensorView& tensor, const Group& group) {
+  Matrix rows(group.sequence.k_length, tensor.extent(3));
+  for (std::int64_t j = 0; j < group.sequence.k_length; ++j) {
+    for (std::int64_t c = 0; c < tensor.extent(3); ++c) {
+      rows(j, c) =
+          tensor(group.sequence.tensor_batch, group.sequence.k_begin + j, group.kv_head, c);
+    }
+  }
+  return rows;
+}
+
+void scatter_rows(const Matrix& rows, const Group& group, std::int64_t first, Tensor& tensor) {
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    const std::int64_t query = group.sequence.q_begin + group.query(first + r);
+    for (std::int64_t c = 0; c < rows.cols(); ++c) {
+      tensor.set(rows(r, c), group.sequence.tensor_batch, query, group.query_head(first + r), c);
+    }
+  }
+}
+
+void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor) {
+  for (std::int64_t r = 0; r < scalars.size(); ++r) {
+    tensor.set(scalars(r), group.sequence.tensor_batch, group.query_head(r),
+               group.sequence.q_begin + group.query(r));
+  }
+}
+
+void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor) {
+  for (std::int64_t j = 0; j < rows.rows(); ++j) {
+    for (std::int64_t c = 0; c < rows.cols(); ++c) {
+      tensor.set(rows(j, c), group.sequence.tensor_batch, group.sequence.k_begin + j, group.kv_head,
+                 c);
+    }
+  }
+}
+
+Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
+              const Matrix& K) {
+  Scores result;
+  result.S.noalias() = problem.scale() * Q * K.transpose();
+  if (problem.softcap > 0) apply_softcap(problem.softcap, result);
+  const std::vector<float> slopes = problem.alibi_slopes();
+  Matrix& S = result.S;
+  for (Eigen::Index r = 0; r < S.rows(); ++r) {
+    const std::int64_t query = group.query(first + r);
+    const KeyRange range = problem.mask.band(group.sequence, query);
+    if (!slopes.empty()) {
+      const double slope = slopes[static_cast<std::size_t>(group.query_head(first + r))];
+      const std::int64_t aligned = problem.mask.aligned_key(group.sequence, query);
+      for (std::int64_t j = range.begin; j < range.end; ++j) {
+        S(r, j) -= slope * static_cast<double>(std::abs(aligned - j));
+      }
+    }
+    S.row(r).head(range.begin).setConstant(kMasked);
+    S.row(r).tail(S.cols() - range.end).setConstant(kMasked);
+    if (!problem.mask.boolean) continue;
+    for (std::int64_t j = range.begin; j < range.end; ++j) {
+      if (!problem.mask.visible(group.sequence, query, j)) S(r, j) = kMasked;
+    }
+  }
+  return result;
+}
+
+RowStatistics exponentiate(Matrix& S) {
+  RowStatistics statistics{Vector::Constant(S.rows(), kMasked), Vector::Zero(S.rows())};
+  for (Eigen::Index r = 0; r < S.rows(); ++r) {
+    double maximum = kMasked;
+    for (Eigen::Index j = 0; j < S.cols(); ++j) {
+      // NaN scores win, so that they reach the output.
+      if (!(S(r, j) <= maximum)) maximum = S(r, j);
+    }
+    double sum = 0;
+    for (Eigen::Index j = 0; j < S.cols(); ++j) {
+      const double p = S(r, j) == kMasked ? 0.0 : std::exp(S(r, j) - maximum);
+      S(r, j) = p;
+      sum += p;
+    }
+    statistics.maximum(r) = maximum;
+    statistics.sum(r) = sum;
+  }
+  return statistics;
+}
+
+void require_shape(const TensorView& tensor, std::string_view name, const std::vector<Axis>& axes) {
+  if (tensor.rank() != axes.size()) {
+    throw InvalidProblem(std::string(name) + ": " + std::to_string(tensor.rank()) +
+                         " axes, but the problem needs " + std::to_string(axes.size()));
+  }
+  for (std::size_t index = 0; index < axes.size(); ++index) {
+    if (tensor.extent(index) != axes[index].extent) {
+      throw InvalidProblem(std::string(name) + ": " + std::string(axes[index].name) + " is " +
+                           std::to_string(tensor.extent(index)) + ", but the problem needs " +
+                           std::to_string(axes[index].extent));
+    }
+  }
+}
+
+}  // namespace attest::reference

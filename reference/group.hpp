@@ -1,0 +1,68 @@
+#pragma once
+
+#include <Eigen/Dense>
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "core/tensor.hpp"
+
+/// The unit of work inside the reference: one sequence and one K/V head with all query heads that
+/// share it, their rows stacked head after head. Sums over a group of heads (GQA, MQA) then fall
+/// out of the matrix products.
+namespace attest::reference {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+struct Group {
+  Sequence sequence;
+  std::int64_t kv_head = 0;
+  std::int64_t group_size = 1;
+
+  std::int64_t rows() const { return group_size * sequence.q_length; }
+  std::int64_t query_head(std::int64_t row) const {
+    return kv_head * group_size + row / sequence.q_length;
+  }
+  std::int64_t query(std::int64_t row) const { return row % sequence.q_length; }
+};
+
+/// Every (sequence, K/V head) of the problem.
+std::vector<Group> groups_of(const Problem& problem);
+
+/// Rows first .. first+count-1 of the stack of Q, O or dO: (count, head_dim).
+Matrix stacked_rows(const TensorView& tensor, const Group& group, std::int64_t first,
+                    std::int64_t count);
+
+/// The stack of LSE or dLSE: (rows).
+Vector stacked_scalars(const TensorView& tensor, const Group& group);
+
+/// The sequence's rows of K or V: (k_length, head_dim).
+Matrix key_rows(const TensorView& tensor, const Group& group);
+
+/// The inverse of stacked_rows, stacked_scalars and key_rows.
+void scatter_rows(const Matrix& rows, const Group& group, std::int64_t first, Tensor& tensor);
+void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor);
+void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor);
+
+/// Scores of a block of stacked rows.
+struct Scores {
+  Matrix S;      // (count, k_length) after softcap and ALiBi; -inf where masked
+  Matrix slope;  // d score / d (scale q.k): the softcap's derivative; empty without softcap
+};
+
+/// Scores of the stacked rows first .. first + Q.rows() - 1 against all keys of the sequence.
+Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
+              const Matrix& K);
+
+/// Row maxima and sums of exponentials of a block of scores; turns S into exp(S - maximum).
+struct RowStatistics {
+  Vector maximum;  // -inf for a row without a visible key
+  Vector sum;
+};
+RowStatistics exponentiate(Matrix& S);
+
+/// Throws InvalidProblem unless the tensor has exactly these axes' extents.
+void require_shape(const TensorView& tensor, std::string_view name, const std::vector<Axis>& axes);
+
+}  // namespace attest::reference

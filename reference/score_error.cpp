@@ -1,0 +1,47 @@
+#include "reference/score_error.hpp"
+
+#include <cmath>
+
+#include "reference/roundoff.hpp"
+
+namespace attest::reference {
+
+ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
+                       std::int64_t first, const Matrix& Q, const Matrix& K, const Scores& exact) {
+  const double u = numerics.accumulator_roundoff;
+  const double terms = static_cast<double>(problem.head_dim_qk) + 3;  // and scale, max, shift
+  ScoreError error;
+  error.magnitude.noalias() = std::abs(problem.scale()) * Q.cwiseAbs() * K.cwiseAbs().transpose();
+  error.proved = accumulation_error(numerics, terms) + numerics.scaled_q_roundoff +
+                 2 * numerics.input_roundoff;
+  error.deviation =
+      std::sqrt(std::pow(accumulation_deviation(numerics, terms), 2) +
+                std::pow(numerics.scaled_q_roundoff, 2) + 2 * std::pow(numerics.input_roundoff, 2));
+  error.bias = accumulation_bias(numerics, terms) * error.magnitude;
+  if (problem.softcap > 0) {
+    // |tanh'| <= 1 passes the error of the argument on; x sech^2 x <= tanh x bounds the rounding of
+    // s/softcap, then the function's own error and one product.
+    const double relative = exponential_error(numerics) + 3 * u;
+    for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
+      for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
+        const double t = std::sqrt(1 - exact.slope(r, j));
+        error.bias(r, j) += relative * problem.softcap * t;
+      }
+    }
+  }
+  const std::vector<float> slopes = problem.alibi_slopes();
+  if (slopes.empty()) return error;
+  for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
+    const double slope = slopes[static_cast<std::size_t>(group.query_head(first + r))];
+    const std::int64_t aligned = problem.mask.aligned_key(group.sequence, group.query(first + r));
+    for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
+      if (!std::isfinite(exact.S(r, j))) continue;
+      // The product slope * distance and the addition, both relative to their results.
+      const double alibi = slope * static_cast<double>(std::abs(aligned - j));
+      error.bias(r, j) += 2 * u * (std::abs(exact.S(r, j)) + alibi);
+    }
+  }
+  return error;
+}
+
+}  // namespace attest::reference
