@@ -2,7 +2,6 @@
 
 #include "core/numerics.hpp"
 #include "reference/attention.hpp"
-#include "reference/loss_gradient.hpp"
 
 /// Error bounds per element, derived from the actual inputs and the declared precision contract.
 /// Derivations and validation: docs/theory/error-bounds.md.
@@ -23,10 +22,6 @@ struct BackwardBounds {
   ErrorBound dQ, dK, dV;
 };
 
-struct LossBounds {
-  ErrorBound dX, dY;
-};
-
 /// What a kernel's forward pass stored and its backward pass was given.
 struct Stored {
   TensorView O, LSE;
@@ -41,10 +36,6 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
 BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
                                const Numerics& numerics, const TensorView& Q, const TensorView& K,
                                const TensorView& V, const Cotangents& cotangents,
-                               const Stored& stored, const Forward& exact_forward,
-                               const Backward& exact);
-
-LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs,
-                       const LossGradient& exact);
+                               const Stored& stored, const Forward& exact_forward);
 
 }  // namespace attest::reference
