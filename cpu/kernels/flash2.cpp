@@ -1,0 +1,47 @@
+#include "cpu/kernels/flash2.hpp"
+
+#include <algorithm>
+
+#include "cpu/kernels/kernel.hpp"
+
+namespace attest::cpu {
+namespace {
+
+std::size_t workspace_bytes(const void*, const attest_problem* problem, std::uint32_t direction) {
+  const std::int64_t floats = direction == ATTEST_BACKWARD ? flash2_backward_floats(*problem)
+                                                           : flash2_forward_floats(*problem);
+  return static_cast<std::size_t>(floats) * sizeof(float) *
+         static_cast<std::size_t>(std::max(problem->num_threads, 1));
+}
+
+attest_status forward(const void*, const attest_forward_args* args) {
+  if (supported(*args->problem) != ATTEST_OK) return ATTEST_UNSUPPORTED;
+  flash2_forward(*args);
+  return ATTEST_OK;
+}
+
+attest_status backward(const void*, const attest_backward_args* args) {
+  if (supported(*args->problem) != ATTEST_OK) return ATTEST_UNSUPPORTED;
+  flash2_backward(*args);
+  return ATTEST_OK;
+}
+
+}  // namespace
+
+const attest_kernel& flash2_kernel() {
+  static const attest_kernel kernel = [] {
+    attest_kernel k{};
+    k.struct_size = sizeof k;
+    k.abi_version = ATTEST_ABI_VERSION;
+    k.description = common_description(
+        "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
+        "flash2:bq=64,bk=64");
+    k.workspace_bytes = workspace_bytes;
+    k.forward = forward;
+    k.backward = backward;
+    return k;
+  }();
+  return kernel;
+}
+
+}  // namespace attest::cpu

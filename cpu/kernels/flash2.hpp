@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest::cpu {
+
+/// Tiles of the flash2 kernels: block_q queries against block_k keys.
+inline constexpr std::int64_t kBlockQ = 64;
+inline constexpr std::int64_t kBlockK = 64;
+
+/// Forward: a query block stays, keys stream past it; running maximum m and sum l per row (Dao
+/// 2023, Algorithm 1).
+std::int64_t flash2_forward_floats(const attest_problem& problem);
+void flash2_forward(const attest_forward_args& args);
+
+/// Backward in two passes that recompute P from LSE: one writes dQ, the other dK and dV. No sums
+/// across threads, so the bits do not depend on their number (Dao 2023, Algorithm 2, split).
+std::int64_t flash2_backward_floats(const attest_problem& problem);
+void flash2_backward(const attest_backward_args& args);
+
+}  // namespace attest::cpu

@@ -1,0 +1,164 @@
+#include <omp.h>
+
+#include <algorithm>
+
+#include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/flash2.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/score_tile.hpp"
+#include "cpu/kernels/tensor_io.hpp"
+
+namespace attest::cpu {
+namespace {
+
+// One thread's tiles.
+struct Tiles {
+  float *Q, *O, *dO, *dQ;        // query block
+  float *K, *Kt, *Vt, *dK, *dV;  // key block
+  float *P, *slope, *dS;
+  float *LSE, *dLSE, *delta;
+
+  Tiles(const attest_problem& problem, Arena arena) {
+    const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
+    Q = arena.take(kBlockQ * d), dQ = arena.take(kBlockQ * d);
+    O = arena.take(kBlockQ * dv), dO = arena.take(kBlockQ * dv);
+    K = arena.take(kBlockK * d), Kt = arena.take(kBlockK * d), dK = arena.take(kBlockK * d);
+    Vt = arena.take(kBlockK * dv), dV = arena.take(kBlockK * dv);
+    P = arena.take(kBlockQ * kBlockK), slope = arena.take(kBlockQ * kBlockK);
+    dS = arena.take(kBlockQ * kBlockK);
+    LSE = arena.take(kBlockQ), dLSE = arena.take(kBlockQ), delta = arena.take(kBlockQ);
+    if (problem.softcap <= 0) slope = nullptr;
+  }
+};
+
+class Backward {
+ public:
+  Backward(const attest_backward_args& args, const Batch& batch, Arena arena)
+      : args_(args), problem_(*args.problem), batch_(batch), tiles_(problem_, arena) {}
+
+  // dQ of one query block: keys stream past.
+  void query_pass(std::int64_t head, std::int64_t first) {
+    const std::int64_t d = problem_.head_dim_qk;
+    const RowBlock queries = load_queries(head, first);
+    std::fill(tiles_.dQ, tiles_.dQ + queries.count * d, 0.0f);
+    const KeySpan span = visible_keys(problem_, batch_, first, queries.count);
+    for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
+      const std::int64_t count = std::min(kBlockK, span.end - key);
+      load_keys(kv_head_of(head), key, count);
+      recompute({head, first, queries.count, key, count});
+      multiply_add(tiles_.dQ, d, {tiles_.dS, count, 1}, tiles_.K, d, queries.count, d, count);
+    }
+    scale_row(tiles_.dQ, queries.count * d, static_cast<float>(problem_.softmax_scale));
+    store_rows(*args_.dQ, queries, tiles_.dQ);
+  }
+
+  // dK and dV of one key block: the query blocks of all heads of the group stream past.
+  void key_pass(std::int64_t kv_head, std::int64_t key) {
+    const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
+    const std::int64_t count = std::min(kBlockK, batch_.k_length - key);
+    const RowBlock keys = load_keys(kv_head, key, count);
+    std::fill(tiles_.dK, tiles_.dK + count * d, 0.0f);
+    std::fill(tiles_.dV, tiles_.dV + count * dv, 0.0f);
+    const std::int64_t group = problem_.num_heads_q / problem_.num_heads_kv;
+    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+      for (std::int64_t first = 0; first < batch_.q_length; first += kBlockQ) {
+        const std::int64_t rows = std::min(kBlockQ, batch_.q_length - first);
+        const KeySpan span = visible_keys(problem_, batch_, first, rows);
+        if (span.end <= key || span.begin >= key + count) continue;
+        load_queries(head, first);
+        recompute({head, first, rows, key, count});
+        multiply_add(tiles_.dV, dv, {tiles_.P, 1, count}, tiles_.dO, dv, count, dv, rows);
+        multiply_add(tiles_.dK, d, {tiles_.dS, 1, count}, tiles_.Q, d, count, d, rows);
+      }
+    }
+    scale_row(tiles_.dK, count * d, static_cast<float>(problem_.softmax_scale));
+    store_rows(*args_.dK, keys, tiles_.dK);
+    store_rows(*args_.dV, keys, tiles_.dV);
+  }
+
+ private:
+  std::int64_t kv_head_of(std::int64_t head) const {
+    return head / (problem_.num_heads_q / problem_.num_heads_kv);
+  }
+
+  RowBlock load_queries(std::int64_t head, std::int64_t first) {
+    const std::int64_t rows = std::min(kBlockQ, batch_.q_length - first);
+    const RowBlock queries{batch_.tensor_batch, batch_.q_begin + first, rows, head};
+    load_rows(*args_.Q, queries, tiles_.Q);
+    load_rows(*args_.O, queries, tiles_.O);
+    load_rows(*args_.dO, queries, tiles_.dO);
+    load_scalars(*args_.LSE, queries, tiles_.LSE);
+    if (args_.dLSE != nullptr) load_scalars(*args_.dLSE, queries, tiles_.dLSE);
+    row_deltas(tiles_.dO, tiles_.O, args_.dLSE != nullptr ? tiles_.dLSE : nullptr, rows,
+               problem_.head_dim_v, tiles_.delta);
+    return queries;
+  }
+
+  RowBlock load_keys(std::int64_t kv_head, std::int64_t key, std::int64_t count) {
+    const RowBlock keys{batch_.tensor_batch, batch_.k_begin + key, count, kv_head};
+    load_rows(*args_.K, keys, tiles_.K);
+    load_transposed(*args_.K, keys, tiles_.Kt);
+    load_transposed(*args_.V, keys, tiles_.Vt);
+    return keys;
+  }
+
+  // P and dS of one tile.
+  void recompute(const ScoreBlock& block) {
+    const std::int64_t dv = problem_.head_dim_v;
+    score_tile(problem_, batch_, block, tiles_.Q, tiles_.Kt, tiles_.P, tiles_.slope);
+    probabilities(tiles_.LSE, block.rows, block.keys, tiles_.P);
+    std::fill(tiles_.dS, tiles_.dS + block.rows * block.keys, 0.0f);
+    multiply_add(tiles_.dS, block.keys, {tiles_.dO, dv, 1}, tiles_.Vt, block.keys, block.rows,
+                 block.keys, dv);
+    score_gradients(tiles_.P, tiles_.slope, tiles_.delta, block.rows, block.keys, tiles_.dS);
+  }
+
+  const attest_backward_args& args_;
+  const attest_problem& problem_;
+  Batch batch_;
+  Tiles tiles_;
+};
+
+std::int64_t blocks_of(std::int64_t length, std::int64_t block) {
+  return (length + block - 1) / block;
+}
+
+}  // namespace
+
+std::int64_t flash2_backward_floats(const attest_problem& problem) {
+  const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
+  return kBlockQ * 2 * (d + dv) + kBlockK * (3 * d + 2 * dv) + 3 * kBlockQ * kBlockK + 3 * kBlockQ;
+}
+
+void flash2_backward(const attest_backward_args& args) {
+  const attest_problem& problem = *args.problem;
+  const auto floats = static_cast<std::size_t>(flash2_backward_floats(problem));
+  const std::int64_t query_blocks = blocks_of(problem.seqlen_q, kBlockQ);
+  const std::int64_t key_blocks = blocks_of(problem.seqlen_k, kBlockK);
+#pragma omp parallel num_threads(problem.num_threads)
+  {
+    const Arena arena(args.workspace, floats, omp_get_thread_num());
+#pragma omp for collapse(3) schedule(dynamic) nowait
+    for (std::int64_t b = 0; b < problem.batch; ++b) {
+      for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
+        for (std::int64_t block = 0; block < query_blocks; ++block) {
+          const Batch batch = batch_of(problem, b);
+          if (block * kBlockQ >= batch.q_length) continue;
+          Backward(args, batch, arena).query_pass(head, block * kBlockQ);
+        }
+      }
+    }
+#pragma omp for collapse(3) schedule(dynamic)
+    for (std::int64_t b = 0; b < problem.batch; ++b) {
+      for (std::int64_t head = 0; head < problem.num_heads_kv; ++head) {
+        for (std::int64_t block = 0; block < key_blocks; ++block) {
+          const Batch batch = batch_of(problem, b);
+          if (block * kBlockK >= batch.k_length) continue;
+          Backward(args, batch, arena).key_pass(head, block * kBlockK);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace attest::cpu

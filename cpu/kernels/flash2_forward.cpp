@@ -1,0 +1,99 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/flash2.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/score_tile.hpp"
+#include "cpu/kernels/tensor_io.hpp"
+
+namespace attest::cpu {
+namespace {
+
+constexpr float kEmpty = -std::numeric_limits<float>::infinity();
+
+// Takes one tile of scores into the running softmax: S becomes P, O is rescaled.
+void update_rows(std::int64_t rows, std::int64_t keys, std::int64_t columns, float* S, float* m,
+                 float* l, float* O) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* row = S + r * keys;
+    float maximum = m[r];
+    for (std::int64_t j = 0; j < keys; ++j) maximum = std::max(maximum, row[j]);
+    if (maximum == kEmpty) {
+      std::fill(row, row + keys, 0.0f);
+      continue;
+    }
+    exp_shifted(row, keys, maximum);
+    float sum = 0;
+    for (std::int64_t j = 0; j < keys; ++j) sum += row[j];
+    if (maximum > m[r]) {
+      float rescale = m[r];
+      exp_shifted(&rescale, 1, maximum);
+      l[r] *= rescale;
+      scale_row(O + r * columns, columns, rescale);
+      m[r] = maximum;
+    }
+    l[r] += sum;
+  }
+}
+
+void forward_block(const attest_forward_args& args, const Batch& batch, std::int64_t head,
+                   std::int64_t first, Arena arena) {
+  const attest_problem& problem = *args.problem;
+  const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
+  const std::int64_t rows = std::min(kBlockQ, batch.q_length - first);
+  const std::int64_t kv_head = head / (problem.num_heads_q / problem.num_heads_kv);
+  const RowBlock queries{batch.tensor_batch, batch.q_begin + first, rows, head};
+  float *Q = arena.take(kBlockQ * d), *O = arena.take(kBlockQ * dv), *Kt = arena.take(kBlockK * d),
+        *V = arena.take(kBlockK * dv), *S = arena.take(kBlockQ * kBlockK), *m = arena.take(kBlockQ),
+        *l = arena.take(kBlockQ);
+  load_rows(*args.Q, queries, Q);
+  std::fill(O, O + rows * dv, 0.0f);
+  std::fill(m, m + rows, kEmpty);
+  std::fill(l, l + rows, 0.0f);
+  const KeySpan span = visible_keys(problem, batch, first, rows);
+  for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
+    const std::int64_t count = std::min(kBlockK, span.end - key);
+    const RowBlock keys{batch.tensor_batch, batch.k_begin + key, count, kv_head};
+    load_transposed(*args.K, keys, Kt);
+    load_rows(*args.V, keys, V);
+    score_tile(problem, batch, {head, first, rows, key, count}, Q, Kt, S, nullptr);
+    update_rows(rows, count, dv, S, m, l, O);
+    multiply_add(O, dv, {S, count, 1}, V, dv, rows, dv, count);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (l[r] > 0) scale_row(O + r * dv, dv, 1.0f / l[r]);
+    m[r] += std::log(l[r]);  // -inf without a visible key
+  }
+  store_rows(*args.O, queries, O);
+  if (args.LSE != nullptr) store_scalars(*args.LSE, queries, m);
+}
+
+}  // namespace
+
+std::int64_t flash2_forward_floats(const attest_problem& problem) {
+  return (kBlockQ + kBlockK) * (problem.head_dim_qk + problem.head_dim_v) + kBlockQ * kBlockK +
+         2 * kBlockQ;
+}
+
+void flash2_forward(const attest_forward_args& args) {
+  const attest_problem& problem = *args.problem;
+  const auto floats = static_cast<std::size_t>(flash2_forward_floats(problem));
+  const std::int64_t blocks = (problem.seqlen_q + kBlockQ - 1) / kBlockQ;
+#pragma omp parallel for collapse(3) schedule(dynamic) num_threads(problem.num_threads)
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        const Batch batch = batch_of(problem, b);
+        if (block * kBlockQ >= batch.q_length) continue;
+        forward_block(args, batch, head, block * kBlockQ,
+                      Arena(args.workspace, floats, omp_get_thread_num()));
+      }
+    }
+  }
+}
+
+}  // namespace attest::cpu

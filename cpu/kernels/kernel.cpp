@@ -1,0 +1,36 @@
+#include "cpu/kernels/kernel.hpp"
+
+namespace attest::cpu {
+
+attest_description common_description(const char* name, const char* summary, const char* schedule) {
+  attest_description description{};
+  description.struct_size = sizeof description;
+  description.name = name;
+  description.summary = summary;
+  description.device = ATTEST_CPU;
+  description.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
+  description.dtypes = 1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16;
+  description.features = ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW |
+                         ATTEST_KEY_LENGTHS | ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK |
+                         ATTEST_GQA | ATTEST_HEAD_DIM_V | ATTEST_SOFTCAP | ATTEST_ALIBI |
+                         ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE | ATTEST_DLSE |
+                         ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS;
+  description.empty_row = ATTEST_ZERO_NEG_INF;
+  description.numerics.struct_size = sizeof description.numerics;
+  description.schedule = schedule;
+  return description;
+}
+
+attest_status supported(const attest_problem& problem) {
+  switch (problem.dtype) {
+    case ATTEST_F32:
+    case ATTEST_BF16:
+    case ATTEST_F16:
+      return ATTEST_OK;
+    case ATTEST_F64:
+      break;
+  }
+  return ATTEST_UNSUPPORTED;
+}
+
+}  // namespace attest::cpu

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest::cpu {
+
+/// The kernels of this room.
+const attest_kernel& standard_kernel();
+const attest_kernel& flash2_kernel();
+
+/// What all of them claim: f32, bf16, f16 inputs with f32 arithmetic and every feature of the ABI.
+attest_description common_description(const char* name, const char* summary, const char* schedule);
+
+/// Whether the problem's dtype is one of the claimed ones.
+attest_status supported(const attest_problem& problem);
+
+/// One thread's part of the workspace, handed out piece by piece.
+class Arena {
+ public:
+  Arena(void* workspace, std::size_t floats_per_thread, int thread)
+      : next_(static_cast<float*>(workspace) +
+              floats_per_thread * static_cast<std::size_t>(thread)) {}
+
+  float* take(std::int64_t floats) {
+    float* piece = next_;
+    next_ += floats;
+    return piece;
+  }
+
+ private:
+  float* next_;
+};
+
+}  // namespace attest::cpu

@@ -1,0 +1,93 @@
+#include "cpu/kernels/score_tile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "cpu/kernels/arithmetic.hpp"
+
+namespace attest::cpu {
+namespace {
+
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+void apply_softcap(float softcap, std::int64_t count, float* S, float* slope) {
+  for (std::int64_t e = 0; e < count; ++e) {
+    const float t = std::tanh(S[e] / softcap);
+    S[e] = softcap * t;
+    if (slope != nullptr) slope[e] = (1.0f - t) * (1.0f + t);
+  }
+}
+
+void mask_row(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
+              std::int64_t i, float* row) {
+  const KeySpan span = visible_keys(problem, batch, i);
+  const std::int64_t begin = std::clamp<std::int64_t>(span.begin - block.key, 0, block.keys);
+  const std::int64_t end = std::clamp<std::int64_t>(span.end - block.key, begin, block.keys);
+  std::fill(row, row + begin, kMasked);
+  std::fill(row + end, row + block.keys, kMasked);
+  if (problem.mask.boolean == nullptr) return;
+  const std::uint8_t* visible = problem.mask.boolean + i * problem.seqlen_k + block.key;
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (visible[j] == 0) row[j] = kMasked;
+  }
+}
+
+}  // namespace
+
+void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
+                const float* Q, const float* Kt, float* S, float* slope) {
+  const std::int64_t count = block.rows * block.keys, d = problem.head_dim_qk;
+  std::fill(S, S + count, 0.0f);
+  multiply_add(S, block.keys, {Q, d, 1}, Kt, block.keys, block.rows, block.keys, d);
+  scale_row(S, count, static_cast<float>(problem.softmax_scale));
+  if (problem.softcap > 0) {
+    apply_softcap(static_cast<float>(problem.softcap), count, S, slope);
+  }
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const std::int64_t i = block.first + r;
+    float* row = S + r * block.keys;
+    if (problem.alibi_slopes != nullptr) {
+      const float alibi = problem.alibi_slopes[block.head];
+      for (std::int64_t j = 0; j < block.keys; ++j) {
+        row[j] -= alibi * static_cast<float>(std::abs(i + batch.shift - block.key - j));
+      }
+    }
+    mask_row(problem, batch, block, i, row);
+  }
+}
+
+void probabilities(const float* LSE, std::int64_t rows, std::int64_t keys, float* S) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* row = S + r * keys;
+    if (LSE[r] == kMasked) {
+      std::fill(row, row + keys, 0.0f);
+    } else {
+      exp_shifted(row, keys, LSE[r]);
+    }
+  }
+}
+
+void score_gradients(const float* P, const float* slope, const float* delta, std::int64_t rows,
+                     std::int64_t keys, float* dP) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const std::int64_t e = r * keys + j;
+      dP[e] = P[e] * (dP[e] - delta[r]);
+    }
+  }
+  if (slope == nullptr) return;
+  for (std::int64_t e = 0; e < rows * keys; ++e) dP[e] *= slope[e];
+}
+
+void row_deltas(const float* dO, const float* O, const float* dLSE, std::int64_t rows,
+                std::int64_t columns, float* delta) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float sum = 0;
+    for (std::int64_t c = 0; c < columns; ++c) sum += dO[r * columns + c] * O[r * columns + c];
+    delta[r] = dLSE == nullptr ? sum : sum - dLSE[r];
+  }
+}
+
+}  // namespace attest::cpu

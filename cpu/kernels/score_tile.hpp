@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+#include "cpu/kernels/geometry.hpp"
+
+namespace attest::cpu {
+
+/// A block of queries of one head against a block of keys.
+struct ScoreBlock {
+  std::int64_t head;         // query head
+  std::int64_t first, rows;  // queries, counted within the sequence
+  std::int64_t key, keys;    // keys, counted within the sequence
+};
+
+/// S(rows, keys) = softcap(scale Q K^T) + ALiBi, -inf where masked; row stride = keys.
+/// Q (rows, head_dim) row-major, Kt (head_dim, keys). With softcap and `slope` not null, slope gets
+/// the derivative of the softcap.
+void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
+                const float* Q, const float* Kt, float* S, float* slope);
+
+/// Turns rows of scores into P = exp(S - LSE); rows with LSE = -inf become 0.
+void probabilities(const float* LSE, std::int64_t rows, std::int64_t keys, float* S);
+
+/// dP becomes dS = P (dP - delta) [slope], without the softmax scale.
+void score_gradients(const float* P, const float* slope, const float* delta, std::int64_t rows,
+                     std::int64_t keys, float* dP);
+
+/// delta(i) = sum_c dO(i, c) O(i, c) - dLSE(i); dLSE may be null.
+void row_deltas(const float* dO, const float* O, const float* dLSE, std::int64_t rows,
+                std::int64_t columns, float* delta);
+
+}  // namespace attest::cpu

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+
+/// Tiles of strided tensors as float32 and back; 16-bit types are converted exactly on the way in
+/// and rounded to nearest even on the way out.
+namespace attest::cpu {
+
+/// Rows first .. first+count-1 on axis 1 of a (batch, seqlen, heads, dim) tensor.
+struct RowBlock {
+  std::int64_t batch, first, count, head;
+};
+
+/// tile(row, column), row-major, `count` x dim.
+void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile);
+
+/// tile(column, row): dim x `count`.
+void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile);
+
+void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile);
+
+/// Elements of a (batch, heads, seqlen) float32 tensor: rows first .. of one head.
+void load_scalars(const attest_tensor& tensor, const RowBlock& rows, float* values);
+void store_scalars(const attest_tensor& tensor, const RowBlock& rows, const float* values);
+
+}  // namespace attest::cpu
