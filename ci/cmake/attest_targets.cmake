@@ -1,0 +1,108 @@
+# The words the rooms' CMakeLists use. Each sets the project's one set of flags, so no room has its
+# own.
+#
+#   attest_add_library(attest_room SOURCES a.cpp b.cpp DEPENDS attest_core PRIVATE_DEPENDS fmt::fmt)
+#   attest_add_test(room_test SOURCES a_test.cpp DEPENDS attest_room [LABELS slow] [TIMEOUT seconds])
+#   attest_add_program(attest SOURCES main.cpp DEPENDS attest_certify)
+include(GNUInstallDirs)
+
+# Everything installed, as attest::attest. (The target named `attest` is the command.)
+add_library(attest_umbrella INTERFACE)
+set_target_properties(attest_umbrella PROPERTIES EXPORT_NAME attest)
+add_library(attest::attest ALIAS attest_umbrella)
+install(TARGETS attest_umbrella EXPORT attest_targets)
+
+# Seconds a test may take before CTest ends it: a hang must not use up the runner's hour.
+set(ATTEST_TEST_TIMEOUT 600)
+
+function(attest_arguments)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "attest: target '${ARGV0}': unknown arguments '${ARG_UNPARSED_ARGUMENTS}'; "
+                        "the lists are SOURCES, DEPENDS, PRIVATE_DEPENDS, LABELS and TIMEOUT")
+  endif()
+  if(NOT ARG_SOURCES)
+    message(FATAL_ERROR "attest: target '${ARGV0}' has no SOURCES")
+  endif()
+  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT)
+    set(ARG_${name} "${ARG_${name}}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+# A static library of one room: exported as attest::<name without attest_>, its headers installed
+# under include/attest/<room>, which keeps the include paths of the tree.
+function(attest_add_library name)
+  attest_arguments(${ARGV})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attest>)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS}
+                                PRIVATE $<BUILD_INTERFACE:attest_flags> ${ARG_PRIVATE_DEPENDS})
+  string(REGEX REPLACE "^attest_" "" short_name ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short_name} POSITION_INDEPENDENT_CODE ON)
+  add_library(attest::${short_name} ALIAS ${name})
+  target_link_libraries(attest_umbrella INTERFACE ${name})
+  set_property(GLOBAL APPEND PROPERTY ATTEST_INSTALLED_DEPENDS ${ARG_DEPENDS} ${ARG_PRIVATE_DEPENDS})
+  install(TARGETS ${name} EXPORT attest_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  install(DIRECTORY ./ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest/${room}
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "testing" EXCLUDE)
+endfunction()
+
+# One test program with the project's own main, run as the CTest of the same name less `_test`.
+function(attest_add_test name)
+  attest_arguments(${ARGV})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_PRIVATE_DEPENDS} attest_test_main
+                                        attest_flags)
+  string(REGEX REPLACE "_test$" "" test_name ${name})
+  add_test(NAME ${test_name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT ${ATTEST_TEST_TIMEOUT})
+  endif()
+  # 77: the device that the test needs is absent.
+  set_tests_properties(${test_name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+  if(ARG_LABELS)
+    set_tests_properties(${test_name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+endfunction()
+
+# A command for people, at <build>/bin/<name>, where the scripts in ci/ look for it.
+function(attest_add_program name)
+  attest_arguments(${ARGV})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_PRIVATE_DEPENDS} attest_flags)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# Last in the top CMakeLists: writes the package that find_package(attest) reads, with a
+# find_dependency line for each outside library that an installed one links.
+function(attest_install_package)
+  include(CMakePackageConfigHelpers)
+  get_property(depends GLOBAL PROPERTY ATTEST_INSTALLED_DEPENDS)
+  set(ATTEST_FIND_DEPENDENCIES "")
+  foreach(pair "Eigen3::Eigen=Eigen3 3.4 NO_MODULE" "OpenMP::OpenMP_CXX=OpenMP COMPONENTS CXX"
+               "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
+               "Boost::headers=Boost"
+               "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2")
+    string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
+    if("${CMAKE_MATCH_1}" IN_LIST depends)
+      string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(${CMAKE_MATCH_2})\n")
+    endif()
+  endforeach()
+  if("PkgConfig::MPFR" IN_LIST depends)
+    string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(PkgConfig)\n"
+           "pkg_check_modules(MPFR REQUIRED IMPORTED_TARGET mpfr gmp)\n")
+  endif()
+  set(directory ${CMAKE_INSTALL_LIBDIR}/cmake/attest)
+  install(EXPORT attest_targets NAMESPACE attest:: DESTINATION ${directory})
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/ci/cmake/attestConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/attestConfig.cmake INSTALL_DESTINATION ${directory})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake
+                ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake DESTINATION ${directory})
+endfunction()
