@@ -1,0 +1,174 @@
+#include "proptest/buffer.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace attest::proptest {
+namespace {
+
+constexpr std::size_t kGuardBytes = 4096;
+constexpr unsigned char kPoison = 0xff;
+constexpr std::size_t kDenseBytes = std::size_t{1} << 28;  // above it gaps stay unmapped zeros
+
+void for_each_index(
+    const TensorView& view,
+    const std::function<void(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& visit) {
+  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  for (std::int64_t a = 0; a < extent(0); ++a) {
+    for (std::int64_t b = 0; b < extent(1); ++b) {
+      for (std::int64_t c = 0; c < extent(2); ++c) {
+        for (std::int64_t d = 0; d < extent(3); ++d) visit(a, b, c, d);
+      }
+    }
+  }
+}
+
+// Fills strides from the innermost axis of `order` outwards; `gap` elements after every axis.
+void stack(std::vector<Axis>& axes, const std::vector<std::size_t>& order, std::int64_t innermost,
+           std::int64_t gap) {
+  std::int64_t stride = innermost;
+  for (std::size_t k = order.size(); k-- > 0;) {
+    axes[order[k]].stride = stride;
+    stride = stride * std::max<std::int64_t>(axes[order[k]].extent, 1) + gap;
+  }
+}
+
+}  // namespace
+
+std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides,
+                          HeadRepeat repeat) {
+  std::vector<std::size_t> order{0, 1, 2, 3};
+  if (axes.size() == 3) order = {0, 1, 2};
+  if (axes.size() == 4 && layout == Layout::bhsd) order = {0, 2, 1, 3};
+  constexpr std::int64_t kGap = 3;
+  switch (strides) {
+    case Strides::packed:
+      stack(axes, order, 1, 0);
+      break;
+    case Strides::padded:
+      stack(axes, order, 1, kGap);
+      break;
+    case Strides::transposed:
+      std::rotate(order.begin(), order.end() - 1, order.end());
+      stack(axes, order, 1, 0);
+      break;
+    case Strides::interleaved:
+      stack(axes, order, 2, 0);
+      break;
+    case Strides::broadcast:
+      stack(axes, order, 1, 0);
+      if (repeat == HeadRepeat::allowed) axes[2].stride = 0;
+      break;
+    case Strides::huge: {
+      stack(axes, order, 1, 0);
+      constexpr std::int64_t kFar = (std::int64_t{1} << 31) + 64;
+      for (const std::size_t axis : order) {
+        if (axes[axis].extent <= 1) continue;
+        axes[axis].stride = kFar;
+        break;
+      }
+      break;
+    }
+  }
+  return axes;
+}
+
+struct Buffer::Mapping {
+  explicit Mapping(std::size_t payload) : bytes(payload + 2 * kGuardBytes) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      throw InvalidProblem("cannot map " + std::to_string(bytes) +
+                           " bytes for a tensor; choose a smaller problem or strides=packed");
+    }
+    base = static_cast<unsigned char*>(memory);
+    dense = payload <= kDenseBytes;
+    std::memset(base, kPoison, dense ? bytes : kGuardBytes);
+    if (!dense) std::memset(base + bytes - kGuardBytes, kPoison, kGuardBytes);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { munmap(base, bytes); }
+
+  std::size_t bytes;
+  unsigned char* base = nullptr;
+  bool dense = true;
+};
+
+Buffer::Buffer(std::string_view name, DType dtype, const std::vector<Axis>& axes) {
+  const TensorView shape(name, this, dtype, axes);
+  const auto payload = static_cast<std::size_t>(shape.span_elements()) * size_bytes(dtype);
+  mapping_ = std::make_shared<Mapping>(payload);
+  view_ = TensorView(name, mapping_->base + kGuardBytes, dtype, axes);
+  if (mapping_->dense) return;
+  const TensorView& view = view_;
+  for_each_index(view, [&](auto a, auto b, auto c, auto d) {
+    view.set(std::numeric_limits<double>::quiet_NaN(), a, b, c, d);
+  });
+}
+
+void Buffer::fill(const Tensor& values) {
+  for_each_index(
+      view_, [&](auto a, auto b, auto c, auto d) { view_.set(values(a, b, c, d), a, b, c, d); });
+}
+
+Tensor Buffer::packed_copy() const {
+  std::vector<Axis> axes;
+  for (std::size_t axis = 0; axis < view_.rank(); ++axis) axes.push_back(view_.axis(axis));
+  Tensor copy(view_.name(), view_.dtype(), axes);
+  for_each_index(view_,
+                 [&](auto a, auto b, auto c, auto d) { copy.set(view_(a, b, c, d), a, b, c, d); });
+  return copy;
+}
+
+std::string Buffer::disturbed() const {
+  const auto intact = [](const unsigned char* begin, std::size_t count) {
+    return std::all_of(begin, begin + count, [](unsigned char byte) { return byte == kPoison; });
+  };
+  const Mapping& memory = *mapping_;
+  const std::string tensor(view_.name());
+  if (!intact(memory.base, kGuardBytes)) return tensor + ": written before its first element";
+  if (!intact(memory.base + memory.bytes - kGuardBytes, kGuardBytes)) {
+    return tensor + ": written past its last element";
+  }
+  if (!memory.dense) return "";
+  const std::size_t width = size_bytes(view_.dtype());
+  std::vector<bool> owned(memory.bytes, false);
+  for_each_index(view_, [&](auto a, auto b, auto c, auto d) {
+    std::int64_t offset = 0;
+    const std::int64_t indices[4] = {a, b, c, d};
+    for (std::size_t axis = 0; axis < view_.rank(); ++axis) {
+      offset += indices[axis] * view_.stride(axis);
+    }
+    const std::size_t first = kGuardBytes + static_cast<std::size_t>(offset) * width;
+    std::fill_n(owned.begin() + static_cast<std::ptrdiff_t>(first), width, true);
+  });
+  for (std::size_t byte = kGuardBytes; byte < memory.bytes - kGuardBytes; ++byte) {
+    if (!owned[byte] && memory.base[byte] != kPoison) {
+      return tensor + ": gap between its elements was written, at byte " +
+             std::to_string(byte - kGuardBytes);
+    }
+  }
+  return "";
+}
+
+Workspace::Workspace(std::size_t bytes)
+    : bytes_(bytes), storage_(bytes + 2 * kGuardBytes, kPoison) {}
+
+void* Workspace::data() { return bytes_ == 0 ? nullptr : storage_.data() + kGuardBytes; }
+
+std::string Workspace::disturbed() const {
+  for (std::size_t k = 0; k < kGuardBytes; ++k) {
+    if (storage_[k] != kPoison) return "workspace: written before its begin";
+    if (storage_[kGuardBytes + bytes_ + k] != kPoison) return "workspace: written past its end";
+  }
+  return "";
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "core/tensor.hpp"
+
+namespace attest::proptest {
+
+/// Strides of a (batch, seqlen, heads, dim) tensor in a layout; `repeats_heads` lets
+/// Strides::broadcast repeat one head (inputs K and V).
+enum class HeadRepeat : std::uint8_t { none, allowed };
+std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides,
+                          HeadRepeat repeat);
+
+/// Memory of one tensor as a kernel sees it. Guards before and after, gaps between the elements and
+/// the elements of outputs hold NaN bytes (0xff), never a plausible value.
+class Buffer {
+ public:
+  /// All bytes 0xff. Sparse memory, so huge strides cost only the pages touched.
+  Buffer(std::string_view name, DType dtype, const std::vector<Axis>& axes);
+
+  const TensorView& view() const { return view_; }
+
+  /// Copies values in, rounded to the dtype.
+  void fill(const Tensor& values);
+
+  /// A packed copy in the buffer's own dtype.
+  Tensor packed_copy() const;
+
+  /// "" when guards and gaps still hold 0xff, else what was overwritten. Huge buffers check the
+  /// guards and the element next to every element only.  [proptest/buffer_test]
+  std::string disturbed() const;
+
+ private:
+  struct Mapping;
+  std::shared_ptr<Mapping> mapping_;
+  TensorView view_;
+};
+
+/// Workspace with guards on both sides, NaN-poisoned.
+class Workspace {
+ public:
+  explicit Workspace(std::size_t bytes);
+  void* data();
+  std::size_t size() const { return bytes_; }
+  std::string disturbed() const;
+
+ private:
+  std::size_t bytes_;
+  std::vector<unsigned char> storage_;
+};
+
+}  // namespace attest::proptest

@@ -1,0 +1,173 @@
+#include "proptest/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/error.hpp"
+#include "reference/roundoff.hpp"
+
+namespace attest::proptest {
+namespace {
+
+using Index = std::array<std::int64_t, 4>;
+
+void for_each(const TensorView& view, const std::function<void(const Index&)>& visit) {
+  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  Index i{};
+  for (i[0] = 0; i[0] < extent(0); ++i[0]) {
+    for (i[1] = 0; i[1] < extent(1); ++i[1]) {
+      for (i[2] = 0; i[2] < extent(2); ++i[2]) {
+        for (i[3] = 0; i[3] < extent(3); ++i[3]) visit(i);
+      }
+    }
+  }
+}
+
+double at(const TensorView& view, const Index& i) { return view(i[0], i[1], i[2], i[3]); }
+
+void require_same_shape(const TensorView& a, const TensorView& b) {
+  bool same = a.rank() == b.rank();
+  for (std::size_t axis = 0; same && axis < a.rank(); ++axis)
+    same = a.extent(axis) == b.extent(axis);
+  if (!same) throw InternalError("compare: " + std::string(a.name()) + " has another shape");
+}
+
+std::string place(const TensorView& view, const Index& i) {
+  std::string text = std::string(view.name()) + "[";
+  for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+    text += fmt::format("{}{}={}", axis == 0 ? "" : ", ", view.axis(axis).name, i[axis]);
+  }
+  return text + "]";
+}
+
+bool same_class(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  return true;
+}
+
+// What one element says: its error, the two bounds, its sigma.
+struct Judged {
+  double error, proved, probable, sigma;
+};
+
+class Collector {
+ public:
+  explicit Collector(const TensorView& got) : got_(got) {
+    result_.output = std::string(got.name());
+  }
+
+  void add(const Index& i, double value, double exact, const Judged& judged) {
+    ++result_.elements;
+    const bool comparable = same_class(value, exact);
+    const bool finite = comparable && std::isfinite(value);
+    double ratio = 0;
+    if (!comparable) {
+      ratio = std::numeric_limits<double>::infinity();
+    } else if (finite && judged.error > 0) {
+      // NaN bounds and errors become an infinite ratio, never a pass.
+      ratio = judged.error / judged.probable;
+      if (!(ratio >= 0)) ratio = std::numeric_limits<double>::infinity();
+    }
+    const bool proved = !comparable || (finite && !(judged.error <= judged.proved));
+    const bool improbable = finite && !(judged.error <= judged.probable);
+    if (finite && judged.sigma > 0) {
+      const double relative = judged.error / judged.sigma;
+      squares_ += relative * relative;
+    }
+    if (proved) result_.verdict = Verdict::violated;
+    if (improbable) result_.verdict = graver(result_.verdict, Verdict::improbable);
+    if (result_.elements > 1 && !(ratio > result_.ratio)) return;
+    result_.ratio = ratio;
+    result_.worst_index = i;
+    result_.got = value;
+    result_.exact = exact;
+    result_.bound = judged.probable;
+  }
+
+  Comparison finish() {
+    if (result_.elements > 0) {
+      result_.aggregate = std::sqrt(squares_ / static_cast<double>(result_.elements));
+    }
+    const std::string element =
+        result_.elements == 0
+            ? ""
+            : fmt::format("{} is {:.9g}, exact {:.9g}, error {:.3g}, bound {:.3g}",
+                          place(got_, result_.worst_index), result_.got, result_.exact,
+                          std::abs(result_.got - result_.exact), result_.bound);
+    if (result_.verdict == Verdict::violated) {
+      result_.reason = "outside the proved bound: " + element;
+    } else if (result_.verdict == Verdict::improbable) {
+      result_.reason = "improbable (1e-12 under independent rounding): " + element;
+    } else if (result_.elements >= reference::kAggregateElements &&
+               !(result_.aggregate <= reference::kAggregateLimit)) {
+      result_.verdict = Verdict::improbable;
+      result_.reason = fmt::format("{}: rms of error over sigma is {:.3g}, above {}",
+                                   result_.output, result_.aggregate, reference::kAggregateLimit);
+    }
+    return result_;
+  }
+
+ private:
+  const TensorView& got_;
+  Comparison result_;
+  double squares_ = 0;
+};
+
+}  // namespace
+
+Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound) {
+  require_same_shape(got, exact.view());
+  Collector collector(got);
+  for_each(got, [&](const Index& i) {
+    const double value = at(got, i), truth = at(exact.view(), i);
+    collector.add(i, value, truth,
+                  {std::abs(value - truth), at(bound.deterministic.view(), i),
+                   at(bound.probabilistic.view(), i), at(bound.sigma.view(), i)});
+  });
+  return collector.finish();
+}
+
+Comparison compare_pair(const TensorView& first, const TensorView& second,
+                        const reference::ErrorBound& first_bound,
+                        const reference::ErrorBound& second_bound) {
+  require_same_shape(first, second);
+  Collector collector(first);
+  const auto sum = [](const Tensor& a, const Tensor& b, const Index& i) {
+    return at(a.view(), i) + at(b.view(), i);
+  };
+  for_each(first, [&](const Index& i) {
+    const double a = at(first, i), b = at(second, i);
+    collector.add(i, a, b,
+                  {std::abs(a - b), sum(first_bound.deterministic, second_bound.deterministic, i),
+                   sum(first_bound.probabilistic, second_bound.probabilistic, i),
+                   sum(first_bound.sigma, second_bound.sigma, i)});
+  });
+  return collector.finish();
+}
+
+Comparison compare_bits(const TensorView& got, const TensorView& expected) {
+  require_same_shape(got, expected);
+  Comparison result;
+  result.output = std::string(got.name());
+  for_each(got, [&](const Index& i) {
+    ++result.elements;
+    const double value = at(got, i), wanted = at(expected, i);
+    const bool equal = value == wanted ||
+                       got.bits(i[0], i[1], i[2], i[3]) == expected.bits(i[0], i[1], i[2], i[3]);
+    if (equal || result.verdict == Verdict::violated) return;
+    result.verdict = Verdict::violated;
+    result.worst_index = i;
+    result.got = value;
+    result.exact = wanted;
+    result.ratio = std::numeric_limits<double>::infinity();
+    result.reason =
+        fmt::format("{} is {:.9g}, must be exactly {:.9g}", place(got, i), value, wanted);
+  });
+  return result;
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "core/tensor.hpp"
+#include "core/verdict.hpp"
+#include "reference/bounds.hpp"
+
+namespace attest::proptest {
+
+/// One output compared element by element.
+struct Comparison {
+  std::string output;  // "O", "LSE", "dQ", …
+  Verdict verdict = Verdict::passed;
+  std::int64_t elements = 0;
+  std::array<std::int64_t, 4> worst_index{};
+  double got = 0, exact = 0, bound = 0;
+  double ratio = 0;      // worst error / probabilistic bound; infinity for a wrong class
+  double aggregate = 0;  // rms(error / sigma)
+  std::string reason;    // "" when passed, else one sentence with the worst element
+};
+
+/// Compares classes first (NaN, +inf, -inf, finite), then err <= bound, so that NaN fails.
+/// Above the deterministic bound the verdict is `violated`, between the two `improbable`; an
+/// aggregate above its limit over enough elements is `improbable` too.
+/// Requires: equal shapes. Else throws InternalError.  [proptest/compare_test]
+Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound);
+
+/// Compares two results of a kernel that should agree within the sum of their bounds.
+Comparison compare_pair(const TensorView& first, const TensorView& second,
+                        const reference::ErrorBound& first_bound,
+                        const reference::ErrorBound& second_bound);
+
+/// Compares bit for bit; +0 and -0 count as equal.
+Comparison compare_bits(const TensorView& got, const TensorView& expected);
+
+}  // namespace attest::proptest

@@ -1,0 +1,176 @@
+#include "proptest/generator.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::proptest {
+namespace {
+
+template <typename T, std::size_t N>
+T pick(Rng& rng, const std::array<T, N>& choices) {
+  return choices[static_cast<std::size_t>(rng.between(0, static_cast<std::int64_t>(N) - 1))];
+}
+
+bool chance(Rng& rng, std::int64_t percent) { return rng.between(0, 99) < percent; }
+
+std::int64_t sequence_length(Rng& rng, Tier tier) {
+  constexpr std::array<std::int64_t, 20> kSmall{1,  2,  3,  5,  7,  8,  15, 16, 17, 31,
+                                                32, 33, 37, 63, 64, 65, 66, 29, 13, 4};
+  constexpr std::array<std::int64_t, 8> kLarge{97, 127, 128, 129, 130, 191, 192, 193};
+  if (chance(rng, tier == Tier::smoke ? 10 : 25)) return pick(rng, kLarge);
+  if (chance(rng, 3)) return 0;
+  return pick(rng, kSmall);
+}
+
+std::int64_t head_dim(Rng& rng) {
+  constexpr std::array<std::int64_t, 12> kDims{1, 2, 3, 8, 16, 17, 32, 33, 64, 64, 80, 128};
+  return pick(rng, kDims);
+}
+
+std::string draw_lengths(Rng& rng, const Problem& problem) {
+  std::string text = "lengths";
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    text += "_" + std::to_string(rng.between(0, problem.seqlen_k));
+  }
+  return text;
+}
+
+std::string draw_packed(Rng& rng, Tier tier, std::int64_t batch) {
+  std::string text = "cu";
+  for (std::int64_t b = 0; b < batch; ++b) {
+    text += "_" + std::to_string(sequence_length(rng, tier)) + "x" +
+            std::to_string(sequence_length(rng, tier));
+  }
+  return text;
+}
+
+std::string draw_band(Rng& rng, const Problem& problem) {
+  const auto width = [&] {
+    return chance(rng, 20)
+               ? std::string("inf")
+               : std::to_string(rng.between(0, std::max<std::int64_t>(problem.seqlen_k, 1)));
+  };
+  switch (rng.between(0, 4)) {
+    case 0:
+    case 1:
+      return "causal_br";
+    case 2:
+      return "causal_tl";
+    case 3:
+      return "window_" + width() + "_" + width();
+    default:
+      return "window_tl_" + width() + "_" + width();
+  }
+}
+
+void draw_mask(Rng& rng, Tier tier, Problem& problem) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
+  if (chance(rng, 15)) {
+    add(draw_packed(rng, tier, problem.batch));
+    const Pattern packed = Pattern::parse_packed(text);
+    problem.layout = Layout::thd;
+    problem.seqlen_q = problem.seqlen_k = 0;
+    for (std::size_t b = 0; b + 1 < packed.cu_seqlens_q.size(); ++b) {
+      problem.seqlen_q = std::max<std::int64_t>(
+          problem.seqlen_q, packed.cu_seqlens_q[b + 1] - packed.cu_seqlens_q[b]);
+      problem.seqlen_k = std::max<std::int64_t>(
+          problem.seqlen_k, packed.cu_seqlens_k[b + 1] - packed.cu_seqlens_k[b]);
+    }
+  } else if (chance(rng, 15)) {
+    add(draw_lengths(rng, problem));
+  }
+  if (chance(rng, 45)) add(draw_band(rng, problem));
+  if (chance(rng, 12)) {
+    add("random_" + std::to_string(rng.between(20, 95)) + "_" +
+        std::to_string(rng.between(0, 1000)));
+  }
+  problem.mask = Pattern::parse(text.empty() ? "none" : text, problem.seqlen_q, problem.seqlen_k);
+}
+
+DType draw_dtype(Rng& rng, std::uint32_t claimed) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if ((claimed & (1u << abi(dtype))) != 0) dtypes.push_back(dtype);
+  }
+  if (dtypes.empty()) throw InvalidProblem("kernel claims no dtype known here");
+  return dtypes[static_cast<std::size_t>(
+      rng.between(0, static_cast<std::int64_t>(dtypes.size()) - 1))];
+}
+
+Values draw_values(Rng& rng) {
+  // The families that refuse most, more often.
+  constexpr std::array<Values, 6> kStrong{Values::indicator, Values::normal, Values::halves,
+                                          Values::x4,        Values::normal, Values::indicator};
+  if (chance(rng, 60)) return pick(rng, kStrong);
+  const auto& all = all_values();
+  return all[static_cast<std::size_t>(rng.between(0, static_cast<std::int64_t>(all.size()) - 1))];
+}
+
+Case draw(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
+  Case c;
+  c.seed = seed;
+  c.threads = static_cast<std::int32_t>(rng.between(1, 3));
+  c.values = draw_values(rng);
+  Problem& p = c.problem;
+  p.dtype = draw_dtype(rng, description.dtypes);
+  p.batch = chance(rng, 60) ? 1 : rng.between(2, 3);
+  p.num_heads_kv = chance(rng, 50) ? 1 : rng.between(2, 3);
+  p.num_heads_q = p.num_heads_kv * (chance(rng, 60) ? 1 : rng.between(2, 4));
+  p.seqlen_q = sequence_length(rng, tier);
+  p.seqlen_k = chance(rng, 50) ? p.seqlen_q : sequence_length(rng, tier);
+  p.head_dim_qk = head_dim(rng);
+  p.head_dim_v = chance(rng, 75) ? p.head_dim_qk : head_dim(rng);
+  p.layout = chance(rng, 60) ? Layout::bshd : Layout::bhsd;
+  if (chance(rng, 30)) {
+    constexpr std::array<Strides, 5> kStrides{Strides::padded, Strides::transposed,
+                                              Strides::interleaved, Strides::broadcast,
+                                              Strides::huge};
+    p.strides = pick(rng, kStrides);
+  }
+  constexpr std::array<double, 5> kScales{0.0, -0.25, 1.0, 0.125, 0.3};
+  if (chance(rng, 15)) p.softmax_scale = pick(rng, kScales);
+  if (chance(rng, 10)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
+  if (chance(rng, 10)) p.alibi = Alibi::standard;
+  draw_mask(rng, tier, p);
+  return c;
+}
+
+}  // namespace
+
+std::string_view name(Tier tier) {
+  switch (tier) {
+    case Tier::smoke:
+      return "smoke";
+    case Tier::fast:
+      return "fast";
+    case Tier::full:
+      break;
+  }
+  return "full";
+}
+
+Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
+              std::uint64_t index) {
+  const std::uint64_t case_seed = mix(seed, index);
+  Rng rng(case_seed, 0x67656eu);
+  // A kernel that claims little refuses many draws; the last resort is the plainest problem.
+  constexpr int kDraws = 200;
+  for (int attempt = 0; attempt < kDraws; ++attempt) {
+    Case c = draw(description, tier, case_seed, rng);
+    if (unclaimed(description, c.problem, Direction::forward).empty() ||
+        unclaimed(description, c.problem, Direction::backward).empty()) {
+      return c;
+    }
+  }
+  Case plain;
+  plain.seed = case_seed;
+  plain.problem = Problem::parse("sq=16,d=64");
+  plain.problem.dtype = draw_dtype(rng, description.dtypes);
+  return plain;
+}
+
+}  // namespace attest::proptest

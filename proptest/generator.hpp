@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "proptest/run.hpp"
+
+namespace attest::proptest {
+
+/// How much a campaign does.
+enum class Tier : std::uint8_t { smoke, fast, full };
+
+std::string_view name(Tier tier);
+
+/// Case `index` of a seed for a kernel that claims `description`: a function of these alone.
+/// Sizes lean to tile edges, primes, 1 and 0; masks, layouts, strides, scales and value families
+/// are drawn from what the kernel claims.  [proptest/generator_test]
+Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
+              std::uint64_t index);
+
+/// Simpler cases to try in place of a failing one, simplest kind of step first: fewer batch entries
+/// and heads, shorter sequences, smaller head dimensions, plainer mask, contiguous layout, default
+/// scale and extras, one thread, integer values.  [proptest/generator_test "shrinks"]
+std::vector<Case> shrink_candidates(const Case& failing);
+
+/// Walks shrink candidates greedily as long as the predicate holds; at most `budget` calls of it.
+Case shrink(const Case& failing, const std::function<bool(const Case&)>& still_fails,
+            int budget = 200);
+
+}  // namespace attest::proptest

@@ -1,0 +1,360 @@
+// Identities that hold within the sum of the bounds of the results involved.
+#include <cmath>
+
+#include "proptest/laws/catalogue.hpp"
+#include "proptest/laws/trial.hpp"
+
+namespace attest::proptest {
+namespace {
+
+using reference::ErrorBound;
+
+// A completed run with its truth.
+struct Solved {
+  InputValues values;
+  Truth truth;
+  KernelRun run;
+
+  Solved(const attest_kernel& kernel, const Problem& problem, InputValues in, Direction direction,
+         const Case& c)
+      : values(std::move(in)),
+        truth(kernel.description, problem, values, direction, c.seed),
+        run(complete(kernel, problem, values, direction, c)) {}
+};
+
+Tensor combined(const Tensor& a, double factor_a, const Tensor& b, double factor_b) {
+  Tensor sum = mapped(no_error(a).sigma, [&](auto i, auto j, auto k, auto l) {
+    return factor_a * a(i, j, k, l) + factor_b * b(i, j, k, l);
+  });
+  return sum;
+}
+
+ErrorBound added(const ErrorBound& a, const ErrorBound& b) {
+  return {combined(a.deterministic, 1, b.deterministic, 1),
+          combined(a.probabilistic, 1, b.probabilistic, 1), combined(a.sigma, 1, b.sigma, 1)};
+}
+
+InputValues without_dlse(InputValues in) {
+  in.dLSE = mapped(in.dLSE, [](auto, auto, auto, auto) { return 0.0; });
+  return in;
+}
+
+LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    const Problem p = plain_problem(c.problem);
+    if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
+    const Direction direction = furthest(kernel, p);
+    const Solved first(kernel, p, make_values(p, c.values, c.seed), direction, c);
+    const auto reversed = [&](const Tensor& t) {
+      return mapped(t,
+                    [&](auto b, auto j, auto h, auto x) { return t(b, p.seqlen_k - 1 - j, h, x); });
+    };
+    InputValues in = first.values;
+    in.K = reversed(in.K);
+    in.V = reversed(in.V);
+    KernelRun run = complete(kernel, p, in, direction, c);
+    if (direction == Direction::backward) {
+      run.dK = reversed(run.dK);
+      run.dV = reversed(run.dV);
+    }
+    return judged(first.truth.judge(run));
+  });
+}
+
+LawResult check_query_permutation(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    const Problem p = plain_problem(c.problem);
+    if (p.seqlen_q < 2) stop(Verdict::vacuous, "one query");
+    const Direction direction = furthest(kernel, p);
+    const Solved first(kernel, p, without_dlse(make_values(p, c.values, c.seed)), direction, c);
+    const auto reversed = [&](const Tensor& t) {
+      return mapped(t,
+                    [&](auto b, auto i, auto h, auto x) { return t(b, p.seqlen_q - 1 - i, h, x); });
+    };
+    InputValues in = first.values;
+    in.Q = reversed(in.Q);
+    in.dO = reversed(in.dO);
+    KernelRun run = complete(kernel, p, in, direction, c);
+    run.O = reversed(run.O);
+    if (run.LSE.view().rank() > 0) {
+      const Tensor lse = run.LSE;
+      run.LSE =
+          mapped(lse, [&](auto b, auto h, auto i, auto) { return lse(b, h, p.seqlen_q - 1 - i); });
+    }
+    if (direction == Direction::backward) run.dQ = reversed(run.dQ);
+    return judged(first.truth.judge(run));
+  });
+}
+
+LawResult check_linear_v(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    if (c.problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+    const InputValues one = make_values(c.problem, Values::integers, c.seed);
+    InputValues other = one, sum = one;
+    other.V = make_values(c.problem, Values::integers, c.seed + 1).V;
+    sum.V = combined(one.V, 1, other.V, 1);  // integers: exact in every dtype
+    const Solved a(kernel, c.problem, one, Direction::forward, c),
+        b(kernel, c.problem, other, Direction::forward, c),
+        s(kernel, c.problem, sum, Direction::forward, c);
+    const ErrorBound bound = added(a.truth.forward_bounds().O, b.truth.forward_bounds().O);
+    return judged({compare_pair(s.run.O.view(), combined(a.run.O, 1, b.run.O, 1).view(),
+                                s.truth.forward_bounds().O, bound)});
+  });
+}
+
+LawResult check_linear_dO(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    if (c.problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+    const InputValues one = without_dlse(make_values(c.problem, Values::integers, c.seed));
+    InputValues other = one, sum = one;
+    other.dO = make_values(c.problem, Values::integers, c.seed + 1).dO;
+    sum.dO = combined(one.dO, 1, other.dO, 1);
+    const Solved a(kernel, c.problem, one, Direction::backward, c),
+        b(kernel, c.problem, other, Direction::backward, c),
+        s(kernel, c.problem, sum, Direction::backward, c);
+    const auto ba = a.truth.backward_bounds(a.run), bb = b.truth.backward_bounds(b.run),
+               bs = s.truth.backward_bounds(s.run);
+    const auto pair = [](const Tensor& whole, const Tensor& x, const Tensor& y,
+                         const ErrorBound& bw, const ErrorBound& bx, const ErrorBound& by) {
+      return compare_pair(whole.view(), combined(x, 1, y, 1).view(), bw, added(bx, by));
+    };
+    return judged({pair(s.run.dQ, a.run.dQ, b.run.dQ, bs.dQ, ba.dQ, bb.dQ),
+                   pair(s.run.dK, a.run.dK, b.run.dK, bs.dK, ba.dK, bb.dK),
+                   pair(s.run.dV, a.run.dV, b.run.dV, bs.dV, ba.dV, bb.dV)});
+  });
+}
+
+// Keys first .. first+count-1 of K or V.
+Tensor some_keys(const Tensor& t, const std::vector<Axis>& axes, std::int64_t first) {
+  const Tensor part(t.view().name(), DType::f64, axes);
+  return mapped(part, [&](auto b, auto j, auto h, auto x) { return t(b, first + j, h, x); });
+}
+
+LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    if ((kernel.description.features & ATTEST_LSE) == 0) {
+      stop(Verdict::unsupported, "the kernel gives no LSE");
+    }
+    const Problem p = plain_problem(c.problem);
+    if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
+    const Solved whole(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);
+    Problem left = p, right = p;
+    left.seqlen_k = p.seqlen_k / 2;
+    right.seqlen_k = p.seqlen_k - left.seqlen_k;
+    const auto part = [&](const Problem& half, std::int64_t first) {
+      InputValues in = whole.values;
+      in.K = some_keys(in.K, half.k_axes(), first);
+      in.V = some_keys(in.V, half.v_axes(), first);
+      return Solved(kernel, half, in, Direction::forward, c);
+    };
+    const Solved a = part(left, 0), b = part(right, left.seqlen_k);
+    const bool base_two = kernel.description.numerics.lse_base_two != 0;
+    const auto natural = [&](double lse) { return base_two ? lse * std::log(2.0) : lse; };
+    Tensor merged = no_error(whole.run.O).sigma;
+    ErrorBound bound = no_error(whole.run.O);
+    mapped(merged, [&](auto s, auto i, auto h, auto x) {
+      const double la = natural(a.run.LSE(s, h, i)), lb = natural(b.run.LSE(s, h, i));
+      const double top = std::max(la, lb);
+      const double ea = std::exp(la - top), eb = std::exp(lb - top), sum = ea + eb;
+      const double oa = a.run.O(s, i, h, x), ob = b.run.O(s, i, h, x);
+      merged.set((ea * oa + eb * ob) / sum, s, i, h, x);
+      // Weights are off by at most e^(2 B_LSE); the two parts by their own bounds.
+      const auto combine = [&](const Tensor ErrorBound::*strength) {
+        const double l = std::max(natural((a.truth.forward_bounds().LSE.*strength)(s, h, i)),
+                                  natural((b.truth.forward_bounds().LSE.*strength)(s, h, i)));
+        const double weights = std::expm1(2 * l) * std::abs(oa - ob);
+        return weights + std::exp(2 * l) *
+                             (ea * (a.truth.forward_bounds().O.*strength)(s, i, h, x) +
+                              eb * (b.truth.forward_bounds().O.*strength)(s, i, h, x)) /
+                             sum;
+      };
+      bound.deterministic.set(combine(&ErrorBound::deterministic), s, i, h, x);
+      bound.probabilistic.set(combine(&ErrorBound::probabilistic), s, i, h, x);
+      bound.sigma.set(combine(&ErrorBound::sigma), s, i, h, x);
+      return 0.0;
+    });
+    return judged(
+        {compare_pair(whole.run.O.view(), merged.view(), whole.truth.forward_bounds().O, bound)});
+  });
+}
+
+LawResult check_duplicate_keys(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    const Problem p = plain_problem(c.problem);
+    const Solved once(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);
+    Problem twice = p;
+    twice.seqlen_k *= 2;
+    InputValues in = once.values;
+    const auto doubled = [&](const Tensor& t, const std::vector<Axis>& axes) {
+      const Tensor like(t.view().name(), DType::f64, axes);
+      return mapped(like,
+                    [&](auto b, auto j, auto h, auto x) { return t(b, j % p.seqlen_k, h, x); });
+    };
+    in.K = doubled(in.K, twice.k_axes());
+    in.V = doubled(in.V, twice.v_axes());
+    const Solved other(kernel, twice, in, Direction::forward, c);
+    return judged({compare_pair(other.run.O.view(), once.run.O.view(),
+                                other.truth.forward_bounds().O, once.truth.forward_bounds().O)});
+  });
+}
+
+// Adding one vector to all keys shifts every score of a row alike: O and dQ do not move.
+LawResult check_row_shift(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    Problem p = c.problem;
+    p.softcap = 0;
+    if (p.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+    const Direction direction = furthest(kernel, p);
+    const Solved first(kernel, p, without_dlse(make_values(p, Values::integers, c.seed)), direction,
+                       c);
+    InputValues in = first.values;
+    in.K = mapped(in.K, [&](auto b, auto j, auto h, auto l) {
+      return in.K(b, j, h, l) + static_cast<double>(l % 3) + 1;
+    });
+    const Solved shifted(kernel, p, in, direction, c);
+    std::vector<Comparison> found{compare_pair(shifted.run.O.view(), first.run.O.view(),
+                                               shifted.truth.forward_bounds().O,
+                                               first.truth.forward_bounds().O)};
+    if (direction == Direction::backward) {
+      const auto a = first.truth.backward_bounds(first.run),
+                 b = shifted.truth.backward_bounds(shifted.run);
+      found.push_back(compare_pair(shifted.run.dQ.view(), first.run.dQ.view(), b.dQ, a.dQ));
+    }
+    return judged(found);
+  });
+}
+
+// sum_j V_j . dV_j = sum_i dO_i . O_i for every batch entry and K/V head (both are sum P o dP).
+LawResult check_gradient_identity(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    Problem p = plain_problem(c.problem);
+    const Solved s(kernel, p, make_values(p, c.values, c.seed), Direction::backward, c);
+    const auto bounds = s.truth.backward_bounds(s.run);
+    const std::vector<Axis> axes{{"batch", p.batch, 0}, {"num_heads_kv", p.num_heads_kv, 0}};
+    Tensor left("sum of V o dV", DType::f64, axes), right("sum of dO o O", DType::f64, axes);
+    ErrorBound bound{left, left, left}, none{left, left, left};
+    const auto accumulate = [&](const Tensor& weights, const Tensor& values, const ErrorBound& b,
+                                std::int64_t length, std::int64_t heads, std::int64_t columns,
+                                Tensor& sum) {
+      for (std::int64_t n = 0; n < p.batch; ++n) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          const std::int64_t kv = h * p.num_heads_kv / heads;
+          const auto add = [&](Tensor& to, double value) { to.set(to(n, kv) + value, n, kv); };
+          for (std::int64_t i = 0; i < length; ++i) {
+            for (std::int64_t x = 0; x < columns; ++x) {
+              const double w = weights(n, i, h, x);
+              add(sum, w * values(n, i, h, x));
+              add(bound.deterministic, std::abs(w) * b.deterministic(n, i, h, x));
+              add(bound.probabilistic, std::abs(w) * b.probabilistic(n, i, h, x));
+              add(bound.sigma, std::abs(w) * b.sigma(n, i, h, x));
+            }
+          }
+        }
+      }
+    };
+    accumulate(s.values.V, s.run.dV, bounds.dV, p.seqlen_k, p.num_heads_kv, p.head_dim_v, left);
+    accumulate(s.values.dO, s.run.O, s.truth.forward_bounds().O, p.seqlen_q, p.num_heads_q,
+               p.head_dim_v, right);
+    return judged({compare_pair(left.view(), right.view(), bound, none)});
+  });
+}
+
+LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    Problem grouped = c.problem;
+    if (grouped.strides == Strides::broadcast) grouped.strides = Strides::packed;
+    if (grouped.group_size() == 1) grouped.num_heads_q *= 2;
+    if (grouped.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+    const std::int64_t group = grouped.group_size();
+    Problem repeated = grouped;
+    repeated.num_heads_kv = repeated.num_heads_q;
+    const Direction direction = furthest(kernel, grouped);
+    const Solved few(kernel, grouped, make_values(grouped, c.values, c.seed), direction, c);
+    InputValues in = few.values;
+    const auto repeat = [&](const Tensor& t, const std::vector<Axis>& axes) {
+      const Tensor like(t.view().name(), DType::f64, axes);
+      return mapped(like, [&](auto b, auto j, auto h, auto x) { return t(b, j, h / group, x); });
+    };
+    in.K = repeat(in.K, repeated.k_axes());
+    in.V = repeat(in.V, repeated.v_axes());
+    const Solved many(kernel, repeated, in, direction, c);
+    std::vector<Comparison> found{compare_pair(many.run.O.view(), few.run.O.view(),
+                                               many.truth.forward_bounds().O,
+                                               few.truth.forward_bounds().O)};
+    if (direction == Direction::forward) return judged(found);
+    const auto bf = few.truth.backward_bounds(few.run), bm = many.truth.backward_bounds(many.run);
+    const auto summed = [&](const Tensor& t, const Tensor& like) {
+      return mapped(no_error(like).sigma, [&](auto b, auto j, auto h, auto x) {
+        double sum = 0;
+        for (std::int64_t g = 0; g < group; ++g) sum += t(b, j, h * group + g, x);
+        return sum;
+      });
+    };
+    const auto pair = [&](const Tensor& m, const Tensor& f, const ErrorBound& of_many,
+                          const ErrorBound& of_few) {
+      const ErrorBound sum{summed(of_many.deterministic, f), summed(of_many.probabilistic, f),
+                           summed(of_many.sigma, f)};
+      return compare_pair(f.view(), summed(m, f).view(), of_few, sum);
+    };
+    found.push_back(pair(many.run.dK, few.run.dK, bm.dK, bf.dK));
+    found.push_back(pair(many.run.dV, few.run.dV, bm.dV, bf.dV));
+    return judged(found);
+  });
+}
+
+// The same visible pairs, spelled as a band and as a boolean mask.
+LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    Problem band = c.problem;
+    if (band.mask.packed()) band.layout = Layout::bshd;
+    band.mask = {};
+    band.mask.align = CausalAlign::bottom_right;
+    const bool causal = (c.seed & 1u) != 0;
+    if (causal) {
+      band.mask.window_right = 0;
+    } else {
+      band.mask.window_left = band.mask.window_right = band.seqlen_q + band.seqlen_k;
+    }
+    if (band.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+    Problem other = band;
+    other.mask = {};
+    other.mask.align = CausalAlign::bottom_right;  // ALiBi counts from the aligned key
+    if (causal) {
+      auto mask = std::make_shared<BooleanMask>();
+      mask->rows = band.seqlen_q;
+      mask->columns = band.seqlen_k;
+      mask->spelling = "causal";
+      for (std::int64_t i = 0; i < mask->rows; ++i) {
+        for (std::int64_t j = 0; j < mask->columns; ++j) {
+          mask->visible.push_back(j - i <= band.seqlen_k - band.seqlen_q ? 1 : 0);
+        }
+      }
+      other.mask.boolean = mask;
+    }
+    const Direction direction = furthest(kernel, other);
+    const Solved first(kernel, band, make_values(band, c.values, c.seed), direction, c);
+    return judged(first.truth.judge(complete(kernel, other, first.values, direction, c)));
+  });
+}
+
+}  // namespace
+
+std::vector<Law> algebra_laws() {
+  return {{"key_permutation", "reversing keys and values changes nothing but the order of dK, dV",
+           check_key_permutation},
+          {"query_permutation", "reversing queries reverses O, LSE and dQ and leaves dK, dV",
+           check_query_permutation},
+          {"linearity_in_v", "O(V + W) = O(V) + O(W)", check_linear_v},
+          {"linearity_in_do", "gradients of dO + dO' are sums of gradients", check_linear_dO},
+          {"split_merge", "two halves of the keys, merged through LSE, give the whole",
+           check_split_merge},
+          {"duplicate_keys", "every key twice gives the same O", check_duplicate_keys},
+          {"row_shift", "one vector added to all keys changes neither O nor dQ", check_row_shift},
+          {"gradient_identity", "sum V o dV = sum dO o O", check_gradient_identity},
+          {"repeated_heads", "grouped heads equal repeated heads, dK and dV summed",
+           check_repeated_heads},
+          {"mask_forms", "causal equals its boolean mask, a wide window equals no mask",
+           check_mask_forms}};
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,29 @@
+#include "proptest/laws/catalogue.hpp"
+
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+
+namespace attest::proptest {
+
+const std::vector<Law>& laws() {
+  static const std::vector<Law> all = [] {
+    std::vector<Law> list;
+    for (const auto& part : {reference_laws(), probe_laws(), invariance_laws(), algebra_laws()}) {
+      list.insert(list.end(), part.begin(), part.end());
+    }
+    return list;
+  }();
+  return all;
+}
+
+const Law& find_law(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Law& law : laws()) {
+    if (law.name == name) return law;
+    names.emplace_back(law.name);
+  }
+  throw InvalidProblem("unknown law '" + std::string(name) + "'" + did_you_mean(name, names) +
+                       " (`attest list laws` shows all)");
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "proptest/laws/law.hpp"
+
+namespace attest::proptest {
+
+std::vector<Law> reference_laws();
+std::vector<Law> probe_laws();
+std::vector<Law> invariance_laws();
+std::vector<Law> algebra_laws();
+
+}  // namespace attest::proptest

@@ -1,0 +1,194 @@
+// Laws about bits: what must not change an output at all.
+#include "core/rng.hpp"
+#include "proptest/laws/catalogue.hpp"
+#include "proptest/laws/trial.hpp"
+
+namespace attest::proptest {
+namespace {
+
+std::vector<const Tensor*> outputs(const KernelRun& run, Direction direction) {
+  std::vector<const Tensor*> list{&run.O};
+  if (run.LSE.view().rank() > 0) list.push_back(&run.LSE);
+  if (direction == Direction::backward) list.insert(list.end(), {&run.dQ, &run.dK, &run.dV});
+  return list;
+}
+
+LawResult same_bits(const KernelRun& a, const KernelRun& b, Direction direction,
+                    const std::string& what) {
+  const auto first = outputs(a, direction), second = outputs(b, direction);
+  std::vector<Comparison> found;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    found.push_back(compare_bits(second[k]->view(), first[k]->view()));
+  }
+  LawResult result = judged(found);
+  if (result.verdict == Verdict::violated) result.message = what + ": " + result.message;
+  return result;
+}
+
+void require_deterministic(const attest_kernel& kernel) {
+  if (kernel.description.numerics.nondeterministic != 0) {
+    stop(Verdict::unsupported, "the kernel declares itself nondeterministic");
+  }
+}
+
+void require_content(const Problem& problem) {
+  if (problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+}
+
+LawResult check_repeat(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    require_deterministic(kernel);
+    require_content(c.problem);
+    const Direction direction = furthest(kernel, c.problem);
+    const InputValues in = make_values(c.problem, c.values, c.seed);
+    const KernelRun first = complete(kernel, c.problem, in, direction, c);
+    // Another shape in between, so that state kept from call to call shows.
+    Problem other = plain_problem(c.problem);
+    other.seqlen_q = other.seqlen_k = 5;
+    other.batch = 1;
+    if (unclaimed(kernel.description, other, direction).empty()) {
+      run(kernel, other, make_values(other, Values::normal, c.seed + 1), direction, c);
+    }
+    return same_bits(first, complete(kernel, c.problem, in, direction, c), direction,
+                     "the second of two equal calls differs");
+  });
+}
+
+LawResult check_layout(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    require_deterministic(kernel);
+    require_content(c.problem);
+    Problem packed = c.problem, other = c.problem;
+    packed.strides = Strides::packed;
+    if (!packed.mask.packed()) packed.layout = Layout::bshd;
+    if (packed.layout == other.layout && other.strides == Strides::packed) {
+      const bool any = (kernel.description.features & ATTEST_ANY_STRIDES) != 0;
+      other.strides = any ? Strides::transposed : Strides::padded;
+      if (!other.mask.packed()) other.layout = Layout::bhsd;
+    }
+    const Direction direction = furthest(kernel, other);
+    const InputValues in = make_values(other, c.values, c.seed);
+    const KernelRun first = complete(kernel, packed, in, direction, c);
+    return same_bits(first, complete(kernel, other, in, direction, c), direction,
+                     "layout " + std::string(name(other.layout)) + " with strides " +
+                         std::string(name(other.strides)) + " differs from packed");
+  });
+}
+
+// Copies the elements of `from` for which `chosen` holds into a copy of `to`.
+Tensor merged(const Tensor& to, const Tensor& from,
+              const std::function<bool(std::int64_t, std::int64_t, std::int64_t)>& chosen) {
+  return mapped(to, [&](auto b, auto s, auto h, auto x) {
+    return chosen(b, s, h) ? from(b, s, h, x) : to(b, s, h, x);
+  });
+}
+
+LawResult check_heads(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    require_deterministic(kernel);
+    Problem p = c.problem;
+    if (p.strides == Strides::broadcast) p.strides = Strides::packed;
+    if (p.num_heads_kv == 1 && p.tensor_batch() == 1) {
+      p.num_heads_kv *= 2;
+      p.num_heads_q *= 2;
+    }
+    require_content(p);
+    const Direction direction = furthest(kernel, p);
+    const std::int64_t group = p.group_size();
+    const InputValues in = make_values(p, c.values, c.seed);
+    const InputValues noise = make_values(p, Values::normal, c.seed + 1);
+    InputValues changed = in;
+    const auto first_kv = [](auto b, auto, auto h) { return b == 0 && h == 0; };
+    const auto first_q = [=](auto b, auto, auto h) { return b == 0 && h < group; };
+    changed.Q = merged(in.Q, noise.Q, first_q);
+    changed.dO = merged(in.dO, noise.dO, first_q);
+    changed.K = merged(in.K, noise.K, first_kv);
+    changed.V = merged(in.V, noise.V, first_kv);
+    const KernelRun before = complete(kernel, p, in, direction, c);
+    KernelRun after = complete(kernel, p, changed, direction, c);
+    // The first head may change; put the old results back and nothing else may differ.
+    after.O = merged(after.O, before.O, first_q);
+    if (after.LSE.view().rank() > 0) {
+      after.LSE =
+          merged(after.LSE, before.LSE, [=](auto b, auto h, auto) { return b == 0 && h < group; });
+    }
+    if (direction == Direction::backward) {
+      after.dQ = merged(after.dQ, before.dQ, first_q);
+      after.dK = merged(after.dK, before.dK, first_kv);
+      after.dV = merged(after.dV, before.dV, first_kv);
+    }
+    return same_bits(before, after, direction, "changing one head changes another");
+  });
+}
+
+// One key per sequence is changed; rows that do not see it keep their O, LSE and dQ.
+LawResult check_masked_keys(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    require_deterministic(kernel);
+    Problem p = c.problem;
+    if (!p.mask.banded() && !p.mask.boolean && p.mask.key_lengths.empty()) {
+      p.mask.align = CausalAlign::bottom_right;
+      p.mask.window_right = 0;
+    }
+    const Direction direction = furthest(kernel, p);
+    const InputValues in = make_values(p, c.values, c.seed);
+    InputValues changed = in;
+    Tensor sees("sees", DType::f64, p.q_axes());  // 1 where the row sees a changed key
+    std::int64_t blind = 0, rows = 0;
+    constexpr double kLarge = 1000;
+    for (const Sequence& sequence : p.sequences()) {
+      if (sequence.k_length == 0) continue;
+      const auto key = static_cast<std::int64_t>(mix(c.seed, 0x6b6579u) %
+                                                 static_cast<std::uint64_t>(sequence.k_length));
+      for (std::int64_t h = 0; h < p.num_heads_kv; ++h) {
+        const auto put = [&](Tensor& tensor, std::int64_t columns) {
+          for (std::int64_t x = 0; x < columns; ++x) {
+            tensor.set(round_to(p.dtype, kLarge), sequence.tensor_batch, sequence.k_begin + key, h,
+                       x);
+          }
+        };
+        put(changed.K, p.head_dim_qk);
+        put(changed.V, p.head_dim_v);
+      }
+      for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+        const bool visible = p.mask.visible(sequence, i, key);
+        ++rows;
+        blind += visible ? 0 : 1;
+        for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
+          sees.set(visible ? 1 : 0, sequence.tensor_batch, sequence.q_begin + i, h, 0);
+        }
+      }
+    }
+    if (blind == 0 || blind == rows) {
+      stop(Verdict::vacuous, "the key drawn is seen by every row or by none");
+    }
+    const KernelRun before = complete(kernel, p, in, direction, c);
+    KernelRun after = complete(kernel, p, changed, direction, c);
+    const auto seen = [&](auto b, auto i, auto h) { return sees(b, i, h, 0) != 0; };
+    after.O = merged(after.O, before.O, seen);
+    if (after.LSE.view().rank() > 0) {
+      after.LSE =
+          merged(after.LSE, before.LSE, [&](auto b, auto h, auto i) { return seen(b, i, h); });
+    }
+    if (direction == Direction::backward) {
+      after.dQ = merged(after.dQ, before.dQ, seen);
+      after.dK = before.dK;  // other keys feel the change through the rows that see it
+      after.dV = before.dV;
+    }
+    return same_bits(before, after, direction, "a masked key's values reach an output");
+  });
+}
+
+}  // namespace
+
+std::vector<Law> invariance_laws() {
+  return {{"repeat", "two equal calls, with another shape between them, give the same bits",
+           check_repeat},
+          {"layout_independence", "layout and strides do not change a bit", check_layout},
+          {"head_independence", "changing one batch entry or head changes no other's bits",
+           check_heads},
+          {"masked_key_independence",
+           "values of a key change no bit of the rows that do not see it", check_masked_keys}};
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/verdict.hpp"
+#include "proptest/compare.hpp"
+#include "proptest/run.hpp"
+
+namespace attest::proptest {
+
+/// What one law says about one kernel on one case.
+struct LawResult {
+  Verdict verdict = Verdict::unsupported;
+  std::string message;                  // why, when not passed
+  std::vector<Comparison> comparisons;  // outputs compared with the truth, for worst ratios
+};
+
+/// A property every correct kernel has. The check may change the case's problem where the law
+/// needs it (no mask, equal lengths); it never throws for what a kernel does.
+struct Law {
+  std::string_view name;
+  std::string_view statement;
+  std::function<LawResult(const attest_kernel&, const Case&)> check;
+};
+
+/// All laws, in the order they are reported.
+const std::vector<Law>& laws();
+
+/// Throws InvalidProblem with the nearest name.
+const Law& find_law(std::string_view name);
+
+}  // namespace attest::proptest

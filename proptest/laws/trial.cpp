@@ -1,0 +1,77 @@
+#include "proptest/laws/trial.hpp"
+
+namespace attest::proptest {
+
+void stop(Verdict verdict, const std::string& message) {
+  throw Stopped{LawResult{verdict, message, {}}};
+}
+
+LawResult guarded(const std::function<LawResult()>& body) {
+  try {
+    return body();
+  } catch (const Stopped& stopped) {
+    return stopped.result;
+  }
+}
+
+KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+                   Direction direction, const Case& of) {
+  const std::string missing = unclaimed(kernel.description, problem, direction);
+  if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
+  KernelRun result = run(kernel, problem, values, direction, of);
+  if (!result.misconduct.empty()) stop(Verdict::violated, result.misconduct);
+  if (result.status == ATTEST_UNSUPPORTED) {
+    stop(Verdict::unsupported, "refused although claimed: " + problem.to_string());
+  }
+  if (result.status == ATTEST_FAILED) stop(Verdict::crashed, "the kernel reported failure");
+  return result;
+}
+
+LawResult judged(const std::vector<Comparison>& comparisons) {
+  const Judgement judgement = gravest(comparisons);
+  return {judgement.verdict, judgement.reason, comparisons};
+}
+
+Direction furthest(const attest_kernel& kernel, const Problem& problem) {
+  return unclaimed(kernel.description, problem, Direction::backward).empty() ? Direction::backward
+                                                                             : Direction::forward;
+}
+
+Problem plain_problem(const Problem& problem) {
+  Problem plain = problem;
+  if (plain.mask.packed()) plain.layout = Layout::bshd;
+  plain.mask = {};
+  plain.softcap = 0;
+  plain.alibi = Alibi::none;
+  if (plain.strides == Strides::broadcast) plain.strides = Strides::packed;
+  plain.seqlen_q = std::max<std::int64_t>(plain.seqlen_q, 1);
+  plain.seqlen_k = std::max<std::int64_t>(plain.seqlen_k, 1);
+  return plain;
+}
+
+Tensor mapped(
+    const Tensor& like,
+    const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& value) {
+  Tensor result = like;
+  const TensorView& view = like.view();
+  for (std::int64_t b = 0; b < view.extent(0); ++b) {
+    for (std::int64_t s = 0; s < view.extent(1); ++s) {
+      for (std::int64_t h = 0; h < view.extent(2); ++h) {
+        const std::int64_t columns = view.rank() == 4 ? view.extent(3) : 1;
+        for (std::int64_t c = 0; c < columns; ++c) result.set(value(b, s, h, c), b, s, h, c);
+      }
+    }
+  }
+  return result;
+}
+
+reference::ErrorBound no_error(const Tensor& like) {
+  std::vector<Axis> axes;
+  for (std::size_t axis = 0; axis < like.view().rank(); ++axis) {
+    axes.push_back(like.view().axis(axis));
+  }
+  const Tensor zero("bound", DType::f64, axes);
+  return {zero, zero, zero};
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+
+#include "proptest/laws/law.hpp"
+#include "proptest/truth.hpp"
+
+/// What the laws are written with.
+namespace attest::proptest {
+
+/// Ends a check early with its result: refused, crashed, misbehaved or without content. Internal
+/// to the laws; `guarded` turns it into the result.
+struct Stopped {
+  LawResult result;
+};
+
+[[noreturn]] void stop(Verdict verdict, const std::string& message);
+
+/// Runs the body and catches Stopped.
+LawResult guarded(const std::function<LawResult()>& body);
+
+/// Runs the kernel; stops when it does not claim the problem, refuses, fails or misbehaves.
+KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+                   Direction direction, const Case& of);
+
+/// `passed` or the gravest comparison.
+LawResult judged(const std::vector<Comparison>& comparisons);
+
+/// Backward when the kernel claims it for the problem, else forward.
+Direction furthest(const attest_kernel& kernel, const Problem& problem);
+
+/// Outputs of a run by name: O, LSE when claimed, and the gradients in backward.
+struct NamedOutput {
+  const Tensor* got;
+  const reference::ErrorBound* bound;
+};
+
+/// Without mask, extras or packed sequences: what the algebraic laws need.
+Problem plain_problem(const Problem& problem);
+
+/// A tensor with the same axes whose element is value(b, s, h, c).
+Tensor mapped(
+    const Tensor& like,
+    const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& value);
+
+/// A zero bound, for results that must agree but have one bound between them.
+reference::ErrorBound no_error(const Tensor& like);
+
+}  // namespace attest::proptest

@@ -1,0 +1,198 @@
+#include "proptest/run.hpp"
+
+#include <array>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "proptest/buffer.hpp"
+
+namespace attest::proptest {
+namespace {
+
+DType scalar_dtype(const Problem& problem) {
+  return problem.dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
+// An input buffer and its values, to see whether the kernel changed them.
+struct Input {
+  Buffer buffer;
+  Tensor before;
+
+  Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes)
+      : buffer(values.view().name(), dtype, axes) {
+    buffer.fill(values);
+    before = buffer.packed_copy();
+  }
+
+  std::string changed() const {
+    const Tensor after = buffer.packed_copy();
+    const TensorView &a = after.view(), &b = before.view();
+    const std::int64_t depth = a.rank() == 4 ? a.extent(3) : 1;
+    for (std::int64_t i = 0; i < a.extent(0); ++i) {
+      for (std::int64_t j = 0; j < a.extent(1); ++j) {
+        for (std::int64_t k = 0; k < a.extent(2); ++k) {
+          for (std::int64_t l = 0; l < depth; ++l) {
+            if (a.bits(i, j, k, l) != b.bits(i, j, k, l)) {
+              return "input " + std::string(a.name()) + " was modified";
+            }
+          }
+        }
+      }
+    }
+    return buffer.disturbed();
+  }
+};
+
+Workspace workspace_for(const attest_kernel& kernel, const attest_problem& problem,
+                        std::uint32_t direction) {
+  return Workspace(kernel.workspace_bytes == nullptr
+                       ? 0
+                       : kernel.workspace_bytes(kernel.self, &problem, direction));
+}
+
+bool known(attest_status status) {
+  return status == ATTEST_OK || status == ATTEST_UNSUPPORTED || status == ATTEST_FAILED;
+}
+
+}  // namespace
+
+std::string unclaimed(const attest_description& d, const Problem& p, Direction direction) {
+  const auto lacks = [&](std::uint32_t feature) { return (d.features & feature) == 0; };
+  const std::uint32_t needed = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
+  if ((d.directions & needed) == 0) {
+    return direction == Direction::forward ? "forward" : "backward";
+  }
+  if ((d.dtypes & (1u << abi(p.dtype))) == 0) return "dtype " + std::string(name(p.dtype));
+  if (d.max_head_dim > 0 && std::max(p.head_dim_qk, p.head_dim_v) > d.max_head_dim) {
+    return "head_dim above " + std::to_string(d.max_head_dim);
+  }
+  if (d.head_dim_multiple > 1 &&
+      (p.head_dim_qk % d.head_dim_multiple != 0 || p.head_dim_v % d.head_dim_multiple != 0)) {
+    return "head_dim not a multiple of " + std::to_string(d.head_dim_multiple);
+  }
+  const Pattern& mask = p.mask;
+  const bool causal = mask.window_left < 0 && mask.window_right == 0;
+  if (causal && mask.align == CausalAlign::top_left && lacks(ATTEST_CAUSAL_TOP_LEFT)) {
+    return "causal top-left";
+  }
+  if (causal && mask.align == CausalAlign::bottom_right && lacks(ATTEST_CAUSAL_BOTTOM_RIGHT)) {
+    return "causal bottom-right";
+  }
+  if (mask.banded() && !causal && lacks(ATTEST_WINDOW)) return "window";
+  if (!mask.key_lengths.empty() && lacks(ATTEST_KEY_LENGTHS)) return "key lengths";
+  if (mask.packed() && lacks(ATTEST_PACKED_SEQUENCES)) return "packed sequences";
+  if (mask.boolean && lacks(ATTEST_BOOLEAN_MASK)) return "boolean mask";
+  if (p.num_heads_q != p.num_heads_kv && lacks(ATTEST_GQA)) return "grouped-query heads";
+  if (p.head_dim_qk != p.head_dim_v && lacks(ATTEST_HEAD_DIM_V)) return "head_dim_v != head_dim_qk";
+  if (p.softcap > 0 && lacks(ATTEST_SOFTCAP)) return "softcap";
+  if (p.alibi != Alibi::none && lacks(ATTEST_ALIBI)) return "ALiBi";
+  if (p.scale() <= 0 && lacks(ATTEST_ANY_SCALE)) return "softmax_scale <= 0";
+  if (p.seqlen_q != p.seqlen_k && lacks(ATTEST_CROSS_LENGTHS)) return "seqlen_q != seqlen_k";
+  const bool odd_strides =
+      p.strides != Strides::packed && p.strides != Strides::padded && p.strides != Strides::huge;
+  if (odd_strides && lacks(ATTEST_ANY_STRIDES)) return "strides " + std::string(name(p.strides));
+  if (!lacks(ATTEST_EMPTY_ROWS)) return "";
+  for (const Sequence& sequence : p.sequences()) {
+    if (sequence.q_length == 0 || sequence.visible_keys == 0) return "zero-length sequences";
+    for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+      const KeyRange range = mask.band(sequence, i);
+      bool any = !mask.boolean && range.begin < range.end;
+      for (std::int64_t j = range.begin; mask.boolean && j < range.end && !any; ++j) {
+        any = mask.visible(sequence, i, j);
+      }
+      if (!any) return "rows without a visible key";
+    }
+  }
+  return "";
+}
+
+bool uses_dlse(const attest_description& description, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 0x646c7365u;
+  return (description.features & ATTEST_DLSE) != 0 && (mix(seed, kStream) & 1u) != 0;
+}
+
+KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+              Direction direction, const Case& of) {
+  const auto axes = [&](const std::vector<Axis>& logical, HeadRepeat repeat = HeadRepeat::none) {
+    return lay_out(logical, problem.layout, problem.strides, repeat);
+  };
+  const DType dtype = problem.dtype, scalar = scalar_dtype(problem);
+  const auto scalars =
+      lay_out(problem.lse_axes(), problem.layout, Strides::packed, HeadRepeat::none);
+  const Input Q(values.Q, dtype, axes(problem.q_axes())),
+      K(values.K, dtype, axes(problem.k_axes(), HeadRepeat::allowed)),
+      V(values.V, dtype, axes(problem.v_axes(), HeadRepeat::allowed));
+  Buffer O("O", dtype, axes(problem.o_axes())), LSE("LSE", scalar, scalars);
+  const AbiProblem form(problem, of.threads);
+  const AbiTensor q(Q.buffer.view()), k(K.buffer.view()), v(V.buffer.view()), o(O.view()),
+      lse(LSE.view());
+  const bool wants_lse =
+      (kernel.description.features & ATTEST_LSE) != 0 || direction == Direction::backward;
+
+  KernelRun result;
+  const auto note = [&result](const std::string& finding) {
+    if (result.misconduct.empty()) result.misconduct = finding;
+  };
+  const auto note_inputs = [&] {
+    for (const Input* input : {&Q, &K, &V}) note(input->changed());
+  };
+
+  Workspace forward_space = workspace_for(kernel, *form.get(), ATTEST_FORWARD);
+  const attest_forward_args forward{sizeof(attest_forward_args),
+                                    form.get(),
+                                    q.get(),
+                                    k.get(),
+                                    v.get(),
+                                    o.get(),
+                                    wants_lse ? lse.get() : nullptr,
+                                    forward_space.data(),
+                                    forward_space.size(),
+                                    nullptr};
+  result.status = kernel.forward(kernel.self, &forward);
+  if (!known(result.status)) {
+    note("forward returned unknown status " + std::to_string(static_cast<int>(result.status)));
+  }
+  note(forward_space.disturbed());
+  note_inputs();
+  for (const Buffer* output : {&O, &LSE}) note(output->disturbed());
+  result.O = O.packed_copy();
+  if (wants_lse) result.LSE = LSE.packed_copy();
+  if (direction == Direction::forward || !result.completed()) return result;
+
+  const Input dO(values.dO, dtype, axes(problem.o_axes())), dLSE(values.dLSE, scalar, scalars);
+  Buffer dQ("dQ", dtype, axes(problem.q_axes())), dK("dK", dtype, axes(problem.k_axes())),
+      dV("dV", dtype, axes(problem.v_axes()));
+  const AbiTensor d_o(dO.buffer.view()), d_lse(dLSE.buffer.view()), d_q(dQ.view()), d_k(dK.view()),
+      d_v(dV.view());
+  Workspace backward_space = workspace_for(kernel, *form.get(), ATTEST_BACKWARD);
+  const attest_backward_args backward{
+      sizeof(attest_backward_args),
+      form.get(),
+      q.get(),
+      k.get(),
+      v.get(),
+      o.get(),
+      lse.get(),
+      d_o.get(),
+      uses_dlse(kernel.description, of.seed) ? d_lse.get() : nullptr,
+      d_q.get(),
+      d_k.get(),
+      d_v.get(),
+      backward_space.data(),
+      backward_space.size(),
+      nullptr};
+  result.status = kernel.backward(kernel.self, &backward);
+  if (!known(result.status)) {
+    note("backward returned unknown status " + std::to_string(static_cast<int>(result.status)));
+  }
+  note(backward_space.disturbed());
+  note_inputs();
+  for (const Input* input : {&dO, &dLSE}) note(input->changed());
+  for (const Buffer* output : {&dQ, &dK, &dV, &O, &LSE}) note(output->disturbed());
+  result.dQ = dQ.packed_copy();
+  result.dK = dK.packed_copy();
+  result.dV = dV.packed_copy();
+  return result;
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+#include "core/tensor.hpp"
+#include "proptest/values.hpp"
+
+namespace attest::proptest {
+
+/// One generated case: everything that is needed to run it again.
+struct Case {
+  Problem problem;
+  Values values = Values::normal;
+  std::uint64_t seed = 0;
+  std::int32_t threads = 1;
+};
+
+/// What a kernel's calls left behind.
+struct KernelRun {
+  attest_status status = ATTEST_OK;
+  std::string misconduct;  // "" or: wrote into inputs, gaps, guards; returned an unknown status
+  Tensor O, LSE;           // packed, in the dtype the kernel wrote
+  Tensor dQ, dK, dV;
+
+  bool completed() const { return status == ATTEST_OK && misconduct.empty(); }
+};
+
+enum class Direction : std::uint8_t { forward, backward };
+
+/// Whether a case is claimed by the description; when not, the first missing feature.
+std::string unclaimed(const attest_description& description, const Problem& problem,
+                      Direction direction);
+
+/// Whether a case of this seed passes a gradient of LSE (half of them do, if the kernel takes one).
+bool uses_dlse(const attest_description& description, std::uint64_t seed);
+
+/// Calls forward, and backward too when asked, on fresh poisoned memory laid out as the problem
+/// says. The backward call gets O and LSE as the forward call stored them.
+KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+              Direction direction, const Case& of);
+
+}  // namespace attest::proptest

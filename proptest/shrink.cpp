@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "proptest/generator.hpp"
+
+namespace attest::proptest {
+namespace {
+
+class Steps {
+ public:
+  explicit Steps(const Case& from) : from_(from) {}
+
+  // Adds the case changed by `change`, when it is valid and simpler.
+  template <typename Change>
+  void add(const Change& change) {
+    Case next = from_;
+    change(next);
+    if (next.problem.to_string() == from_.problem.to_string() && next.values == from_.values &&
+        next.threads == from_.threads) {
+      return;
+    }
+    try {
+      // The boolean mask and the packed lists depend on the sizes: parse everything again.
+      next.problem = Problem::parse(next.problem.to_string());
+    } catch (const InvalidProblem&) {
+      return;
+    }
+    steps_.push_back(next);
+  }
+
+  // Smaller values of one size: the least, half, one less.
+  void shrink_size(std::int64_t Problem::*size, std::int64_t least) {
+    const std::int64_t now = from_.problem.*size;
+    for (const std::int64_t smaller : {least, now / 2, now - 1}) {
+      if (smaller < least || smaller >= now) continue;
+      add([&](Case& c) { c.problem.*size = smaller; });
+    }
+  }
+
+  std::vector<Case> take() { return std::move(steps_); }
+
+ private:
+  const Case& from_;
+  std::vector<Case> steps_;
+};
+
+void fewer_heads(const Case& failing, Steps& steps) {
+  const std::int64_t group = failing.problem.group_size();
+  steps.add([](Case& c) { c.problem.num_heads_q = c.problem.num_heads_kv = 1; });
+  steps.add([&](Case& c) {
+    c.problem.num_heads_kv = 1;
+    c.problem.num_heads_q = group;
+  });
+  steps.add([](Case& c) { c.problem.num_heads_q = c.problem.num_heads_kv; });
+}
+
+void plainer_mask(const Case& failing, Steps& steps) {
+  const Pattern& mask = failing.problem.mask;
+  steps.add([](Case& c) { c.problem.mask.boolean = nullptr; });
+  steps.add([](Case& c) { c.problem.mask.key_lengths.clear(); });
+  steps.add([](Case& c) { c.problem.mask.window_left = c.problem.mask.window_right = -1; });
+  if (mask.packed()) {
+    steps.add([](Case& c) {
+      c.problem.mask.cu_seqlens_q.clear();
+      c.problem.mask.cu_seqlens_k.clear();
+      c.problem.layout = Layout::bshd;
+    });
+  } else if (failing.problem.batch > 1) {
+    steps.add([](Case& c) {
+      c.problem.batch = 1;
+      auto& lengths = c.problem.mask.key_lengths;
+      lengths.resize(std::min<std::size_t>(lengths.size(), 1));
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Case> shrink_candidates(const Case& failing) {
+  Steps steps(failing);
+  plainer_mask(failing, steps);
+  fewer_heads(failing, steps);
+  steps.shrink_size(&Problem::seqlen_q, 1);
+  steps.shrink_size(&Problem::seqlen_k, 1);
+  if (failing.problem.seqlen_q == failing.problem.seqlen_k) {
+    for (const std::int64_t n :
+         {std::int64_t{1}, failing.problem.seqlen_q / 2, failing.problem.seqlen_q - 1}) {
+      if (n < 1 || n >= failing.problem.seqlen_q) continue;
+      steps.add([&](Case& c) { c.problem.seqlen_q = c.problem.seqlen_k = n; });
+    }
+  }
+  steps.shrink_size(&Problem::head_dim_v, 1);
+  steps.shrink_size(&Problem::head_dim_qk, 1);
+  steps.add([](Case& c) { c.problem.head_dim_qk = c.problem.head_dim_v = 1; });
+  steps.add([](Case& c) { c.problem.strides = Strides::packed; });
+  steps.add([](Case& c) {
+    if (!c.problem.mask.packed()) c.problem.layout = Layout::bshd;
+  });
+  steps.add([](Case& c) { c.problem.softmax_scale.reset(); });
+  steps.add([](Case& c) { c.problem.softcap = 0; });
+  steps.add([](Case& c) { c.problem.alibi = Alibi::none; });
+  steps.add([](Case& c) { c.problem.dtype = DType::f32; });
+  steps.add([](Case& c) { c.threads = 1; });
+  steps.add([](Case& c) { c.values = Values::integers; });
+  return steps.take();
+}
+
+Case shrink(const Case& failing, const std::function<bool(const Case&)>& still_fails, int budget) {
+  Case smallest = failing;
+  bool progress = true;
+  while (progress && budget > 0) {
+    progress = false;
+    for (const Case& candidate : shrink_candidates(smallest)) {
+      if (budget-- <= 0) break;
+      if (!still_fails(candidate)) continue;
+      smallest = candidate;
+      progress = true;
+      break;
+    }
+  }
+  return smallest;
+}
+
+}  // namespace attest::proptest

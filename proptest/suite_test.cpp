@@ -1,0 +1,50 @@
+// Every law over every registered kernel.
+#include <cstdio>
+#include <map>
+
+#include "core/registry.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/laws/law.hpp"
+
+namespace attest::proptest {
+namespace {
+
+struct Count {
+  int passed = 0, vacuous = 0, unsupported = 0;
+};
+
+TEST_CASE("every law holds for every registered kernel", "[laws]") {
+  Registry registry;
+  register_cpu(registry);
+  constexpr std::uint64_t kCases = 40, kSeed = 1;
+  std::map<std::string_view, Count> counts;
+  for (const attest_kernel* kernel : registry.kernels()) {
+    for (const Law& law : laws()) {
+      for (std::uint64_t index = 0; index < kCases; ++index) {
+        const Case c = generate(kernel->description, Tier::smoke, kSeed, index);
+        const LawResult result = law.check(*kernel, c);
+        INFO(kernel->description.name << " " << law.name << " " << c.problem.to_string()
+                                      << " values=" << name(c.values) << " seed=" << c.seed << ": "
+                                      << result.message);
+        CHECK(result.verdict != Verdict::violated);
+        CHECK(result.verdict != Verdict::improbable);
+        CHECK(result.verdict != Verdict::crashed);
+        Count& count = counts[law.name];
+        count.passed += result.verdict == Verdict::passed ? 1 : 0;
+        count.vacuous += result.verdict == Verdict::vacuous ? 1 : 0;
+        count.unsupported += result.verdict == Verdict::unsupported ? 1 : 0;
+      }
+    }
+  }
+  for (const auto& [law, count] : counts) {
+    std::printf("%-24.*s passed %4d  vacuous %4d  unsupported %4d\n", static_cast<int>(law.size()),
+                law.data(), count.passed, count.vacuous, count.unsupported);
+    INFO(law);
+    CHECK(count.passed > 0);
+  }
+}
+
+}  // namespace
+}  // namespace attest::proptest

@@ -1,0 +1,182 @@
+#include "proptest/truth.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attest::proptest {
+namespace {
+
+using reference::ErrorBound;
+using reference::Forward;
+
+bool identical(const Tensor& a, const Tensor& b) {
+  return compare_bits(a.view(), b.view()).verdict == Verdict::passed;
+}
+
+bool passes(const Tensor& decoy, const Tensor& exact, const ErrorBound& bound) {
+  return compare(decoy.view(), exact, bound).verdict == Verdict::passed;
+}
+
+Tensor zeros_like(const Tensor& tensor) {
+  std::vector<Axis> axes;
+  for (std::size_t axis = 0; axis < tensor.view().rank(); ++axis) {
+    axes.push_back(tensor.view().axis(axis));
+  }
+  return Tensor(tensor.view().name(), DType::f64, axes);
+}
+
+// The same problem with the last visible key of every row hidden.
+Problem without_last_keys(const Problem& problem) {
+  Problem changed = problem;
+  auto mask = std::make_shared<BooleanMask>();
+  mask->rows = problem.seqlen_q;
+  mask->columns = problem.seqlen_k;
+  mask->spelling = "decoy";
+  mask->visible.assign(static_cast<std::size_t>(mask->rows * mask->columns), 1);
+  for (const Sequence& sequence : problem.sequences()) {
+    for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+      for (std::int64_t j = 0; j < sequence.k_length; ++j) {
+        if (problem.mask.boolean && !problem.mask.visible(sequence, i, j)) {
+          mask->visible[static_cast<std::size_t>(i * mask->columns + j)] =
+              problem.mask.boolean->visible[static_cast<std::size_t>(i * mask->columns + j)];
+        }
+      }
+      for (std::int64_t j = sequence.k_length; j-- > 0;) {
+        if (!problem.mask.visible(sequence, i, j)) continue;
+        mask->visible[static_cast<std::size_t>(i * mask->columns + j)] = 0;
+        break;
+      }
+    }
+  }
+  changed.mask.boolean = mask;
+  return changed;
+}
+
+struct Decoy {
+  std::string name;
+  Problem problem;
+};
+
+// Wrong results that a wrong kernel plausibly returns: the truth of another problem.
+std::vector<Decoy> other_problems(const Problem& problem) {
+  std::vector<Decoy> decoys;
+  if (problem.scale() != 1) {
+    decoys.push_back({"without scale", problem});
+    decoys.back().problem.softmax_scale = 1.0;
+  }
+  if (problem.mask.banded() || problem.mask.boolean) {
+    decoys.push_back({"without mask", problem});
+    Pattern& mask = decoys.back().problem.mask;
+    mask.window_left = mask.window_right = -1;
+    mask.boolean = nullptr;
+  }
+  decoys.push_back({"last key dropped", without_last_keys(problem)});
+  return decoys;
+}
+
+// O = mean of V over the sequence's keys.
+Forward mean_of_values(const Problem& problem, const Conventions& conventions,
+                       const InputValues& values) {
+  Problem uniform = problem;
+  uniform.softmax_scale = 0.0;
+  uniform.alibi = Alibi::none;
+  uniform.mask.window_left = uniform.mask.window_right = -1;
+  uniform.mask.boolean = nullptr;
+  return reference::forward(uniform, conventions, values.Q.view(), values.K.view(),
+                            values.V.view());
+}
+
+}  // namespace
+
+Truth::Truth(const attest_description& description, const Problem& problem,
+             const InputValues& values, Direction direction, std::uint64_t seed)
+    : description_(description),
+      problem_(problem),
+      values_(values),
+      direction_(direction),
+      conventions_(conventions_of(description)),
+      numerics_(resolve(description.numerics, problem.dtype)),
+      cotangents_{values.dO.view(), uses_dlse(description, seed) ? &values.dLSE.view() : nullptr} {
+  const TensorView &Q = values.Q.view(), &K = values.K.view(), &V = values.V.view();
+  forward_ = reference::forward(problem, conventions_, Q, K, V);
+  forward_bounds_ = reference::forward_bounds(problem, conventions_, numerics_, Q, K, V, forward_);
+  if (direction == Direction::forward) return;
+  plain_forward_ = reference::forward(problem, {}, Q, K, V);
+  backward_ = reference::backward(problem, Q, K, V, cotangents_);
+}
+
+reference::BackwardBounds Truth::backward_bounds(const KernelRun& run) const {
+  return reference::backward_bounds(problem_, conventions_, numerics_, values_.Q.view(),
+                                    values_.K.view(), values_.V.view(), cotangents_,
+                                    {run.O.view(), run.LSE.view()}, plain_forward_);
+}
+
+std::vector<Comparison> Truth::judge(const KernelRun& run) const {
+  std::vector<Comparison> comparisons{compare(run.O.view(), forward_.O, forward_bounds_.O)};
+  if ((description_.features & ATTEST_LSE) != 0) {
+    comparisons.push_back(compare(run.LSE.view(), forward_.LSE, forward_bounds_.LSE));
+  }
+  if (direction_ == Direction::forward) return comparisons;
+  const reference::BackwardBounds bounds = backward_bounds(run);
+  comparisons.push_back(compare(run.dQ.view(), backward_.dQ, bounds.dQ));
+  comparisons.push_back(compare(run.dK.view(), backward_.dK, bounds.dK));
+  comparisons.push_back(compare(run.dV.view(), backward_.dV, bounds.dV));
+  return comparisons;
+}
+
+std::vector<std::string> Truth::passing_decoys(const KernelRun& run) const {
+  return direction_ == Direction::forward ? forward_decoys() : backward_decoys(run);
+}
+
+std::vector<std::string> Truth::forward_decoys() const {
+  const bool has_lse = (description_.features & ATTEST_LSE) != 0;
+  std::vector<std::string> passing;
+  const auto consider = [&](const std::string& name, const Forward& decoy, bool with_lse) {
+    const bool same =
+        identical(decoy.O, forward_.O) && (!with_lse || identical(decoy.LSE, forward_.LSE));
+    if (same || !passes(decoy.O, forward_.O, forward_bounds_.O)) return;
+    if (with_lse && !passes(decoy.LSE, forward_.LSE, forward_bounds_.LSE)) return;
+    passing.push_back(name);
+  };
+  consider("all zeros", {zeros_like(forward_.O), forward_.LSE}, false);
+  consider("mean of V", mean_of_values(problem_, conventions_, values_), has_lse);
+  for (const Decoy& decoy : other_problems(problem_)) {
+    consider(decoy.name,
+             reference::forward(decoy.problem, conventions_, values_.Q.view(), values_.K.view(),
+                                values_.V.view()),
+             has_lse);
+  }
+  return passing;
+}
+
+std::vector<std::string> Truth::backward_decoys(const KernelRun& run) const {
+  const reference::BackwardBounds bounds = backward_bounds(run);
+  std::vector<std::string> passing;
+  const auto consider = [&](const std::string& name, const reference::Backward& decoy) {
+    const bool same = identical(decoy.dQ, backward_.dQ) && identical(decoy.dK, backward_.dK) &&
+                      identical(decoy.dV, backward_.dV);
+    if (same || !passes(decoy.dQ, backward_.dQ, bounds.dQ) ||
+        !passes(decoy.dK, backward_.dK, bounds.dK) || !passes(decoy.dV, backward_.dV, bounds.dV)) {
+      return;
+    }
+    passing.push_back(name);
+  };
+  consider("all zeros",
+           {zeros_like(backward_.dQ), zeros_like(backward_.dK), zeros_like(backward_.dV)});
+  for (const Decoy& decoy : other_problems(problem_)) {
+    consider(decoy.name, reference::backward(decoy.problem, values_.Q.view(), values_.K.view(),
+                                             values_.V.view(), cotangents_));
+  }
+  return passing;
+}
+
+Judgement gravest(const std::vector<Comparison>& comparisons) {
+  Judgement judgement;
+  for (const Comparison& comparison : comparisons) {
+    if (graver(comparison.verdict, judgement.verdict) == judgement.verdict) continue;
+    judgement = {comparison.verdict, comparison.reason};
+  }
+  return judgement;
+}
+
+}  // namespace attest::proptest

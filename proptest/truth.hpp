@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/numerics.hpp"
+#include "proptest/compare.hpp"
+#include "proptest/run.hpp"
+#include "reference/attention.hpp"
+#include "reference/bounds.hpp"
+
+namespace attest::proptest {
+
+/// Exact results and bounds for one set of values under a kernel's contract.
+class Truth {
+ public:
+  Truth(const attest_description& description, const Problem& problem, const InputValues& values,
+        Direction direction, std::uint64_t seed);
+
+  const reference::Forward& forward() const { return forward_; }
+  const reference::ForwardBounds& forward_bounds() const { return forward_bounds_; }
+  const reference::Backward& backward() const { return backward_; }
+
+  /// Bounds of the gradients, given what the kernel's forward pass stored.
+  reference::BackwardBounds backward_bounds(const KernelRun& run) const;
+
+  /// Compares every output of a run: O and LSE, then dQ, dK, dV.
+  std::vector<Comparison> judge(const KernelRun& run) const;
+
+  /// Names of decoys (plausible wrong results) that would pass although they differ from the truth:
+  /// with one, the comparison could not have failed and counts for nothing. `run` gives the stored
+  /// O and LSE.  [proptest/truth_test "flat problems are vacuous"]
+  std::vector<std::string> passing_decoys(const KernelRun& run) const;
+
+ private:
+  std::vector<std::string> forward_decoys() const;
+  std::vector<std::string> backward_decoys(const KernelRun& run) const;
+
+  const attest_description& description_;
+  const Problem& problem_;
+  const InputValues& values_;
+  Direction direction_;
+  Conventions conventions_;
+  Numerics numerics_;
+  reference::Cotangents cotangents_;
+  reference::Forward forward_, plain_forward_;  // in the kernel's conventions, and in ours
+  reference::ForwardBounds forward_bounds_;
+  reference::Backward backward_;
+};
+
+/// The gravest verdict and its reason.
+struct Judgement {
+  Verdict verdict = Verdict::unsupported;
+  std::string reason;
+};
+Judgement gravest(const std::vector<Comparison>& comparisons);
+
+}  // namespace attest::proptest

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "core/tensor.hpp"
+
+namespace attest::proptest {
+
+/// Families of input values. Each exists for a reason, which `reason` gives.
+enum class Values : std::uint8_t {
+  normal,
+  x4,
+  x10,
+  all_positive,
+  one_hot,
+  uniform,
+  cancelling,
+  rising_maximum,
+  halves,
+  ties,
+  logits_1e4,
+  duplicate_keys,
+  indicator,
+  ones,
+  positive_v,
+  negative_logits,
+  maximum_last,
+  denormals,
+  integers
+};
+
+std::string_view name(Values values);
+std::string_view reason(Values values);
+const std::vector<Values>& all_values();
+
+/// Throws InvalidProblem with the nearest name.
+Values parse_values(std::string_view text);
+
+/// Input values in the logical axis order of core/problem.hpp, f64 but rounded to the dtype.
+struct InputValues {
+  Tensor Q, K, V, dO;
+  Tensor dLSE;  // rounded to f32
+};
+
+/// The family's values for a problem: a function of problem, family and seed only.
+/// With strides=broadcast every K/V head repeats head 0. f16 values keep sums below overflow.
+/// [proptest/values_test]
+InputValues make_values(const Problem& problem, Values values, std::uint64_t seed);
+
+}  // namespace attest::proptest
