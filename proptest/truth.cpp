@@ -124,6 +124,23 @@ std::vector<Comparison> Truth::judge(const KernelRun& run) const {
   return comparisons;
 }
 
+std::vector<Comparison> Truth::agreement(const KernelRun& first, const KernelRun& second) const {
+  const auto pair = [](const Tensor& a, const Tensor& b, const ErrorBound& x, const ErrorBound& y) {
+    return compare_pair(a.view(), b.view(), x, y);
+  };
+  const reference::ForwardBounds& forward = forward_bounds_;
+  std::vector<Comparison> comparisons{pair(first.O, second.O, forward.O, forward.O)};
+  if ((description_.features & ATTEST_LSE) != 0) {
+    comparisons.push_back(pair(first.LSE, second.LSE, forward.LSE, forward.LSE));
+  }
+  if (direction_ == Direction::forward) return comparisons;
+  const reference::BackwardBounds a = backward_bounds(first), b = backward_bounds(second);
+  comparisons.push_back(pair(first.dQ, second.dQ, a.dQ, b.dQ));
+  comparisons.push_back(pair(first.dK, second.dK, a.dK, b.dK));
+  comparisons.push_back(pair(first.dV, second.dV, a.dV, b.dV));
+  return comparisons;
+}
+
 std::vector<std::string> Truth::passing_decoys(const KernelRun& run) const {
   return direction_ == Direction::forward ? forward_decoys() : backward_decoys(run);
 }

@@ -27,6 +27,9 @@ class Truth {
   /// Compares every output of a run: O and LSE, then dQ, dK, dV.
   std::vector<Comparison> judge(const KernelRun& run) const;
 
+  /// Compares two runs that should give the same outputs, within the sum of their bounds.
+  std::vector<Comparison> agreement(const KernelRun& first, const KernelRun& second) const;
+
   /// Names of decoys (plausible wrong results) that would pass although they differ from the truth:
   /// with one, the comparison could not have failed and counts for nothing. `run` gives the stored
   /// O and LSE.  [proptest/truth_test "flat problems are vacuous"]

@@ -57,7 +57,7 @@ LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
       run.dK = reversed(run.dK);
       run.dV = reversed(run.dV);
     }
-    return judged(first.truth.judge(run));
+    return judged(first.truth.agreement(run, first.run));
   });
 }
 
@@ -82,7 +82,7 @@ LawResult check_query_permutation(const attest_kernel& kernel, const Case& c) {
           mapped(lse, [&](auto b, auto h, auto i, auto) { return lse(b, h, p.seqlen_q - 1 - i); });
     }
     if (direction == Direction::backward) run.dQ = reversed(run.dQ);
-    return judged(first.truth.judge(run));
+    return judged(first.truth.agreement(run, first.run));
   });
 }
 
@@ -333,7 +333,8 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
     }
     const Direction direction = furthest(kernel, other);
     const Solved first(kernel, band, make_values(band, c.values, c.seed), direction, c);
-    return judged(first.truth.judge(complete(kernel, other, first.values, direction, c)));
+    return judged(
+        first.truth.agreement(complete(kernel, other, first.values, direction, c), first.run));
   });
 }
 

@@ -1,0 +1,90 @@
+// Every law is seen to fail on a kernel that breaks it, and every defect is seen by some law.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "core/testing/catch.hpp"
+#include "fixtures/register.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/laws/law.hpp"
+
+namespace attest::proptest {
+namespace {
+
+constexpr std::uint64_t kSeed = 2;
+
+bool fails(const LawResult& result) {
+  return result.verdict == Verdict::violated || result.verdict == Verdict::improbable ||
+         result.verdict == Verdict::crashed;
+}
+
+TEST_CASE("the kernel without a defect keeps every law", "[defects]") {
+  const attest_kernel& kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  constexpr std::uint64_t kCases = 20;
+  for (std::uint64_t index = 0; index < kCases; ++index) {
+    const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
+    for (const Law& law : laws()) {
+      const LawResult result = law.check(kernel, c);
+      INFO(law.name << " " << c.problem.to_string() << ": " << result.message);
+      CHECK_FALSE(fails(result));
+    }
+  }
+}
+
+// The number of the first case of the law that refuses the kernel; kCases when none does.
+std::uint64_t first_refusal(const attest_kernel& kernel, const Law& law, std::uint64_t cases) {
+  for (std::uint64_t index = 0; index < cases; ++index) {
+    const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
+    if (fails(law.check(kernel, c))) return index;
+  }
+  return cases;
+}
+
+constexpr std::uint64_t kCases = 60;
+
+TEST_CASE("every defect is refused by the reference laws or by repeating", "[defects]") {
+  for (const fixtures::DefectRecord& record : fixtures::defects()) {
+    const attest_kernel& kernel = fixtures::defective_kernel(record.defect);
+    std::uint64_t first = kCases;
+    for (const char* law : {"reference_forward", "reference_backward"}) {
+      first = std::min(first, first_refusal(kernel, find_law(law), first));
+    }
+    std::printf("%-20.*s refused at case %llu\n", static_cast<int>(record.name.size()),
+                record.name.data(), static_cast<unsigned long long>(first));
+    INFO(record.name);
+    CHECK(first < kCases);
+  }
+}
+
+TEST_CASE("every law refuses the defect it is for", "[defects]") {
+  using fixtures::Defect;
+  const std::map<std::string_view, Defect> breaks{
+      {"reference_forward", Defect::missing_rescale},
+      {"reference_backward", Defect::zero_gradients},
+      {"ones", Defect::row_sum_off},
+      {"one_hot_probe", Defect::exp_leak},
+      {"uniform_probe", Defect::last_key_dropped},
+      {"repeat", Defect::kept_state},
+      {"layout_independence", Defect::strides_ignored},
+      {"head_independence", Defect::head_offset_zero},
+      {"masked_key_independence", Defect::masked_key_read},
+      {"key_permutation", Defect::key_position},
+      {"query_permutation", Defect::query_position},
+      {"linearity_in_v", Defect::v_clamped},
+      {"linearity_in_do", Defect::do_clamped},
+      {"split_merge", Defect::missing_rescale},
+      {"duplicate_keys", Defect::duplicates_merged},
+      {"row_shift", Defect::fixed_maximum},
+      {"gradient_identity", Defect::dv_halved},
+      {"repeated_heads", Defect::gqa_first_head},
+      {"mask_forms", Defect::top_left_causal}};
+  for (const Law& law : laws()) {
+    INFO(law.name);
+    REQUIRE(breaks.count(law.name) == 1);
+    CHECK(first_refusal(fixtures::defective_kernel(breaks.at(law.name)), law, kCases) < kCases);
+  }
+}
+
+}  // namespace
+}  // namespace attest::proptest
