@@ -1,5 +1,6 @@
 #include "core/dtype.hpp"
 
+#include <Eigen/Core>
 #include <bit>
 #include <cmath>
 
@@ -45,6 +46,32 @@ TEST_CASE("bf16 conversion rounds to nearest even", "[core][dtype]") {
     const double to_above = above - double{x};
     const bool up = to_above < to_below || (to_above == to_below && (low & 1u) != 0u);
     REQUIRE(bf16_from_float(x) == low + (up ? 1 : 0));
+  }
+}
+
+TEST_CASE("both 16-bit conversions equal Eigen's", "[core][dtype]") {
+  for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 1031) {
+    const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    if (std::isnan(x)) continue;
+    const auto half = Eigen::numext::bit_cast<std::uint16_t>(Eigen::half(x));
+    const auto brain = Eigen::numext::bit_cast<std::uint16_t>(Eigen::bfloat16(x));
+    if (f16_from_float(x) != half) FAIL("f16 of float bits " << bits);
+    if (bf16_from_float(x) != brain) FAIL("bf16 of float bits " << bits);
+  }
+  for (std::uint32_t bits = 0; bits < 0x10000u; ++bits) {
+    const auto pattern = static_cast<std::uint16_t>(bits);
+    const auto half = static_cast<float>(Eigen::numext::bit_cast<Eigen::half>(pattern));
+    const auto brain = static_cast<float>(Eigen::numext::bit_cast<Eigen::bfloat16>(pattern));
+    if (std::isnan(half)) {
+      REQUIRE(std::isnan(float_from_f16(pattern)));
+    } else {
+      REQUIRE(float_from_f16(pattern) == half);
+    }
+    if (std::isnan(brain)) {
+      REQUIRE(std::isnan(float_from_bf16(pattern)));
+    } else {
+      REQUIRE(float_from_bf16(pattern) == brain);
+    }
   }
 }
 

@@ -147,7 +147,7 @@ typedef enum attest_accumulation {
 typedef struct attest_numerics {
   size_t struct_size;
   attest_accumulation accumulation; /* of all products */
-  int32_t accumulator;    /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype */
+  int32_t accumulator;              /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype */
   int32_t fused_block, fused_fraction_bits;
   int64_t summation_depth; /* longest chain of additions over keys (or rows); 0 = not declared */
   double input_roundoff;   /* u_in: operands of QK^T rounded again (tf32: 2^-11); 0 = not */

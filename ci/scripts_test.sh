@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The scripts answer --help, refuse bad input with exit 2, and the checks refuse broken trees.
+set -euo pipefail
+ci=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cxx=$1 cc=$2
+failures=0
+expect() {  # expect STATUS TEXT COMMAND...
+  local wanted=$1 text=$2 status=0 output
+  shift 2
+  output=$("$@" 2>&1) || status=$?
+  if [ "$status" -ne "$wanted" ] || [[ "$output" != *"$text"* ]]; then
+    printf 'expected status %s and "%s" of: %s\n  got status %s: %s\n' \
+      "$wanted" "$text" "$*" "$status" "$output"
+    failures=$((failures + 1))
+  fi
+}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+ln -s "$ci/test" "$scratch/linked"
+cd "$scratch"
+for script in deps test certify nightly tidy check_format check_headers check_layers \
+  check_tolerances; do
+  expect 0 usage "$ci/$script" --help
+done
+expect 0 usage ./linked --help
+for script in deps test certify tidy check_format; do
+  expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
+done
+expect 2 "unknown step 'wrong'" "$ci/nightly" wrong
+expect 2 "needs a value" "$ci/certify" --tier
+expect 2 "tier is 'slow'" "$ci/certify" --tier slow
+expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder
+expect 2 'not a folder' "$ci/check_layers" no_such_folder
+expect 2 'not a folder' "$ci/check_tolerances" no_such_folder
+expect 2 'usage' "$ci/check_headers" "$scratch"
+expect 2 'none of the rooms' "$ci/check_headers" "$scratch" "$cxx" "$cc"
+
+mkdir -p good/core bad/core bad_c/core/abi
+printf '#pragma once\n#include <vector>\ninline std::vector<int> empty() { return {}; }\n' \
+  >good/core/a.hpp
+printf '#pragma once\ninline std::vector<int> empty() { return {}; }\n' >bad/core/a.hpp
+printf 'class Kernel;\n' >bad_c/core/abi/attest_kernel.h
+expect 0 '' "$ci/check_headers" good "$cxx" "$cc"
+expect 123 'not self-contained: core/a.hpp' "$ci/check_headers" bad "$cxx" "$cc"
+expect 1 'error' "$ci/check_headers" bad_c "$cxx" "$cc"
+if command -v clang-format-14 >/dev/null; then
+  printf 'int  x;\n' >bad/core/b.cpp
+  expect 0 '' "$ci/check_format" good
+  expect 123 'should be clang-formatted' "$ci/check_format" bad
+fi
+printf '%s failures\n' "$failures"
+[ "$failures" -eq 0 ]
