@@ -1,0 +1,189 @@
+#include "certify/campaign.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "core/rng.hpp"
+#include "fixtures/models.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+using proptest::Law;
+using proptest::LawResult;
+
+std::uint64_t cases_of(proptest::Tier tier) {
+  switch (tier) {
+    case proptest::Tier::smoke:
+      return 40;
+    case proptest::Tier::fast:
+      return 400;
+    case proptest::Tier::full:
+      break;
+  }
+  return 4000;
+}
+
+bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
+
+// An improbable result is repeated with fresh values before it counts.
+LawResult check_twice(const Law& law, const attest_kernel& kernel, Case& c) {
+  LawResult result = law.check(kernel, c);
+  if (result.verdict != Verdict::improbable) return result;
+  Case again = c;
+  again.seed = mix(c.seed, 1);
+  LawResult second = law.check(kernel, again);
+  if (second.verdict != Verdict::improbable && !fails(second.verdict)) return result;
+  c = again;
+  second.message = "improbable twice: " + second.message;
+  if (second.verdict == Verdict::improbable) second.verdict = Verdict::violated;
+  return second;
+}
+
+class Runner {
+ public:
+  Runner(const attest_kernel& kernel, const CampaignOptions& options) : kernel_(kernel) {
+    for (const Law& law : proptest::laws()) {
+      if (!options.law || *options.law == law.name) laws_.push_back(&law);
+    }
+    result_.kernel = kernel.description.name;
+  }
+
+  void run(const Case& c, const std::set<std::string>& only) {
+    ++result_.cases;
+    for (const Law* law : laws_) {
+      const std::string name(law->name);
+      LawCount& count = result_.laws[name];
+      if (count.failed > 0 || (!only.empty() && only.count(name) == 0)) continue;
+      record(*law, c, count);
+    }
+  }
+
+  CampaignResult take() {
+    result_.verdict = Verdict::unsupported;
+    for (const auto& [law, count] : result_.laws) {
+      if (count.passed > 0) result_.verdict = graver(result_.verdict, Verdict::passed);
+      if (count.vacuous > 0) result_.verdict = graver(result_.verdict, Verdict::vacuous);
+    }
+    for (const Finding& finding : result_.findings) {
+      result_.verdict = graver(result_.verdict, finding.verdict);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void record(const Law& law, const Case& c, LawCount& count) {
+    Case tried = c;
+    const LawResult result = check_twice(law, kernel_, tried);
+    for (const proptest::Comparison& comparison : result.comparisons) {
+      WorstRatio& worst = result_.worst[comparison.output];
+      if (result.verdict == Verdict::passed && comparison.ratio > worst.ratio) {
+        worst = {comparison.ratio, tried.problem.to_string()};
+      }
+    }
+    switch (result.verdict) {
+      case Verdict::passed:
+        ++count.passed;
+        return;
+      case Verdict::vacuous:
+        ++count.vacuous;
+        return;
+      case Verdict::improbable:
+        ++count.improbable;
+        return;
+      case Verdict::unsupported:
+        ++count.unsupported;
+        note_coverage(result.message);
+        return;
+      case Verdict::violated:
+      case Verdict::crashed:
+        break;
+    }
+    ++count.failed;
+    add_finding(law, tried, result);
+  }
+
+  void note_coverage(const std::string& message) {
+    const std::string prefix = "not claimed: ";
+    if (message.rfind(prefix, 0) == 0) {
+      ++result_.not_claimed[message.substr(prefix.size())];
+    } else if (message.rfind("refused", 0) == 0) {
+      result_.refused.push_back(message);
+    }
+  }
+
+  void add_finding(const Law& law, const Case& c, const LawResult& result) {
+    Finding finding{std::string(law.name), result.verdict, c, c, result.message};
+    finding.shrunk = proptest::shrink(c, [&](const Case& smaller) {
+      const LawResult tried = law.check(kernel_, smaller);
+      if (tried.verdict != result.verdict) return false;
+      finding.message = tried.message;
+      return true;
+    });
+    result_.findings.push_back(finding);
+  }
+
+  const attest_kernel& kernel_;
+  std::vector<const Law*> laws_;
+  CampaignResult result_;
+};
+
+}  // namespace
+
+std::uint64_t CampaignResult::passed() const {
+  std::uint64_t sum = 0;
+  for (const auto& [law, count] : laws) sum += count.passed;
+  return sum;
+}
+
+std::uint64_t CampaignResult::vacuous() const {
+  std::uint64_t sum = 0;
+  for (const auto& [law, count] : laws) sum += count.vacuous;
+  return sum;
+}
+
+CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
+                            const Progress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto& models = fixtures::models();
+  const std::uint64_t generated = options.cases.value_or(cases_of(options.tier));
+  const std::uint64_t total = generated + models.size();
+  std::uint64_t done = 0;
+  Runner runner(kernel, options);
+  // Model shapes are large: they meet the reference, the generated cases every law.
+  for (const fixtures::Model& model : models) {
+    const Case c{model.laptop, proptest::Values::normal, mix(options.seed, done), 2};
+    runner.run(c, {"reference_forward", "reference_backward"});
+    progress(++done, total);
+  }
+  for (std::uint64_t index = 0; index < generated; ++index) {
+    runner.run(proptest::generate(kernel.description, options.tier, options.seed, index), {});
+    progress(++done, total);
+  }
+  CampaignResult result = runner.take();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+int exit_code(const std::vector<CampaignResult>& results) {
+  constexpr int kViolated = 1, kNothingProven = 3, kCrashed = 4;
+  int code = 0;
+  for (const CampaignResult& result : results) {
+    if (result.verdict == Verdict::crashed) return kCrashed;
+    if (result.verdict == Verdict::violated) code = kViolated;
+    if (result.verdict != Verdict::passed && result.verdict != Verdict::violated && code == 0) {
+      code = kNothingProven;
+    }
+  }
+  return code;
+}
+
+std::string reproduce_line(const std::string& kernel, const std::string& law, const Case& c) {
+  return "attest check --kernel " + kernel + " --problem '" + c.problem.to_string() +
+         "' --values " + std::string(proptest::name(c.values)) + " --law " + law + " --seed " +
+         std::to_string(c.seed) + " --threads " + std::to_string(c.threads);
+}
+
+}  // namespace attest::certify

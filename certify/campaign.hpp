@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "core/verdict.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/laws/law.hpp"
+
+/// The campaign behind `attest certify`: laws x (model shapes + generated cases) for one kernel.
+namespace attest::certify {
+
+struct CampaignOptions {
+  proptest::Tier tier = proptest::Tier::smoke;
+  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> cases;  // generated cases; absent: the tier's number
+  std::optional<std::string> law;      // only this law
+};
+
+/// One refused case, before and after shrinking.
+struct Finding {
+  std::string law;
+  Verdict verdict = Verdict::violated;
+  proptest::Case found, shrunk;
+  std::string message;  // of the shrunk case
+};
+
+struct LawCount {
+  std::uint64_t passed = 0, vacuous = 0, unsupported = 0, improbable = 0, failed = 0;
+};
+
+/// The worst error over the probabilistic bound seen for one output.
+struct WorstRatio {
+  double ratio = 0;
+  std::string problem;
+};
+
+struct CampaignResult {
+  std::string kernel;
+  Verdict verdict = Verdict::unsupported;
+  std::uint64_t cases = 0;  // generated cases and model shapes run
+  std::map<std::string, LawCount> laws;
+  std::map<std::string, WorstRatio> worst;           // by output
+  std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
+  std::vector<std::string> refused;                  // claimed but refused by the kernel
+  std::vector<Finding> findings;
+  double seconds = 0;
+
+  std::uint64_t passed() const;
+  std::uint64_t vacuous() const;
+};
+
+/// Called after every case with done, total.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+/// Runs the campaign. Deterministic for the options but for `seconds`. A law is dropped after its
+/// first finding; an improbable result is repeated with another seed and counts as violated when it
+/// repeats.  [certify/campaign_test]
+CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
+                            const Progress& progress);
+
+/// Exit code of a verdict over all kernels: 0 certified, 1 violated, 3 nothing proven, 4 crashed.
+int exit_code(const std::vector<CampaignResult>& results);
+
+/// The command that runs one case again.
+std::string reproduce_line(const std::string& kernel, const std::string& law,
+                           const proptest::Case& c);
+
+}  // namespace attest::certify

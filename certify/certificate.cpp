@@ -1,0 +1,178 @@
+#include "certify/certificate.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/numerics.hpp"
+#include "core/rng.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+json names_of(std::uint32_t bits, const std::vector<std::pair<std::uint32_t, const char*>>& table) {
+  json list = json::array();
+  for (const auto& [bit, word] : table) {
+    if ((bits & bit) != 0) list.push_back(word);
+  }
+  return list;
+}
+
+json numerics_json(const attest_numerics& declared) {
+  const Numerics n = resolve(declared, DType::f32);
+  const char* accumulation = n.accumulation == Accumulation::nearest      ? "nearest"
+                             : n.accumulation == Accumulation::truncating ? "truncating"
+                                                                          : "fused_blocks";
+  return {{"accumulation", accumulation},
+          {"accumulator_roundoff", n.accumulator_roundoff},
+          {"summation_depth", n.summation_depth},
+          {"input_roundoff", n.input_roundoff},
+          {"scaled_q_roundoff", n.scaled_q_roundoff},
+          {"p_roundoff", n.p_roundoff},
+          {"p_normalized_before_cast", n.normalize == CastOrder::before},
+          {"row_sum_after_cast", n.row_sum == CastOrder::after},
+          {"exp_ulps", n.exp_ulps},
+          {"exp_zero_is_one", n.exp_zero_is_one},
+          {"lse_splits", n.lse_splits},
+          {"gqa_partial_roundoff", n.gqa_partial_roundoff},
+          {"dq_roundoff", n.dq_roundoff},
+          {"deterministic", declared.nondeterministic == 0}};
+}
+
+json finding_json(const std::string& kernel, const Finding& finding) {
+  return {{"law", finding.law},
+          {"verdict", name(finding.verdict)},
+          {"message", finding.message},
+          {"found", case_json(finding.found)},
+          {"shrunk", case_json(finding.shrunk)},
+          {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk)}};
+}
+
+json kernel_json(const Registry& registry, const CampaignResult& result) {
+  json laws = json::object(), worst = json::object(), findings = json::array();
+  for (const auto& [law, count] : result.laws) {
+    laws[law] = {{"passed", count.passed},
+                 {"vacuous", count.vacuous},
+                 {"unsupported", count.unsupported},
+                 {"improbable_once", count.improbable},
+                 {"failed", count.failed}};
+  }
+  for (const auto& [output, ratio] : result.worst) {
+    worst[output] = {{"error_over_bound", ratio.ratio}, {"problem", ratio.problem}};
+  }
+  for (const Finding& finding : result.findings) {
+    findings.push_back(finding_json(result.kernel, finding));
+  }
+  const auto& description = registry.find(result.kernel).description;
+  return {{"kernel", result.kernel},
+          {"description", description_json(description)},
+          {"verdict", result.verdict == Verdict::passed ? "certified" : name(result.verdict)},
+          {"cases", result.cases},
+          {"checks", {{"passed", result.passed()}, {"vacuous", result.vacuous()}}},
+          {"laws", laws},
+          {"worst", worst},
+          {"coverage", {{"not_claimed", result.not_claimed}, {"refused", result.refused}}},
+          {"findings", findings}};
+}
+
+json host_json() {
+  utsname system{};
+  uname(&system);
+  return {{"system", system.sysname},
+          {"machine", system.machine},
+          {"threads", std::thread::hardware_concurrency()}};
+}
+
+}  // namespace
+
+json description_json(const attest_description& d) {
+  const Conventions conventions = conventions_of(d);
+  return {{"summary", d.summary == nullptr ? "" : d.summary},
+          {"device", d.device == ATTEST_CUDA ? "cuda" : "cpu"},
+          {"directions", names_of(d.directions, {{ATTEST_FORWARD, "forward"},
+                                                 {ATTEST_BACKWARD, "backward"},
+                                                 {ATTEST_LOSS_GRADIENT, "loss_gradient"}})},
+          {"dtypes", names_of(d.dtypes, {{1u << ATTEST_F64, "f64"},
+                                         {1u << ATTEST_F32, "f32"},
+                                         {1u << ATTEST_BF16, "bf16"},
+                                         {1u << ATTEST_F16, "f16"}})},
+          {"features", names_of(d.features, {{ATTEST_CAUSAL_TOP_LEFT, "causal_top_left"},
+                                             {ATTEST_CAUSAL_BOTTOM_RIGHT, "causal_bottom_right"},
+                                             {ATTEST_WINDOW, "window"},
+                                             {ATTEST_KEY_LENGTHS, "key_lengths"},
+                                             {ATTEST_PACKED_SEQUENCES, "packed_sequences"},
+                                             {ATTEST_BOOLEAN_MASK, "boolean_mask"},
+                                             {ATTEST_GQA, "gqa"},
+                                             {ATTEST_HEAD_DIM_V, "head_dim_v"},
+                                             {ATTEST_SOFTCAP, "softcap"},
+                                             {ATTEST_ALIBI, "alibi"},
+                                             {ATTEST_ANY_SCALE, "any_scale"},
+                                             {ATTEST_ANY_STRIDES, "any_strides"},
+                                             {ATTEST_LSE, "lse"},
+                                             {ATTEST_DLSE, "dlse"},
+                                             {ATTEST_CROSS_LENGTHS, "cross_lengths"},
+                                             {ATTEST_EMPTY_ROWS, "empty_rows"}})},
+          {"numerics", numerics_json(d.numerics)},
+          {"conventions",
+           {{"empty_row", name(conventions.empty_row)}, {"lse_base", name(conventions.lse_base)}}},
+          {"schedule", d.schedule == nullptr ? json(nullptr) : json(d.schedule)}};
+}
+
+json case_json(const proptest::Case& c) {
+  return {{"problem", "v1;" + c.problem.to_string()},
+          {"values", proptest::name(c.values)},
+          {"seed", c.seed},
+          {"threads", c.threads}};
+}
+
+json certificate(const Registry& registry, const CampaignOptions& options,
+                 const std::vector<CampaignResult>& results) {
+  json kernels = json::array(), seconds = json::object();
+  for (const CampaignResult& result : results) {
+    kernels.push_back(kernel_json(registry, result));
+    seconds[result.kernel] = result.seconds;
+  }
+  return {{"schema", "attest-certificate-1"},
+          {"stream_version", kStreamVersion},
+          {"abi_version", ATTEST_ABI_VERSION},
+          {"compiler", __VERSION__},
+          {"host", host_json()},
+          {"tier", proptest::name(options.tier)},
+          {"seed", options.seed},
+          {"exit_code", exit_code(results)},
+          {"kernels", kernels},
+          {"timings", {{"seconds", seconds}}}};
+}
+
+void require_writable(const std::string& path) {
+  const std::filesystem::path target(path);
+  const auto folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::is_directory(target, ignored) ||
+      !std::filesystem::is_directory(folder, ignored) || access(folder.c_str(), W_OK) != 0) {
+    throw InvalidProblem("cannot write '" + path +
+                         "'; pass the name of a file in an existing, writable directory");
+  }
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  require_writable(path);
+  const std::string temporary = path + ".partial-" + std::to_string(getpid());
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    throw InvalidProblem("cannot write '" + path + "'; is the disk full?");
+  }
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "certify/campaign.hpp"
+#include "certify/certificate.hpp"
+#include "certify/cli/commands.hpp"
+#include "certify/cli/terminal.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+struct CheckOptions {
+  std::string kernel, problem, values = "normal", law;
+  std::uint64_t seed = 1;
+  std::int32_t threads = 1;
+  bool json = false;
+};
+
+// The backward bounds hold whole (rows, keys) matrices of one K/V head in float64.
+void require_affordable(const Problem& p) {
+  constexpr double kMatrices = 24, kElements = 16;
+  const double bytes =
+      8 * (kMatrices * static_cast<double>(p.group_size() * p.seqlen_q) *
+               static_cast<double>(p.seqlen_k) +
+           kElements * static_cast<double>(p.batch) *
+               (static_cast<double>(p.num_heads_q) * static_cast<double>(p.seqlen_q) +
+                static_cast<double>(p.num_heads_kv) * static_cast<double>(p.seqlen_k)) *
+               static_cast<double>(p.head_dim_qk + p.head_dim_v));
+  const double have =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes > have) {
+    throw InvalidProblem(fmt::format(
+        "problem: judging it needs about {:.3g} GiB, this machine has {:.3g} GiB; shorten sq, sk",
+        bytes / 0x1p30, have / 0x1p30));
+  }
+}
+
+nlohmann::json comparison_json(const proptest::Comparison& c) {
+  return {{"output", c.output},
+          {"verdict", name(c.verdict)},
+          {"elements", c.elements},
+          {"error_over_bound", c.ratio},
+          {"rms_over_sigma", c.aggregate}};
+}
+
+int check(const Registry& registry, const CheckOptions& options) {
+  const attest_kernel& kernel = registry.find(options.kernel);
+  const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
+                         options.seed, options.threads};
+  require_affordable(c.problem);
+  std::vector<const proptest::Law*> chosen;
+  if (options.law.empty()) {
+    for (const proptest::Law& law : proptest::laws()) chosen.push_back(&law);
+  } else {
+    chosen.push_back(&proptest::find_law(options.law));
+  }
+  CampaignResult result;
+  result.kernel = options.kernel;
+  nlohmann::json laws = nlohmann::json::array();
+  if (!options.json) {
+    fmt::print("{}  {}\n{}  values={} seed={} threads={}\n\n", bold("kernel"), options.kernel,
+               c.problem.to_string(), options.values, options.seed, options.threads);
+  }
+  for (const proptest::Law* law : chosen) {
+    const proptest::LawResult found = law->check(kernel, c);
+    result.verdict = graver(result.verdict, found.verdict);
+    nlohmann::json comparisons = nlohmann::json::array();
+    for (const auto& comparison : found.comparisons) {
+      comparisons.push_back(comparison_json(comparison));
+    }
+    laws.push_back({{"law", law->name},
+                    {"verdict", name(found.verdict)},
+                    {"message", found.message},
+                    {"outputs", comparisons}});
+    if (options.json) continue;
+    const bool failed = found.verdict == Verdict::violated || found.verdict == Verdict::crashed;
+    const std::string word = fmt::format("{:<12}", name(found.verdict));
+    fmt::print("  {:<24} {}", law->name, failed ? bad(word) : word);
+    for (const auto& comparison : found.comparisons) {
+      if (!failed) fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
+    }
+    fmt::print("\n");
+    if (!found.message.empty()) fmt::print("    {}\n", found.message);
+  }
+  // One improbable case is not a defect yet, and no certificate either.
+  const int code = exit_code({result});
+  if (options.json) {
+    nlohmann::json object{{"kernel", options.kernel},
+                          {"case", case_json(c)},
+                          {"verdict", name(result.verdict)},
+                          {"laws", laws},
+                          {"exit_code", code}};
+    fmt::print("{}\n", object.dump(2));
+  } else {
+    fmt::print("\n{}\n", verdict_text(result.verdict));
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, const Registry& registry, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("check", "one case, the form in which every failure is printed");
+  auto options = std::make_shared<CheckOptions>();
+  command->add_option("--kernel", options->kernel, "name of a kernel (attest list kernels)")
+      ->required();
+  command->add_option("--problem", options->problem, "problem string, for example sq=17,d=64")
+      ->required();
+  command->add_option("--values", options->values, "value family (attest list values)");
+  command->add_option("--law", options->law, "only this law (attest list laws)");
+  command->add_option("--seed", options->seed, "seed of the values");
+  command->add_option("--threads", options->threads, "threads the kernel may use")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--json", options->json, "as JSON");
+  command->footer(
+      "Numbers after an output are its worst error over its bound.\n"
+      "Examples:\n"
+      "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n"
+      "  attest check --kernel broken/missing_rescale --problem 'sq=1,sk=17,d=4' --law "
+      "reference_forward");
+  command->callback([&registry, &action, options] {
+    action = [&registry, options] { return check(registry, *options); };
+  });
+}
+
+}  // namespace attest::certify::cli

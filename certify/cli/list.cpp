@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "certify/certificate.hpp"
+#include "certify/cli/commands.hpp"
+#include "certify/cli/terminal.hpp"
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+#include "fixtures/models.hpp"
+#include "fixtures/register.hpp"
+#include "proptest/laws/law.hpp"
+#include "proptest/values.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+struct Row {
+  std::string name, text, more;
+};
+
+struct Section {
+  std::string name;
+  std::vector<Row> rows;
+};
+
+std::vector<Section> sections(const Registry& registry) {
+  std::vector<Section> all{
+      {"kernels", {}}, {"models", {}}, {"laws", {}}, {"values", {}}, {"defects", {}}};
+  for (const attest_kernel* kernel : registry.kernels()) {
+    const std::string kernel_name = kernel->description.name;
+    if (kernel_name.rfind("broken/", 0) == 0) continue;
+    all[0].rows.push_back({kernel_name, kernel->description.summary, ""});
+  }
+  for (const fixtures::Model& model : fixtures::models()) {
+    all[1].rows.push_back({model.name, model.problem.to_string(), model.source});
+  }
+  for (const proptest::Law& law : proptest::laws()) {
+    all[2].rows.push_back({std::string(law.name), std::string(law.statement), ""});
+  }
+  for (const proptest::Values values : proptest::all_values()) {
+    all[3].rows.push_back(
+        {std::string(proptest::name(values)), std::string(proptest::reason(values)), ""});
+  }
+  for (const fixtures::DefectRecord& record : fixtures::defects()) {
+    all[4].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+                           "smallest input: " + std::string(record.smallest)});
+  }
+  return all;
+}
+
+void print_text(const std::vector<Section>& chosen) {
+  for (const Section& section : chosen) {
+    fmt::print("{}\n", bold(section.name));
+    for (const Row& row : section.rows) {
+      fmt::print("  {:<26} {}\n", row.name, row.text);
+      if (!row.more.empty()) fmt::print("  {:<26} {}\n", "", row.more);
+    }
+  }
+}
+
+void print_json(const std::vector<Section>& chosen) {
+  nlohmann::json object;
+  for (const Section& section : chosen) {
+    auto& list = object[section.name] = nlohmann::json::array();
+    for (const Row& row : section.rows) {
+      list.push_back({{"name", row.name}, {"text", row.text}});
+      if (!row.more.empty()) list.back()["more"] = row.more;
+    }
+  }
+  fmt::print("{}\n", object.dump(2));
+}
+
+int list(const Registry& registry, const std::string& what, std::size_t json_flags) {
+  std::vector<Section> chosen;
+  std::vector<std::string> names;
+  for (const Section& section : sections(registry)) {
+    names.push_back(section.name);
+    if (what.empty() || what == section.name) chosen.push_back(section);
+  }
+  if (chosen.empty()) {
+    throw InvalidProblem("nothing called '" + what + "' to list" + did_you_mean(what, names) +
+                         " (kernels models laws values defects)");
+  }
+  if (json_flags > 0) {
+    print_json(chosen);
+  } else {
+    print_text(chosen);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, const Registry& registry, Action& action) {
+  CLI::App* command = app.add_subcommand("list", "kernels, models, laws, values, defects");
+  auto what = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  command->add_option("what", *what, "kernels, models, laws, values or defects; all when absent");
+  command->add_flag("--json", *json, "as JSON");
+  command->footer("Examples:\n  attest list laws\n  attest list models --json");
+  command->callback([&registry, &action, what, json] {
+    action = [&registry, what, json] { return list(registry, *what, *json ? 1 : 0); };
+  });
+}
+
+}  // namespace attest::certify::cli

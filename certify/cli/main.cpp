@@ -1,0 +1,78 @@
+// The attest command. Exit codes: 0 certified, 1 violated, 2 usage or bad input, 3 nothing proven,
+// 4 a kernel crashed, 5 internal error.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "certify/cli/commands.hpp"
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+#include "cpu/register.hpp"
+#include "fixtures/register.hpp"
+
+namespace {
+
+constexpr int kUsage = 2, kInternal = 5;
+
+// CLI11 only says that a word was not expected; the nearest subcommand helps more.
+std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == argv[1]) return "";
+    names.push_back(command->get_name());
+  }
+  return fmt::format("unknown command '{}'{}\n", argv[1], attest::did_you_mean(argv[1], names));
+}
+
+int run(int argc, char** argv) {
+  attest::Registry registry;
+  attest::register_cpu(registry);
+  attest::register_broken(registry);
+  CLI::App app{
+      "attest certifies attention kernels: derived error bounds, exact laws, shrunk "
+      "failures."};
+  app.set_version_flag("--version", "attest 0.1.0");
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  attest demo\n"
+      "  attest certify cpu/flash2 --tier smoke\n"
+      "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n\n"
+      "Exit codes: 0 certified, 1 violated, 2 bad input, 3 nothing proven, 4 crashed, 5 internal.");
+  attest::certify::cli::Action action;
+  attest::certify::cli::add_demo(app, registry, action);
+  attest::certify::cli::add_list(app, registry, action);
+  attest::certify::cli::add_certify(app, registry, action);
+  attest::certify::cli::add_check(app, registry, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const std::string hint = error.get_exit_code() == 0 ? "" : subcommand_hint(app, argc, argv);
+    if (!hint.empty()) {
+      fmt::print(stderr, "attest: {}Run 'attest --help' for all commands.\n", hint);
+      return kUsage;
+    }
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const attest::InvalidProblem& error) {
+    fmt::print(stderr, "attest: {}\n", error.what());
+    return kUsage;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "attest: not enough memory for this problem; make it smaller\n");
+    return kUsage;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "attest: internal error: {}\n", error.what());
+    return kInternal;
+  }
+}

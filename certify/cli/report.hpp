@@ -1,0 +1,14 @@
+#pragma once
+
+#include "certify/campaign.hpp"
+
+namespace attest::certify::cli {
+
+/// Prints what a campaign found, for people: verdict, laws, worst ratios, findings with the line
+/// that reproduces each.
+void print_result(const CampaignResult& result);
+
+/// The first finding only, in three lines.
+void print_finding(const std::string& kernel, const Finding& finding);
+
+}  // namespace attest::certify::cli
