@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "reference/group.hpp"
 
@@ -13,6 +14,11 @@ namespace {
 // Rows per block: the block's scores stay near the cache and memory stays linear in seqlen_q.
 constexpr std::int64_t kBlockRows = 128;
 
+// Row blocks whose key gradients are added up apart, when there are too few groups to share out.
+// The number must not depend on the threads, or the last bits of dK and dV would.
+constexpr std::int64_t kSlices = 8;
+
+// Consecutive stacked rows of one group.
 struct Block {
   std::size_t group;
   std::int64_t first, count;
@@ -26,6 +32,21 @@ std::vector<Block> blocks_of(const std::vector<Group>& groups) {
     }
   }
   return blocks;
+}
+
+// Every group whole when they are many, otherwise in up to kSlices runs of whole blocks.
+std::vector<Block> slices_of(const std::vector<Group>& groups) {
+  const std::int64_t parts = groups.size() >= static_cast<std::size_t>(kSlices) ? 1 : kSlices;
+  std::vector<Block> slices;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::int64_t rows = groups[g].rows();
+    const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+    const std::int64_t step = std::max<std::int64_t>(1, (blocks + parts - 1) / parts) * kBlockRows;
+    for (std::int64_t first = 0; first < rows; first += step) {
+      slices.push_back({g, first, std::min(step, rows - first)});
+    }
+  }
+  return slices;
 }
 
 double lse_of(double maximum, double sum, LseBase base) {
@@ -60,32 +81,57 @@ void check_inputs(const Problem& problem, const TensorView& Q, const TensorView&
   require_shape(V, "V", problem.v_axes());
 }
 
-struct GroupGradients {
+struct KeyGradients {
   Matrix dK, dV;
 };
 
-// One block of rows: writes its dQ and adds to the group's dK and dV.
-void backward_block(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
-                    const Matrix& K, const Matrix& V, const Matrix& dO, const Vector& dLSE,
-                    GroupGradients& sums, Tensor& dQ) {
-  Scores block = scores(problem, group, first, Q, K);
-  Matrix& P = block.S;
-  const RowStatistics statistics = exponentiate(P);
+// dS from P and dP, in the place of dP. Entries of zero weight (masked, or underflowed) are
+// skipped: their dP may be NaN.
+void score_gradient(const Matrix& P, const Eigen::Ref<const Vector>& dLSE, Matrix& dP) {
   for (Eigen::Index r = 0; r < P.rows(); ++r) {
-    if (statistics.sum(r) > 0) P.row(r) /= statistics.sum(r);
+    double delta = -dLSE(r);
+    for (Eigen::Index j = 0; j < P.cols(); ++j) {
+      if (P(r, j) != 0) delta += P(r, j) * dP(r, j);
+    }
+    for (Eigen::Index j = 0; j < P.cols(); ++j) {
+      dP(r, j) = P(r, j) != 0 ? P(r, j) * (dP(r, j) - delta) : 0.0;
+    }
   }
-  sums.dV.noalias() += P.transpose() * dO;
-  Matrix dS;
-  dS.noalias() = dO * V.transpose();
-  for (Eigen::Index r = 0; r < P.rows(); ++r) {
-    const double delta = P.row(r).dot(dS.row(r)) - dLSE(first + r);
-    dS.row(r) = P.row(r).array() * (dS.row(r).array() - delta);
+}
+
+struct BackwardInputs {
+  const Problem& problem;
+  const TensorView &Q, &K, &V;
+  const Cotangents& cotangents;
+};
+
+// The rows of one slice: writes their dQ, returns their share of the group's dK and dV.
+KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const Block& slice,
+                            Tensor& dQ) {
+  const Matrix K = key_rows(in.K, group), V = key_rows(in.V, group);
+  Vector dLSE = Vector::Zero(group.rows());
+  if (in.cotangents.dLSE != nullptr) dLSE = stacked_scalars(*in.cotangents.dLSE, group);
+  KeyGradients sums{Matrix::Zero(K.rows(), K.cols()), Matrix::Zero(V.rows(), V.cols())};
+  for (std::int64_t done = 0; done < slice.count; done += kBlockRows) {
+    const std::int64_t first = slice.first + done;
+    const std::int64_t count = std::min(kBlockRows, slice.count - done);
+    const Matrix Q = stacked_rows(in.Q, group, first, count);
+    const Matrix dO = stacked_rows(in.cotangents.dO, group, first, count);
+    Scores block = scores(in.problem, group, first, Q, K);
+    Matrix& P = block.S;
+    const RowStatistics statistics = exponentiate(P);
+    for (Eigen::Index r = 0; r < P.rows(); ++r) {
+      if (statistics.sum(r) != 0) P.row(r) /= statistics.sum(r);
+    }
+    sums.dV += transposed_weighted_sum(P, dO);
+    Matrix dS = dO * V.transpose();
+    score_gradient(P, dLSE.segment(first, count), dS);
+    if (block.slope.size() > 0) dS.array() *= block.slope.array();
+    dS *= in.problem.scale();
+    scatter_rows(weighted_sum(dS, K), group, first, dQ);
+    sums.dK += transposed_weighted_sum(dS, Q);
   }
-  if (block.slope.size() > 0) dS.array() *= block.slope.array();
-  dS *= problem.scale();
-  const Matrix rows = dS * K;
-  scatter_rows(rows, group, first, dQ);
-  sums.dK.noalias() += dS.transpose() * Q;
+  return sums;
 }
 
 }  // namespace
@@ -104,7 +150,7 @@ Forward forward(const Problem& problem, const Conventions& conventions, const Te
     Matrix P =
         scores(problem, group, first, stacked_rows(Q, group, first, count), key_rows(K, group)).S;
     const RowStatistics statistics = exponentiate(P);
-    Matrix O = P * key_rows(V, group);
+    Matrix O = weighted_sum(P, key_rows(V, group));
     for (std::int64_t r = 0; r < count; ++r) {
       double lse = lse_of(statistics.maximum(r), statistics.sum(r), conventions.lse_base);
       O.row(r) /= statistics.sum(r);
@@ -125,22 +171,24 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
   Backward result{Tensor("dQ", DType::f64, problem.q_axes()),
                   Tensor("dK", DType::f64, problem.k_axes()),
                   Tensor("dV", DType::f64, problem.v_axes())};
+  const BackwardInputs inputs{problem, Q, K, V, cotangents};
   const std::vector<Group> groups = groups_of(problem);
+  const std::vector<Block> slices = slices_of(groups);
+  std::vector<KeyGradients> shares(slices.size());
 #pragma omp parallel for schedule(dynamic)
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Group& group = groups[g];
-    const Matrix keys = key_rows(K, group), values = key_rows(V, group);
-    const Vector dLSE = cotangents.dLSE != nullptr ? stacked_scalars(*cotangents.dLSE, group)
-                                                   : Vector(Vector::Zero(group.rows()));
-    GroupGradients sums{Matrix::Zero(keys.rows(), keys.cols()),
-                        Matrix::Zero(values.rows(), values.cols())};
-    for (std::int64_t first = 0; first < group.rows(); first += kBlockRows) {
-      const std::int64_t count = std::min(kBlockRows, group.rows() - first);
-      backward_block(problem, group, first, stacked_rows(Q, group, first, count), keys, values,
-                     stacked_rows(cotangents.dO, group, first, count), dLSE, sums, result.dQ);
+  for (std::size_t s = 0; s < slices.size(); ++s) {
+    shares[s] = backward_slice(inputs, groups[slices[s].group], slices[s], result.dQ);
+  }
+  for (std::size_t s = 0; s < slices.size(); ++s) {
+    if (slices[s].first == 0) {
+      KeyGradients& sum = shares[s];
+      for (std::size_t t = s + 1; t < slices.size() && slices[t].group == slices[s].group; ++t) {
+        sum.dK += shares[t].dK;
+        sum.dV += shares[t].dV;
+      }
+      scatter_key_rows(sum.dK, groups[slices[s].group], result.dK);
+      scatter_key_rows(sum.dV, groups[slices[s].group], result.dV);
     }
-    scatter_key_rows(sums.dK, group, result.dK);
-    scatter_key_rows(sums.dV, group, result.dV);
   }
   return result;
 }

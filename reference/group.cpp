@@ -140,6 +140,22 @@ RowStatistics exponentiate(Matrix& S) {
   return statistics;
 }
 
+Matrix weighted_sum(const Matrix& weights, const Matrix& operand) {
+  if (operand.allFinite()) return weights * operand;
+  Matrix sums = Matrix::Zero(weights.rows(), operand.cols());
+  for (Eigen::Index i = 0; i < weights.rows(); ++i) {
+    for (Eigen::Index j = 0; j < weights.cols(); ++j) {
+      if (weights(i, j) != 0) sums.row(i) += weights(i, j) * operand.row(j);
+    }
+  }
+  return sums;
+}
+
+Matrix transposed_weighted_sum(const Matrix& weights, const Matrix& operand) {
+  if (operand.allFinite()) return weights.transpose() * operand;
+  return weighted_sum(Matrix(weights.transpose()), operand);
+}
+
 void require_shape(const TensorView& tensor, std::string_view name, const std::vector<Axis>& axes) {
   if (tensor.rank() != axes.size()) {
     throw InvalidProblem(std::string(name) + ": " + std::to_string(tensor.rank()) +

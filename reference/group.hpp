@@ -62,6 +62,12 @@ struct RowStatistics {
 };
 RowStatistics exponentiate(Matrix& S);
 
+/// weights * operand and weights^T * operand, where a weight of exactly zero adds nothing even if
+/// it meets NaN or infinity: what a key holds that no query sees reaches no result.
+/// [reference/attention_test "keys that nobody sees may hold anything"]
+Matrix weighted_sum(const Matrix& weights, const Matrix& operand);
+Matrix transposed_weighted_sum(const Matrix& weights, const Matrix& operand);
+
 /// Throws InvalidProblem unless the tensor has exactly these axes' extents.
 void require_shape(const TensorView& tensor, std::string_view name, const std::vector<Axis>& axes);
 

@@ -1,0 +1,78 @@
+// Seconds of the float64 reference, forward and backward, at one problem: median, fastest, slowest.
+//   reference_bench [PROBLEM] [REPETITIONS]
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "reference/attention.hpp"
+
+namespace {
+
+using attest::Axis;
+using attest::Problem;
+using attest::Tensor;
+
+Tensor random_tensor(const char* name, std::vector<Axis> axes, std::uint64_t seed) {
+  Tensor tensor(name, attest::DType::f64, std::move(axes));
+  attest::Rng rng(seed);
+  double* values = tensor.doubles();
+  for (std::int64_t e = 0; e < tensor.view().size(); ++e) values[e] = rng.normal();
+  return tensor;
+}
+
+template <typename Work>
+std::vector<double> sorted_seconds(int repetitions, const Work& work) {
+  std::vector<double> seconds;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    seconds.push_back(elapsed.count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+void print(const char* what, const std::vector<double>& seconds) {
+  std::printf("%-8s  median %.3f s, from %.3f to %.3f s over %zu runs\n", what,
+              seconds[seconds.size() / 2], seconds.front(), seconds.back(), seconds.size());
+}
+
+int run(const std::string& text, int repetitions) {
+  const Problem problem = Problem::parse(text);
+  const Tensor Q = random_tensor("Q", problem.q_axes(), 1);
+  const Tensor K = random_tensor("K", problem.k_axes(), 2);
+  const Tensor V = random_tensor("V", problem.v_axes(), 3);
+  const Tensor dO = random_tensor("dO", problem.o_axes(), 4);
+  std::printf("%s\n", problem.to_string().c_str());
+  double checksum = 0;  // so that no run can be left out
+  print("forward", sorted_seconds(repetitions, [&] {
+          const auto result = attest::reference::forward(problem, {}, Q.view(), K.view(), V.view());
+          checksum += result.O.view().size() > 0 ? result.O(0, 0, 0, 0) : 0;
+        }));
+  print("backward", sorted_seconds(repetitions, [&] {
+          const auto result = attest::reference::backward(problem, Q.view(), K.view(), V.view(),
+                                                          {dO.view(), nullptr});
+          checksum += result.dQ.view().size() > 0 ? result.dQ(0, 0, 0, 0) : 0;
+        }));
+  std::printf("checksum %.17g\n", checksum);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const int repetitions = argc > 2 ? std::stoi(argv[2]) : 7;
+    return run(argc > 1 ? argv[1] : "hq=8,sq=1024,d=64", std::max(1, repetitions));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "reference_bench: %s\n", error.what());
+    return 2;
+  }
+}
