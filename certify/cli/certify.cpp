@@ -82,8 +82,10 @@ void add_certify(CLI::App& app, const Registry& registry, Action& action) {
   command->add_option("kernel", options->kernels, "names of kernels (attest list kernels)");
   command->add_flag("--all", options->all, "every kernel that is not broken on purpose");
   command->add_option("--tier", options->tier, "smoke (default), fast or full");
-  command->add_option("--seed", options->seed, "seed of the campaign, default 1");
-  command->add_option("--cases", options->cases, "generated cases instead of the tier's number");
+  command->add_option("--seed", options->seed, "seed of the campaign, default 1")
+      ->check(not_negative());
+  command->add_option("--cases", options->cases, "generated cases instead of the tier's number")
+      ->check(not_negative());
   command->add_option("--only", options->only, "only this law (attest list laws)");
   command->add_option("--out", options->out, "write the certificate (JSON) to this file");
   command->add_flag("--json", options->json, "print the certificate instead of the report");

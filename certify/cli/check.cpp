@@ -96,7 +96,9 @@ int check(const Registry& registry, const CheckOptions& options) {
                           {"exit_code", code}};
     fmt::print("{}\n", object.dump(2));
   } else {
-    fmt::print("\n{}\n", verdict_text(result.verdict));
+    // One case certifies nothing; it passes or it does not.
+    const bool passed = result.verdict == Verdict::passed;
+    fmt::print("\n{}\n", passed ? good("PASSED") : verdict_text(result.verdict));
   }
   return code;
 }
@@ -113,7 +115,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       ->required();
   command->add_option("--values", options->values, "value family (attest list values)");
   command->add_option("--law", options->law, "only this law (attest list laws)");
-  command->add_option("--seed", options->seed, "seed of the values");
+  command->add_option("--seed", options->seed, "seed of the values")->check(not_negative());
   command->add_option("--threads", options->threads, "threads the kernel may use")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--json", options->json, "as JSON");

@@ -1,0 +1,128 @@
+#include "certify/campaign.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "certify/certificate.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+#include "fixtures/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+CampaignResult small_campaign(const attest_kernel& kernel, std::uint64_t seed = 1) {
+  CampaignOptions options;
+  options.seed = seed;
+  options.cases = 4;
+  return run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {});
+}
+
+attest_status always_failed(const void*, const attest_forward_args*) { return ATTEST_FAILED; }
+attest_status always_unsupported(const void*, const attest_forward_args*) {
+  return ATTEST_UNSUPPORTED;
+}
+
+attest_kernel fake(attest_status (*forward)(const void*, const attest_forward_args*)) {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.description.name = "fake";
+  kernel.description.directions = ATTEST_FORWARD;
+  kernel.forward = forward;
+  return kernel;
+}
+
+TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
+  Registry registry;
+  register_cpu(registry);
+  register_broken(registry);
+  const CampaignResult good = small_campaign(registry.find("cpu/flash2"));
+  CHECK(good.verdict == Verdict::passed);
+  CHECK(good.findings.empty());
+  CHECK(exit_code({good}) == 0);
+  const CampaignResult bad = small_campaign(registry.find("broken/row_sum_off"));
+  CHECK(bad.verdict == Verdict::violated);
+  CHECK(exit_code({good, bad}) == 1);
+  REQUIRE_FALSE(bad.findings.empty());
+  const Finding& finding = bad.findings.front();
+  CHECK(finding.shrunk.problem.visible_pairs() <= finding.found.problem.visible_pairs());
+  CHECK(reproduce_line(bad.kernel, finding.law, finding.shrunk).rfind("attest check --kernel", 0) ==
+        0);
+}
+
+TEST_CASE("a kernel that refuses everything proves nothing", "[campaign]") {
+  const CampaignResult result = small_campaign(fake(always_unsupported));
+  CHECK(result.passed() == 0);
+  CHECK_FALSE(result.refused.empty());
+  CHECK(exit_code({result}) == 3);
+}
+
+TEST_CASE("a kernel that fails counts as crashed", "[campaign]") {
+  const CampaignResult result = small_campaign(fake(always_failed));
+  CHECK(result.verdict == Verdict::crashed);
+  CHECK(exit_code({result}) == 4);
+}
+
+TEST_CASE("certificates are equal for equal seeds but for the timings", "[certificate]") {
+  Registry registry;
+  register_cpu(registry);
+  CampaignOptions options;
+  options.cases = 2;
+  const auto made = [&](std::uint64_t seed) {
+    options.seed = seed;
+    auto object = certificate(registry, options,
+                              {run_campaign(registry.find("cpu/standard"), options,
+                                            [](std::uint64_t, std::uint64_t) {})});
+    object.erase("timings");
+    return object.dump();
+  };
+  const std::string first = made(5);
+  CHECK(first == made(5));
+  CHECK(first != made(6));
+}
+
+TEST_CASE("certificates have every required field of the schema", "[certificate]") {
+  Registry registry;
+  register_broken(registry);
+  CampaignOptions options;
+  options.cases = 2;
+  const auto object = certificate(registry, options,
+                                  {run_campaign(registry.find("broken/dv_halved"), options,
+                                                [](std::uint64_t, std::uint64_t) {})});
+  const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_SCHEMA));
+  const auto require_fields = [](const nlohmann::json& part, const nlohmann::json& of) {
+    for (const auto& field : of.at("required")) {
+      INFO(field);
+      CHECK(part.contains(field.get<std::string>()));
+    }
+    for (const auto& [key, value] : part.items()) {
+      INFO(key);
+      CHECK(of.at("properties").contains(key));
+    }
+  };
+  require_fields(object, schema);
+  const auto& kernel_schema = schema.at("properties").at("kernels").at("items");
+  require_fields(object.at("kernels").at(0), kernel_schema);
+  require_fields(object.at("kernels").at(0).at("findings").at(0),
+                 kernel_schema.at("properties").at("findings").at("items"));
+}
+
+TEST_CASE("files are written whole or not at all", "[certificate]") {
+  const std::string path = "certificate_test.json";
+  write_file(path, "first");
+  write_file(path, "second");
+  std::string text;
+  std::ifstream(path) >> text;
+  CHECK(text == "second");
+  CHECK_THROWS_AS(write_file("missing_directory/x.json", "text"), InvalidProblem);
+  CHECK_THROWS_AS(write_file("", "text"), InvalidProblem);
+  std::remove(path.c_str());
+  for (const auto& entry : std::filesystem::directory_iterator(".")) {
+    CHECK(entry.path().string().find(".partial-") == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace attest::certify

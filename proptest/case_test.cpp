@@ -1,0 +1,123 @@
+// Values, buffers, generator, shrinking and vacuity.
+#include <cmath>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "fixtures/register.hpp"
+#include "proptest/buffer.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/truth.hpp"
+
+namespace attest::proptest {
+namespace {
+
+const attest_description& everything() {
+  return fixtures::defective_kernel(fixtures::Defect::none).description;
+}
+
+TEST_CASE("values are finite, rounded to the dtype and a function of the seed", "[values]") {
+  for (const char* dtype : {"f32", "bf16", "f16"}) {
+    for (const Values values : all_values()) {
+      const Problem p = Problem::parse("b=2,hq=2,hkv=1,sq=9,sk=11,d=4,dtype=" + std::string(dtype));
+      const InputValues in = make_values(p, values, 3), again = make_values(p, values, 3);
+      INFO(name(values) << " " << dtype);
+      for (const auto member :
+           {&InputValues::Q, &InputValues::K, &InputValues::V, &InputValues::dO}) {
+        const Tensor& tensor = in.*member;
+        const double *data = tensor.doubles(), *other = (again.*member).doubles();
+        for (std::int64_t e = 0; e < tensor.view().size(); ++e) {
+          REQUIRE(std::isfinite(data[e]));
+          REQUIRE(round_to(p.dtype, data[e]) == data[e]);
+          REQUIRE(data[e] == other[e]);
+        }
+      }
+    }
+  }
+  const Problem p = Problem::parse("sq=4,d=4");
+  CHECK(make_values(p, Values::normal, 1).Q(0, 0, 0, 0) !=
+        make_values(p, Values::normal, 2).Q(0, 0, 0, 0));
+  CHECK_THROWS_WITH(parse_values("nomal"), Catch::Contains("did you mean 'normal'"));
+}
+
+TEST_CASE("buffers notice every write outside their elements", "[buffer]") {
+  for (const Strides strides : {Strides::packed, Strides::padded, Strides::transposed,
+                                Strides::interleaved, Strides::huge}) {
+    const auto axes = lay_out(Problem::parse("b=2,hq=2,sq=3,d=4").q_axes(), Layout::bhsd, strides,
+                              HeadRepeat::none);
+    Buffer buffer("O", DType::f32, axes);
+    INFO(name(strides));
+    CHECK(buffer.disturbed().empty());
+    CHECK(std::isnan(buffer.view()(1, 2, 1, 3)));
+    auto* data = static_cast<float*>(buffer.view().data());
+    buffer.view().set(1, 1, 2, 1, 3);
+    CHECK(buffer.disturbed().empty());
+    data[-1] = 0;
+    CHECK_THAT(buffer.disturbed(), Catch::Contains("before its first"));
+  }
+  const auto padded =
+      lay_out(Problem::parse("sq=3,d=4").q_axes(), Layout::bshd, Strides::padded, HeadRepeat::none);
+  Buffer gaps("O", DType::f32, padded);
+  static_cast<float*>(gaps.view().data())[4] = 0;
+  CHECK_THAT(gaps.disturbed(), Catch::Contains("gap"));
+  Buffer past("O", DType::f32, padded);
+  static_cast<float*>(past.view().data())[past.view().span_elements()] = 0;
+  CHECK_THAT(past.disturbed(), Catch::Contains("past its last"));
+  Workspace workspace(8);
+  static_cast<unsigned char*>(workspace.data())[8] = 0;
+  CHECK_THAT(workspace.disturbed(), Catch::Contains("past its end"));
+}
+
+TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generator]") {
+  std::set<std::string> problems, dtypes;
+  for (std::uint64_t index = 0; index < 300; ++index) {
+    const Case c = generate(everything(), Tier::smoke, 1, index);
+    CHECK(generate(everything(), Tier::smoke, 1, index).problem.to_string() ==
+          c.problem.to_string());
+    CHECK(Problem::parse(c.problem.to_string()).to_string() == c.problem.to_string());
+    problems.insert(c.problem.to_string());
+    dtypes.insert(std::string(name(c.problem.dtype)));
+  }
+  CHECK(problems.size() > 290);
+  CHECK(dtypes == std::set<std::string>{"f32", "bf16", "f16"});
+  attest_description little = everything();
+  little.features = 0;
+  little.dtypes = 1u << ATTEST_BF16;
+  for (std::uint64_t index = 0; index < 50; ++index) {
+    const Case c = generate(little, Tier::smoke, 1, index);
+    CHECK(unclaimed(little, c.problem, Direction::forward) == "");
+  }
+}
+
+TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {
+  Case big;
+  big.problem = Problem::parse(
+      "b=3,hq=6,hkv=3,sq=65,sk=70,d=33,dv=17,mask=window_9_3,dtype=bf16,layout=bhsd,"
+      "softcap=30,alibi=standard,scale=0.3,strides=padded");
+  const Case small = shrink(big, [](const Case& c) { return c.problem.seqlen_k >= 5; });
+  CHECK(small.problem.to_string() ==
+        "b=1,hq=1,hkv=1,sq=1,sk=5,d=1,dv=1,mask=none,dtype=f32,layout=bshd,scale=1/sqrt(d)");
+  CHECK(small.values == Values::integers);
+  const Case masked = shrink(big, [](const Case& c) { return c.problem.mask.banded(); });
+  CHECK(masked.problem.mask.banded());
+  CHECK(masked.problem.seqlen_k == 1);
+}
+
+TEST_CASE("flat problems are vacuous, others are not", "[truth]") {
+  attest_description no_lse = everything();
+  no_lse.features &= ~static_cast<std::uint32_t>(ATTEST_LSE);
+  // Nearly equal weights in bf16: O is the mean of V within the bound, and only LSE could tell.
+  const Problem p = Problem::parse("sq=8,sk=16,d=4,dtype=bf16,scale=1e-6");
+  const auto decoys = [&](const attest_description& description, Values values) {
+    const InputValues in = make_values(p, values, 1);
+    return Truth(description, p, in, Direction::forward, 1).passing_decoys({});
+  };
+  CHECK_FALSE(decoys(no_lse, Values::positive_v).empty());
+
+  const Problem steep = Problem::parse("sq=8,sk=16,d=4,dtype=bf16");
+  const InputValues in = make_values(steep, Values::normal, 1);
+  CHECK(Truth(no_lse, steep, in, Direction::forward, 1).passing_decoys({}).empty());
+}
+
+}  // namespace
+}  // namespace attest::proptest

@@ -1,0 +1,82 @@
+#include "proptest/compare.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::proptest {
+namespace {
+
+Tensor filled(const char* name, std::int64_t count, double value) {
+  Tensor tensor(name, DType::f64, {{"row", count, 0}});
+  for (std::int64_t i = 0; i < count; ++i) tensor.set(value, i);
+  return tensor;
+}
+
+Comparison compared(double got, double exact, double proved, double probable,
+                    std::int64_t count = 1, double sigma = 1) {
+  return compare(
+      filled("O", count, got).view(), filled("exact", count, exact),
+      {filled("Bd", count, proved), filled("Bp", count, probable), filled("sigma", count, sigma)});
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST_CASE("an element passes only within both bounds", "[compare]") {
+  CHECK(compared(1.5, 1, 1, 0.5).verdict == Verdict::passed);
+  CHECK(compared(1.75, 1, 1, 0.5).verdict == Verdict::improbable);
+  CHECK(compared(2.5, 1, 1, 0.5).verdict == Verdict::violated);
+  CHECK(compared(1, 1, 0, 0).verdict == Verdict::passed);
+  CHECK(compared(std::nextafter(1.0, 2.0), 1, 0, 0).verdict == Verdict::violated);
+}
+
+TEST_CASE("classes are compared first", "[compare]") {
+  CHECK(compared(kNan, 1, kInfinity, kInfinity).verdict == Verdict::violated);
+  CHECK(compared(1, kNan, kInfinity, kInfinity).verdict == Verdict::violated);
+  CHECK(compared(kNan, kNan, 0, 0).verdict == Verdict::passed);
+  CHECK(compared(kInfinity, -kInfinity, kInfinity, kInfinity).verdict == Verdict::violated);
+  CHECK(compared(kInfinity, 1, kInfinity, kInfinity).verdict == Verdict::violated);
+  CHECK(compared(-kInfinity, -kInfinity, 0, 0).verdict == Verdict::passed);
+}
+
+TEST_CASE("a bound that is not a number passes nothing but the exact value", "[compare]") {
+  CHECK(compared(1.5, 1, kNan, kNan).verdict == Verdict::violated);
+  CHECK(compared(0, 0, kNan, kNan).verdict == Verdict::violated);
+}
+
+TEST_CASE("the aggregate refuses a common small error", "[compare]") {
+  CHECK(compared(1.5, 1, 10, 10, 256, 1).verdict == Verdict::passed);
+  CHECK(compared(2.5, 1, 10, 10, 256, 1).verdict == Verdict::improbable);
+  CHECK(compared(2.5, 1, 10, 10, 255, 1).verdict == Verdict::passed);
+}
+
+TEST_CASE("the worst element is named", "[compare]") {
+  Tensor got = filled("O", 4, 1);
+  got.set(3, 2);
+  const Comparison result = compare(got.view(), filled("exact", 4, 1),
+                                    {filled("Bd", 4, 1), filled("Bp", 4, 1), filled("s", 4, 1)});
+  CHECK(result.worst_index[0] == 2);
+  CHECK(result.ratio == 2);
+  CHECK_THAT(result.reason, Catch::Contains("O[row=2] is 3, exact 1"));
+}
+
+TEST_CASE("bits are compared exactly, zeros of either sign alike", "[compare]") {
+  const auto bits = [](double a, double b) {
+    return compare_bits(filled("a", 1, a).view(), filled("b", 1, b).view()).verdict;
+  };
+  CHECK(bits(1, 1) == Verdict::passed);
+  CHECK(bits(0.0, -0.0) == Verdict::passed);
+  CHECK(bits(kNan, kNan) == Verdict::passed);
+  CHECK(bits(1, std::nextafter(1.0, 2.0)) == Verdict::violated);
+  CHECK(bits(kNan, 1) == Verdict::violated);
+}
+
+TEST_CASE("other shapes are our own mistake", "[compare]") {
+  CHECK_THROWS_AS(compare_bits(filled("a", 1, 0).view(), filled("b", 2, 0).view()), InternalError);
+}
+
+}  // namespace
+}  // namespace attest::proptest
