@@ -87,7 +87,9 @@ struct KeyGradients {
 
 // dS from P and dP, in the place of dP. Entries of zero weight (masked, or underflowed) are
 // skipped: their dP may be NaN.
-void score_gradient(const Matrix& P, const Eigen::Ref<const Vector>& dLSE, Matrix& dP) {
+void score_gradient(const Scores& block, const Eigen::Ref<const Vector>& dLSE, Matrix& dP) {
+  const Matrix& P = block.S;
+  const bool capped = block.slope.size() > 0;
   for (Eigen::Index r = 0; r < P.rows(); ++r) {
     double delta = -dLSE(r);
     for (Eigen::Index j = 0; j < P.cols(); ++j) {
@@ -95,6 +97,7 @@ void score_gradient(const Matrix& P, const Eigen::Ref<const Vector>& dLSE, Matri
     }
     for (Eigen::Index j = 0; j < P.cols(); ++j) {
       dP(r, j) = P(r, j) != 0 ? P(r, j) * (dP(r, j) - delta) : 0.0;
+      if (capped && P(r, j) != 0) dP(r, j) *= block.slope(r, j);
     }
   }
 }
@@ -125,8 +128,7 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
     }
     sums.dV += transposed_weighted_sum(P, dO);
     Matrix dS = dO * V.transpose();
-    score_gradient(P, dLSE.segment(first, count), dS);
-    if (block.slope.size() > 0) dS.array() *= block.slope.array();
+    score_gradient(block, dLSE.segment(first, count), dS);
     dS *= in.problem.scale();
     scatter_rows(weighted_sum(dS, K), group, first, dQ);
     sums.dK += transposed_weighted_sum(dS, Q);

@@ -1,16 +1,10 @@
 #include "reference/oracle.hpp"
 
 #include <cstdlib>
+#include <utility>
 
 namespace attest::reference::oracle {
 namespace {
-
-// Scores of one query row of one head: position in the tensors and the visible keys' values.
-struct Row {
-  std::int64_t batch, query, query_head, kv_head, k_begin;
-  std::vector<std::int64_t> keys;
-  std::vector<Real> S, slope;  // score and its derivative with respect to scale * q.k
-};
 
 Real dot(const Array& a, std::int64_t a0, std::int64_t a1, std::int64_t a2, const Array& b,
          std::int64_t b1, std::int64_t b2, std::int64_t count) {
@@ -19,39 +13,39 @@ Real dot(const Array& a, std::int64_t a0, std::int64_t a1, std::int64_t a2, cons
   return sum;
 }
 
-template <typename Visit>
-void for_each_row(const Problem& problem, const Array& Q, const Array& K, const Visit& visit) {
+}  // namespace
+
+void for_each_row(const Problem& problem, const Array& Q, const Array& K,
+                  const std::function<void(Row&)>& visit) {
   const auto slopes = problem.alibi_slopes();
-  const Real scale = problem.softmax_scale
-                         ? Real(*problem.softmax_scale)
-                         : Real(problem.scale());  // the double a kernel is given, not 1/sqrt(d)
+  const Real scale = problem.scale();  // the double a kernel is given, not 1/sqrt(d)
   for (const Sequence& sequence : problem.sequences()) {
     for (std::int64_t h = 0; h < problem.num_heads_q; ++h) {
       for (std::int64_t i = 0; i < sequence.q_length; ++i) {
-        Row row{sequence.tensor_batch,
-                sequence.q_begin + i,
-                h,
-                h / problem.group_size(),
-                sequence.k_begin,
-                {},
-                {},
-                {}};
+        Row row;
+        row.batch = sequence.tensor_batch;
+        row.query = sequence.q_begin + i;
+        row.query_head = h;
+        row.kv_head = h / problem.group_size();
         for (std::int64_t j = 0; j < sequence.k_length; ++j) {
           if (!problem.mask.visible(sequence, i, j)) continue;
-          Real s = scale * dot(Q, row.batch, row.query, h, K, row.k_begin + j, row.kv_head,
-                               problem.head_dim_qk);
-          Real slope = 1;
+          const std::int64_t key = sequence.k_begin + j;
+          const Real product =
+              scale * dot(Q, row.batch, row.query, h, K, key, row.kv_head, problem.head_dim_qk);
+          Real capped = product, slope = 1, alibi = 0;
           if (problem.softcap > 0) {
-            const Real t = tanh(s / problem.softcap);
-            s = problem.softcap * t;
+            const Real t = tanh(product / problem.softcap);
+            capped = problem.softcap * t;
             slope = 1 - t * t;
           }
           if (!slopes.empty()) {
             const std::int64_t aligned = problem.mask.aligned_key(sequence, i);
-            s -= Real(slopes[static_cast<std::size_t>(h)]) * Real(std::abs(aligned - j));
+            alibi = Real(slopes[static_cast<std::size_t>(h)]) * Real(std::abs(aligned - j));
           }
-          row.keys.push_back(row.k_begin + j);
-          row.S.push_back(s);
+          row.keys.push_back(key);
+          row.product.push_back(product);
+          row.capped.push_back(capped);
+          row.S.push_back(capped - alibi);
           row.slope.push_back(slope);
         }
         if (!row.keys.empty()) visit(row);
@@ -60,7 +54,6 @@ void for_each_row(const Problem& problem, const Array& Q, const Array& K, const 
   }
 }
 
-// Turns scores into probabilities, returns LSE.
 Real normalize(std::vector<Real>& S) {
   Real maximum = S[0];
   for (const Real& s : S) maximum = s > maximum ? s : maximum;
@@ -72,8 +65,6 @@ Real normalize(std::vector<Real>& S) {
   for (Real& s : S) s /= sum;
   return maximum + log(sum);
 }
-
-}  // namespace
 
 Array::Array(const std::vector<Axis>& axes) {
   std::size_t size = 1;
@@ -150,37 +141,83 @@ Real functional(const Problem& problem, const Array& Q, const Array& K, const Ar
   return sum;
 }
 
-Real loss(const Array& A1, const Array& A2, const Array& A3, const Array& E, const Array& X,
-          const Array& Y, std::int64_t seqlen, std::int64_t head_dim) {
-  Real total = 0;
-  const Array h = [&] {
-    Array product({{"seqlen", seqlen, 0}, {"head_dim", head_dim, 0}});
-    for (std::int64_t i = 0; i < seqlen; ++i) {
-      for (std::int64_t c = 0; c < head_dim; ++c) {
-        for (std::int64_t l = 0; l < head_dim; ++l) product(i, c) += A3(i, l) * Y(l, c);
-      }
+namespace {
+
+// f = softmax rows of A1 X A2^T, h = A3 Y and c = f h - E.
+struct LossTerms {
+  std::vector<std::vector<Real>> f;
+  Array h, c;
+};
+
+LossTerms loss_terms(const Array& A1, const Array& A2, const Array& A3, const Array& E,
+                     const Array& X, const Array& Y, std::int64_t n, std::int64_t d) {
+  const std::vector<Axis> tall{{"seqlen", n, 0}, {"head_dim", d, 0}};
+  LossTerms terms{{}, Array(tall), Array(tall)};
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t c = 0; c < d; ++c) {
+      for (std::int64_t l = 0; l < d; ++l) terms.h(i, c) += A3(i, l) * Y(l, c);
     }
-    return product;
-  }();
-  for (std::int64_t i = 0; i < seqlen; ++i) {
-    std::vector<Real> row(static_cast<std::size_t>(seqlen), Real(0));
-    for (std::int64_t j = 0; j < seqlen; ++j) {
-      for (std::int64_t l = 0; l < head_dim; ++l) {
-        for (std::int64_t m = 0; m < head_dim; ++m) {
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::vector<Real> row(static_cast<std::size_t>(n), Real(0));
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t l = 0; l < d; ++l) {
+        for (std::int64_t m = 0; m < d; ++m) {
           row[static_cast<std::size_t>(j)] += A1(i, l) * X(l, m) * A2(j, m);
         }
       }
     }
     normalize(row);
-    for (std::int64_t c = 0; c < head_dim; ++c) {
-      Real difference = -E(i, c);
-      for (std::int64_t j = 0; j < seqlen; ++j) {
-        difference += row[static_cast<std::size_t>(j)] * h(j, c);
+    for (std::int64_t c = 0; c < d; ++c) {
+      terms.c(i, c) = -E(i, c);
+      for (std::int64_t j = 0; j < n; ++j) {
+        terms.c(i, c) += row[static_cast<std::size_t>(j)] * terms.h(j, c);
       }
-      total += difference * difference / 2;
+    }
+    terms.f.push_back(std::move(row));
+  }
+  return terms;
+}
+
+}  // namespace
+
+Real loss(const Array& A1, const Array& A2, const Array& A3, const Array& E, const Array& X,
+          const Array& Y, std::int64_t seqlen, std::int64_t head_dim) {
+  const LossTerms terms = loss_terms(A1, A2, A3, E, X, Y, seqlen, head_dim);
+  Real total = 0;
+  for (const Real& c : terms.c.values()) total += c * c / 2;
+  return total;
+}
+
+LossGradients loss_gradient(const Array& A1, const Array& A2, const Array& A3, const Array& E,
+                            const Array& X, const Array& Y, std::int64_t seqlen,
+                            std::int64_t head_dim) {
+  const LossTerms terms = loss_terms(A1, A2, A3, E, X, Y, seqlen, head_dim);
+  const std::vector<Axis> square{{"head_dim", head_dim, 0}, {"head_dim", head_dim, 0}};
+  LossGradients result{Array(square), Array(square)};
+  for (std::int64_t i = 0; i < seqlen; ++i) {
+    const std::vector<Real>& f = terms.f[static_cast<std::size_t>(i)];
+    // dL/df_ij = c_i . h_j; the softmax turns it into f (dL/df - sum_l f_l dL/df_l).
+    std::vector<Real> df;
+    Real mean = 0;
+    for (std::int64_t j = 0; j < seqlen; ++j) {
+      Real sum = 0;
+      for (std::int64_t c = 0; c < head_dim; ++c) sum += terms.c(i, c) * terms.h(j, c);
+      mean += f[static_cast<std::size_t>(j)] * sum;
+      df.push_back(sum);
+    }
+    for (std::int64_t j = 0; j < seqlen; ++j) {
+      const Real weight = f[static_cast<std::size_t>(j)];
+      const Real p = weight * (df[static_cast<std::size_t>(j)] - mean);
+      for (std::int64_t l = 0; l < head_dim; ++l) {
+        for (std::int64_t m = 0; m < head_dim; ++m) {
+          result.dX(l, m) += A1(i, l) * p * A2(j, m);
+          result.dY(l, m) += A3(j, l) * weight * terms.c(i, m);
+        }
+      }
     }
   }
-  return total;
+  return result;
 }
 
 }  // namespace attest::reference::oracle

@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/multiprecision/mpfr.hpp>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/problem.hpp"
@@ -50,6 +51,23 @@ struct Gradients {
   Array dQ, dK, dV;
 };
 
+/// One query row of one head: where it lies in the tensors, and its visible keys.
+struct Row {
+  std::int64_t batch = 0, query = 0, query_head = 0, kv_head = 0;
+  std::vector<std::int64_t> keys;  // positions on the sequence axis of K and V
+  std::vector<Real> product;       // scale * q.k
+  std::vector<Real> capped;        // after softcap
+  std::vector<Real> S;             // after ALiBi
+  std::vector<Real> slope;         // d capped / d product
+};
+
+/// Visits every row that sees a key.
+void for_each_row(const Problem& problem, const Array& Q, const Array& K,
+                  const std::function<void(Row&)>& visit);
+
+/// Turns scores into probabilities, returns LSE.
+Real normalize(std::vector<Real>& S);
+
 /// Axes as in core/problem.hpp. Cost: batch heads seqlen_q seqlen_k (head_dim_qk + head_dim_v).
 Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V);
 
@@ -61,6 +79,14 @@ Gradients backward(const Problem& problem, const Array& Q, const Array& K, const
 /// key count nothing.
 Real functional(const Problem& problem, const Array& Q, const Array& K, const Array& V,
                 const Array& dO, const Array& dLSE);
+
+/// dX and dY of L(X, Y), (head_dim, head_dim), by the chain rule entry by entry.
+struct LossGradients {
+  Array dX, dY;
+};
+LossGradients loss_gradient(const Array& A1, const Array& A2, const Array& A3, const Array& E,
+                            const Array& X, const Array& Y, std::int64_t seqlen,
+                            std::int64_t head_dim);
 
 /// L(X, Y) of reference/loss_gradient.hpp; all axes (rows, columns).
 Real loss(const Array& A1, const Array& A2, const Array& A3, const Array& E, const Array& X,

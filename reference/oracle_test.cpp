@@ -1,45 +1,197 @@
-// The float64 reference against 256-bit arithmetic, within its own derived bounds; the gradients
-// also against directional finite differences.
+// The float64 reference against 256-bit arithmetic: within the error that an analysis of the
+// algorithm allows on these very inputs, and within the bounds of a kernel that claims float64.
 #include "reference/oracle.hpp"
 
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <string>
 
-#include "core/error.hpp"
-#include "core/rng.hpp"
 #include "core/testing/catch.hpp"
-#include "reference/attention.hpp"
 #include "reference/bounds.hpp"
-#include "reference/loss_gradient.hpp"
+#include "reference/float64_error.hpp"
+#include "reference/testing/setting.hpp"
 
 namespace attest::reference {
 namespace {
 
-Tensor random_tensor(const char* name, std::vector<Axis> axes, std::uint64_t seed, double factor) {
-  Tensor tensor(name, DType::f64, std::move(axes));
-  Rng rng(seed);
-  double* values = tensor.doubles();
-  for (std::int64_t e = 0; e < tensor.view().size(); ++e) values[e] = factor * rng.normal();
-  return tensor;
-}
-
-struct Setting {
-  Problem problem;
-  Tensor Q, K, V, dO, dLSE;
-
-  Setting(const std::string& text, double q_factor, double v_factor, std::uint64_t seed)
-      : problem(Problem::parse(text)),
-        Q(random_tensor("Q", problem.q_axes(), seed, q_factor)),
-        K(random_tensor("K", problem.k_axes(), seed + 1, 1)),
-        V(random_tensor("V", problem.v_axes(), seed + 2, v_factor)),
-        dO(random_tensor("dO", problem.o_axes(), seed + 3, 1)),
-        dLSE(random_tensor("dLSE", problem.lse_axes(), seed + 4, 1)) {}
-
-  Cotangents cotangents() const { return {dO.view(), &dLSE.view()}; }
+struct Worst {
+  double allowed = 0;    // error / proved error
+  double condition = 0;  // error / (2^-53 x condition)
+  double single = 0;     // error / (2^-24 x condition)
 };
 
-// The reference is a kernel whose contract is float64 throughout.
+double larger(double a, double b) { return b <= a ? a : b; }  // NaN wins
+
+// Rows without a visible key have no exact value; their conventions are tested elsewhere.
+void compare(const Tensor& got, const oracle::Array& exact, const oracle::Array& allowed,
+             const oracle::Array& condition, Worst& worst) {
+  using oracle::Real;
+  for (std::size_t e = 0; e < exact.values().size(); ++e) {
+    const double value = got.doubles()[e];
+    if (std::isinf(value) && allowed.values()[e] == 0) continue;
+    const Real error = abs(Real(value) - exact.values()[e]);
+    if (error == 0) continue;
+    worst.allowed = larger(worst.allowed, Real(error / allowed.values()[e]).convert_to<double>());
+    const double relative = Real(error / condition.values()[e]).convert_to<double>();
+    worst.condition = larger(worst.condition, relative);
+    worst.single =
+        larger(worst.single, relative * unit_roundoff(DType::f64) / unit_roundoff(DType::f32));
+  }
+}
+
+struct Judgement {
+  Worst O, LSE, dQ, dK, dV;
+
+  double worst_allowed() const {
+    double worst = 0;
+    for (const Worst* output : {&O, &LSE, &dQ, &dK, &dV}) worst = larger(worst, output->allowed);
+    return worst;
+  }
+};
+
+struct Results {
+  Forward forward;
+  Backward backward;
+};
+
+Results evaluate(const Setting& in) {
+  return {forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view()),
+          backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), in.cotangents())};
+}
+
+void judge(const Setting& in, const Results& got, Judgement& judgement) {
+  const ExactInputs exact(in);
+  const auto forward = oracle::forward(in.problem, exact.Q, exact.K, exact.V);
+  const auto backward =
+      oracle::backward(in.problem, exact.Q, exact.K, exact.V, exact.dO, exact.dLSE);
+  const auto error_with = [&](oracle::Chains chains) {
+    return oracle::float64_error(in.problem, exact.Q, exact.K, exact.V, exact.dO, exact.dLSE,
+                                 chains);
+  };
+  const auto allowed = error_with(oracle::Chains::actual);
+  const auto condition = error_with(oracle::Chains::one);
+  compare(got.forward.O, forward.O, allowed.O, condition.O, judgement.O);
+  compare(got.forward.LSE, forward.LSE, allowed.LSE, condition.LSE, judgement.LSE);
+  compare(got.backward.dQ, backward.dQ, allowed.dQ, condition.dQ, judgement.dQ);
+  compare(got.backward.dK, backward.dK, allowed.dK, condition.dK, judgement.dK);
+  compare(got.backward.dV, backward.dV, allowed.dV, condition.dV, judgement.dV);
+}
+
+// Values that trouble a softmax in floating point, each with its reason.
+struct Adversary {
+  const char* name;
+  double q_factor, v_factor;
+  std::function<void(Setting&)> change;
+};
+
+void each(Tensor& tensor, const std::function<double(std::int64_t, double)>& change) {
+  double* values = tensor.doubles();
+  for (std::int64_t e = 0; e < tensor.view().size(); ++e) values[e] = change(e, values[e]);
+}
+
+const std::vector<Adversary>& adversaries() {
+  const auto nothing = [](Setting&) {};
+  static const std::vector<Adversary> list{
+      {"normal", 1, 1, nothing},
+      {"nearly uniform P", 0x1p-20, 1, nothing},
+      {"one-hot P", 30, 1, nothing},
+      {"logits of 1e4", 1e4, 1, nothing},
+      {"large V", 1, 1e6, nothing},
+      {"tiny V, products in the denormals", 1, 1e-300, nothing},
+      {"denormal Q and V", 0x1p-1040, 0x1p-1060, nothing},
+      {"cancelling V: +-1e8 in turn", 0x1p-10, 1,
+       [](Setting& in) {
+         each(in.V, [](std::int64_t e, double v) { return v + (e % 2 == 0 ? 1e8 : -1e8); });
+       }},
+      {"equal keys: all scores of a row alike", 3, 1,
+       [](Setting& in) {
+         const std::int64_t d = in.problem.head_dim_qk;
+         each(in.K, [&](std::int64_t e, double) { return static_cast<double>(e % d) - 1; });
+       }},
+      {"all logits far below zero", 1, 1,
+       [](Setting& in) {
+         each(in.Q, [](std::int64_t, double q) { return std::abs(q) + 5; });
+         each(in.K, [](std::int64_t, double k) { return -std::abs(k) - 5; });
+       }},
+      {"P - delta cancels: one value for all keys", 1, 1,
+       [](Setting& in) { each(in.V, [](std::int64_t, double) { return 1.0 / 3; }); }},
+      {"zero Q and dO", 0, 1,
+       [](Setting& in) { each(in.dO, [](std::int64_t, double) { return 0.0; }); }}};
+  return list;
+}
+
+void print(const char* output, const Worst& worst) {
+  std::printf("  %-4s %10.3f %22.2f %22.2e\n", output, worst.allowed, worst.condition,
+              worst.single);
+}
+
+TEST_CASE("reference against 256-bit arithmetic", "[oracle]") {
+  Judgement total;
+  std::uint64_t seed = 1;
+  for (const std::string& text : feature_problems()) {
+    for (const Adversary& adversary : adversaries()) {
+      INFO(text << ", " << adversary.name);
+      Setting in(text, adversary.q_factor, adversary.v_factor, seed += 10);
+      adversary.change(in);
+      Judgement judgement;
+      judge(in, evaluate(in), judgement);
+      CHECK(judgement.O.allowed <= 1);
+      CHECK(judgement.LSE.allowed <= 1);
+      CHECK(judgement.dQ.allowed <= 1);
+      CHECK(judgement.dK.allowed <= 1);
+      CHECK(judgement.dV.allowed <= 1);
+      for (const auto& [sum, one] :
+           {std::pair(&total.O, &judgement.O), std::pair(&total.LSE, &judgement.LSE),
+            std::pair(&total.dQ, &judgement.dQ), std::pair(&total.dK, &judgement.dK),
+            std::pair(&total.dV, &judgement.dV)}) {
+        sum->allowed = larger(sum->allowed, one->allowed);
+        sum->condition = larger(sum->condition, one->condition);
+        sum->single = larger(sum->single, one->single);
+      }
+    }
+  }
+  std::printf("worst error of the float64 reference over %zu problems x %zu families\n",
+              feature_problems().size(), adversaries().size());
+  std::printf("  %-4s %10s %22s %22s\n", "", "/ proved", "/ (2^-53 condition)",
+              "/ (2^-24 condition)");
+  print("O", total.O);
+  print("LSE", total.LSE);
+  print("dQ", total.dQ);
+  print("dK", total.dK);
+  print("dV", total.dV);
+}
+
+// Defects of the kind the comparison is there for, each far smaller than one unit of float32.
+TEST_CASE("the comparison refuses a reference that is slightly wrong", "[oracle]") {
+  const Setting in("hq=4,hkv=2,sq=7,sk=9,d=5,mask=causal_br", 1, 1, 77);
+  const auto refused = [&](const std::function<void(Results&)>& spoil) {
+    Results got = evaluate(in);
+    spoil(got);
+    Judgement judgement;
+    judge(in, got, judgement);
+    return !(judgement.worst_allowed() <= 1);
+  };
+  CHECK_FALSE(refused([](Results&) {}));
+  const double slip = 0x1p-40;
+  CHECK(refused(
+      [&](Results& r) { each(r.forward.O, [&](auto, double x) { return x * (1 + slip); }); }));
+  CHECK(
+      refused([&](Results& r) { each(r.forward.LSE, [&](auto, double x) { return x + slip; }); }));
+  CHECK(refused(
+      [&](Results& r) { each(r.backward.dQ, [&](auto, double x) { return x * (1 + slip); }); }));
+  CHECK(refused(
+      [&](Results& r) { each(r.backward.dK, [&](auto, double x) { return x * (1 + slip); }); }));
+  CHECK(refused(
+      [&](Results& r) { each(r.backward.dV, [&](auto, double x) { return x * (1 + slip); }); }));
+  CHECK(refused([](Results& r) { each(r.backward.dV, [](auto, double) { return NAN; }); }));
+  CHECK(refused([&](Results& r) {
+    r.backward =
+        backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});
+  }));
+}
+
+// The reference is itself a kernel whose contract is float64 throughout.
 Numerics double_precision() {
   Numerics numerics;
   numerics.accumulator_roundoff = unit_roundoff(DType::f64);
@@ -52,206 +204,46 @@ Numerics double_precision() {
 double worst_ratio(const Tensor& got, const oracle::Array& exact, const Tensor& bound) {
   double worst = 0;
   for (std::size_t e = 0; e < exact.values().size(); ++e) {
-    const double error =
-        abs(oracle::Real(got.doubles()[e]) - exact.values()[e]).convert_to<double>();
-    if (error == 0) continue;
-    const double ratio = error / bound.doubles()[e];
-    worst = ratio <= worst ? worst : ratio;
+    const double value = got.doubles()[e];
+    if (std::isinf(value) && exact.values()[e] == 0) continue;
+    const double error = abs(oracle::Real(value) - exact.values()[e]).convert_to<double>();
+    if (error != 0) worst = larger(worst, error / bound.doubles()[e]);
   }
   return worst;
 }
 
-const std::vector<std::string>& feature_problems() {
-  static const std::vector<std::string> problems{
-      "b=2,hq=4,hkv=2,sq=7,sk=9,d=5,dv=3",
-      "hq=3,hkv=1,sq=9,sk=7,d=4,dv=6,mask=causal_br",
-      "hq=2,sq=6,sk=9,d=4,mask=causal_tl,scale=-0.7",
-      "b=2,sq=6,sk=8,d=4,mask=lengths_5_8+window_2_1",
-      "hq=2,hkv=1,d=4,mask=cu_3x5_0x4_4x2_2x0+causal_br",
-      "sq=8,sk=8,d=3,mask=random_40_3,softcap=2",
-      "hq=4,sq=6,sk=10,d=4,mask=causal_br,alibi=standard",
-      "hq=4,hkv=2,sq=6,sk=6,d=4,softcap=1.5,alibi=standard,scale=0.9",
-      "sq=5,sk=6,d=4,scale=0",
-      "sq=1,sk=33,d=8",
-      "sq=64,sk=40,d=2,dv=1"};
-  return problems;
-}
-
-TEST_CASE("reference forward and backward against 256-bit arithmetic", "[oracle]") {
-  double worst_forward = 0, worst_backward = 0, worst_single = 0;
+TEST_CASE("the reference keeps the bounds of a float64 kernel", "[oracle]") {
+  double forward_ratio = 0, backward_ratio = 0;
   std::uint64_t seed = 1;
   for (const std::string& text : feature_problems()) {
     for (const double q_factor : {1.0, 1e-3, 30.0, 1e4}) {
-      for (const double v_factor : {1.0, 1e6, 1e-300}) {
-        INFO(text << " q*" << q_factor << " v*" << v_factor);
-        const Setting in(text, q_factor, v_factor, seed += 10);
-        const Forward got = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
-        const Backward gradients =
-            backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), in.cotangents());
-        const oracle::Array Q(in.Q.view()), K(in.K.view()), V(in.V.view()), dO(in.dO.view()),
-            dLSE(in.dLSE.view());
-        const auto exact = oracle::forward(in.problem, Q, K, V);
-        const auto exact_gradients = oracle::backward(in.problem, Q, K, V, dO, dLSE);
-        const auto bounds = forward_bounds(in.problem, {}, double_precision(), in.Q.view(),
-                                           in.K.view(), in.V.view(), got);
-        const auto single = forward_bounds(in.problem, {}, resolve({}, DType::f32), in.Q.view(),
-                                           in.K.view(), in.V.view(), got);
-        const auto gradient_bounds =
-            backward_bounds(in.problem, {}, double_precision(), in.Q.view(), in.K.view(),
-                            in.V.view(), in.cotangents(), {got.O.view(), got.LSE.view()}, got);
-        // Rows without a visible key are -inf by convention and have no error.
-        Forward finite = got;
-        double* lse = finite.LSE.doubles();
-        for (std::int64_t e = 0; e < finite.LSE.view().size(); ++e) {
-          if (std::isinf(lse[e])) lse[e] = 0;
-        }
-        const double o = worst_ratio(got.O, exact.O, bounds.O.deterministic);
-        const double l = worst_ratio(finite.LSE, exact.LSE, bounds.LSE.deterministic);
-        const double dq =
-            worst_ratio(gradients.dQ, exact_gradients.dQ, gradient_bounds.dQ.deterministic);
-        const double dk =
-            worst_ratio(gradients.dK, exact_gradients.dK, gradient_bounds.dK.deterministic);
-        const double dv =
-            worst_ratio(gradients.dV, exact_gradients.dV, gradient_bounds.dV.deterministic);
-        CHECK(o <= 1);
-        CHECK(l <= 1);
-        CHECK(dq <= 1);
-        CHECK(dk <= 1);
-        CHECK(dv <= 1);
-        worst_forward = std::max({worst_forward, o, l});
-        worst_backward = std::max({worst_backward, dq, dk, dv});
-        worst_single = std::max({worst_single, worst_ratio(got.O, exact.O, single.O.deterministic),
-                                 worst_ratio(finite.LSE, exact.LSE, single.LSE.deterministic)});
-      }
+      INFO(text << " q*" << q_factor);
+      const Setting in(text, q_factor, 1, seed += 10);
+      const Results got = evaluate(in);
+      const ExactInputs inputs(in);
+      const auto exact = oracle::forward(in.problem, inputs.Q, inputs.K, inputs.V);
+      const auto gradients =
+          oracle::backward(in.problem, inputs.Q, inputs.K, inputs.V, inputs.dO, inputs.dLSE);
+      const auto f = forward_bounds(in.problem, {}, double_precision(), in.Q.view(), in.K.view(),
+                                    in.V.view(), got.forward);
+      const auto b = backward_bounds(in.problem, {}, double_precision(), in.Q.view(), in.K.view(),
+                                     in.V.view(), in.cotangents(),
+                                     {got.forward.O.view(), got.forward.LSE.view()}, got.forward);
+      const double forward_worst =
+          larger(worst_ratio(got.forward.O, exact.O, f.O.deterministic),
+                 worst_ratio(got.forward.LSE, exact.LSE, f.LSE.deterministic));
+      const double backward_worst =
+          larger(worst_ratio(got.backward.dQ, gradients.dQ, b.dQ.deterministic),
+                 larger(worst_ratio(got.backward.dK, gradients.dK, b.dK.deterministic),
+                        worst_ratio(got.backward.dV, gradients.dV, b.dV.deterministic)));
+      CHECK(forward_worst <= 1);
+      CHECK(backward_worst <= 1);
+      forward_ratio = larger(forward_ratio, forward_worst);
+      backward_ratio = larger(backward_ratio, backward_worst);
     }
   }
-  std::printf(
-      "reference error / float64 bound: forward %.3f, backward %.3f; / f32 bound, forward: %.2e\n",
-      worst_forward, worst_backward, worst_single);
-}
-
-// (f(x + h v) - f(x - h v)) / 2h for a direction in all of Q, K, V, and <gradient, v>.
-struct Directional {
-  oracle::Real difference, predicted;
-};
-
-Directional directional(const Problem& problem, const Setting& in, const oracle::Gradients& g) {
-  using oracle::Array;
-  const oracle::Real h = pow(oracle::Real(2), -80);
-  Array plus[3] = {Array(in.Q.view()), Array(in.K.view()), Array(in.V.view())};
-  Array minus[3] = {plus[0], plus[1], plus[2]};
-  const Array* gradient[3] = {&g.dQ, &g.dK, &g.dV};
-  Directional result;
-  Rng rng(99);
-  for (int t = 0; t < 3; ++t) {
-    for (std::size_t e = 0; e < plus[t].values().size(); ++e) {
-      const double direction = rng.normal();
-      plus[t].values()[e] += h * direction;
-      minus[t].values()[e] -= h * direction;
-      result.predicted += gradient[t]->values()[e] * direction;
-    }
-  }
-  const Array dO(in.dO.view()), dLSE(in.dLSE.view());
-  result.difference = (oracle::functional(problem, plus[0], plus[1], plus[2], dO, dLSE) -
-                       oracle::functional(problem, minus[0], minus[1], minus[2], dO, dLSE)) /
-                      (2 * h);
-  return result;
-}
-
-// Truncation is h^2 = 2^-160 times third derivatives, rounding 2^-256 / h = 2^-176 times the
-// functional; both are far below 2^-100 of the gradient for scores and values of order one.
-bool agrees(const Directional& d) {
-  return abs(d.difference - d.predicted) <= pow(oracle::Real(2), -100) * (1 + abs(d.predicted));
-}
-
-TEST_CASE("gradients of the oracle against finite differences", "[oracle]") {
-  std::uint64_t seed = 500;
-  for (const std::string& text : feature_problems()) {
-    INFO(text);
-    const Setting in(text, 1, 1, seed += 10);
-    const oracle::Array Q(in.Q.view()), K(in.K.view()), V(in.V.view()), dO(in.dO.view()),
-        dLSE(in.dLSE.view());
-    CHECK(agrees(directional(in.problem, in, oracle::backward(in.problem, Q, K, V, dO, dLSE))));
-  }
-}
-
-TEST_CASE("finite differences refuse a gradient without delta", "[oracle]") {
-  const Setting in("sq=5,sk=6,d=3", 1, 1, 7);
-  const oracle::Array Q(in.Q.view()), K(in.K.view()), V(in.V.view()), dO(in.dO.view()),
-      dLSE(in.dLSE.view());
-  auto wrong = oracle::backward(in.problem, Q, K, V, dO, dLSE);
-  const auto without =
-      oracle::backward(in.problem, Q, K, V, dO, oracle::Array(in.problem.lse_axes()));
-  wrong.dQ = without.dQ;
-  CHECK_FALSE(agrees(directional(in.problem, in, wrong)));
-}
-
-TEST_CASE("loss gradient against finite differences of the loss", "[oracle]") {
-  const std::int64_t n = 7, d = 3;
-  const std::vector<Axis> tall{{"seqlen", n, 0}, {"head_dim", d, 0}};
-  const std::vector<Axis> square{{"head_dim", d, 0}, {"head_dim", d, 0}};
-  const Tensor A1 = random_tensor("A1", tall, 1, 1), A2 = random_tensor("A2", tall, 2, 1),
-               A3 = random_tensor("A3", tall, 3, 1), E = random_tensor("E", tall, 4, 1),
-               X = random_tensor("X", square, 5, 1), Y = random_tensor("Y", square, 6, 1);
-  const LossGradient got =
-      loss_gradient({A1.view(), A2.view(), A3.view(), E.view(), X.view(), Y.view()});
-  using oracle::Array;
-  using oracle::Real;
-  const Array a1(A1.view()), a2(A2.view()), a3(A3.view()), e(E.view()), x(X.view()), y(Y.view());
-  const Real h = pow(Real(2), -80);
-  const auto loss_at = [&](const Array& at_x, const Array& at_y) {
-    return oracle::loss(a1, a2, a3, e, at_x, at_y, n, d);
-  };
-  // Every sum has at most n*d terms of magnitude at most the loss's own; a float64 evaluation of
-  // seven nested sums stays within this multiple of 2^-53.
-  const double scale = 1 + got.loss;
-  const double allowed = static_cast<double>(7 * n * d) * unit_roundoff(DType::f64) *
-                         static_cast<double>(n * d) * scale;
-  CHECK(abs(loss_at(x, y) - Real(got.loss)).convert_to<double>() <= allowed);
-  for (std::int64_t i = 0; i < d; ++i) {
-    for (std::int64_t j = 0; j < d; ++j) {
-      Array up = x, down = x, up_y = y, down_y = y;
-      up(i, j) += h, down(i, j) -= h, up_y(i, j) += h, down_y(i, j) -= h;
-      const Real dx = (loss_at(up, y) - loss_at(down, y)) / (2 * h);
-      const Real dy = (loss_at(x, up_y) - loss_at(x, down_y)) / (2 * h);
-      CHECK(abs(dx - Real(got.dX(i, j))).convert_to<double>() <= allowed);
-      CHECK(abs(dy - Real(got.dY(i, j))).convert_to<double>() <= allowed);
-    }
-  }
-}
-
-TEST_CASE("rows without a visible key follow the convention", "[reference]") {
-  const Setting in("sq=3,sk=2,d=2,mask=causal_br", 1, 1, 3);
-  const auto at = [&](EmptyRow convention) {
-    Conventions conventions;
-    conventions.empty_row = convention;
-    return forward(in.problem, conventions, in.Q.view(), in.K.view(), in.V.view());
-  };
-  CHECK(at(EmptyRow::zero_neg_inf).O(0, 0, 0, 1) == 0);
-  CHECK(at(EmptyRow::zero_neg_inf).LSE(0, 0, 0) == -INFINITY);
-  CHECK(at(EmptyRow::zero_pos_inf).LSE(0, 0, 0) == INFINITY);
-  CHECK(std::isnan(at(EmptyRow::nan).O(0, 0, 0, 0)));
-  CHECK(std::isnan(at(EmptyRow::nan).LSE(0, 0, 0)));
-  const Backward gradients =
-      backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), in.cotangents());
-  CHECK(gradients.dQ(0, 0, 0, 0) == 0);
-}
-
-TEST_CASE("LSE in base two", "[reference]") {
-  const Setting in("sq=2,sk=4,d=2,scale=0", 1, 1, 3);
-  Conventions conventions;
-  conventions.lse_base = LseBase::two;
-  const Forward got = forward(in.problem, conventions, in.Q.view(), in.K.view(), in.V.view());
-  CHECK(std::abs(got.LSE(0, 0, 0) - 2) <= 4 * unit_roundoff(DType::f64));
-}
-
-TEST_CASE("shapes that do not match are refused by name", "[reference]") {
-  const Setting in("sq=3,sk=4,d=2", 1, 1, 3), other("sq=3,sk=5,d=2", 1, 1, 3);
-  CHECK_THROWS_WITH(forward(in.problem, {}, in.Q.view(), other.K.view(), in.V.view()),
-                    "K: seqlen_k is 5, but the problem needs 4");
-  CHECK_THROWS_AS(
-      backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {other.K.view(), nullptr}),
-      InvalidProblem);
+  std::printf("reference error / bound of a float64 kernel: forward %.3f, backward %.3f\n",
+              forward_ratio, backward_ratio);
 }
 
 }  // namespace
