@@ -30,8 +30,12 @@ struct Cotangents {
 /// Shapes:   Q (batch, seqlen_q, num_heads_q, head_dim_qk), K (batch, seqlen_k, num_heads_kv,
 ///           head_dim_qk), V (batch, seqlen_k, num_heads_kv, head_dim_v), any dtype and strides.
 /// Requires: shapes that match the problem. Else throws InvalidProblem.
-/// Ensures:  rows without a visible key follow `conventions`; the error against 256-bit arithmetic
-///           stands in docs/theory/reference.md.  [reference/oracle_test]
+/// Ensures:  rows without a visible key follow `conventions`; what a key holds that no query sees
+///           reaches no result, NaN included; infinite and NaN scores: docs/theory/reference.md
+///           [reference/attention_test]. The error against 256-bit arithmetic is proved there and
+///           below 2e-9 of float32's [reference/oracle_test "reference against 256-bit
+///           arithmetic"].
+/// Cost:     one block of 128 rows of scores per thread; no bit depends on the number of threads.
 /// Source:   Dao et al. 2022, Algorithm 0 (differs: float64, all features).
 Forward forward(const Problem& problem, const Conventions& conventions, const TensorView& Q,
                 const TensorView& K, const TensorView& V);
@@ -40,6 +44,7 @@ Forward forward(const Problem& problem, const Conventions& conventions, const Te
 /// delta_i = sum_c dO_ic O_ic - dLSE_i; softcap multiplies dS by its derivative; gradients of a
 /// K/V head are summed over its group of query heads. dLSE is the gradient of LSE in base e.
 /// Requires and source as `forward` (Dao et al. 2022, Algorithm 3).
+/// [reference/oracle_test, reference/finite_difference_test]
 Backward backward(const Problem& problem, const TensorView& Q, const TensorView& K,
                   const TensorView& V, const Cotangents& cotangents);
 
