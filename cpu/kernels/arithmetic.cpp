@@ -2,27 +2,15 @@
 
 #include <bit>
 
+#include "core/vector_clones.hpp"
+
 #ifdef __FAST_MATH__
 #error "fast-math changes what these kernels promise"
 #endif
 
-// Function versions per instruction set. Their resolvers run before a sanitizer is ready.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ATTEST_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ATTEST_VECTOR
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(undefined_behavior_sanitizer)
-#undef ATTEST_VECTOR
-#define ATTEST_VECTOR
-#endif
-#endif
-
 namespace attest::cpu {
 
-ATTEST_VECTOR
+ATTEST_VECTOR_CLONES
 void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, std::int64_t ldb,
                   std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t kRows = 4, kColumns = 32;  // accumulators stay in registers
@@ -64,7 +52,7 @@ void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, 
   }
 }
 
-ATTEST_VECTOR
+ATTEST_VECTOR_CLONES
 void exp_shifted(float* x, std::int64_t count, float shift) {
   // exp(t) = 2^n exp(r), n = round(t / ln 2), |r| <= ln 2 / 2: Taylor's polynomial of degree 7.
   constexpr float kLog2e = 0x1.715476p+0f;
@@ -91,7 +79,7 @@ void exp_shifted(float* x, std::int64_t count, float shift) {
   }
 }
 
-ATTEST_VECTOR
+ATTEST_VECTOR_CLONES
 void scale_row(float* x, std::int64_t count, float factor) {
   for (std::int64_t i = 0; i < count; ++i) x[i] *= factor;
 }

@@ -1,0 +1,159 @@
+#include "certify/bench/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <numeric>
+
+#include "certify/bench/arithmetic_peak.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "core/tensor.hpp"
+#include "proptest/truth.hpp"
+#include "proptest/values.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Direction;
+
+// Memory of one problem: inputs, and the outputs every candidate writes in turn.
+class Operands {
+ public:
+  Operands(const Problem& problem, std::int32_t threads, std::uint64_t seed)
+      : form_(problem, threads),
+        Q_(random("Q", problem.q_axes(), mix(seed, 1))),
+        K_(random("K", problem.k_axes(), mix(seed, 2))),
+        V_(random("V", problem.v_axes(), mix(seed, 3))),
+        dO_(random("dO", problem.o_axes(), mix(seed, 4))),
+        O_("O", DType::f32, problem.o_axes()),
+        LSE_("LSE", DType::f32, problem.lse_axes()),
+        dQ_("dQ", DType::f32, problem.q_axes()),
+        dK_("dK", DType::f32, problem.k_axes()),
+        dV_("dV", DType::f32, problem.v_axes()) {}
+
+  attest_status call(const attest_kernel& kernel, Direction direction) {
+    std::vector<std::byte>& space = space_for(kernel, direction);
+    if (direction == Direction::forward) {
+      const attest_forward_args args{sizeof args, form_.get(), q_.get(),     k_.get(),     v_.get(),
+                                     o_.get(),    lse_.get(),  space.data(), space.size(), nullptr};
+      return kernel.forward(kernel.self, &args);
+    }
+    const attest_backward_args args{sizeof args,  form_.get(),  q_.get(),   k_.get(),
+                                    v_.get(),     o_.get(),     lse_.get(), d_o_.get(),
+                                    nullptr,      d_q_.get(),   d_k_.get(), d_v_.get(),
+                                    space.data(), space.size(), nullptr};
+    return kernel.backward(kernel.self, &args);
+  }
+
+ private:
+  struct Space {
+    const attest_kernel* owner;
+    std::uint32_t direction;
+    std::vector<std::byte> bytes;
+  };
+
+  static Tensor random(const char* name, const std::vector<Axis>& axes, std::uint64_t seed) {
+    Tensor tensor(name, DType::f32, axes);
+    Rng rng(seed);
+    const TensorView& view = tensor.view();
+    for (std::int64_t b = 0; b < view.extent(0); ++b) {
+      for (std::int64_t i = 0; i < view.extent(1); ++i) {
+        for (std::int64_t h = 0; h < view.extent(2); ++h) {
+          for (std::int64_t c = 0; c < view.extent(3); ++c) view.set(rng.normal(), b, i, h, c);
+        }
+      }
+    }
+    return tensor;
+  }
+
+  // Kept between calls, so that no candidate pays for fresh pages while the clock runs.
+  std::vector<std::byte>& space_for(const attest_kernel& kernel, Direction direction) {
+    const std::uint32_t flag = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
+    for (Space& space : spaces_) {
+      if (space.owner == &kernel && space.direction == flag) return space.bytes;
+    }
+    const std::size_t bytes = kernel.workspace_bytes == nullptr
+                                  ? 0
+                                  : kernel.workspace_bytes(kernel.self, form_.get(), flag);
+    return spaces_.emplace_back(Space{&kernel, flag, std::vector<std::byte>(bytes)}).bytes;
+  }
+
+  AbiProblem form_;
+  Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_;
+  AbiTensor q_{Q_.view()}, k_{K_.view()}, v_{V_.view()}, d_o_{dO_.view()}, o_{O_.view()},
+      lse_{LSE_.view()}, d_q_{dQ_.view()}, d_k_{dK_.view()}, d_v_{dV_.view()};
+  std::vector<Space> spaces_;
+};
+
+void require_done(attest_status status, const attest_kernel& kernel, const Problem& problem) {
+  if (status == ATTEST_OK) return;
+  throw InvalidProblem(std::string(kernel.description.name) + ": returned status " +
+                       std::to_string(static_cast<int>(status)) + " for " + problem.to_string() +
+                       "; leave it out of the measurement");
+}
+
+void shuffle(std::vector<std::size_t>& order, Rng& rng) {
+  for (std::size_t last = order.size(); last > 1; --last) {
+    const auto other = rng.between(0, static_cast<std::int64_t>(last) - 1);
+    std::swap(order[last - 1], order[static_cast<std::size_t>(other)]);
+  }
+}
+
+}  // namespace
+
+void verify(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+            std::uint64_t seed) {
+  const proptest::Case c{problem, proptest::Values::normal, seed, 1};
+  const proptest::InputValues values = proptest::make_values(problem, c.values, seed);
+  for (const attest_kernel* kernel : kernels) {
+    const proptest::KernelRun run = proptest::run(*kernel, problem, values, Direction::backward, c);
+    require_done(run.status, *kernel, problem);
+    const auto refuse = [&](const std::string& what) {
+      throw InvalidProblem(std::string(kernel->description.name) + ": not timed, because on " +
+                           problem.to_string() + " it " + what + "; fix it or leave it out");
+    };
+    if (!run.misconduct.empty()) refuse("misbehaves: " + run.misconduct);
+    const proptest::Truth truth(kernel->description, problem, values, Direction::backward, seed);
+    const proptest::Judgement judgement = proptest::gravest(truth.judge(run));
+    if (judgement.verdict != Verdict::passed) {
+      refuse("is " + std::string(name(judgement.verdict)) + ": " + judgement.reason);
+    }
+  }
+}
+
+Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+                    Direction direction, std::int32_t threads, int rounds, std::uint64_t seed) {
+  if (kernels.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
+  Operands operands(problem, threads, seed);
+  require_done(operands.call(*kernels.front(), Direction::forward), *kernels.front(), problem);
+  Measurement result;
+  std::vector<std::size_t> order(kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (const attest_kernel* kernel : kernels) {
+    result.timings.push_back({kernel->description.name, {}});
+  }
+  Rng rng(seed, 1);
+  for (int round = -1; round < rounds; ++round) {  // round -1 warms up
+    shuffle(order, rng);
+    if (round >= 0) result.peak_flops.push_back(arithmetic_peak_flops());
+    for (const std::size_t candidate : order) {
+      const auto start = std::chrono::steady_clock::now();
+      const attest_status status = operands.call(*kernels[candidate], direction);
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+      require_done(status, *kernels[candidate], problem);
+      if (round >= 0) result.timings[candidate].seconds.push_back(elapsed.count());
+    }
+  }
+  return result;
+}
+
+double useful_flops(const Problem& problem, Direction direction) {
+  const double pairs =
+      static_cast<double>(problem.visible_pairs()) * static_cast<double>(problem.num_heads_q);
+  const auto d = static_cast<double>(problem.head_dim_qk),
+             dv = static_cast<double>(problem.head_dim_v);
+  return pairs * (direction == Direction::forward ? 2 * (d + dv) : 6 * d + 4 * dv);
+}
+
+}  // namespace attest::certify

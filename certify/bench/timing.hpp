@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+#include "proptest/run.hpp"
+
+namespace attest::certify {
+
+/// Seconds of one kernel, one entry per round.
+struct Timing {
+  std::string kernel;
+  std::vector<double> seconds;
+};
+
+/// What one configuration gave: the candidates in the order they were passed, and the arithmetic
+/// peak of one thread in every round.
+struct Measurement {
+  std::vector<Timing> timings;
+  std::vector<double> peak_flops;
+};
+
+/// Judges each kernel's results on the problem against the reference within its derived bounds.
+/// Throws InvalidProblem naming the first kernel that does not pass: what is wrong is not timed.
+/// [certify/bench/timing_test "a wrong kernel is not timed"]
+void verify(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+            std::uint64_t seed);
+
+/// Times every kernel once per round, in an order shuffled each round, after one round that is not
+/// counted. Backward gets the O and
+/// LSE that the first kernel stores.
+/// Requires: at least one kernel, every kernel supports the problem. Else throws InvalidProblem.
+Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+                    proptest::Direction direction, std::int32_t threads, int rounds,
+                    std::uint64_t seed);
+
+/// Useful operations of the direction: 4 q k d forward, 10 q k d backward, per head (recomputing
+/// is not useful work).
+double useful_flops(const Problem& problem, proptest::Direction direction);
+
+}  // namespace attest::certify

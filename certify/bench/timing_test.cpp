@@ -1,0 +1,52 @@
+#include "certify/bench/timing.hpp"
+
+#include <string>
+
+#include "certify/bench/eigen_attention.hpp"
+#include "core/error.hpp"
+#include "core/registry.hpp"
+#include "core/testing/catch.hpp"
+#include "fixtures/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Direction;
+
+TEST_CASE("a wrong kernel is not timed", "[bench]") {
+  const Problem problem = Problem::parse("sq=20,sk=24,d=8,dv=12");
+  CHECK_NOTHROW(verify({&eigen_kernel()}, problem, 1));
+  Registry broken;
+  register_broken(broken);
+  // The mask matters to a kernel that misplaces its causal diagonal.
+  const Problem masked = Problem::parse("sq=20,sk=24,d=8,mask=causal_br");
+  for (const char* defect : {"zero_gradients", "top_left_causal", "missing_rescale", "row_sum_off",
+                             "dv_halved", "nan_output", "input_modified"}) {
+    INFO(defect);
+    CHECK_THROWS_AS(verify({&broken.find(std::string("broken/") + defect)}, masked, 1),
+                    InvalidProblem);
+  }
+}
+
+TEST_CASE("every candidate is timed once per round", "[bench]") {
+  const Problem problem = Problem::parse("hq=2,sq=5,sk=7,d=3");
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    const Measurement m = measure({&eigen_kernel(), &eigen_kernel()}, problem, direction, 2, 3, 1);
+    REQUIRE(m.timings.size() == 2);
+    for (const Timing& timing : m.timings) CHECK(timing.seconds.size() == 3);
+    CHECK(m.peak_flops.size() == 3);
+  }
+  CHECK_THROWS_AS(measure({}, problem, Direction::forward, 1, 1, 1), InvalidProblem);
+  const Problem masked = Problem::parse("sq=5,d=3,mask=causal_br");
+  CHECK_THROWS_AS(measure({&eigen_kernel()}, masked, Direction::forward, 1, 1, 1), InvalidProblem);
+}
+
+TEST_CASE("useful operations count multiplications and additions of the visible pairs", "[bench]") {
+  CHECK(useful_flops(Problem::parse("hq=2,sq=3,sk=5,d=4"), Direction::forward) ==
+        2 * 3 * 5 * 4 * 4);
+  CHECK(useful_flops(Problem::parse("hq=2,sq=3,sk=5,d=4"), Direction::backward) ==
+        2 * 3 * 5 * 10 * 4);
+}
+
+}  // namespace
+}  // namespace attest::certify
