@@ -1,0 +1,205 @@
+// The error bounds against kernels that keep their contract: no element outside, and not too loose.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "core/testing/catch.hpp"
+#include "fixtures/emulated/emulation.hpp"
+#include "proptest/truth.hpp"
+
+namespace attest::proptest {
+namespace {
+
+// Ratios of one output over many cases.
+struct Statistics {
+  std::int64_t elements = 0, outside = 0;
+  double worst_proved = 0, worst_probable = 0, worst_aggregate = 0;
+  std::vector<double> looseness;  // probabilistic bound over error
+  std::string worst_case;
+
+  void add(const Tensor& got, const Tensor& exact, const reference::ErrorBound& bound,
+           const std::string& what) {
+    const Comparison comparison = compare(got.view(), exact, bound);
+    worst_aggregate =
+        std::max(worst_aggregate, comparison.elements >= 256 ? comparison.aggregate : 0.0);
+    for_each_element(got.view(), [&](auto a, auto b, auto c, auto d) {
+      const double value = got(a, b, c, d), truth = exact(a, b, c, d);
+      if (!std::isfinite(value) || !std::isfinite(truth)) {
+        outside += value == truth ? 0 : 1;
+        return;
+      }
+      const double error = std::abs(value - truth);
+      const double proved = bound.deterministic(a, b, c, d),
+                   probable = bound.probabilistic(a, b, c, d);
+      ++elements;
+      if (!(error <= proved) || !(error <= probable)) {
+        ++outside;
+        worst_case = what;
+      }
+      if (error == 0) return;
+      worst_proved = std::max(worst_proved, error / proved);
+      worst_probable = std::max(worst_probable, error / probable);
+      looseness.push_back(probable / error);
+    });
+  }
+
+  double median() {
+    if (looseness.empty()) return 0;
+    const auto middle = looseness.begin() + static_cast<std::ptrdiff_t>(looseness.size() / 2);
+    std::nth_element(looseness.begin(), middle, looseness.end());
+    return *middle;
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each_element(const TensorView& view, const Visit& visit) {
+    const auto extent = [&](std::size_t axis) {
+      return axis < view.rank() ? view.extent(axis) : std::int64_t{1};
+    };
+    for (std::int64_t a = 0; a < extent(0); ++a) {
+      for (std::int64_t b = 0; b < extent(1); ++b) {
+        for (std::int64_t c = 0; c < extent(2); ++c) {
+          for (std::int64_t d = 0; d < extent(3); ++d) visit(a, b, c, d);
+        }
+      }
+    }
+  }
+};
+
+bool nightly() { return std::getenv("ATTEST_NIGHTLY") != nullptr; }
+
+std::int64_t wanted_elements() { return nightly() ? 1000000 : 10000; }
+
+// Shapes and features in turn; sequence lengths up to where scalar emulation is affordable.
+std::string shape(std::uint64_t index) {
+  static const std::vector<std::string> shapes{
+      "sq=8,sk=64,d=64",
+      "sq=16,sk=16,d=16",
+      "sq=16,sk=130,d=37,mask=causal_br",
+      "hq=4,hkv=2,sq=9,sk=33,d=64,dv=32",
+      "sq=2,sk=300,d=64",
+      "sq=64,sk=64,d=8,mask=causal_br",
+      "hq=2,hkv=1,sq=12,sk=40,d=32,softcap=20,mask=window_24_0",
+      "hq=2,sq=10,sk=50,d=32,alibi=standard,mask=causal_br",
+      "b=2,sq=7,sk=20,d=80,mask=lengths_20_11",
+      "sq=3,sk=2,d=4",
+      "sq=128,sk=24,d=16,dv=8",
+      "sq=6,sk=48,d=128,scale=-0.05"};
+  return shapes[index % shapes.size()];
+}
+
+// Median of bound over error, probabilistic strength, as first measured on other shapes of the same
+// families (docs/theory/error-bounds.md, "Tightness"). Half as loose again is a defect.
+struct Tightness {
+  Values values;
+  DType dtype;
+  std::map<std::string, double> median;
+};
+
+const std::vector<Tightness>& measured_tightness() {
+  static const std::vector<Tightness> table{
+      {Values::normal, DType::f32, {{"O", 539.3}, {"dQ", 232}, {"dK", 203}, {"dV", 202}}},
+      {Values::normal, DType::bf16, {{"O", 21.8}, {"dQ", 15}, {"dK", 15}, {"dV", 16}}},
+      {Values::normal, DType::f16, {{"O", 24}, {"dQ", 16}, {"dK", 16}, {"dV", 17}}},
+      {Values::x4, DType::f32, {{"O", 201.2}, {"dQ", 201}, {"dK", 155}, {"dV", 146}}},
+      {Values::x4, DType::bf16, {{"O", 8.8}, {"dQ", 5}, {"dK", 7}, {"dV", 7}}},
+      {Values::x4, DType::f16, {{"O", 11.2}, {"dQ", 6}, {"dK", 8}, {"dV", 9}}},
+      {Values::x10, DType::f32, {{"O", 173.7}, {"dQ", 229}, {"dK", 148}, {"dV", 129}}},
+      {Values::x10, DType::bf16, {{"O", 7.8}, {"dQ", 2}, {"dK", 5}, {"dV", 6}}},
+      {Values::x10, DType::f16, {{"O", 9.3}, {"dQ", 3}, {"dK", 7}, {"dV", 13}}},
+      {Values::all_positive, DType::f32, {{"O", 91.5}, {"dQ", 163}, {"dK", 252}, {"dV", 223}}},
+      {Values::all_positive, DType::bf16, {{"O", 5.6}, {"dQ", 3}, {"dK", 19}, {"dV", 21}}},
+      {Values::all_positive, DType::f16, {{"O", 5.5}, {"dQ", 3}, {"dK", 22}, {"dV", 22}}},
+      {Values::uniform, DType::f32, {{"O", 1068.7}, {"dQ", 277}, {"dK", 226}, {"dV", 198}}},
+      {Values::uniform, DType::bf16, {{"O", 32.6}, {"dQ", 17}, {"dK", 17}, {"dV", 24}}},
+      {Values::uniform, DType::f16, {{"O", 36.1}, {"dQ", 18}, {"dK", 12}, {"dV", 20}}},
+      {Values::cancelling, DType::f32, {{"O", 664.8}, {"dQ", 329}, {"dK", 213}, {"dV", 205}}},
+      {Values::cancelling, DType::bf16, {{"O", 26.9}, {"dQ", 16}, {"dK", 15}, {"dV", 16}}},
+      {Values::halves, DType::f32, {{"O", 269.7}, {"dQ", 285}, {"dK", 204}, {"dV", 197}}},
+      {Values::halves, DType::bf16, {{"O", 26.2}, {"dQ", 16}, {"dK", 15}, {"dV", 16}}},
+      {Values::halves, DType::f16, {{"O", 29.4}, {"dQ", 18}, {"dK", 17}, {"dV", 17}}},
+      {Values::ties, DType::f32, {{"O", 1036.2}, {"dQ", 377}, {"dK", 289}, {"dV", 259}}},
+      {Values::ties, DType::bf16, {{"O", 27.2}, {"dQ", 17}, {"dK", 17}, {"dV", 18}}},
+      {Values::ties, DType::f16, {{"O", 31.6}, {"dQ", 19}, {"dK", 18}, {"dV", 20}}},
+      {Values::duplicate_keys, DType::f32, {{"O", 834.4}, {"dQ", 301}, {"dK", 209}, {"dV", 217}}},
+      {Values::duplicate_keys, DType::bf16, {{"O", 28}, {"dQ", 16}, {"dK", 15}, {"dV", 17}}},
+      {Values::duplicate_keys, DType::f16, {{"O", 31.9}, {"dQ", 18}, {"dK", 17}, {"dV", 18}}},
+      {Values::indicator, DType::f32, {{"O", 363.5}, {"dQ", 214}, {"dK", 182}, {"dV", 203}}},
+      {Values::indicator, DType::bf16, {{"O", 6.1}, {"dQ", 14}, {"dK", 15}, {"dV", 16}}},
+      {Values::indicator, DType::f16, {{"O", 7}, {"dQ", 15}, {"dK", 16}, {"dV", 17}}},
+      {Values::positive_v, DType::f32, {{"O", 95.8}, {"dQ", 235}, {"dK", 203}, {"dV", 205}}},
+      {Values::positive_v, DType::bf16, {{"O", 5.7}, {"dQ", 9}, {"dK", 14}, {"dV", 16}}},
+      {Values::positive_v, DType::f16, {{"O", 5.9}, {"dQ", 10}, {"dK", 14}, {"dV", 17}}},
+  };
+  return table;
+}
+
+constexpr double kLooserAtMost = 1.5;
+
+// Values for which correct f16 kernels may overflow are outside the domain of every bound.
+bool in_domain(Values values, DType dtype) {
+  if (dtype != DType::f16) return true;
+  return values != Values::logits_1e4 && values != Values::one_hot &&
+         values != Values::rising_maximum && values != Values::cancelling;
+}
+
+TEST_CASE("kernels that keep their contract lie within both bounds", "[validation]") {
+  std::printf("%-16s %-4s %-4s %9s %9s %9s %9s %9s\n", "values", "type", "out", "elements",
+              "err/Bd", "err/Bp", "med Bp/e", "rms/sigma");
+  std::size_t compared = 0;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const std::vector<fixtures::Emulation> emulations = fixtures::legitimate_emulations(dtype);
+    for (const Values values : all_values()) {
+      if (!in_domain(values, dtype)) continue;
+      std::map<std::string, Statistics> statistics;
+      // Every emulation meets the shapes at least once, and more until every output has enough.
+      for (std::uint64_t index = 0;; ++index) {
+        const fixtures::Emulation& emulation = emulations[index % emulations.size()];
+        const attest_kernel kernel = fixtures::emulated_kernel(emulation, dtype);
+        Case c{Problem::parse(shape(index / 2) + ",dtype=" + std::string(name(dtype))), values,
+               mix(17, index), 1};
+        const InputValues in = make_values(c.problem, values, c.seed);
+        const Truth truth(kernel.description, c.problem, in, Direction::backward, c.seed);
+        const KernelRun got = run(kernel, c.problem, in, Direction::backward, c);
+        REQUIRE(got.completed());
+        const std::string what = emulation.name + " " + c.problem.to_string();
+        const auto bounds = truth.backward_bounds(got);
+        statistics["O"].add(got.O, truth.forward().O, truth.forward_bounds().O, what);
+        statistics["LSE"].add(got.LSE, truth.forward().LSE, truth.forward_bounds().LSE, what);
+        statistics["dQ"].add(got.dQ, truth.backward().dQ, bounds.dQ, what);
+        statistics["dK"].add(got.dK, truth.backward().dK, bounds.dK, what);
+        statistics["dV"].add(got.dV, truth.backward().dV, bounds.dV, what);
+        const bool enough =
+            std::all_of(statistics.begin(), statistics.end(), [](const auto& entry) {
+              return entry.first == "LSE" || entry.second.elements >= wanted_elements();
+            });
+        if (enough && index + 1 >= 2 * emulations.size()) break;
+      }
+      for (auto& [output, found] : statistics) {
+        std::printf("%-16.*s %-4.*s %-4s %9lld %9.3f %9.3f %9.1f %9.3f\n",
+                    static_cast<int>(name(values).size()), name(values).data(),
+                    static_cast<int>(name(dtype).size()), name(dtype).data(), output.c_str(),
+                    static_cast<long long>(found.elements), found.worst_proved,
+                    found.worst_probable, found.median(), found.worst_aggregate);
+        INFO(name(values) << " " << name(dtype) << " " << output << " " << found.worst_case);
+        CHECK(found.outside == 0);
+        CHECK(found.worst_aggregate <= 1);
+        for (const Tightness& row : measured_tightness()) {
+          if (row.values != values || row.dtype != dtype || row.median.count(output) == 0) continue;
+          CHECK(found.median() <= kLooserAtMost * row.median.at(output));
+          ++compared;
+        }
+      }
+      std::fflush(stdout);
+    }
+  }
+  CHECK(compared == 4 * measured_tightness().size());
+}
+
+}  // namespace
+}  // namespace attest::proptest
