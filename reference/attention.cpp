@@ -102,6 +102,21 @@ void score_gradient(const Scores& block, const Eigen::Ref<const Vector>& dLSE, M
   }
 }
 
+// Divides by the row sums. A row with a NaN score is NaN in every key it sees and 0 in the others,
+// where 0 / NaN would spread it to keys that the row has nothing to do with.
+void normalize(const Problem& problem, const Group& group, std::int64_t first, const Vector& sum,
+               Matrix& P) {
+  for (Eigen::Index r = 0; r < P.rows(); ++r) {
+    if (std::isnan(sum(r))) {
+      for (Eigen::Index j = 0; j < P.cols(); ++j) {
+        if (problem.mask.visible(group.sequence, group.query(first + r), j)) P(r, j) = sum(r);
+      }
+    } else if (sum(r) != 0) {
+      P.row(r) /= sum(r);
+    }
+  }
+}
+
 struct BackwardInputs {
   const Problem& problem;
   const TensorView &Q, &K, &V;
@@ -123,9 +138,7 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
     Scores block = scores(in.problem, group, first, Q, K);
     Matrix& P = block.S;
     const RowStatistics statistics = exponentiate(P);
-    for (Eigen::Index r = 0; r < P.rows(); ++r) {
-      if (statistics.sum(r) != 0) P.row(r) /= statistics.sum(r);
-    }
+    normalize(in.problem, group, first, statistics.sum, P);
     sums.dV += transposed_weighted_sum(P, dO);
     Matrix dS = dO * V.transpose();
     score_gradient(block, dLSE.segment(first, count), dS);

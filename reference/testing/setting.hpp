@@ -48,22 +48,19 @@ struct ExactInputs {
 /// One small problem for every feature, and some of them together.
 inline const std::vector<std::string>& feature_problems() {
   static const std::vector<std::string> problems{
-      "b=2,hq=4,hkv=2,sq=7,sk=9,d=5,dv=3",
-      "hq=3,hkv=1,sq=9,sk=7,d=4,dv=6,mask=causal_br",
+      "b=2,hq=4,hkv=2,sq=7,sk=9,d=5,dv=3", "hq=3,hkv=1,sq=9,sk=7,d=4,dv=6,mask=causal_br",
       "hq=2,sq=6,sk=9,d=4,mask=causal_tl,scale=-0.7",
       "b=2,sq=6,sk=8,d=4,mask=lengths_5_8+window_2_1",
       "b=2,hq=2,sq=5,sk=7,d=3,mask=lengths_0_4+causal_br",
-      "hq=2,hkv=1,d=4,mask=cu_3x5_0x4_4x2_2x0+causal_br",
-      "sq=9,sk=6,d=3,mask=window_tl_2_inf",
+      "hq=2,hkv=1,d=4,mask=cu_3x5_0x4_4x2_2x0+causal_br", "sq=9,sk=6,d=3,mask=window_tl_2_inf",
       "sq=8,sk=8,d=3,mask=random_40_3,softcap=2",
       "hq=4,sq=6,sk=10,d=4,mask=causal_br,alibi=standard",
       "hq=2,hkv=1,d=3,mask=cu_4x6_3x3,alibi=standard",
       "hq=4,hkv=2,sq=6,sk=6,d=4,softcap=1.5,alibi=standard,scale=0.9",
-      "hq=2,sq=4,sk=7,d=3,softcap=30,scale=-1.1,mask=causal_br",
-      "sq=5,sk=6,d=4,scale=0",
-      "sq=1,sk=33,d=8",
-      "sq=1,sk=1,d=1",
-      "sq=64,sk=40,d=2,dv=1"};
+      "hq=2,sq=4,sk=7,d=3,softcap=30,scale=-1.1,mask=causal_br", "sq=5,sk=6,d=4,scale=0",
+      "sq=1,sk=33,d=8", "sq=1,sk=1,d=1", "sq=64,sk=40,d=2,dv=1",
+      // 300 stacked rows: three row blocks, whose shares of dK and dV are added up.
+      "hq=3,hkv=1,sq=100,sk=3,d=2,dv=1"};
   return problems;
 }
 
