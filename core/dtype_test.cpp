@@ -27,6 +27,8 @@ TEST_CASE("every f16 and bf16 bit pattern survives the trip through float", "[co
   }
 }
 
+// clang 14 has the macro but not the type; Eigen's half is compared with below.
+#if defined(__FLT16_MAX__) && !defined(__clang__)
 TEST_CASE("f16 conversion is exact: it equals the compiler's _Float16", "[core][dtype]") {
   for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 4099) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
@@ -35,6 +37,7 @@ TEST_CASE("f16 conversion is exact: it equals the compiler's _Float16", "[core][
     if (!same_f16(f16_from_float(x), expected)) FAIL("float bits " << bits);
   }
 }
+#endif
 
 TEST_CASE("bf16 conversion rounds to nearest even", "[core][dtype]") {
   for (std::uint64_t bits = 0; bits < 0x7f7f0000u; bits += 4099) {
