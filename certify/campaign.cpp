@@ -19,11 +19,11 @@ std::uint64_t cases_of(proptest::Tier tier) {
     case proptest::Tier::smoke:
       return 40;
     case proptest::Tier::fast:
-      return 400;
+      return 150;
     case proptest::Tier::full:
       break;
   }
-  return 4000;
+  return 2000;
 }
 
 bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }

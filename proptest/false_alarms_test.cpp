@@ -126,5 +126,23 @@ TEST_CASE("false alarm: independent roundings of equal weights", "[false_alarms]
   CHECK(accepted(judgement));
 }
 
+TEST_CASE("false alarm: an aggregate over elements that round alike", "[false_alarms]") {
+  // Equal weights and V = 1: every row adds the same 130 numbers, so that all elements carry one
+  // error, and their root mean square is no average. Normalising P first makes it large.
+  const Problem p = Problem::parse("hq=2,sq=130,d=80,scale=0");
+  const InputValues in = make_values(p, Values::ones, 1);
+  Emulation e;
+  e.name = "normalized";
+  e.normalized = 1;
+  e.block_k = 130;
+  e.summation = fixtures::Summation::sequential;
+  const Judged judgement = judged(e, p, in, Direction::forward);
+  const Comparison& O = judgement.comparisons[0];
+  const double n = 130;
+  const double simple = std::sqrt(n) * u;  // what a random walk deviates
+  CHECK(std::abs(O.got - O.exact) > simple);
+  CHECK(accepted(judgement));
+}
+
 }  // namespace
 }  // namespace attest::proptest

@@ -25,6 +25,25 @@ Tensor zeros_like(const Tensor& tensor) {
   return Tensor(tensor.view().name(), DType::f64, axes);
 }
 
+double largest(const Tensor& tensor) {
+  double value = 0;
+  for (std::int64_t e = 0; e < tensor.view().size(); ++e) {
+    value = std::max(value, std::abs(tensor.doubles()[e]));
+  }
+  return value;
+}
+
+// The largest Euclidean norm over the last axis.
+double largest_row_norm(const Tensor& tensor) {
+  const std::int64_t columns = std::max<std::int64_t>(tensor.view().extent(3), 1);
+  double most = 0, square = 0;
+  for (std::int64_t e = 0; e < tensor.view().size(); ++e) {
+    square = (e % columns == 0 ? 0 : square) + tensor.doubles()[e] * tensor.doubles()[e];
+    most = std::max(most, square);
+  }
+  return std::sqrt(most);
+}
+
 // The same problem with the last visible key of every row hidden.
 Problem without_last_keys(const Problem& problem) {
   Problem changed = problem;
@@ -109,6 +128,18 @@ reference::BackwardBounds Truth::backward_bounds(const KernelRun& run) const {
   return reference::backward_bounds(problem_, conventions_, numerics_, values_.Q.view(),
                                     values_.K.view(), values_.V.view(), cotangents_,
                                     {run.O.view(), run.LSE.view()}, plain_forward_);
+}
+
+bool Truth::in_domain() const {
+  if (problem_.dtype != DType::f16 || direction_ == Direction::forward) return true;
+  constexpr double kLargest = 3e4;
+  double dP = 0;
+  if (numerics_.p_roundoff > 0) {
+    // |dS| <= |dP - delta| <= 2 |dO| |V| for every row and key.
+    dP = 2 * largest_row_norm(values_.dO) * largest_row_norm(values_.V);
+  }
+  return dP < kLargest && largest(backward_.dQ) < kLargest && largest(backward_.dK) < kLargest &&
+         largest(backward_.dV) < kLargest;
 }
 
 std::vector<Comparison> Truth::judge(const KernelRun& run) const {

@@ -24,6 +24,10 @@ class Truth {
   /// Bounds of the gradients, given what the kernel's forward pass stored.
   reference::BackwardBounds backward_bounds(const KernelRun& run) const;
 
+  /// Whether every exact result, and dS where it is cast, stays below 3e4 in f16: beyond it a
+  /// correct kernel may overflow and no bound is claimed. Always true for other dtypes.
+  bool in_domain() const;
+
   /// Compares every output of a run: O and LSE, then dQ, dK, dV.
   std::vector<Comparison> judge(const KernelRun& run) const;
 

@@ -93,6 +93,8 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
     for_each(in.Q, [=](auto, auto, auto, auto, double x) { return x * factor; });
   };
   Rng rng(seed, 7);
+  // f16 ends at 65504: products and sums of a correct kernel must stay well below.
+  const bool half = problem.dtype == DType::f16;
   switch (values) {
     case Values::normal:
     case Values::all_positive:
@@ -111,9 +113,12 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
     case Values::uniform:
       scale_q(0x1p-10);
       break;
-    case Values::cancelling:
-      for_each(in.V, [](auto, auto j, auto, auto, double x) { return x + (j % 2 ? 1000 : -1000); });
+    case Values::cancelling: {
+      const double size = half ? 100 : 1000;
+      for_each(in.V,
+               [=](auto, auto j, auto, auto, double x) { return x + (j % 2 ? size : -size); });
       break;
+    }
     case Values::rising_maximum:
       for_each(in.K, [&](auto, auto j, auto, auto, double) {
         return (0.2 * rng.normal() + 1) * static_cast<double>(j + 1) * 30 / count;
@@ -125,7 +130,7 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
                [=](auto, auto j, auto, auto, double x) { return x + (2 * j < keys ? 100 : -100); });
       break;
     case Values::logits_1e4:
-      scale_q(3000);
+      scale_q(half ? 300 : 3000);
       break;
     case Values::duplicate_keys: {
       const std::int64_t distinct = (keys + 7) / 8;
@@ -212,6 +217,9 @@ InputValues make_values(const Problem& problem, Values values, std::uint64_t see
                           : drawn("dO", problem.o_axes(), seed, 4, draw),
                  drawn("dLSE", problem.lse_axes(), seed, 5, normal)};
   shape(problem, values, seed, in);
+  if (problem.dtype == DType::f16) {
+    for_each(in.dO, [](auto, auto, auto, auto, double x) { return x / 8; });
+  }
   if (problem.strides == Strides::broadcast) {
     for (Tensor* tensor : {&in.K, &in.V}) {
       const TensorView view = tensor->view();

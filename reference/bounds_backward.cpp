@@ -172,6 +172,7 @@ struct Finish {
       const double depth = summation_depth(numerics, sums.terms(r)) + kMerges;
       const double accumulation = accumulation_error(numerics, depth) + partial;
       const double walk = accumulation_deviation(numerics, depth);
+      const double drift = drift_of(sums.coherence(r), sums.terms(r), depth);
       const double bias = accumulation_bias(numerics, depth) + partial;
       for (Eigen::Index c = 0; c < exact.cols(); ++c) {
         const double all = sums.absolute(r, c);
@@ -181,8 +182,8 @@ struct Finish {
         proved(r, c) = E + output * (magnitude + E) + numerics.output_underflow;
         const double variance =
             sums.variance(r, c) + extra_variance(r, c) + walk * walk * all * all;
-        const double linear = sums.linear(r, c) + extra_linear(r, c) + sums.floor(r, c) +
-                              (bias + sums.drift(r) * u) * all;
+        const double linear =
+            sums.linear(r, c) + extra_linear(r, c) + sums.floor(r, c) + (bias + drift * u) * all;
         const double Ep = scale * inflation * (kLambda * std::sqrt(variance) + linear);
         probable(r, c) =
             std::min(proved(r, c), Ep + output * (magnitude + Ep) + numerics.output_underflow);

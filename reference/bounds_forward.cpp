@@ -19,7 +19,7 @@ constexpr double kLargestExponent = 700;  // exp stays finite
 struct Row {
   std::vector<double> P, proved, linear, variance;  // weights of |v-O|, |v-O| and (v-O)^2
   std::vector<double> cast;                         // variance weights of the cast of P
-  double visible = 0, records = 0, deepest = 0, drift = 0;
+  double visible = 0, records = 0, deepest = 0, coherence = 0, drift = 0;
   double mean_log_error = 0, mean_error = 0, mean_linear = 0, inflation = 1;
   double lse_variance = 0;
   double largest_p = 0, maximum = 0, lse = 0, normalizer = 1;
@@ -88,11 +88,9 @@ void group_variances(const Numerics& numerics, const Matrix& S, Eigen::Index r,
     work.groups.group_sums(numerics.p_roundoff, row.P, work.total);
     for (std::size_t k = 0; k < row.P.size(); ++k) row.cast[k] = square * work.total[k] * row.P[k];
   }
-  constexpr double kDriftKeys = 256;  // below it a coherent sum cannot leave lambda sqrt(n) u
-  if (row.visible >= kDriftKeys) {
-    const double width = row.visible * numerics.accumulator_roundoff;
-    row.drift = work.groups.drift(width, row.P, row.deepest);
-  }
+  const double width = row.visible * numerics.accumulator_roundoff;
+  row.coherence = work.groups.coherence(width, row.P, row.deepest);
+  row.drift = drift_of(row.coherence, row.visible, row.deepest);
 }
 
 Row analyse(const Numerics& numerics, const Matrix& S, const ScoreError& error, Eigen::Index r,
@@ -194,7 +192,10 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable =
       std::min(element.proved, Ep + out * (magnitude + Ep) + numerics.output_underflow);
-  element.sigma = std::sqrt(variance) + linear + out * magnitude + numerics.output_underflow;
+  // The aggregate adds up many elements, and coherent additions may move them all alike.
+  const double common = row.coherence * u * (sums.absolute(c) + magnitude);
+  element.sigma =
+      std::sqrt(variance) + linear + common + out * magnitude + numerics.output_underflow;
   return element;
 }
 
@@ -215,7 +216,7 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const double linear = row.mean_linear + row.drift * u + accumulation_bias(numerics, row.deepest);
   const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable = std::min(element.proved, Ep + rounding);
-  element.sigma = std::sqrt(variance) + linear + rounding;
+  element.sigma = std::sqrt(variance) + linear + row.coherence * u + rounding;
   if (base == LseBase::two) {
     const double conversion = 3 * u * std::abs(row.lse) * std::numbers::log2e;
     for (double* bound : {&element.proved, &element.probable, &element.sigma}) {

@@ -14,10 +14,9 @@ class RowGrouping {
  public:
   explicit RowGrouping(const Numerics& numerics) : numerics_(numerics) {}
 
-  // Replaces `deviation` by variance weights; returns the drift.
+  // Replaces `deviation` by variance weights; returns the coherence.
   double apply(const double* magnitude, Eigen::Index count, double* deviation, double terms) {
     constexpr double kTieWidth = 0x1p-30;
-    constexpr double kDriftTerms = 256;  // as for O
     const auto size = static_cast<std::size_t>(count);
     logarithm_.resize(size);
     spread_.assign(deviation, deviation + count);
@@ -34,9 +33,8 @@ class RowGrouping {
       groups_.group_sums(up, weight_, total_);
       for (std::size_t k = 0; k < size; ++k) deviation[k] += up * up * total_[k] * weight_[k];
     }
-    if (terms < kDriftTerms) return 0;
-    return groups_.drift(terms * numerics_.accumulator_roundoff, weight_,
-                         summation_depth(numerics_, terms));
+    return groups_.coherence(terms * numerics_.accumulator_roundoff, weight_,
+                             summation_depth(numerics_, terms));
   }
 
  private:
@@ -60,12 +58,12 @@ GradientSums sum_over_keys(const Numerics& numerics, const Summands& summands,
   sums.absolute.noalias() = summands.magnitude * absolute;
   sums.floor.noalias() = summands.floor * absolute;
   sums.terms = summands.visible.rowwise().sum();
-  sums.drift = Vector::Zero(sums.terms.size());
+  sums.coherence = Vector::Zero(sums.terms.size());
   Matrix variance = summands.errors.deviation;
   RowGrouping grouping(numerics);
   for (Eigen::Index row = 0; row < variance.rows(); ++row) {
-    sums.drift(row) = grouping.apply(summands.magnitude.row(row).data(), variance.cols(),
-                                     variance.row(row).data(), sums.terms(row));
+    sums.coherence(row) = grouping.apply(summands.magnitude.row(row).data(), variance.cols(),
+                                         variance.row(row).data(), sums.terms(row));
   }
   sums.variance.noalias() = variance * operand.cwiseAbs2();
   return sums;

@@ -18,7 +18,7 @@ struct WeightedErrors {
 struct GradientSums {
   Matrix proved, linear, absolute, floor, variance;  // (outputs, columns)
   Vector terms;                                      // summands per output row
-  Vector drift;                                      // coherent additions, as for O
+  Vector coherence;                                  // coherent additions, as for O
 };
 
 /// What is summed: `magnitude` is P or |dS| (rows, keys), `floor` what flushing may lose of it,

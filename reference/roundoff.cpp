@@ -48,6 +48,10 @@ double flush_unit(const Numerics& numerics) {
   return numerics.accumulator_roundoff > 0x1p-30 ? 0x1p-126 : 0x1p-1022;
 }
 
+double drift_of(double coherence, double terms, double depth) {
+  return terms >= kDriftTerms && coherence > 3 * std::sqrt(depth) ? coherence : 0;
+}
+
 void SortedGroups::sort(const double* x, std::int64_t count, std::int64_t stride) {
   order_.clear();
   for (std::int64_t e = 0; e < count; ++e) {
@@ -71,7 +75,8 @@ void SortedGroups::group_sums(double width, const std::vector<double>& weight,
   }
 }
 
-double SortedGroups::drift(double width, const std::vector<double>& weight, double depth) const {
+double SortedGroups::coherence(double width, const std::vector<double>& weight,
+                               double depth) const {
   double coherent = 0, all = 0;
   for (std::size_t begin = 0, end = 0; begin < order_.size(); begin = end) {
     double sum = 0;
@@ -81,8 +86,7 @@ double SortedGroups::drift(double width, const std::vector<double>& weight, doub
     all += sum;
     coherent += sum * std::min(static_cast<double>(end - begin), depth);
   }
-  const double drift = all > 0 ? coherent / all : 0;
-  return drift > 3 * std::sqrt(depth) ? drift : 0;
+  return all > 0 ? coherent / all : 0;
 }
 
 }  // namespace attest::reference

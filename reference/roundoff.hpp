@@ -42,6 +42,11 @@ double exponential_error(const Numerics& numerics);
 /// Smallest normal number of the accumulator: what flushing to zero may lose.
 double flush_unit(const Numerics& numerics);
 
+/// How much of a coherence is beyond what a random walk of `depth` steps covers: all of it from
+/// kDriftTerms terms on when above 3 sqrt(depth), else 0 (section "Drift").
+inline constexpr double kDriftTerms = 256;
+double drift_of(double coherence, double terms, double depth);
+
 /// Sorted positions of the finite entries of x[0], x[stride], …; reused between groupings.
 class SortedGroups {
  public:
@@ -54,8 +59,8 @@ class SortedGroups {
                   std::vector<double>& total) const;
 
   /// Coherent additions (section "Drift"): sum over groups of share * min(size, depth), where share
-  /// is the group's part of the weight; 0 unless above 3 sqrt(depth).
-  double drift(double width, const std::vector<double>& weight, double depth) const;
+  /// is the group's part of the weight; about 1 when all x differ by more than `width`.
+  double coherence(double width, const std::vector<double>& weight, double depth) const;
 
  private:
   std::vector<std::int64_t> order_;

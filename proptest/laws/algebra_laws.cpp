@@ -19,7 +19,9 @@ struct Solved {
          const Case& c)
       : values(std::move(in)),
         truth(kernel.description, problem, values, direction, c.seed),
-        run(complete(kernel, problem, values, direction, c)) {}
+        run(complete(kernel, problem, values, direction, c)) {
+    if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
+  }
 };
 
 Tensor combined(const Tensor& a, double factor_a, const Tensor& b, double factor_b) {

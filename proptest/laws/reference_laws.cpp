@@ -13,6 +13,7 @@ LawResult check_direction(const attest_kernel& kernel, const Case& c, Direction 
     if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
     const InputValues values = make_values(c.problem, c.values, c.seed);
     const Truth truth(kernel.description, c.problem, values, direction, c.seed);
+    if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
     const KernelRun run = complete(kernel, c.problem, values, direction, c);
     LawResult result = judged(truth.judge(run));
     if (result.verdict != Verdict::passed) return result;

@@ -14,6 +14,9 @@ struct Stopped {
   LawResult result;
 };
 
+/// Why a case says nothing about an f16 kernel.
+inline constexpr const char* kOutsideDomain = "results near the end of f16's range";
+
 [[noreturn]] void stop(Verdict verdict, const std::string& message);
 
 /// Runs the body and catches Stopped.
