@@ -45,6 +45,8 @@ ACCEPTED = [
     ('proptest/a.cpp', '#include "cpu/register.hpp"'),
     ('proptest/a.cpp', '#include "reference/b.hpp"'),
     ('certify/a.cpp', '#include "fixtures/models.hpp"'),
+    ('proptest/a_test.cpp', '#include "fixtures/defects/b.hpp"'),
+    ('proptest/testing/a.hpp', '#include "fixtures/emulated/b.hpp"'),
     ('certify/cli/a.cpp', '#include "proptest/b.hpp"'),
     ('docs/example.cpp', '#include <cpu/kernels/b.hpp>'),
 ]

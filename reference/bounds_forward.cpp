@@ -115,7 +115,9 @@ Row analyse(const Numerics& numerics, const Matrix& S, const ScoreError& error, 
   row.largest_p = 1 / sum;
   row.lse = row.maximum + std::log(sum);
   constexpr double kUndeclaredSplits = 8;
-  row.records = std::min(row.visible, records(S, r)) +
+  // Where exp(0) may differ from 1, tiles that keep the maximum rescale as well.
+  const double rescales = numerics.exp_zero_is_one ? records(S, r) : row.visible;
+  row.records = std::min(row.visible, rescales) +
                 std::max(kUndeclaredSplits, static_cast<double>(numerics.lse_splits));
   row.deepest = summation_depth(numerics, row.visible) + row.records;
   log_errors(numerics, S, error, r, largest, row, work);
@@ -170,16 +172,22 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double up = numerics.p_roundoff;
   const double accumulation = accumulation_error(numerics, row.deepest);
   const double weights = std::min(row.normalizer * sums.proved(c), sums.farthest(c));
+  // Sums of |v| and of |v - O| under the kernel's own weights, which are convex too.
+  const double carried =
+      std::min(row.normalizer * (sums.absolute(c) + sums.proved(c) + magnitude * row.mean_error),
+               magnitude + sums.farthest(c));
   const double spread =
-      numerics.row_sum == CastOrder::after ? sums.deviation_from_mean(c) : sums.absolute(c);
-  const double cast = up * row.normalizer * (spread * (1 + up) + sums.proved(c));
+      std::min(row.normalizer * (sums.deviation_from_mean(c) + sums.proved(c)), sums.farthest(c));
+  const double cast =
+      numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
   const double floor =
       flush_unit(numerics) +
       numerics.p_underflow * (numerics.normalize == CastOrder::before ? 1.0 : row.largest_p);
   const double flushed = row.normalizer * sums.plain(c) * floor;
-  const double summed = accumulation * (sums.absolute(c) + weights) * (1 + up) +
-                        accumulation * (magnitude + weights) * (1 + accumulation);
-  const double E = weights + cast + flushed + summed;
+  const double summed = accumulation * (carried * (1 + up) + magnitude + weights);
+  // From n u = 1/2 on nothing is proved: gamma(n, u) >= 1.
+  const double E = accumulation < 1 ? weights + (cast + flushed + summed) / (1 - accumulation)
+                                    : std::numeric_limits<double>::infinity();
   const double out = numerics.output_roundoff + 3 * u;
   Element element{};
   element.proved = E + out * (magnitude + E) + numerics.output_underflow;
@@ -206,8 +214,8 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const double rounding = u * (4 * std::abs(row.maximum) + 4 * std::abs(row.lse) +
                                6 * std::abs(std::log(row.largest_p)) + 4);
   Element element{};
-  element.proved = std::log1p(row.mean_error) + 1.01 * accumulation +
-                   (after ? 1.01 * numerics.p_roundoff : 0.0) + rounding +
+  element.proved = std::log1p(row.mean_error) - std::log1p(-std::min(1.0, accumulation)) -
+                   (after ? std::log1p(-numerics.p_roundoff) : 0.0) + rounding +
                    row.visible * flush_unit(numerics);
   double variance = row.lse_variance + std::pow(accumulation_deviation(numerics, row.deepest), 2);
   if (after) {

@@ -1,4 +1,5 @@
-// Seconds of the float64 reference, forward and backward, at one problem: median, fastest, slowest.
+// Seconds of the float64 reference, forward and backward, and of the bounds that accompany them, at
+// one problem: median, fastest, slowest.
 //   reference_bench [PROBLEM] [REPETITIONS]
 #include <algorithm>
 #include <chrono>
@@ -9,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "reference/attention.hpp"
+#include "reference/bounds.hpp"
 
 namespace {
 
@@ -40,7 +43,7 @@ std::vector<double> sorted_seconds(int repetitions, const Work& work) {
 }
 
 void print(const char* what, const std::vector<double>& seconds) {
-  std::printf("%-8s  median %.3f s, from %.3f to %.3f s over %zu runs\n", what,
+  std::printf("%-18s  median %.3f s, from %.3f to %.3f s over %zu runs\n", what,
               seconds[seconds.size() / 2], seconds.front(), seconds.back(), seconds.size());
 }
 
@@ -60,6 +63,19 @@ int run(const std::string& text, int repetitions) {
           const auto result = attest::reference::backward(problem, Q.view(), K.view(), V.view(),
                                                           {dO.view(), nullptr});
           checksum += result.dQ.view().size() > 0 ? result.dQ(0, 0, 0, 0) : 0;
+        }));
+  const auto exact = attest::reference::forward(problem, {}, Q.view(), K.view(), V.view());
+  const attest::Numerics plain = attest::resolve(attest_numerics{}, problem.dtype);
+  print("bounds of forward", sorted_seconds(repetitions, [&] {
+          const auto bounds = attest::reference::forward_bounds(problem, {}, plain, Q.view(),
+                                                                K.view(), V.view(), exact);
+          checksum += bounds.O.sigma.view().size() > 0 ? bounds.O.sigma(0, 0, 0, 0) : 0;
+        }));
+  print("bounds of backward", sorted_seconds(repetitions, [&] {
+          const auto bounds = attest::reference::backward_bounds(
+              problem, {}, plain, Q.view(), K.view(), V.view(), {dO.view(), nullptr},
+              {exact.O.view(), exact.LSE.view()}, exact);
+          checksum += bounds.dQ.sigma.view().size() > 0 ? bounds.dQ.sigma(0, 0, 0, 0) : 0;
         }));
   std::printf("checksum %.17g\n", checksum);
   return 0;

@@ -1,0 +1,251 @@
+// What the forward bounds refuse: wrong kernels over value families and sequence lengths
+// (docs/theory/error-bounds.md, "Power"). ATTEST_NIGHTLY adds the longest sequences.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "fixtures/defects/defect.hpp"
+#include "proptest/testing/emulated_case.hpp"
+#include "reference/roundoff.hpp"
+
+namespace attest::proptest {
+namespace {
+
+using fixtures::Emulation;
+
+// A family of inputs: values and a mask.
+struct Family {
+  Values values;
+  const char* mask;
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> list{
+      {Values::normal, "none"},  {Values::x10, "none"},         {Values::all_positive, "none"},
+      {Values::uniform, "none"}, {Values::normal, "causal_br"}, {Values::rising_maximum, "none"},
+      {Values::halves, "none"},  {Values::indicator, "none"},   {Values::positive_v, "none"}};
+  return list;
+}
+
+std::vector<std::int64_t> lengths() {
+  if (std::getenv("ATTEST_NIGHTLY") != nullptr) return {16, 256, 4096};
+  return {16, 256};
+}
+
+Emulation contract_for(DType dtype, std::int64_t keys) {
+  Emulation contract;
+  contract.name = "emulated/contract";
+  contract.block_k = std::clamp<std::int64_t>(keys / 4, 4, 64);
+  if (dtype != DType::f32) contract.p_cast = static_cast<std::uint8_t>(1 + abi(dtype));
+  return contract;
+}
+
+// What a wrong kernel left; some defects do not reach LSE.
+struct Output {
+  KernelRun run;
+  bool lse_counts = true;
+};
+
+Problem hiding_key(const Problem& problem, std::int64_t hidden) {
+  Problem changed = problem;
+  auto mask = std::make_shared<BooleanMask>();
+  mask->rows = problem.seqlen_q;
+  mask->columns = problem.seqlen_k;
+  mask->spelling = "defect";
+  for (std::int64_t i = 0; i < mask->rows; ++i) {
+    for (std::int64_t j = 0; j < mask->columns; ++j) mask->visible.push_back(j == hidden ? 0 : 1);
+  }
+  changed.mask.boolean = mask;
+  return changed;
+}
+
+Output zeros(const EmulatedCase& c) {
+  Output output{c.run(), false};
+  output.run.O = Tensor("O", c.problem().dtype, c.problem().o_axes());
+  return output;
+}
+
+Output mean_of_values(const EmulatedCase& c) {
+  Output output = zeros(c);
+  const Problem& p = c.problem();
+  for (std::int64_t column = 0; column < p.head_dim_v; ++column) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < p.seqlen_k; ++j) sum += c.values().V(0, j, 0, column);
+    for (std::int64_t i = 0; i < p.seqlen_q; ++i) {
+      output.run.O.set(sum / static_cast<double>(p.seqlen_k), 0, i, 0, column);
+    }
+  }
+  return output;
+}
+
+Output last_key_dropped(const EmulatedCase& c) {
+  return {c.run(c.kernel(), hiding_key(c.problem(), c.problem().seqlen_k - 1))};
+}
+
+Output middle_key_dropped(const EmulatedCase& c) {
+  return {c.run(c.kernel(), hiding_key(c.problem(), c.problem().seqlen_k / 2))};
+}
+
+Output scale_one_percent(const EmulatedCase& c) {
+  Problem changed = c.problem();
+  changed.softmax_scale = 1.01 * changed.scale();
+  return {c.run(c.kernel(), changed)};
+}
+
+Output mask_off_by_one(const EmulatedCase& c) {
+  Problem changed = c.problem();
+  changed.mask.window_right = 1;
+  return {c.run(c.kernel(), changed)};
+}
+
+Output rescale_missing(const EmulatedCase& c) {
+  return {c.run(fixtures::defective_kernel(fixtures::Defect::missing_rescale), c.problem()), false};
+}
+
+Output p_cast_undeclared(const EmulatedCase& c) {
+  Emulation undeclared = contract_for(c.problem().dtype, c.problem().seqlen_k);
+  undeclared.p_cast = static_cast<std::uint8_t>(1 + abi(DType::bf16));
+  return {c.run(fixtures::emulated_kernel(undeclared, c.problem().dtype), c.problem())};
+}
+
+Output lse_shifted(const EmulatedCase& c) {
+  constexpr double kShift = 1e-3;
+  Output output{c.run()};
+  for (std::int64_t i = 0; i < c.problem().seqlen_q; ++i) {
+    output.run.LSE.set(output.run.LSE(0, 0, i) + kShift, 0, 0, i);
+  }
+  return output;
+}
+
+// A defect and the number of cells it may escape in: there the changed result is the right one or
+// within its roundings (the dropped key had no weight, all weights are equal anyway).
+struct Wrong {
+  const char* name;
+  Output (*make)(const EmulatedCase&);
+  int escapes_f32, escapes_bf16, escapes_f16;
+};
+
+const std::vector<Wrong>& wrong_kernels() {
+  static const std::vector<Wrong> list{{"zeros", zeros, 0, 0, 0},
+                                       {"mean of V", mean_of_values, 0, 3, 2},
+                                       {"last key dropped", last_key_dropped, 1, 1, 1},
+                                       {"middle key dropped", middle_key_dropped, 3, 4, 3},
+                                       {"scale 1 % off", scale_one_percent, 2, 3, 3},
+                                       {"mask off by one", mask_off_by_one, 0, 0, 0},
+                                       {"rescale missing", rescale_missing, 1, 2, 2},
+                                       {"P cast undeclared", p_cast_undeclared, 0, 27, 11},
+                                       {"LSE shifted", lse_shifted, 0, 0, 0}};
+  return list;
+}
+
+bool meaningful(const Wrong& wrong, const Family& family, std::int64_t keys, DType dtype) {
+  constexpr std::int64_t kDefectTile = 16;  // with one tile there is nothing to rescale
+  if (wrong.make == rescale_missing) return keys > kDefectTile;
+  if (wrong.make == mask_off_by_one) return std::string(family.mask) == "causal_br";
+  return wrong.make != p_cast_undeclared || dtype != DType::bf16;
+}
+
+int allowed(const Wrong& wrong, DType dtype) {
+  if (dtype == DType::f32) return wrong.escapes_f32;
+  return dtype == DType::bf16 ? wrong.escapes_bf16 : wrong.escapes_f16;
+}
+
+struct Count {
+  int cells = 0, proved = 0, by_O = 0, by_LSE = 0, refused = 0;
+
+  void add(const EmulatedCase& c, const Output& output) {
+    const Comparison O = c.judge_O(output.run), LSE = c.judge_LSE(output.run);
+    const bool lse = output.lse_counts && LSE.ratio > 1;
+    ++cells;
+    proved += O.verdict == Verdict::violated ? 1 : 0;
+    by_O += O.ratio > 1 ? 1 : 0;
+    by_LSE += lse ? 1 : 0;
+    refused += O.ratio > 1 || lse ? 1 : 0;
+  }
+};
+
+InputValues values_for(const std::string& text, Values values) {
+  return make_values(Problem::parse(text), values, 5);
+}
+
+TEST_CASE("forward bounds refuse wrong kernels and no right one", "[validation]") {
+  std::printf("%-20s %-5s %5s %4s %4s %4s %6s\n", "kernel", "type", "cells", "Bd", "Bp", "LSE",
+              "either");
+  const DType dtype = GENERATE(DType::f32, DType::bf16, DType::f16);
+  DYNAMIC_SECTION(name(dtype)) {
+    std::vector<Count> counts(wrong_kernels().size());
+    double worst_aggregate = 0;
+    for (const Family& family : families()) {
+      for (const std::int64_t keys : lengths()) {
+        const std::string text = "sq=" + std::to_string(std::min<std::int64_t>(keys, 128)) +
+                                 ",sk=" + std::to_string(keys) + ",d=64,mask=" + family.mask +
+                                 ",dtype=" + std::string(name(dtype));
+        const EmulatedCase c(text, values_for(text, family.values), contract_for(dtype, keys));
+        const KernelRun right = c.run();
+        INFO(name(family.values) << " " << text);
+        CHECK(c.judge_O(right).verdict == Verdict::passed);
+        CHECK(c.judge_LSE(right).verdict == Verdict::passed);
+        worst_aggregate = std::max(worst_aggregate, c.judge_O(right).aggregate);
+        for (std::size_t k = 0; k < counts.size(); ++k) {
+          const Wrong& wrong = wrong_kernels()[k];
+          if (meaningful(wrong, family, keys, dtype)) counts[k].add(c, wrong.make(c));
+        }
+      }
+    }
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      const Count& count = counts[k];
+      std::printf("%-20s %-5s %5d %4d %4d %4d %6d\n", wrong_kernels()[k].name,
+                  std::string(name(dtype)).c_str(), count.cells, count.proved, count.by_O,
+                  count.by_LSE, count.refused);
+      INFO(wrong_kernels()[k].name << " " << name(dtype));
+      CHECK(count.cells - count.refused <= allowed(wrong_kernels()[k], dtype));
+    }
+    std::printf("%-20s %-5s rms(error/sigma) up to %.2f\n", "valid kernel",
+                std::string(name(dtype)).c_str(), worst_aggregate);
+  }
+}
+
+// |<error, exact>| in units of its typical size: errors that all point the same way add up.
+double projection(const EmulatedCase& c, const KernelRun& got) {
+  double along = 0, square = 0;
+  for (std::int64_t i = 0; i < c.problem().seqlen_q; ++i) {
+    double row = 0;
+    for (std::int64_t column = 0; column < c.problem().head_dim_v; ++column) {
+      const double exact = c.exact().O(0, i, 0, column);
+      along += (got.O(0, i, 0, column) - exact) * exact;
+      row += std::abs(exact) * c.bounds().O.sigma(0, i, 0, column);
+    }
+    square += row * row;
+  }
+  return std::abs(along) / std::sqrt(square);
+}
+
+TEST_CASE("aggregates expose truncation that no element shows", "[validation]") {
+  constexpr double kProjectionLimit = 10;
+  Emulation truncating;
+  truncating.name = "emulated/truncating";
+  truncating.summation = fixtures::Summation::truncating;
+  const attest_kernel undeclared = fixtures::emulated_kernel(truncating, DType::f32);
+  for (const Values values : {Values::all_positive, Values::positive_v}) {
+    const std::string text = "sq=16,sk=1024,d=64";
+    const EmulatedCase c(text, values_for(text, values), contract_for(DType::f32, 1024));
+    const KernelRun right = c.run(), wrong = c.run(undeclared, c.problem());
+    const Comparison right_O = c.judge_O(right), wrong_O = c.judge_O(wrong);
+    std::printf("%s: aggregate and projection of a valid kernel %.2f %.2f, truncating %.2f %.2f\n",
+                std::string(name(values)).c_str(), right_O.aggregate, projection(c, right),
+                wrong_O.aggregate, projection(c, wrong));
+    CHECK(wrong_O.ratio < 1);
+    CHECK(wrong_O.aggregate > reference::kAggregateLimit);
+    CHECK(wrong_O.verdict == Verdict::improbable);
+    CHECK(right_O.verdict == Verdict::passed);
+    CHECK(projection(c, right) < kProjectionLimit);
+  }
+}
+
+}  // namespace
+}  // namespace attest::proptest
