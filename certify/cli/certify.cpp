@@ -13,6 +13,8 @@
 namespace attest::certify::cli {
 namespace {
 
+constexpr std::uint64_t kMostCases = 1000000000;
+
 struct CertifyOptions {
   std::vector<std::string> kernels;
   bool all = false, json = false;
@@ -83,9 +85,9 @@ void add_certify(CLI::App& app, const Registry& registry, Action& action) {
   command->add_flag("--all", options->all, "every kernel that is not broken on purpose");
   command->add_option("--tier", options->tier, "smoke (default), fast or full");
   command->add_option("--seed", options->seed, "seed of the campaign, default 1")
-      ->check(not_negative());
+      ->check(whole_number());
   command->add_option("--cases", options->cases, "generated cases instead of the tier's number")
-      ->check(not_negative());
+      ->check(whole_number(kMostCases));
   command->add_option("--only", options->only, "only this law (attest list laws)");
   command->add_option("--out", options->out, "write the certificate (JSON) to this file");
   command->add_flag("--json", options->json, "print the certificate instead of the report");

@@ -115,7 +115,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       ->required();
   command->add_option("--values", options->values, "value family (attest list values)");
   command->add_option("--law", options->law, "only this law (attest list laws)");
-  command->add_option("--seed", options->seed, "seed of the values")->check(not_negative());
+  command->add_option("--seed", options->seed, "seed of the values")->check(whole_number());
   command->add_option("--threads", options->threads, "threads the kernel may use")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--json", options->json, "as JSON");

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -16,11 +18,15 @@ void add_list(CLI::App& app, const Registry& registry, Action& action);
 void add_certify(CLI::App& app, const Registry& registry, Action& action);
 void add_check(CLI::App& app, const Registry& registry, Action& action);
 
-/// Refuses "-1" for an unsigned option, which would otherwise wrap around.
-inline CLI::Validator not_negative() {
+/// Refuses what is not a whole number from 0 to `most`; without it "-1" and 2^64 would wrap around.
+inline CLI::Validator whole_number(std::uint64_t most = ~std::uint64_t{0}) {
   return CLI::Validator(
-      [](std::string& text) {
-        return text.rfind('-', 0) == 0 ? "is negative: " + text : std::string();
+      [most](std::string& text) {
+        std::uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stopped, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stopped == end && value <= most) return std::string();
+        return "'" + text + "' is not a whole number from 0 to " + std::to_string(most);
       },
       "");
 }
