@@ -4,6 +4,7 @@
 #include <chrono>
 #include <set>
 
+#include "certify/coverage.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
 
@@ -27,20 +28,6 @@ std::uint64_t cases_of(proptest::Tier tier) {
 }
 
 bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
-
-// An improbable result is repeated with fresh values before it counts.
-LawResult check_twice(const Law& law, const attest_kernel& kernel, Case& c) {
-  LawResult result = law.check(kernel, c);
-  if (result.verdict != Verdict::improbable) return result;
-  Case again = c;
-  again.seed = mix(c.seed, 1);
-  LawResult second = law.check(kernel, again);
-  if (second.verdict != Verdict::improbable && !fails(second.verdict)) return result;
-  c = again;
-  second.message = "improbable twice: " + second.message;
-  if (second.verdict == Verdict::improbable) second.verdict = Verdict::violated;
-  return second;
-}
 
 class Runner {
  public:
@@ -76,7 +63,7 @@ class Runner {
  private:
   void record(const Law& law, const Case& c, LawCount& count) {
     Case tried = c;
-    const LawResult result = check_twice(law, kernel_, tried);
+    const LawResult result = check_repeating(law, kernel_, tried);
     for (const proptest::Comparison& comparison : result.comparisons) {
       WorstRatio& worst = result_.worst[comparison.output];
       if (result.verdict == Verdict::passed && comparison.ratio > worst.ratio) {
@@ -86,6 +73,7 @@ class Runner {
     switch (result.verdict) {
       case Verdict::passed:
         ++count.passed;
+        note_exercised(tried, result);
         return;
       case Verdict::vacuous:
         ++count.vacuous;
@@ -103,6 +91,18 @@ class Runner {
     }
     ++count.failed;
     add_finding(law, tried, result);
+  }
+
+  void note_exercised(const Case& c, const LawResult& result) {
+    for (const std::string& word : exercised_by(c.problem)) ++result_.exercised[word];
+    const auto compared = [&](std::string_view output) {
+      return std::any_of(result.comparisons.begin(), result.comparisons.end(),
+                         [&](const proptest::Comparison& one) { return one.output == output; });
+    };
+    if (compared("LSE")) ++result_.exercised["lse"];
+    if (compared("dQ") && proptest::uses_dlse(kernel_.description, c.seed)) {
+      ++result_.exercised["dlse"];
+    }
   }
 
   void note_coverage(const std::string& message) {
@@ -142,6 +142,33 @@ std::uint64_t CampaignResult::vacuous() const {
   std::uint64_t sum = 0;
   for (const auto& [law, count] : laws) sum += count.vacuous;
   return sum;
+}
+
+LawResult check_repeating(const Law& law, const attest_kernel& kernel, Case& c) {
+  LawResult result = law.check(kernel, c);
+  if (result.verdict != Verdict::improbable) return result;
+  Case again = c;
+  again.seed = mix(c.seed, 1);
+  LawResult second = law.check(kernel, again);
+  if (second.verdict == Verdict::improbable) {
+    second.message = "improbable twice: " + second.message;
+    second.verdict = Verdict::violated;
+  } else if (!fails(second.verdict)) {
+    return result;
+  }
+  c = again;
+  return second;
+}
+
+std::vector<std::string> unexercised(const attest_description& description,
+                                     const CampaignResult& result) {
+  std::vector<std::string> words = words_of(description.dtypes, dtype_words());
+  const std::vector<std::string> features = words_of(description.features, feature_words());
+  words.insert(words.end(), features.begin(), features.end());
+  words.erase(std::remove_if(words.begin(), words.end(),
+                             [&](const auto& word) { return result.exercised.count(word) > 0; }),
+              words.end());
+  return words;
 }
 
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,

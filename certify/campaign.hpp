@@ -46,6 +46,7 @@ struct CampaignResult {
   std::uint64_t cases = 0;  // generated cases and model shapes run
   std::map<std::string, LawCount> laws;
   std::map<std::string, WorstRatio> worst;           // by output
+  std::map<std::string, std::uint64_t> exercised;    // dtype or feature -> checks that counted
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
   std::vector<std::string> refused;                  // claimed but refused by the kernel
   std::vector<Finding> findings;
@@ -54,6 +55,17 @@ struct CampaignResult {
   std::uint64_t passed() const;
   std::uint64_t vacuous() const;
 };
+
+/// Checks one case. An improbable result is repeated with another seed: improbable twice is
+/// violated, and the case is then the second one; otherwise the first result stands.
+/// [certify/campaign_test]
+proptest::LawResult check_repeating(const proptest::Law& law, const attest_kernel& kernel,
+                                    proptest::Case& c);
+
+/// Claimed dtypes and features that no counted check exercised, in the order of the ABI.
+/// [certify/campaign_test]
+std::vector<std::string> unexercised(const attest_description& description,
+                                     const CampaignResult& result);
 
 /// Called after every case with done, total.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;

@@ -59,6 +59,58 @@ TEST_CASE("a kernel that refuses everything proves nothing", "[campaign]") {
   CHECK(exit_code({result}) == 3);
 }
 
+TEST_CASE("a campaign of vacuous cases proves nothing", "[campaign]") {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.description.features = 0;  // every key visible: no masked key whose values could matter
+  CampaignOptions options;
+  options.cases = 6;
+  options.law = "masked_key_independence";
+  const CampaignResult result = run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {});
+  CHECK(result.passed() == 0);
+  CHECK(result.vacuous() > 0);
+  CHECK(result.verdict == Verdict::vacuous);
+  CHECK(exit_code({result}) == 3);
+}
+
+TEST_CASE("an improbable result is repeated with another seed", "[campaign]") {
+  const attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  std::vector<std::uint64_t> seeds;
+  const auto law = [&](Verdict then) {
+    return proptest::Law{
+        "fake", "fake", [&seeds, then](const attest_kernel&, const auto& c) {
+          seeds.push_back(c.seed);
+          return proptest::LawResult{seeds.size() == 1 ? Verdict::improbable : then, "why", {}};
+        }};
+  };
+  const auto checked = [&](Verdict then) {
+    seeds.clear();
+    proptest::Case c{Problem::parse("sq=2,d=1"), proptest::Values::normal, 7, 1};
+    const proptest::LawResult result = check_repeating(law(then), kernel, c);
+    REQUIRE(seeds.size() == 2);
+    CHECK(seeds[0] == 7);
+    CHECK(seeds[1] != 7);
+    const bool second_stands = then != Verdict::passed;
+    CHECK(c.seed == seeds[second_stands ? 1 : 0]);
+    return result;
+  };
+  CHECK(checked(Verdict::passed).verdict == Verdict::improbable);
+  CHECK(checked(Verdict::violated).verdict == Verdict::violated);
+  CHECK(checked(Verdict::violated).message == "why");
+  CHECK(checked(Verdict::crashed).verdict == Verdict::crashed);
+  const proptest::LawResult twice = checked(Verdict::improbable);
+  CHECK(twice.verdict == Verdict::violated);
+  CHECK(twice.message == "improbable twice: why");
+}
+
+TEST_CASE("what was claimed and never exercised is listed", "[campaign]") {
+  attest_description description{};
+  description.dtypes = (1u << ATTEST_F32) | (1u << ATTEST_F16);
+  description.features = ATTEST_GQA | ATTEST_SOFTCAP;
+  CampaignResult result;
+  result.exercised = {{"f32", 3}, {"softcap", 1}};
+  CHECK(unexercised(description, result) == std::vector<std::string>{"f16", "gqa"});
+}
+
 TEST_CASE("a kernel that fails counts as crashed", "[campaign]") {
   const CampaignResult result = small_campaign(fake(always_failed));
   CHECK(result.verdict == Verdict::crashed);
@@ -103,8 +155,12 @@ TEST_CASE("certificates have every required field of the schema", "[certificate]
     }
   };
   require_fields(object, schema);
+  require_fields(object.at("host"), schema.at("properties").at("host"));
+  require_fields(object.at("build"), schema.at("properties").at("build"));
   const auto& kernel_schema = schema.at("properties").at("kernels").at("items");
   require_fields(object.at("kernels").at(0), kernel_schema);
+  require_fields(object.at("kernels").at(0).at("coverage"),
+                 kernel_schema.at("properties").at("coverage"));
   require_fields(object.at("kernels").at(0).at("findings").at(0),
                  kernel_schema.at("properties").at("findings").at("items"));
 }

@@ -1,14 +1,14 @@
 #include "certify/certificate.hpp"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "certify/coverage.hpp"
+#include "certify/host.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
@@ -17,14 +17,6 @@ namespace attest::certify {
 namespace {
 
 using nlohmann::json;
-
-json names_of(std::uint32_t bits, const std::vector<std::pair<std::uint32_t, const char*>>& table) {
-  json list = json::array();
-  for (const auto& [bit, word] : table) {
-    if ((bits & bit) != 0) list.push_back(word);
-  }
-  return list;
-}
 
 json numerics_json(const attest_numerics& declared) {
   const Numerics n = resolve(declared, DType::f32);
@@ -79,16 +71,12 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"checks", {{"passed", result.passed()}, {"vacuous", result.vacuous()}}},
           {"laws", laws},
           {"worst", worst},
-          {"coverage", {{"not_claimed", result.not_claimed}, {"refused", result.refused}}},
+          {"coverage",
+           {{"exercised", result.exercised},
+            {"not_exercised", unexercised(description, result)},
+            {"not_claimed", result.not_claimed},
+            {"refused", result.refused}}},
           {"findings", findings}};
-}
-
-json host_json() {
-  utsname system{};
-  uname(&system);
-  return {{"system", system.sysname},
-          {"machine", system.machine},
-          {"threads", std::thread::hardware_concurrency()}};
 }
 
 }  // namespace
@@ -97,29 +85,11 @@ json description_json(const attest_description& d) {
   const Conventions conventions = conventions_of(d);
   return {{"summary", d.summary == nullptr ? "" : d.summary},
           {"device", d.device == ATTEST_CUDA ? "cuda" : "cpu"},
-          {"directions", names_of(d.directions, {{ATTEST_FORWARD, "forward"},
+          {"directions", words_of(d.directions, {{ATTEST_FORWARD, "forward"},
                                                  {ATTEST_BACKWARD, "backward"},
                                                  {ATTEST_LOSS_GRADIENT, "loss_gradient"}})},
-          {"dtypes", names_of(d.dtypes, {{1u << ATTEST_F64, "f64"},
-                                         {1u << ATTEST_F32, "f32"},
-                                         {1u << ATTEST_BF16, "bf16"},
-                                         {1u << ATTEST_F16, "f16"}})},
-          {"features", names_of(d.features, {{ATTEST_CAUSAL_TOP_LEFT, "causal_top_left"},
-                                             {ATTEST_CAUSAL_BOTTOM_RIGHT, "causal_bottom_right"},
-                                             {ATTEST_WINDOW, "window"},
-                                             {ATTEST_KEY_LENGTHS, "key_lengths"},
-                                             {ATTEST_PACKED_SEQUENCES, "packed_sequences"},
-                                             {ATTEST_BOOLEAN_MASK, "boolean_mask"},
-                                             {ATTEST_GQA, "gqa"},
-                                             {ATTEST_HEAD_DIM_V, "head_dim_v"},
-                                             {ATTEST_SOFTCAP, "softcap"},
-                                             {ATTEST_ALIBI, "alibi"},
-                                             {ATTEST_ANY_SCALE, "any_scale"},
-                                             {ATTEST_ANY_STRIDES, "any_strides"},
-                                             {ATTEST_LSE, "lse"},
-                                             {ATTEST_DLSE, "dlse"},
-                                             {ATTEST_CROSS_LENGTHS, "cross_lengths"},
-                                             {ATTEST_EMPTY_ROWS, "empty_rows"}})},
+          {"dtypes", words_of(d.dtypes, dtype_words())},
+          {"features", words_of(d.features, feature_words())},
           {"numerics", numerics_json(d.numerics)},
           {"conventions",
            {{"empty_row", name(conventions.empty_row)}, {"lse_base", name(conventions.lse_base)}}},
@@ -143,7 +113,7 @@ json certificate(const Registry& registry, const CampaignOptions& options,
   return {{"schema", "attest-certificate-1"},
           {"stream_version", kStreamVersion},
           {"abi_version", ATTEST_ABI_VERSION},
-          {"compiler", __VERSION__},
+          {"build", build_json()},
           {"host", host_json()},
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},

@@ -66,7 +66,7 @@ int certify(const Registry& registry, const CertifyOptions& options) {
         *kernel, campaign,
         [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }));
     line.clear();
-    if (!options.json) print_result(results.back());
+    if (!options.json) print_result(*kernel, results.back());
   }
   const std::string text = certificate(registry, campaign, results).dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);

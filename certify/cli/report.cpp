@@ -11,7 +11,7 @@ void print_finding(const std::string& kernel, const Finding& finding) {
   fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding.law, finding.shrunk));
 }
 
-void print_result(const CampaignResult& result) {
+void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   fmt::print("{}  {}  ({} cases, {} checks passed, {} vacuous)\n", bold(result.kernel),
              verdict_text(result.verdict), result.cases, result.passed(), result.vacuous());
   for (const auto& [law, count] : result.laws) {
@@ -25,6 +25,10 @@ void print_result(const CampaignResult& result) {
     fmt::print("  worst error/bound       ");
     for (const auto& [output, worst] : result.worst) fmt::print(" {}={:.3f}", output, worst.ratio);
     fmt::print("\n");
+  }
+  const std::vector<std::string> missed = unexercised(kernel.description, result);
+  if (!missed.empty()) {
+    fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
   }
   for (const auto& [feature, count] : result.not_claimed) {
     fmt::print("  not covered: {} ({} checks)\n", feature, count);

@@ -6,7 +6,7 @@ namespace attest::certify::cli {
 
 /// Prints what a campaign found, for people: verdict, laws, worst ratios, findings with the line
 /// that reproduces each.
-void print_result(const CampaignResult& result);
+void print_result(const attest_kernel& kernel, const CampaignResult& result);
 
 /// The first finding only, in three lines.
 void print_finding(const std::string& kernel, const Finding& finding);

@@ -1,0 +1,61 @@
+#include "certify/coverage.hpp"
+
+#include "core/dtype.hpp"
+#include "proptest/run.hpp"
+
+namespace attest::certify {
+
+const std::vector<std::pair<std::uint32_t, const char*>>& feature_words() {
+  static const std::vector<std::pair<std::uint32_t, const char*>> table{
+      {ATTEST_CAUSAL_TOP_LEFT, "causal_top_left"},
+      {ATTEST_CAUSAL_BOTTOM_RIGHT, "causal_bottom_right"},
+      {ATTEST_WINDOW, "window"},
+      {ATTEST_KEY_LENGTHS, "key_lengths"},
+      {ATTEST_PACKED_SEQUENCES, "packed_sequences"},
+      {ATTEST_BOOLEAN_MASK, "boolean_mask"},
+      {ATTEST_GQA, "gqa"},
+      {ATTEST_HEAD_DIM_V, "head_dim_v"},
+      {ATTEST_SOFTCAP, "softcap"},
+      {ATTEST_ALIBI, "alibi"},
+      {ATTEST_ANY_SCALE, "any_scale"},
+      {ATTEST_ANY_STRIDES, "any_strides"},
+      {ATTEST_LSE, "lse"},
+      {ATTEST_DLSE, "dlse"},
+      {ATTEST_CROSS_LENGTHS, "cross_lengths"},
+      {ATTEST_EMPTY_ROWS, "empty_rows"}};
+  return table;
+}
+
+const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words() {
+  static const std::vector<std::pair<std::uint32_t, const char*>> table{{1u << ATTEST_F64, "f64"},
+                                                                        {1u << ATTEST_F32, "f32"},
+                                                                        {1u << ATTEST_BF16, "bf16"},
+                                                                        {1u << ATTEST_F16, "f16"}};
+  return table;
+}
+
+std::vector<std::string> words_of(std::uint32_t bits,
+                                  const std::vector<std::pair<std::uint32_t, const char*>>& table) {
+  std::vector<std::string> words;
+  for (const auto& [bit, word] : table) {
+    if ((bits & bit) != 0) words.emplace_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> exercised_by(const Problem& problem) {
+  attest_description everything{};
+  everything.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
+  everything.dtypes = ~0u;
+  std::vector<std::string> words{std::string(name(problem.dtype))};
+  // A problem uses a feature exactly when a kernel with all others is not asked to run it.
+  for (const auto& [bit, word] : feature_words()) {
+    everything.features = ~bit;
+    if (!proptest::unclaimed(everything, problem, proptest::Direction::forward).empty()) {
+      words.emplace_back(word);
+    }
+  }
+  return words;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+
+/// What a kernel claims and which of it a case exercises, in one vocabulary.
+namespace attest::certify {
+
+/// Bits of attest_description.features and their words.
+const std::vector<std::pair<std::uint32_t, const char*>>& feature_words();
+
+/// Bits of attest_description.dtypes and their words.
+const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words();
+
+/// The words whose bit is set.
+std::vector<std::string> words_of(std::uint32_t bits,
+                                  const std::vector<std::pair<std::uint32_t, const char*>>& table);
+
+/// Words of the dtype and of every feature the problem cannot do without. LSE and dLSE are outputs
+/// and inputs, not properties of a problem: never among them.  [certify/coverage_test]
+std::vector<std::string> exercised_by(const Problem& problem);
+
+}  // namespace attest::certify
