@@ -88,8 +88,10 @@ void add_certify(CLI::App& app, const Registry& registry, Action& action) {
       ->check(whole_number());
   command->add_option("--cases", options->cases, "generated cases instead of the tier's number")
       ->check(whole_number(kMostCases));
-  command->add_option("--only", options->only, "only this law (attest list laws)");
-  command->add_option("--out", options->out, "write the certificate (JSON) to this file");
+  command->add_option("--only", options->only, "only this law (attest list laws)")
+      ->check(not_empty());
+  command->add_option("--out", options->out, "write the certificate (JSON) to this file")
+      ->check(not_empty());
   command->add_flag("--json", options->json, "print the certificate instead of the report");
   command->footer(
       "Examples:\n"

@@ -114,7 +114,8 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   command->add_option("--problem", options->problem, "problem string, for example sq=17,d=64")
       ->required();
   command->add_option("--values", options->values, "value family (attest list values)");
-  command->add_option("--law", options->law, "only this law (attest list laws)");
+  command->add_option("--law", options->law, "only this law (attest list laws)")
+      ->check(not_empty());
   command->add_option("--seed", options->seed, "seed of the values")->check(whole_number());
   command->add_option("--threads", options->threads, "threads the kernel may use")
       ->check(CLI::Range(1, 1024));

@@ -31,4 +31,14 @@ inline CLI::Validator whole_number(std::uint64_t most = ~std::uint64_t{0}) {
       "");
 }
 
+/// Refuses "" for an option whose absence means something else.
+inline CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return text.empty() ? std::string("is empty; give a value or leave the option out")
+                            : std::string();
+      },
+      "");
+}
+
 }  // namespace attest::certify::cli
