@@ -10,46 +10,104 @@
 
 namespace attest::cpu {
 
+namespace {
+
+constexpr std::int64_t kRows = 4, kColumns = 32;  // accumulators stay in registers
+constexpr std::int64_t kDepth = 256;              // columns of A whose cache lines stay near
+constexpr std::int64_t kLanes = 16;               // partial results of a reduction
+
+// C(kRows, kColumns) += A(kRows, k) B(k, kColumns).
+ATTEST_INLINE_CLONE void add_block(float* C, std::int64_t ldc, const float* a, std::int64_t as,
+                                   std::int64_t ak, const float* B, std::int64_t ldb,
+                                   std::int64_t k) {
+  float sum[kRows][kColumns];
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t c = 0; c < kColumns; ++c) sum[r][c] = C[r * ldc + c];
+  }
+  for (std::int64_t l = 0; l < k; ++l) {
+    const float* b = B + l * ldb;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const float x = a[r * as + l * ak];
+      for (std::int64_t c = 0; c < kColumns; ++c) sum[r][c] += x * b[c];
+    }
+  }
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t c = 0; c < kColumns; ++c) C[r * ldc + c] = sum[r][c];
+  }
+}
+
+// One row of C += one row of A times B.
+ATTEST_INLINE_CLONE void add_row(float* C, const float* a, std::int64_t ak, const float* B,
+                                 std::int64_t ldb, std::int64_t n, std::int64_t k) {
+  for (std::int64_t l = 0; l < k; ++l) {
+    const float x = a[l * ak];
+    for (std::int64_t c = 0; c < n; ++c) C[c] += x * B[l * ldb + c];
+  }
+}
+
+ATTEST_INLINE_CLONE float larger(float a, float b) { return a > b ? a : b; }
+
+}  // namespace
+
 ATTEST_VECTOR_CLONES
 void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, std::int64_t ldb,
                   std::int64_t m, std::int64_t n, std::int64_t k) {
-  constexpr std::int64_t kRows = 4, kColumns = 32;  // accumulators stay in registers
-  const float* a = A.data;
   const std::int64_t as = A.row_stride, ak = A.column_stride;
+  for (std::int64_t l = 0; l < k; l += kDepth) {
+    const std::int64_t depth = k - l < kDepth ? k - l : kDepth;
+    const float *a = A.data + l * ak, *b = B + l * ldb;
+    std::int64_t i = 0;
+    for (; i + kRows <= m; i += kRows) {
+      std::int64_t j = 0;
+      for (; j + kColumns <= n; j += kColumns) {
+        add_block(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+      }
+      for (std::int64_t r = i; r < i + kRows && j < n; ++r) {
+        add_row(C + r * ldc + j, a + r * as, ak, b + j, ldb, n - j, depth);
+      }
+    }
+    for (; i < m; ++i) add_row(C + i * ldc, a + i * as, ak, b, ldb, n, depth);
+  }
+}
+
+ATTEST_VECTOR_CLONES
+float row_maximum(const float* x, std::int64_t count, float start) {
+  float lane[kLanes];
+  for (std::int64_t c = 0; c < kLanes; ++c) lane[c] = start;
   std::int64_t i = 0;
-  for (; i + kRows <= m; i += kRows) {
-    std::int64_t j = 0;
-    for (; j + kColumns <= n; j += kColumns) {
-      float sum[kRows][kColumns];
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        for (std::int64_t c = 0; c < kColumns; ++c) sum[r][c] = C[(i + r) * ldc + j + c];
-      }
-      for (std::int64_t l = 0; l < k; ++l) {
-        const float* b = B + l * ldb + j;
-        for (std::int64_t r = 0; r < kRows; ++r) {
-          const float x = a[(i + r) * as + l * ak];
-          for (std::int64_t c = 0; c < kColumns; ++c) sum[r][c] += x * b[c];
-        }
-      }
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        for (std::int64_t c = 0; c < kColumns; ++c) C[(i + r) * ldc + j + c] = sum[r][c];
-      }
-    }
-    for (std::int64_t r = 0; r < kRows && j < n; ++r) {
-      float* out = C + (i + r) * ldc;
-      for (std::int64_t l = 0; l < k; ++l) {
-        const float x = a[(i + r) * as + l * ak];
-        for (std::int64_t c = j; c < n; ++c) out[c] += x * B[l * ldb + c];
-      }
-    }
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::int64_t c = 0; c < kLanes; ++c) lane[c] = larger(x[i + c], lane[c]);
   }
-  for (; i < m; ++i) {
-    float* out = C + i * ldc;
-    for (std::int64_t l = 0; l < k; ++l) {
-      const float x = a[i * as + l * ak];
-      for (std::int64_t c = 0; c < n; ++c) out[c] += x * B[l * ldb + c];
-    }
+  float maximum = start;
+  for (std::int64_t c = 0; c < kLanes; ++c) maximum = larger(lane[c], maximum);
+  for (; i < count; ++i) maximum = larger(x[i], maximum);
+  return maximum;
+}
+
+ATTEST_VECTOR_CLONES
+float row_sum(const float* x, std::int64_t count) {
+  float lane[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::int64_t c = 0; c < kLanes; ++c) lane[c] += x[i + c];
   }
+  for (std::int64_t c = 0; i + c < count; ++c) lane[c] += x[i + c];
+  float sum = 0;
+  for (std::int64_t c = 0; c < kLanes; ++c) sum += lane[c];
+  return sum;
+}
+
+ATTEST_VECTOR_CLONES
+float dot(const float* x, const float* y, std::int64_t count) {
+  float lane[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::int64_t c = 0; c < kLanes; ++c) lane[c] += x[i + c] * y[i + c];
+  }
+  for (std::int64_t c = 0; i + c < count; ++c) lane[c] += x[i + c] * y[i + c];
+  float sum = 0;
+  for (std::int64_t c = 0; c < kLanes; ++c) sum += lane[c];
+  return sum;
 }
 
 ATTEST_VECTOR_CLONES
@@ -59,9 +117,11 @@ void exp_shifted(float* x, std::int64_t count, float shift) {
   constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
   constexpr float kToInteger = 0x1.8p23f;
   constexpr float kSmallest = -0x1.5d589ep+6f;  // ln 2^-126: below it the result is flushed
+  constexpr float kLargest = 89;                // from n = 128 on the result is infinite
   for (std::int64_t i = 0; i < count; ++i) {
     const float t = x[i] - shift;
-    const float clamped = t < kSmallest ? kSmallest : t;
+    const float raised = t < kSmallest ? kSmallest : t;
+    const float clamped = raised > kLargest ? kLargest : raised;
     const float shifted = clamped * kLog2e + kToInteger;
     const float n = shifted - kToInteger;
     const float r = (clamped - n * kLn2High) - n * kLn2Low;

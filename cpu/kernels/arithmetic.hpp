@@ -17,10 +17,19 @@ struct Strided {
 void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, std::int64_t ldb,
                   std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// x[i] = exp(x[i] - shift). Within 2 ulp where the result is normal, 0 below; exp(0) = 1 and
-/// exp(-inf) = 0. Requires x[i] <= shift, shift finite.
+/// x[i] = exp(x[i] - shift). Within 2 ulp where the result is normal, 0 below, +inf above 2^127.5;
+/// exp(0) = 1, exp(-inf) = 0, NaN stays. Requires shift > -inf.
 /// [cpu/kernels/arithmetic_test "exponential"]
 void exp_shifted(float* x, std::int64_t count, float shift);
+
+/// The largest of `start` and x[i]; NaNs are passed over.  [cpu/kernels/arithmetic_test
+/// "reductions"]
+float row_maximum(const float* x, std::int64_t count, float start);
+
+/// Sum of x[i], and of x[i] y[i]: sixteen chains in ascending order, then their sum, so at most
+/// count / 16 + 16 additions to a term.  [cpu/kernels/arithmetic_test "reductions"]
+float row_sum(const float* x, std::int64_t count);
+float dot(const float* x, const float* y, std::int64_t count);
 
 /// x[i] *= factor.
 void scale_row(float* x, std::int64_t count, float factor);

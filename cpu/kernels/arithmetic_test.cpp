@@ -15,7 +15,7 @@ TEST_CASE("exponential is within two ulp and exact at zero", "[cpu]") {
   double worst = 0;
   constexpr int kSteps = 2000000;
   for (int step = 0; step <= kSteps; ++step) {
-    const float t = -87.33f * static_cast<float>(step) / static_cast<float>(kSteps);
+    const float t = 87.0f - 174.33f * static_cast<float>(step) / static_cast<float>(kSteps);
     float x = t;
     exp_shifted(&x, 1, 0.0f);
     const double exact = std::exp(static_cast<double>(t));
@@ -26,20 +26,22 @@ TEST_CASE("exponential is within two ulp and exact at zero", "[cpu]") {
   }
   std::printf("exponential: worst error %.2f ulp\n", worst);
   CHECK(worst <= 2);
-  float values[4] = {3.0f, -std::numeric_limits<float>::infinity(), 3.0f - 88.0f,
-                     std::numeric_limits<float>::quiet_NaN()};
-  exp_shifted(values, 4, 3.0f);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float values[7] = {3.0f,  -kInfinity, 3.0f - 88.0f, std::numeric_limits<float>::quiet_NaN(),
+                     93.0f, 1e30f,      kInfinity};
+  exp_shifted(values, 7, 3.0f);
   CHECK(values[0] == 1.0f);
   CHECK(values[1] == 0.0f);
   CHECK(values[2] == 0.0f);
   CHECK(std::isnan(values[3]));
+  for (int e = 4; e < 7; ++e) CHECK(values[e] == kInfinity);
 }
 
 TEST_CASE("product is one ascending chain for every shape and stride", "[cpu]") {
   Rng rng(1);
   for (const std::int64_t m : {1, 3, 4, 9}) {
     for (const std::int64_t n : {1, 31, 32, 70}) {
-      for (const std::int64_t k : {0, 1, 17}) {
+      for (const std::int64_t k : {0, 1, 17, 256, 600}) {
         std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)),
             c(static_cast<std::size_t>(m * n)), transposed(a.size());
         for (auto* list : {&a, &b, &c}) {
@@ -62,6 +64,27 @@ TEST_CASE("product is one ascending chain for every shape and stride", "[cpu]") 
         CHECK(other == expected);
       }
     }
+  }
+}
+
+TEST_CASE("reductions add sixteen chains and pass over NaN in the maximum", "[cpu]") {
+  Rng rng(2);
+  for (const std::int64_t count : {0, 1, 15, 16, 17, 100}) {
+    std::vector<float> x(static_cast<std::size_t>(count)), y = x;
+    float sums[16] = {}, products[16] = {}, maximum = -1;
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      x[e] = static_cast<float>(rng.normal()), y[e] = static_cast<float>(rng.normal());
+      sums[e % 16] += x[e];
+      products[e % 16] += x[e] * y[e];
+      maximum = std::max(maximum, x[e]);
+    }
+    float sum = 0, product = 0;
+    for (int lane = 0; lane < 16; ++lane) sum += sums[lane], product += products[lane];
+    CHECK(row_sum(x.data(), count) == sum);
+    CHECK(dot(x.data(), y.data(), count) == product);
+    CHECK(row_maximum(x.data(), count, -1) == maximum);
+    for (float& value : x) value = std::numeric_limits<float>::quiet_NaN();
+    CHECK(row_maximum(x.data(), count, -1) == -1);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "cpu/kernels/flash2.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "cpu/kernels/kernel.hpp"
 
@@ -29,13 +30,15 @@ attest_status backward(const void*, const attest_backward_args* args) {
 }  // namespace
 
 const attest_kernel& flash2_kernel() {
+  static const std::string schedule =
+      "flash2:bq=" + std::to_string(kBlockQ) + ",bk=" + std::to_string(kBlockK);
   static const attest_kernel kernel = [] {
     attest_kernel k{};
     k.struct_size = sizeof k;
     k.abi_version = ATTEST_ABI_VERSION;
     k.description = common_description(
         "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
-        "flash2:bq=64,bk=64");
+        schedule.c_str());
     k.workspace_bytes = workspace_bytes;
     k.forward = forward;
     k.backward = backward;

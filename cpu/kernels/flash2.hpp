@@ -7,7 +7,7 @@
 namespace attest::cpu {
 
 /// Tiles of the flash2 kernels: block_q queries against block_k keys.
-inline constexpr std::int64_t kBlockQ = 64;
+inline constexpr std::int64_t kBlockQ = 128;
 inline constexpr std::int64_t kBlockK = 64;
 
 /// Forward: a query block stays, keys stream past it; running maximum m and sum l per row (Dao

@@ -55,10 +55,12 @@ class Backward {
   // dK and dV of one key block: the query blocks of all heads of the group stream past.
   void key_pass(std::int64_t kv_head, std::int64_t key) {
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
-    const std::int64_t count = std::min(kBlockK, batch_.k_length - key);
-    const RowBlock keys = load_keys(kv_head, key, count);
-    std::fill(tiles_.dK, tiles_.dK + count * d, 0.0f);
-    std::fill(tiles_.dV, tiles_.dV + count * dv, 0.0f);
+    const std::int64_t rows_stored = std::min(kBlockK, batch_.k_length - key);
+    // Keys that do not exist are not read; their gradients are 0.
+    const std::int64_t count = std::clamp<std::int64_t>(batch_.keys - key, 0, rows_stored);
+    std::fill(tiles_.dK, tiles_.dK + rows_stored * d, 0.0f);
+    std::fill(tiles_.dV, tiles_.dV + rows_stored * dv, 0.0f);
+    load_keys(kv_head, key, count);
     const std::int64_t group = problem_.num_heads_q / problem_.num_heads_kv;
     for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       for (std::int64_t first = 0; first < batch_.q_length; first += kBlockQ) {
@@ -72,6 +74,7 @@ class Backward {
       }
     }
     scale_row(tiles_.dK, count * d, static_cast<float>(problem_.softmax_scale));
+    const RowBlock keys{batch_.tensor_batch, batch_.k_begin + key, rows_stored, kv_head};
     store_rows(*args_.dK, keys, tiles_.dK);
     store_rows(*args_.dV, keys, tiles_.dV);
   }
@@ -94,12 +97,11 @@ class Backward {
     return queries;
   }
 
-  RowBlock load_keys(std::int64_t kv_head, std::int64_t key, std::int64_t count) {
+  void load_keys(std::int64_t kv_head, std::int64_t key, std::int64_t count) {
     const RowBlock keys{batch_.tensor_batch, batch_.k_begin + key, count, kv_head};
     load_rows(*args_.K, keys, tiles_.K);
     load_transposed(*args_.K, keys, tiles_.Kt);
     load_transposed(*args_.V, keys, tiles_.Vt);
-    return keys;
   }
 
   // P and dS of one tile.

@@ -20,15 +20,14 @@ void update_rows(std::int64_t rows, std::int64_t keys, std::int64_t columns, flo
                  float* l, float* O) {
   for (std::int64_t r = 0; r < rows; ++r) {
     float* row = S + r * keys;
-    float maximum = m[r];
-    for (std::int64_t j = 0; j < keys; ++j) maximum = std::max(maximum, row[j]);
+    const float maximum = row_maximum(row, keys, m[r]);
     if (maximum == kEmpty) {
-      std::fill(row, row + keys, 0.0f);
+      clear_masked(row, keys);
+      l[r] += row_sum(row, keys);
       continue;
     }
     exp_shifted(row, keys, maximum);
-    float sum = 0;
-    for (std::int64_t j = 0; j < keys; ++j) sum += row[j];
+    const float sum = row_sum(row, keys);
     if (maximum > m[r]) {
       float rescale = m[r];
       exp_shifted(&rescale, 1, maximum);
@@ -65,7 +64,7 @@ void forward_block(const attest_forward_args& args, const Batch& batch, std::int
     multiply_add(O, dv, {S, count, 1}, V, dv, rows, dv, count);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    if (l[r] > 0) scale_row(O + r * dv, dv, 1.0f / l[r]);
+    if (l[r] != 0) scale_row(O + r * dv, dv, 1.0f / l[r]);
     m[r] += std::log(l[r]);  // -inf without a visible key
   }
   store_rows(*args.O, queries, O);

@@ -58,6 +58,10 @@ void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBl
   }
 }
 
+void clear_masked(float* row, std::int64_t keys) {
+  for (std::int64_t j = 0; j < keys; ++j) row[j] = row[j] == kMasked ? 0.0f : row[j];
+}
+
 void probabilities(const float* LSE, std::int64_t rows, std::int64_t keys, float* S) {
   for (std::int64_t r = 0; r < rows; ++r) {
     float* row = S + r * keys;
@@ -84,8 +88,7 @@ void score_gradients(const float* P, const float* slope, const float* delta, std
 void row_deltas(const float* dO, const float* O, const float* dLSE, std::int64_t rows,
                 std::int64_t columns, float* delta) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    float sum = 0;
-    for (std::int64_t c = 0; c < columns; ++c) sum += dO[r * columns + c] * O[r * columns + c];
+    const float sum = dot(dO + r * columns, O + r * columns, columns);
     delta[r] = dLSE == nullptr ? sum : sum - dLSE[r];
   }
 }

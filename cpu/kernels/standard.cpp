@@ -38,16 +38,14 @@ std::size_t workspace_bytes(const void*, const attest_problem* problem, std::uin
 void softmax_rows(std::int64_t rows, std::int64_t keys, float* S, float* LSE) {
   for (std::int64_t r = 0; r < rows; ++r) {
     float* row = S + r * keys;
-    float maximum = -std::numeric_limits<float>::infinity();
-    for (std::int64_t j = 0; j < keys; ++j) maximum = std::max(maximum, row[j]);
+    const float maximum = row_maximum(row, keys, -std::numeric_limits<float>::infinity());
     if (maximum == -std::numeric_limits<float>::infinity()) {
-      std::fill(row, row + keys, 0.0f);
-      LSE[r] = maximum;
+      clear_masked(row, keys);
+      LSE[r] = maximum + row_sum(row, keys);
       continue;
     }
     exp_shifted(row, keys, maximum);
-    float sum = 0;
-    for (std::int64_t j = 0; j < keys; ++j) sum += row[j];
+    const float sum = row_sum(row, keys);
     scale_row(row, keys, 1.0f / sum);
     LSE[r] = maximum + std::log(sum);
   }
@@ -56,7 +54,7 @@ void softmax_rows(std::int64_t rows, std::int64_t keys, float* S, float* LSE) {
 void forward_head(const attest_forward_args& args, std::int64_t b, std::int64_t head, Arena arena) {
   const attest_problem& problem = *args.problem;
   const Batch batch = batch_of(problem, b);
-  const std::int64_t q = batch.q_length, k = batch.k_length, d = problem.head_dim_qk,
+  const std::int64_t q = batch.q_length, k = batch.keys, d = problem.head_dim_qk,
                      dv = problem.head_dim_v;
   const std::int64_t kv_head = head / (problem.num_heads_q / problem.num_heads_kv);
   const RowBlock queries{batch.tensor_batch, batch.q_begin, q, head};
@@ -92,21 +90,23 @@ void backward_group(const attest_backward_args& args, std::int64_t b, std::int64
                     Arena arena) {
   const attest_problem& problem = *args.problem;
   const Batch batch = batch_of(problem, b);
-  const std::int64_t q = batch.q_length, k = batch.k_length, d = problem.head_dim_qk,
+  const std::int64_t q = batch.q_length, k = batch.keys, d = problem.head_dim_qk,
                      dv = problem.head_dim_v;
   const float scale = static_cast<float>(problem.softmax_scale);
   float *P = arena.take(q * k), *slope = arena.take(q * k), *dS = arena.take(q * k),
         *Q = arena.take(q * d), *dQ = arena.take(q * d), *O = arena.take(q * dv),
         *dO = arena.take(q * dv), *K = arena.take(k * d), *Kt = arena.take(k * d),
-        *dK = arena.take(k * d), *Vt = arena.take(k * dv), *dV = arena.take(k * dv),
-        *LSE = arena.take(q), *dLSE = arena.take(q), *delta = arena.take(q);
+        *dK = arena.take(batch.k_length * d), *Vt = arena.take(k * dv),
+        *dV = arena.take(batch.k_length * dv), *LSE = arena.take(q), *dLSE = arena.take(q),
+        *delta = arena.take(q);
   if (problem.softcap <= 0) slope = nullptr;
   const RowBlock keys{batch.tensor_batch, batch.k_begin, k, kv_head};
   load_rows(*args.K, keys, K);
   load_transposed(*args.K, keys, Kt);
   load_transposed(*args.V, keys, Vt);
-  std::fill(dK, dK + k * d, 0.0f);
-  std::fill(dV, dV + k * dv, 0.0f);
+  // Keys that do not exist are not read; their gradients are 0.
+  std::fill(dK, dK + batch.k_length * d, 0.0f);
+  std::fill(dV, dV + batch.k_length * dv, 0.0f);
   const std::int64_t group = problem.num_heads_q / problem.num_heads_kv;
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const RowBlock queries{batch.tensor_batch, batch.q_begin, q, head};
@@ -129,8 +129,9 @@ void backward_group(const attest_backward_args& args, std::int64_t b, std::int64
     multiply_add(dK, d, {dS, 1, k}, Q, d, k, d, q);
   }
   scale_row(dK, k * d, scale);
-  store_rows(*args.dK, keys, dK);
-  store_rows(*args.dV, keys, dV);
+  const RowBlock all_keys{batch.tensor_batch, batch.k_begin, batch.k_length, kv_head};
+  store_rows(*args.dK, all_keys, dK);
+  store_rows(*args.dV, all_keys, dV);
 }
 
 attest_status backward(const void*, const attest_backward_args* args) {

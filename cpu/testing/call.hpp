@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+#include "core/rng.hpp"
+#include "core/tensor.hpp"
+#include "cpu/testing/naive.hpp"
+
+namespace attest::cpu::testing {
+
+/// Where the elements of a tensor lie: packed, or axes in a random order with random gaps, an
+/// innermost stride of 1 to 3 and a byte offset.
+enum class Memory : std::uint8_t { packed, scattered };
+
+/// Whether backward gets a gradient of LSE.
+enum class Dlse : std::uint8_t { given, absent };
+
+/// Memory of one tensor, every byte 0xff (NaN) until it is written.
+class Strided {
+ public:
+  Strided(const char* name, DType dtype, std::vector<Axis> axes, Memory memory, Rng& rng);
+  Strided(const Strided&) = delete;
+  Strided& operator=(const Strided&) = delete;
+
+  const TensorView& view() const { return view_; }
+  const attest_tensor* abi() const { return &tensor_; }
+
+  /// Normal values times `size`.
+  void fill(Rng& rng, double size);
+
+  /// The bytes, to see whether anything was written.
+  const std::vector<std::byte>& bytes() const { return storage_; }
+
+ private:
+  std::vector<std::byte> storage_;
+  TensorView view_;
+  AbiTensor form_;
+  attest_tensor tensor_;
+};
+
+/// Everything one call of a kernel needs, filled with values that depend on the seed only: not on
+/// memory or threads.
+class Call {
+ public:
+  struct Options {
+    Memory memory = Memory::packed;
+    std::int32_t threads = 1;
+    double size = 1;  // of the inputs' values
+    Dlse dlse = Dlse::given;
+  };
+
+  Call(const Problem& problem, std::uint64_t seed, const Options& options);
+
+  attest_status forward(const attest_kernel& kernel);
+  attest_status backward(const attest_kernel& kernel);
+
+  /// Whether the guards around the last workspace still stand.
+  bool workspace_intact() const;
+
+  NaiveInputs inputs() const;
+
+  /// Bits of O, LSE, dQ, dK and dV in logical order.
+  std::vector<std::uint64_t> output_bits() const;
+
+  const Problem problem;
+  AbiProblem form;
+
+ private:
+  Rng layout_;
+  const Dlse dlse_;
+
+ public:
+  Strided Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV;
+
+ private:
+  std::byte* reserve(std::size_t bytes);
+  std::vector<std::byte> workspace_;
+  std::size_t workspace_bytes_ = 0;
+};
+
+/// The largest error / bound over the elements; infinity where a class differs (NaN, infinities) or
+/// an error is above a bound of 0.
+double worst_ratio(const TensorView& got, const Bounded& expected);
+
+}  // namespace attest::cpu::testing
