@@ -77,6 +77,7 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
       {"duplicate_keys", Defect::duplicates_merged},
       {"row_shift", Defect::fixed_maximum},
       {"gradient_identity", Defect::dv_halved},
+      {"score_identity", Defect::dk_without_scale},
       {"repeated_heads", Defect::gqa_first_head},
       {"mask_forms", Defect::top_left_causal}};
   for (const Law& law : laws()) {

@@ -9,21 +9,6 @@ namespace {
 
 using reference::ErrorBound;
 
-// A completed run with its truth.
-struct Solved {
-  InputValues values;
-  Truth truth;
-  KernelRun run;
-
-  Solved(const attest_kernel& kernel, const Problem& problem, InputValues in, Direction direction,
-         const Case& c)
-      : values(std::move(in)),
-        truth(kernel.description, problem, values, direction, c.seed),
-        run(complete(kernel, problem, values, direction, c)) {
-    if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
-  }
-};
-
 Tensor combined(const Tensor& a, double factor_a, const Tensor& b, double factor_b) {
   Tensor sum = mapped(no_error(a).sigma, [&](auto i, auto j, auto k, auto l) {
     return factor_a * a(i, j, k, l) + factor_b * b(i, j, k, l);
@@ -226,41 +211,6 @@ LawResult check_row_shift(const attest_kernel& kernel, const Case& c) {
   });
 }
 
-// sum_j V_j . dV_j = sum_i dO_i . O_i for every batch entry and K/V head (both are sum P o dP).
-LawResult check_gradient_identity(const attest_kernel& kernel, const Case& c) {
-  return guarded([&] {
-    Problem p = plain_problem(c.problem);
-    const Solved s(kernel, p, make_values(p, c.values, c.seed), Direction::backward, c);
-    const auto bounds = s.truth.backward_bounds(s.run);
-    const std::vector<Axis> axes{{"batch", p.batch, 0}, {"num_heads_kv", p.num_heads_kv, 0}};
-    Tensor left("sum of V o dV", DType::f64, axes), right("sum of dO o O", DType::f64, axes);
-    ErrorBound bound{left, left, left}, none{left, left, left};
-    const auto accumulate = [&](const Tensor& weights, const Tensor& values, const ErrorBound& b,
-                                std::int64_t length, std::int64_t heads, std::int64_t columns,
-                                Tensor& sum) {
-      for (std::int64_t n = 0; n < p.batch; ++n) {
-        for (std::int64_t h = 0; h < heads; ++h) {
-          const std::int64_t kv = h * p.num_heads_kv / heads;
-          const auto add = [&](Tensor& to, double value) { to.set(to(n, kv) + value, n, kv); };
-          for (std::int64_t i = 0; i < length; ++i) {
-            for (std::int64_t x = 0; x < columns; ++x) {
-              const double w = weights(n, i, h, x);
-              add(sum, w * values(n, i, h, x));
-              add(bound.deterministic, std::abs(w) * b.deterministic(n, i, h, x));
-              add(bound.probabilistic, std::abs(w) * b.probabilistic(n, i, h, x));
-              add(bound.sigma, std::abs(w) * b.sigma(n, i, h, x));
-            }
-          }
-        }
-      }
-    };
-    accumulate(s.values.V, s.run.dV, bounds.dV, p.seqlen_k, p.num_heads_kv, p.head_dim_v, left);
-    accumulate(s.values.dO, s.run.O, s.truth.forward_bounds().O, p.seqlen_q, p.num_heads_q,
-               p.head_dim_v, right);
-    return judged({compare_pair(left.view(), right.view(), bound, none)});
-  });
-}
-
 LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     Problem grouped = c.problem;
@@ -353,7 +303,6 @@ std::vector<Law> algebra_laws() {
            check_split_merge},
           {"duplicate_keys", "every key twice gives the same O", check_duplicate_keys},
           {"row_shift", "one vector added to all keys changes neither O nor dQ", check_row_shift},
-          {"gradient_identity", "sum V o dV = sum dO o O", check_gradient_identity},
           {"repeated_heads", "grouped heads equal repeated heads, dK and dV summed",
            check_repeated_heads},
           {"mask_forms", "causal equals its boolean mask, a wide window equals no mask",

@@ -10,5 +10,6 @@ std::vector<Law> reference_laws();
 std::vector<Law> probe_laws();
 std::vector<Law> invariance_laws();
 std::vector<Law> algebra_laws();
+std::vector<Law> identity_laws();
 
 }  // namespace attest::proptest

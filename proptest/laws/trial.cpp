@@ -27,6 +27,14 @@ KernelRun complete(const attest_kernel& kernel, const Problem& problem, const In
   return result;
 }
 
+Solved::Solved(const attest_kernel& kernel, const Problem& problem, InputValues in,
+               Direction direction, const Case& c)
+    : values(std::move(in)),
+      truth(kernel.description, problem, values, direction, c.seed),
+      run(complete(kernel, problem, values, direction, c)) {
+  if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
+}
+
 LawResult judged(const std::vector<Comparison>& comparisons) {
   const Judgement judgement = gravest(comparisons);
   return {judgement.verdict, judgement.reason, comparisons};

@@ -26,6 +26,16 @@ LawResult guarded(const std::function<LawResult()>& body);
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of);
 
+/// A completed run with its truth; stops as `complete` does, and outside f16's domain.
+struct Solved {
+  InputValues values;
+  Truth truth;
+  KernelRun run;
+
+  Solved(const attest_kernel& kernel, const Problem& problem, InputValues in, Direction direction,
+         const Case& c);
+};
+
 /// `passed` or the gravest comparison.
 LawResult judged(const std::vector<Comparison>& comparisons);
 
