@@ -1,43 +1,16 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "cpu/kernels/arithmetic.hpp"
 #include "cpu/kernels/flash2.hpp"
 #include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/running_softmax.hpp"
 #include "cpu/kernels/score_tile.hpp"
 #include "cpu/kernels/tensor_io.hpp"
 
 namespace attest::cpu {
 namespace {
-
-constexpr float kEmpty = -std::numeric_limits<float>::infinity();
-
-// Takes one tile of scores into the running softmax: S becomes P, O is rescaled.
-void update_rows(std::int64_t rows, std::int64_t keys, std::int64_t columns, float* S, float* m,
-                 float* l, float* O) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    float* row = S + r * keys;
-    const float maximum = row_maximum(row, keys, m[r]);
-    if (maximum == kEmpty) {
-      clear_masked(row, keys);
-      l[r] += row_sum(row, keys);
-      continue;
-    }
-    exp_shifted(row, keys, maximum);
-    const float sum = row_sum(row, keys);
-    if (maximum > m[r]) {
-      float rescale = m[r];
-      exp_shifted(&rescale, 1, maximum);
-      l[r] *= rescale;
-      scale_row(O + r * columns, columns, rescale);
-      m[r] = maximum;
-    }
-    l[r] += sum;
-  }
-}
 
 void forward_block(const attest_forward_args& args, const Batch& batch, std::int64_t head,
                    std::int64_t first, Arena arena) {
@@ -51,8 +24,7 @@ void forward_block(const attest_forward_args& args, const Batch& batch, std::int
         *l = arena.take(kBlockQ);
   load_rows(*args.Q, queries, Q);
   std::fill(O, O + rows * dv, 0.0f);
-  std::fill(m, m + rows, kEmpty);
-  std::fill(l, l + rows, 0.0f);
+  start_rows(rows, m, l);
   const KeySpan span = visible_keys(problem, batch, first, rows);
   for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
     const std::int64_t count = std::min(kBlockK, span.end - key);
@@ -63,10 +35,7 @@ void forward_block(const attest_forward_args& args, const Batch& batch, std::int
     update_rows(rows, count, dv, S, m, l, O);
     multiply_add(O, dv, {S, count, 1}, V, dv, rows, dv, count);
   }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    if (l[r] != 0) scale_row(O + r * dv, dv, 1.0f / l[r]);
-    m[r] += std::log(l[r]);  // -inf without a visible key
-  }
+  finish_rows(rows, dv, m, l, O);
   store_rows(*args.O, queries, O);
   if (args.LSE != nullptr) store_scalars(*args.LSE, queries, m);
 }

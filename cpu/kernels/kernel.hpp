@@ -10,6 +10,7 @@ namespace attest::cpu {
 /// The kernels of this room.
 const attest_kernel& standard_kernel();
 const attest_kernel& flash2_kernel();
+const attest_kernel& loss_gradient_kernel();
 
 /// What all of them claim: f32, bf16, f16 inputs with f32 arithmetic and every feature of the ABI.
 attest_description common_description(const char* name, const char* summary, const char* schedule);

@@ -14,11 +14,11 @@ constexpr std::size_t kGuard = 256;
 
 template <typename Visit>
 void for_each_element(const TensorView& view, const Visit& visit) {
-  const std::int64_t depth = view.rank() == 4 ? view.extent(3) : 1;
-  for (std::int64_t i = 0; i < view.extent(0); ++i) {
-    for (std::int64_t j = 0; j < view.extent(1); ++j) {
-      for (std::int64_t k = 0; k < view.extent(2); ++k) {
-        for (std::int64_t l = 0; l < depth; ++l) visit(i, j, k, l);
+  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  for (std::int64_t i = 0; i < extent(0); ++i) {
+    for (std::int64_t j = 0; j < extent(1); ++j) {
+      for (std::int64_t k = 0; k < extent(2); ++k) {
+        for (std::int64_t l = 0; l < extent(3); ++l) visit(i, j, k, l);
       }
     }
   }
@@ -121,10 +121,12 @@ NaiveInputs Call::inputs() const {
           dlse_ == Dlse::given ? dLSE.view() : TensorView{}};
 }
 
-std::vector<std::uint64_t> Call::output_bits() const {
+std::vector<std::uint64_t> Call::output_bits() const { return bits_of({&O, &LSE, &dQ, &dK, &dV}); }
+
+std::vector<std::uint64_t> bits_of(const std::vector<const Strided*>& tensors) {
   std::vector<std::uint64_t> bits;
-  for (const Strided* output : {&O, &LSE, &dQ, &dK, &dV}) {
-    const TensorView& view = output->view();
+  for (const Strided* tensor : tensors) {
+    const TensorView& view = tensor->view();
     for_each_element(view, [&](auto... index) { bits.push_back(view.bits(index...)); });
   }
   return bits;

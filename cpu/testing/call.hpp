@@ -83,6 +83,9 @@ class Call {
   std::size_t workspace_bytes_ = 0;
 };
 
+/// Bits of every element, in logical order.
+std::vector<std::uint64_t> bits_of(const std::vector<const Strided*>& tensors);
+
 /// The largest error / bound over the elements; infinity where a class differs (NaN, infinities) or
 /// an error is above a bound of 0.
 double worst_ratio(const TensorView& got, const Bounded& expected);
