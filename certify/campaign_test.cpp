@@ -41,6 +41,10 @@ TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
   const CampaignResult good = small_campaign(registry.find("cpu/flash2"));
   CHECK(good.verdict == Verdict::passed);
   CHECK(good.findings.empty());
+  for (const char* word : {"f32", "bf16", "causal_bottom_right", "lse"}) {
+    INFO(word);
+    CHECK(good.exercised.count(word) == 1);
+  }
   CHECK(exit_code({good}) == 0);
   const CampaignResult bad = small_campaign(registry.find("broken/row_sum_off"));
   CHECK(bad.verdict == Verdict::violated);
