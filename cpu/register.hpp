@@ -1,10 +1,14 @@
 #pragma once
 
 #include "core/registry.hpp"
+#include "io/schedule.hpp"
 
 namespace attest {
 
 /// Adds the CPU kernels.
 void register_cpu(Registry& registry);
+
+/// Adds the schedules of this room, whose words can be counted.
+void register_cpu_schedules(io::ScheduleRegistry& registry);
 
 }  // namespace attest

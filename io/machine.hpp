@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <vector>
 
 #include "io/slow_memory.hpp"
 #include "io/tile_view.hpp"
@@ -21,6 +22,8 @@
 ///   parallel_tiles(range, block, body)  body(machine, Range) for each, in any order, each with
 ///                                       fast memory of its own
 ///
+/// Both loops also take a list of ranges that follow each other: blocks are equal within a range.
+///
 /// A tile occupies fast memory as long as it lives. Tiles neither move nor copy. A machine may
 /// call a body of for_tiles once for several blocks of equal length when it does not hold data: a
 /// body must do the same whichever block it is given.
@@ -30,8 +33,6 @@ namespace detail {
 
 struct NoOperation {
   void operator()(TileView, ConstTileView) const {}
-  template <class Recorder, class... Tiles>
-  void trace(Recorder&, const Tiles&...) const {}
 };
 
 struct NoBody {
@@ -57,7 +58,9 @@ concept Machine = requires(M machine, const SlowMatrix& in, const MutableSlowMat
   };
   { machine.workspace(n, n, "S") } -> std::same_as<MutableSlowMatrix>;
   machine.for_tiles(Range{}, n, detail::NoBody{});
+  machine.for_tiles(std::vector<Range>{}, n, detail::NoBody{});
   machine.parallel_tiles(Range{}, n, detail::NoBody{});
+  machine.parallel_tiles(std::vector<Range>{}, n, detail::NoBody{});
 };
 
 }  // namespace attest::io

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "io/machine.hpp"
@@ -165,11 +166,21 @@ class MeteredMachine {
   }
 
   template <class Body>
+  void for_tiles(const std::vector<Range>& ranges, std::int64_t block, const Body& body) {
+    for (const Range& range : ranges) for_tiles(range, block, body);
+  }
+
+  template <class Body>
   void parallel_tiles(Range range, std::int64_t block, const Body& body) {
     for_tiles(range, block, [&](Range tile) {
       const Meter::Block fresh(meter_);
       body(*this, tile);
     });
+  }
+
+  template <class Body>
+  void parallel_tiles(const std::vector<Range>& ranges, std::int64_t block, const Body& body) {
+    for (const Range& range : ranges) parallel_tiles(range, block, body);
   }
 
   const Meter& meter() const { return meter_; }

@@ -41,6 +41,12 @@ void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBl
   const std::int64_t count = block.rows * block.keys, d = problem.head_dim_qk;
   std::fill(S, S + count, 0.0f);
   multiply_add(S, block.keys, {Q, d, 1}, Kt, block.keys, block.rows, block.keys, d);
+  finish_scores(problem, batch, block, S, slope);
+}
+
+void finish_scores(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
+                   float* S, float* slope) {
+  const std::int64_t count = block.rows * block.keys;
   scale_row(S, count, static_cast<float>(problem.softmax_scale));
   if (problem.softcap > 0) {
     apply_softcap(static_cast<float>(problem.softcap), count, S, slope);

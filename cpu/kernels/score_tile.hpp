@@ -20,6 +20,10 @@ struct ScoreBlock {
 void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
                 const float* Q, const float* Kt, float* S, float* slope);
 
+/// The part of score_tile after the product: S holds Q K^T.
+void finish_scores(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
+                   float* S, float* slope);
+
 /// Turns a row of scores without a maximum above -inf into P: -inf becomes 0, and a NaN stays, so
 /// that no NaN passes for an empty row.
 void clear_masked(float* row, std::int64_t keys);

@@ -1,0 +1,235 @@
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+#include "cpu/schedules/heads.hpp"
+#include "cpu/schedules/parameter.hpp"
+#include "cpu/schedules/search.hpp"
+#include "io/counting_machine.hpp"
+#include "io/dry_machine.hpp"
+#include "io/schedule.hpp"
+
+/// From a schedule struct to io::ScheduleFamily. A schedule struct has
+///
+///   static constexpr const char* kName, and static const Parameters<…>& parameters()
+///   run(machine, head), cost(head)
+///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
+namespace attest::cpu {
+
+/// How a direction calls a schedule on all heads.
+template <class Head>
+struct DirectionOf;
+
+template <>
+struct DirectionOf<ForwardHead> {
+  static constexpr io::Direction kDirection = io::Direction::forward;
+  using Arguments = attest_forward_args;
+  static ForwardHead head(const Arguments& args, HeadIndex index) {
+    return forward_head(args, index);
+  }
+  static void require(const attest_problem& problem) { require_countable(problem); }
+
+  template <class M, class S>
+  static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
+    ForwardHead one = head(args, index);
+    if (args.LSE == nullptr) one.LSE = machine.workspace(one.Q.rows(), 1, "LSE");
+    schedule.run(machine, one);
+  }
+};
+
+template <>
+struct DirectionOf<BackwardHead> {
+  static constexpr io::Direction kDirection = io::Direction::backward;
+  using Arguments = attest_backward_args;
+  static BackwardHead head(const Arguments& args, HeadIndex index) {
+    return backward_head(args, index);
+  }
+  static void require(const attest_problem& problem) { require_countable_backward(problem); }
+
+  template <class M, class S>
+  static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
+    schedule.run(machine, head(args, index));
+  }
+};
+
+/// Runs a schedule on every head.
+template <class M, class S>
+void run_heads(M& machine, const S& schedule,
+               const typename DirectionOf<typename S::Head>::Arguments& args) {
+  for_each_head(machine, *args.problem, [&](HeadIndex index) {
+    DirectionOf<typename S::Head>::run_head(machine, schedule, args, index);
+  });
+}
+
+/// The closed form over every head.
+template <class S>
+io::Traffic heads_cost(const S& schedule, const attest_problem& problem) {
+  using Direction = DirectionOf<typename S::Head>;
+  typename Direction::Arguments args{};
+  args.problem = &problem;
+  return sum_over_heads(
+      problem, [&](HeadIndex index) { return schedule.cost(Direction::head(args, index)); });
+}
+
+template <class S>
+class BoundSchedule : public io::Schedule {
+ public:
+  using Direction = DirectionOf<typename S::Head>;
+  using Arguments = typename Direction::Arguments;
+
+  BoundSchedule(const S& schedule, const attest_problem& problem)
+      : schedule_(schedule), problem_(problem) {}
+
+  io::ScheduleSpec spec() const override {
+    io::ScheduleSpec spec{S::kName, {}};
+    for (const Parameter<S>& parameter : S::parameters()) {
+      const std::int64_t value = schedule_.*parameter.member;
+      spec.parameters.emplace_back(parameter.name,
+                                   parameter.choices.empty()
+                                       ? std::to_string(value)
+                                       : parameter.choices[static_cast<std::size_t>(value)]);
+    }
+    return spec;
+  }
+
+  io::Traffic closed_form() const override { return heads_cost(schedule_, problem_); }
+
+  io::Meter dry_count(io::FastMemory capacity) const override {
+    io::DryMachine machine(capacity);
+    Arguments args{};
+    args.problem = &problem_;
+    run_heads(machine, schedule_, args);
+    return machine.meter();
+  }
+
+  io::Meter count(io::FastMemory capacity, const Arguments& args) const override {
+    io::CountingMachine machine(capacity);
+    run_heads(machine, schedule_, args);
+    return machine.meter();
+  }
+
+ private:
+  S schedule_;
+  const attest_problem& problem_;
+};
+
+/// A whole number, or nothing.
+inline std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class S>
+class Family : public io::ScheduleFamily {
+ public:
+  using Direction = DirectionOf<typename S::Head>;
+
+  std::string name() const override { return S::kName; }
+  io::Direction direction() const override { return Direction::kDirection; }
+
+  std::vector<io::ScheduleParameter> parameters() const override {
+    std::vector<io::ScheduleParameter> list;
+    for (const Parameter<S>& parameter : S::parameters()) {
+      list.push_back({parameter.name, {parameter.choices.begin(), parameter.choices.end()}});
+    }
+    if constexpr (kHasRule) list.push_back({"rule", {S::kRules.begin(), S::kRules.end()}});
+    return list;
+  }
+
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                     io::FastMemory capacity) const override {
+    Direction::require(problem);
+    S schedule{};
+    std::string rule;
+    for (const auto& [key, value] : spec.parameters) {
+      if (kHasRule && key == "rule") {
+        rule = value;
+      } else {
+        set(schedule, key, value);
+      }
+    }
+    if constexpr (kHasRule) {
+      if (!rule.empty()) S::choose(schedule, rule, problem, capacity);
+    }
+    fill(schedule, problem, capacity);
+    return std::make_unique<BoundSchedule<S>>(schedule, problem);
+  }
+
+ private:
+  static constexpr bool kHasRule = requires(S & schedule, const attest_problem& problem) {
+    S::choose(schedule, std::string(), problem, io::FastMemory{});
+  };
+
+  std::vector<std::string> parameter_names() const {
+    std::vector<std::string> names;
+    for (const io::ScheduleParameter& parameter : parameters()) names.push_back(parameter.name);
+    return names;
+  }
+
+  void set(S& schedule, const std::string& key, const std::string& value) const {
+    const auto& known = S::parameters();
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const auto& parameter) { return key == parameter.name; });
+    if (found == known.end()) {
+      throw InvalidProblem("schedule: " + name() + " has no parameter '" + key + "'" +
+                           did_you_mean(key, parameter_names()));
+    }
+    if (found->choices.empty()) {
+      const auto number = whole_number(value);
+      if (!number || *number < 1) {
+        throw InvalidProblem("schedule: " + name() + ": " + key + "=" + value +
+                             ", but a tile needs a whole number from 1 on");
+      }
+      schedule.*found->member = *number;
+      return;
+    }
+    for (std::size_t choice = 0; choice < found->choices.size(); ++choice) {
+      if (value == found->choices[choice]) {
+        schedule.*found->member = static_cast<std::int64_t>(choice);
+        return;
+      }
+    }
+    throw InvalidProblem("schedule: " + name() + ": " + key + "=" + value + " is unknown" +
+                         did_you_mean(value, {found->choices.begin(), found->choices.end()}));
+  }
+
+  // Chooses the tiles that are still 0 and checks that the whole fits. The search leaves the mask
+  // out: what fits without it fits with it.
+  void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
+    attest_problem plain = problem;
+    plain.mask.window_left = plain.mask.window_right = -1;
+    plain.mask.boolean = nullptr;
+    std::vector<OpenTile> open;
+    for (const Parameter<S>& parameter : S::parameters()) {
+      if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;
+      open.push_back({&(schedule.*parameter.member), extent_of(problem, parameter.extent)});
+    }
+    for (const OpenTile& tile : open) *tile.value = 1;
+    require_fit(schedule, open.empty() ? problem : plain, capacity, open.empty());
+    search_tiles(open, capacity, [&] { return heads_cost(schedule, plain); });
+  }
+
+  void require_fit(const S& schedule, const attest_problem& problem, io::FastMemory capacity,
+                   bool complete) const {
+    const io::Amount peak = heads_cost(schedule, problem).peak;
+    if (fits(peak, capacity)) return;
+    const bool words = peak.words > capacity.words;
+    throw io::CapacityExceeded(
+        std::string(words ? "fast_words: " : "fast_bytes: ") +
+        std::to_string(words ? capacity.words : capacity.bytes) + ", but " +
+        BoundSchedule<S>(schedule, problem).spec().to_string() + " needs " +
+        std::to_string((words ? peak.words : peak.bytes).value()) +
+        (complete ? "; give more or smaller tiles" : ", the least that works; give more"));
+  }
+};
+
+}  // namespace attest::cpu

@@ -1,0 +1,20 @@
+#include "cpu/schedules/flash2.hpp"
+
+namespace attest::cpu {
+
+io::Traffic Flash2::cost(const ForwardHead& head) const {
+  const HeadShape s = shape_of(head);
+  const TileMap map(head.rule, s.q.value(), s.k.value(), block_q, block_k);
+  const TileMap::Sums sums = map.sums();
+  io::Traffic traffic;
+  traffic.reads = s.in(sums.queries * s.dk + sums.tile_keys * (s.dk + s.dv));
+  traffic.writes = s.in(s.q * s.dv) + HeadShape::real(s.q);
+  traffic.peak = sums.largest([&](io::Words i, io::Words j) {
+    return s.in(i * s.dk) + HeadShape::real(i * (s.dv + 2) + i * j) +
+           s.in(j * std::max(s.dk, s.dv));
+  });
+  traffic.peak = io::larger(traffic.peak, empty_rows_peak(s, map));
+  return traffic;
+}
+
+}  // namespace attest::cpu

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+#include "cpu/kernels/geometry.hpp"
+#include "io/slow_memory.hpp"
+#include "io/words.hpp"
+
+/// What a schedule works on: the matrices of one (batch, head), in slow memory.
+namespace attest::cpu {
+
+/// How Q K^T becomes scores: scale, softcap, ALiBi, mask.
+struct ScoreRule {
+  const attest_problem* problem = nullptr;
+  Batch batch{};
+  std::int64_t head = 0;  // query head
+};
+
+/// Extents of one head, and the width of its inputs and outputs in slow memory.
+struct HeadShape {
+  io::Words q, k, dk, dv;
+  std::int64_t width = 4;
+
+  /// Words that have the inputs' dtype, and words that are float32 (sums, statistics, workspace).
+  io::Amount in(io::Words words) const { return {words, words * width}; }
+  static io::Amount real(io::Words words) { return {words, words * 4}; }
+};
+
+/// Q (q, dk), K (k, dk), V (k, dv) -> O (q, dv), LSE (q, 1).
+struct ForwardHead {
+  io::SlowMatrix Q, K, V;
+  io::MutableSlowMatrix O, LSE;
+  ScoreRule rule;
+};
+
+/// Q, K, V, O, dO, LSE -> dQ, dK, dV. P (q, k) is what the standard forward saved, m and l (q, 1)
+/// what flash1 saved; only their own backward reads them.
+struct BackwardHead {
+  io::SlowMatrix Q, K, V, O, dO, LSE;
+  io::SlowMatrix P, m, l;
+  io::MutableSlowMatrix dQ, dK, dV;
+  ScoreRule rule;
+};
+
+template <class Head>
+HeadShape shape_of(const Head& head) {
+  return {head.Q.rows(), head.K.rows(), head.Q.columns(), head.V.columns(),
+          static_cast<std::int64_t>(size_bytes(head.Q.dtype()))};
+}
+
+/// Every row, or every column.
+inline io::Range all_rows(const io::SlowMatrix& matrix) { return {0, matrix.rows()}; }
+inline io::Range all_columns(const io::SlowMatrix& matrix) { return {0, matrix.columns()}; }
+
+}  // namespace attest::cpu

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/schedules/head.hpp"
+#include "io/words.hpp"
+
+/// From the ABI's arguments to the matrices of one head, and from one head to all of them.
+namespace attest::cpu {
+
+/// One (batch, query head).
+struct HeadIndex {
+  std::int64_t batch, head;
+};
+
+ForwardHead forward_head(const attest_forward_args& args, HeadIndex index);
+BackwardHead backward_head(const attest_backward_args& args, HeadIndex index);
+
+/// Whether all batch entries have the same extents and mask.
+bool uniform_batches(const attest_problem& problem);
+
+/// Throws InvalidProblem for what no schedule counts: sequences without queries or keys, f64.
+void require_countable(const attest_problem& problem);
+
+/// As require_countable, and what no backward schedule counts: softcap, K and V shared by heads.
+void require_countable_backward(const attest_problem& problem);
+
+/// body(HeadIndex) for every head; alike ones in one step on a machine without data.
+template <class M, class Body>
+void for_each_head(M& machine, const attest_problem& problem, const Body& body) {
+  const auto heads = [&](std::int64_t batch) {
+    machine.for_tiles(io::Range{0, problem.num_heads_q}, 1, [&](io::Range head) {
+      body(HeadIndex{batch, head.begin});
+    });
+  };
+  if (uniform_batches(problem)) {
+    machine.for_tiles(io::Range{0, problem.batch}, 1, [&](io::Range batch) { heads(batch.begin); });
+  } else {
+    for (std::int64_t batch = 0; batch < problem.batch; ++batch) heads(batch);
+  }
+}
+
+/// The sum of cost(HeadIndex) over all heads.
+template <class Cost>
+io::Traffic sum_over_heads(const attest_problem& problem, const Cost& cost) {
+  const std::int64_t distinct = uniform_batches(problem) ? 1 : problem.batch;
+  const io::Words alike = io::Words(problem.batch / distinct) * problem.num_heads_q;
+  io::Traffic total;
+  for (std::int64_t batch = 0; batch < distinct; ++batch) {
+    io::Traffic one = cost(HeadIndex{batch, 0});
+    one.reads = alike * one.reads;
+    one.writes = alike * one.writes;
+    total = then(total, one);
+  }
+  return total;
+}
+
+}  // namespace attest::cpu

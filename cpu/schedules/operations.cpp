@@ -1,0 +1,233 @@
+#include "cpu/schedules/operations.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/running_softmax.hpp"
+#include "cpu/kernels/score_tile.hpp"
+
+namespace attest::cpu {
+namespace {
+
+constexpr float kEmpty = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t kPackedColumns = 64;  // columns of B^T packed at a time
+
+// C += A B^T with the rows of B packed as columns.
+void add_transposed(TileView C, ConstTileView A, ConstTileView B) {
+  if (B.rows == 1) {
+    for (std::int64_t i = 0; i < C.rows; ++i) C.row(i)[0] += dot(A.row(i), B.row(0), B.columns);
+    return;
+  }
+  thread_local std::vector<float> packed;
+  packed.resize(static_cast<std::size_t>(kPackedColumns * B.columns));
+  for (std::int64_t first = 0; first < B.rows; first += kPackedColumns) {
+    const std::int64_t count = std::min(kPackedColumns, B.rows - first);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const float* row = B.row(first + j);
+      for (std::int64_t l = 0; l < B.columns; ++l) {
+        packed[static_cast<std::size_t>(l * count + j)] = row[l];
+      }
+    }
+    multiply_add(C.data + first, C.stride, {A.data, A.stride, 1}, packed.data(), count, C.rows,
+                 count, B.columns);
+  }
+}
+
+// exp(value - shift), 0 where there is nothing to weigh.
+float weight(float value, float shift) {
+  if (value == kEmpty) return 0;
+  exp_shifted(&value, 1, shift);
+  return value;
+}
+
+ScoreBlock block_of(const ScoreRule& rule, std::int64_t query, std::int64_t rows, std::int64_t key,
+                    std::int64_t keys) {
+  return {rule.head, query, rows, key, keys};
+}
+
+// pair = (p, dS) of query row i and key row j of the tiles.
+void pair_gradient(const ScoreRule& rule, std::int64_t query, std::int64_t key, const float* Q,
+                   const float* K, const float* dO, const float* V, float LSE, float D,
+                   TileView pair) {
+  const attest_problem& problem = *rule.problem;
+  float* p = pair.row(0);
+  p[0] = dot(Q, K, problem.head_dim_qk);
+  finish_scores(problem, rule.batch, block_of(rule, query, 1, key, 1), p, nullptr);
+  p[0] = LSE == kEmpty ? 0.0f : weight(p[0], LSE);
+  p[1] = softmax_scale(rule) * p[0] * (dot(dO, V, problem.head_dim_v) - D);
+}
+
+void add_scaled(float* to, float factor, const float* from, std::int64_t count) {
+  multiply_add(to, count, {&factor, 1, 1}, from, count, 1, count, 1);
+}
+
+}  // namespace
+
+void Fill::operator()(TileView tile) const {
+  for (std::int64_t i = 0; i < tile.rows; ++i) std::fill_n(tile.row(i), tile.columns, value);
+}
+
+void Copy::operator()(TileView to, ConstTileView from) const {
+  for (std::int64_t i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.columns, to.row(i));
+}
+
+void Scale::operator()(TileView tile) const {
+  for (std::int64_t i = 0; i < tile.rows; ++i) scale_row(tile.row(i), tile.columns, factor);
+}
+
+void Product::operator()(TileView C, ConstTileView A, ConstTileView B) const {
+  switch (form) {
+    case Form::plain:
+      return multiply_add(C.data, C.stride, {A.data, A.stride, 1}, B.data, B.stride, C.rows,
+                          C.columns, B.rows);
+    case Form::first_transposed:
+      return multiply_add(C.data, C.stride, {A.data, 1, A.stride}, B.data, B.stride, C.rows,
+                          C.columns, B.rows);
+    case Form::second_transposed:
+      return add_transposed(C, A, B);
+  }
+}
+
+void FinishScores::operator()(TileView S) const {
+  finish_scores(*rule.problem, rule.batch, block_of(rule, query, S.rows, key, S.columns), S.data,
+                nullptr);
+}
+
+void StartRows::operator()(TileView m, TileView l) const { start_rows(m.rows, m.data, l.data); }
+
+void UpdateSoftmax::operator()(TileView S, TileView m, TileView l, TileView O) const {
+  update_rows(S.rows, S.columns, O.columns, S.data, m.data, l.data, O.data);
+}
+
+void UpdateNormalized::operator()(TileView S, TileView m, TileView l, TileView O) const {
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    const float before = l.data[i];
+    // O holds the quotient: back to the sum, update, and divide again.
+    scale_row(O.row(i), O.columns, before);
+    update_rows(1, S.columns, O.columns, S.row(i), m.data + i, l.data + i, O.row(i));
+    if (l.data[i] == 0) continue;
+    const float inverse = 1.0f / l.data[i];
+    scale_row(O.row(i), O.columns, inverse);
+    scale_row(S.row(i), S.columns, inverse);
+  }
+}
+
+void UpdateStatistics::operator()(TileView m, TileView l, ConstTileView S) const {
+  constexpr std::int64_t kChunk = 64;
+  float chunk[kChunk];
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    for (std::int64_t j = 0; j < S.columns; j += kChunk) {
+      const std::int64_t count = std::min(kChunk, S.columns - j);
+      std::copy_n(S.row(i) + j, count, chunk);
+      update_rows(1, count, 0, chunk, m.data + i, l.data + i, nullptr);
+    }
+  }
+}
+
+void MergeSplit::operator()(TileView O, TileView m, TileView l, ConstTileView O_split,
+                            ConstTileView LSE_split) const {
+  for (std::int64_t i = 0; i < O.rows; ++i) {
+    const float other = LSE_split.row(i)[0];
+    if (other == kEmpty) continue;
+    const float maximum = other > m.data[i] ? other : m.data[i];
+    const float keep = weight(m.data[i], maximum), add = weight(other, maximum);
+    scale_row(O.row(i), O.columns, keep);
+    add_scaled(O.row(i), add, O_split.row(i), O.columns);
+    l.data[i] = l.data[i] * keep + add;
+    m.data[i] = maximum;
+  }
+}
+
+void FinishRows::operator()(TileView O, TileView m, ConstTileView l) const {
+  finish_rows(O.rows, O.columns, m.data, l.data, O.data);
+}
+
+void LogSumExp::operator()(TileView m, ConstTileView l) const {
+  finish_rows(m.rows, 0, m.data, l.data, nullptr);
+}
+
+void SoftmaxRows::operator()(TileView S, TileView m, TileView l) const {
+  start_rows(S.rows, m.data, l.data);
+  update_rows(S.rows, S.columns, 0, S.data, m.data, l.data, nullptr);
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    if (l.data[i] != 0) scale_row(S.row(i), S.columns, 1.0f / l.data[i]);
+  }
+}
+
+void Probabilities::operator()(TileView S, ConstTileView LSE) const {
+  probabilities(LSE.data, S.rows, S.columns, S.data);
+}
+
+void ProbabilitiesOf::operator()(TileView S, ConstTileView m, ConstTileView l) const {
+  probabilities(m.data, S.rows, S.columns, S.data);
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    if (l.data[i] != 0) scale_row(S.row(i), S.columns, 1.0f / l.data[i]);
+  }
+}
+
+void Exponentials::operator()(TileView S, TileView d) const {
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    exp_shifted(S.row(i), S.columns, 0);
+    d.data[i] += row_sum(S.row(i), S.columns);
+  }
+}
+
+void DivideRows::operator()(TileView O, ConstTileView d) const {
+  for (std::int64_t i = 0; i < O.rows; ++i) {
+    if (d.data[i] != 0) scale_row(O.row(i), O.columns, 1.0f / d.data[i]);
+  }
+}
+
+void AddRowDots::operator()(TileView D, ConstTileView dO, ConstTileView O) const {
+  for (std::int64_t i = 0; i < D.rows; ++i) D.row(i)[0] += dot(dO.row(i), O.row(i), O.columns);
+}
+
+void ScoreGradients::operator()(TileView dP, ConstTileView P, ConstTileView D) const {
+  score_gradients(P.data, nullptr, D.data, dP.rows, dP.columns, dP.data);
+  scale_row(dP.data, dP.rows * dP.columns, scale);
+}
+
+void SoftmaxGradientRows::operator()(TileView dP, ConstTileView P, TileView sum) const {
+  for (std::int64_t i = 0; i < dP.rows; ++i) {
+    sum.row(i)[0] = dot(dP.row(i), P.row(i), P.columns);
+  }
+  ScoreGradients{scale}(dP, P, sum);
+}
+
+void QueryGradients::operator()(TileView dQ, ConstTileView Q, ConstTileView dO, ConstTileView LSE,
+                                ConstTileView D, ConstTileView K, ConstTileView V,
+                                TileView pair) const {
+  for (std::int64_t i = 0; i < Q.rows; ++i) {
+    pair_gradient(rule, query + i, key, Q.row(i), K.row(0), dO.row(i), V.row(0), LSE.row(i)[0],
+                  D.row(i)[0], pair);
+    add_scaled(dQ.row(i), pair.row(0)[1], K.row(0), Q.columns);
+  }
+}
+
+void KeyGradients::operator()(TileView dK, TileView dV, ConstTileView K, ConstTileView V,
+                              ConstTileView Q, ConstTileView dO, ConstTileView LSE, ConstTileView D,
+                              TileView pair) const {
+  for (std::int64_t j = 0; j < K.rows; ++j) {
+    pair_gradient(rule, query, key + j, Q.row(0), K.row(j), dO.row(0), V.row(j), LSE.row(0)[0],
+                  D.row(0)[0], pair);
+    add_scaled(dV.row(j), pair.row(0)[0], dO.row(0), V.columns);
+    add_scaled(dK.row(j), pair.row(0)[1], Q.row(0), K.columns);
+  }
+}
+
+void KeyGradientsOut::operator()(TileView dK, TileView dV, ConstTileView K, ConstTileView V,
+                                 ConstTileView Q, ConstTileView dO, ConstTileView LSE,
+                                 ConstTileView D, TileView pair, TileView dS) const {
+  for (std::int64_t j = 0; j < K.rows; ++j) {
+    const KeyGradients one{gradients.rule, gradients.query, gradients.key + j};
+    one({dK.row(j), 1, dK.columns, dK.stride}, {dV.row(j), 1, dV.columns, dV.stride},
+        {K.row(j), 1, K.columns, K.stride}, {V.row(j), 1, V.columns, V.stride}, Q, dO, LSE, D,
+        pair);
+    dS.row(0)[j] = pair.row(0)[1];
+  }
+}
+
+}  // namespace attest::cpu

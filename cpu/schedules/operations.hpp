@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/schedules/head.hpp"
+#include "io/tile_view.hpp"
+
+/// The arithmetic of the schedules, a whole tile at a time; machines that hold data run it as it
+/// stands here. Scratch tiles are row-major without gaps.
+///
+/// Words an operation touches are those of its tiles. Each of them can be carried out in place, one
+/// word at a time: fused multiply-adds, exponentials, and a rescale to a new maximum that keeps the
+/// old one in the score it came from (whose exponential is 1). Vector lanes and a packed copy of an
+/// operand are a matter of speed only.  [cpu/schedules/recording_test]
+namespace attest::cpu {
+
+using io::ConstTileView;
+using io::TileView;
+
+struct Fill {
+  float value;
+  void operator()(TileView tile) const;
+};
+
+/// to = from.
+struct Copy {
+  void operator()(TileView to, ConstTileView from) const;
+};
+
+/// tile *= factor.
+struct Scale {
+  float factor;
+  void operator()(TileView tile) const;
+};
+
+/// C += A B, A B^T or A^T B; each element a sum over the inner extent in ascending order. B may be
+/// a stream of rows.
+enum class Form : std::uint8_t { plain, second_transposed, first_transposed };
+struct Product {
+  Form form = Form::plain;
+  void operator()(TileView C, ConstTileView A, ConstTileView B) const;
+};
+
+/// S = softcap(scale S) + ALiBi, -inf where masked; S holds Q K^T of queries and keys from `query`
+/// and `key` on.
+struct FinishScores {
+  const ScoreRule& rule;
+  std::int64_t query, key;
+  void operator()(TileView S) const;
+};
+
+/// m = -inf, l = 0: statistics of rows without scores.
+struct StartRows {
+  void operator()(TileView m, TileView l) const;
+};
+
+/// Takes a tile of scores in: m and l of the rows so far, S becomes exp(S - m), O is rescaled.
+struct UpdateSoftmax {
+  void operator()(TileView S, TileView m, TileView l, TileView O) const;
+};
+
+/// The same, with O divided by l after each tile as FlashAttention stores it: S becomes
+/// exp(S - m) / l.
+struct UpdateNormalized {
+  void operator()(TileView S, TileView m, TileView l, TileView O) const;
+};
+
+/// Takes a tile of scores into m and l only.
+struct UpdateStatistics {
+  void operator()(TileView m, TileView l, ConstTileView S) const;
+};
+
+/// Takes the result of a split of the keys in: O_split (normalized) with its LSE_split.
+struct MergeSplit {
+  void operator()(TileView O, TileView m, TileView l, ConstTileView O_split,
+                  ConstTileView LSE_split) const;
+};
+
+/// O /= l (rows with l = 0 stay), m becomes LSE = m + log l.
+struct FinishRows {
+  void operator()(TileView O, TileView m, ConstTileView l) const;
+};
+
+/// m becomes LSE = m + log l.
+struct LogSumExp {
+  void operator()(TileView m, ConstTileView l) const;
+};
+
+/// S becomes softmax of its rows; m and l are left with their statistics.
+struct SoftmaxRows {
+  void operator()(TileView S, TileView m, TileView l) const;
+};
+
+/// S becomes exp(S - LSE), 0 in rows with LSE = -inf.
+struct Probabilities {
+  void operator()(TileView S, ConstTileView LSE) const;
+};
+
+/// S becomes exp(S - m) / l: probabilities from what FlashAttention saves.
+struct ProbabilitiesOf {
+  void operator()(TileView S, ConstTileView m, ConstTileView l) const;
+};
+
+/// S becomes exp(S), d += its row sums. Overflows above 88 (Saha and Ye 2024, Algorithm 1).
+struct Exponentials {
+  void operator()(TileView S, TileView d) const;
+};
+
+/// Rows of O divided by d; rows with d = 0 stay.
+struct DivideRows {
+  void operator()(TileView O, ConstTileView d) const;
+};
+
+/// D(i) += sum over c of dO(i, c) O(i, c).
+struct AddRowDots {
+  void operator()(TileView D, ConstTileView dO, ConstTileView O) const;
+};
+
+/// dP becomes dS = scale P (dP - D).
+struct ScoreGradients {
+  float scale;
+  void operator()(TileView dP, ConstTileView P, ConstTileView D) const;
+};
+
+/// dP becomes dS = scale P (dP - rowsum(P dP)); sum is left with the row sums.
+struct SoftmaxGradientRows {
+  float scale;
+  void operator()(TileView dP, ConstTileView P, TileView sum) const;
+};
+
+/// One key against the resident queries, a pair at a time in the two words of `pair`:
+/// dQ += dS K with dS = scale exp(s - LSE) (dO V^T - D).
+struct QueryGradients {
+  const ScoreRule& rule;
+  std::int64_t query, key;
+  void operator()(TileView dQ, ConstTileView Q, ConstTileView dO, ConstTileView LSE,
+                  ConstTileView D, ConstTileView K, ConstTileView V, TileView pair) const;
+};
+
+/// One query against the resident keys: dK += dS^T Q, dV += P^T dO.
+struct KeyGradients {
+  const ScoreRule& rule;
+  std::int64_t query, key;
+  void operator()(TileView dK, TileView dV, ConstTileView K, ConstTileView V, ConstTileView Q,
+                  ConstTileView dO, ConstTileView LSE, ConstTileView D, TileView pair) const;
+};
+
+/// The same, each dS leaving as it is made.
+struct KeyGradientsOut {
+  KeyGradients gradients;
+  void operator()(TileView dK, TileView dV, ConstTileView K, ConstTileView V, ConstTileView Q,
+                  ConstTileView dO, ConstTileView LSE, ConstTileView D, TileView pair,
+                  TileView dS) const;
+};
+
+/// The factor of Q K^T as the arithmetic uses it.
+inline float softmax_scale(const ScoreRule& rule) {
+  return static_cast<float>(rule.problem->softmax_scale);
+}
+
+}  // namespace attest::cpu

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "cpu/schedules/search.hpp"
+
+namespace attest::cpu {
+
+/// A tile extent of a schedule, or with `choices` one of several named variants.
+template <class S>
+struct Parameter {
+  Parameter(const char* spelled, std::int64_t S::*where, Extent divides)
+      : name(spelled), member(where), extent(divides) {}
+  Parameter(const char* spelled, std::int64_t S::*where, std::vector<const char*> words)
+      : name(spelled), member(where), extent(Extent::any), choices(std::move(words)) {}
+
+  const char* name;
+  std::int64_t S::*member;
+  Extent extent;
+  std::vector<const char*> choices;
+};
+
+}  // namespace attest::cpu

@@ -1,0 +1,37 @@
+#include "cpu/schedules/products.hpp"
+
+#include <algorithm>
+
+namespace attest::cpu {
+namespace {
+
+// What both orders move.
+io::Traffic moves(const ProductTask& task, std::int64_t rows, std::int64_t columns) {
+  return {io::tiles(task.C.columns(), columns) * amount(task.A) +
+              io::tiles(task.C.rows(), rows) * amount(task.B),
+          amount(task.C),
+          {}};
+}
+
+}  // namespace
+
+io::Amount amount(const io::SlowMatrix& matrix) {
+  return io::Words(matrix.rows()) * matrix.columns() * word(matrix);
+}
+
+io::Traffic TiledProduct::cost(const ProductTask& task) const {
+  const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns()),
+                  l = std::min(depth, task.inner());
+  io::Traffic traffic = moves(task, rows, columns);
+  traffic.peak = HeadShape::real(i * j) + i * l * word(task.A) + l * j * word(task.B);
+  return traffic;
+}
+
+io::Traffic Rank1Product::cost(const ProductTask& task) const {
+  const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns());
+  io::Traffic traffic = moves(task, rows, columns);
+  traffic.peak = HeadShape::real(i * j) + i * word(task.A) + word(task.B);
+  return traffic;
+}
+
+}  // namespace attest::cpu

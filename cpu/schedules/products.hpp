@@ -1,0 +1,103 @@
+#pragma once
+
+#include "cpu/schedules/operations.hpp"
+#include "io/machine.hpp"
+#include "io/words.hpp"
+
+/// Matrix products as schedules: C tile by tile, with what is to be done to a tile before it is
+/// stored.
+namespace attest::cpu {
+
+/// C (m, n) = A B with inner extent l, in one of the forms of Product.
+struct ProductTask {
+  io::SlowMatrix A, B;
+  io::MutableSlowMatrix C;
+  Form form = Form::plain;
+
+  std::int64_t inner() const { return form == Form::first_transposed ? A.rows() : A.columns(); }
+  io::SlowMatrix a(io::Range rows, io::Range depth) const {
+    return form == Form::first_transposed ? A.block(depth, rows) : A.block(rows, depth);
+  }
+  io::SlowMatrix b(io::Range depth, io::Range columns) const {
+    return form == Form::second_transposed ? B.block(columns, depth) : B.block(depth, columns);
+  }
+};
+
+/// Nothing is done to the tiles of C before they are stored.
+struct AsTheyAre {
+  template <class M, class Tile>
+  void operator()(M&, Tile&, io::Range, io::Range) const {}
+};
+
+/// C tiles of rows x columns stay; panels of A and B of the given depth pass by.
+struct TiledProduct {
+  std::int64_t rows, columns, depth;
+
+  /// finish(machine, tile, rows, columns) works on a tile of C before it is stored.
+  /// Cost:  reads = m l ceil(n/columns) + l n ceil(m/rows), writes = m n,
+  ///        peak = i j + (i + j) min(depth, l) with i = min(rows, m), j = min(columns, n), and what
+  ///        `finish` takes.  [cpu/schedules/products_test]
+  template <io::Machine M, class Finish = AsTheyAre>
+  void run(M& machine, const ProductTask& task, const Finish& finish = {}) const {
+    machine.parallel_tiles(all_rows(task.C), rows,
+                           [&](auto& block, io::Range i) { run_rows(block, task, i, finish); });
+  }
+
+  /// The part of run() for one block of rows of C.
+  template <io::Machine M, class Finish = AsTheyAre>
+  void run_rows(M& machine, const ProductTask& task, io::Range i, const Finish& finish = {}) const {
+    machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
+      auto C = machine.scratch(i.count(), j.count(), task.C.name());
+      machine.compute(Fill{0}, C);
+      machine.for_tiles(io::Range{0, task.inner()}, depth, [&](io::Range l) {
+        const auto A = machine.load(task.a(i, l), task.A.name());
+        const auto B = machine.load(task.b(l, j), task.B.name());
+        machine.compute(Product{task.form}, C, A, B);
+      });
+      finish(machine, C, i, j);
+      machine.store(C, task.C.block(i, j));
+    });
+  }
+
+  io::Traffic cost(const ProductTask& task) const;
+};
+
+/// C tiles of rows x columns stay; A passes by column after column and B word by word.
+struct Rank1Product {
+  std::int64_t rows, columns;
+
+  /// Cost:  reads and writes as TiledProduct, peak = i j + i + 1, and what `finish` takes.
+  ///        [cpu/schedules/products_test]
+  template <io::Machine M, class Finish = AsTheyAre>
+  void run(M& machine, const ProductTask& task, const Finish& finish = {}) const {
+    machine.parallel_tiles(all_rows(task.C), rows,
+                           [&](auto& block, io::Range i) { run_rows(block, task, i, finish); });
+  }
+
+  template <io::Machine M, class Finish = AsTheyAre>
+  void run_rows(M& machine, const ProductTask& task, io::Range i, const Finish& finish = {}) const {
+    machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
+      auto C = machine.scratch(i.count(), j.count(), task.C.name());
+      machine.compute(Fill{0}, C);
+      machine.for_tiles(io::Range{0, task.inner()}, 1, [&](io::Range l) {
+        const auto column = machine.load(task.a(i, l), task.A.name());
+        const auto words = machine.stream(task.b(l, j), task.B.name());
+        machine.compute(Product{task.form}, C, column, words);
+      });
+      finish(machine, C, i, j);
+      machine.store(C, task.C.block(i, j));
+    });
+  }
+
+  io::Traffic cost(const ProductTask& task) const;
+};
+
+/// All elements of a matrix.
+io::Amount amount(const io::SlowMatrix& matrix);
+
+/// Bytes of one element.
+inline io::Amount word(const io::SlowMatrix& matrix) {
+  return {1, static_cast<std::int64_t>(size_bytes(matrix.dtype()))};
+}
+
+}  // namespace attest::cpu

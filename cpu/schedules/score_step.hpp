@@ -1,0 +1,43 @@
+#pragma once
+
+#include <limits>
+
+#include "cpu/schedules/operations.hpp"
+#include "cpu/schedules/tile_map.hpp"
+#include "io/machine.hpp"
+
+namespace attest::cpu {
+
+/// S = the scores of the queries and keys of two tiles.
+template <io::Machine M, class Tile, class Queries, class Keys>
+void compute_scores(M& machine, Tile& S, const Queries& Q, const Keys& K, const ScoreRule& rule,
+                    io::Range queries, io::Range keys) {
+  machine.compute(Fill{0}, S);
+  machine.compute(Product{Form::second_transposed}, S, Q, K);
+  machine.compute(FinishScores{rule, queries.begin, keys.begin}, S);
+}
+
+/// O = 0 and LSE = -inf of queries that see no key.
+template <io::Machine M>
+void store_empty_rows(M& machine, const io::MutableSlowMatrix& O,
+                      const io::MutableSlowMatrix& LSE) {
+  {
+    auto zero = machine.scratch(O.rows(), O.columns(), "O");
+    machine.compute(Fill{0}, zero);
+    machine.store(zero, O);
+  }
+  auto empty = machine.scratch(O.rows(), 1, "LSE");
+  machine.compute(Fill{-std::numeric_limits<float>::infinity()}, empty);
+  machine.store(empty, LSE);
+}
+
+/// The most that store_empty_rows takes.
+inline io::Amount empty_rows_peak(const HeadShape& shape, const TileMap& map) {
+  io::Amount peak;
+  for (const io::Range& idle : map.idle_queries()) {
+    peak = io::larger(peak, HeadShape::real(shape.dv * idle.count()));
+  }
+  return peak;
+}
+
+}  // namespace attest::cpu

@@ -1,0 +1,106 @@
+#include "cpu/schedules/search.hpp"
+
+#include <algorithm>
+
+namespace attest::cpu {
+namespace {
+
+constexpr std::int64_t kExact = 32;  // numbers of tiles up to which each is tried
+
+// Tile extents worth trying: the smallest for each number of tiles, thinner as tiles get small.
+std::vector<std::int64_t> candidates(std::int64_t extent) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t count = 1; count <= extent;) {
+    values.push_back(io::tiles(extent, count));
+    count += std::max<std::int64_t>(1, count / kExact);
+  }
+  for (std::int64_t value = std::min(kExact, extent); value >= 1; --value) values.push_back(value);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+// Largest value of a tile that fits, the others as they are; 0 when none does.
+std::int64_t largest_fit(std::int64_t& tile, std::int64_t extent, io::FastMemory capacity,
+                         const std::function<io::Traffic()>& cost) {
+  std::int64_t low = 0, high = extent;
+  while (low < high) {
+    tile = low + (high - low + 1) / 2;
+    if (fits(cost().peak, capacity)) {
+      low = tile;
+    } else {
+      high = tile - 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+std::int64_t extent_of(const attest_problem& problem, Extent extent) {
+  const std::int64_t q = problem.seqlen_q, k = problem.seqlen_k, dk = problem.head_dim_qk,
+                     dv = problem.head_dim_v;
+  switch (extent) {
+    case Extent::queries:
+      return q;
+    case Extent::keys:
+      return k;
+    case Extent::head_dim_qk:
+      return dk;
+    case Extent::head_dim_v:
+      return dv;
+    case Extent::any:
+      return std::max({q, k, dk, dv});
+  }
+  return q;
+}
+
+bool fits(io::Amount peak, io::FastMemory capacity) {
+  return peak.words <= capacity.words && peak.bytes <= capacity.bytes;
+}
+
+void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
+                  const std::function<io::Traffic()>& cost) {
+  if (tiles.empty()) return;
+  const bool bytes = capacity.words == io::FastMemory::kUnlimited;
+  const auto moved = [&] {
+    const io::Traffic traffic = cost();
+    return bytes ? traffic.total_bytes() : traffic.total_words();
+  };
+  io::Words best = moved();
+  // One value of the first tile, and of the second the largest that fits: words fall as tiles grow.
+  const auto try_pair = [&](const OpenTile& first, const OpenTile& second) {
+    const std::int64_t before = *first.value, other_before = *second.value;
+    std::int64_t best_first = before, best_second = other_before;
+    for (const std::int64_t value : candidates(first.extent)) {
+      *first.value = value;
+      const std::int64_t other = first.value == second.value
+                                     ? (fits(cost().peak, capacity) ? value : 0)
+                                     : largest_fit(*second.value, second.extent, capacity, cost);
+      if (other == 0) break;
+      // As small as its number of tiles allows: what is left over serves other tiles.
+      *second.value = io::tiles(second.extent, io::tiles(second.extent, other));
+      const io::Words words = moved();
+      if (words < best) {
+        best = words;
+        best_first = value;
+        best_second = *second.value;
+      }
+      if (first.value != second.value) *second.value = 1;
+    }
+    *first.value = best_first;
+    *second.value = best_second;
+    return best_first != before || best_second != other_before;
+  };
+  for (bool improved = true; improved;) {
+    improved = false;
+    for (const OpenTile& first : tiles) {
+      for (const OpenTile& second : tiles) {
+        if (tiles.size() > 1 && first.value == second.value) continue;
+        improved = try_pair(first, second) || improved;
+      }
+    }
+  }
+}
+
+}  // namespace attest::cpu

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "io/meter.hpp"
+
+/// Chooses tiles by trying them on the closed form.
+namespace attest::cpu {
+
+/// What a tile extent divides.
+enum class Extent : std::uint8_t { queries, keys, head_dim_qk, head_dim_v, any };
+std::int64_t extent_of(const attest_problem& problem, Extent extent);
+
+struct OpenTile {
+  std::int64_t* value;
+  std::int64_t extent;
+};
+
+bool fits(io::Amount peak, io::FastMemory capacity);
+
+/// Sets the tiles so that cost() has few words (bytes, with a capacity in bytes) and fits: searches
+/// all pairs of tiles in turn until none improves. Requires: the present values fit, and smaller
+/// tiles never have a larger peak.  [cpu/schedules/search_test]
+void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
+                  const std::function<io::Traffic()>& cost);
+
+}  // namespace attest::cpu

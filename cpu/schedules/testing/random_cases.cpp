@@ -1,0 +1,91 @@
+#include "cpu/schedules/testing/random_cases.hpp"
+
+#include "core/testing/catch.hpp"
+
+namespace attest::cpu::testing {
+namespace {
+
+std::string random_mask(Rng& rng, std::int64_t batch, std::int64_t k) {
+  const auto width = [&] { return std::to_string(rng.between(0, 6)); };
+  switch (rng.between(0, 9)) {
+    case 0:
+      return "causal_tl";
+    case 1:
+      return "causal_br";
+    case 2:
+      return "window_" + width() + "_" + width();
+    case 3:
+      return "window_tl_inf_" + width();
+    case 4:
+      return "random_" + std::to_string(rng.between(0, 60)) + "_" + width();
+    case 5:
+      return "causal_br+random_30_" + width();
+    case 6: {
+      std::string text = "lengths";
+      for (std::int64_t b = 0; b < batch; ++b) text += "_" + std::to_string(rng.between(0, k));
+      return text;
+    }
+    default:
+      return "none";
+  }
+}
+
+}  // namespace
+
+Problem random_problem(Rng& rng, io::Direction direction) {
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  const bool forward = direction == io::Direction::forward;
+  const std::int64_t batch = rng.between(1, 3), heads = rng.between(1, 2), k = rng.between(1, 19);
+  std::string problem = "b=" + text(batch) + ",d=" + text(rng.between(1, 9)) +
+                        ",dv=" + text(rng.between(1, 9)) + ",hkv=" + text(heads) +
+                        ",hq=" + text(forward && rng.between(0, 2) == 0 ? 2 * heads : heads);
+  if (rng.between(0, 9) == 0) {
+    problem += ",mask=cu_3x5_9x1_1x12";
+    problem.replace(0, problem.find(',') + 1, "");
+  } else {
+    problem += ",sq=" + text(rng.between(1, 19)) + ",sk=" + text(k) +
+               ",mask=" + random_mask(rng, batch, k);
+  }
+  if (rng.between(0, 3) == 0) problem += ",alibi=standard";
+  if (forward && rng.between(0, 3) == 0) problem += ",softcap=2";
+  if (rng.between(0, 3) == 0) problem += ",scale=-0.5";
+  return Problem::parse(problem);
+}
+
+std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
+  std::string text = family.name();
+  char separator = ':';
+  for (const io::ScheduleParameter& parameter : family.parameters()) {
+    if (parameter.name == "rule") continue;  // it chooses the tiles
+    const auto choices = static_cast<std::int64_t>(parameter.choices.size());
+    text +=
+        separator + parameter.name + "=" +
+        (choices == 0 ? std::to_string(rng.between(1, 12))
+                      : parameter.choices[static_cast<std::size_t>(rng.between(0, choices - 1))]);
+    separator = ',';
+  }
+  return text;
+}
+
+template <class Arguments>
+void check_counts(const io::Schedule& schedule, const Arguments& args) {
+  const io::Traffic expected = schedule.closed_form();
+  const std::int64_t words = expected.peak.words.value(), bytes = expected.peak.bytes.value();
+  const io::FastMemory exact{words, bytes};
+  const io::Traffic counted = schedule.count(exact, args).traffic();
+  const io::Traffic dry = schedule.dry_count(exact).traffic();
+  CHECK(counted.reads.words.value() == expected.reads.words.value());
+  CHECK(counted.writes.words.value() == expected.writes.words.value());
+  CHECK(counted.peak.words.value() == words);
+  CHECK(counted == expected);
+  CHECK(dry == expected);
+  if (words > 1) {
+    CHECK_THROWS_AS(schedule.dry_count(io::FastMemory::of_words(words - 1)), io::CapacityExceeded);
+  }
+  CHECK_THROWS_AS(schedule.dry_count(io::FastMemory::of_bytes(bytes - 1)), io::CapacityExceeded);
+}
+
+template void check_counts(const io::Schedule&, const attest_forward_args&);
+template void check_counts(const io::Schedule&, const attest_backward_args&);
+
+}  // namespace attest::cpu::testing

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "io/meter.hpp"
+
+/// Schedules as values: named, printed, parsed, validated, counted.
+namespace attest::io {
+
+enum class Direction : std::uint8_t { forward, backward, loss_gradient };
+std::string_view name(Direction direction);
+
+/// The spelling of a schedule: `flash2:bq=64,bk=32`, or `flash2` with the tiles left open.
+struct ScheduleSpec {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;
+
+  std::string to_string() const;
+
+  /// Requires: name[:key=value[,key=value…]], no key twice. Else throws InvalidProblem.
+  /// [io/schedule_test "spelling"]
+  static ScheduleSpec parse(std::string_view text);
+
+  friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
+};
+
+/// A schedule with all its tiles, for one problem.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+
+  virtual ScheduleSpec spec() const = 0;
+
+  /// Words and bytes of all heads, by formula.  [cpu/schedules/forward_test "closed forms"]
+  virtual Traffic closed_form() const = 0;
+
+  /// The same by walking through the schedule without data. Throws CapacityExceeded when a tile
+  /// does not fit.
+  virtual Meter dry_count(FastMemory capacity) const = 0;
+
+  /// Runs on data and counts. Requires the arguments of the schedule's direction, for the problem
+  /// it was made for; else throws InvalidProblem.
+  virtual Meter count(FastMemory capacity, const attest_forward_args& args) const;
+  virtual Meter count(FastMemory capacity, const attest_backward_args& args) const;
+  virtual Meter count(FastMemory capacity, const attest_loss_args& args) const;
+};
+
+/// A parameter of a spelling: a tile extent, or with choices one of those words.
+struct ScheduleParameter {
+  std::string name;
+  std::vector<std::string> choices;
+};
+
+/// All schedules of one name.
+class ScheduleFamily {
+ public:
+  virtual ~ScheduleFamily() = default;
+
+  virtual std::string name() const = 0;
+  virtual Direction direction() const = 0;
+  /// The parameters a spelling may give.
+  virtual std::vector<ScheduleParameter> parameters() const = 0;
+
+  /// The schedule of that spelling. Tiles left open are chosen by search: the fewest words that fit
+  /// in fast memory. Requires: known parameters, positive tiles, a problem the family takes, and
+  /// fast memory in which some tiles fit (else the message names the least that works). Else throws
+  /// InvalidProblem. The problem must outlive the schedule.
+  virtual std::unique_ptr<Schedule> make(const ScheduleSpec& spec, const attest_problem& problem,
+                                         FastMemory capacity) const = 0;
+};
+
+/// The schedules known to a program.
+class ScheduleRegistry {
+ public:
+  /// Requires: a name that is not taken. Else throws InvalidProblem.
+  void add(std::unique_ptr<const ScheduleFamily> family);
+
+  /// Throws InvalidProblem with the nearest name when there is none.
+  /// [io/schedule_test "unknown names"]
+  const ScheduleFamily& find(std::string_view name) const;
+
+  /// Parses, finds and makes.
+  std::unique_ptr<Schedule> make(std::string_view text, const attest_problem& problem,
+                                 FastMemory capacity) const;
+
+  const std::vector<std::unique_ptr<const ScheduleFamily>>& families() const { return families_; }
+
+ private:
+  std::vector<std::unique_ptr<const ScheduleFamily>> families_;
+};
+
+}  // namespace attest::io
