@@ -1,0 +1,175 @@
+#include "io/bounds/backward.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+#include "io/bounds/compulsory.hpp"
+#include "io/bounds/forward.hpp"
+#include "io/bounds/segments.hpp"
+#include "io/bounds/statement.hpp"
+
+namespace attest::io {
+namespace {
+
+std::int64_t smaller_head_dim(const Extent& extent) {
+  return std::min(extent.head_dim_qk, extent.head_dim_v);
+}
+
+double smaller_squared(const Extent& extent) {
+  const auto d = static_cast<double>(smaller_head_dim(extent));
+  return d * d;
+}
+
+// G(B)/d^2 as a function of B/d^2.
+double normalised_maximum(double b) {
+  const double r = (1 + std::sqrt(1 + 12 * b)) / 6;
+  // r is where the derivative vanishes, b = 3r^2 - r, so that r^2 + 2br - 2r^3 = r^2 (4r - 1).
+  const double mixed = r * r * (4 * r - 1);
+  const double carried = 5 * b / 3 * std::sqrt(b / 3);
+  return std::max(b * b / 4, std::min(mixed, carried));
+}
+
+Words compulsory_reads(const Extent& extent, Storage storage) {
+  const OperandRows rows{extent.rows_many, extent.columns_many, extent.columns_many};
+  const Words operands = distinct_words(extent, storage, rows);
+  // dO may share storage as well when nothing is known of it.
+  if (storage == Storage::unknown) return operands;
+  return operands + Words(extent.rows_seeing()) * extent.head_dim_v;
+}
+
+Words outputs(const Extent& extent) {
+  return Words(extent.rows) * extent.head_dim_qk +
+         (Words(extent.head_dim_qk) + extent.head_dim_v) * extent.keys;
+}
+
+double small_coefficient(double a) {
+  return 4 * a * std::sqrt(1 - 1 / (2 * a)) + 2 * std::sqrt(2.0) * a - 1;
+}
+
+}  // namespace
+
+double backward_segment_maximum(double usable_words, std::int64_t head_dim) {
+  const auto d = static_cast<double>(head_dim);
+  return rounded_up(d * d * normalised_maximum(usable_words / (d * d)));
+}
+
+Bound compulsory_backward(const Extent& extent, const KernelClass& kernel) {
+  return Statement("compulsory_backward", Tag::proved,
+                   "(rows>=2 + columns>=2)(d_k + d_v) + rows=1 d_v + q d_k + k (d_k + d_v)",
+                   "compulsory")
+      .needs_class_but(kernel, "K3 K5 K6")
+      .words([&] { return (compulsory_reads(extent, kernel.storage) + outputs(extent)).value(); });
+}
+
+Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
+  return Statement("theorem_c", Tag::proved, "max_X X ceil((12Z - G(X))/G(M+X))", "theorem-c")
+      .needs_class(kernel, fast_words)
+      .words([&] {
+        const auto maximum = [d = smaller_head_dim(extent)](double usable_words) {
+          return backward_segment_maximum(usable_words, d);
+        };
+        return greatest_words_of_segments(
+            {12 * static_cast<double>(extent.pairs), maximum, fast_words, kernel.fast_memories()});
+      });
+}
+
+Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
+  const auto words = static_cast<double>(fast_words);
+  const double square = smaller_squared(extent);
+  return Statement("theorem_c_large", Tag::proved, "12Z d^2/M - M", "theorem-c")
+      .needs_class(kernel, fast_words)
+      .needs("range", "5M >= 31 d^2", below("5 fast_words", 5 * words, 31 * square))
+      .words([&] {
+        const double moved = 12 * static_cast<double>(extent.pairs) * square / words;
+        return whole_words(rounded_down(rounded_down(moved) -
+                                        static_cast<double>(kernel.fast_memories()) * words));
+      });
+}
+
+Bound backward_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
+  const auto pairs = static_cast<double>(extent.pairs);
+  return Statement("backward_once", Tag::proved, "(4 d_k + 2 sqrt(2) d_v) Z/sqrt(M) - 2Z - 2M",
+                   "backward-small")
+      .needs_class(kernel, fast_words)
+      .needs_chains(kernel)
+      .needs_once(kernel)
+      .words([&] {
+        const double work = pairs * (2 * static_cast<double>(extent.head_dim_qk) +
+                                     std::sqrt(2.0) * static_cast<double>(extent.head_dim_v));
+        const SegmentedWork run{rounded_down(work), product_segment_maximum, fast_words,
+                                kernel.fast_memories()};
+        const double words = std::max(greatest_linear_words_of_segments(run, 0),
+                                      linear_words_of_segments(run, SegmentLength(2 * fast_words)));
+        return whole_words(rounded_down(words - 2 * pairs));
+      });
+}
+
+Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
+  const auto words = static_cast<double>(fast_words);
+  const double square = smaller_squared(extent);
+  return Statement("backward_small", Tag::proved,
+                   "(4a sqrt(1 - 1/(2a)) + 2 sqrt(2) a - 1) Z - 2M, a = d/sqrt(M)",
+                   "backward-small")
+      .needs_class(kernel, fast_words)
+      .needs_chains(kernel)
+      .needs("range", "M <= 2 d^2", above("fast_words", words, 2 * square))
+      .words([&] {
+        const double a = std::sqrt(square / words);
+        const double moved = rounded_down(small_coefficient(a)) * static_cast<double>(extent.pairs);
+        return whole_words(rounded_down(rounded_down(moved) -
+                                        2 * static_cast<double>(kernel.fast_memories()) * words));
+      });
+}
+
+Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel,
+                          std::int64_t fast_words) {
+  return Statement("backward_row_atomic", Tag::proved, "14Z d^2/M - O((q + 2k) d)", "row-atomic")
+      .needs_class(kernel, fast_words)
+      .needs("rows", "all rows of an index enter and leave together",
+             kernel.movement == RowMovement::whole_index ? "" : "rows may move word by word")
+      .leading([&] {
+        return 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
+               static_cast<double>(fast_words);
+      });
+}
+
+Bound backward_conjecture(const Extent& extent, const KernelClass& kernel,
+                          std::int64_t fast_words) {
+  return Statement("backward_conjecture", Tag::conjectured, "14Z d^2/M to leading order",
+                   "row-atomic")
+      .needs_class(kernel, fast_words)
+      .needs(
+          "range", "5M >= 31 d^2",
+          below("5 fast_words", 5 * static_cast<double>(fast_words), 31 * smaller_squared(extent)))
+      .leading([&] {
+        return 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
+               static_cast<double>(fast_words);
+      });
+}
+
+std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kernel,
+                                   std::int64_t fast_words) {
+  return {compulsory_backward(extent, kernel),
+          theorem_c(extent, kernel, fast_words),
+          theorem_c_large(extent, kernel, fast_words),
+          backward_once(extent, kernel, fast_words),
+          backward_small(extent, kernel, fast_words),
+          backward_row_atomic(extent, kernel, fast_words),
+          backward_conjecture(extent, kernel, fast_words)};
+}
+
+double backward_lower_coefficient(double theta) {
+  if (!(theta > 0)) throw InvalidProblem("theta = M/d^2 must be positive");
+  double best = theta <= 2 ? small_coefficient(1 / std::sqrt(theta)) : 0;
+  // Segments of x M transfers, x from 2^-6 to 2^6.
+  constexpr int kStepsPerOctave = 512;
+  for (int step = -6 * kStepsPerOctave; step <= 6 * kStepsPerOctave; ++step) {
+    const double x = std::exp2(static_cast<double>(step) / kStepsPerOctave);
+    best = std::max(best, 12 * x * theta / normalised_maximum((1 + x) * theta));
+  }
+  return best;
+}
+
+}  // namespace attest::io

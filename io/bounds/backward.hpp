@@ -1,0 +1,59 @@
+#pragma once
+
+#include <vector>
+
+#include "io/bounds/bound.hpp"
+#include "io/bounds/extent.hpp"
+
+/// Lower bounds for attention backward: dQ, dK, dV from Q, K, V, dO. d = min(d_k, d_v), a =
+/// d/sqrt(M), M is fast_words. Requirements and guarantees as in io/bounds/forward.hpp
+/// [io/bounds/backward_test "monotone", io/pebble/bounds_test].
+namespace attest::io {
+
+/// rows_many (d_k + d_v) + rows_one d_v + columns_many (d_k + d_v) read, rows d_k + keys (d_k +
+/// d_v) written. O and LSE are not compulsory: delta = sum P dP, and LSE can be recomputed. Shared
+/// storage is counted once. Proved: docs/theory/bounds/compulsory.md. Needs K1, K2, K4.
+/// [io/bounds/backward_test "compulsory"]
+Bound compulsory_backward(const Extent& extent, const KernelClass& kernel);
+
+/// Theorem C: max over X of X ceil((12 Z - G(X))^+ / G(M+X)), G = backward_segment_maximum.
+/// Recomputation and carried values allowed. Proved: docs/theory/bounds/theorem-c.md. Needs K1 to
+/// K6. [io/bounds/backward_test "theorem C"]
+Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// Corollary of theorem C: 12 Z d^2 / M - M. Proved for M >= 6.2 d^2. Needs K1 to K6.
+Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// (4 + 2 sqrt 2) Z d / sqrt(M) - 2Z - 2M, and the best X instead of 2M. Proved for kernels that
+/// evaluate P and dP once: docs/theory/bounds/backward-small.md. Needs K1 to K6.
+Bound backward_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// (4a sqrt(1 - 1/(2a)) + 2 sqrt(2) a - 1) Z - 2M; recomputation allowed. Proved for M <= 2 d^2:
+/// docs/theory/bounds/backward-small.md. Needs K1 to K6, each evaluation of a score one chain.
+Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// 14 Z d^2 / M - O((q + 2k) d). Proved, to leading order, for schedules in which all rows of an
+/// index enter and leave together and a read-modify-write costs two words:
+/// docs/theory/bounds/row-atomic.md. Needs K1 to K6, RowMovement::whole_index.
+Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// 14 Z d^2 / M as the true constant for every kernel: a conjecture, between the 12 that is proved
+/// and the 14 that two_pass_row reaches. docs/theory/bounds/row-atomic.md
+Bound backward_conjecture(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// All of the above.
+std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kernel,
+                                   std::int64_t fast_words);
+
+/// G of theorem C, in units of d multiply-adds weighted 5 (dQ), 4 (dK), 3 (dV): with b = B/d^2 and
+/// r = (1 + sqrt(1 + 12 b))/6, d^2 max(b^2/4, min(r^2 + 2br - 2r^3, (5b/3) sqrt(b/3))).
+/// [io/bounds/backward_test "segment maximum"]
+double backward_segment_maximum(double usable_words, std::int64_t head_dim);
+
+/// Coefficient of Z in the lower bound to leading order, d_k = d_v, theta = M/d^2: the greater of
+/// theorem C's and backward_small's.  [io/bounds/coefficients_test "table"]
+///
+/// Requires: theta > 0. Else throws InvalidProblem.
+double backward_lower_coefficient(double theta);
+
+}  // namespace attest::io

@@ -1,0 +1,168 @@
+#include "io/bounds/backward.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::io {
+namespace {
+
+TEST_CASE("compulsory backward traffic", "[io][bounds]") {
+  const KernelClass kernel;
+  CHECK(compulsory_backward(dense_extent(4, 6, 2, 3), kernel).words == (4 + 6) * 5 + 4 * 2 + 6 * 5);
+  // One-key rows: dS = 0, and dV sums dO.
+  CHECK(compulsory_backward(dense_extent(4, 1, 2, 3), kernel).words == 4 * 3 + 4 * 2 + 5);
+  const Extent causal = extent_of(Problem::parse("sq=3,sk=3,d=1,mask=causal_tl"));
+  CHECK(compulsory_backward(causal, kernel).words == (2 + 3) * 2 + 1 + 3 + 3 * 2);
+}
+
+// Which words of one operand are usable, at random: rows x head_dim.
+std::vector<std::vector<int>> usable(Rng& rng, std::int64_t rows, std::int64_t head_dim,
+                                     std::int64_t percent) {
+  std::vector<std::vector<int>> words(static_cast<std::size_t>(rows));
+  for (auto& row : words) {
+    for (std::int64_t c = 0; c < head_dim; ++c) row.push_back(rng.between(0, 99) < percent ? 1 : 0);
+  }
+  return words;
+}
+
+int sum(const std::vector<std::vector<int>>& words) {
+  int total = 0;
+  for (const auto& row : words) {
+    for (const int word : row) total += word;
+  }
+  return total;
+}
+
+bool whole(const std::vector<int>& row) {
+  for (const int word : row) {
+    if (word == 0) return false;
+  }
+  return true;
+}
+
+TEST_CASE("G is the segment maximum of theorem C", "[io][bounds]") {
+  Rng rng(5);
+  const std::int64_t chances[] = {0, 50, 90, 100};
+  const auto chance = [&] { return chances[rng.between(0, 3)]; };
+  double closest = 0;
+  for (int trial = 0; trial < 60000; ++trial) {
+    const std::int64_t d = rng.between(1, 3);
+    const std::int64_t rows = rng.between(1, 5);
+    const std::int64_t columns = rng.between(1, 5);
+    const auto q = usable(rng, rows, d, chance()), target = usable(rng, rows, d, chance()),
+               dq = usable(rng, rows, d, chance());
+    const auto k = usable(rng, columns, d, chance()), v = usable(rng, columns, d, chance()),
+               dk = usable(rng, columns, d, chance()), dv = usable(rng, columns, d, chance());
+    int words = sum(q) + sum(target) + sum(dq) + sum(k) + sum(v) + sum(dk) + sum(dv);
+    int value = 0;
+    const std::int64_t carried = rng.between(0, 2) * 40;
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      for (std::size_t j = 0; j < k.size(); ++j) {
+        const auto carry = [&] {
+          const int word = rng.between(0, 99) < carried ? 1 : 0;
+          words += word;
+          return word == 1;
+        };
+        const bool weight = carry() || (whole(q[i]) && whole(k[j]));
+        const bool product = carry() || (whole(target[i]) && whole(v[j]));
+        const bool difference = carry() || (weight && product);
+        for (std::size_t c = 0; c < static_cast<std::size_t>(d); ++c) {
+          if (difference) value += 5 * (k[j][c] * dq[i][c]) + 4 * (q[i][c] * dk[j][c]);
+          if (weight) value += 3 * (target[i][c] * dv[j][c]);
+        }
+      }
+    }
+    if (words == 0) continue;
+    const double share =
+        static_cast<double>(value) / static_cast<double>(d) / backward_segment_maximum(words, d);
+    closest = std::max(closest, share);
+    REQUIRE(share <= 1);
+  }
+  CHECK(closest > 0.95);  // it is reached: whole rows of everything
+}
+
+TEST_CASE("theorem C and its corollary", "[io][bounds]") {
+  const KernelClass kernel;
+  const Extent extent = dense_extent(16384, 16384, 16, 16);
+  const auto pairs = static_cast<double>(extent.pairs);
+  for (const std::int64_t theta : {7, 8, 16, 64}) {
+    const std::int64_t fast_words = theta * 256;
+    const Bound corollary = theorem_c_large(extent, kernel, fast_words);
+    REQUIRE(corollary.is_lower_bound());
+    CHECK(static_cast<double>(corollary.words) ==
+          std::ceil(12 * pairs / static_cast<double>(theta) - static_cast<double>(fast_words)));
+    // The lengths tried are 1/64 apart, and near the best length the value is flat.
+    CHECK(theorem_c(extent, kernel, fast_words).words >=
+          corollary.words - corollary.words / (64 * 64));
+    // two_pass_row's leading term is 14/12 of it.
+    CHECK(static_cast<double>(theorem_c(extent, kernel, fast_words).words) <=
+          14 * pairs / static_cast<double>(theta));
+  }
+  // 6.2 d^2 = 1587.2
+  CHECK_FALSE(theorem_c_large(extent, kernel, 1587).applies());
+  CHECK(theorem_c_large(extent, kernel, 1588).applies());
+  // d is the smaller head dimension.
+  CHECK(theorem_c(dense_extent(512, 512, 16, 64), kernel, 2048).words ==
+        theorem_c(dense_extent(512, 512, 16, 16), kernel, 2048).words);
+}
+
+TEST_CASE("backward with a small cache", "[io][bounds]") {
+  const KernelClass kernel;
+  KernelClass once;
+  once.evaluation = Evaluation::once;
+  const Extent extent = dense_extent(4096, 4096, 64, 64);
+  const auto pairs = static_cast<double>(extent.pairs);
+  const std::int64_t quarter = 1024, sixty_fourth = 64;
+  // 11.6 and 52.6 words a pair less 2M.
+  CHECK(std::lround((static_cast<double>(backward_small(extent, kernel, quarter).words) + 2048) /
+                    pairs * 10) == 116);
+  CHECK(
+      std::lround((static_cast<double>(backward_small(extent, kernel, sixty_fourth).words) + 128) /
+                  pairs * 10) == 526);
+  CHECK_FALSE(backward_small(extent, kernel, 2 * 4096 + 1).applies());
+  CHECK(backward_small(extent, kernel, 2 * 4096).applies());
+  CHECK_FALSE(backward_once(extent, kernel, quarter).applies());
+  const Bound bound = backward_once(extent, once, quarter);
+  CHECK(static_cast<double>(bound.words) >=
+        (4 + 2 * std::sqrt(2.0)) * pairs * 64 / 32 - 2 * pairs - 2 * 1024);
+}
+
+TEST_CASE("only schedules that move whole indices have the bound with 14", "[io][bounds]") {
+  KernelClass whole_index;
+  const Extent extent = dense_extent(1024, 1024, 16, 16);
+  CHECK_FALSE(backward_row_atomic(extent, whole_index, 4096).applies());
+  whole_index.movement = RowMovement::whole_index;
+  const Bound bound = backward_row_atomic(extent, whole_index, 4096);
+  CHECK(bound.leading == 14 * 1024. * 1024 * 256 / 4096);
+  CHECK_FALSE(bound.is_lower_bound());  // its lower-order terms have no constant
+  const Bound conjecture = backward_conjecture(extent, whole_index, 4096);
+  CHECK(conjecture.applies());
+  CHECK(conjecture.label() == "leading order, no lower bound (conjectured)");
+}
+
+TEST_CASE("backward bounds are monotone in fast_words", "[io][bounds]") {
+  KernelClass once;
+  once.evaluation = Evaluation::once;
+  for (const char* text :
+       {"sq=64,sk=64,d=8", "sq=33,sk=129,d=16,dv=5", "hq=4,hkv=2,sq=40,sk=40,d=6,mask=causal_br"}) {
+    const Extent extent = extent_of(Problem::parse(text));
+    std::vector<Bound> before = backward_bounds(extent, once, 1);
+    for (std::int64_t fast_words = 2; fast_words <= 4000; fast_words += 1 + fast_words / 16) {
+      const std::vector<Bound> now = backward_bounds(extent, once, fast_words);
+      for (std::size_t index = 0; index < now.size(); ++index) {
+        if (!now[index].applies() || !before[index].applies()) continue;
+        INFO(text << " " << now[index].name << " fast_words " << fast_words);
+        CHECK(now[index].words <= before[index].words);
+      }
+      before = now;
+    }
+  }
+  CHECK_THROWS_AS(backward_bounds(dense_extent(2, 2, 1, 1), {}, 0), InvalidProblem);
+}
+
+}  // namespace
+}  // namespace attest::io

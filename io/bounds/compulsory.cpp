@@ -1,0 +1,33 @@
+#include "io/bounds/compulsory.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "io/words.hpp"
+
+namespace attest::io {
+
+Words distinct_words(const Extent& extent, Storage storage, const OperandRows& rows) {
+  const Words q_words = Words(rows.q) * extent.head_dim_qk;
+  const Words k_words = Words(rows.k) * extent.head_dim_qk;
+  const Words v_words = Words(rows.v) * extent.head_dim_v;
+  switch (storage) {
+    case Storage::disjoint:
+      return q_words + k_words + v_words;
+    case Storage::key_is_value: {
+      // A row needed as a key and as a value has as many words as the longer of the two.
+      const std::int64_t both = std::min(rows.k, rows.v);
+      const std::int64_t longer = std::max(extent.head_dim_qk, extent.head_dim_v);
+      return q_words + Words(both) * longer + Words(rows.k - both) * extent.head_dim_qk +
+             Words(rows.v - both) * extent.head_dim_v;
+    }
+    case Storage::query_is_key:
+      // Which rows coincide is not known: at least the larger set is read.
+      return std::max(q_words, k_words) + v_words;
+    case Storage::unknown:
+      return 0;
+  }
+  throw InternalError("Storage out of range");
+}
+
+}  // namespace attest::io

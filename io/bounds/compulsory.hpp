@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "io/bounds/extent.hpp"
+#include "io/bounds/kernel_class.hpp"
+#include "io/words.hpp"
+
+namespace attest::io {
+
+/// How many rows of each operand a kernel must read.
+struct OperandRows {
+  std::int64_t q = 0, k = 0, v = 0;
+};
+
+/// Distinct words of those rows of Q, K and V: what is shared is counted once, and of storage
+/// shared in an unknown way nothing is counted.  [io/bounds/class_test "shared storage"]
+Words distinct_words(const Extent& extent, Storage storage, const OperandRows& rows);
+
+}  // namespace attest::io

@@ -1,0 +1,62 @@
+#include "io/bounds/products.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "io/bounds/forward.hpp"
+
+namespace attest::io {
+namespace {
+
+TEST_CASE("one matrix product", "[io][bounds]") {
+  const Bound bound = matrix_product({1024, 1024, 64}, {}, 1024);
+  CHECK(bound.label() == "lower bound (cited)");
+  CHECK(bound.words == 2 * 1024 * 1024 * 64 / 32 - 2 * 1024);
+  CHECK_THROWS_AS(matrix_product({0, 1, 1}, {}, 4), InvalidProblem);
+}
+
+TEST_CASE("fast multiplication", "[io][bounds]") {
+  for (const std::int64_t n : {64, 256, 4096}) {
+    for (const std::int64_t fast_words : {16, 256, 4096}) {
+      const std::int64_t d = 32;
+      const Bound bound = fast_multiplication(dense_extent(n, n, d, d), {}, fast_words);
+      REQUIRE(bound.is_lower_bound());
+      // One epoch of M transfers: at most 4M^2/d^2 + 4M scores.
+      const std::int64_t entries = 4 * fast_words * fast_words / (d * d) + 4 * fast_words;
+      CHECK(bound.words >= fast_words * (n * n / entries));
+      // Weaker than the bounds that know the products.
+      if (fast_words >= 2 * d * d) {
+        CHECK(bound.words <= scores_only_large(dense_extent(n, n, d, d), {}, fast_words).words);
+      }
+    }
+  }
+  const Extent masked = extent_of(Problem::parse("sq=64,sk=64,d=8,mask=causal_tl"));
+  CHECK(fast_multiplication(masked, {}, 16).why_not() == "mask: some pairs are masked");
+  const Extent heads = extent_of(Problem::parse("b=2,hq=4,hkv=2,sq=64,sk=64,d=8"));
+  CHECK(fast_multiplication(heads, {}, 16).applies());
+  CHECK(fast_multiplication(heads, {}, 16).words >
+        7 * fast_multiplication(dense_extent(64, 64, 8, 8), {}, 16).words);
+}
+
+TEST_CASE("sparse inputs", "[io][bounds]") {
+  KernelClass once;
+  once.evaluation = Evaluation::once;
+  const Extent extent = dense_extent(256, 256, 32, 32);
+  const auto pairs = static_cast<double>(extent.pairs);
+  const Bound bound = sparse_inputs_once(extent, {100000, 5000}, once, 64);
+  REQUIRE(bound.is_lower_bound());
+  CHECK(static_cast<double>(bound.words) >= 2 * (1e5 + pairs * 32) / 8 - pairs - 2 * 64);
+  // All products nonzero: theorem B.
+  CHECK(sparse_inputs_once(extent, {extent.pairs * 32, 0}, once, 64).words ==
+        theorem_b(extent, once, 64).words);
+  const Bound order = sparse_product_order(extent, {0, 5000}, once, 64);
+  CHECK(order.leading == 5000 * std::min(std::sqrt(pairs / 64), 5000 / 64.));
+  CHECK(order.label() == "asymptotic lower bound, constant or lower-order terms missing (cited)");
+  CHECK(sparse_attention_order(extent, {0, 50}, once, 64).leading == 50 * 50 / 64.);
+  CHECK_THROWS_AS(sparse_inputs_once(extent, {-1, 0}, once, 64), InvalidProblem);
+  CHECK_THROWS_AS(sparse_product_order(extent, {0, -1}, once, 64), InvalidProblem);
+}
+
+}  // namespace
+}  // namespace attest::io

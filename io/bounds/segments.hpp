@@ -1,0 +1,68 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+
+/// The counting argument that the bounds share: docs/theory/bounds/segments.md. A run is cut into
+/// segments of X transfers; in each at most F(fast_words + X) units of work can be done, in the
+/// first, which begins with empty fast memory, at most F(X).
+namespace attest::io {
+
+/// The length X of a segment: a positive whole number of transfers (condition K5; with real X the
+/// formula exceeds what is true, docs/theory/bounds/class.md).
+class SegmentLength {
+ public:
+  /// Requires: at least 1. Else throws InvalidProblem.
+  explicit SegmentLength(std::int64_t transfers);
+  template <std::floating_point Real>
+  explicit SegmentLength(Real) = delete;
+
+  std::int64_t transfers() const { return transfers_; }
+
+ private:
+  std::int64_t transfers_;
+};
+
+/// What can be done in a segment with that many usable words: F, never less than its exact value.
+using SegmentMaximum = std::function<double(double usable_words)>;
+
+/// The quantities every segment argument has.
+struct SegmentedWork {
+  double work = 0;                 // units of work in all, never more than the exact value
+  SegmentMaximum maximum;          // increasing
+  std::int64_t fast_words = 1;     // of one fast memory
+  std::int64_t fast_memories = 1;  // K6
+};
+
+/// X ceil((work - F(X))^+ / F(fast_words + X)), plus 1 if that is positive, with F(X) once for
+/// every fast memory; every rounding goes down.  [io/bounds/segments_test]
+///
+/// Requires: fast_words and fast_memories at least 1. Else throws InvalidProblem; also when the
+/// result exceeds 2^63 - 1.
+std::int64_t words_of_segments(const SegmentedWork& run, SegmentLength length);
+
+/// The greatest words_of_segments over a fixed set of lengths: all for up to 64 segments, and 45 to
+/// the octave. Any length is sound; what is missed is of second order. Does not increase with
+/// fast_words.  [io/bounds/segments_test "exhaustive search"]
+std::int64_t greatest_words_of_segments(const SegmentedWork& run);
+
+/// X (work - F(X)) / F(fast_words + X) without the ceiling, real and rounded down: what remains
+/// true when every unit of work may be repeated at a price, if X is at least `least_ratio` times
+/// F(fast_words + X).
+double linear_words_of_segments(const SegmentedWork& run, SegmentLength length);
+
+/// The greatest linear_words_of_segments over lengths with X >= least_ratio F(fast_words + X);
+/// minus infinity when no length has it.
+double greatest_linear_words_of_segments(const SegmentedWork& run, double least_ratio);
+
+/// `value` less the rounding errors of the few operations that gave it: at most 64 of relative size
+/// 2^-53 each.
+double rounded_down(double value);
+double rounded_up(double value);
+
+/// The whole words of a real lower bound: the next whole number above, 0 if it is negative. Throws
+/// InvalidProblem when it exceeds 2^63 - 1.
+std::int64_t whole_words(double value);
+
+}  // namespace attest::io

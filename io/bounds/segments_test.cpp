@@ -1,0 +1,65 @@
+#include "io/bounds/segments.hpp"
+
+#include <cmath>
+#include <type_traits>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "io/bounds/forward.hpp"
+
+namespace attest::io {
+namespace {
+
+static_assert(std::is_constructible_v<SegmentLength, std::int64_t>);
+static_assert(!std::is_constructible_v<SegmentLength, double>, "K5: whole transfers only");
+static_assert(!std::is_constructible_v<SegmentLength, float>);
+
+SegmentedWork forward_run(std::int64_t pairs, std::int64_t d_k, std::int64_t d_v,
+                          std::int64_t fast_words) {
+  return {static_cast<double>(pairs * d_v),
+          [=](double usable) { return forward_segment_maximum(usable, d_k, d_v); }, fast_words, 1};
+}
+
+TEST_CASE("segments of a linear maximum are counted exactly", "[io][bounds]") {
+  // One unit of work per usable word: 3 usable at first, then 5 + 3.
+  const SegmentedWork run{100, [](double usable) { return usable; }, 5, 1};
+  CHECK(words_of_segments(run, SegmentLength(3)) == 13 * 3 + 1);  // ceil(97 / 8) = 13
+  CHECK(words_of_segments(run, SegmentLength(100)) == 0);
+  CHECK(words_of_segments(run, SegmentLength(99)) == 100);
+  CHECK(words_of_segments({96 + 3, run.maximum, 5, 1}, SegmentLength(3)) == 12 * 3 + 1);
+  // Two fast memories that communicate start with three words each.
+  CHECK(words_of_segments({100, run.maximum, 5, 2}, SegmentLength(3)) == 12 * 3 + 1);
+}
+
+TEST_CASE("the greatest over lengths agrees with exhaustive search", "[io][bounds]") {
+  for (std::int64_t pairs : {1, 4, 9, 25, 60, 144, 1000}) {
+    for (std::int64_t fast_words : {1, 2, 3, 7, 20, 64}) {
+      for (std::int64_t d : {1, 2, 5}) {
+        const SegmentedWork run = forward_run(pairs, d, 2 * d - 1, fast_words);
+        std::int64_t best = 0;
+        for (std::int64_t length = 1; length <= 4 * pairs * d; ++length) {
+          best = std::max(best, words_of_segments(run, SegmentLength(length)));
+        }
+        INFO(pairs << " pairs, " << fast_words << " words, d " << d);
+        const std::int64_t found = greatest_words_of_segments(run);
+        CHECK(found <= best);
+        CHECK(found >= best - best / 64);  // the spacing of the lengths beyond 64 segments
+      }
+    }
+  }
+}
+
+TEST_CASE("impossible segments are refused", "[io][bounds]") {
+  CHECK_THROWS_AS(SegmentLength(0), InvalidProblem);
+  const SegmentMaximum one = [](double) { return 1.0; };
+  CHECK_THROWS_AS(greatest_words_of_segments({1, one, 0, 1}), InvalidProblem);
+  CHECK_THROWS_AS(greatest_words_of_segments({1, one, 1, 0}), InvalidProblem);
+  CHECK_THROWS_AS(greatest_words_of_segments({1e30, one, 1, 1}), InvalidProblem);
+  CHECK_THROWS_AS(whole_words(std::ldexp(1.0, 63)), InvalidProblem);
+  CHECK(whole_words(-3.5) == 0);
+  CHECK(whole_words(3.01) == 4);
+  CHECK(whole_words(rounded_down(3)) == 3);
+}
+
+}  // namespace
+}  // namespace attest::io
