@@ -26,29 +26,43 @@ struct Flash2 {
     const TileMap map(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k);
     machine.parallel_tiles(map.query_groups(), block_q, [&](auto& block, io::Range queries) {
       const std::vector<io::Range> runs = map.key_runs(queries);
-      const auto O_block = head.O.block(queries), LSE_block = head.LSE.block(queries);
-      if (runs.empty()) return store_empty_rows(block, O_block, LSE_block);
-      const auto Q = block.load(head.Q.block(queries), "Q");
-      auto O = block.scratch(queries.count(), head.V.columns(), "O");
-      auto m = block.scratch(queries.count(), 1, "m");
-      auto l = block.scratch(queries.count(), 1, "l");
-      block.compute(Fill{0}, O);
-      block.compute(StartRows{}, m, l);
-      block.for_tiles(runs, block_k, [&](io::Range keys) {
-        auto S = block.scratch(queries.count(), keys.count(), "S");
-        {
-          const auto K = block.load(head.K.block(keys), "K");
-          compute_scores(block, S, Q, K, head.rule, queries, keys);
-        }
-        block.compute(UpdateSoftmax{}, S, m, l, O);
-        const auto V = block.load(head.V.block(keys), "V");
-        block.compute(Product{}, O, S, V);
-      });
-      block.compute(FinishRows{}, O, m, l);
-      block.store(O, O_block);
-      block.store(m, LSE_block);
+      const auto O = head.O.block(queries), LSE = head.LSE.block(queries);
+      if (runs.empty()) {
+        store_empty_rows(block, O, LSE, O.columns());
+      } else {
+        attend(block, head, queries, runs, O, LSE);
+      }
     });
   }
+
+  /// One block of queries on runs of keys.
+  template <io::Machine M>
+  void attend(M& machine, const ForwardHead& head, io::Range queries,
+              const std::vector<io::Range>& runs, const io::MutableSlowMatrix& O_block,
+              const io::MutableSlowMatrix& LSE_block) const {
+    const auto Q = machine.load(head.Q.block(queries), "Q");
+    auto O = machine.scratch(queries.count(), head.V.columns(), "O");
+    auto m = machine.scratch(queries.count(), 1, "m");
+    auto l = machine.scratch(queries.count(), 1, "l");
+    machine.compute(Fill{0}, O);
+    machine.compute(StartRows{}, m, l);
+    machine.for_tiles(runs, block_k, [&](io::Range keys) {
+      auto S = machine.scratch(queries.count(), keys.count(), "S");
+      {
+        const auto K = machine.load(head.K.block(keys), "K");
+        compute_scores(machine, S, Q, K, head.rule, queries, keys);
+      }
+      machine.compute(UpdateSoftmax{}, S, m, l, O);
+      const auto V = machine.load(head.V.block(keys), "V");
+      machine.compute(Product{}, O, S, V);
+    });
+    machine.compute(FinishRows{}, O, m, l);
+    machine.store(O, O_block);
+    machine.store(m, LSE_block);
+  }
+
+  /// The most that attend() takes.
+  static io::Amount peak(const HeadShape& s, const TileMap::Sums& sums);
 
   io::Traffic cost(const ForwardHead& head) const;
 };

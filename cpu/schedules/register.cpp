@@ -1,8 +1,13 @@
 #include "cpu/register.hpp"
 
+#include "cpu/schedules/column_groups.hpp"
 #include "cpu/schedules/family.hpp"
+#include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/flash2.hpp"
+#include "cpu/schedules/split_kv.hpp"
+#include "cpu/schedules/square_tiled.hpp"
 #include "cpu/schedules/standard.hpp"
+#include "cpu/schedules/stored_scores.hpp"
 
 namespace attest {
 namespace {
@@ -16,7 +21,14 @@ void add(io::ScheduleRegistry& registry) {
 
 void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::Standard>(registry);
+  add<cpu::Flash1>(registry);
   add<cpu::Flash2>(registry);
+  add<cpu::Flash2Row>(registry);
+  add<cpu::SplitKv>(registry);
+  add<cpu::SquareTiled>(registry);
+  add<cpu::Rank1Tiled>(registry);
+  add<cpu::Hybrid>(registry);
+  add<cpu::ColumnGroups>(registry);
 }
 
 }  // namespace attest

@@ -17,25 +17,25 @@ void compute_scores(M& machine, Tile& S, const Queries& Q, const Keys& K, const 
   machine.compute(FinishScores{rule, queries.begin, keys.begin}, S);
 }
 
-/// O = 0 and LSE = -inf of queries that see no key.
+/// O = 0 and LSE = -inf of queries that see no key; O in groups of `columns`.
 template <io::Machine M>
-void store_empty_rows(M& machine, const io::MutableSlowMatrix& O,
-                      const io::MutableSlowMatrix& LSE) {
-  {
-    auto zero = machine.scratch(O.rows(), O.columns(), "O");
+void store_empty_rows(M& machine, const io::MutableSlowMatrix& O, const io::MutableSlowMatrix& LSE,
+                      std::int64_t columns) {
+  machine.for_tiles(all_columns(O), columns, [&](io::Range group) {
+    auto zero = machine.scratch(O.rows(), group.count(), "O");
     machine.compute(Fill{0}, zero);
-    machine.store(zero, O);
-  }
+    machine.store(zero, O.block(all_rows(O), group));
+  });
   auto empty = machine.scratch(O.rows(), 1, "LSE");
   machine.compute(Fill{-std::numeric_limits<float>::infinity()}, empty);
   machine.store(empty, LSE);
 }
 
 /// The most that store_empty_rows takes.
-inline io::Amount empty_rows_peak(const HeadShape& shape, const TileMap& map) {
+inline io::Amount empty_rows_peak(const TileMap& map, io::Words columns) {
   io::Amount peak;
   for (const io::Range& idle : map.idle_queries()) {
-    peak = io::larger(peak, HeadShape::real(shape.dv * idle.count()));
+    peak = io::larger(peak, HeadShape::real(columns * idle.count()));
   }
   return peak;
 }

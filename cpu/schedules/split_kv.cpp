@@ -1,0 +1,37 @@
+#include "cpu/schedules/split_kv.hpp"
+
+#include <algorithm>
+
+namespace attest::cpu {
+
+std::vector<io::Range> SplitKv::runs_in(const TileMap& map, io::Range queries, std::int64_t part,
+                                        std::int64_t k) const {
+  const std::int64_t begin = part * part_keys(k), end = begin + part_keys(k);
+  std::vector<io::Range> inside;
+  for (const io::Range& run : map.key_runs(queries)) {
+    const io::Range both{std::max(run.begin, begin), std::min(run.end, end)};
+    if (both.count() > 0) inside.push_back(both);
+  }
+  return inside;
+}
+
+io::Traffic SplitKv::cost(const ForwardHead& head) const {
+  const HeadShape s = shape_of(head);
+  const std::int64_t q = s.q.value(), k = s.k.value();
+  const TileMap map(head.rule, q, k, block_q, block_k);
+  const TileMap::Sums sums = map.sums();
+  io::Words seen;  // queries of (query block, part) pairs
+  for (const io::Range& group : map.query_groups()) {
+    for (std::int64_t part = 0; part < parts_of(k); ++part) {
+      if (!runs_in(map, group, part, k).empty()) seen += group.count();
+    }
+  }
+  const io::Amount between = HeadShape::real(seen * (s.dv + 1));
+  io::Amount peak = Flash2::peak(s, sums);
+  if (seen > 0) peak = io::larger(peak, HeadShape::real(2 * s.dv + 3));
+  if (sums.queries < s.q) peak = io::larger(peak, HeadShape::real(s.dv));
+  return {s.in(seen * s.dk + sums.tile_keys * (s.dk + s.dv)) + between,
+          between + s.in(s.q * s.dv) + HeadShape::real(s.q), peak};
+}
+
+}  // namespace attest::cpu
