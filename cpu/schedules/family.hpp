@@ -11,6 +11,7 @@
 #include "core/suggest.hpp"
 #include "cpu/schedules/heads.hpp"
 #include "cpu/schedules/parameter.hpp"
+#include "cpu/schedules/saved_forward.hpp"
 #include "cpu/schedules/search.hpp"
 #include "io/counting_machine.hpp"
 #include "io/dry_machine.hpp"
@@ -55,7 +56,15 @@ struct DirectionOf<BackwardHead> {
 
   template <class M, class S>
   static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
-    schedule.run(machine, head(args, index));
+    BackwardHead one = head(args, index);
+    if constexpr (requires { S::kReadsSaved; }) {
+      if (args.Q != nullptr) {
+        const SavedForward saved(args, index);
+        saved.attach(one);
+        return schedule.run(machine, one);
+      }
+    }
+    schedule.run(machine, one);
   }
 };
 

@@ -4,10 +4,13 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/flash2.hpp"
+#include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/split_kv.hpp"
 #include "cpu/schedules/square_tiled.hpp"
 #include "cpu/schedules/standard.hpp"
+#include "cpu/schedules/stored_gradients.hpp"
 #include "cpu/schedules/stored_scores.hpp"
+#include "cpu/schedules/two_pass.hpp"
 
 namespace attest {
 namespace {
@@ -29,6 +32,15 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::Rank1Tiled>(registry);
   add<cpu::Hybrid>(registry);
   add<cpu::ColumnGroups>(registry);
+  add<cpu::StandardBackward>(registry);
+  add<cpu::Flash1Backward>(registry);
+  add<cpu::KeyStationary>(registry);
+  add<cpu::TwoPass>(registry);
+  add<cpu::TwoPassRow>(registry);
+  add<cpu::KeyStationaryDs>(registry);
+  add<cpu::QueryStationaryP>(registry);
+  add<cpu::Rank1TiledBackward>(registry);
+  add<cpu::SquareTiledBackward>(registry);
 }
 
 }  // namespace attest

@@ -75,6 +75,19 @@ Score score(const Row& row, const NaiveInputs& in, std::int64_t j) {
   return s;
 }
 
+// P = exp(S - LSE), directly or as exp(S - m) / l with a maximum m and a rounded l.
+struct Weight {
+  double P = 0, error = 0;
+};
+
+Weight weight(const Score& s, double lse) {
+  if (s.value == -kInfinity) return {};
+  const double P = std::exp(s.value - lse);
+  return {P, P * std::expm1(s.error + kExpError + gamma(4) +
+                            2 * kRoundoff * (std::abs(s.value - lse) + s.error)) +
+                 kFlushed};
+}
+
 }  // namespace
 
 NaiveForward naive_forward(const Problem& p, const NaiveInputs& in) {
@@ -134,7 +147,7 @@ NaiveForward naive_forward(const Problem& p, const NaiveInputs& in) {
 }
 
 NaiveBackward naive_backward(const Problem& p, const NaiveInputs& in, const TensorView& O,
-                             const TensorView& LSE) {
+                             const TensorView& LSE, Deltas deltas) {
   const auto zeros = [](const char* name, const std::vector<Axis>& axes) {
     return Bounded{Tensor(name, DType::f64, axes), Tensor(name, DType::f64, axes)};
   };
@@ -164,15 +177,30 @@ NaiveBackward naive_backward(const Problem& p, const NaiveInputs& in, const Tens
           delta_size += std::abs(in.dLSE(b, head, row.q_row()));
         }
         const double dv_terms = static_cast<double>(p.head_dim_v) + 1;
-        const double delta_error = gamma(dv_terms + 16) * delta_size;
+        double delta_error = gamma(dv_terms + 16) * delta_size;
+        if (deltas == Deltas::from_probabilities) {
+          delta = delta_size = delta_error = 0;
+          const auto k_terms = static_cast<double>(sequence.k_length);
+          for (std::int64_t j = 0; j < sequence.k_length; ++j) {
+            const Weight w = weight(score(row, in, j), lse);
+            if (w.P == 0) continue;
+            double dP = 0, dP_size = 0;
+            for (std::int64_t c = 0; c < p.head_dim_v; ++c) {
+              const double term =
+                  in.dO(b, row.q_row(), head, c) * in.V(b, row.k_row(j), row.kv_head(), c);
+              dP += term;
+              dP_size += std::abs(term);
+            }
+            delta += w.P * dP;
+            delta_size += w.P * dP_size;
+            // The chain over columns, the product with P, the chain over keys.
+            delta_error += w.error * dP_size + gamma(dv_terms + k_terms + 17) * w.P * dP_size;
+          }
+        }
         for (std::int64_t j = 0; j < sequence.k_length; ++j) {
           const Score s = score(row, in, j);
           if (s.value == -kInfinity) continue;
-          const double P = std::exp(s.value - lse);
-          const double P_error =
-              P * std::expm1(s.error + kExpError +
-                             2 * kRoundoff * (std::abs(s.value - lse) + s.error)) +
-              kFlushed;
+          const auto [P, P_error] = weight(s, lse);
           double dP = 0, dP_size = 0;
           const double q_terms = static_cast<double>(p.group_size() * sequence.q_length);
           for (std::int64_t c = 0; c < p.head_dim_v; ++c) {

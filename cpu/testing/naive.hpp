@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/problem.hpp"
@@ -33,8 +34,11 @@ struct NaiveInputs {
 /// order are within gamma(n) of the sum of absolute values (Higham 2002, chapters 3 and 4).
 NaiveForward naive_forward(const Problem& problem, const NaiveInputs& inputs);
 
+/// How a backward pass gets delta(i): sum_c dO(i, c) O(i, c), or sum_j P(i, j) dP(i, j).
+enum class Deltas : std::uint8_t { from_outputs, from_probabilities };
+
 /// Gradients given O and LSE as a forward pass stored them.
 NaiveBackward naive_backward(const Problem& problem, const NaiveInputs& inputs, const TensorView& O,
-                             const TensorView& LSE);
+                             const TensorView& LSE, Deltas deltas = Deltas::from_outputs);
 
 }  // namespace attest::cpu::testing

@@ -1,0 +1,100 @@
+// Every backward schedule on random problems: its words against its closed form, its outputs
+// against the definition written out in cpu/testing/naive.
+#include <cstdio>
+#include <string>
+
+#include "core/testing/catch.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "cpu/register.hpp"
+#include "cpu/schedules/testing/random_cases.hpp"
+#include "cpu/testing/call.hpp"
+#include "cpu/testing/naive.hpp"
+
+namespace attest::cpu {
+namespace {
+
+using testing::Call;
+using testing::Memory;
+
+constexpr int kCases = 60;  // for each schedule
+
+const io::ScheduleRegistry& schedules() {
+  static const io::ScheduleRegistry registry = [] {
+    io::ScheduleRegistry all;
+    register_cpu_schedules(all);
+    return all;
+  }();
+  return registry;
+}
+
+attest_backward_args arguments(const Call& call) {
+  attest_backward_args args{};
+  args.struct_size = sizeof args;
+  args.problem = call.form.get();
+  args.Q = call.Q.abi(), args.K = call.K.abi(), args.V = call.V.abi();
+  args.O = call.O.abi(), args.LSE = call.LSE.abi(), args.dO = call.dO.abi();
+  args.dQ = call.dQ.abi(), args.dK = call.dK.abi(), args.dV = call.dV.abi();
+  return args;
+}
+
+TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
+  Rng rng(20261121);
+  for (const auto& family : schedules().families()) {
+    if (family->direction() != io::Direction::backward) continue;
+    const auto deltas = family->name() == "standard_bwd" ? testing::Deltas::from_probabilities
+                                                         : testing::Deltas::from_outputs;
+    double worst = 0;
+    for (int round = 0; round < kCases; ++round) {
+      const Problem problem = testing::random_problem(rng, io::Direction::backward);
+      const std::string text = testing::random_schedule(rng, *family);
+      INFO(text << " on " << problem.to_string());
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
+      REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+      const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
+      CHECK(schedule->spec().to_string() == text);
+      testing::check_counts(*schedule, arguments(call));
+      const testing::NaiveBackward expected =
+          naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view(), deltas);
+      worst = std::max(worst, testing::worst_ratio(call.dQ.view(), expected.dQ));
+      worst = std::max(worst, testing::worst_ratio(call.dK.view(), expected.dK));
+      worst = std::max(worst, testing::worst_ratio(call.dV.view(), expected.dV));
+      REQUIRE(worst <= 1);
+    }
+    std::printf("%-18s worst error / bound %.3f\n", family->name().c_str(), worst);
+  }
+}
+
+TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
+  Rng rng(5);
+  for (const auto& family : schedules().families()) {
+    if (family->direction() != io::Direction::backward) continue;
+    for (int round = 0; round < 10; ++round) {
+      Problem problem = testing::random_problem(rng, io::Direction::backward);
+      problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
+      const std::string text = testing::random_schedule(rng, *family);
+      INFO(text << " on " << problem.to_string());
+      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::Dlse::absent});
+      REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+      const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
+      testing::check_counts(*schedule, arguments(call));
+    }
+  }
+}
+
+TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]") {
+  const auto make = [&](const std::string& text) {
+    const Problem problem = Problem::parse(text);
+    const AbiProblem form(problem, 1);
+    schedules().make("two_pass", *form.get(), io::FastMemory::of_words(1000));
+  };
+  CHECK_NOTHROW(make("sq=4,sk=4,d=2"));
+  CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,softcap=2"), Catch::StartsWith("softcap: 2"));
+  CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,hq=4,hkv=2"), Catch::StartsWith("num_heads_kv: 2"));
+  CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,dtype=f64"), Catch::StartsWith("dtype: f64"));
+  CHECK_THROWS_WITH(make("d=2,mask=cu_3x5_0x2"),
+                    "problem: batch entry 1 has 0 queries and 2 keys; schedules count sequences "
+                    "with at least one of each");
+}
+
+}  // namespace
+}  // namespace attest::cpu

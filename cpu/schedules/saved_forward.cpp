@@ -1,0 +1,50 @@
+#include "cpu/schedules/saved_forward.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/schedules/operations.hpp"
+
+namespace attest::cpu {
+
+SavedForward::SavedForward(const attest_backward_args& args, HeadIndex index) {
+  const attest_problem& problem = *args.problem;
+  const Batch batch = batch_of(problem, index.batch);
+  const std::int64_t d = problem.head_dim_qk;
+  q_ = batch.q_length;
+  k_ = batch.k_length;
+  const auto floats = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+  std::vector<float> Q(floats(q_ * d)), K(floats(k_ * d)), LSE(floats(q_));
+  const RowBlock queries{batch.tensor_batch, batch.q_begin, q_, index.head};
+  load_rows(*args.Q, queries, Q.data());
+  load_rows(*args.K,
+            {batch.tensor_batch, batch.k_begin, k_,
+             index.head / (problem.num_heads_q / problem.num_heads_kv)},
+            K.data());
+  load_scalars(*args.LSE, queries, LSE.data());
+  P_.assign(floats(q_ * k_), 0);
+  m_.assign(floats(q_), -std::numeric_limits<float>::infinity());
+  l_.assign(floats(q_), 0);
+  const TileView P{P_.data(), q_, k_, k_};
+  Product{Form::second_transposed}(P, {Q.data(), q_, d, d}, {K.data(), k_, d, d});
+  const ScoreRule rule{&problem, batch, index.head};
+  FinishScores{rule, 0, 0}(P);
+  for (std::int64_t i = 0; i < q_; ++i) {
+    float& maximum = m_[floats(i)];
+    for (std::int64_t j = 0; j < k_; ++j) maximum = std::max(maximum, P.row(i)[j]);
+    if (std::isinf(maximum)) continue;
+    l_[floats(i)] = static_cast<float>(
+        std::exp(static_cast<double>(LSE[floats(i)]) - static_cast<double>(maximum)));
+  }
+  Probabilities{}(P, {LSE.data(), q_, 1, 1});
+}
+
+void SavedForward::attach(BackwardHead& head) const {
+  head.P = {"P", q_, k_, DType::f32, {P_.data(), k_}};
+  head.m = {"m", q_, 1, DType::f32, {m_.data(), 1}};
+  head.l = {"l", q_, 1, DType::f32, {l_.data(), 1}};
+}
+
+}  // namespace attest::cpu
