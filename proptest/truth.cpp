@@ -127,7 +127,7 @@ Truth::Truth(const attest_description& description, const Problem& problem,
 reference::BackwardBounds Truth::backward_bounds(const KernelRun& run) const {
   return reference::backward_bounds(problem_, conventions_, numerics_, values_.Q.view(),
                                     values_.K.view(), values_.V.view(), cotangents_,
-                                    {run.O.view(), run.LSE.view()}, plain_forward_);
+                                    {run.O.view(), run.LSE.view()}, plain_forward_, backward_);
 }
 
 bool Truth::in_domain() const {

@@ -32,10 +32,12 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
                              const Numerics& numerics, const TensorView& Q, const TensorView& K,
                              const TensorView& V, const Forward& exact);
 
-/// `exact_forward` in base e with EmptyRow::zero_neg_inf; `stored` in `conventions`.
+/// `exact_forward` in base e with EmptyRow::zero_neg_inf, `exact_backward` of the same inputs;
+/// `stored` in `conventions`.
 BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
                                const Numerics& numerics, const TensorView& Q, const TensorView& K,
                                const TensorView& V, const Cotangents& cotangents,
-                               const Stored& stored, const Forward& exact_forward);
+                               const Stored& stored, const Forward& exact_forward,
+                               const Backward& exact_backward);
 
 }  // namespace attest::reference

@@ -5,68 +5,129 @@
 #include <numbers>
 
 #include "reference/bounds.hpp"
+#include "reference/coherent_groups.hpp"
+#include "reference/distance_sums.hpp"
 #include "reference/group.hpp"
 #include "reference/roundoff.hpp"
 #include "reference/score_error.hpp"
+#include "reference/vector_product.hpp"
 
 namespace attest::reference {
 namespace {
 
-constexpr std::int64_t kBlockRows = 128;
+constexpr std::int64_t kBlockRows = 32;   // a block's weights stay near the cache
 constexpr double kLargestExponent = 700;  // exp stays finite
+constexpr double kTieWidth = 0x1p-33;     // of scores, relative to 1 + their largest magnitude
 
 // Everything of one row that does not depend on the column of V.
 struct Row {
-  std::vector<double> P, proved, linear, variance;  // weights of |v-O|, |v-O| and (v-O)^2
-  std::vector<double> cast;                         // variance weights of the cast of P
+  std::int64_t begin = 0, end = 0;  // all visible keys lie within
   double visible = 0, records = 0, deepest = 0, coherence = 0, drift = 0;
-  double mean_log_error = 0, mean_error = 0, mean_linear = 0, inflation = 1;
-  double lse_variance = 0;
+  double mean_log_error = 0, mean_error = 0, mean_linear = 0, largest_error = 0, inflation = 1;
+  double lse_variance = 0, cast_variance = 0;
   double largest_p = 0, maximum = 0, lse = 0, normalizer = 1;
+};
+
+// Weights of the keys in the sums over V, for a block of rows.
+struct Weights {
+  Matrix P, present;        // the exact weights; 1 where they are not 0
+  Matrix proved, linear;    // of |v - O|
+  Matrix variance;          // of (v - O)^2
+  Matrix cast;              // variance weights of the cast of P: of v^2, or of (v - O)^2
+  bool all_present = true;  // every row weighs every key
+
+  Weights(const Numerics& numerics, Eigen::Index rows, Eigen::Index keys) {
+    for (auto* matrix : {&P, &present, &proved, &linear, &variance}) {
+      *matrix = Matrix::Zero(rows, keys);
+    }
+    if (numerics.p_roundoff > 0) cast = Matrix::Zero(rows, keys);
+  }
 };
 
 double exp_limited(double x) { return std::exp(std::min(x, kLargestExponent)); }
 
 // Rescales happen where the running maximum rises; tile records are a subset of key records.
-double records(const Matrix& S, Eigen::Index r) {
+double records(const double* S, std::int64_t begin, std::int64_t end) {
   double best = -std::numeric_limits<double>::infinity();
   int upwards = 0, downwards = 0;
-  for (Eigen::Index j = 0; j < S.cols(); ++j) {
-    if (S(r, j) > best) best = S(r, j), ++upwards;
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (S[j] > best) best = S[j], ++upwards;
   }
   best = -std::numeric_limits<double>::infinity();
-  for (Eigen::Index j = S.cols(); j-- > 0;) {
-    if (S(r, j) > best) best = S(r, j), ++downwards;
+  for (std::int64_t j = end; j-- > begin;) {
+    if (S[j] > best) best = S[j], ++downwards;
   }
   return std::max(upwards, downwards);
 }
 
 struct Workspace {
-  SortedGroups groups;
+  CoherentGroups groups;
   std::vector<double> spread, total;
 };
 
-void log_errors(const Numerics& numerics, const Matrix& S, const ScoreError& error, Eigen::Index r,
-                double maximum_magnitude, Row& row, Workspace& work) {
-  const double u = numerics.accumulator_roundoff;
-  const double exponential = exponential_error(numerics);
+// One row of a block under analysis.
+struct RowInput {
+  const Numerics& numerics;
+  const Matrix& S;
+  const ScoreError& error;
+  Eigen::Index r;
+};
+
+// Fills P and present; maximum, LSE and the largest |score|, which is returned.
+double softmax_row(const RowInput& in, Row& row, Weights& weights) {
+  const double* S = in.S.row(in.r).data();
+  const std::int64_t keys = in.S.cols();
+  while (!std::isfinite(S[row.begin])) ++row.begin;
+  row.end = keys;
+  while (!std::isfinite(S[row.end - 1])) --row.end;
+  row.maximum = in.S.row(in.r).maxCoeff();
+  double* P = weights.P.row(in.r).data();
+  double* present = weights.present.row(in.r).data();
+  double sum = 0, largest = 0, present_keys = 0;
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    if (!std::isfinite(S[j])) continue;
+    P[j] = std::exp(S[j] - row.maximum);
+    present[j] = P[j] > 0 ? 1 : 0;
+    sum += P[j];
+    present_keys += present[j];
+    largest = std::max(largest, std::abs(S[j]));
+    row.visible += 1;
+  }
+  for (std::int64_t j = row.begin; j < row.end; ++j) P[j] /= sum;
+  if (present_keys < static_cast<double>(keys)) weights.all_present = false;
+  row.largest_p = 1 / sum;
+  row.lse = row.maximum + std::log(sum);
+  return largest;
+}
+
+void log_errors(const RowInput& in, double maximum_magnitude, Row& row, Weights& weights,
+                Workspace& work) {
+  const double u = in.numerics.accumulator_roundoff;
+  const double exponential = exponential_error(in.numerics);
   const double rescale = 6 * u * maximum_magnitude + row.records * (exponential + 2 * u);
+  const double* S = in.S.row(in.r).data();
+  const double* P = weights.P.row(in.r).data();
+  const double* magnitude = in.error.magnitude.row(in.r).data();
+  const double* bias = in.error.bias.row(in.r).data();
+  double* proved = weights.proved.row(in.r).data();
+  double* linear = weights.linear.row(in.r).data();
   double worst = 0;
-  for (Eigen::Index j = 0; j < S.cols(); ++j) {
-    const auto k = static_cast<std::size_t>(j);
-    if (row.P[k] == 0 && !std::isfinite(S(r, j))) continue;
-    const double common = 2 * u * (std::abs(S(r, j)) + maximum_magnitude) + exponential + rescale;
-    const double linear = common + error.bias(r, j);
-    const double eta = common + error.bias(r, j) + error.magnitude(r, j) * error.proved;
-    const double deviation = error.magnitude(r, j) * error.deviation;
-    const double eps = std::expm1(std::min(eta, kLargestExponent));
-    row.mean_log_error += row.P[k] * eta;
-    row.mean_error += row.P[k] * eps;
-    row.mean_linear += row.P[k] * linear;
-    row.proved[k] = row.P[k] * eps;
-    row.linear[k] = row.P[k] * linear;
-    work.spread[k] = row.P[k] * deviation;
-    worst = std::max(worst, kLambda * deviation + linear);
+  work.spread.assign(static_cast<std::size_t>(in.S.cols()), 0.0);
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    if (!std::isfinite(S[j])) continue;
+    const double common =
+        2 * u * (std::abs(S[j]) + maximum_magnitude) + exponential + rescale + bias[j];
+    const double eta = common + magnitude[j] * in.error.proved;
+    const double deviation = magnitude[j] * in.error.deviation;
+    const double eps = growth(eta, kLargestExponent);
+    proved[j] = P[j] * eps;
+    linear[j] = P[j] * common;
+    work.spread[static_cast<std::size_t>(j)] = P[j] * deviation;
+    row.mean_log_error += P[j] * eta;
+    row.mean_error += proved[j];
+    row.mean_linear += linear[j];
+    row.largest_error = std::max(row.largest_error, eps);
+    worst = std::max(worst, kLambda * deviation + common);
   }
   row.normalizer = exp_limited(row.mean_log_error);
   row.inflation = 1.001 * exp_limited(2 * worst);
@@ -74,89 +135,115 @@ void log_errors(const Numerics& numerics, const Matrix& S, const ScoreError& err
 
 // Equal scores err together: (sum over a group of w x)^2 <= W sum w x^2 (Cauchy-Schwarz), so a
 // group enters through its total weight W only.
-void group_variances(const Numerics& numerics, const Matrix& S, Eigen::Index r,
-                     double maximum_magnitude, Row& row, Workspace& work) {
-  const double tie_width = 0x1p-33 * (1 + maximum_magnitude);
-  work.groups.sort(S.row(r).data(), S.cols(), 1);
-  work.groups.group_sums(tie_width, work.spread, work.total);
-  for (std::size_t k = 0; k < row.P.size(); ++k) {
-    row.variance[k] = work.total[k] * work.spread[k];
-    row.lse_variance += row.variance[k];
+void group_variances(const RowInput& in, double maximum_magnitude, Row& row, Weights& weights,
+                     Workspace& work) {
+  const Numerics& numerics = in.numerics;
+  const double* P = weights.P.row(in.r).data();
+  double* variance = weights.variance.row(in.r).data();
+  work.groups.sort(P, in.S.cols());  // log P differs from the score by a constant
+  work.groups.group_sums(kTieWidth * (1 + maximum_magnitude), work.spread.data(), work.total);
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    const auto k = static_cast<std::size_t>(j);
+    variance[j] = work.total[k] * work.spread[k];
+    row.lse_variance += variance[j];
   }
   if (numerics.p_roundoff > 0) {
     const double square = numerics.p_roundoff * numerics.p_roundoff;
-    work.groups.group_sums(numerics.p_roundoff, row.P, work.total);
-    for (std::size_t k = 0; k < row.P.size(); ++k) row.cast[k] = square * work.total[k] * row.P[k];
+    double* cast = weights.cast.row(in.r).data();
+    work.groups.group_sums(numerics.p_roundoff, P, work.total);
+    for (std::int64_t j = row.begin; j < row.end; ++j) {
+      cast[j] = square * work.total[static_cast<std::size_t>(j)] * P[j];
+      row.cast_variance += cast[j];
+    }
   }
   const double width = row.visible * numerics.accumulator_roundoff;
-  row.coherence = work.groups.coherence(width, row.P, row.deepest);
+  row.coherence = work.groups.coherence(width, P, row.deepest);
   row.drift = drift_of(row.coherence, row.visible, row.deepest);
 }
 
-Row analyse(const Numerics& numerics, const Matrix& S, const ScoreError& error, Eigen::Index r,
-            Workspace& work) {
-  const auto keys = static_cast<std::size_t>(S.cols());
+Row analyse(const RowInput& in, Weights& weights, Workspace& work) {
   Row row;
-  for (auto* list : {&row.P, &row.proved, &row.linear, &row.variance, &row.cast}) {
-    list->assign(keys, 0.0);
-  }
-  work.spread.assign(keys, 0.0);
-  row.maximum = S.row(r).maxCoeff();
-  double sum = 0, largest = 0;
-  for (Eigen::Index j = 0; j < S.cols(); ++j) {
-    if (!std::isfinite(S(r, j))) continue;
-    const double p = std::exp(S(r, j) - row.maximum);
-    row.P[static_cast<std::size_t>(j)] = p;
-    sum += p;
-    largest = std::max(largest, std::abs(S(r, j)));
-    row.visible += 1;
-  }
-  for (double& p : row.P) p /= sum;
-  row.largest_p = 1 / sum;
-  row.lse = row.maximum + std::log(sum);
+  const double largest = softmax_row(in, row, weights);
   constexpr double kUndeclaredSplits = 8;
   // Where exp(0) may differ from 1, tiles that keep the maximum rescale as well.
-  const double rescales = numerics.exp_zero_is_one ? records(S, r) : row.visible;
+  const double rescales = in.numerics.exp_zero_is_one
+                              ? records(in.S.row(in.r).data(), row.begin, row.end)
+                              : row.visible;
   row.records = std::min(row.visible, rescales) +
-                std::max(kUndeclaredSplits, static_cast<double>(numerics.lse_splits));
-  row.deepest = summation_depth(numerics, row.visible) + row.records;
-  log_errors(numerics, S, error, r, largest, row, work);
-  group_variances(numerics, S, r, largest, row, work);
+                std::max(kUndeclaredSplits, static_cast<double>(in.numerics.lse_splits));
+  row.deepest = summation_depth(in.numerics, row.visible) + row.records;
+  log_errors(in, largest, row, weights, work);
+  group_variances(in, largest, row, weights, work);
   return row;
 }
 
-// The sums over keys that each column of V needs.
-struct Columns {
-  Vector proved, linear, farthest;  // of |v - O|
-  Vector absolute, plain;           // sum P |v|, sum |v|
-  Vector deviation_from_mean;       // sum P |v - O|
-  Vector variance, cast_variance;   // of squares
+// V and what is summed with it, once per sequence and K/V head.
+struct Values {
+  Matrix V;                  // padded for distance_sums
+  Matrix magnitude, square;  // |v|, v^2
+  Matrix total;              // (1, columns): sum of |v| over all keys
+
+  explicit Values(const Matrix& values)
+      : V(padded_columns(values)),
+        magnitude(V.cwiseAbs()),
+        square(V.cwiseAbs2()),
+        total(magnitude.colwise().sum()) {}
 };
 
-Columns sum_columns(const Numerics& numerics, const Row& row, const Matrix& V,
-                    const Eigen::Ref<const Vector>& O) {
-  const Eigen::Index columns = V.cols();
-  Columns sums;
-  for (auto* vector : {&sums.proved, &sums.linear, &sums.farthest, &sums.absolute, &sums.plain,
-                       &sums.deviation_from_mean, &sums.variance, &sums.cast_variance}) {
-    *vector = Vector::Zero(columns);
+// The sums over keys that each column of V needs, for one row.
+struct Columns {
+  DistanceSums distance;       // of |v - O| and its square
+  Vector farthest;             // max |v - O|, +inf where nothing would come of it
+  Vector deviation_from_mean;  // sum P |v - O|
+  Vector absolute, plain;      // sum P |v|, sum |v|
+  Vector cast_variance;
+};
+
+// Those of the sums that are products of matrices, for a block of rows.
+struct BlockSums {
+  Matrix absolute, plain, cast;
+
+  BlockSums(const Numerics& numerics, const Weights& weights, const Values& values)
+      : absolute(product(weights.P, values.magnitude)) {
+    if (weights.all_present) {
+      plain = values.total.replicate(absolute.rows(), 1);
+    } else {
+      plain = product(weights.present, values.magnitude);
+    }
+    if (numerics.p_roundoff > 0 && numerics.row_sum == CastOrder::before) {
+      cast = product(weights.cast, values.square);
+    }
   }
-  const bool cast = numerics.p_roundoff > 0;
-  const bool after = numerics.row_sum == CastOrder::after;
-  Eigen::ArrayXd distance(columns), value(columns);
-  for (Eigen::Index j = 0; j < V.rows(); ++j) {
-    const auto k = static_cast<std::size_t>(j);
-    if (row.proved[k] == 0 && row.P[k] == 0) continue;
-    value = V.row(j).transpose().array().abs();
-    distance = (V.row(j).transpose() - O).array().abs();
-    sums.proved.array() += row.proved[k] * distance;
-    sums.linear.array() += row.linear[k] * distance;
-    sums.deviation_from_mean.array() += row.P[k] * distance;
-    sums.farthest = sums.farthest.array().max(distance);
-    sums.absolute.array() += row.P[k] * value;
-    sums.plain.array() += value;
-    sums.variance.array() += row.variance[k] * distance.square();
-    if (cast) sums.cast_variance.array() += row.cast[k] * (after ? distance : value).square();
+};
+
+Columns sum_columns(const Numerics& numerics, const Row& row, Eigen::Index r,
+                    const Weights& weights, const BlockSums& block, const Values& values,
+                    const Vector& O) {
+  Columns sums;
+  const double* P = weights.P.row(r).data();
+  distance_sums(
+      values.V, O,
+      {weights.proved.row(r).data(), weights.linear.row(r).data(), weights.variance.row(r).data()},
+      row.begin, row.end, sums.distance);
+  sums.absolute = block.absolute.row(r);
+  sums.plain = block.plain.row(r);
+  sums.cast_variance = sums.deviation_from_mean = Vector::Zero(O.size());
+  if (numerics.row_sum == CastOrder::after) {
+    const double* cast = numerics.p_roundoff > 0 ? weights.cast.row(r).data() : P;
+    DistanceSums of_weights;
+    distance_sums(values.V, O, {P, P, cast}, row.begin, row.end, of_weights);
+    sums.deviation_from_mean = of_weights.first;
+    if (numerics.p_roundoff > 0) sums.cast_variance = of_weights.square;
+  } else if (numerics.p_roundoff > 0) {
+    sums.cast_variance = block.cast.row(r);
+  }
+  // The caps by the farthest value gain at most the factor 1 + 3 largest_error.
+  constexpr double kSmallError = 0x1p-7;
+  const bool capped = row.largest_error > kSmallError || numerics.row_sum == CastOrder::after;
+  if (capped) {
+    sums.farthest = farthest(values.V, O, P, row.begin, row.end);
+  } else {
+    sums.farthest = Vector::Constant(O.size(), std::numeric_limits<double>::infinity());
   }
   return sums;
 }
@@ -171,13 +258,13 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double magnitude = std::abs(O);
   const double up = numerics.p_roundoff;
   const double accumulation = accumulation_error(numerics, row.deepest);
-  const double weights = std::min(row.normalizer * sums.proved(c), sums.farthest(c));
+  const double weights = std::min(row.normalizer * sums.distance.first(c), sums.farthest(c));
   // Sums of |v| and of |v - O| under the kernel's own weights, which are convex too.
-  const double carried =
-      std::min(row.normalizer * (sums.absolute(c) + sums.proved(c) + magnitude * row.mean_error),
-               magnitude + sums.farthest(c));
-  const double spread =
-      std::min(row.normalizer * (sums.deviation_from_mean(c) + sums.proved(c)), sums.farthest(c));
+  const double carried = std::min(
+      row.normalizer * (sums.absolute(c) + sums.distance.first(c) + magnitude * row.mean_error),
+      magnitude + sums.farthest(c));
+  const double spread = std::min(
+      row.normalizer * (sums.deviation_from_mean(c) + sums.distance.first(c)), sums.farthest(c));
   const double cast =
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
   const double floor =
@@ -193,9 +280,10 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   element.proved = E + out * (magnitude + E) + numerics.output_underflow;
   const double walk = accumulation_deviation(numerics, row.deepest);
   const double variance =
-      sums.variance(c) + sums.cast_variance(c) +
+      sums.distance.square(c) + sums.cast_variance(c) +
       walk * walk * (sums.absolute(c) * sums.absolute(c) + magnitude * magnitude);
-  const double linear = sums.linear(c) + flushed + row.drift * u * (sums.absolute(c) + magnitude) +
+  const double linear = sums.distance.second(c) + flushed +
+                        row.drift * u * (sums.absolute(c) + magnitude) +
                         accumulation_bias(numerics, row.deepest) * (sums.absolute(c) + magnitude);
   const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable =
@@ -218,9 +306,7 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
                    (after ? std::log1p(-numerics.p_roundoff) : 0.0) + rounding +
                    row.visible * flush_unit(numerics);
   double variance = row.lse_variance + std::pow(accumulation_deviation(numerics, row.deepest), 2);
-  if (after) {
-    for (const double cast : row.cast) variance += cast;
-  }
+  if (after) variance += row.cast_variance;
   const double linear = row.mean_linear + row.drift * u + accumulation_bias(numerics, row.deepest);
   const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable = std::min(element.proved, Ep + rounding);
@@ -232,6 +318,53 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
     }
   }
   return element;
+}
+
+struct Block {
+  const Problem& problem;
+  const Conventions& conventions;
+  const Numerics& numerics;
+  const Group& group;
+  std::int64_t first;
+};
+
+void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Matrix& K,
+                 const Values& values, ForwardBounds& bounds) {
+  const auto& [problem, conventions, numerics, group, first] = block;
+  const Scores exact = scores(problem, group, first, Q, K);
+  const ScoreError error = score_error(problem, numerics, group, first, Q, K, exact);
+  if (K.rows() == 0) return;
+  Weights weights(numerics, Q.rows(), K.rows());
+  std::vector<Row> rows(static_cast<std::size_t>(Q.rows()));
+  Workspace work;
+  for (Eigen::Index r = 0; r < Q.rows(); ++r) {
+    if (!std::isfinite(exact.S.row(r).maxCoeff())) {
+      weights.all_present = false;
+      continue;
+    }
+    rows[static_cast<std::size_t>(r)] = analyse({numerics, exact.S, error, r}, weights, work);
+  }
+  const BlockSums block_sums(numerics, weights, values);
+  Vector center = Vector::Zero(values.V.cols());
+  for (Eigen::Index r = 0; r < Q.rows(); ++r) {
+    const Row& row = rows[static_cast<std::size_t>(r)];
+    if (row.visible == 0) continue;
+    center.head(O.cols()) = O.row(r);
+    const Columns sums = sum_columns(numerics, row, r, weights, block_sums, values, center);
+    const std::int64_t batch = group.sequence.tensor_batch;
+    const std::int64_t query = group.sequence.q_begin + group.query(first + r);
+    const std::int64_t head = group.query_head(first + r);
+    for (Eigen::Index c = 0; c < O.cols(); ++c) {
+      const Element element = bound_element(numerics, row, sums, c, O(r, c));
+      bounds.O.deterministic.set(element.proved, batch, query, head, c);
+      bounds.O.probabilistic.set(element.probable, batch, query, head, c);
+      bounds.O.sigma.set(element.sigma, batch, query, head, c);
+    }
+    const Element element = bound_lse(numerics, conventions.lse_base, row);
+    bounds.LSE.deterministic.set(element.proved, batch, head, query);
+    bounds.LSE.probabilistic.set(element.probable, batch, head, query);
+    bounds.LSE.sigma.set(element.sigma, batch, head, query);
+  }
 }
 
 }  // namespace
@@ -246,35 +379,16 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
   ForwardBounds bounds{like("bound of O", problem.o_axes()),
                        like("bound of LSE", problem.lse_axes())};
   for (const Group& group : groups_of(problem)) {
-    const Matrix keys = key_rows(K, group), values = key_rows(V, group);
+    const Matrix keys = finite_part(key_rows(K, group));
+    const Values values(finite_part(key_rows(V, group)));
     const std::int64_t blocks = (group.rows() + kBlockRows - 1) / kBlockRows;
 #pragma omp parallel for schedule(dynamic)
     for (std::int64_t b = 0; b < blocks; ++b) {
       const std::int64_t first = b * kBlockRows;
       const std::int64_t count = std::min(kBlockRows, group.rows() - first);
-      const Matrix queries = stacked_rows(Q, group, first, count);
-      const Matrix O = stacked_rows(exact.O.view(), group, first, count);
-      const Scores block = scores(problem, group, first, queries, keys);
-      const ScoreError error = score_error(problem, numerics, group, first, queries, keys, block);
-      Workspace work;
-      for (std::int64_t r = 0; r < count; ++r) {
-        if (!(block.S.cols() > 0) || !std::isfinite(block.S.row(r).maxCoeff())) continue;
-        const Row row = analyse(numerics, block.S, error, r, work);
-        const Columns sums = sum_columns(numerics, row, values, O.row(r).transpose());
-        const std::int64_t batch = group.sequence.tensor_batch;
-        const std::int64_t query = group.sequence.q_begin + group.query(first + r);
-        const std::int64_t head = group.query_head(first + r);
-        for (Eigen::Index c = 0; c < values.cols(); ++c) {
-          const Element element = bound_element(numerics, row, sums, c, O(r, c));
-          bounds.O.deterministic.set(element.proved, batch, query, head, c);
-          bounds.O.probabilistic.set(element.probable, batch, query, head, c);
-          bounds.O.sigma.set(element.sigma, batch, query, head, c);
-        }
-        const Element element = bound_lse(numerics, conventions.lse_base, row);
-        bounds.LSE.deterministic.set(element.proved, batch, head, query);
-        bounds.LSE.probabilistic.set(element.probable, batch, head, query);
-        bounds.LSE.sigma.set(element.sigma, batch, head, query);
-      }
+      const Matrix queries = finite_part(stacked_rows(Q, group, first, count));
+      const Matrix O = finite_part(stacked_rows(exact.O.view(), group, first, count));
+      bound_block({problem, conventions, numerics, group, first}, queries, O, keys, values, bounds);
     }
   }
   return bounds;

@@ -1,41 +1,46 @@
 #pragma once
 
-#include "core/numerics.hpp"
-#include "reference/group.hpp"
+#include "reference/entry_errors.hpp"
 
 namespace attest::reference {
 
-/// Error weights of one summand P or dS per (row, key), as multiples of the operand it meets.
-struct WeightedErrors {
-  Matrix proved;     // largest error
-  Matrix linear;     // its biased part
-  Matrix deviation;  // standard deviation of the random part
-
-  void resize(Eigen::Index rows, Eigen::Index keys);
-};
-
-/// Sums over one axis for every output row and column: errors times |operand|.
+/// Sums over one axis for every output row and column: error weights times |operand|.
 struct GradientSums {
-  Matrix proved, linear, absolute, floor, variance;  // (outputs, columns)
-  Vector terms;                                      // summands per output row
-  Vector coherence;                                  // coherent additions, as for O
+  Matrix proved, linear, absolute, variance;  // (outputs, columns)
+  Vector terms;                               // summands per output row
+  Vector coherence;                           // coherent additions, as for O
 };
 
-/// What is summed: `magnitude` is P or |dS| (rows, keys), `floor` what flushing may lose of it,
-/// `visible` 1 where there is a summand.
-struct Summands {
-  const Matrix& magnitude;
-  const Matrix& floor;
-  const Matrix& visible;
-  const WeightedErrors& errors;
+/// |operand| and its square.
+struct Operand {
+  Matrix magnitude, square;
+
+  explicit Operand(const Matrix& operand)
+      : magnitude(operand.cwiseAbs()), square(operand.cwiseAbs2()) {}
 };
 
-/// Sums over the second axis of the summands against the rows of `operand`.
-GradientSums sum_over_keys(const Numerics& numerics, const Summands& summands,
-                           const Matrix& operand);
+/// Sums over the keys of a block of rows (dQ): `magnitude` is |dS| (rows, keys), `terms`
+/// (rows) counts the summands.
+GradientSums sum_over_keys(const Numerics& numerics, const Matrix& magnitude, const Vector& terms,
+                           const WeightedErrors& errors, const Operand& operand);
 
-/// Sums over the first axis of the summands (dK, dV) against the rows of `operand`.
-GradientSums sum_over_rows(const Numerics& numerics, const Summands& summands,
-                           const Matrix& operand);
+/// Sums over rows (dK, dV), added up block of rows by block of rows.
+class RowSums {
+ public:
+  RowSums(const Numerics& numerics, const Operand& operand, Eigen::Index keys);
+
+  /// Rows first .. : `magnitude` is P or |dS| (rows, keys), `terms` (keys).
+  void add(std::int64_t first, const Matrix& magnitude, const Vector& terms,
+           const WeightedErrors& errors);
+
+  /// After all rows.
+  GradientSums finish();
+
+ private:
+  const Numerics& numerics_;
+  const Operand& operand_;
+  GradientSums sums_;
+  Matrix magnitude_, deviation_;  // (keys, rows): groups form over a whole column
+};
 
 }  // namespace attest::reference

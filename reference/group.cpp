@@ -93,6 +93,10 @@ void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor) {
   }
 }
 
+Matrix finite_part(Matrix matrix) {
+  return matrix.unaryExpr([](double x) { return std::isfinite(x * x) ? x : 0.0; });
+}
+
 Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
               const Matrix& K) {
   Scores result;

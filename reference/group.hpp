@@ -45,6 +45,11 @@ void scatter_rows(const Matrix& rows, const Group& group, std::int64_t first, Te
 void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor);
 void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor);
 
+/// The matrix with 0 for every entry whose square is not finite: what the bounds of the outputs
+/// that depend on no such entry need. (Only float64 tensors hold finite values of that size.)
+/// [reference/bounds_test]
+Matrix finite_part(Matrix matrix);
+
 /// Scores of a block of stacked rows.
 struct Scores {
   Matrix S;      // (count, k_length) after softcap and ALiBi; -inf where masked

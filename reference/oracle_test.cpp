@@ -226,9 +226,10 @@ TEST_CASE("the reference keeps the bounds of a float64 kernel", "[oracle]") {
           oracle::backward(in.problem, inputs.Q, inputs.K, inputs.V, inputs.dO, inputs.dLSE);
       const auto f = forward_bounds(in.problem, {}, double_precision(), in.Q.view(), in.K.view(),
                                     in.V.view(), got.forward);
-      const auto b = backward_bounds(in.problem, {}, double_precision(), in.Q.view(), in.K.view(),
-                                     in.V.view(), in.cotangents(),
-                                     {got.forward.O.view(), got.forward.LSE.view()}, got.forward);
+      const auto b =
+          backward_bounds(in.problem, {}, double_precision(), in.Q.view(), in.K.view(), in.V.view(),
+                          in.cotangents(), {got.forward.O.view(), got.forward.LSE.view()},
+                          got.forward, got.backward);
       const double forward_worst =
           larger(worst_ratio(got.forward.O, exact.O, f.O.deterministic),
                  worst_ratio(got.forward.LSE, exact.LSE, f.LSE.deterministic));

@@ -65,6 +65,8 @@ int run(const std::string& text, int repetitions) {
           checksum += result.dQ.view().size() > 0 ? result.dQ(0, 0, 0, 0) : 0;
         }));
   const auto exact = attest::reference::forward(problem, {}, Q.view(), K.view(), V.view());
+  const auto gradients =
+      attest::reference::backward(problem, Q.view(), K.view(), V.view(), {dO.view(), nullptr});
   const attest::Numerics plain = attest::resolve(attest_numerics{}, problem.dtype);
   print("bounds of forward", sorted_seconds(repetitions, [&] {
           const auto bounds = attest::reference::forward_bounds(problem, {}, plain, Q.view(),
@@ -74,7 +76,7 @@ int run(const std::string& text, int repetitions) {
   print("bounds of backward", sorted_seconds(repetitions, [&] {
           const auto bounds = attest::reference::backward_bounds(
               problem, {}, plain, Q.view(), K.view(), V.view(), {dO.view(), nullptr},
-              {exact.O.view(), exact.LSE.view()}, exact);
+              {exact.O.view(), exact.LSE.view()}, exact, gradients);
           checksum += bounds.dQ.sigma.view().size() > 0 ? bounds.dQ.sigma(0, 0, 0, 0) : 0;
         }));
   std::printf("checksum %.17g\n", checksum);

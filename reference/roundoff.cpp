@@ -52,41 +52,4 @@ double drift_of(double coherence, double terms, double depth) {
   return terms >= kDriftTerms && coherence > 3 * std::sqrt(depth) ? coherence : 0;
 }
 
-void SortedGroups::sort(const double* x, std::int64_t count, std::int64_t stride) {
-  order_.clear();
-  for (std::int64_t e = 0; e < count; ++e) {
-    if (x[e * stride] > -std::numeric_limits<double>::infinity()) order_.push_back(e);
-  }
-  std::sort(order_.begin(), order_.end(),
-            [&](std::int64_t a, std::int64_t b) { return x[a * stride] < x[b * stride]; });
-  sorted_.clear();
-  for (const std::int64_t e : order_) sorted_.push_back(x[e * stride]);
-}
-
-void SortedGroups::group_sums(double width, const std::vector<double>& weight,
-                              std::vector<double>& total) const {
-  total.assign(weight.size(), 0.0);
-  for (std::size_t begin = 0, end = 0; begin < order_.size(); begin = end) {
-    double sum = 0;
-    for (end = begin; end < order_.size() && sorted_[end] - sorted_[begin] <= width; ++end) {
-      sum += weight[static_cast<std::size_t>(order_[end])];
-    }
-    for (std::size_t k = begin; k < end; ++k) total[static_cast<std::size_t>(order_[k])] = sum;
-  }
-}
-
-double SortedGroups::coherence(double width, const std::vector<double>& weight,
-                               double depth) const {
-  double coherent = 0, all = 0;
-  for (std::size_t begin = 0, end = 0; begin < order_.size(); begin = end) {
-    double sum = 0;
-    for (end = begin; end < order_.size() && sorted_[end] - sorted_[begin] <= width; ++end) {
-      sum += weight[static_cast<std::size_t>(order_[end])];
-    }
-    all += sum;
-    coherent += sum * std::min(static_cast<double>(end - begin), depth);
-  }
-  return all > 0 ? coherent / all : 0;
-}
-
 }  // namespace attest::reference

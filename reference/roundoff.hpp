@@ -1,7 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "core/numerics.hpp"
 
@@ -39,6 +40,12 @@ double summation_depth(const Numerics& numerics, double n);
 /// per cent for second order).
 double exponential_error(const Numerics& numerics);
 
+/// An upper bound of e^x - 1 for x >= 0 that is cheap and relatively x/2 too large up to 2^-10,
+/// exact beyond; x is limited to `largest`.
+inline double growth(double x, double largest) {
+  return x < 0x1p-10 ? x + x * x : std::expm1(std::min(x, largest));
+}
+
 /// Smallest normal number of the accumulator: what flushing to zero may lose.
 double flush_unit(const Numerics& numerics);
 
@@ -46,25 +53,5 @@ double flush_unit(const Numerics& numerics);
 /// kDriftTerms terms on when above 3 sqrt(depth), else 0 (section "Drift").
 inline constexpr double kDriftTerms = 256;
 double drift_of(double coherence, double terms, double depth);
-
-/// Sorted positions of the finite entries of x[0], x[stride], …; reused between groupings.
-class SortedGroups {
- public:
-  /// Sorts; entries equal to -inf are left out.
-  void sort(const double* x, std::int64_t count, std::int64_t stride);
-
-  /// For every entry e, total[e] = sum of weight over its group: a greedy group begins at its
-  /// smallest x and reaches `width` further. Left-out entries get 0.
-  void group_sums(double width, const std::vector<double>& weight,
-                  std::vector<double>& total) const;
-
-  /// Coherent additions (section "Drift"): sum over groups of share * min(size, depth), where share
-  /// is the group's part of the weight; about 1 when all x differ by more than `width`.
-  double coherence(double width, const std::vector<double>& weight, double depth) const;
-
- private:
-  std::vector<std::int64_t> order_;
-  std::vector<double> sorted_;
-};
 
 }  // namespace attest::reference

@@ -1,0 +1,112 @@
+#include "reference/bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "reference/testing/setting.hpp"
+
+namespace attest::reference {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Bounds {
+  ForwardBounds forward;
+  BackwardBounds backward;
+
+  std::vector<const ErrorBound*> all() const {
+    return {&forward.O, &forward.LSE, &backward.dQ, &backward.dK, &backward.dV};
+  }
+};
+
+Bounds bounds_of(const Setting& in, const attest_numerics& declared) {
+  const Numerics numerics = resolve(declared, DType::f32);
+  const TensorView &Q = in.Q.view(), &K = in.K.view(), &V = in.V.view();
+  const Forward exact = forward(in.problem, {}, Q, K, V);
+  const Backward gradients = backward(in.problem, Q, K, V, in.cotangents());
+  return {forward_bounds(in.problem, {}, numerics, Q, K, V, exact),
+          backward_bounds(in.problem, {}, numerics, Q, K, V, in.cotangents(),
+                          {exact.O.view(), exact.LSE.view()}, exact, gradients)};
+}
+
+void set_key(Setting& in, std::int64_t key, double value) {
+  for (std::int64_t c = 0; c < in.K.view().extent(3); ++c) in.K.set(value, 0, key, 0, c);
+  for (std::int64_t c = 0; c < in.V.view().extent(3); ++c) in.V.set(value, 0, key, 0, c);
+}
+
+// The strengths of a bound, and whether two bounds agree in all of them.
+const std::vector<Tensor ErrorBound::*> kStrengths{&ErrorBound::deterministic,
+                                                   &ErrorBound::probabilistic, &ErrorBound::sigma};
+
+bool same(const ErrorBound& a, const ErrorBound& b) {
+  return std::all_of(kStrengths.begin(), kStrengths.end(), [&](Tensor ErrorBound::*strength) {
+    const Tensor &x = a.*strength, &y = b.*strength;
+    return std::equal(x.doubles(), x.doubles() + x.view().size(), y.doubles());
+  });
+}
+
+TEST_CASE("what a key holds that nobody sees moves no bound", "[reference]") {
+  attest_numerics cast_after{};
+  cast_after.p_cast = 1 + ATTEST_BF16;
+  cast_after.sum_after_cast = 1;
+  for (const attest_numerics& declared : {attest_numerics{}, cast_after}) {
+    for (const std::string text :
+         {"hq=2,hkv=1,sq=4,sk=6,d=3,mask=causal_tl", "sq=70,sk=6,d=3,softcap=2,mask=lengths_5"}) {
+      Setting in(text, 1, 1, 5);
+      REQUIRE(!in.problem.mask.visible(in.problem.sequences()[0], 3, 5));
+      set_key(in, 5, 0);
+      const Bounds clean = bounds_of(in, declared);
+      for (const double value : {kNan, kInfinity, -kInfinity, 1e300}) {
+        INFO(text << " with " << value);
+        set_key(in, 5, value);
+        const Bounds got = bounds_of(in, declared);
+        for (std::size_t k = 0; k < 5; ++k) CHECK(same(*clean.all()[k], *got.all()[k]));
+      }
+    }
+  }
+}
+
+TEST_CASE("NaN in a visible key leaves the bounds of other rows alone", "[reference]") {
+  Setting in("sq=5,sk=5,d=3,mask=causal_tl", 1, 1, 5);
+  const Bounds clean = bounds_of(in, {});
+  set_key(in, 3, kNan);
+  const Bounds got = bounds_of(in, {});
+  for (const auto strength : kStrengths) {
+    for (std::int64_t i = 0; i < 3; ++i) {
+      for (std::int64_t c = 0; c < 3; ++c) {
+        CHECK((got.forward.O.*strength)(0, i, 0, c) == (clean.forward.O.*strength)(0, i, 0, c));
+        CHECK((got.backward.dQ.*strength)(0, i, 0, c) == (clean.backward.dQ.*strength)(0, i, 0, c));
+      }
+    }
+  }
+}
+
+TEST_CASE("the probabilistic bound never exceeds the proved one, and neither is negative",
+          "[reference]") {
+  attest_numerics low{};
+  low.p_cast = 1 + ATTEST_BF16;
+  for (const std::string& text : feature_problems()) {
+    for (const double factor : {1.0, 30.0}) {
+      const Setting in(text, factor, 1, 9);
+      for (const attest_numerics& declared : {attest_numerics{}, low}) {
+        const Bounds bounds = bounds_of(in, declared);
+        for (const ErrorBound* bound : bounds.all()) {
+          INFO(text);
+          for (std::int64_t e = 0; e < bound->sigma.view().size(); ++e) {
+            CHECK(bound->probabilistic.doubles()[e] <= bound->deterministic.doubles()[e]);
+            CHECK(bound->probabilistic.doubles()[e] >= 0);
+            CHECK(std::isfinite(bound->sigma.doubles()[e]));
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest::reference

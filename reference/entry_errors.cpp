@@ -1,0 +1,199 @@
+#include "reference/entry_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "reference/roundoff.hpp"
+#include "reference/score_error.hpp"
+
+namespace attest::reference {
+namespace {
+
+double square(double x) { return x * x; }
+
+// What one row's entries share.
+struct RowTerms {
+  double lse, delta, lse_error, delta_proved;
+  double lse_growth, lse_factor;  // e^EL - 1, e^EL
+  double delta_spread;            // variance and squared bias of delta
+};
+
+// softcap: dS is multiplied by 1 - t^2, whose error follows that of the score.
+struct SlopeError {
+  double slope = 1, proved = 0, linear = 0, deviation = 0;
+};
+
+// The contract's constants, and one entry after the other.
+class EntryAnalysis {
+ public:
+  EntryAnalysis(const GradientInputs& in, const ScoreError& error)
+      : error_(error),
+        u_(in.numerics.accumulator_roundoff),
+        up_(in.numerics.p_roundoff),
+        p_underflow_(in.numerics.p_underflow),
+        exponential_(exponential_error(in.numerics)),
+        flush_(flush_unit(in.numerics)),
+        softcap_(in.problem.softcap) {
+    const double terms = static_cast<double>(in.problem.head_dim_v) + 2;
+    product_ = accumulation_error(in.numerics, terms);
+    product_deviation_ = accumulation_deviation(in.numerics, terms);
+    product_bias_ = accumulation_bias(in.numerics, terms);
+  }
+
+  void operator()(const RowTerms& row, double s, double dP, double dP_magnitude, double slope,
+                  Eigen::Index i, Eigen::Index j, EntryErrors& e) const {
+    const double EL = row.lse_error, ED = row.delta_proved;
+    const double P = std::exp(s - row.lse);
+    const double raw = P * std::abs(dP - row.delta), G = std::abs(dP - row.delta);
+    const double magnitude = dP_magnitude + std::abs(row.delta);
+    const double bias = error_.bias(i, j), A = error_.magnitude(i, j);
+    const double argument =
+        u_ * (3 * std::abs(s) + 2 * std::abs(row.lse)) + exponential_ + 2 * u_ + bias;
+    const double th = A * error_.proved + argument, tv = A * error_.deviation;
+    const double pi = product_ * magnitude, pv = product_deviation_ * magnitude,
+                 pl = product_bias_ * magnitude;
+    // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
+    const double own = growth(th, kLargestLogError) * row.lse_factor;
+    const double full = own + row.lse_growth;
+    const SlopeError cap = softcap_ > 0 ? slope_error(slope, A, bias) : SlopeError{};
+    const auto with_slope = [&](double r) {
+      return (cap.slope + cap.proved) * r + cap.proved * raw;
+    };
+    const double dS = raw * cap.slope, steepest = cap.slope + cap.proved;
+    const double p_floor = p_underflow_ + flush_;
+    e.P(i, j) = P;
+    e.dS(i, j) = dS;
+    if (softcap_ > 0) e.P_slope(i, j) = P * cap.slope;
+    e.row_terms(i) += 1;
+    e.key_terms(j) += 1;
+    e.worst = std::max(e.worst, kLambda * tv + argument + EL);
+    e.largest = std::max(e.largest, th + EL);
+
+    e.dV.proved(i, j) = P * (full + up_ * (1 + full)) + p_floor;
+    e.dV.linear(i, j) = P * argument + p_floor;
+    e.dV.deviation(i, j) = P * (tv + EL);
+
+    double r = with_slope(P * (G * full + (pi + ED) * (1 + full)) + 3 * u_ * (raw + P * (pi + ED)));
+    r += up_ * (dS + r);
+    // A flushed P is multiplied by dP - delta.
+    const double floor = p_underflow_ + 2 * flush_ + flush_ * (G + pi + ED);
+    e.dK.proved(i, j) = r + floor;
+    e.dK.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * G) + cap.linear * raw + floor;
+    const double spread = square(G * tv) + square(pv);
+    const double slope_spread = square(cap.deviation * G);
+    e.dK.deviation(i, j) =
+        P *
+        std::sqrt(square(steepest) * (spread + square(G * EL) + row.delta_spread) + slope_spread);
+
+    // dQ: errors common to the row stay signed and are added per column.
+    double q =
+        P * (G * own + pi * (1 + own) + ED * (own + 2 * EL)) + 3 * u_ * (raw + P * (pi + ED));
+    q = with_slope(q) + cap.proved * (P * ED + row.lse_growth * raw);
+    q += up_ * (dS * (1 + 2 * EL) + q + P * ED);
+    e.dQ.proved(i, j) = q + floor;
+    e.dQ.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * (G + ED) + up_ * ED) +
+                        cap.linear * raw + floor;
+    e.dQ.deviation(i, j) = P * std::sqrt(square(steepest) * spread + slope_spread);
+  }
+
+ private:
+  SlopeError slope_error(double slope, double A, double bias) const {
+    const double t = 2 * std::sqrt(1 - slope) / softcap_;
+    const double own = 2 * exponential_ + 3 * u_;
+    return {slope, own + t * (A * error_.proved + bias), own + t * bias, t * A * error_.deviation};
+  }
+
+  const ScoreError& error_;
+  double u_, up_, p_underflow_, exponential_, flush_, softcap_;
+  double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
+};
+
+void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
+  for (auto* matrix : {&e.P, &e.dS}) matrix->resize(rows, keys);
+  for (auto* errors : {&e.dV, &e.dK, &e.dQ}) {
+    for (auto* matrix : {&errors->proved, &errors->linear, &errors->deviation}) {
+      matrix->resize(rows, keys);
+    }
+  }
+  e.row_terms.setZero(rows);
+  e.key_terms.setZero(keys);
+  e.worst = e.largest = 0;
+}
+
+void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {
+  e.P(i, j) = e.dS(i, j) = 0;
+  for (auto* errors : {&e.dV, &e.dK, &e.dQ}) {
+    errors->proved(i, j) = errors->linear(i, j) = errors->deviation(i, j) = 0;
+  }
+}
+
+}  // namespace
+
+RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
+                     const Forward& exact) {
+  const double u = in.numerics.accumulator_roundoff;
+  const Eigen::Index count = in.dO.rows();
+  const Matrix O = stacked_rows(exact.O.view(), in.group, 0, count);
+  const Matrix stored_O = stacked_rows(stored.O, in.group, 0, count);
+  const Vector stored_lse = stacked_scalars(stored.LSE, in.group);
+  const double terms = static_cast<double>(in.problem.head_dim_v) + 2;
+  const double product = std::max(gamma(terms, u), accumulation_error(in.numerics, terms));
+  RowErrors rows{stacked_scalars(exact.LSE.view(), in.group),
+                 Vector(count),
+                 Vector(count),
+                 Vector(count),
+                 Vector(count),
+                 Vector(count)};
+  for (Eigen::Index r = 0; r < count; ++r) {
+    const double magnitude =
+        in.dO.row(r).cwiseAbs().dot(stored_O.row(r).cwiseAbs()) + std::abs(in.dLSE(r));
+    const double inherited = std::abs(in.dO.row(r).dot(stored_O.row(r) - O.row(r)));
+    rows.delta(r) = in.dO.row(r).dot(O.row(r)) - in.dLSE(r);
+    const double linear = inherited + 2 * u * std::abs(rows.delta(r));
+    rows.delta_proved(r) = linear + product * magnitude;
+    rows.delta_linear(r) = linear + accumulation_bias(in.numerics, terms) * magnitude;
+    rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;
+    const double natural = base == LseBase::e ? stored_lse(r) : stored_lse(r) * std::numbers::ln2;
+    const double roundings = base == LseBase::e ? 3 : 5;  // two more for the change of base
+    rows.lse_error(r) = std::isfinite(rows.lse(r)) ? std::abs(natural - rows.lse(r)) +
+                                                         roundings * u * std::abs(rows.lse(r))
+                                                   : 0.0;
+  }
+  return rows;
+}
+
+void entry_errors(const GradientInputs& in, const RowErrors& rows, std::int64_t first,
+                  std::int64_t count, EntryErrors& entries) {
+  const Matrix Q = in.Q.middleRows(first, count), dO = in.dO.middleRows(first, count);
+  const Scores exact = scores(in.problem, in.group, first, Q, in.K);
+  const ScoreError error = score_error(in.problem, in.numerics, in.group, first, Q, in.K, exact);
+  const Matrix dP = dO * in.V.transpose();
+  const Matrix dP_magnitude = dO.cwiseAbs() * in.V.cwiseAbs().transpose();
+  const EntryAnalysis analyse(in, error);
+  resize(count, in.K.rows(), entries);
+  if (exact.slope.size() > 0) entries.P_slope.setZero(count, in.K.rows());
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Eigen::Index r = first + i;
+    // A row that sees NaN is NaN in every result it reaches; one that sees nothing reaches none.
+    const bool reaches = std::isfinite(rows.lse(r));
+    const double growth = std::expm1(std::min(rows.lse_error(r), kLargestLogError));
+    const RowTerms row{rows.lse(r),
+                       rows.delta(r),
+                       rows.lse_error(r),
+                       rows.delta_proved(r),
+                       growth,
+                       1 + growth,
+                       square(rows.delta_deviation(r)) + square(rows.delta_linear(r))};
+    for (Eigen::Index j = 0; j < in.K.rows(); ++j) {
+      if (!reaches || !std::isfinite(exact.S(i, j))) {
+        clear_entry(i, j, entries);
+        continue;
+      }
+      const double slope = exact.slope.size() > 0 ? exact.slope(i, j) : 1;
+      analyse(row, exact.S(i, j), dP(i, j), dP_magnitude(i, j), slope, i, j, entries);
+    }
+  }
+}
+
+}  // namespace attest::reference

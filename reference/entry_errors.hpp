@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/numerics.hpp"
+#include "reference/bounds.hpp"
+#include "reference/group.hpp"
+
+/// Errors of a backward pass before anything is summed over keys or rows: those of each row's LSE
+/// and delta, and those of each entry of P and dS (docs/theory/error-bounds.md, "Backward").
+namespace attest::reference {
+
+/// One group's tensors as matrices; NaN and infinities are 0.
+struct GradientInputs {
+  const Problem& problem;
+  const Numerics& numerics;
+  const Group& group;
+  Matrix Q, K, V, dO;
+  Vector dLSE;
+};
+
+/// What is known of the stacked rows: exact values, and measured errors of the stored ones.
+struct RowErrors {
+  Vector lse, delta;                                   // exact
+  Vector lse_error;                                    // EL
+  Vector delta_proved, delta_linear, delta_deviation;  // ED and its parts
+};
+
+RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
+                     const Forward& exact);
+
+/// Error weights of one summand P or dS per (row, key), as multiples of the operand it meets.
+struct WeightedErrors {
+  Matrix proved;     // largest error
+  Matrix linear;     // its biased part
+  Matrix deviation;  // standard deviation of the random part
+};
+
+/// A block of rows against all keys; 0 where a key is not visible.
+struct EntryErrors {
+  Matrix P, dS;                 // exact P and |dS|
+  Matrix P_slope;               // with a softcap, P times its slope: what an error of delta meets
+  Vector row_terms, key_terms;  // visible keys per row, rows that see the key
+  WeightedErrors dV, dK, dQ;    // weights of |dO|, |Q|, |K|
+  double worst = 0;             // largest likely error of a logarithm of P
+  double largest = 0;           // largest possible one
+
+  const Matrix& delta_weights() const { return P_slope.size() > 0 ? P_slope : P; }
+};
+
+/// Beyond this logarithm of an error nothing is proved, and exp stays finite.
+inline constexpr double kLargestLogError = 300;
+
+/// The rows first .. first + count - 1 of the group.
+/// [proptest/validation_test]
+void entry_errors(const GradientInputs& in, const RowErrors& rows, std::int64_t first,
+                  std::int64_t count, EntryErrors& entries);
+
+}  // namespace attest::reference

@@ -1,0 +1,98 @@
+#include "reference/vector_product.hpp"
+
+#include <algorithm>
+
+#include "core/vector_clones.hpp"
+
+namespace attest::reference {
+namespace {
+
+// Four doubles that are added and multiplied as one; loops over an array are not reliably turned
+// into vectors here.
+using Lanes = double __attribute__((vector_size(32), aligned(8), may_alias));
+constexpr std::int64_t kLanes = 4;
+
+constexpr std::int64_t kRows = 4, kVectors = 2;  // sums stay in registers
+constexpr std::int64_t kColumns = kVectors * kLanes;
+constexpr std::int64_t kDepth = 64;  // a slice of B stays in the nearest cache
+constexpr std::int64_t kPanel = 8;   // rows of A packed at a time: one cache line of a transposed A
+
+// C(rows, kColumns) += A^T B for A packed (depth, kPanel), B (depth, kColumns).
+template <std::int64_t rows>
+ATTEST_INLINE_CLONE void add_block(double* C, std::int64_t c_stride, const double* A,
+                                   const double* B, std::int64_t b_stride, std::int64_t depth) {
+  const auto lanes = [](double* x) { return reinterpret_cast<Lanes*>(x); };
+  Lanes sum[rows][kVectors];
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] = lanes(C + r * c_stride)[v];
+  }
+  for (std::int64_t l = 0; l < depth; ++l) {
+    const auto* b = reinterpret_cast<const Lanes*>(B + l * b_stride);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] += A[l * kPanel + r] * b[v];
+    }
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t v = 0; v < kVectors; ++v) lanes(C + r * c_stride)[v] = sum[r][v];
+  }
+}
+
+// The last columns, fewer than a block's.
+ATTEST_INLINE_CLONE void add_narrow(double* C, const double* A, const double* B,
+                                    std::int64_t b_stride, std::int64_t columns,
+                                    std::int64_t depth) {
+  for (std::int64_t l = 0; l < depth; ++l) {
+    for (std::int64_t c = 0; c < columns; ++c) C[c] += A[l * kPanel] * B[l * b_stride + c];
+  }
+}
+
+// C(rows, columns) += A(rows, depth) B(depth, columns); A strided either way.
+ATTEST_VECTOR_CLONES
+void add(double* C, std::int64_t rows, std::int64_t columns, const double* A, std::int64_t a_row,
+         std::int64_t a_depth, const double* B, std::int64_t depth) {
+  double packed[kDepth * kPanel];  // strides of a power of two would crowd one set of the cache
+  for (std::int64_t l = 0; l < depth; l += kDepth) {
+    const std::int64_t deep = std::min(kDepth, depth - l);
+    const double* b = B + l * columns;
+    for (std::int64_t r = 0; r < rows; r += kPanel) {
+      const std::int64_t height = std::min(kPanel, rows - r);
+      for (std::int64_t k = 0; k < deep; ++k) {
+        for (std::int64_t i = 0; i < height; ++i) {
+          packed[k * kPanel + i] = A[(r + i) * a_row + (l + k) * a_depth];
+        }
+      }
+      double* c_row = C + r * columns;
+      std::int64_t c = 0;
+      for (; c + kColumns <= columns; c += kColumns) {
+        std::int64_t i = 0;
+        for (; i + kRows <= height; i += kRows) {
+          add_block<kRows>(c_row + i * columns + c, columns, packed + i, b + c, columns, deep);
+        }
+        for (; i < height; ++i) {
+          add_block<1>(c_row + i * columns + c, columns, packed + i, b + c, columns, deep);
+        }
+      }
+      for (std::int64_t i = 0; i < height && c < columns; ++i) {
+        add_narrow(c_row + i * columns + c, packed + i, b + c, columns, columns - c, deep);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void add_product(const Matrix& A, const Matrix& B, Matrix& C) {
+  add(C.data(), A.rows(), B.cols(), A.data(), A.cols(), 1, B.data(), A.cols());
+}
+
+void add_transposed_product(const Matrix& A, const Matrix& B, std::int64_t first, Matrix& C) {
+  add(C.data(), A.cols(), B.cols(), A.data(), 1, A.cols(), B.data() + first * B.cols(), A.rows());
+}
+
+Matrix product(const Matrix& A, const Matrix& B) {
+  Matrix C = Matrix::Zero(A.rows(), B.cols());
+  add_product(A, B, C);
+  return C;
+}
+
+}  // namespace attest::reference

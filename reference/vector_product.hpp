@@ -1,0 +1,22 @@
+#pragma once
+
+#include "reference/group.hpp"
+
+/// Products of matrices for the error bounds, compiled for the processor's own vector width: Eigen
+/// here is limited to the baseline one, and the bounds are mostly products (decision 0005). The
+/// truth itself stays with Eigen.
+namespace attest::reference {
+
+/// C += A B. Shapes: A (rows, depth), B (depth, columns), C (rows, columns).
+/// Ensures: each sum in ascending order, the same bits on every processor.
+/// [reference/vector_product_test]
+void add_product(const Matrix& A, const Matrix& B, Matrix& C);
+
+/// C += A^T B. Shapes: A (depth, rows), B (depth, columns) whose first row is `first` of B.
+/// [reference/vector_product_test]
+void add_transposed_product(const Matrix& A, const Matrix& B, std::int64_t first, Matrix& C);
+
+/// A B.
+Matrix product(const Matrix& A, const Matrix& B);
+
+}  // namespace attest::reference
