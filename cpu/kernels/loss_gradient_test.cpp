@@ -7,193 +7,29 @@
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/testing/call.hpp"
-#include "cpu/testing/naive.hpp"
+#include "cpu/testing/loss.hpp"
 
 namespace attest::cpu {
 namespace {
 
 using testing::bits_of;
-using testing::Bounded;
+using testing::LossCall;
 using testing::Memory;
 using testing::Strided;
 
-constexpr double kRoundoff = 0x1p-24, kExpError = 0x1p-22, kSmallest = 0x1p-126;
-
-double gamma(double operations) { return operations * kRoundoff / (1 - operations * kRoundoff); }
-
-std::vector<Axis> matrix(std::int64_t rows, std::int64_t columns) {
-  return {{"seqlen", rows, 0}, {"head_dim", columns, 0}};
-}
-
-struct LossCall {
-  Rng layout;
-  Strided A1, A2, A3, E, X, Y, dX, dY;
-  std::vector<std::byte> workspace;
-
-  LossCall(std::int64_t n, std::int64_t d, std::uint64_t seed, Memory memory, double size)
-      : layout(seed, 1),
-        A1("A1", DType::f32, matrix(n, d), memory, layout),
-        A2("A2", DType::f32, matrix(n, d), memory, layout),
-        A3("A3", DType::f32, matrix(n, d), memory, layout),
-        E("E", DType::f32, matrix(n, d), memory, layout),
-        X("X", DType::f32, matrix(d, d), memory, layout),
-        Y("Y", DType::f32, matrix(d, d), memory, layout),
-        dX("dX", DType::f32, matrix(d, d), memory, layout),
-        dY("dY", DType::f32, matrix(d, d), memory, layout) {
-    Rng values(seed, 2);
-    for (Strided* input : {&A1, &A2, &A3, &E, &X, &Y}) input->fill(values, size);
-  }
-
-  attest_status run(const Problem& problem, std::int32_t threads) {
-    const attest_kernel& kernel = loss_gradient_kernel();
-    const AbiProblem form(problem, threads);
-    constexpr std::size_t kGuard = 256;
-    const std::size_t bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_LOSS_GRADIENT);
-    workspace.assign(bytes + kGuard, std::byte{0xff});
-    const attest_loss_args args{sizeof args,      form.get(), A1.abi(), A2.abi(), A3.abi(),
-                                E.abi(),          X.abi(),    Y.abi(),  dX.abi(), dY.abi(),
-                                workspace.data(), bytes,      nullptr};
-    const attest_status status = kernel.loss_gradient(kernel.self, &args);
-    CHECK(std::all_of(workspace.end() - kGuard, workspace.end(),
-                      [](std::byte b) { return b == std::byte{0xff}; }));
-    return status;
-  }
-};
-
-// A number and the bound of the error float32 makes in it.
-struct Number {
-  double value = 0, error = 0;
-  double size() const { return std::abs(value) + error; }
-};
-
-Number product(const Number& a, const Number& b) {
-  return {a.value * b.value, a.error * b.size() + std::abs(a.value) * b.error};
-}
-
-// Sum of n products with at most `roundings` roundings on a term.
-template <typename Left, typename Right>
-Number sum_of(std::int64_t n, double roundings, const Left& left, const Right& right) {
-  Number sum;
-  double size = 0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const Number a = left(k), b = right(k), term = product(a, b);
-    sum.value += term.value;
-    sum.error += term.error;
-    size += a.size() * b.size();
-  }
-  sum.error += gamma(roundings) * size + static_cast<double>(n) * kSmallest;
-  return sum;
-}
-
-struct Table {
-  std::int64_t columns;
-  std::vector<Number> numbers;
-  Table(std::int64_t rows, std::int64_t n)
-      : columns(n), numbers(static_cast<std::size_t>(rows * n)) {}
-  Number& operator()(std::int64_t i, std::int64_t j) {
-    return numbers[static_cast<std::size_t>(i * columns + j)];
-  }
-};
-
-struct Expected {
-  Bounded dX, dY;
-};
-
-Expected closed_form(const LossCall& call, std::int64_t n, std::int64_t d) {
-  const auto input = [](const Strided& t, std::int64_t i, std::int64_t j) {
-    return Number{t.view()(i, j), 0};
-  };
-  const auto terms = static_cast<double>(d), keys = static_cast<double>(n);
-  Table QX(n, d), h(n, d), f(n, n), fh(n, d), c(n, d), p(n, n), W(n, d), G(n, d);
-  std::vector<Number> delta(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t k = 0; k < d; ++k) {
-      QX(i, k) = sum_of(
-          d, terms + 1, [&](auto l) { return input(call.A1, i, l); },
-          [&](auto l) { return input(call.X, l, k); });
-      h(i, k) = sum_of(
-          d, terms + 1, [&](auto l) { return input(call.A3, i, l); },
-          [&](auto l) { return input(call.Y, l, k); });
-    }
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    double maximum = -HUGE_VAL, error = 0, size = 0, sum = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-      f(i, j) = sum_of(
-          d, terms + 1, [&](auto l) { return QX(i, l); },
-          [&](auto l) { return input(call.A2, j, l); });
-      maximum = std::max(maximum, f(i, j).value);
-      error = std::max(error, f(i, j).error);
-      size = std::max(size, std::abs(f(i, j).value));
-    }
-    for (std::int64_t j = 0; j < n; ++j) sum += std::exp(f(i, j).value - maximum);
-    // The running maximum changes at most n times; each change rounds a difference of scores.
-    const double log_error =
-        error + (keys + 1) * (2 * kRoundoff * (size + error) + kExpError + 2 * kRoundoff);
-    const double sum_error = std::expm1(log_error) + gamma(keys + 16);
-    const double lse = maximum + std::log(sum);
-    const double lse_error = 2 * sum_error + gamma(4) * (std::abs(maximum) + std::abs(lse) + 1);
-    for (std::int64_t j = 0; j < n; ++j) {
-      const Number s = f(i, j);
-      const double weight = std::exp(s.value - lse);
-      f(i, j) = {weight, weight * std::expm1(s.error + lse_error + kExpError +
-                                             2 * kRoundoff * (s.size() + std::abs(lse))) +
-                             kSmallest};
-    }
-    Number& row_delta = delta[static_cast<std::size_t>(i)];
-    for (std::int64_t k = 0; k < d; ++k) {
-      fh(i, k) = sum_of(
-          n, 2 * keys + 3,
-          [&](auto j) {
-            return Number{f(i, j).value, f(i, j).value * std::expm1(3 * sum_error) + kSmallest};
-          },
-          [&](auto j) { return h(j, k); });
-      c(i, k) = {fh(i, k).value - call.E.view()(i, k), fh(i, k).error};
-      c(i, k).error += kRoundoff * c(i, k).size();
-    }
-    row_delta = sum_of(
-        d, terms + 17, [&](auto k) { return c(i, k); }, [&](auto k) { return fh(i, k); });
-    for (std::int64_t j = 0; j < n; ++j) {
-      const Number q = sum_of(
-          d, terms + 1, [&](auto k) { return c(i, k); }, [&](auto k) { return h(j, k); });
-      Number inner{q.value - row_delta.value, q.error + row_delta.error};
-      inner.error += kRoundoff * inner.size();
-      p(i, j) = product(f(i, j), inner);
-      p(i, j).error += gamma(2) * f(i, j).size() * inner.size() + kSmallest;
-    }
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t k = 0; k < d; ++k) {
-      W(i, k) = sum_of(
-          n, keys + 1, [&](auto j) { return p(i, j); },
-          [&](auto j) { return input(call.A2, j, k); });
-      G(i, k) = sum_of(
-          n, keys + 1, [&](auto j) { return f(j, i); }, [&](auto j) { return c(j, k); });
-    }
-  }
-  const auto square = [&] {
-    return Bounded{Tensor("dX", DType::f64, matrix(d, d)), Tensor("dX", DType::f64, matrix(d, d))};
-  };
-  Expected expected{square(), square()};
-  for (std::int64_t k = 0; k < d; ++k) {
-    for (std::int64_t l = 0; l < d; ++l) {
-      const Number dX = sum_of(
-          n, keys + 2, [&](auto i) { return input(call.A1, i, k); },
-          [&](auto i) { return W(i, l); });
-      const Number dY = sum_of(
-          n, keys + 2, [&](auto i) { return input(call.A3, i, k); },
-          [&](auto i) { return G(i, l); });
-      expected.dX.value.set(dX.value, k, l);
-      expected.dX.bound.set(dX.error, k, l);
-      expected.dY.value.set(dY.value, k, l);
-      expected.dY.bound.set(dY.error, k, l);
-    }
-  }
-  return expected;
-}
-
-Problem square_problem(std::int64_t n, std::int64_t d) {
-  return Problem::parse("sq=" + std::to_string(n) + ",d=" + std::to_string(d));
+attest_status run(LossCall& call, const Problem& problem, std::int32_t threads) {
+  const attest_kernel& kernel = loss_gradient_kernel();
+  const AbiProblem form(problem, threads);
+  constexpr std::size_t kGuard = 256;
+  const std::size_t bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_LOSS_GRADIENT);
+  call.workspace.assign(bytes + kGuard, std::byte{0xff});
+  attest_loss_args args = call.arguments(form);
+  args.workspace = call.workspace.data();
+  args.workspace_bytes = bytes;
+  const attest_status status = kernel.loss_gradient(kernel.self, &args);
+  CHECK(std::all_of(call.workspace.end() - kGuard, call.workspace.end(),
+                    [](std::byte b) { return b == std::byte{0xff}; }));
+  return status;
 }
 
 TEST_CASE("the loss gradient is its closed form", "[cpu]") {
@@ -205,9 +41,9 @@ TEST_CASE("the loss gradient is its closed form", "[cpu]") {
         ++seed;
         INFO("n " << n << " d " << d << " size " << size);
         LossCall call(n, d, seed, seed % 2 == 0 ? Memory::packed : Memory::scattered, size);
-        REQUIRE(call.run(square_problem(n, d), 1 + static_cast<std::int32_t>(seed % 3)) ==
+        REQUIRE(run(call, testing::loss_problem(n, d), 1 + static_cast<std::int32_t>(seed % 3)) ==
                 ATTEST_OK);
-        const Expected expected = closed_form(call, n, d);
+        const testing::LossExpected expected = loss_closed_form(call, n, d);
         const double dX = worst_ratio(call.dX.view(), expected.dX);
         const double dY = worst_ratio(call.dY.view(), expected.dY);
         CHECK(dX <= 1);
@@ -222,11 +58,11 @@ TEST_CASE("the loss gradient is its closed form", "[cpu]") {
 
 TEST_CASE("threads and memory layout change no bit of the loss gradient", "[cpu]") {
   LossCall first(150, 20, 3, Memory::packed, 0.5);
-  REQUIRE(first.run(square_problem(150, 20), 1) == ATTEST_OK);
+  REQUIRE(run(first, testing::loss_problem(150, 20), 1) == ATTEST_OK);
   for (const Memory memory : {Memory::packed, Memory::scattered}) {
     for (const std::int32_t threads : {1, 2, 3, 5}) {
       LossCall other(150, 20, 3, memory, 0.5);
-      REQUIRE(other.run(square_problem(150, 20), threads) == ATTEST_OK);
+      REQUIRE(run(other, testing::loss_problem(150, 20), threads) == ATTEST_OK);
       CHECK(bits_of({&first.dX, &first.dY}) == bits_of({&other.dX, &other.dY}));
     }
   }
@@ -237,7 +73,7 @@ TEST_CASE("a loss gradient that is not claimed is refused and nothing written", 
        {"sq=4,d=3,dtype=bf16", "b=2,sq=4,d=3", "hq=2,sq=4,d=3", "sq=4,sk=5,d=3", "sq=4,d=3,dv=2"}) {
     INFO(text);
     LossCall call(4, 3, 1, Memory::packed, 1);
-    CHECK(call.run(Problem::parse(text), 1) == ATTEST_UNSUPPORTED);
+    CHECK(run(call, Problem::parse(text), 1) == ATTEST_UNSUPPORTED);
     for (const Strided* output : {&call.dX, &call.dY}) {
       CHECK(std::all_of(output->bytes().begin(), output->bytes().end(),
                         [](std::byte b) { return b == std::byte{0xff}; }));

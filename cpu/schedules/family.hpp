@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "cpu/schedules/heads.hpp"
+#include "cpu/schedules/loss.hpp"
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/saved_forward.hpp"
 #include "cpu/schedules/search.hpp"
@@ -68,6 +69,19 @@ struct DirectionOf<BackwardHead> {
   }
 };
 
+template <>
+struct DirectionOf<LossHead> {
+  static constexpr io::Direction kDirection = io::Direction::loss_gradient;
+  using Arguments = attest_loss_args;
+  static LossHead head(const Arguments& args, HeadIndex) { return loss_head(args); }
+  static void require(const attest_problem& problem) { require_countable_loss(problem); }
+
+  template <class M, class S>
+  static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
+    schedule.run(machine, head(args, index));
+  }
+};
+
 /// Runs a schedule on every head.
 template <class M, class S>
 void run_heads(M& machine, const S& schedule,
@@ -118,6 +132,7 @@ class BoundSchedule : public io::Schedule {
     return machine.meter();
   }
 
+  using io::Schedule::count;
   io::Meter count(io::FastMemory capacity, const Arguments& args) const override {
     io::CountingMachine machine(capacity);
     run_heads(machine, schedule_, args);

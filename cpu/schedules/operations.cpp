@@ -230,4 +230,42 @@ void KeyGradientsOut::operator()(TileView dK, TileView dV, ConstTileView K, Cons
   }
 }
 
+void RowTimesMatrix::operator()(TileView out, TileView word, ConstTileView a,
+                                ConstTileView B) const {
+  Fill{0}(out);
+  Product{}(out, a, B);
+  word.row(0)[0] = out.row(0)[out.columns - 1];
+}
+
+void Residual::operator()(TileView c, TileView D, ConstTileView E) const {
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    float *row = c.row(i), sum = D.row(i)[0];
+    for (std::int64_t j = 0; j < c.columns; ++j) {
+      const float weighed = row[j];
+      row[j] = weighed - E.row(i)[j];
+      sum += row[j] * weighed;
+    }
+    D.row(i)[0] = sum;
+  }
+}
+
+void WeighGradients::operator()(TileView q, ConstTileView S, ConstTileView LSE,
+                                ConstTileView D) const {
+  for (std::int64_t i = 0; i < q.rows; ++i) {
+    for (std::int64_t j = 0; j < q.columns; ++j) {
+      q.row(i)[j] = weight(S.row(i)[j], LSE.row(i)[0]) * (q.row(i)[j] - D.row(i)[0]);
+    }
+  }
+}
+
+void WeighRows::operator()(TileView z, ConstTileView A1, ConstTileView c, ConstTileView LSE,
+                           ConstTileView D, ConstTileView y, ConstTileView h, TileView pair) const {
+  float* p = pair.row(0);
+  for (std::int64_t i = 0; i < A1.rows; ++i) {
+    p[0] = weight(dot(A1.row(i), y.row(0), y.columns), LSE.row(i)[0]);
+    p[1] = p[0] * (dot(c.row(i), h.row(0), h.columns) - D.row(i)[0]);
+    add_scaled(z.row(0), p[1], A1.row(i), z.columns);
+  }
+}
+
 }  // namespace attest::cpu

@@ -153,6 +153,28 @@ struct KeyGradientsOut {
                   TileView dS) const;
 };
 
+/// out = a B, a row whose elements leave one by one from `word`.
+struct RowTimesMatrix {
+  void operator()(TileView out, TileView word, ConstTileView a, ConstTileView B) const;
+};
+
+/// Of the attention loss: c holds f h and becomes f h - E, D += rowsum(c o f h).
+struct Residual {
+  void operator()(TileView c, TileView D, ConstTileView E) const;
+};
+
+/// Of the attention loss: q = c h^T becomes p = exp(S - LSE) (q - D).
+struct WeighGradients {
+  void operator()(TileView q, ConstTileView S, ConstTileView LSE, ConstTileView D) const;
+};
+
+/// One key of the attention loss, a row of A1 and c at a time in the two words of `pair`:
+/// z += p_i A1_i with p_i = exp(A1_i y - LSE_i) (c_i h - D_i).
+struct WeighRows {
+  void operator()(TileView z, ConstTileView A1, ConstTileView c, ConstTileView LSE, ConstTileView D,
+                  ConstTileView y, ConstTileView h, TileView pair) const;
+};
+
 /// The factor of Q K^T as the arithmetic uses it.
 inline float softmax_scale(const ScoreRule& rule) {
   return static_cast<float>(rule.problem->softmax_scale);

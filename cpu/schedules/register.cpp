@@ -5,6 +5,7 @@
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/flash2.hpp"
 #include "cpu/schedules/key_stationary.hpp"
+#include "cpu/schedules/loss.hpp"
 #include "cpu/schedules/split_kv.hpp"
 #include "cpu/schedules/square_tiled.hpp"
 #include "cpu/schedules/standard.hpp"
@@ -41,6 +42,9 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::QueryStationaryP>(registry);
   add<cpu::Rank1TiledBackward>(registry);
   add<cpu::SquareTiledBackward>(registry);
+  add<cpu::LossLarge>(registry);
+  add<cpu::LossLargeDirect>(registry);
+  add<cpu::LossSmall>(registry);
 }
 
 }  // namespace attest

@@ -87,5 +87,6 @@ void check_counts(const io::Schedule& schedule, const Arguments& args) {
 
 template void check_counts(const io::Schedule&, const attest_forward_args&);
 template void check_counts(const io::Schedule&, const attest_backward_args&);
+template void check_counts(const io::Schedule&, const attest_loss_args&);
 
 }  // namespace attest::cpu::testing
