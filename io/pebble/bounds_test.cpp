@@ -1,0 +1,156 @@
+// The bounds against the exact least traffic of tiny problems, in the class they speak of.
+#include "core/problem.hpp"
+#include "core/testing/catch.hpp"
+#include "io/bounds/backward.hpp"
+#include "io/bounds/forward.hpp"
+#include "io/bounds/loss.hpp"
+#include "io/bounds/products.hpp"
+#include "io/pebble/any_order.hpp"
+#include "io/pebble/loss_dag.hpp"
+#include "io/pebble/minimum.hpp"
+
+namespace attest::io {
+namespace {
+
+constexpr std::int64_t kPositions = 400'000;
+
+// The extent of a small shape, whose mask is arbitrary.
+Extent extent_of_shape(const AttentionShape& shape) {
+  Problem problem;
+  problem.seqlen_q = shape.seqlen_q;
+  problem.seqlen_k = shape.seqlen_k;
+  problem.head_dim_qk = shape.head_dim_qk;
+  problem.head_dim_v = shape.head_dim_v;
+  if (!shape.visible.empty()) {
+    auto mask = std::make_shared<BooleanMask>();
+    mask->rows = shape.seqlen_q;
+    mask->columns = shape.seqlen_k;
+    mask->visible = shape.visible;
+    mask->spelling = "file_mask.txt";
+    problem.mask.boolean = mask;
+  }
+  return extent_of(problem);
+}
+
+// What the exact search says against every bound that applies; counts how often one is reached.
+struct Tally {
+  int cases = 0, reached = 0;
+
+  void compare(const std::vector<Bound>& bounds, const Minimum& minimum) {
+    ++cases;
+    const std::optional<Bound> best = greatest(bounds);
+    REQUIRE(best);
+    if (best->words == minimum.words) ++reached;
+    for (const Bound& bound : bounds) {
+      if (!bound.is_lower_bound()) continue;
+      INFO(bound.to_string() << ", least " << minimum.words);
+      CHECK(bound.words <= minimum.words);
+    }
+  }
+};
+
+TEST_CASE("forward bounds are not above the least traffic in any order", "[io][pebble]") {
+  Tally tally;
+  for (const AttentionShape& shape : {AttentionShape{1, 1, 1, 1, {}},
+                                      AttentionShape{1, 1, 3, 2, {}},
+                                      AttentionShape{4, 1, 1, 1, {}},
+                                      AttentionShape{8, 1, 2, 1, {}},
+                                      AttentionShape{6, 1, 4, 2, {}},
+                                      AttentionShape{2, 2, 1, 1, {}},
+                                      AttentionShape{3, 2, 1, 1, {}},
+                                      AttentionShape{2, 3, 1, 1, {}},
+                                      AttentionShape{1, 4, 1, 1, {}},
+                                      AttentionShape{4, 2, 1, 1, {}},
+                                      AttentionShape{2, 2, 1, 2, {}},
+                                      AttentionShape{2, 2, 2, 1, {}},
+                                      AttentionShape{1, 3, 1, 2, {}},
+                                      AttentionShape{3, 3, 1, 1, {}},
+                                      AttentionShape{3, 3, 1, 1, {1, 0, 0, 0, 1, 0, 0, 0, 1}},
+                                      AttentionShape{3, 3, 1, 1, {1, 0, 0, 1, 1, 0, 1, 1, 1}},
+                                      AttentionShape{3, 3, 2, 1, {1, 0, 0, 1, 0, 0, 1, 0, 0}},
+                                      AttentionShape{3, 2, 2, 1, {1, 0, 1, 1, 1, 1}},
+                                      AttentionShape{2, 2, 2, 1, {1, 0, 1, 1}},
+                                      AttentionShape{2, 3, 1, 1, {1, 1, 0, 0, 1, 1}},
+                                      AttentionShape{2, 3, 1, 1, {1, 1, 1, 0, 1, 1}},
+                                      AttentionShape{2, 3, 1, 1, {1, 1, 0, 1, 1, 1}},
+                                      AttentionShape{2, 3, 1, 1, {1, 0, 1, 0, 1, 1}}}) {
+    const StepSystem system = any_order_forward(shape, OneKeyRow::copied);
+    const Extent extent = extent_of_shape(shape);
+    for (std::int32_t fast_words = 3; fast_words <= 8; ++fast_words) {
+      const Minimum minimum = least_traffic(system, fast_words, kPositions);
+      if (minimum.certainty != Minimum::Certainty::exact) continue;
+      INFO(shape.seqlen_q << 'x' << shape.seqlen_k << " d " << shape.head_dim_qk << ' '
+                          << shape.head_dim_v << " M " << fast_words);
+      tally.compare(forward_bounds(extent, {}, fast_words), minimum);
+      // Kernels that form every score, one-key rows included, move more.
+      if (shape.head_dim_qk > 1) continue;
+      const Minimum computed =
+          least_traffic(any_order_forward(shape, OneKeyRow::computed), fast_words, kPositions);
+      if (computed.certainty == Minimum::Certainty::exact) {
+        CHECK(fast_multiplication(extent, {}, fast_words).words <= computed.words);
+        CHECK(computed.words >= minimum.words);
+      }
+    }
+  }
+  CHECK(tally.cases > 100);
+  CHECK(tally.reached > tally.cases / 4);
+}
+
+TEST_CASE("bounds with LSE are not above the least traffic of chains", "[io][pebble]") {
+  Tally tally;
+  KernelClass kernel;
+  kernel.lse = LseOutput::written;
+  for (const AttentionShape& shape :
+       {AttentionShape{1, 1, 1, 1, {}}, AttentionShape{1, 2, 1, 1, {}},
+        AttentionShape{3, 1, 1, 1, {}}, AttentionShape{2, 2, 1, 1, {1, 0, 1, 1}}}) {
+    const StepSystem system =
+        steps_of(forward_dag(shape, {Softmax::folded, 1, OneKeyRow::computed, LseWord::output}));
+    for (const std::int32_t fast_words : {4, 5, 8}) {
+      const Minimum minimum = least_traffic(system, fast_words, kPositions);
+      if (minimum.certainty != Minimum::Certainty::exact) continue;
+      tally.compare(forward_bounds(extent_of_shape(shape), kernel, fast_words), minimum);
+    }
+  }
+  CHECK(tally.cases >= 8);
+}
+
+TEST_CASE("backward bounds are not above the least traffic of chains", "[io][pebble]") {
+  Tally tally;
+  for (const AttentionShape& shape :
+       {AttentionShape{1, 2, 1, 1, {}}, AttentionShape{2, 1, 1, 1, {}}}) {
+    for (const Statistics statistics : {Statistics::given, Statistics::recomputed}) {
+      const StepSystem system = steps_of(backward_dag(shape, statistics));
+      const Extent extent = extent_of_shape(shape);
+      // Gradients that are zero are formed from nothing, so the graph lacks them; they are written.
+      const std::int64_t zeros = (extent.rows - extent.rows_many) * extent.head_dim_qk +
+                                 (extent.keys - extent.columns_many) * extent.head_dim_qk +
+                                 (extent.keys - extent.columns_seen) * extent.head_dim_v;
+      for (const std::int32_t fast_words : {6, 8, 12}) {
+        Minimum minimum = least_traffic(system, fast_words, kPositions);
+        if (minimum.certainty != Minimum::Certainty::exact) continue;
+        minimum.words += static_cast<std::int32_t>(zeros);
+        tally.compare(backward_bounds(extent, {}, fast_words), minimum);
+      }
+    }
+  }
+  CHECK(tally.cases >= 4);
+  CHECK(tally.reached > 0);
+}
+
+TEST_CASE("loss gradient bounds are not above the least traffic of chains", "[io][pebble]") {
+  // n = 2, d = 1.
+  Tally tally;
+  for (const LossProduct product : {LossProduct::through_w, LossProduct::direct}) {
+    const StepSystem system = steps_of(loss_gradient_dag(2, 1, product));
+    for (const std::int32_t fast_words : {8, 10, 16}) {
+      const Minimum minimum = least_traffic(system, fast_words, kPositions);
+      if (minimum.certainty != Minimum::Certainty::exact) continue;
+      tally.compare(loss_bounds({2, 1}, {}, fast_words), minimum);
+    }
+  }
+  CHECK(tally.cases >= 2);
+  CHECK(tally.reached > 0);
+}
+
+}  // namespace
+}  // namespace attest::io
