@@ -63,12 +63,14 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   numerics.exp_zero_is_one = declared.exp_zero_not_one == 0;
   numerics.lse_splits = declared.lse_splits;
   if (declared.gqa_partial != 0) {
-    numerics.gqa_partial_roundoff =
-        unit_roundoff(dtype_of(static_cast<attest_dtype>(declared.gqa_partial - 1)));
+    const DType partial = dtype_of(static_cast<attest_dtype>(declared.gqa_partial - 1));
+    numerics.gqa_partial_roundoff = unit_roundoff(partial);
+    numerics.gqa_partial_underflow = underflow_unit(partial);
   }
   if (declared.dq_accumulator != 0) {
-    numerics.dq_roundoff =
-        unit_roundoff(dtype_of(static_cast<attest_dtype>(declared.dq_accumulator - 1)));
+    const DType accumulator = dtype_of(static_cast<attest_dtype>(declared.dq_accumulator - 1));
+    numerics.dq_roundoff = unit_roundoff(accumulator);
+    numerics.dq_underflow = underflow_unit(accumulator);
   }
   numerics.output_roundoff = unit_roundoff(dtype);
   numerics.output_underflow = underflow_unit(dtype);

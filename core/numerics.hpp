@@ -30,9 +30,11 @@ struct Numerics {
   CastOrder row_sum = CastOrder::before;   // after: the row sum adds the cast P
   double exp_ulps = 2;
   bool exp_zero_is_one = true;
-  std::int64_t lse_splits = 0;
-  double gqa_partial_roundoff = 0;     // dK, dV of a query head rounded before the group's sum
-  double dq_roundoff = 0;              // each addition to dQ rounded to this; 0: as accumulator
+  std::int64_t lse_splits = 0;       // merges through LSE, one after another
+  double gqa_partial_roundoff = 0;   // dK, dV of a query head rounded before the group's sum
+  double gqa_partial_underflow = 0;  // and the absolute error where they are subnormal
+  double dq_roundoff = 0;            // each addition to dQ rounded to this; 0: as accumulator
+  double dq_underflow = 0;
   double output_roundoff = 0x1p-24;    // u_out
   double output_underflow = 0x1p-150;  // eta_out
 };

@@ -23,23 +23,35 @@ struct GroupBounds {
   }
 };
 
-// Errors common to a row of dQ, which stay signed; scaled like dQ.
-struct RowCommon {
-  double proved = 0, linear = 0, variance = 0;
+// Errors common to a row of dQ, which stay signed, and to all of dK; scaled like the gradient.
+struct Common {
+  double proved = 0, linear = 0, variance = 0, sigma = 0;
+};
+
+// Sums kept in low precision on the way (section "Backward"): each costs a roundoff of the terms'
+// magnitudes, and an absolute error where it is subnormal.
+struct LowPrecision {
+  double roundoff = 0, underflow = 0;
+  double roundings = 0, roundings_per_term = 0, sums = 0, sums_per_term = 0;
+
+  double relative(double terms) const {
+    return roundoff * (roundings + roundings_per_term * terms);
+  }
+  double absolute(double terms) const { return underflow * (sums + sums_per_term * terms); }
 };
 
 // The common end of the three gradients: sums become bounds of one output element.
 struct Finish {
   const Numerics& numerics;
-  double scale;                   // |softmax_scale| for dQ and dK, 1 for dV
-  double output;                  // relative error of the last operations
-  double partial;                 // roundoff of partial sums kept in low precision
+  double scale;   // |softmax_scale| for dQ and dK, 1 for dV
+  double output;  // relative error of the last operations
+  LowPrecision low;
   double worst = 0, largest = 0;  // logarithms of errors of P: likely, possible
 
-  // Row r of `sums` and of `exact` gives row `first + r` of the bounds; common(r, c) is RowCommon.
-  template <typename Common>
+  // Row r of `sums` and of `exact` gives row `first + r` of the bounds; common(r, c) is Common.
+  template <typename Shared>
   void operator()(const GradientSums& sums, const Matrix& exact, std::int64_t first,
-                  const Common& common, GroupBounds& bounds) const {
+                  const Shared& common, GroupBounds& bounds) const {
     const double u = numerics.accumulator_roundoff;
     constexpr double kMerges = 8;  // partial sums of tiles, splits and heads
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -47,32 +59,67 @@ struct Finish {
     for (Eigen::Index r = 0; r < exact.rows(); ++r) {
       if (sums.terms(r) == 0) continue;
       const double depth = summation_depth(numerics, sums.terms(r)) + kMerges;
-      const double accumulation = accumulation_error(numerics, depth) + partial;
+      const double partial = low.relative(sums.terms(r));
+      // Before the scale or after it.
+      const double lost = low.absolute(sums.terms(r)) * std::max(1.0, scale);
+      const double additions = accumulation_error(numerics, depth);
+      const double accumulation = additions + partial * (1 + additions);
       const double walk = accumulation_deviation(numerics, depth);
       const double drift = drift_of(sums.coherence(r), sums.terms(r), depth);
       const double bias = accumulation_bias(numerics, depth) + partial;
       for (Eigen::Index c = 0; c < exact.cols(); ++c) {
-        const RowCommon shared = common(r, c);
+        const Common shared = common(r, c);
         const double all = scale * sums.absolute(r, c), magnitude = std::abs(exact(r, c));
         const double errors = scale * sums.proved(r, c) + shared.proved;
         const double E =
-            largest < kLargestLogError ? errors + accumulation * (all + errors) : kInfinity;
+            largest < kLargestLogError ? errors + accumulation * (all + errors) + lost : kInfinity;
         const double proved = E + output * (magnitude + E) + numerics.output_underflow;
         const double variance =
             scale * scale * sums.variance(r, c) + shared.variance + walk * walk * all * all;
         const double linear = scale * sums.linear(r, c) + shared.linear + (bias + drift * u) * all;
-        const double Ep = inflation * (kLambda * std::sqrt(variance) + linear);
+        const double Ep = inflation * (kLambda * std::sqrt(variance) + linear) + lost;
         bounds.proved(first + r, c) = proved;
         bounds.probable(first + r, c) =
             std::min(proved, Ep + output * (magnitude + Ep) + numerics.output_underflow);
-        bounds.sigma(first + r, c) =
-            std::sqrt(variance) + linear + output * magnitude + numerics.output_underflow;
+        bounds.sigma(first + r, c) = std::sqrt(variance) + linear + shared.sigma + lost +
+                                     output * magnitude + numerics.output_underflow;
       }
     }
   }
 };
 
-RowCommon nothing_common(Eigen::Index, Eigen::Index) { return {}; }
+Common nothing_common(Eigen::Index, Eigen::Index) { return {}; }
+
+// The rows' errors of delta that the stored O leaves reach every element of dK, so that an
+// aggregate does not average them out; they are known, and so is their sum. Where O is not rounded
+// to less than the accumulator they are small beside what is linear.
+class SharedErrors {
+ public:
+  explicit SharedErrors(const GradientInputs& in)
+      : in_(in),
+        counts_(in.numerics.output_roundoff > in.numerics.accumulator_roundoff),
+        sums_(Matrix::Zero(counts_ ? in.K.rows() : 0, in.Q.cols())) {}
+
+  void add(std::int64_t first, const EntryErrors& entries, const RowErrors& rows) {
+    if (!counts_) return;
+    Matrix weighted = entries.delta_weights();
+    for (Eigen::Index r = 0; r < weighted.rows(); ++r) {
+      const double inherited = rows.inherited(first + r);
+      weighted.row(r) *= std::isfinite(inherited) ? inherited : 0.0;
+    }
+    add_transposed_product(weighted, in_.Q, first, sums_);
+  }
+
+  Common operator()(Eigen::Index r, Eigen::Index c) const {
+    if (!counts_) return {};
+    return {0, 0, 0, std::abs(in_.problem.scale() * sums_(r, c))};
+  }
+
+ private:
+  const GradientInputs& in_;
+  bool counts_;
+  Matrix sums_;  // (keys, head_dim_qk)
+};
 
 struct GroupResult {
   GroupBounds dQ, dK, dV;
@@ -83,33 +130,37 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
   const double u = numerics.accumulator_roundoff;
   const double scale = std::abs(in.problem.scale());
   const double gradient_output = numerics.output_roundoff + 3 * u + numerics.scaled_q_roundoff;
-  const double partial = numerics.gqa_partial_roundoff;
-  const double dq_partial =
-      numerics.dq_roundoff > 0 ? gamma(static_cast<double>(in.K.rows()), numerics.dq_roundoff) : 0;
+  LowPrecision partial{numerics.gqa_partial_roundoff, numerics.gqa_partial_underflow};
+  partial.roundings = 1;
+  partial.sums = static_cast<double>(in.group.group_size);
+  LowPrecision running{numerics.dq_roundoff, numerics.dq_underflow};
+  running.roundings_per_term = running.sums_per_term = 1;
   Finish finish_v{numerics, 1, numerics.output_roundoff + 2 * u, partial};
   Finish finish_k{numerics, scale, gradient_output, partial};
-  Finish finish_q{numerics, scale, gradient_output, dq_partial};
+  Finish finish_q{numerics, scale, gradient_output, running};
 
   const Operand Q(in.Q), K(in.K), dO(in.dO);
   const Matrix dQ = finite_part(stacked_rows(exact.dQ.view(), in.group, 0, in.group.rows()));
   RowSums sums_v(numerics, dO, in.K.rows()), sums_k(numerics, Q, in.K.rows());
   GroupResult result{
       {in.Q.rows(), in.Q.cols()}, {in.K.rows(), in.K.cols()}, {in.V.rows(), in.V.cols()}};
+  SharedErrors shared(in);
   EntryErrors entries;
   for (std::int64_t first = 0; first < in.Q.rows(); first += kBlockRows) {
     const std::int64_t count = std::min(kBlockRows, in.Q.rows() - first);
     entry_errors(in, rows, first, count, entries);
     sums_v.add(first, entries.P, entries.key_terms, entries.dV);
     sums_k.add(first, entries.dS, entries.key_terms, entries.dK);
+    shared.add(first, entries, rows);
     const Matrix weighted = scale * product(entries.delta_weights(), in.K);
     const Matrix exact_block = dQ.middleRows(first, count);
-    const auto common = [&](Eigen::Index r, Eigen::Index c) -> RowCommon {
+    const auto common = [&](Eigen::Index r, Eigen::Index c) -> Common {
       const Eigen::Index row = first + r;
       const double EL = rows.lse_error(row), growth = std::expm1(std::min(EL, kLargestLogError));
       const double pk = std::abs(weighted(r, c)), dq = std::abs(exact_block(r, c));
       const double spread = rows.delta_deviation(row) * pk;
       return {rows.delta_proved(row) * pk * (1 + 2 * EL) + growth * dq,
-              rows.delta_linear(row) * pk + EL * dq, spread * spread};
+              rows.delta_linear(row) * pk + EL * dq, spread * spread, 0};
     };
     finish_q.worst = entries.worst;
     finish_q.largest = entries.largest;
@@ -122,8 +173,7 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
   }
   finish_v(sums_v.finish(), finite_part(key_rows(exact.dV.view(), in.group)), 0, nothing_common,
            result.dV);
-  finish_k(sums_k.finish(), finite_part(key_rows(exact.dK.view(), in.group)), 0, nothing_common,
-           result.dK);
+  finish_k(sums_k.finish(), finite_part(key_rows(exact.dK.view(), in.group)), 0, shared, result.dK);
   return result;
 }
 

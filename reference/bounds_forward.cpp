@@ -19,6 +19,9 @@ constexpr std::int64_t kBlockRows = 32;   // a block's weights stay near the cac
 constexpr double kLargestExponent = 700;  // exp stays finite
 constexpr double kTieWidth = 0x1p-33;     // of scores, relative to 1 + their largest magnitude
 
+// How far a kernel may let its maximum stay behind undeclared: a factor of 2^8 in P.
+constexpr double kStaleMaximum = 8 * std::numbers::ln2;
+
 // Everything of one row that does not depend on the column of V.
 struct Row {
   std::int64_t begin = 0, end = 0;  // all visible keys lie within
@@ -26,6 +29,8 @@ struct Row {
   double mean_log_error = 0, mean_error = 0, mean_linear = 0, largest_error = 0, inflation = 1;
   double lse_variance = 0, cast_variance = 0;
   double largest_p = 0, maximum = 0, lse = 0, normalizer = 1;
+  double stale = 0;                    // how far the maximum may stay behind
+  double split = 0, split_common = 0;  // log-errors of merging splits through LSE
 };
 
 // Weights of the keys in the sums over V, for a block of rows.
@@ -83,7 +88,7 @@ double softmax_row(const RowInput& in, Row& row, Weights& weights) {
   row.maximum = in.S.row(in.r).maxCoeff();
   double* P = weights.P.row(in.r).data();
   double* present = weights.present.row(in.r).data();
-  double sum = 0, largest = 0, present_keys = 0;
+  double sum = 0, largest = 0, lowest = row.maximum, present_keys = 0;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
     if (!std::isfinite(S[j])) continue;
     P[j] = std::exp(S[j] - row.maximum);
@@ -91,20 +96,37 @@ double softmax_row(const RowInput& in, Row& row, Weights& weights) {
     sum += P[j];
     present_keys += present[j];
     largest = std::max(largest, std::abs(S[j]));
+    lowest = std::min(lowest, S[j]);
     row.visible += 1;
   }
   for (std::int64_t j = row.begin; j < row.end; ++j) P[j] /= sum;
   if (present_keys < static_cast<double>(keys)) weights.all_present = false;
   row.largest_p = 1 / sum;
   row.lse = row.maximum + std::log(sum);
+  row.stale = std::min(kStaleMaximum, row.maximum - lowest);
   return largest;
+}
+
+// Merging splits through LSE (section "Splits merged through LSE"): what a key's weight errs
+// against other splits' keys, and what the row errs as a whole because such weights do not sum to
+// one.
+void split_errors(const Numerics& numerics, double maximum_magnitude, Row& row) {
+  if (numerics.lse_splits == 0) return;
+  const double u = numerics.accumulator_roundoff, exponential = exponential_error(numerics);
+  const double logarithm = std::log(row.visible) + row.stale;  // of a split's sum
+  const double lse = maximum_magnitude + logarithm;
+  const auto merges = static_cast<double>(numerics.lse_splits);
+  row.split = u * (4 * maximum_magnitude + 4 * lse + 6 * logarithm + 4) +
+              merges * (2 * u * lse + exponential + 2 * u);
+  row.split_common = merges * (3 * u * lse + 6 * u * logarithm + exponential + 8 * u);
 }
 
 void log_errors(const RowInput& in, double maximum_magnitude, Row& row, Weights& weights,
                 Workspace& work) {
   const double u = in.numerics.accumulator_roundoff;
   const double exponential = exponential_error(in.numerics);
-  const double rescale = 6 * u * maximum_magnitude + row.records * (exponential + 2 * u);
+  const double rescale =
+      6 * u * maximum_magnitude + row.records * (exponential + 2 * u) + row.split;
   const double* S = in.S.row(in.r).data();
   const double* P = weights.P.row(in.r).data();
   const double* magnitude = in.error.magnitude.row(in.r).data();
@@ -172,6 +194,7 @@ Row analyse(const RowInput& in, Weights& weights, Workspace& work) {
   row.records = std::min(row.visible, rescales) +
                 std::max(kUndeclaredSplits, static_cast<double>(in.numerics.lse_splits));
   row.deepest = summation_depth(in.numerics, row.visible) + row.records;
+  split_errors(in.numerics, largest, row);
   log_errors(in, largest, row, weights, work);
   group_variances(in, largest, row, weights, work);
   return row;
@@ -268,13 +291,16 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double cast =
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
   const double floor =
-      flush_unit(numerics) +
+      flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits)) +
       numerics.p_underflow * (numerics.normalize == CastOrder::before ? 1.0 : row.largest_p);
   const double flushed = row.normalizer * sums.plain(c) * floor;
   const double summed = accumulation * (carried * (1 + up) + magnitude + weights);
   // From n u = 1/2 on nothing is proved: gamma(n, u) >= 1.
-  const double E = accumulation < 1 ? weights + (cast + flushed + summed) / (1 - accumulation)
-                                    : std::numeric_limits<double>::infinity();
+  const double parts = accumulation < 1 ? weights + (cast + flushed + summed) / (1 - accumulation)
+                                        : std::numeric_limits<double>::infinity();
+  const double merged =
+      numerics.lse_splits > 0 ? std::expm1(row.split_common) * (magnitude + parts) : 0.0;
+  const double E = parts + merged;
   const double out = numerics.output_roundoff + 3 * u;
   Element element{};
   element.proved = E + out * (magnitude + E) + numerics.output_underflow;
@@ -282,7 +308,7 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double variance =
       sums.distance.square(c) + sums.cast_variance(c) +
       walk * walk * (sums.absolute(c) * sums.absolute(c) + magnitude * magnitude);
-  const double linear = sums.distance.second(c) + flushed +
+  const double linear = sums.distance.second(c) + flushed + row.split_common * magnitude +
                         row.drift * u * (sums.absolute(c) + magnitude) +
                         accumulation_bias(numerics, row.deepest) * (sums.absolute(c) + magnitude);
   const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
@@ -300,14 +326,15 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const double accumulation = accumulation_error(numerics, row.deepest);
   const bool after = numerics.row_sum == CastOrder::after;
   const double rounding = u * (4 * std::abs(row.maximum) + 4 * std::abs(row.lse) +
-                               6 * std::abs(std::log(row.largest_p)) + 4);
+                               6 * std::abs(std::log(row.largest_p)) + 10 * row.stale + 4);
   Element element{};
   element.proved = std::log1p(row.mean_error) - std::log1p(-std::min(1.0, accumulation)) -
-                   (after ? std::log1p(-numerics.p_roundoff) : 0.0) + rounding +
+                   (after ? std::log1p(-numerics.p_roundoff) : 0.0) + rounding + row.split_common +
                    row.visible * flush_unit(numerics);
   double variance = row.lse_variance + std::pow(accumulation_deviation(numerics, row.deepest), 2);
   if (after) variance += row.cast_variance;
-  const double linear = row.mean_linear + row.drift * u + accumulation_bias(numerics, row.deepest);
+  const double linear =
+      row.mean_linear + row.split_common + row.drift * u + accumulation_bias(numerics, row.deepest);
   const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable = std::min(element.proved, Ep + rounding);
   element.sigma = std::sqrt(variance) + linear + row.coherence * u + rounding;

@@ -144,13 +144,14 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
                  Vector(count),
                  Vector(count),
                  Vector(count),
+                 Vector(count),
                  Vector(count)};
   for (Eigen::Index r = 0; r < count; ++r) {
     const double magnitude =
         in.dO.row(r).cwiseAbs().dot(stored_O.row(r).cwiseAbs()) + std::abs(in.dLSE(r));
-    const double inherited = std::abs(in.dO.row(r).dot(stored_O.row(r) - O.row(r)));
+    rows.inherited(r) = in.dO.row(r).dot(stored_O.row(r) - O.row(r));
     rows.delta(r) = in.dO.row(r).dot(O.row(r)) - in.dLSE(r);
-    const double linear = inherited + 2 * u * std::abs(rows.delta(r));
+    const double linear = std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r));
     rows.delta_proved(r) = linear + product * magnitude;
     rows.delta_linear(r) = linear + accumulation_bias(in.numerics, terms) * magnitude;
     rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;

@@ -22,6 +22,7 @@ struct RowErrors {
   Vector lse, delta;                                   // exact
   Vector lse_error;                                    // EL
   Vector delta_proved, delta_linear, delta_deviation;  // ED and its parts
+  Vector inherited;                                    // what the stored O leaves in delta, signed
 };
 
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,

@@ -159,10 +159,13 @@ typedef struct attest_numerics {
   int32_t flushes_p;      /* 1: subnormal cast P may become zero */
   double exp_ulps;        /* largest error of exp in ulp; 0 is read as 2 */
   int32_t exp_zero_not_one; /* 1: exp(0) may differ from 1 */
-  int32_t lse_splits;     /* > 0: keys are split and merged through LSE, at most this many times */
-  int32_t gqa_partial;    /* 0: dK, dV of a group summed in f32; else 1 + attest_dtype */
-  int32_t dq_accumulator; /* 0: as `accumulator`; else 1 + attest_dtype */
-  int32_t lse_base_two;   /* 1: LSE is log2 of the sum */
+  /* Keys split and partial results merged by weights made from their LSE: at most so many merges
+   * one after another (1: all at once). 0: none; up to eight splits merged by maxima and sums are
+   * free. */
+  int32_t lse_splits;
+  int32_t gqa_partial;      /* 0: dK, dV of a group summed in f32; else 1 + attest_dtype */
+  int32_t dq_accumulator;   /* 0: as `accumulator`; else 1 + attest_dtype */
+  int32_t lse_base_two;     /* 1: LSE is log2 of the sum */
   int32_t nondeterministic; /* 1: two equal calls may differ in bits */
 } attest_numerics;
 
