@@ -44,7 +44,9 @@ std::vector<Section> sections(const Registry& registry) {
   }
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     all[4].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
-                           "smallest input: " + std::string(record.smallest)});
+                           "smallest input: " + std::string(record.smallest) +
+                               (record.seen.empty() ? "" : "; seen in ") +
+                               std::string(record.seen)});
   }
   return all;
 }
