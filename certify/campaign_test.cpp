@@ -89,7 +89,7 @@ TEST_CASE("an improbable result is repeated with another seed", "[campaign]") {
   const auto checked = [&](Verdict then) {
     seeds.clear();
     proptest::Case c{Problem::parse("sq=2,d=1"), proptest::Values::normal, 7, 1};
-    const proptest::LawResult result = check_repeating(law(then), kernel, c);
+    proptest::LawResult result = check_repeating(law(then), kernel, c);
     REQUIRE(seeds.size() == 2);
     CHECK(seeds[0] == 7);
     CHECK(seeds[1] != 7);

@@ -53,8 +53,10 @@ nlohmann::json host_json() {
           {"threads", std::thread::hardware_concurrency()}};
 }
 
+std::string version() { return ATTEST_BUILD_VERSION; }
+
 nlohmann::json build_json() {
-  return {{"version", ATTEST_BUILD_VERSION},
+  return {{"version", version()},
           {"compiler", __VERSION__},
           {"type", ATTEST_BUILD_TYPE},
           {"flags", ATTEST_BUILD_FLAGS}};

@@ -10,6 +10,9 @@ namespace attest::certify {
 /// System, machine, processor, its vector extensions, hardware threads. No host name.
 nlohmann::json host_json();
 
+/// Version of Attest, as CMake knows it.
+std::string version();
+
 /// Version of Attest, compiler, kind of build and flags.
 nlohmann::json build_json();
 

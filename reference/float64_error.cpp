@@ -180,6 +180,97 @@ void backward_error(const Problem& problem, const Array& Q, const Array& K, cons
   }
 }
 
+// One row of the loss gradient: a magnitude or a signed value, and its error, per column or key.
+struct Measured {
+  Real value = 0, error = 0;
+};
+
+struct LossInputs256 {
+  const Array &A1, &A2, &A3, &E, &X;
+  std::int64_t seqlen, head_dim;
+};
+
+// S = A1 X A2^T, then the weights' relative errors.
+RowError loss_row_error(const LossInputs256& in, std::int64_t i, const Gamma& gamma) {
+  std::vector<Real> S;
+  RowError e;
+  for (std::int64_t j = 0; j < in.seqlen; ++j) {
+    Real s = 0, size = 0;
+    for (std::int64_t l = 0; l < in.head_dim; ++l) {
+      for (std::int64_t m = 0; m < in.head_dim; ++m) {
+        const Real term = in.A1(i, l) * in.X(l, m) * in.A2(j, m);
+        s += term;
+        size += magnitude(term);
+      }
+    }
+    S.push_back(s);
+    e.score.push_back(gamma(2 * in.head_dim) * size);
+  }
+  softmax_errors(S, e);
+  return e;
+}
+
+// c = f h - E per column, and delta = sum of c o (f h).
+struct Residual {
+  std::vector<Measured> c;
+  Measured delta;
+};
+
+Residual residual_error(const LossInputs256& in, std::int64_t i, const Array& h,
+                        const Array& h_error, const RowError& e, const Gamma& gamma) {
+  Residual row;
+  const Real sums = (1 + gamma(in.seqlen)) * (1 + gamma(in.seqlen));
+  for (std::int64_t m = 0; m < in.head_dim; ++m) {
+    Measured fh;
+    for (std::int64_t j = 0; j < in.seqlen; ++j) {
+      const auto k = static_cast<std::size_t>(j);
+      const Real factor = e.weight[k] * sums;
+      fh.value += e.P[k] * h(j, m);
+      fh.error += e.P[k] * (magnitude(h(j, m)) * (factor - 1) + factor * h_error(j, m));
+    }
+    const Real difference = fh.value - in.E(i, m);
+    const Measured c{difference, fh.error + kUnit * (magnitude(difference) + fh.error)};
+    const Real size = magnitude(fh.value);
+    row.c.push_back(c);
+    row.delta.value += difference * fh.value;
+    row.delta.error +=
+        (magnitude(c.value) + c.error) * (size + fh.error) * (1 + gamma(in.head_dim)) -
+        magnitude(c.value) * size;
+  }
+  return row;
+}
+
+// What row i adds to the errors of dX and dY.
+void add_loss_row(const LossInputs256& in, std::int64_t i, const Array& h, const Array& h_error,
+                  const RowError& e, const Residual& row, const Gamma& gamma, LossError& result) {
+  const Real long_sum = gamma(2 * in.seqlen);
+  for (std::int64_t j = 0; j < in.seqlen; ++j) {
+    Measured q;
+    for (std::int64_t m = 0; m < in.head_dim; ++m) {
+      const Measured& c = row.c[static_cast<std::size_t>(m)];
+      q.value += c.value * h(j, m);
+      q.error += (magnitude(c.value) + c.error) * (magnitude(h(j, m)) + h_error(j, m)) *
+                     (1 + gamma(in.head_dim)) -
+                 magnitude(c.value * h(j, m));
+    }
+    const Real f = e.P[static_cast<std::size_t>(j)];
+    const Real weight = e.weight[static_cast<std::size_t>(j)] * (1 + gamma(in.seqlen));
+    const Real factor = weight * (1 + gamma(2));
+    const Real p = f * magnitude(q.value - row.delta.value);
+    const Real p_error = p * (factor - 1) + f * factor * (q.error + row.delta.error);
+    for (std::int64_t l = 0; l < in.head_dim; ++l) {
+      for (std::int64_t m = 0; m < in.head_dim; ++m) {
+        const Measured& c = row.c[static_cast<std::size_t>(m)];
+        result.dX(l, m) +=
+            magnitude(in.A1(i, l) * in.A2(j, m)) * (p_error * (1 + long_sum) + long_sum * p);
+        result.dY(l, m) +=
+            magnitude(in.A3(j, l)) * f *
+            ((magnitude(c.value) + c.error) * weight * (1 + long_sum) - magnitude(c.value));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 AttentionError float64_error(const Problem& problem, const Array& Q, const Array& K, const Array& V,
@@ -212,71 +303,16 @@ LossError loss_float64_error(const Array& A1, const Array& A2, const Array& A3, 
       }
     }
   }
+  const LossInputs256 in{A1, A2, A3, E, X, n, d};
   Real squares = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    std::vector<Real> S;
-    RowError e;
-    for (std::int64_t j = 0; j < n; ++j) {
-      Real s = 0, size = 0;
-      for (std::int64_t l = 0; l < d; ++l) {
-        for (std::int64_t m = 0; m < d; ++m) {
-          const Real term = A1(i, l) * X(l, m) * A2(j, m);
-          s += term;
-          size += magnitude(term);
-        }
-      }
-      S.push_back(s);
-      e.score.push_back(gamma(2 * d) * size);
+    const RowError e = loss_row_error(in, i, gamma);
+    const Residual row = residual_error(in, i, h, h_error, e, gamma);
+    for (const Measured& c : row.c) {
+      result.loss += magnitude(c.value) * c.error + c.error * c.error;
+      squares += (magnitude(c.value) + c.error) * (magnitude(c.value) + c.error);
     }
-    softmax_errors(S, e);
-    const auto at = [&](const std::vector<Real>& values, std::int64_t j) -> const Real& {
-      return values[static_cast<std::size_t>(j)];
-    };
-    std::vector<Real> fh, fh_error, c, c_error;
-    Real delta = 0, delta_error = 0;
-    for (std::int64_t m = 0; m < d; ++m) {
-      Real value = 0, error = 0;
-      for (std::int64_t j = 0; j < n; ++j) {
-        const Real factor = at(e.weight, j) * (1 + gamma(n)) * (1 + gamma(n));
-        value += at(e.P, j) * h(j, m);
-        error += at(e.P, j) * (magnitude(h(j, m)) * (factor - 1) + factor * h_error(j, m));
-      }
-      const Real difference = value - E(i, m);
-      const Real difference_error = error + kUnit * (magnitude(difference) + error);
-      fh.push_back(magnitude(value));
-      fh_error.push_back(error);
-      c.push_back(difference);
-      c_error.push_back(difference_error);
-      delta += difference * value;
-      delta_error +=
-          (magnitude(difference) + difference_error) * (fh.back() + error) * (1 + gamma(d)) -
-          magnitude(difference) * fh.back();
-      result.loss += magnitude(difference) * difference_error + difference_error * difference_error;
-      squares +=
-          (magnitude(difference) + difference_error) * (magnitude(difference) + difference_error);
-    }
-    for (std::int64_t j = 0; j < n; ++j) {
-      Real q = 0, q_error = 0;
-      for (std::int64_t m = 0; m < d; ++m) {
-        q += at(c, m) * h(j, m);
-        q_error += (magnitude(at(c, m)) + at(c_error, m)) * (magnitude(h(j, m)) + h_error(j, m)) *
-                       (1 + gamma(d)) -
-                   magnitude(at(c, m) * h(j, m));
-      }
-      const Real f = at(e.P, j), weight = at(e.weight, j) * (1 + gamma(n));
-      const Real factor = weight * (1 + gamma(2));
-      const Real p = f * magnitude(q - delta);
-      const Real p_error = p * (factor - 1) + f * factor * (q_error + delta_error);
-      for (std::int64_t l = 0; l < d; ++l) {
-        for (std::int64_t m = 0; m < d; ++m) {
-          result.dX(l, m) +=
-              magnitude(A1(i, l) * A2(j, m)) * (p_error * (1 + gamma(2 * n)) + gamma(2 * n) * p);
-          result.dY(l, m) += magnitude(A3(j, l)) * f *
-                             ((magnitude(at(c, m)) + at(c_error, m)) * weight * (1 + gamma(2 * n)) -
-                              magnitude(at(c, m)));
-        }
-      }
-    }
+    add_loss_row(in, i, h, h_error, e, row, gamma, result);
   }
   result.loss += gamma(n * d + 1) * squares;
   return result;

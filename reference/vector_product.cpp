@@ -1,6 +1,7 @@
 #include "reference/vector_product.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/vector_clones.hpp"
 
@@ -8,8 +9,8 @@ namespace attest::reference {
 namespace {
 
 // Four doubles that are added and multiplied as one; loops over an array are not reliably turned
-// into vectors here.
-using Lanes = double __attribute__((vector_size(32), aligned(8), may_alias));
+// into vectors here. Copied from and to memory, which need not be aligned.
+using Lanes = double __attribute__((vector_size(32)));
 constexpr std::int64_t kLanes = 4;
 
 constexpr std::int64_t kRows = 4, kVectors = 2;  // sums stay in registers
@@ -21,20 +22,16 @@ constexpr std::int64_t kPanel = 8;   // rows of A packed at a time: one cache li
 template <std::int64_t rows>
 ATTEST_INLINE_CLONE void add_block(double* C, std::int64_t c_stride, const double* A,
                                    const double* B, std::int64_t b_stride, std::int64_t depth) {
-  const auto lanes = [](double* x) { return reinterpret_cast<Lanes*>(x); };
   Lanes sum[rows][kVectors];
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] = lanes(C + r * c_stride)[v];
-  }
+  for (std::int64_t r = 0; r < rows; ++r) std::memcpy(sum[r], C + r * c_stride, sizeof sum[r]);
   for (std::int64_t l = 0; l < depth; ++l) {
-    const auto* b = reinterpret_cast<const Lanes*>(B + l * b_stride);
+    Lanes b[kVectors];
+    std::memcpy(b, B + l * b_stride, sizeof b);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] += A[l * kPanel + r] * b[v];
     }
   }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t v = 0; v < kVectors; ++v) lanes(C + r * c_stride)[v] = sum[r][v];
-  }
+  for (std::int64_t r = 0; r < rows; ++r) std::memcpy(C + r * c_stride, sum[r], sizeof sum[r]);
 }
 
 // The last columns, fewer than a block's.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "certify/cli/commands.hpp"
+#include "certify/host.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "cpu/register.hpp"
@@ -34,7 +35,7 @@ int run(int argc, char** argv) {
   CLI::App app{
       "attest certifies attention kernels: derived error bounds, exact laws, shrunk "
       "failures."};
-  app.set_version_flag("--version", "attest 0.1.0");
+  app.set_version_flag("--version", "attest " + attest::certify::version());
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
