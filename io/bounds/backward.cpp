@@ -125,13 +125,17 @@ Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64
 
 Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel,
                           std::int64_t fast_words) {
-  return Statement("backward_row_atomic", Tag::proved, "14Z d^2/M - O((q + 2k) d)", "row-atomic")
+  return Statement("backward_row_atomic", Tag::proved, "14Z d^2/M - (q + 2k) d", "row-atomic")
       .needs_class(kernel, fast_words)
       .needs("rows", "all rows of an index enter and leave together",
              kernel.movement == RowMovement::whole_index ? "" : "rows may move word by word")
-      .leading([&] {
-        return 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
-               static_cast<double>(fast_words);
+      .words([&] {
+        const double moved = 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
+                             static_cast<double>(fast_words);
+        const Words gradient_rows = Words(extent.rows) + Words(2) * extent.keys;
+        const auto created =
+            static_cast<double>((gradient_rows * smaller_head_dim(extent)).value());
+        return whole_words(rounded_down(rounded_down(moved) - created));
       });
 }
 

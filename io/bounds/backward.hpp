@@ -32,9 +32,10 @@ Bound backward_once(const Extent& extent, const KernelClass& kernel, std::int64_
 /// docs/theory/bounds/backward-small.md. Needs K1 to K6, each evaluation of a score one chain.
 Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// 14 Z d^2 / M - O((q + 2k) d). Proved, to leading order, for schedules in which all rows of an
-/// index enter and leave together and a read-modify-write costs two words:
+/// 14 Z d^2 / M - (q + 2k) d. Proved for schedules in which all rows of an index enter and leave
+/// together, no word of a pair outlives its visit and a read-modify-write costs two words:
 /// docs/theory/bounds/row-atomic.md. Needs K1 to K6, RowMovement::whole_index.
+/// [io/bounds/backward_test "whole indices"]
 Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
 /// 14 Z d^2 / M as the true constant for every kernel: a conjecture, between the 12 that is proved

@@ -1,6 +1,8 @@
 // Kernels outside the class of the bounds: no bound is printed where its conditions fail. Each case
 // shows first that a bound which ignored the condition would be above what the kernel moves.
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
@@ -219,6 +221,18 @@ TEST_CASE("only proved and cited bounds are called lower bounds", "[io][bounds][
     if (bound.form == Form::leading_order) CHECK_FALSE(bound.is_lower_bound());
   }
   CHECK(figures == 2);  // loss_large, backward_conjecture
+  // Every bound has a page, and the page names it.
+  for (const Bound& bound : all) {
+    const std::string folder = "docs/theory/bounds/";
+    INFO(bound.name << " in " << bound.page);
+    REQUIRE(bound.page.rfind(folder, 0) == 0);
+    std::ifstream file(std::string(ATTEST_DOCS) + "/" + bound.page.substr(folder.size()));
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
+    CHECK(page.find("`" + bound.name + "`") != std::string::npos);
+    CHECK(page.find("Need") != std::string::npos);
+    const bool has_proof = page.find("*Proof.*") != std::string::npos;
+    if (bound.tag == Tag::proved) CHECK(has_proof);
+  }
   // A figure above every bound is still not the greatest lower bound.
   Bound figure;
   figure.tag = Tag::conjectured;
