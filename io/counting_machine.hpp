@@ -19,6 +19,7 @@ class ArenaBackend {
   void undefined(const Held& tile);
   void load(const Held& tile, const SlowMatrix& block);
   void store(const Held& tile, const MutableSlowMatrix& block);
+  void release(const Held&) {}
   void begin_stream(Held& stream, const SlowMatrix& block);
   void end_stream(const Held&) { --streams_live_; }
   void begin_stream_out(Held& stream, const MutableSlowMatrix& block);

@@ -13,6 +13,7 @@ class DryBackend {
   void undefined(const Held&) {}
   void load(const Held&, const SlowMatrix&) {}
   void store(const Held&, const MutableSlowMatrix&) {}
+  void release(const Held&) {}
   void begin_stream(Held&, const SlowMatrix&) {}
   void end_stream(const Held&) {}
   void begin_stream_out(Held&, const MutableSlowMatrix&) {}

@@ -26,7 +26,7 @@ enum class Data : std::uint8_t { moved, counted_only };
 /// The verbs of io::Machine around a Meter. The Backend says what becomes of the elements:
 ///
 ///   static constexpr Data kData;
-///   void undefined(held);  void load(held, block);  void store(held, block);
+///   void undefined(held);  void load(held, block);  void store(held, block);  void release(held);
 ///   void begin_stream(held&, block);      void end_stream(held);
 ///   void begin_stream_out(held&, block);  void end_stream_out(held, block);
 ///   View view(held);  ConstView const_view(held);  void compute(operation, views…);
@@ -39,7 +39,10 @@ class MeteredMachine {
    public:
     LoadedTile(const LoadedTile&) = delete;
     LoadedTile& operator=(const LoadedTile&) = delete;
-    ~LoadedTile() { machine_.meter_.release(held_.piece); }
+    ~LoadedTile() {
+      machine_.backend_.release(held_);
+      machine_.meter_.release(held_.piece);
+    }
 
     std::int64_t rows() const { return held_.rows; }
     std::int64_t columns() const { return held_.columns; }

@@ -10,6 +10,7 @@
 namespace attest::io {
 
 class ArenaBackend;
+class RecordingBackend;
 
 /// Rows or columns begin .. end-1.
 struct Range {
@@ -87,6 +88,8 @@ class MutableSlowMatrix : public SlowMatrix {
 /// What opens slow memory. Only the machines named here can use it.
 class SlowAccess {
   friend class ArenaBackend;
+  friend class RecordingBackend;
+  class RecordingBackend;
 
   /// Where in the matrix of that name a block lies.
   static Range rows_of(const SlowMatrix& matrix) { return matrix.rows_; }

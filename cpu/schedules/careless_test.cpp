@@ -60,13 +60,15 @@ struct Careless {
       auto S = machine.scratch(queries.count(), keys.count(), "S");
       if (mistake == Mistake::keeps_keys) {
         const auto K = machine.load(head.K.block(keys), "K");
-        weigh(machine, head, Q, K, S, m, l, O, queries, keys);
+        weigh(machine, head, Q, K, S, queries, keys);
+        update_softmax(machine, S, m, l, O);
         return add_values(machine, head, S, O, keys);
       }
       {
         const auto K = machine.load(head.K.block(keys), "K");
-        weigh(machine, head, Q, K, S, m, l, O, queries, keys);
+        weigh(machine, head, Q, K, S, queries, keys);
       }
+      update_softmax(machine, S, m, l, O);
       if (mistake == Mistake::reads_keys_twice) {
         const auto again = machine.load(head.K.block(keys), "K");
       }
@@ -82,14 +84,13 @@ struct Careless {
   }
 
   template <class M, class Queries, class Keys, class Tile>
-  void weigh(M& machine, const ForwardHead& head, const Queries& Q, const Keys& K, Tile& S, Tile& m,
-             Tile& l, Tile& O, io::Range queries, io::Range keys) const {
+  void weigh(M& machine, const ForwardHead& head, const Queries& Q, const Keys& K, Tile& S,
+             io::Range queries, io::Range keys) const {
     machine.compute(Fill{0}, S);
     machine.compute(Product{Form::second_transposed}, S, Q, K);
     if (mistake != Mistake::forgets_mask) {
       machine.compute(FinishScores{head.rule, queries.begin, keys.begin}, S);
     }
-    machine.compute(UpdateSoftmax{}, S, m, l, O);
   }
 
   template <class M, class Tile>
@@ -147,7 +148,7 @@ TEST_CASE("what overflows fast memory is refused", "[cpu][schedules]") {
   const std::int64_t peak = run(Mistake::none).closed_form.peak.words.value();
   CHECK_NOTHROW(run(Mistake::none, "none", io::FastMemory::of_words(peak)));
   CHECK_THROWS_WITH(run(Mistake::keeps_keys, "none", io::FastMemory::of_words(peak)),
-                    "tile 'V' needs 12 words, but 81 of 81 are live");
+                    "tile 'row maximum' needs 1 words, but 81 of 81 are live");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ io::Traffic ColumnGroups::cost(const ForwardHead& head) const {
   const TileMap::Sums sums = map.sums();
   const io::Words groups = io::tiles(s.dv.value(), columns), g = std::min(s.dv, io::Words(columns));
   const auto peak = [&](io::Words i, io::Words) {
-    return s.in(i * s.dk + 1) + HeadShape::real(i * (g + 3));
+    return s.in(i * s.dk) + HeadShape::real(i * (g + 3) + 1);
   };
   return {s.in(sums.queries * s.dk + sums.tile_keys * (groups * s.dk + s.dv)),
           s.in(s.q * s.dv) + HeadShape::real(s.q),

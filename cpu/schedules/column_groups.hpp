@@ -60,7 +60,7 @@ struct ColumnGroups {
         const auto K = machine.stream(head.K.block(key), "K");
         compute_scores(machine, s, Q, K, head.rule, queries, key);
       }
-      machine.compute(UpdateSoftmax{}, s, m, l, O);
+      update_softmax(machine, s, m, l, O);
       const auto V = machine.stream(head.V.block(key, group), "V");
       machine.compute(Product{}, O, s, V);
     });

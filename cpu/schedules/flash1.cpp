@@ -27,8 +27,8 @@ void Flash1::choose(Flash1& schedule, const std::string& rule, const attest_prob
     throw InvalidProblem("schedule: flash1: rule=" + rule + " needs the size of fast memory");
   }
   const std::int64_t d = std::max(problem.head_dim_qk, problem.head_dim_v);
-  schedule.block_k =
-      rule == "paper" ? io::tiles(words, 4 * d) : std::max<std::int64_t>(words / (5 * d + 2), 1);
+  schedule.block_k = rule == "paper" ? io::tiles(words, 4 * d)
+                                     : std::max<std::int64_t>((words - 1) / (5 * d + 2), 1);
   schedule.block_q = std::min(schedule.block_k, d);
 }
 
@@ -37,7 +37,7 @@ io::Traffic Flash1::cost(const ForwardHead& head) const {
   const TileMap::Sums sums = TileMap(head.rule, s.q.value(), s.k.value(), block_q, block_k).sums();
   const io::Words nz_q = sums.tile_queries, written = s.q + nz_q;
   const auto peak = [&](io::Words i, io::Words j) {
-    return s.in(j * (s.dk + s.dv) + i * s.dk) + HeadShape::real(i * (s.dv + 2) + i * j);
+    return s.in(j * (s.dk + s.dv) + i * s.dk) + HeadShape::real(i * (s.dv + 2) + i * j + 1);
   };
   return {
       s.in(sums.keys * (s.dk + s.dv) + nz_q * (s.dk + s.dv)) + HeadShape::real(2 * nz_q),

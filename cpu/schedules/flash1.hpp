@@ -10,12 +10,13 @@ namespace attest::cpu {
 
 /// Key blocks stay, query blocks pass by with O, m and l, which are read and written for every
 /// tile. Rules for the tiles: `paper`, bk = ceil(M/4d) and bq = min(bk, d), which can need more
-/// than M words; `fit`, bk = floor(M/(5d + 2)) and bq = min(bk, d), which never does.
+/// than M words; `fit`, bk = floor((M - 1)/(5d + 2)) and bq = min(bk, d), which never does.
 ///
 /// Cost:   reads = kc (dk + dv) + nz_q (dk + dv + 2), writes = (q + nz_q)(dv + 2) with kc the keys
 ///         of blocks that are seen and nz_q the queries of visited tiles: without a mask
 ///         k (dk + dv) + T q (dk + dv + 2) and (T + 1) q (dv + 2), T = ceil(k/block_k);
-///         peak = j (dk + dv) + i (dk + dv + 2) + i j  [cpu/schedules/forward_test]
+///         peak = j (dk + dv) + i (dk + dv + 2) + i j + 1, the last word for a row's new maximum
+///         [cpu/schedules/forward_test]
 /// Source: Dao et al. 2022, Algorithm 1. LSE is not an output.
 struct Flash1 {
   using Head = ForwardHead;
@@ -58,7 +59,10 @@ struct Flash1 {
           machine.load_into(l, l_slow.block(queries));
           auto S = machine.scratch(queries.count(), keys.count(), "S");
           compute_scores(machine, S, Q, K, head.rule, queries, keys);
-          machine.compute(UpdateNormalized{}, S, m, l, O);
+          {
+            auto word = machine.scratch(1, 1, "row maximum");
+            machine.compute(UpdateNormalized{}, S, m, l, O, word);
+          }
           machine.compute(Product{}, O, S, V);
           machine.store(O, head.O.block(queries));
           machine.store(m, m_slow.block(queries));

@@ -5,7 +5,7 @@ namespace attest::cpu {
 io::Amount Flash2::peak(const HeadShape& s, const TileMap::Sums& sums) {
   return sums.largest([&](io::Words i, io::Words j) {
     return s.in(i * s.dk) + HeadShape::real(i * (s.dv + 2) + i * j) +
-           s.in(j * std::max(s.dk, s.dv));
+           io::larger(s.in(j * std::max(s.dk, s.dv)), HeadShape::real(1));
   });
 }
 

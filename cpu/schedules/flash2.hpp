@@ -52,7 +52,7 @@ struct Flash2 {
         const auto K = machine.load(head.K.block(keys), "K");
         compute_scores(machine, S, Q, K, head.rule, queries, keys);
       }
-      machine.compute(UpdateSoftmax{}, S, m, l, O);
+      update_softmax(machine, S, m, l, O);
       const auto V = machine.load(head.V.block(keys), "V");
       machine.compute(Product{}, O, S, V);
     });

@@ -64,7 +64,7 @@ struct LossForward {
           const auto A2 = block.stream(head.A2.block(key), "A2");
           compute_scores(block, s, Q, A2, head.rule, queries, key);
         }
-        block.compute(UpdateSoftmax{}, s, m, l, c);
+        update_softmax(block, s, m, l, c);
         const auto h = block.stream(space.h.block(key), "h");
         block.compute(Product{}, c, s, h);
       });
@@ -241,7 +241,7 @@ struct LossSmall {
     TiledProduct{side, side, side}.run_rows(machine,
                                             {space.QX, head.A2, S, Form::second_transposed}, rows,
                                             [&](auto& block, auto& scores, io::Range, io::Range) {
-                                              block.compute(UpdateStatistics{}, m, l, scores);
+                                              update_statistics(block, m, l, scores);
                                             });
     machine.compute(LogSumExp{}, m, l);
     machine.store(m, space.LSE.block(rows));

@@ -70,14 +70,6 @@ void Fill::operator()(TileView tile) const {
   for (std::int64_t i = 0; i < tile.rows; ++i) std::fill_n(tile.row(i), tile.columns, value);
 }
 
-void Copy::operator()(TileView to, ConstTileView from) const {
-  for (std::int64_t i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.columns, to.row(i));
-}
-
-void Scale::operator()(TileView tile) const {
-  for (std::int64_t i = 0; i < tile.rows; ++i) scale_row(tile.row(i), tile.columns, factor);
-}
-
 void Product::operator()(TileView C, ConstTileView A, ConstTileView B) const {
   switch (form) {
     case Form::plain:
@@ -98,11 +90,11 @@ void FinishScores::operator()(TileView S) const {
 
 void StartRows::operator()(TileView m, TileView l) const { start_rows(m.rows, m.data, l.data); }
 
-void UpdateSoftmax::operator()(TileView S, TileView m, TileView l, TileView O) const {
+void UpdateSoftmax::operator()(TileView S, TileView m, TileView l, TileView O, TileView) const {
   update_rows(S.rows, S.columns, O.columns, S.data, m.data, l.data, O.data);
 }
 
-void UpdateNormalized::operator()(TileView S, TileView m, TileView l, TileView O) const {
+void UpdateNormalized::operator()(TileView S, TileView m, TileView l, TileView O, TileView) const {
   for (std::int64_t i = 0; i < S.rows; ++i) {
     const float before = l.data[i];
     // O holds the quotient: back to the sum, update, and divide again.
@@ -115,7 +107,7 @@ void UpdateNormalized::operator()(TileView S, TileView m, TileView l, TileView O
   }
 }
 
-void UpdateStatistics::operator()(TileView m, TileView l, ConstTileView S) const {
+void UpdateStatistics::operator()(TileView m, TileView l, ConstTileView S, TileView) const {
   constexpr std::int64_t kChunk = 64;
   float chunk[kChunk];
   for (std::int64_t i = 0; i < S.rows; ++i) {
@@ -128,7 +120,7 @@ void UpdateStatistics::operator()(TileView m, TileView l, ConstTileView S) const
 }
 
 void MergeSplit::operator()(TileView O, TileView m, TileView l, ConstTileView O_split,
-                            ConstTileView LSE_split) const {
+                            ConstTileView LSE_split, TileView) const {
   for (std::int64_t i = 0; i < O.rows; ++i) {
     const float other = LSE_split.row(i)[0];
     if (other == kEmpty) continue;

@@ -8,10 +8,10 @@
 /// The arithmetic of the schedules, a whole tile at a time; machines that hold data run it as it
 /// stands here. Scratch tiles are row-major without gaps.
 ///
-/// Words an operation touches are those of its tiles. Each of them can be carried out in place, one
-/// word at a time: fused multiply-adds, exponentials, and a rescale to a new maximum that keeps the
-/// old one in the score it came from (whose exponential is 1). Vector lanes and a packed copy of an
-/// operand are a matter of speed only.  [cpu/schedules/recording_test]
+/// The words an operation touches are those of its tiles: each can be carried out one word at a
+/// time, a result in the place of an operand, as cpu/schedules/trace.hpp writes it down. Vector
+/// lanes and a packed copy of an operand are a matter of speed only. A tile named `word` is one
+/// word for what a row needs for a moment.  [cpu/schedules/recording_test]
 namespace attest::cpu {
 
 using io::ConstTileView;
@@ -19,17 +19,6 @@ using io::TileView;
 
 struct Fill {
   float value;
-  void operator()(TileView tile) const;
-};
-
-/// to = from.
-struct Copy {
-  void operator()(TileView to, ConstTileView from) const;
-};
-
-/// tile *= factor.
-struct Scale {
-  float factor;
   void operator()(TileView tile) const;
 };
 
@@ -56,24 +45,24 @@ struct StartRows {
 
 /// Takes a tile of scores in: m and l of the rows so far, S becomes exp(S - m), O is rescaled.
 struct UpdateSoftmax {
-  void operator()(TileView S, TileView m, TileView l, TileView O) const;
+  void operator()(TileView S, TileView m, TileView l, TileView O, TileView word) const;
 };
 
 /// The same, with O divided by l after each tile as FlashAttention stores it: S becomes
 /// exp(S - m) / l.
 struct UpdateNormalized {
-  void operator()(TileView S, TileView m, TileView l, TileView O) const;
+  void operator()(TileView S, TileView m, TileView l, TileView O, TileView word) const;
 };
 
 /// Takes a tile of scores into m and l only.
 struct UpdateStatistics {
-  void operator()(TileView m, TileView l, ConstTileView S) const;
+  void operator()(TileView m, TileView l, ConstTileView S, TileView word) const;
 };
 
 /// Takes the result of a split of the keys in: O_split (normalized) with its LSE_split.
 struct MergeSplit {
   void operator()(TileView O, TileView m, TileView l, ConstTileView O_split,
-                  ConstTileView LSE_split) const;
+                  ConstTileView LSE_split, TileView word) const;
 };
 
 /// O /= l (rows with l = 0 stay), m becomes LSE = m + log l.

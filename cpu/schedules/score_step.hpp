@@ -17,6 +17,21 @@ void compute_scores(M& machine, Tile& S, const Queries& Q, const Keys& K, const 
   machine.compute(FinishScores{rule, queries.begin, keys.begin}, S);
 }
 
+/// Takes a tile of scores into a row's statistics and O; a word for the row's new maximum.
+template <io::Machine M, class Tile>
+void update_softmax(M& machine, Tile& S, Tile& m, Tile& l, Tile& O) {
+  auto word = machine.scratch(1, 1, "row maximum");
+  machine.compute(UpdateSoftmax{}, S, m, l, O, word);
+}
+
+/// Takes a tile of scores into a row's statistics; a word for the new maximum, then for the
+/// exponentials, which are not kept.
+template <io::Machine M, class Tile>
+void update_statistics(M& machine, Tile& m, Tile& l, const Tile& S) {
+  auto word = machine.scratch(1, 1, "row maximum");
+  machine.compute(UpdateStatistics{}, m, l, S, word);
+}
+
 /// O = 0 and LSE = -inf of queries that see no key; O in groups of `columns`.
 template <io::Machine M>
 void store_empty_rows(M& machine, const io::MutableSlowMatrix& O, const io::MutableSlowMatrix& LSE,

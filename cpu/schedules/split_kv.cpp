@@ -28,7 +28,7 @@ io::Traffic SplitKv::cost(const ForwardHead& head) const {
   }
   const io::Amount between = HeadShape::real(seen * (s.dv + 1));
   io::Amount peak = Flash2::peak(s, sums);
-  if (seen > 0) peak = io::larger(peak, HeadShape::real(2 * s.dv + 3));
+  if (seen > 0) peak = io::larger(peak, HeadShape::real(2 * s.dv + 4));
   if (sums.queries < s.q) peak = io::larger(peak, HeadShape::real(s.dv));
   return {s.in(seen * s.dk + sums.tile_keys * (s.dk + s.dv)) + between,
           between + s.in(s.q * s.dv) + HeadShape::real(s.q), peak};

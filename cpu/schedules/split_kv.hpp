@@ -9,7 +9,7 @@ namespace attest::cpu {
 ///
 /// Cost:   with na the queries of seen (query block, part) pairs, nz_k the keys of visited tiles,
 ///         reads = na dk + nz_k (dk + dv) + na (dv + 1), writes = na (dv + 1) + q (dv + 1): without
-///         a mask na = parts q; peak = max(flash2's, 2 dv + 3)  [cpu/schedules/forward_test]
+///         a mask na = parts q; peak = max(flash2's, 2 dv + 4)  [cpu/schedules/forward_test]
 /// Source: Dao, Haziza, Massa, Sizov 2023 (flash-decoding).
 struct SplitKv {
   using Head = ForwardHead;
@@ -53,7 +53,8 @@ struct SplitKv {
           if (runs_in(map, queries, part, k).empty()) continue;
           const auto O_part = block.load(O_parts.block(rows_of(part, row)), "O of a part");
           const auto LSE_part = block.load(LSE_parts.block(rows_of(part, row)), "LSE of a part");
-          block.compute(MergeSplit{}, O, m, l, O_part, LSE_part);
+          auto word = block.scratch(1, 1, "weight");
+          block.compute(MergeSplit{}, O, m, l, O_part, LSE_part, word);
         }
         block.compute(FinishRows{}, O, m, l);
         block.store(O, head.O.block(row));

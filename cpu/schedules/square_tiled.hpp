@@ -2,6 +2,7 @@
 
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/products.hpp"
+#include "cpu/schedules/score_step.hpp"
 
 namespace attest::cpu {
 
@@ -73,7 +74,7 @@ struct SquareTiled {
         machine, score_task(head, S), queries,
         [&](auto& block, auto& tile, io::Range i, io::Range j) {
           block.compute(FinishScores{head.rule, i.begin, j.begin}, tile);
-          block.compute(UpdateStatistics{}, m, l, tile);
+          update_statistics(block, m, l, tile);
         });
     machine.compute(LogSumExp{}, m, l);
     machine.store(m, LSE.block(queries));

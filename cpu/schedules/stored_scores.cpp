@@ -27,7 +27,7 @@ io::Traffic Hybrid::cost(const ForwardHead& head) const {
   const io::Words i = std::min(s.q, io::Words(block_q));
   const io::Traffic scores{
       s.in(s.q * s.dk + io::Words(io::tiles(s.q.value(), block_q)) * s.k * s.dk),
-      HeadShape::real(s.q * s.k + s.q), s.in(i * s.dk + 1) + HeadShape::real(3 * i)};
+      HeadShape::real(s.q * s.k + s.q), s.in(i * s.dk) + HeadShape::real(3 * i + 1)};
   return then(scores, WeighedValues{output_q, output_v}.cost(head));
 }
 

@@ -66,7 +66,7 @@ struct Rank1Tiled {
           block, {head.Q, head.K, S, Form::second_transposed}, queries,
           [&](auto& inner, auto& tile, io::Range i, io::Range j) {
             inner.compute(FinishScores{head.rule, i.begin, j.begin}, tile);
-            inner.compute(UpdateStatistics{}, m, l, tile);
+            update_statistics(inner, m, l, tile);
           });
       block.compute(LogSumExp{}, m, l);
       block.store(m, head.LSE.block(queries));
@@ -103,9 +103,11 @@ struct Hybrid {
       block.compute(StartRows{}, m, l);
       block.for_tiles(all_rows(head.K), 1, [&](io::Range key) {
         auto s = block.scratch(queries.count(), 1, "S");
-        const auto K = block.stream(head.K.block(key), "K");
-        compute_scores(block, s, Q, K, head.rule, queries, key);
-        block.compute(UpdateStatistics{}, m, l, s);
+        {
+          const auto K = block.stream(head.K.block(key), "K");
+          compute_scores(block, s, Q, K, head.rule, queries, key);
+        }
+        update_statistics(block, m, l, s);
         block.store(s, S.block(queries, key));
       });
       block.compute(LogSumExp{}, m, l);

@@ -12,14 +12,6 @@ struct DotRows {
       for (std::int64_t j = 0; j < A.columns; ++j) y.row(i)[0] += A.row(i)[j] * x.row(j)[0];
     }
   }
-  template <class Recorder, class Y, class A, class X>
-  void trace(Recorder& recorder, const Y& y, const A& a, const X& x) const {
-    for (std::int64_t i = 0; i < a.rows(); ++i) {
-      for (std::int64_t j = 0; j < a.columns(); ++j) {
-        recorder.multiply_add(y.word(i, 0), a.word(i, j), x.word(j, 0));
-      }
-    }
-  }
 };
 
 struct Zero {
@@ -28,22 +20,33 @@ struct Zero {
       for (std::int64_t j = 0; j < tile.columns; ++j) tile.row(i)[j] = 0;
     }
   }
-  template <class Recorder, class Tile>
-  void trace(Recorder& recorder, const Tile& tile) const {
-    for (std::int64_t i = 0; i < tile.rows(); ++i) {
-      for (std::int64_t j = 0; j < tile.columns(); ++j) recorder.constant(tile.word(i, j), 0);
-    }
-  }
 };
 
 /// Words that leave from where they are.
 struct CopyOut {
   void operator()(TileView out, ConstTileView tile) const { out.row(0)[0] = tile.row(0)[0]; }
-  template <class Recorder, class Out, class Tile>
-  void trace(Recorder& recorder, const Out& out, const Tile& tile) const {
-    recorder.send(out, 0, 0, tile.word(0, 0));
-  }
 };
+
+template <class Recorder, class Y, class A, class X>
+void trace(Recorder& recorder, const DotRows&, const Y& y, const A& a, const X& x) {
+  for (std::int64_t i = 0; i < a.rows(); ++i) {
+    for (std::int64_t j = 0; j < a.columns(); ++j) {
+      recorder.accumulate(y.word(i, 0), {a.word(i, j), x.word(j, 0)});
+    }
+  }
+}
+
+template <class Recorder, class Tile>
+void trace(Recorder& recorder, const Zero&, const Tile& tile) {
+  for (std::int64_t i = 0; i < tile.rows(); ++i) {
+    for (std::int64_t j = 0; j < tile.columns(); ++j) recorder.clear(tile.word(i, j));
+  }
+}
+
+template <class Recorder, class Out, class Tile>
+void trace(Recorder&, const CopyOut&, const Out& out, const Tile& tile) {
+  out.send(0, 0, tile.word(0, 0));
+}
 
 enum class Mistake { none, forgets_store, forgets_zero, keeps_row };
 

@@ -1,0 +1,272 @@
+// Every dense schedule as a pebbling: recorded word by word, followed to the vertices of a
+// computation that knows no schedule, judged by rules R1 to R4 with the counted words.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "core/rng.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/schedules/column_groups.hpp"
+#include "cpu/schedules/flash1.hpp"
+#include "cpu/schedules/heads.hpp"
+#include "cpu/schedules/key_stationary.hpp"
+#include "cpu/schedules/loss.hpp"
+#include "cpu/schedules/split_kv.hpp"
+#include "cpu/schedules/square_tiled.hpp"
+#include "cpu/schedules/standard.hpp"
+#include "cpu/schedules/stored_gradients.hpp"
+#include "cpu/schedules/stored_scores.hpp"
+#include "cpu/schedules/testing/dags.hpp"
+#include "cpu/schedules/trace.hpp"
+#include "cpu/schedules/two_pass.hpp"
+#include "io/recording/pebbles.hpp"
+#include "io/recording/recording_machine.hpp"
+
+namespace attest::cpu {
+namespace {
+
+using io::Dag;
+using testing::LossOrder;
+using testing::Normalization;
+using testing::Saved;
+
+constexpr int kRounds = 12;  // for each schedule
+
+std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+// The words that slow memory holds at the start: matrices of these names, columns with one index.
+io::InputName inputs_of(std::vector<std::pair<std::string, std::string>> names) {
+  return [names](const io::SlowWord& word) -> std::optional<io::VertexName> {
+    for (const auto& [matrix, symbol] : names) {
+      if (matrix != word.matrix) continue;
+      const bool column = symbol == "lse" || symbol == "m" || symbol == "sum";
+      if (column) return io::VertexName{symbol, {narrow(word.row)}};
+      return io::VertexName{symbol, {narrow(word.row), narrow(word.column)}};
+    }
+    return std::nullopt;
+  };
+}
+
+const io::InputName kForwardInputs = inputs_of({{"Q", "q"}, {"K", "k"}, {"V", "v"}});
+const io::InputName kBackwardInputs =
+    inputs_of({{"Q", "q"}, {"K", "k"}, {"V", "v"}, {"O", "O"}, {"dO", "dO"}, {"LSE", "lse"}});
+
+struct Trace {
+  io::PebbleTrace pebbles;
+  io::Claim claim;
+};
+
+template <class S>
+Trace record(const S& schedule, const typename S::Head& head, const Dag& dag,
+             const io::InputName& inputs) {
+  std::vector<io::WordMove> moves;
+  io::RecordingMachine machine(io::FastMemory{}, moves);
+  schedule.run(machine, head);
+  machine.backend().require_streams_used();
+  const io::Traffic traffic = machine.traffic();
+  CHECK(traffic == schedule.cost(head));
+  Trace trace{as_pebbles(dag, moves, inputs), {}};
+  // Rule R3 puts a result beside the operand whose place it takes: one pebble more.
+  trace.claim = {traffic.reads.words.value() - trace.pebbles.constant_reads,
+                 traffic.writes.words.value() - trace.pebbles.constant_writes,
+                 traffic.peak.words.value() + 1};
+  return trace;
+}
+
+void check_legal(const Dag& dag, const Trace& trace, Rng& rng) {
+  INFO(trace.pebbles.refusal.value_or("every word is one of the computation"));
+  REQUIRE_FALSE(trace.pebbles.refusal);
+  const io::Game game = judge(dag, trace.pebbles.moves, trace.claim);
+  INFO(game.refusal.value_or("legal"));
+  REQUIRE(game.legal());
+  const auto last = static_cast<std::int64_t>(trace.pebbles.moves.size()) - 1;
+  for (int round = 0; round < 5; ++round) {
+    const auto index = rng.between(0, last);
+    std::vector<io::Move> without = trace.pebbles.moves, twice = trace.pebbles.moves;
+    without.erase(without.begin() + index);
+    twice.insert(twice.begin() + index, trace.pebbles.moves[static_cast<std::size_t>(index)]);
+    CHECK_FALSE(judge(dag, without, trace.claim).legal());
+    CHECK_FALSE(judge(dag, twice, trace.claim).legal());
+  }
+}
+
+struct Sizes {
+  io::AttentionShape shape;
+  Problem problem;
+};
+
+Sizes random_sizes(Rng& rng) {
+  Sizes sizes;
+  const auto draw = [&] { return narrow(rng.between(1, 5)); };
+  // With one key the weight is its own sum and the pebble game has one word for both; backward, the
+  // scores are no words of the computation at all.
+  sizes.shape = {draw(), 1 + draw(), draw(), draw(), {}};
+  sizes.problem.seqlen_q = sizes.shape.seqlen_q;
+  sizes.problem.seqlen_k = sizes.shape.seqlen_k;
+  sizes.problem.head_dim_qk = sizes.shape.head_dim_qk;
+  sizes.problem.head_dim_v = sizes.shape.head_dim_v;
+  return sizes;
+}
+
+// make(tile) gives schedule and computation; tile() a random extent.
+template <class Make>
+void forward(const char* name, const Make& make) {
+  Rng rng(99);
+  for (int round = 0; round < kRounds; ++round) {
+    const Sizes sizes = random_sizes(rng);
+    const AbiProblem form(sizes.problem, 1);
+    attest_forward_args args{};
+    args.problem = form.get();
+    const auto [schedule, dag] = make([&] { return rng.between(1, 6); }, sizes.shape);
+    INFO(name << " on " << sizes.problem.to_string() << " round " << round);
+    check_legal(dag, record(schedule, forward_head(args, {0, 0}), dag, kForwardInputs), rng);
+  }
+}
+
+template <class Make>
+void backward(const char* name, const io::InputName& inputs, const Make& make) {
+  Rng rng(99);
+  for (int round = 0; round < kRounds; ++round) {
+    const Sizes sizes = random_sizes(rng);
+    const AbiProblem form(sizes.problem, 1);
+    attest_backward_args args{};
+    args.problem = form.get();
+    const auto [schedule, dag] = make([&] { return rng.between(1, 6); }, sizes.shape);
+    INFO(name << " on " << sizes.problem.to_string() << " round " << round);
+    check_legal(dag, record(schedule, backward_head(args, {0, 0}), dag, inputs), rng);
+  }
+}
+
+template <class Make>
+void loss(const char* name, const Make& make) {
+  Rng rng(99);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t n = rng.between(1, 5), d = rng.between(1, 4);
+    Problem problem;
+    problem.seqlen_q = problem.seqlen_k = n;
+    problem.head_dim_qk = problem.head_dim_v = d;
+    const AbiProblem form(problem, 1);
+    attest_loss_args args{};
+    args.problem = form.get();
+    const auto [schedule, dag] = make([&] { return rng.between(1, 6); }, narrow(n), narrow(d));
+    INFO(name << " n " << n << " d " << d << " round " << round);
+    const auto inputs =
+        inputs_of({{"A1", "A1"}, {"A2", "A2"}, {"A3", "A3"}, {"E", "E"}, {"X", "X"}, {"Y", "Y"}});
+    check_legal(dag, record(schedule, loss_head(args), dag, inputs), rng);
+  }
+}
+
+template <class S>
+std::pair<S, Dag> with(const S& schedule, Dag dag) {
+  return {schedule, std::move(dag)};
+}
+
+Dag running(const io::AttentionShape& shape, std::int64_t block) {
+  return forward_dag(shape, {io::Softmax::running_maximum, narrow(block), io::OneKeyRow::computed,
+                             io::LseWord::output});
+}
+
+TEST_CASE("forward schedules are legal pebblings", "[cpu][schedules]") {
+  using Shape = io::AttentionShape;
+  forward("standard", [](auto tile, const Shape& shape) {
+    return with(Standard{tile(), tile(), tile()},
+                testing::normalized_forward(shape, Normalization::weights, 1));
+  });
+  forward("flash1", [](auto tile, const Shape& shape) {
+    const Flash1 schedule{tile(), tile()};
+    return with(schedule,
+                testing::normalized_forward(shape, Normalization::tiles, narrow(schedule.block_k)));
+  });
+  forward("flash2", [](auto tile, const Shape& shape) {
+    const Flash2 schedule{tile(), tile()};
+    return with(schedule, running(shape, schedule.block_k));
+  });
+  forward("flash2_row",
+          [](auto tile, const Shape& shape) { return with(Flash2Row{tile()}, running(shape, 1)); });
+  forward("column_groups", [](auto tile, const Shape& shape) {
+    return with(ColumnGroups{tile(), tile()}, running(shape, 1));
+  });
+  forward("split_kv", [](auto tile, const Shape& shape) {
+    const SplitKv schedule{tile(), tile(), tile()};
+    const std::int64_t tiles = io::tiles(shape.seqlen_k, schedule.block_k);
+    const std::int64_t part = io::tiles(tiles, schedule.splits) * schedule.block_k;
+    return with(schedule, testing::split_forward(shape, narrow(schedule.block_k), narrow(part)));
+  });
+  forward("square_tiled, paper", [](auto tile, const Shape& shape) {
+    return with(SquareTiled{tile(), SquareTiled::kPaper},
+                forward_dag(shape, {io::Softmax::unshifted, 1, io::OneKeyRow::computed,
+                                    io::LseWord::none}));
+  });
+  forward("square_tiled, stable", [](auto tile, const Shape& shape) {
+    const SquareTiled schedule{tile(), SquareTiled::kStable};
+    return with(schedule,
+                testing::normalized_forward(shape, Normalization::stored, narrow(schedule.side)));
+  });
+  forward("rank1_tiled", [](auto tile, const Shape& shape) {
+    const Rank1Tiled schedule{tile(), tile(), tile(), tile()};
+    return with(schedule, testing::normalized_forward(shape, Normalization::stored,
+                                                      narrow(schedule.block_k)));
+  });
+  forward("hybrid", [](auto tile, const Shape& shape) {
+    return with(Hybrid{tile(), tile(), tile()},
+                testing::normalized_forward(shape, Normalization::stored, 1));
+  });
+}
+
+TEST_CASE("backward schedules are legal pebblings", "[cpu][schedules]") {
+  using Shape = io::AttentionShape;
+  const auto given = [](const Shape& shape) { return backward_dag(shape, io::Statistics::given); };
+  backward("standard_bwd",
+           inputs_of({{"Q", "q"}, {"K", "k"}, {"V", "v"}, {"dO", "dO"}, {"P", "p"}}),
+           [](auto tile, const Shape& shape) {
+             return with(StandardBackward{tile(), tile(), tile()},
+                         testing::saved_backward(shape, Saved::weights));
+           });
+  backward(
+      "flash1_bwd",
+      inputs_of(
+          {{"Q", "q"}, {"K", "k"}, {"V", "v"}, {"O", "O"}, {"dO", "dO"}, {"m", "m"}, {"l", "sum"}}),
+      [](auto tile, const Shape& shape) {
+        return with(Flash1Backward{tile(), tile()},
+                    testing::saved_backward(shape, Saved::max_sums));
+      });
+  backward("key_stationary", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(KeyStationary{tile(), tile()}, given(shape));
+  });
+  backward("two_pass", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(TwoPass{tile(), tile(), tile(), tile()}, given(shape));
+  });
+  backward("two_pass_row", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(TwoPassRow{tile(), tile()}, given(shape));
+  });
+  backward("key_stationary_ds", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(KeyStationaryDs{tile(), tile(), tile()}, given(shape));
+  });
+  backward("query_stationary_p", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(QueryStationaryP{tile(), tile(), tile(), tile()}, given(shape));
+  });
+  backward("rank1_tiled_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(Rank1TiledBackward{tile(), tile()}, given(shape));
+  });
+  backward("square_tiled_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(SquareTiledBackward{tile()}, given(shape));
+  });
+}
+
+TEST_CASE("loss schedules are legal pebblings", "[cpu][schedules]") {
+  loss("loss_large", [](auto tile, std::int32_t n, std::int32_t d) {
+    return with(LossLarge{tile(), tile()}, testing::loss_dag(n, d, LossOrder::through_w, 1));
+  });
+  loss("loss_large_direct", [](auto tile, std::int32_t n, std::int32_t d) {
+    const LossLargeDirect schedule{tile(), tile()};
+    return with(schedule, testing::loss_dag(n, d, LossOrder::direct, narrow(schedule.rows)));
+  });
+  loss("loss_small", [](auto tile, std::int32_t n, std::int32_t d) {
+    const LossSmall schedule{tile()};
+    return with(schedule, testing::loss_dag(n, d, LossOrder::stored, narrow(schedule.side)));
+  });
+}
+
+}  // namespace
+}  // namespace attest::cpu
