@@ -1,7 +1,7 @@
 #include "reference/loss_gradient.hpp"
 
 #include "core/error.hpp"
-#include "reference/group.hpp"
+#include "reference/loss_terms.hpp"
 
 namespace attest::reference {
 namespace {
@@ -12,14 +12,6 @@ Matrix matrix_of(const TensorView& tensor) {
     for (std::int64_t j = 0; j < tensor.extent(1); ++j) matrix(i, j) = tensor(i, j);
   }
   return matrix;
-}
-
-Tensor tensor_of(std::string_view name, const Matrix& matrix) {
-  Tensor tensor(name, DType::f64, {{"head_dim", matrix.rows(), 0}, {"head_dim", matrix.cols(), 0}});
-  for (Eigen::Index i = 0; i < matrix.rows(); ++i) {
-    for (Eigen::Index j = 0; j < matrix.cols(); ++j) tensor.set(matrix(i, j), i, j);
-  }
-  return tensor;
 }
 
 void check(const LossInputs& in) {
@@ -36,23 +28,44 @@ void check(const LossInputs& in) {
 
 }  // namespace
 
-LossGradient loss_gradient(const LossInputs& inputs) {
+LossTerms loss_terms(const LossInputs& inputs) {
   check(inputs);
-  const Matrix A1 = matrix_of(inputs.A1), A2 = matrix_of(inputs.A2), A3 = matrix_of(inputs.A3);
-  Matrix f = (A1 * matrix_of(inputs.X)) * A2.transpose();
-  const RowStatistics statistics = exponentiate(f);
-  for (Eigen::Index r = 0; r < f.rows(); ++r) f.row(r) /= statistics.sum(r);
-  const Matrix h = A3 * matrix_of(inputs.Y);
-  const Matrix fh = f * h;
-  const Matrix c = fh - matrix_of(inputs.E);
-  const Vector delta = c.cwiseProduct(fh).rowwise().sum();
-  Matrix p = c * h.transpose();
-  p.colwise() -= delta;
-  p.array() *= f.array();
+  LossTerms t;
+  t.A1 = matrix_of(inputs.A1);
+  t.A2 = matrix_of(inputs.A2);
+  t.A3 = matrix_of(inputs.A3);
+  t.X = matrix_of(inputs.X);
+  t.Y = matrix_of(inputs.Y);
+  t.A1X = t.A1 * t.X;
+  t.S = t.A1X * t.A2.transpose();
+  t.f = t.S;
+  const RowStatistics statistics = exponentiate(t.f);
+  for (Eigen::Index r = 0; r < t.f.rows(); ++r) t.f.row(r) /= statistics.sum(r);
+  t.h = t.A3 * t.Y;
+  t.fh = t.f * t.h;
+  t.c = t.fh - matrix_of(inputs.E);
+  t.delta = t.c.cwiseProduct(t.fh).rowwise().sum();
+  t.q = t.c * t.h.transpose();
+  t.p = t.q;
+  t.p.colwise() -= t.delta;
+  t.p.array() *= t.f.array();
+  return t;
+}
+
+Tensor square_tensor(std::string_view name, const Matrix& matrix) {
+  Tensor tensor(name, DType::f64, {{"head_dim", matrix.rows(), 0}, {"head_dim", matrix.cols(), 0}});
+  for (Eigen::Index i = 0; i < matrix.rows(); ++i) {
+    for (Eigen::Index j = 0; j < matrix.cols(); ++j) tensor.set(matrix(i, j), i, j);
+  }
+  return tensor;
+}
+
+LossGradient loss_gradient(const LossInputs& inputs) {
+  const LossTerms t = loss_terms(inputs);
   LossGradient result;
-  result.loss = 0.5 * c.squaredNorm();
-  result.dX = tensor_of("dX", A1.transpose() * (p * A2));
-  result.dY = tensor_of("dY", A3.transpose() * (f.transpose() * c));
+  result.loss = 0.5 * t.c.squaredNorm();
+  result.dX = square_tensor("dX", t.A1.transpose() * (t.p * t.A2));
+  result.dY = square_tensor("dY", t.A3.transpose() * (t.f.transpose() * t.c));
   return result;
 }
 

@@ -1,5 +1,5 @@
 // Seconds of the float64 reference, forward and backward, and of the bounds that accompany them, at
-// one problem: median, fastest, slowest.
+// one problem: median, fastest, slowest. The loss gradient is timed at one head of the same size.
 //   reference_bench [PROBLEM] [REPETITIONS]
 #include <algorithm>
 #include <chrono>
@@ -14,6 +14,7 @@
 #include "core/rng.hpp"
 #include "reference/attention.hpp"
 #include "reference/bounds.hpp"
+#include "reference/bounds_loss.hpp"
 
 namespace {
 
@@ -78,6 +79,21 @@ int run(const std::string& text, int repetitions) {
               problem, {}, plain, Q.view(), K.view(), V.view(), {dO.view(), nullptr},
               {exact.O.view(), exact.LSE.view()}, exact, gradients);
           checksum += bounds.dQ.sigma.view().size() > 0 ? bounds.dQ.sigma(0, 0, 0, 0) : 0;
+        }));
+  const std::vector<Axis> tall{{"seqlen", problem.seqlen_k, 0},
+                               {"head_dim", problem.head_dim_qk, 0}};
+  const std::vector<Axis> square{{"head_dim", problem.head_dim_qk, 0},
+                                 {"head_dim", problem.head_dim_qk, 0}};
+  const Tensor A1 = random_tensor("A1", tall, 5), A2 = random_tensor("A2", tall, 6),
+               A3 = random_tensor("A3", tall, 7), E = random_tensor("E", tall, 8),
+               X = random_tensor("X", square, 9), Y = random_tensor("Y", square, 10);
+  const attest::reference::LossInputs loss{A1.view(), A2.view(), A3.view(),
+                                           E.view(),  X.view(),  Y.view()};
+  print("loss gradient", sorted_seconds(repetitions, [&] {
+          checksum += attest::reference::loss_gradient(loss).loss;
+        }));
+  print("bounds of it", sorted_seconds(repetitions, [&] {
+          checksum += attest::reference::loss_bounds(plain, loss).dX.sigma(0, 0);
         }));
   std::printf("checksum %.17g\n", checksum);
   return 0;

@@ -1,0 +1,206 @@
+#include "reference/loss_error.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/rng.hpp"
+#include "reference/roundoff.hpp"
+
+namespace attest::reference {
+namespace {
+
+constexpr double kLargestExponent = 700;  // exp stays finite
+
+double expm1_limited(double x) { return std::expm1(std::min(x, kLargestExponent)); }
+
+// A fixed random vector: equal rows have equal products with it, others do not.
+Vector random_vector(Eigen::Index size, std::uint64_t stream) {
+  Rng rng(0x10552u, stream);
+  Vector vector(size);
+  for (double& x : vector) x = rng.normal();
+  return vector;
+}
+
+// How many entries lie within a relative `width` of each.
+Vector occurrences(const Vector& values, double width) {
+  SortedGroups groups;
+  groups.sort(values.data(), values.size(), 1);
+  std::vector<double> count;
+  groups.group_sums(width * values.cwiseAbs().maxCoeff(),
+                    std::vector<double>(static_cast<std::size_t>(values.size()), 1.0), count);
+  return Eigen::Map<Vector>(count.data(), values.size()).cwiseMax(1.0);
+}
+
+// How often the running maximum can rise after its start, scanning either way.
+double rises(const Numerics& numerics, const Matrix& S, Eigen::Index row) {
+  const auto splits = static_cast<double>(numerics.lse_splits);
+  const Eigen::Index n = S.cols();
+  if (!numerics.exp_zero_is_one) return static_cast<double>(n) + splits;
+  double upward = S(row, 0), downward = S(row, n - 1);
+  int up = 0, down = 0;
+  for (Eigen::Index j = 1; j < n; ++j) {
+    if (S(row, j) > upward) upward = S(row, j), ++up;
+    if (S(row, n - 1 - j) > downward) downward = S(row, n - 1 - j), ++down;
+  }
+  return std::max(up, down) + splits;
+}
+
+// Errors of the scores, whichever of the two products is formed first.
+struct ScoreParts {
+  Matrix proved, linear, variance;
+};
+
+ScoreParts score_parts(const LossTerms& t, const Numerics& numerics, const Repeats& repeats) {
+  const auto terms = static_cast<double>(t.X.rows()) + 3;  // and scale, constant, shift
+  const double operand = 2 * numerics.input_roundoff + std::pow(numerics.input_roundoff, 2);
+  const double sum = accumulation_error(numerics, terms);
+  const double a = sum + operand + sum * operand;
+  const double bias = accumulation_bias(numerics, terms) + operand;
+  const double walk = accumulation_deviation(numerics, terms);
+  const Matrix left = t.A1.cwiseAbs() * t.X.cwiseAbs();
+  const Matrix right = t.A2.cwiseAbs() * t.X.cwiseAbs().transpose();
+  const Matrix magnitude = left * t.A2.cwiseAbs().transpose();
+  const Matrix A2X = t.A2 * t.X.transpose();
+  const Matrix second = (t.A1X.cwiseAbs() * t.A2.cwiseAbs().transpose())
+                            .cwiseMax(t.A1.cwiseAbs() * A2X.cwiseAbs().transpose());
+  // Errors of the first product are common to a row, or to a column, of scores. Their covariance
+  // sigma^2 A A^T is at most sigma^2 |A|_2^2.
+  const Vector of_row = left.rowwise().maxCoeff() * largest_singular(t.A2);
+  const Vector of_key = right.rowwise().maxCoeff() * largest_singular(t.A1);
+  ScoreParts parts;
+  parts.proved = a * ((1 + a) * magnitude + second);
+  parts.linear = bias * ((1 + bias) * magnitude + second);
+  parts.variance = second.cwiseAbs2();
+#pragma omp parallel for schedule(static)
+  for (Eigen::Index i = 0; i < second.rows(); ++i) {
+    const double rows = repeats.scores_of_row(i);
+    for (Eigen::Index j = 0; j < second.cols(); ++j) {
+      const double keys = repeats.scores_of_key(j);
+      const double first = std::max(rows * of_row(i) * of_row(i), keys * of_key(j) * of_key(j));
+      parts.variance(i, j) = walk * walk * (rows * keys * parts.variance(i, j) + first);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+Repeats repeats_of(const LossTerms& t, const Numerics& numerics) {
+  constexpr double kTieWidth = 0x1p-33;
+  const Vector row_scores = t.S * random_vector(t.S.cols(), 1);
+  const Vector row_c = t.c * random_vector(t.c.cols(), 2);
+  const Vector key_scores = t.S.transpose() * random_vector(t.S.rows(), 3);
+  const Vector key_h = t.h * random_vector(t.h.cols(), 4);
+  Repeats repeats;
+  repeats.scores_of_row = occurrences(row_scores, kTieWidth);
+  repeats.c_of_row = occurrences(row_c, kTieWidth);
+  repeats.scores_of_key = occurrences(key_scores, kTieWidth);
+  repeats.h_of_key = occurrences(key_h, kTieWidth);
+  const double near = static_cast<double>(t.S.cols()) * numerics.accumulator_roundoff;
+  const double depth = summation_depth(numerics, static_cast<double>(t.S.cols()));
+  const auto coherence = [&](const Vector& a, const Vector& b) {
+    const double most = occurrences(a, near).cwiseMin(occurrences(b, near)).maxCoeff();
+    return std::min(most, depth);
+  };
+  repeats.row_coherence = coherence(row_scores, row_c);
+  repeats.key_coherence = coherence(key_scores, key_h);
+  return repeats;
+}
+
+Matrix spread(const Matrix& f, const Matrix& columns) {
+  const Matrix centred = columns.rowwise() - columns.colwise().mean();
+  const Matrix square = f * centred.cwiseAbs2();
+  const double slack = (static_cast<double>(f.cols()) + 4) * std::numeric_limits<double>::epsilon();
+  return ((1 + slack) * square - (f * centred).cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
+}
+
+double largest_singular(const Matrix& matrix) {
+  const bool tall = matrix.rows() > matrix.cols();
+  const Matrix gram =
+      tall ? Matrix(matrix.transpose() * matrix) : Matrix(matrix * matrix.transpose());
+  if (!gram.allFinite()) return std::numeric_limits<double>::infinity();
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram, Eigen::EigenvaluesOnly);
+  constexpr double kRoundedUp = 1.001;
+  return kRoundedUp * std::sqrt(std::max(0.0, solver.eigenvalues().maxCoeff()));
+}
+
+WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats) {
+  const double u = numerics.accumulator_roundoff, exponential = exponential_error(numerics);
+  const Eigen::Index n = t.S.rows();
+  const auto keys = static_cast<double>(n);
+  ScoreParts scores = score_parts(t, numerics, repeats);
+  WeightError e;
+  e.individual = std::move(scores.proved);
+  e.linear = std::move(scores.linear);
+  e.variance = std::move(scores.variance);
+  for (auto* vector :
+       {&e.common, &e.common_linear, &e.common_variance, &e.normal, &e.normal_linear,
+        &e.normal_variance, &e.forward_rms, &e.forward_linear, &e.rises, &e.coherence}) {
+    *vector = Vector::Zero(n);
+  }
+#pragma omp parallel
+  {
+    SortedGroups groups;
+    std::vector<double> weights(static_cast<std::size_t>(n));
+#pragma omp for schedule(static)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double m = t.S.row(i).maxCoeff(), M = t.S.row(i).cwiseAbs().maxCoeff();
+      const double L = m - std::log(t.f.row(i).maxCoeff());
+      const double R = rises(numerics, t.S, i);
+      const double rounding =
+          u * (2 * std::abs(m) + 3 * std::abs(L) + 4 * std::max(0.0, L - m) + 2);
+      const double score_mean = t.f.row(i).dot(e.individual.row(i));
+      double moved = 0, drifted = 0, variance = 0, square = 0, linear_square = 0;
+      double forward_moved = 0, again_moved = 0, own_linear = 0;
+      for (Eigen::Index j = 0; j < n; ++j) {
+        const double s = t.S(i, j), f = t.f(i, j), score = e.individual(i, j);
+        const double magnitude = std::abs(s), below = std::max(0.0, m - s);
+        // What the weights that are added up and those of LSE err beyond the score.
+        const double rescales = 3 * u * below + R * exponential;
+        const double forward = u * (magnitude + M + below) + exponential + rescales;
+        const double argument =
+            u * std::max(magnitude + std::abs(L) + 2 * std::abs(s - L), magnitude + M + below);
+        const double again = argument + exponential + 2 * u;
+        e.individual(i, j) = score + again;
+        e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
+        e.variance(i, j) +=
+            repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
+        const double forward_linear = e.linear(i, j) + u * M + rescales;
+        const double moves = expm1_limited(score + std::max(forward, again));
+        moved += f * moves;
+        square += f * moves * moves;
+        drifted += f * forward_linear;
+        linear_square += f * forward_linear * forward_linear;
+        variance += f * f * e.variance(i, j);
+        const double computed = f * std::exp(std::min(score + score_mean, kLargestExponent));
+        forward_moved += computed * std::expm1(forward);
+        again_moved += computed * std::expm1(again);
+        own_linear += f * (forward + again);
+        weights[static_cast<std::size_t>(j)] = f;
+      }
+      const double depth = summation_depth(numerics, keys) + R;
+      const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
+      groups.sort(t.S.row(i).data(), n, 1);
+      e.coherence(i) = groups.coherence(keys * u, weights, depth);
+      const double added =
+          rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
+      const double added_variance =
+          repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, depth), 2);
+      e.rises(i) = R;
+      e.common(i) = std::log1p(moved) + sum + rounding;
+      e.common_linear(i) = drifted + added;
+      e.common_variance(i) = variance + added_variance;
+      const double lse = std::log1p(forward_moved) + sum + rounding;
+      e.normal(i) = expm1_limited(lse) * (1 + again_moved) + again_moved;
+      e.normal_linear(i) = own_linear + added;
+      e.normal_variance(i) = added_variance;
+      e.forward_rms(i) = std::sqrt(square);
+      e.forward_linear(i) = std::sqrt(linear_square);
+    }
+  }
+  return e;
+}
+
+}  // namespace attest::reference
