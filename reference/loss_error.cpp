@@ -182,8 +182,10 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
       }
       const double depth = summation_depth(numerics, keys) + R;
       const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
-      groups.sort(t.S.row(i).data(), n, 1);
-      e.coherence(i) = groups.coherence(keys * u, weights, depth);
+      if (keys >= kDriftTerms) {
+        groups.sort(t.S.row(i).data(), n, 1);
+        e.coherence(i) = groups.coherence(keys * u, weights, depth);
+      }
       const double added =
           rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
       const double added_variance =

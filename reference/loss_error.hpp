@@ -36,7 +36,7 @@ struct WeightError {
   Vector forward_rms;     // sqrt(sum_j f (exp(log-error) - 1)^2) of the weights that form f h
   Vector forward_linear;  // sqrt(sum_j f (biased part)^2) of them
   Vector rises;           // how often the running maximum rises after its start
-  Vector coherence;       // coherent additions of the row's weights
+  Vector coherence;       // coherent additions of the row's weights; 0 below kDriftTerms
 };
 
 WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats);

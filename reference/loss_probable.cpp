@@ -1,7 +1,6 @@
 // The probabilistic bound of the loss gradient: docs/theory/loss-gradient-bounds.md.
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "reference/loss_error.hpp"
 #include "reference/roundoff.hpp"
