@@ -40,7 +40,10 @@ Tally tally(const attest_kernel& first, const attest_kernel& second) {
 TEST_CASE("every two kernels agree, the float64 one of the fixtures among them", "[agreement]") {
   Registry registry;
   register_cpu(registry);
-  std::vector<const attest_kernel*> kernels = registry.kernels();
+  std::vector<const attest_kernel*> kernels;
+  for (const attest_kernel* kernel : registry.kernels()) {
+    if ((kernel->description.directions & ATTEST_FORWARD) != 0) kernels.push_back(kernel);
+  }
   kernels.push_back(&fixtures::defective_kernel(fixtures::Defect::none));
   for (std::size_t a = 0; a < kernels.size(); ++a) {
     for (std::size_t b = a + 1; b < kernels.size(); ++b) {

@@ -158,6 +158,22 @@ std::string Buffer::disturbed() const {
   return "";
 }
 
+Input::Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes)
+    : buffer(values.view().name(), dtype, axes) {
+  buffer.fill(values);
+  before = buffer.packed_copy();
+}
+
+std::string Input::changed() const {
+  const Tensor after = buffer.packed_copy();
+  std::string finding = buffer.disturbed();
+  for_each_index(after.view(), [&](auto a, auto b, auto c, auto d) {
+    if (after.view().bits(a, b, c, d) == before.view().bits(a, b, c, d)) return;
+    finding = "input " + std::string(after.view().name()) + " was modified";
+  });
+  return finding;
+}
+
 Workspace::Workspace(std::size_t bytes)
     : bytes_(bytes), storage_(bytes + 2 * kGuardBytes, kPoison) {}
 

@@ -41,6 +41,17 @@ class Buffer {
   TensorView view_;
 };
 
+/// An input buffer and its values, to see whether a kernel changed them.
+struct Input {
+  Buffer buffer;
+  Tensor before;
+
+  Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes);
+
+  /// "" or what was modified.
+  std::string changed() const;
+};
+
 /// Workspace with guards on both sides, NaN-poisoned.
 class Workspace {
  public:

@@ -19,15 +19,18 @@ bool fails(const LawResult& result) {
          result.verdict == Verdict::crashed;
 }
 
-TEST_CASE("the kernel without a defect keeps every law", "[defects]") {
-  const attest_kernel& kernel = fixtures::defective_kernel(fixtures::Defect::none);
+TEST_CASE("the kernels without a defect keep every law", "[defects]") {
   constexpr std::uint64_t kCases = 20;
-  for (std::uint64_t index = 0; index < kCases; ++index) {
-    const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
-    for (const Law& law : laws()) {
-      const LawResult result = law.check(kernel, c);
-      INFO(law.name << " " << c.problem.to_string() << ": " << result.message);
-      CHECK_FALSE(fails(result));
+  for (const attest_kernel* kernel :
+       {&fixtures::defective_kernel(fixtures::Defect::none),
+        &fixtures::defective_loss_kernel(fixtures::LossDefect::none)}) {
+    for (std::uint64_t index = 0; index < kCases; ++index) {
+      const Case c = generate(kernel->description, Tier::smoke, kSeed, index);
+      for (const Law& law : laws()) {
+        const LawResult result = law.check(*kernel, c);
+        INFO(law.name << " " << c.problem.to_string() << ": " << result.message);
+        CHECK_FALSE(fails(result));
+      }
     }
   }
 }
@@ -75,8 +78,25 @@ TEST_CASE("every defect is refused by the reference laws or by repeating", "[def
   }
 }
 
+TEST_CASE("every defect of the loss gradient is refused by its reference law", "[defects]") {
+  for (const fixtures::LossDefectRecord& record : fixtures::loss_defects()) {
+    const attest_kernel& kernel = fixtures::defective_loss_kernel(record.defect);
+    const std::uint64_t first = first_refusal(kernel, find_law("reference_loss"), kCases);
+    std::printf("%-22.*s refused at case %llu\n", static_cast<int>(record.name.size()),
+                record.name.data(), static_cast<unsigned long long>(first));
+    INFO(record.name);
+    CHECK(first < kCases);
+  }
+}
+
 TEST_CASE("every law refuses the defect it is for", "[defects]") {
   using fixtures::Defect;
+  using fixtures::LossDefect;
+  const std::map<std::string_view, LossDefect> breaks_loss{
+      {"reference_loss", LossDefect::zero_dx},
+      {"loss_layout", LossDefect::strides_ignored},
+      {"loss_homogeneity", LossDefect::target_clamped},
+      {"loss_permutation", LossDefect::last_key_dropped}};
   const std::map<std::string_view, Defect> breaks{
       {"reference_forward", Defect::missing_rescale},
       {"reference_backward", Defect::zero_gradients},
@@ -100,8 +120,11 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
       {"mask_forms", Defect::top_left_causal}};
   for (const Law& law : laws()) {
     INFO(law.name);
-    REQUIRE(breaks.count(law.name) == 1);
-    CHECK(first_refusal(fixtures::defective_kernel(breaks.at(law.name)), law, kCases) < kCases);
+    REQUIRE(breaks.count(law.name) + breaks_loss.count(law.name) == 1);
+    const attest_kernel& broken = breaks.count(law.name) == 1
+                                      ? fixtures::defective_kernel(breaks.at(law.name))
+                                      : fixtures::defective_loss_kernel(breaks_loss.at(law.name));
+    CHECK(first_refusal(broken, law, kCases) < kCases);
   }
 }
 

@@ -139,6 +139,30 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed, 
   return c;
 }
 
+Case draw_loss(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
+  Case c;
+  c.seed = seed;
+  c.threads = static_cast<std::int32_t>(rng.between(1, 3));
+  c.values = draw_values(rng);
+  Problem& p = c.problem;
+  p.dtype = draw_dtype(rng, description.dtypes);
+  p.seqlen_q = p.seqlen_k = std::max<std::int64_t>(sequence_length(rng, tier), 1);
+  p.head_dim_qk = p.head_dim_v = head_dim(rng);
+  if (chance(rng, 30)) {
+    constexpr std::array<Strides, 4> kStrides{Strides::padded, Strides::transposed,
+                                              Strides::interleaved, Strides::huge};
+    p.strides = pick(rng, kStrides);
+  }
+  return c;
+}
+
+// Whether case `index` is about the loss gradient: every other one of a kernel that does both.
+bool about_the_loss(const attest_description& description, std::uint64_t index) {
+  if ((description.directions & ATTEST_LOSS_GRADIENT) == 0) return false;
+  const bool attention = (description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0;
+  return !attention || index % 2 == 1;
+}
+
 }  // namespace
 
 std::string_view name(Tier tier) {
@@ -160,9 +184,14 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   // A kernel that claims little refuses many draws; the last resort is the plainest problem.
   constexpr int kDraws = 200;
   for (int attempt = 0; attempt < kDraws; ++attempt) {
-    Case c = draw(description, tier, case_seed, rng);
-    if (unclaimed(description, c.problem, Direction::forward).empty() ||
-        unclaimed(description, c.problem, Direction::backward).empty()) {
+    const bool loss = about_the_loss(description, index);
+    Case c = loss ? draw_loss(description, tier, case_seed, rng)
+                  : draw(description, tier, case_seed, rng);
+    const auto claimed = [&](Direction direction) {
+      return unclaimed(description, c.problem, direction).empty();
+    };
+    if (loss ? claimed(Direction::loss_gradient)
+             : claimed(Direction::forward) || claimed(Direction::backward)) {
       return c;
     }
   }

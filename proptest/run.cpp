@@ -13,36 +13,6 @@ DType scalar_dtype(const Problem& problem) {
   return problem.dtype == DType::f64 ? DType::f64 : DType::f32;
 }
 
-// An input buffer and its values, to see whether the kernel changed them.
-struct Input {
-  Buffer buffer;
-  Tensor before;
-
-  Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes)
-      : buffer(values.view().name(), dtype, axes) {
-    buffer.fill(values);
-    before = buffer.packed_copy();
-  }
-
-  std::string changed() const {
-    const Tensor after = buffer.packed_copy();
-    const TensorView &a = after.view(), &b = before.view();
-    const std::int64_t depth = a.rank() == 4 ? a.extent(3) : 1;
-    for (std::int64_t i = 0; i < a.extent(0); ++i) {
-      for (std::int64_t j = 0; j < a.extent(1); ++j) {
-        for (std::int64_t k = 0; k < a.extent(2); ++k) {
-          for (std::int64_t l = 0; l < depth; ++l) {
-            if (a.bits(i, j, k, l) != b.bits(i, j, k, l)) {
-              return "input " + std::string(a.name()) + " was modified";
-            }
-          }
-        }
-      }
-    }
-    return buffer.disturbed();
-  }
-};
-
 Workspace workspace_for(const attest_kernel& kernel, const attest_problem& problem,
                         std::uint32_t direction) {
   return Workspace(kernel.workspace_bytes == nullptr
@@ -50,17 +20,59 @@ Workspace workspace_for(const attest_kernel& kernel, const attest_problem& probl
                        : kernel.workspace_bytes(kernel.self, &problem, direction));
 }
 
-bool known(attest_status status) {
-  return status == ATTEST_OK || status == ATTEST_UNSUPPORTED || status == ATTEST_FAILED;
+const char* word(Direction direction) {
+  switch (direction) {
+    case Direction::forward:
+      return "forward";
+    case Direction::backward:
+      return "backward";
+    case Direction::loss_gradient:
+      break;
+  }
+  return "loss gradient";
+}
+
+std::uint32_t bit(Direction direction) {
+  switch (direction) {
+    case Direction::forward:
+      return ATTEST_FORWARD;
+    case Direction::backward:
+      return ATTEST_BACKWARD;
+    case Direction::loss_gradient:
+      break;
+  }
+  return ATTEST_LOSS_GRADIENT;
+}
+
+// What the loss of Li et al. does not have.
+std::string beyond_the_loss(const Problem& p) {
+  if (p.batch != 1 || p.num_heads_q != 1 || p.num_heads_kv != 1) {
+    return "loss gradient of several heads";
+  }
+  if (p.seqlen_q != p.seqlen_k) return "loss gradient with seqlen_q != seqlen_k";
+  if (p.head_dim_qk != p.head_dim_v) return "loss gradient with head_dim_v != head_dim_qk";
+  if (p.seqlen_q == 0) return "loss gradient of no rows";
+  const Pattern& mask = p.mask;
+  if (mask.banded() || mask.packed() || mask.boolean || !mask.key_lengths.empty()) {
+    return "loss gradient with a mask";
+  }
+  if (p.softcap > 0 || p.alibi != Alibi::none) return "loss gradient with softcap or ALiBi";
+  if (p.softmax_scale) return "loss gradient with a softmax scale (it is part of X)";
+  return "";
 }
 
 }  // namespace
 
+bool known_status(attest_status status) {
+  return status == ATTEST_OK || status == ATTEST_UNSUPPORTED || status == ATTEST_FAILED;
+}
+
 std::string unclaimed(const attest_description& d, const Problem& p, Direction direction) {
   const auto lacks = [&](std::uint32_t feature) { return (d.features & feature) == 0; };
-  const std::uint32_t needed = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
-  if ((d.directions & needed) == 0) {
-    return direction == Direction::forward ? "forward" : "backward";
+  if ((d.directions & bit(direction)) == 0) return word(direction);
+  if (direction == Direction::loss_gradient) {
+    const std::string beyond = beyond_the_loss(p);
+    if (!beyond.empty()) return beyond;
   }
   if ((d.dtypes & (1u << abi(p.dtype))) == 0) return "dtype " + std::string(name(p.dtype));
   if (d.max_head_dim > 0 && std::max(p.head_dim_qk, p.head_dim_v) > d.max_head_dim) {
@@ -149,7 +161,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
                                     forward_space.size(),
                                     nullptr};
   result.status = kernel.forward(kernel.self, &forward);
-  if (!known(result.status)) {
+  if (!known_status(result.status)) {
     note("forward returned unknown status " + std::to_string(static_cast<int>(result.status)));
   }
   note(forward_space.disturbed());
@@ -182,7 +194,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
       backward_space.size(),
       nullptr};
   result.status = kernel.backward(kernel.self, &backward);
-  if (!known(result.status)) {
+  if (!known_status(result.status)) {
     note("backward returned unknown status " + std::to_string(static_cast<int>(result.status)));
   }
   note(backward_space.disturbed());

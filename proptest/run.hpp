@@ -28,11 +28,14 @@ struct KernelRun {
   bool completed() const { return status == ATTEST_OK && misconduct.empty(); }
 };
 
-enum class Direction : std::uint8_t { forward, backward };
+enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 
 /// Whether a case is claimed by the description; when not, the first missing feature.
 std::string unclaimed(const attest_description& description, const Problem& problem,
                       Direction direction);
+
+/// Whether the ABI knows the status.
+bool known_status(attest_status status);
 
 /// Whether a case of this seed passes a gradient of LSE (half of them do, if the kernel takes one).
 bool uses_dlse(const attest_description& description, std::uint64_t seed);

@@ -92,6 +92,13 @@ std::vector<Case> shrink_candidates(const Case& failing) {
   steps.shrink_size(&Problem::head_dim_v, 1);
   steps.shrink_size(&Problem::head_dim_qk, 1);
   steps.add([](Case& c) { c.problem.head_dim_qk = c.problem.head_dim_v = 1; });
+  if (failing.problem.head_dim_qk == failing.problem.head_dim_v) {
+    const std::int64_t d = failing.problem.head_dim_qk;
+    for (const std::int64_t smaller : {d / 2, d - 1}) {
+      if (smaller < 1 || smaller >= d) continue;
+      steps.add([&](Case& c) { c.problem.head_dim_qk = c.problem.head_dim_v = smaller; });
+    }
+  }
   steps.add([](Case& c) { c.problem.strides = Strides::packed; });
   steps.add([](Case& c) {
     if (!c.problem.mask.packed()) c.problem.layout = Layout::bshd;

@@ -8,13 +8,17 @@ namespace attest::proptest {
 const std::vector<Law>& laws() {
   static const std::vector<Law> all = [] {
     std::vector<Law> list;
-    for (const auto& part :
-         {reference_laws(), probe_laws(), invariance_laws(), algebra_laws(), identity_laws()}) {
+    for (const auto& part : {reference_laws(), probe_laws(), invariance_laws(), algebra_laws(),
+                             identity_laws(), loss_laws()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;
   }();
   return all;
+}
+
+bool concerns(const Law& law, const attest_description& description) {
+  return (law.directions & description.directions) != 0;
 }
 
 const Law& find_law(std::string_view name) {

@@ -11,5 +11,6 @@ std::vector<Law> probe_laws();
 std::vector<Law> invariance_laws();
 std::vector<Law> algebra_laws();
 std::vector<Law> identity_laws();
+std::vector<Law> loss_laws();
 
 }  // namespace attest::proptest

@@ -25,12 +25,6 @@ LawResult same_bits(const KernelRun& a, const KernelRun& b, Direction direction,
   return result;
 }
 
-void require_deterministic(const attest_kernel& kernel) {
-  if (kernel.description.numerics.nondeterministic != 0) {
-    stop(Verdict::unsupported, "the kernel declares itself nondeterministic");
-  }
-}
-
 void require_content(const Problem& problem) {
   if (problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
 }

@@ -24,7 +24,11 @@ struct Law {
   std::string_view name;
   std::string_view statement;
   std::function<LawResult(const attest_kernel&, const Case&)> check;
+  std::uint32_t directions = ATTEST_FORWARD | ATTEST_BACKWARD;  // it says something about one of
 };
+
+/// Whether the law says anything about a kernel that claims `description`.
+bool concerns(const Law& law, const attest_description& description);
 
 /// All laws, in the order they are reported.
 const std::vector<Law>& laws();

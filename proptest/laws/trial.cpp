@@ -14,6 +14,12 @@ LawResult guarded(const std::function<LawResult()>& body) {
   }
 }
 
+void require_deterministic(const attest_kernel& kernel) {
+  if (kernel.description.numerics.nondeterministic != 0) {
+    stop(Verdict::unsupported, "the kernel declares itself nondeterministic");
+  }
+}
+
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of) {
   const std::string missing = unclaimed(kernel.description, problem, direction);

@@ -22,6 +22,9 @@ inline constexpr const char* kOutsideDomain = "results near the end of f16's ran
 /// Runs the body and catches Stopped.
 LawResult guarded(const std::function<LawResult()>& body);
 
+/// Stops when the kernel says that equal calls may differ.
+void require_deterministic(const attest_kernel& kernel);
+
 /// Runs the kernel; stops when it does not claim the problem, refuses, fails or misbehaves.
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of);

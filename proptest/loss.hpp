@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "proptest/compare.hpp"
+#include "proptest/run.hpp"
+#include "reference/bounds_loss.hpp"
+
+/// The gradient of the attention loss (Li et al. 2024) as generated cases, runs and truth.
+namespace attest::proptest {
+
+/// Input values, f64 but rounded to the dtype: A1, A2, A3, E (seqlen, head_dim), X, Y (head_dim,
+/// head_dim).
+struct LossValues {
+  Tensor A1, A2, A3, E, X, Y;
+
+  reference::LossInputs inputs() const;
+};
+
+/// The family's values: A1, A2, A3 and E are what attention would get as Q, K, V and dO; X is the
+/// softmax scale times a perturbed identity, Y a perturbed identity, so that the family keeps its
+/// meaning.  [proptest/loss_test]
+/// Requires: a problem that `unclaimed` has no objection to.
+LossValues make_loss_values(const Problem& problem, Values values, std::uint64_t seed);
+
+/// A loss-gradient problem of the size of an attention layer: its keys and its head dimension.
+Problem loss_problem_like(const Problem& attention, DType dtype);
+
+/// What a call left behind.
+struct LossRun {
+  attest_status status = ATTEST_OK;
+  std::string misconduct;  // "" or what was overwritten
+  Tensor dX, dY;           // packed, in the dtype of the problem
+};
+
+/// Calls loss_gradient on fresh poisoned memory with the problem's strides.
+LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const LossValues& values,
+                 const Case& of);
+
+/// Exact gradients and their bounds under a kernel's contract.
+class LossTruth {
+ public:
+  /// Requires: a contract that reference::loss_bounds covers.
+  LossTruth(const attest_description& description, const Problem& problem,
+            const LossValues& values);
+
+  const reference::LossGradient& exact() const { return exact_; }
+  const reference::LossBounds& bounds() const { return bounds_; }
+
+  /// Whether the gradients stay below 3e4 in f16. Always true for other dtypes.
+  bool in_domain() const;
+
+  /// dX and dY compared with the exact gradients.
+  std::vector<Comparison> judge(const LossRun& run) const;
+
+  /// Decoys that would pass although they differ: all-zero dX or dY, E left out, equal weights.
+  /// [proptest/loss_test]
+  std::vector<std::string> passing_decoys() const;
+
+ private:
+  const Problem& problem_;
+  const LossValues& values_;
+  reference::LossGradient exact_;
+  reference::LossBounds bounds_;
+};
+
+}  // namespace attest::proptest
