@@ -5,8 +5,10 @@
 #include <set>
 
 #include "certify/coverage.hpp"
+#include "core/dtype.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
+#include "proptest/loss.hpp"
 
 namespace attest::certify {
 namespace {
@@ -29,11 +31,32 @@ std::uint64_t cases_of(proptest::Tier tier) {
 
 bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
 
+// Shapes of published models, as attention problems and as loss gradients of their size.
+std::vector<Case> model_cases(const attest_description& description, std::uint64_t seed) {
+  constexpr std::int32_t kThreads = 2;
+  std::vector<Case> cases;
+  const auto add = [&](const Problem& problem) {
+    cases.push_back({problem, proptest::Values::normal, mix(seed, cases.size()), kThreads});
+  };
+  if ((description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0) {
+    for (const fixtures::Model& model : fixtures::models()) add(model.laptop);
+  }
+  if ((description.directions & ATTEST_LOSS_GRADIENT) != 0) {
+    const bool single = (description.dtypes & (1u << ATTEST_F32)) != 0;
+    for (const fixtures::Model& model : fixtures::models()) {
+      add(proptest::loss_problem_like(model.laptop, single ? DType::f32 : model.laptop.dtype));
+    }
+  }
+  return cases;
+}
+
 class Runner {
  public:
   Runner(const attest_kernel& kernel, const CampaignOptions& options) : kernel_(kernel) {
     for (const Law& law : proptest::laws()) {
-      if (!options.law || *options.law == law.name) laws_.push_back(&law);
+      const bool chosen =
+          options.law ? *options.law == law.name : proptest::concerns(law, kernel.description);
+      if (chosen) laws_.push_back(&law);
     }
     result_.kernel = kernel.description.name;
   }
@@ -174,15 +197,14 @@ std::vector<std::string> unexercised(const attest_description& description,
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto& models = fixtures::models();
+  const std::vector<Case> models = model_cases(kernel.description, options.seed);
   const std::uint64_t generated = options.cases.value_or(cases_of(options.tier));
   const std::uint64_t total = generated + models.size();
   std::uint64_t done = 0;
   Runner runner(kernel, options);
   // Model shapes are large: they meet the reference, the generated cases every law.
-  for (const fixtures::Model& model : models) {
-    const Case c{model.laptop, proptest::Values::normal, mix(options.seed, done), 2};
-    runner.run(c, {"reference_forward", "reference_backward"});
+  for (const Case& c : models) {
+    runner.run(c, {"reference_forward", "reference_backward", "reference_loss"});
     progress(++done, total);
   }
   for (std::uint64_t index = 0; index < generated; ++index) {

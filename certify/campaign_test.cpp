@@ -56,6 +56,34 @@ TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
         0);
 }
 
+TEST_CASE("the loss gradient is certified by its own laws, a broken one is not", "[campaign]") {
+  Registry registry;
+  register_cpu(registry);
+  register_broken(registry);
+  const CampaignResult good = small_campaign(registry.find("cpu/loss_gradient"));
+  CHECK(good.verdict == Verdict::passed);
+  for (const auto& [law, count] : good.laws) {
+    INFO(law);
+    CHECK(count.passed > 0);
+    CHECK(count.unsupported == 0);
+  }
+  CHECK(good.laws.size() == 4);
+  CHECK(good.worst.count("dX") + good.worst.count("dY") == 2);
+  const CampaignResult bad = small_campaign(registry.find("broken/loss_delta_omitted"));
+  CHECK(bad.verdict == Verdict::violated);
+  REQUIRE_FALSE(bad.findings.empty());
+  // One row has one weight, 1, and dX = 0; without delta it is not.
+  CHECK(bad.findings.front().shrunk.problem.seqlen_k == 1);
+  CHECK(bad.findings.front().shrunk.problem.head_dim_v == 1);
+  // A law that says nothing about a kernel proves nothing of it.
+  CampaignOptions other;
+  other.cases = 1;
+  other.law = "reference_forward";
+  const CampaignResult none =
+      run_campaign(registry.find("cpu/loss_gradient"), other, [](std::uint64_t, std::uint64_t) {});
+  CHECK(exit_code({none}) == 3);
+}
+
 TEST_CASE("a kernel that refuses everything proves nothing", "[campaign]") {
   const CampaignResult result = small_campaign(fake(always_unsupported));
   CHECK(result.passed() == 0);

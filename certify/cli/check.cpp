@@ -20,9 +20,10 @@ struct CheckOptions {
   bool json = false;
 };
 
-// The backward bounds hold whole (rows, keys) matrices of one K/V head in float64.
-void require_affordable(const Problem& p) {
-  constexpr double kMatrices = 24, kElements = 16;
+// The bounds of the gradients hold whole (rows, keys) matrices of one K/V head in float64.
+void require_affordable(const attest_description& description, const Problem& p) {
+  constexpr double kElements = 16;
+  const double kMatrices = (description.directions & ATTEST_LOSS_GRADIENT) != 0 ? 40 : 24;
   const double bytes =
       8 * (kMatrices * static_cast<double>(p.group_size() * p.seqlen_q) *
                static_cast<double>(p.seqlen_k) +
@@ -51,10 +52,12 @@ int check(const Registry& registry, const CheckOptions& options) {
   const attest_kernel& kernel = registry.find(options.kernel);
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, options.threads};
-  require_affordable(c.problem);
+  require_affordable(kernel.description, c.problem);
   std::vector<const proptest::Law*> chosen;
   if (options.law.empty()) {
-    for (const proptest::Law& law : proptest::laws()) chosen.push_back(&law);
+    for (const proptest::Law& law : proptest::laws()) {
+      if (proptest::concerns(law, kernel.description)) chosen.push_back(&law);
+    }
   } else {
     chosen.push_back(&proptest::find_law(options.law));
   }

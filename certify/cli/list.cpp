@@ -48,6 +48,10 @@ std::vector<Section> sections(const Registry& registry) {
                                (record.seen.empty() ? "" : "; seen in ") +
                                std::string(record.seen)});
   }
+  for (const fixtures::LossDefectRecord& record : fixtures::loss_defects()) {
+    all[4].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+                           "smallest input: " + std::string(record.smallest)});
+  }
   return all;
 }
 
