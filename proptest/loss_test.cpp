@@ -1,9 +1,16 @@
 // Values, runs and decoys of the loss gradient.
 #include "proptest/loss.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "core/registry.hpp"
 #include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/generator.hpp"
 #include "proptest/laws/law.hpp"
@@ -77,6 +84,43 @@ attest_status writes_past_dx(const void* self, const attest_loss_args* args) {
   const std::int64_t d = args->problem->head_dim_qk;
   static_cast<float*>(args->dX->data)[d * d] = 0;
   return status;
+}
+
+// Every family meets a float32 kernel and, in three dtypes, one that computes in float64.
+TEST_CASE("loss gradients lie within their bounds in every value family", "[loss]") {
+  Registry registry;
+  register_cpu(registry);
+  const std::vector<std::pair<const attest_kernel*, const char*>> subjects{
+      {&registry.find("cpu/loss_gradient"), "f32"},
+      {&sound(), "f32"},
+      {&sound(), "bf16"},
+      {&sound(), "f16"}};
+  std::int64_t outside = 0;
+  for (const auto& [kernel, dtype] : subjects) {
+    for (const Values family : all_values()) {
+      std::int64_t elements = 0;
+      double worst = 0;
+      for (std::uint64_t seed = 1; elements < 10000; ++seed) {
+        for (const char* shape : {"sq=33,d=48", "sq=5,d=33", "sq=130,d=16", "sq=1,d=7"}) {
+          const Case c{Problem::parse(std::string(shape) + ",dtype=" + dtype), family, seed, 2};
+          const LawResult result = find_law("reference_loss").check(*kernel, c);
+          INFO(kernel->description.name << " " << name(family) << " " << c.problem.to_string()
+                                        << " seed " << seed << ": " << result.message);
+          const bool failed = graver(result.verdict, Verdict::passed) != Verdict::passed;
+          CHECK_FALSE(failed);
+          outside += failed ? 1 : 0;
+          elements += 2 * c.problem.head_dim_v * c.problem.head_dim_v;
+          for (const Comparison& output : result.comparisons) {
+            worst = std::max(worst, output.ratio);
+          }
+        }
+      }
+      std::printf("%-18s %-4s %-16.*s %6lld elements, worst error/Bp %.3f\n",
+                  kernel->description.name, dtype, static_cast<int>(name(family).size()),
+                  name(family).data(), static_cast<long long>(elements), worst);
+    }
+  }
+  CHECK(outside == 0);
 }
 
 TEST_CASE("a loss gradient that writes where it must not is violated", "[loss]") {

@@ -191,6 +191,9 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
 LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs) {
   const std::string uncovered = uncovered_by_loss_bounds(numerics);
   if (!uncovered.empty()) throw InvalidProblem("loss gradient: " + uncovered + "; declare neither");
+  if (inputs.A1.size() == 0) {
+    throw InvalidProblem("A1: no elements, but the loss gradient's bound needs at least one row");
+  }
   const LossExact exact = loss_exact(inputs);
   const LossTerms& t = exact.t;
   const Repeats repeats = repeats_of(t, numerics);

@@ -252,6 +252,7 @@ TEST_CASE("the loss gradient's bounds follow the contract", "[loss_bounds]") {
   Numerics cast;
   cast.p_roundoff = 0x1p-8;
   CHECK_THROWS_AS(loss_bounds(cast, data.inputs()), InvalidProblem);
+  CHECK_THROWS_AS(loss_bounds(Numerics{}, make(families()[2], 0, 4, 3).inputs()), InvalidProblem);
   for (std::int64_t e = 0; e < 16; ++e) {
     CHECK(plain.dX.probabilistic.doubles()[e] <= plain.dX.deterministic.doubles()[e]);
     CHECK(plain.dY.probabilistic.doubles()[e] <= plain.dY.deterministic.doubles()[e]);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "core/rng.hpp"
 #include "reference/roundoff.hpp"
@@ -23,14 +25,57 @@ Vector random_vector(Eigen::Index size, std::uint64_t stream) {
   return vector;
 }
 
+// Positions of the values in ascending order, and greedy groups of them: each begins at the
+// smallest value left and reaches `width` further.
+class Groups {
+ public:
+  explicit Groups(const Eigen::Ref<const Vector>& values)
+      : values_(values), order_(static_cast<std::size_t>(values.size())) {
+    std::iota(order_.begin(), order_.end(), Eigen::Index{0});
+    std::sort(order_.begin(), order_.end(),
+              [&](Eigen::Index a, Eigen::Index b) { return values_(a) < values_(b); });
+  }
+
+  // visit(first, last) with positions in order().
+  template <typename Visit>
+  void for_each(double width, const Visit& visit) const {
+    for (std::size_t begin = 0, end = 0; begin < order_.size(); begin = end) {
+      const double least = values_(order_[begin]);
+      for (end = begin + 1; end < order_.size() && values_(order_[end]) - least <= width;) ++end;
+      visit(begin, end);
+    }
+  }
+
+  const std::vector<Eigen::Index>& order() const { return order_; }
+
+ private:
+  Vector values_;
+  std::vector<Eigen::Index> order_;
+};
+
 // How many entries lie within a relative `width` of each.
 Vector occurrences(const Vector& values, double width) {
-  SortedGroups groups;
-  groups.sort(values.data(), values.size(), 1);
-  std::vector<double> count;
-  groups.group_sums(width * values.cwiseAbs().maxCoeff(),
-                    std::vector<double>(static_cast<std::size_t>(values.size()), 1.0), count);
-  return Eigen::Map<Vector>(count.data(), values.size()).cwiseMax(1.0);
+  const Groups groups(values);
+  Vector count(values.size());
+  groups.for_each(width * values.cwiseAbs().maxCoeff(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      count(groups.order()[k]) = static_cast<double>(end - begin);
+    }
+  });
+  return count;
+}
+
+// Coherent additions of weights whose logarithms lie within `width`, as for attention.
+double coherence_of(const Eigen::Ref<const Vector>& scores, const Eigen::Ref<const Vector>& weights,
+                    double width, double depth) {
+  const Groups groups(scores);
+  double coherent = 0;
+  groups.for_each(width, [&](std::size_t begin, std::size_t end) {
+    double sum = 0;
+    for (std::size_t k = begin; k < end; ++k) sum += weights(groups.order()[k]);
+    coherent += sum * std::min(static_cast<double>(end - begin), depth);
+  });
+  return coherent;  // the weights add up to 1
 }
 
 // How often the running maximum can rise after its start, scanning either way.
@@ -140,67 +185,59 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
         &e.normal_variance, &e.forward_rms, &e.forward_linear, &e.rises, &e.coherence}) {
     *vector = Vector::Zero(n);
   }
-#pragma omp parallel
-  {
-    SortedGroups groups;
-    std::vector<double> weights(static_cast<std::size_t>(n));
-#pragma omp for schedule(static)
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const double m = t.S.row(i).maxCoeff(), M = t.S.row(i).cwiseAbs().maxCoeff();
-      const double L = m - std::log(t.f.row(i).maxCoeff());
-      const double R = rises(numerics, t.S, i);
-      const double rounding =
-          u * (2 * std::abs(m) + 3 * std::abs(L) + 4 * std::max(0.0, L - m) + 2);
-      const double score_mean = t.f.row(i).dot(e.individual.row(i));
-      double moved = 0, drifted = 0, variance = 0, square = 0, linear_square = 0;
-      double forward_moved = 0, again_moved = 0, own_linear = 0;
-      for (Eigen::Index j = 0; j < n; ++j) {
-        const double s = t.S(i, j), f = t.f(i, j), score = e.individual(i, j);
-        const double magnitude = std::abs(s), below = std::max(0.0, m - s);
-        // What the weights that are added up and those of LSE err beyond the score.
-        const double rescales = 3 * u * below + R * exponential;
-        const double forward = u * (magnitude + M + below) + exponential + rescales;
-        const double argument =
-            u * std::max(magnitude + std::abs(L) + 2 * std::abs(s - L), magnitude + M + below);
-        const double again = argument + exponential + 2 * u;
-        e.individual(i, j) = score + again;
-        e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
-        e.variance(i, j) +=
-            repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
-        const double forward_linear = e.linear(i, j) + u * M + rescales;
-        const double moves = expm1_limited(score + std::max(forward, again));
-        moved += f * moves;
-        square += f * moves * moves;
-        drifted += f * forward_linear;
-        linear_square += f * forward_linear * forward_linear;
-        variance += f * f * e.variance(i, j);
-        const double computed = f * std::exp(std::min(score + score_mean, kLargestExponent));
-        forward_moved += computed * std::expm1(forward);
-        again_moved += computed * std::expm1(again);
-        own_linear += f * (forward + again);
-        weights[static_cast<std::size_t>(j)] = f;
-      }
-      const double depth = summation_depth(numerics, keys) + R;
-      const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
-      if (keys >= kDriftTerms) {
-        groups.sort(t.S.row(i).data(), n, 1);
-        e.coherence(i) = groups.coherence(keys * u, weights, depth);
-      }
-      const double added =
-          rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
-      const double added_variance =
-          repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, depth), 2);
-      e.rises(i) = R;
-      e.common(i) = std::log1p(moved) + sum + rounding;
-      e.common_linear(i) = drifted + added;
-      e.common_variance(i) = variance + added_variance;
-      const double lse = std::log1p(forward_moved) + sum + rounding;
-      e.normal(i) = expm1_limited(lse) * (1 + again_moved) + again_moved;
-      e.normal_linear(i) = own_linear + added;
-      e.normal_variance(i) = added_variance;
-      e.forward_rms(i) = std::sqrt(square);
-      e.forward_linear(i) = std::sqrt(linear_square);
+#pragma omp parallel for schedule(static)
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const double m = t.S.row(i).maxCoeff(), M = t.S.row(i).cwiseAbs().maxCoeff();
+    const double L = m - std::log(t.f.row(i).maxCoeff());
+    const double R = rises(numerics, t.S, i);
+    const double rounding = u * (2 * std::abs(m) + 3 * std::abs(L) + 4 * std::max(0.0, L - m) + 2);
+    const double score_mean = t.f.row(i).dot(e.individual.row(i));
+    double moved = 0, drifted = 0, variance = 0, square = 0, linear_square = 0;
+    double forward_moved = 0, again_moved = 0, own_linear = 0;
+    for (Eigen::Index j = 0; j < n; ++j) {
+      const double s = t.S(i, j), f = t.f(i, j), score = e.individual(i, j);
+      const double magnitude = std::abs(s), below = std::max(0.0, m - s);
+      // What the weights that are added up and those of LSE err beyond the score.
+      const double rescales = 3 * u * below + R * exponential;
+      const double forward = u * (magnitude + M + below) + exponential + rescales;
+      const double argument =
+          u * std::max(magnitude + std::abs(L) + 2 * std::abs(s - L), magnitude + M + below);
+      const double again = argument + exponential + 2 * u;
+      e.individual(i, j) = score + again;
+      e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
+      e.variance(i, j) += repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
+      const double forward_linear = e.linear(i, j) + u * M + rescales;
+      const double moves = expm1_limited(score + std::max(forward, again));
+      moved += f * moves;
+      square += f * moves * moves;
+      drifted += f * forward_linear;
+      linear_square += f * forward_linear * forward_linear;
+      variance += f * f * e.variance(i, j);
+      const double computed = f * std::exp(std::min(score + score_mean, kLargestExponent));
+      forward_moved += computed * std::expm1(forward);
+      again_moved += computed * std::expm1(again);
+      own_linear += f * (forward + again);
     }
+    const double depth = summation_depth(numerics, keys) + R;
+    const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
+    if (keys >= kDriftTerms) {
+      e.coherence(i) =
+          coherence_of(t.S.row(i).transpose(), t.f.row(i).transpose(), keys * u, depth);
+    }
+    const double added =
+        rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
+    const double added_variance =
+        repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, depth), 2);
+    e.rises(i) = R;
+    e.common(i) = std::log1p(moved) + sum + rounding;
+    e.common_linear(i) = drifted + added;
+    e.common_variance(i) = variance + added_variance;
+    const double lse = std::log1p(forward_moved) + sum + rounding;
+    e.normal(i) = expm1_limited(lse) * (1 + again_moved) + again_moved;
+    e.normal_linear(i) = own_linear + added;
+    e.normal_variance(i) = added_variance;
+    e.forward_rms(i) = std::sqrt(square);
+    e.forward_linear(i) = std::sqrt(linear_square);
   }
   return e;
 }
