@@ -8,13 +8,12 @@
 #include "core/error.hpp"
 #include "reference/loss_error.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/vector_product.hpp"
 
 namespace attest::reference {
 namespace {
 
 constexpr double kLargestExponent = 700;  // exp stays finite
-
-double expm1_limited(double x) { return std::expm1(std::min(x, kLargestExponent)); }
 
 /// (1 + a)(1 + b) - 1.
 double compose(double a, double b) { return a + b + a * b; }
@@ -57,10 +56,10 @@ Vector largest_directions(const Matrix& f, const Matrix& h, const Matrix& spread
     for (Eigen::Index j = 0; j < n; ++j) {
       for (Eigen::Index a = 0; a < d; ++a) squares.row(j).segment(a * d, d) = H(j, a) * H.row(j);
     }
-    bound = bound.cwiseMin((f * squares).rowwise().norm());
+    bound = bound.cwiseMin(product(f, squares).rowwise().norm());
   } else if (n <= kAffordable * d) {
-    const Matrix products = (H * H.transpose()).cwiseAbs2();
-    bound = bound.cwiseMin((f * products).cwiseProduct(f).rowwise().sum().cwiseSqrt());
+    const Matrix products = product(H, H.transpose()).cwiseAbs2();
+    bound = bound.cwiseMin(product(f, products).cwiseProduct(f).rowwise().sum().cwiseSqrt());
   }
   constexpr double kRoundedUp = 1.001;
   return kRoundedUp * bound;
@@ -78,17 +77,17 @@ LossExact loss_exact(const LossInputs& inputs) {
   LossExact x;
   x.t = loss_terms(inputs);
   const LossTerms& t = x.t;
-  x.pA2 = t.p * t.A2;
-  x.A1p = t.A1.transpose() * t.p;
-  x.fc = t.f.transpose() * t.c;
-  x.fA2 = t.f * t.A2;
-  x.fA3 = t.f * t.A3;
-  x.f_A3_magnitude = t.f * t.A3.cwiseAbs();
+  x.pA2 = product(t.p, t.A2);
+  x.A1p = transposed_product(t.A1, t.p);
+  x.fc = transposed_product(t.f, t.c);
+  x.fA2 = product(t.f, t.A2);
+  x.fA3 = product(t.f, t.A3);
+  x.f_A3_magnitude = product(t.f, t.A3.cwiseAbs());
   x.spread_h = spread(t.f, t.h);
   x.spread_A2 = spread(t.f, t.A2);
   x.direction = largest_directions(t.f, t.h, x.spread_h);
   x.h_magnitude = t.A3.cwiseAbs() * t.Y.cwiseAbs();
-  x.ch = t.c.cwiseAbs() * t.h.cwiseAbs().transpose();
+  x.ch = product(t.c.cwiseAbs(), t.h.cwiseAbs().transpose());
   return x;
 }
 
@@ -105,12 +104,13 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
   LossProved proved;
 
   // Weights.
-  const Vector common = e.common.unaryExpr(&expm1_limited);
+  const Vector common = e.common.unaryExpr([](double x) { return growth(x, kLargestExponent); });
   Matrix own(n, n);  // f_error without what the row has in common
 #pragma omp parallel for schedule(static)
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j) {
-      own(i, j) = t.f(i, j) * expm1_limited(e.individual(i, j)) * (1 + common(i)) + 4 * flush;
+      own(i, j) =
+          t.f(i, j) * growth(e.individual(i, j), kLargestExponent) * (1 + common(i)) + 4 * flush;
     }
   }
   proved.f_error = own + common.asDiagonal() * t.f;
@@ -120,7 +120,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
   proved.h_error = (short_sum * exact.h_magnitude).array() + d * flush;
   const Matrix h_most = t.h.cwiseAbs() + proved.h_error;
   const Vector moved = ((common.array() + 1) * e.forward_rms.array()).matrix();
-  Matrix rest = f_most * (proved.h_error + row_sum * h_most);
+  Matrix rest = product(f_most, proved.h_error + row_sum * h_most);
   rest += e.normal.asDiagonal() * t.fh.cwiseAbs();
   rest.rowwise() += 4 * flush * h_most.colwise().sum();
   proved.fh_error = rest + moved.asDiagonal() * exact.spread_h;
@@ -155,7 +155,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
 
   // dX: what a row has in common stays signed.
   const Matrix other = proved.c_error - moved.asDiagonal() * exact.spread_h;
-  Matrix row_error = entry * t.A2.cwiseAbs();
+  Matrix row_error = product(entry, t.A2.cwiseAbs());
   row_error += common.asDiagonal() * exact.pA2.cwiseAbs();
   row_error += proved.delta_error.asDiagonal() * exact.fA2.cwiseAbs();
   for (Eigen::Index i = 0; i < n; ++i) {
@@ -172,7 +172,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
 
   // dY.
   Matrix own_error = proved.f_error - common.asDiagonal() * t.f;
-  const Matrix own_A3 = own_error * t.A3.cwiseAbs();
+  const Matrix own_A3 = product(own_error, t.A3.cwiseAbs());
   proved.f_error_A3 = own_A3 + common.asDiagonal() * exact.f_A3_magnitude;
   const Matrix row_A3 = exact.fA3.cwiseAbs().transpose();
   const Matrix moved_c = row_A3 * proved.c_error;

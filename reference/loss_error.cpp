@@ -9,13 +9,12 @@
 
 #include "core/rng.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/vector_product.hpp"
 
 namespace attest::reference {
 namespace {
 
 constexpr double kLargestExponent = 700;  // exp stays finite
-
-double expm1_limited(double x) { return std::expm1(std::min(x, kLargestExponent)); }
 
 // A fixed random vector: equal rows have equal products with it, others do not.
 Vector random_vector(Eigen::Index size, std::uint64_t stream) {
@@ -106,10 +105,11 @@ ScoreParts score_parts(const LossTerms& t, const Numerics& numerics, const Repea
   const double walk = accumulation_deviation(numerics, terms);
   const Matrix left = t.A1.cwiseAbs() * t.X.cwiseAbs();
   const Matrix right = t.A2.cwiseAbs() * t.X.cwiseAbs().transpose();
-  const Matrix magnitude = left * t.A2.cwiseAbs().transpose();
+  const Matrix A2 = t.A2.cwiseAbs().transpose();
+  const Matrix magnitude = product(left, A2);
   const Matrix A2X = t.A2 * t.X.transpose();
-  const Matrix second = (t.A1X.cwiseAbs() * t.A2.cwiseAbs().transpose())
-                            .cwiseMax(t.A1.cwiseAbs() * A2X.cwiseAbs().transpose());
+  const Matrix second =
+      product(t.A1X.cwiseAbs(), A2).cwiseMax(product(t.A1.cwiseAbs(), A2X.cwiseAbs().transpose()));
   // Errors of the first product are common to a row, or to a column, of scores. Their covariance
   // sigma^2 A A^T is at most sigma^2 |A|_2^2.
   const Vector of_row = left.rowwise().maxCoeff() * largest_singular(t.A2);
@@ -156,9 +156,9 @@ Repeats repeats_of(const LossTerms& t, const Numerics& numerics) {
 
 Matrix spread(const Matrix& f, const Matrix& columns) {
   const Matrix centred = columns.rowwise() - columns.colwise().mean();
-  const Matrix square = f * centred.cwiseAbs2();
+  const Matrix square = product(f, centred.cwiseAbs2());
   const double slack = (static_cast<double>(f.cols()) + 4) * std::numeric_limits<double>::epsilon();
-  return ((1 + slack) * square - (f * centred).cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
+  return ((1 + slack) * square - product(f, centred).cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
 }
 
 double largest_singular(const Matrix& matrix) {
@@ -207,15 +207,15 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
       e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
       e.variance(i, j) += repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
       const double forward_linear = e.linear(i, j) + u * M + rescales;
-      const double moves = expm1_limited(score + std::max(forward, again));
+      const double moves = growth(score + std::max(forward, again), kLargestExponent);
       moved += f * moves;
       square += f * moves * moves;
       drifted += f * forward_linear;
       linear_square += f * forward_linear * forward_linear;
       variance += f * f * e.variance(i, j);
-      const double computed = f * std::exp(std::min(score + score_mean, kLargestExponent));
-      forward_moved += computed * std::expm1(forward);
-      again_moved += computed * std::expm1(again);
+      const double computed = f * (1 + growth(score + score_mean, kLargestExponent));
+      forward_moved += computed * growth(forward, kLargestExponent);
+      again_moved += computed * growth(again, kLargestExponent);
       own_linear += f * (forward + again);
     }
     const double depth = summation_depth(numerics, keys) + R;
@@ -233,7 +233,7 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
     e.common_linear(i) = drifted + added;
     e.common_variance(i) = variance + added_variance;
     const double lse = std::log1p(forward_moved) + sum + rounding;
-    e.normal(i) = expm1_limited(lse) * (1 + again_moved) + again_moved;
+    e.normal(i) = growth(lse, kLargestExponent) * (1 + again_moved) + again_moved;
     e.normal_linear(i) = own_linear + added;
     e.normal_variance(i) = added_variance;
     e.forward_rms(i) = std::sqrt(square);

@@ -4,6 +4,7 @@
 
 #include "reference/loss_error.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/vector_product.hpp"
 
 namespace attest::reference {
 namespace {
@@ -74,9 +75,9 @@ class Probable {
     const Matrix p = t_.p.cwiseAbs();
     Matrix variance(n_, n_), linear(n_, n_);
     entries(variance, linear);
-    Matrix row_variance = variance * A2_square, row_linear = linear * A2;
+    Matrix row_variance = product(variance, A2_square), row_linear = product(linear, A2);
     add_common(row_variance, row_linear);
-    const Matrix p_A2 = p * A2, A1_p = A1 * p;
+    const Matrix p_A2 = product(p, A2), A1_p = product(A1, p);
     const Matrix between_left = A1 * x_.pA2.cwiseAbs();
     const Matrix between_right = x_.A1p.cwiseAbs() * A2;
     const Matrix left =
@@ -94,7 +95,7 @@ class Probable {
   Parts dY() const {
     const Matrix A3 = t_.A3.cwiseAbs(), c = t_.c.cwiseAbs();
     const Matrix row_A3 = x_.fA3.cwiseAbs().transpose();
-    const Matrix f_c = t_.f.transpose() * c;
+    const Matrix f_c = transposed_product(t_.f, c);
     const Matrix between_left = A3.transpose() * x_.fc.cwiseAbs(), between_right = row_A3 * c;
     const Matrix left =
         A3.cwiseAbs2().transpose() * (repeats_.scores_of_key.asDiagonal() * f_c.cwiseAbs2()) +
@@ -115,9 +116,9 @@ class Probable {
     weights.array() += 4 * flush_unit(numerics_);
     const Matrix all = x_.f_A3_magnitude.transpose() * c;
     Parts parts;
-    parts.variance = (square_f_ * A3.cwiseAbs2()).transpose() * c.cwiseAbs2() +
+    parts.variance = product(square_f_, A3.cwiseAbs2()).transpose() * c.cwiseAbs2() +
                      row_A3.cwiseAbs2() * c_variance + square(long_walk_) * left.cwiseMax(right);
-    parts.linear = (weights * A3).transpose() * c + row_A3 * c_linear +
+    parts.linear = product(weights, A3).transpose() * c + row_A3 * c_linear +
                    proved_.f_error_A3.transpose() * proved_.c_error +
                    (2 * long_bias_ + row_drift_ + key_drift_) * all;
     parts.coherent = u_ * (repeats_.row_coherence + repeats_.key_coherence) *

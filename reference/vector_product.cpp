@@ -16,6 +16,7 @@ constexpr std::int64_t kLanes = 4;
 constexpr std::int64_t kRows = 4, kVectors = 2;  // sums stay in registers
 constexpr std::int64_t kColumns = kVectors * kLanes;
 constexpr std::int64_t kDepth = 64;  // a slice of B stays in the nearest cache
+constexpr std::int64_t kShare = 32;  // rows of the result a thread takes at a time
 constexpr std::int64_t kPanel = 8;   // rows of A packed at a time: one cache line of a transposed A
 
 // C(rows, kColumns) += A^T B for A packed (depth, kPanel), B (depth, kColumns).
@@ -88,7 +89,21 @@ void add_transposed_product(const Matrix& A, const Matrix& B, std::int64_t first
 
 Matrix product(const Matrix& A, const Matrix& B) {
   Matrix C = Matrix::Zero(A.rows(), B.cols());
-  add_product(A, B, C);
+#pragma omp parallel for schedule(static)
+  for (Eigen::Index r = 0; r < C.rows(); r += kShare) {
+    add(C.data() + r * C.cols(), std::min(kShare, C.rows() - r), C.cols(), A.data() + r * A.cols(),
+        A.cols(), 1, B.data(), A.cols());
+  }
+  return C;
+}
+
+Matrix transposed_product(const Matrix& A, const Matrix& B) {
+  Matrix C = Matrix::Zero(A.cols(), B.cols());
+#pragma omp parallel for schedule(static)
+  for (Eigen::Index r = 0; r < C.rows(); r += kShare) {
+    add(C.data() + r * C.cols(), std::min(kShare, C.rows() - r), C.cols(), A.data() + r, 1,
+        A.cols(), B.data(), A.rows());
+  }
   return C;
 }
 

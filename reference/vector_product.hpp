@@ -16,7 +16,8 @@ void add_product(const Matrix& A, const Matrix& B, Matrix& C);
 /// [reference/vector_product_test]
 void add_transposed_product(const Matrix& A, const Matrix& B, std::int64_t first, Matrix& C);
 
-/// A B.
+/// A B and A^T B, on all threads.  [reference/vector_product_test]
 Matrix product(const Matrix& A, const Matrix& B);
+Matrix transposed_product(const Matrix& A, const Matrix& B);
 
 }  // namespace attest::reference

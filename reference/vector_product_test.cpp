@@ -18,13 +18,14 @@ Matrix random_integers(Eigen::Index rows, Eigen::Index columns, std::uint64_t se
 }
 
 TEST_CASE("products of integers are exact in every shape", "[reference]") {
-  for (const Eigen::Index rows : {1, 3, 4, 9}) {
+  for (const Eigen::Index rows : {1, 3, 4, 9, 70}) {
     for (const Eigen::Index columns : {1, 7, 8, 21}) {
       for (const Eigen::Index depth : {1, 5, 256, 300}) {
         const Matrix A = random_integers(rows, depth, 1), B = random_integers(depth, columns, 2);
         const Matrix exact = A * B;
         CAPTURE(rows, columns, depth);
         CHECK(product(A, B) == exact);
+        CHECK(transposed_product(Matrix(A.transpose()), B) == exact);
         Matrix C = Matrix::Constant(rows, columns, 1);
         add_product(A, B, C);
         CHECK(C == (exact.array() + 1).matrix());
