@@ -132,7 +132,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
   // p, but for what is kept signed.
   const Vector c_size = c_most.rowwise().norm(), c_moved = proved.c_error.rowwise().norm();
   const Vector h_size = h_most.rowwise().norm(), h_moved = proved.h_error.rowwise().norm();
-  const Vector fh_size = t.fh.rowwise().norm();
+  const Vector h_exact = t.h.rowwise().norm(), fh_size = t.fh.rowwise().norm();
   const Vector delta_most = t.delta.cwiseAbs() + proved.delta_error +
                             proved.c_error.cwiseProduct(t.fh.cwiseAbs()).rowwise().sum();
   Matrix& entry = own;
@@ -144,7 +144,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
                                       c_size(i) * h_moved(j) + delta_most(i));
       const double q_most = std::abs(t.q(i, j)) + c_moved(i) * h_size(j) + c_size(i) * h_moved(j) +
                             dot + delta_most(i);
-      const double shift = c_moved(i) * (t.h.row(j).norm() + fh_size(i)) + proved.delta_error(i);
+      const double shift = c_moved(i) * (h_exact(j) + fh_size(i)) + proved.delta_error(i);
       const double single = own(i, j) * G + proved.f_error(i, j) * shift +
                             most * (c_size(i) * h_moved(j) + dot + 3 * u * (1 + u) * q_most) +
                             2 * flush;
