@@ -74,6 +74,10 @@ Meter Schedule::count(FastMemory, const attest_loss_args&) const {
   refuse_direction(*this, "the loss gradient");
 }
 
+void Schedule::run(const attest_forward_args&) const { refuse_direction(*this, "forward"); }
+void Schedule::run(const attest_backward_args&) const { refuse_direction(*this, "backward"); }
+void Schedule::run(const attest_loss_args&) const { refuse_direction(*this, "the loss gradient"); }
+
 void ScheduleRegistry::add(std::unique_ptr<const ScheduleFamily> family) {
   for (const auto& known : families_) {
     if (known->name() == family->name()) {

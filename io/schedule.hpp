@@ -49,6 +49,12 @@ class Schedule {
   virtual Meter count(FastMemory capacity, const attest_forward_args& args) const;
   virtual Meter count(FastMemory capacity, const attest_backward_args& args) const;
   virtual Meter count(FastMemory capacity, const attest_loss_args& args) const;
+
+  /// Runs on data without counting, on problem.num_threads threads: the bits that count() gives.
+  /// [cpu/schedules/native_test]
+  virtual void run(const attest_forward_args& args) const;
+  virtual void run(const attest_backward_args& args) const;
+  virtual void run(const attest_loss_args& args) const;
 };
 
 /// A parameter of a spelling: a tile extent, or with choices one of those words.

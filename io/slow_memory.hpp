@@ -7,6 +7,10 @@
 
 /// Slow memory: handles that say where words lie and how many there are, and nothing about what
 /// they hold. Only a machine opens them, and a machine charges for it.
+namespace attest::cpu {
+class NativeMachine;
+}
+
 namespace attest::io {
 
 class ArenaBackend;
@@ -89,6 +93,7 @@ class MutableSlowMatrix : public SlowMatrix {
 class SlowAccess {
   friend class ArenaBackend;
   friend class RecordingBackend;
+  friend class cpu::NativeMachine;
   class RecordingBackend;
 
   /// Where in the matrix of that name a block lies.
@@ -98,7 +103,7 @@ class SlowAccess {
   /// Throws InternalError when the matrix has no data (or no elements to have any).
   static void require_data(const SlowMatrix& matrix);
 
-  /// Row-major float32 rows of a block, or nullptr when it has another layout or dtype.
+  /// Float32 rows without gaps between columns, or nullptr when the layout or dtype is another.
   static const float* packed_rows(const SlowMatrix& matrix);
   static std::int64_t row_stride(const SlowMatrix& matrix) { return matrix.row_stride_; }
 

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "cpu/kernels/native_machine.hpp"
 #include "cpu/schedules/heads.hpp"
 #include "cpu/schedules/loss.hpp"
 #include "cpu/schedules/parameter.hpp"
@@ -137,6 +138,12 @@ class BoundSchedule : public io::Schedule {
     io::CountingMachine machine(capacity);
     run_heads(machine, schedule_, args);
     return machine.meter();
+  }
+
+  using io::Schedule::run;
+  void run(const Arguments& args) const override {
+    NativeMachine machine(closed_form().peak.words.value(), args.problem->num_threads);
+    run_heads(machine, schedule_, args);
   }
 
  private:

@@ -101,6 +101,12 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
       }
     }
   }
+  // What is left over serves larger tiles: no fewer words, but longer operations.
+  for (const OpenTile& tile : tiles) {
+    const std::int64_t before = *tile.value;
+    *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
+    if (moved() > best) *tile.value = before;
+  }
 }
 
 }  // namespace attest::cpu

@@ -1,0 +1,59 @@
+#include "cpu/kernels/native_machine.hpp"
+
+#include <omp.h>
+
+#include "core/error.hpp"
+
+namespace attest::cpu {
+
+static_assert(io::Machine<NativeMachine>);
+
+io::TileView NativeMachine::take(std::int64_t rows, std::int64_t columns) {
+  float* data = arena_.data() + used_;
+  used_ += rows * columns;
+  if (used_ > static_cast<std::int64_t>(arena_.size())) {
+    throw InternalError("a schedule needs more words than its closed form says");
+  }
+  return {data, rows, columns, columns};
+}
+
+io::ConstTileView NativeMachine::copy(const io::SlowMatrix& block) {
+  const io::TileView tile = take(block.rows(), block.columns());
+  io::SlowAccess::copy_in(block, tile.data);
+  return tile;
+}
+
+io::TileView NativeMachine::wire_out(const io::SlowMatrix& block) {
+  if (wires_.size() == wires_live_) wires_.emplace_back();
+  std::vector<float>& wire = wires_[wires_live_++];
+  const auto words = static_cast<std::size_t>(block.rows() * block.columns());
+  if (wire.size() < words) wire.resize(words);
+  return {wire.data(), block.rows(), block.columns(), block.columns()};
+}
+
+io::ConstTileView NativeMachine::wire(const io::SlowMatrix& block) {
+  const float* packed = io::SlowAccess::packed_rows(block);
+  if (packed != nullptr &&
+      (block.rows() == 1 || io::SlowAccess::row_stride(block) == block.columns())) {
+    ++wires_live_;  // an unused wire, so that streams end alike
+    if (wires_.size() < wires_live_) wires_.emplace_back();
+    return {packed, block.rows(), block.columns(), block.columns()};
+  }
+  const io::TileView tile = wire_out(block);
+  io::SlowAccess::copy_in(block, tile.data);
+  return tile;
+}
+
+void NativeMachine::on_threads(std::int64_t count,
+                               const std::function<void(std::int64_t, NativeMachine&)>& step) {
+  while (helpers_.size() < static_cast<std::size_t>(threads_)) {
+    helpers_.push_back(
+        std::make_unique<NativeMachine>(static_cast<std::int64_t>(arena_.size()), 1));
+  }
+#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+  for (std::int64_t index = 0; index < count; ++index) {
+    step(index, *helpers_[static_cast<std::size_t>(omp_get_thread_num())]);
+  }
+}
+
+}  // namespace attest::cpu

@@ -1,0 +1,161 @@
+// The native machine gives the bits of the counting machine, on any number of threads, from any
+// memory; and counting costs little.
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "core/testing/catch.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "cpu/register.hpp"
+#include "cpu/schedules/testing/random_cases.hpp"
+#include "cpu/testing/call.hpp"
+#include "cpu/testing/loss.hpp"
+
+namespace attest::cpu {
+namespace {
+
+using testing::Call;
+using testing::Memory;
+
+const io::ScheduleRegistry& schedules() {
+  static const io::ScheduleRegistry registry = [] {
+    io::ScheduleRegistry all;
+    register_cpu_schedules(all);
+    return all;
+  }();
+  return registry;
+}
+
+attest_forward_args forward_arguments(const Call& call) {
+  return {sizeof(attest_forward_args),
+          call.form.get(),
+          call.Q.abi(),
+          call.K.abi(),
+          call.V.abi(),
+          call.O.abi(),
+          call.LSE.abi(),
+          nullptr,
+          0,
+          nullptr};
+}
+
+attest_backward_args backward_arguments(const Call& call) {
+  attest_backward_args args{};
+  args.struct_size = sizeof args;
+  args.problem = call.form.get();
+  args.Q = call.Q.abi(), args.K = call.K.abi(), args.V = call.V.abi();
+  args.O = call.O.abi(), args.LSE = call.LSE.abi(), args.dO = call.dO.abi();
+  args.dQ = call.dQ.abi(), args.dK = call.dK.abi(), args.dV = call.dV.abi();
+  return args;
+}
+
+enum class How { counted, native };
+
+// Bits of the outputs of one run.
+std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily& family,
+                                const std::string& text, std::uint64_t seed, How how,
+                                std::int32_t threads, Memory memory) {
+  Call call(problem, seed, {memory, threads, 1, testing::Dlse::absent});
+  const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
+  const auto run = [&](const auto& args) {
+    if (how == How::counted) {
+      schedule->count({}, args);
+    } else {
+      schedule->run(args);
+    }
+  };
+  if (family.direction() == io::Direction::forward) {
+    run(forward_arguments(call));
+  } else {
+    REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+    run(backward_arguments(call));
+  }
+  return call.output_bits();
+}
+
+TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
+  Rng rng(11);
+  for (const auto& family : schedules().families()) {
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    for (int round = 0; round < 20; ++round) {
+      Problem problem = testing::random_problem(rng, family->direction());
+      if (round % 4 == 3) problem.dtype = round % 8 == 3 ? DType::bf16 : DType::f16;
+      const std::string text = testing::random_schedule(rng, *family);
+      const std::uint64_t seed = rng.bits64();
+      INFO(text << " on " << problem.to_string());
+      const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::packed);
+      const auto memory = round % 2 == 0 ? Memory::packed : Memory::scattered;
+      CHECK(bits(problem, *family, text, seed, How::native, 1, memory) == counted);
+      CHECK(bits(problem, *family, text, seed, How::native, 3, memory) == counted);
+    }
+  }
+}
+
+TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]") {
+  Rng rng(12);
+  for (const auto& family : schedules().families()) {
+    if (family->direction() != io::Direction::loss_gradient) continue;
+    for (int round = 0; round < 20; ++round) {
+      const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
+      const Problem problem = testing::loss_problem(n, d);
+      const std::string text = testing::random_schedule(rng, *family);
+      const std::uint64_t seed = rng.bits64();
+      INFO(text << " n " << n << " d " << d);
+      const auto run = [&](How how, std::int32_t threads) {
+        testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
+        const AbiProblem form(problem, threads);
+        const auto schedule = schedules().make(text, *form.get(), io::FastMemory{});
+        if (how == How::counted) {
+          schedule->count({}, call.arguments(form));
+        } else {
+          schedule->run(call.arguments(form));
+        }
+        return testing::bits_of({&call.dX});
+      };
+      const auto counted = run(How::counted, 1);
+      CHECK(run(How::native, 1) == counted);
+      CHECK(run(How::native, 3) == counted);
+    }
+  }
+}
+
+// Seconds of the fastest of three.
+template <class Run>
+double seconds(const Run& run) {
+  double best = 1e300;
+  for (int round = 0; round < 3; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count());
+  }
+  return best;
+}
+
+// Printed, not judged: other programs share the machine.
+TEST_CASE("speed of counting with data", "[.bench]") {
+  const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
+  Call call(problem, 1, {Memory::packed, 1, 1, testing::Dlse::absent});
+  REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+  for (const auto& family : schedules().families()) {
+    const auto capacity = io::FastMemory::of_words(12288);
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    const auto schedule = family->make({family->name(), {}}, *call.form.get(), capacity);
+    const auto compare = [&](const auto& args, double flops) {
+      const double native = seconds([&] { schedule->run(args); });
+      const double counted = seconds([&] { schedule->count(capacity, args); });
+      std::printf("%-60s native %6.2f GFLOP/s, counting at %3.0f%%\n",
+                  schedule->spec().to_string().c_str(), flops / native / 1e9,
+                  100 * native / counted);
+    };
+    const double product = 2.0 * 1024 * 1024 * 64;
+    if (family->direction() == io::Direction::forward) {
+      compare(forward_arguments(call), 2 * product);
+    } else {
+      compare(backward_arguments(call), 5 * product);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest::cpu
