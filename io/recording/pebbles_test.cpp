@@ -31,6 +31,17 @@ std::optional<VertexName> input(const SlowWord& word) {
   return std::nullopt;
 }
 
+// Lists of braced moves are uninitialized to g++ 12.
+WordMove word_move(WordMove::Kind kind, std::int64_t place, SlowWord slow,
+                   std::vector<std::int64_t> operands) {
+  WordMove move;
+  move.kind = kind;
+  move.place = place;
+  move.slow = std::move(slow);
+  move.operands = std::move(operands);
+  return move;
+}
+
 struct Recorded {
   std::vector<WordMove> moves;
   Traffic traffic;
@@ -86,15 +97,14 @@ TEST_CASE("careless runs are no pebblings", "[io]") {
 TEST_CASE("what the computation does not form is named", "[io]") {
   const Dag dag = matrix_vector_dag(2, 2);
   using Kind = WordMove::Kind;
-  const std::vector<WordMove> moves{{Kind::load, 0, {"A", 0, 0}, {}},
-                                    {Kind::load, 1, {"x", 1, 0}, {}},
-                                    {Kind::clear, 2, {}, {}},
-                                    {Kind::accumulate, 2, {}, {0, 1}}};
+  const std::vector<WordMove> moves{
+      word_move(Kind::load, 0, {"A", 0, 0}, {}), word_move(Kind::load, 1, {"x", 1, 0}, {}),
+      word_move(Kind::clear, 2, {}, {}), word_move(Kind::accumulate, 2, {}, {0, 1})};
   CHECK(as_pebbles(dag, moves, input).refusal ==
         "move 3: no word of the computation is formed from x[1] a[0,0]");
-  CHECK(as_pebbles(dag, {{Kind::load, 0, {"y", 1, 0}, {}}}, input).refusal ==
+  CHECK(as_pebbles(dag, {word_move(Kind::load, 0, {"y", 1, 0}, {})}, input).refusal ==
         "move 0: reads y[1,0], which nothing wrote");
-  CHECK(as_pebbles(dag, {{Kind::store, 0, {"y", 1, 0}, {}}}, input).refusal ==
+  CHECK(as_pebbles(dag, {word_move(Kind::store, 0, {"y", 1, 0}, {})}, input).refusal ==
         "move 0: stores to y[1,0] what nothing wrote");
 }
 
