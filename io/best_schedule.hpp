@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/schedule.hpp"
+
+namespace attest::io {
+
+/// A family's schedule with the tiles that suit it best, or why it has none.
+struct Candidate {
+  std::string schedule;  // its spelling; the family's name when it has none
+  Traffic traffic;
+  std::string refusal;  // empty: it fits
+};
+
+/// The schedules of one direction for a problem, the fewest words first (bytes, with a capacity in
+/// bytes), those that do not fit last.
+struct BestSchedule {
+  std::vector<Candidate> candidates;
+
+  const Candidate& best() const { return candidates.front(); }
+
+  /// One line for each: what it moves and how much more that is than the best, or why it has no
+  /// schedule.  [cpu/schedules/best_schedule_test "explained"]
+  std::string to_string() const;
+};
+
+/// Searches all families of the direction and their tiles.
+///
+/// Requires: at least one schedule that fits. Else throws InvalidProblem with every family's
+/// reason.  [cpu/schedules/best_schedule_test]
+BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction,
+                           const attest_problem& problem, FastMemory capacity);
+
+}  // namespace attest::io
