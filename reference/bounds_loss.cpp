@@ -68,9 +68,16 @@ Vector largest_directions(const Matrix& f, const Matrix& h, const Matrix& spread
 }  // namespace
 
 std::string uncovered_by_loss_bounds(const Numerics& numerics) {
-  if (numerics.p_roundoff == 0 && numerics.scaled_q_roundoff == 0) return "";
-  return "the contract rounds P or a scaled Q, but the loss gradient's bound covers intermediate "
-         "results in the accumulator's type only";
+  if (numerics.p_roundoff > 0 || numerics.scaled_q_roundoff > 0) {
+    return "the contract rounds P or a scaled Q, but the loss gradient's bound covers intermediate "
+           "results in the accumulator's type only; declare neither";
+  }
+  if (numerics.lse_splits > 0) {
+    return "the contract merges splits of the keys through LSE, but the loss gradient's bound "
+           "covers "
+           "one pass over the keys; declare lse_splits = 0";
+  }
+  return "";
 }
 
 LossExact loss_exact(const LossInputs& inputs) {
@@ -190,7 +197,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
 
 LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs) {
   const std::string uncovered = uncovered_by_loss_bounds(numerics);
-  if (!uncovered.empty()) throw InvalidProblem("loss gradient: " + uncovered + "; declare neither");
+  if (!uncovered.empty()) throw InvalidProblem("loss gradient: " + uncovered);
   if (inputs.A1.size() == 0) {
     throw InvalidProblem("A1: no elements, but the loss gradient's bound needs at least one row");
   }

@@ -14,11 +14,12 @@ struct LossBounds {
 /// A1 X A2^T, delta from c o (f h) or from f o q, p = f o (q - delta) or f o q - delta f, weights
 /// normalised by their sum or recomputed from LSE.
 /// Derivation: docs/theory/loss-gradient-bounds.md.
-/// Requires: matching shapes, at least one row; a contract that casts neither P nor a scaled Q.
+/// Requires: matching shapes, at least one row; a contract that casts neither P nor a scaled Q and
+///           merges no splits through LSE.
 /// Else
 ///           throws InvalidProblem.
 /// Ensures:  such a kernel's dX and dY lie within.  [reference/bounds_loss_test]
-/// Cost:     about five times loss_gradient.
+/// Cost:     about 5.6 times loss_gradient.
 LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs);
 
 /// "" when loss_bounds covers the contract, else why not.

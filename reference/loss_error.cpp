@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "reference/coherent_groups.hpp"
 #include "reference/roundoff.hpp"
 #include "reference/vector_product.hpp"
 
@@ -64,31 +65,17 @@ Vector occurrences(const Vector& values, double width) {
   return count;
 }
 
-// Coherent additions of weights whose logarithms lie within `width`, as for attention.
-double coherence_of(const Eigen::Ref<const Vector>& scores, const Eigen::Ref<const Vector>& weights,
-                    double width, double depth) {
-  const Groups groups(scores);
-  double coherent = 0;
-  groups.for_each(width, [&](std::size_t begin, std::size_t end) {
-    double sum = 0;
-    for (std::size_t k = begin; k < end; ++k) sum += weights(groups.order()[k]);
-    coherent += sum * std::min(static_cast<double>(end - begin), depth);
-  });
-  return coherent;  // the weights add up to 1
-}
-
 // How often the running maximum can rise after its start, scanning either way.
 double rises(const Numerics& numerics, const Matrix& S, Eigen::Index row) {
-  const auto splits = static_cast<double>(numerics.lse_splits);
   const Eigen::Index n = S.cols();
-  if (!numerics.exp_zero_is_one) return static_cast<double>(n) + splits;
+  if (!numerics.exp_zero_is_one) return static_cast<double>(n);
   double upward = S(row, 0), downward = S(row, n - 1);
   int up = 0, down = 0;
   for (Eigen::Index j = 1; j < n; ++j) {
     if (S(row, j) > upward) upward = S(row, j), ++up;
     if (S(row, n - 1 - j) > downward) downward = S(row, n - 1 - j), ++down;
   }
-  return std::max(up, down) + splits;
+  return std::max(up, down);
 }
 
 // Errors of the scores, whichever of the two products is formed first.
@@ -185,59 +172,65 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
         &e.normal_variance, &e.forward_rms, &e.forward_linear, &e.rises, &e.coherence}) {
     *vector = Vector::Zero(n);
   }
-#pragma omp parallel for schedule(static)
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const double m = t.S.row(i).maxCoeff(), M = t.S.row(i).cwiseAbs().maxCoeff();
-    const double L = m - std::log(t.f.row(i).maxCoeff());
-    const double R = rises(numerics, t.S, i);
-    const double rounding = u * (2 * std::abs(m) + 3 * std::abs(L) + 4 * std::max(0.0, L - m) + 2);
-    const double score_mean = t.f.row(i).dot(e.individual.row(i));
-    double moved = 0, drifted = 0, variance = 0, square = 0, linear_square = 0;
-    double forward_moved = 0, again_moved = 0, own_linear = 0;
-    for (Eigen::Index j = 0; j < n; ++j) {
-      const double s = t.S(i, j), f = t.f(i, j), score = e.individual(i, j);
-      const double magnitude = std::abs(s), below = std::max(0.0, m - s);
-      // What the weights that are added up and those of LSE err beyond the score.
-      const double rescales = 3 * u * below + R * exponential;
-      const double forward = u * (magnitude + M + below) + exponential + rescales;
-      const double argument =
-          u * std::max(magnitude + std::abs(L) + 2 * std::abs(s - L), magnitude + M + below);
-      const double again = argument + exponential + 2 * u;
-      e.individual(i, j) = score + again;
-      e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
-      e.variance(i, j) += repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
-      const double forward_linear = e.linear(i, j) + u * M + rescales;
-      const double moves = growth(score + std::max(forward, again), kLargestExponent);
-      moved += f * moves;
-      square += f * moves * moves;
-      drifted += f * forward_linear;
-      linear_square += f * forward_linear * forward_linear;
-      variance += f * f * e.variance(i, j);
-      const double computed = f * (1 + growth(score + score_mean, kLargestExponent));
-      forward_moved += computed * growth(forward, kLargestExponent);
-      again_moved += computed * growth(again, kLargestExponent);
-      own_linear += f * (forward + again);
+#pragma omp parallel
+  {
+    CoherentGroups groups;
+#pragma omp for schedule(static)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double m = t.S.row(i).maxCoeff(), M = t.S.row(i).cwiseAbs().maxCoeff();
+      const double L = m - std::log(t.f.row(i).maxCoeff());
+      const double R = rises(numerics, t.S, i);
+      const double rounding =
+          u * (2 * std::abs(m) + 3 * std::abs(L) + 4 * std::max(0.0, L - m) + 2);
+      const double score_mean = t.f.row(i).dot(e.individual.row(i));
+      double moved = 0, drifted = 0, variance = 0, square = 0, linear_square = 0;
+      double forward_moved = 0, again_moved = 0, own_linear = 0;
+      for (Eigen::Index j = 0; j < n; ++j) {
+        const double s = t.S(i, j), f = t.f(i, j), score = e.individual(i, j);
+        const double magnitude = std::abs(s), below = std::max(0.0, m - s);
+        // What the weights that are added up and those of LSE err beyond the score.
+        const double rescales = 3 * u * below + R * exponential;
+        const double forward = u * (magnitude + M + below) + exponential + rescales;
+        const double argument =
+            u * std::max(magnitude + std::abs(L) + 2 * std::abs(s - L), magnitude + M + below);
+        const double again = argument + exponential + 2 * u;
+        e.individual(i, j) = score + again;
+        e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
+        e.variance(i, j) +=
+            repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
+        const double forward_linear = e.linear(i, j) + u * M + rescales;
+        const double moves = growth(score + std::max(forward, again), kLargestExponent);
+        moved += f * moves;
+        square += f * moves * moves;
+        drifted += f * forward_linear;
+        linear_square += f * forward_linear * forward_linear;
+        variance += f * f * e.variance(i, j);
+        const double computed = f * (1 + growth(score + score_mean, kLargestExponent));
+        forward_moved += computed * growth(forward, kLargestExponent);
+        again_moved += computed * growth(again, kLargestExponent);
+        own_linear += f * (forward + again);
+      }
+      const double depth = summation_depth(numerics, keys) + R;
+      const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
+      if (keys >= kDriftTerms) {
+        groups.sort(t.f.row(i).data(), n);
+        e.coherence(i) = groups.coherence(keys * u, t.f.row(i).data(), depth);
+      }
+      const double added =
+          rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
+      const double added_variance =
+          repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, depth), 2);
+      e.rises(i) = R;
+      e.common(i) = std::log1p(moved) + sum + rounding;
+      e.common_linear(i) = drifted + added;
+      e.common_variance(i) = variance + added_variance;
+      const double lse = std::log1p(forward_moved) + sum + rounding;
+      e.normal(i) = growth(lse, kLargestExponent) * (1 + again_moved) + again_moved;
+      e.normal_linear(i) = own_linear + added;
+      e.normal_variance(i) = added_variance;
+      e.forward_rms(i) = std::sqrt(square);
+      e.forward_linear(i) = std::sqrt(linear_square);
     }
-    const double depth = summation_depth(numerics, keys) + R;
-    const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
-    if (keys >= kDriftTerms) {
-      e.coherence(i) =
-          coherence_of(t.S.row(i).transpose(), t.f.row(i).transpose(), keys * u, depth);
-    }
-    const double added =
-        rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
-    const double added_variance =
-        repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, depth), 2);
-    e.rises(i) = R;
-    e.common(i) = std::log1p(moved) + sum + rounding;
-    e.common_linear(i) = drifted + added;
-    e.common_variance(i) = variance + added_variance;
-    const double lse = std::log1p(forward_moved) + sum + rounding;
-    e.normal(i) = growth(lse, kLargestExponent) * (1 + again_moved) + again_moved;
-    e.normal_linear(i) = own_linear + added;
-    e.normal_variance(i) = added_variance;
-    e.forward_rms(i) = std::sqrt(square);
-    e.forward_linear(i) = std::sqrt(linear_square);
   }
   return e;
 }
