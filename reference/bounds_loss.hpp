@@ -15,9 +15,7 @@ struct LossBounds {
 /// normalised by their sum or recomputed from LSE.
 /// Derivation: docs/theory/loss-gradient-bounds.md.
 /// Requires: matching shapes, at least one row; a contract that casts neither P nor a scaled Q and
-///           merges no splits through LSE.
-/// Else
-///           throws InvalidProblem.
+///           merges no splits through LSE.  Else throws InvalidProblem.
 /// Ensures:  such a kernel's dX and dY lie within.  [reference/bounds_loss_test]
 /// Cost:     about 5.6 times loss_gradient.
 LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs);
