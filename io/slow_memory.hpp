@@ -25,7 +25,7 @@ struct Range {
 };
 
 /// A matrix in slow memory. It has no operator and no member that gives an element or an address.
-/// [CTest slow_memory_is_opaque: reading it does not compile]
+/// [CTest slow_memory_element and its like: reading it does not compile]
 class SlowMatrix {
  public:
   /// Where the elements lie: element (i, j) at data[i * row_stride + j * column_stride], counted in

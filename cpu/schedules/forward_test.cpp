@@ -152,5 +152,29 @@ TEST_CASE("bad schedules are refused", "[cpu][schedules]") {
   CHECK_THROWS_AS(make("flash3", 1000), InvalidProblem);
 }
 
+// FlashAttention's own rule takes more than there is below about 8 d^2 words.
+TEST_CASE("tile rules of flash1", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
+  const AbiProblem form(problem, 1);
+  const std::int64_t square = 64 * 64;
+  const auto make = [&](const std::string& text, std::int64_t words) {
+    return schedules().make(text, *form.get(), io::FastMemory::of_words(words));
+  };
+  CHECK(make("flash1:rule=paper", 16 * square)->spec().to_string() == "flash1:bq=64,bk=256");
+  CHECK_THROWS_WITH(make("flash1:rule=paper", 4 * square),
+                    "fast_words: 16384, but flash1:bq=64,bk=64 needs 20609; give more or smaller "
+                    "tiles");
+  for (const std::int64_t words : {square / 4, square, 4 * square, 16 * square}) {
+    CHECK(make("flash1:rule=fit", words)->closed_form().peak.words <= words);
+  }
+  CHECK_THROWS_WITH(make("flash1:rule=pape", 16 * square),
+                    "schedule: flash1: rule=pape is unknown; did you mean 'paper'? (rules: paper "
+                    "fit)");
+  CHECK_THROWS_WITH(make("flash1:rule=fit,bq=4", 16 * square),
+                    "schedule: flash1: rule=fit chooses bq and bk; give one or the other");
+  CHECK_THROWS_WITH(schedules().make("flash1:rule=fit", *form.get(), io::FastMemory{}),
+                    "schedule: flash1: rule=fit needs the size of fast memory");
+}
+
 }  // namespace
 }  // namespace attest::cpu

@@ -36,7 +36,7 @@ struct TiledProduct {
   /// finish(machine, tile, rows, columns) works on a tile of C before it is stored.
   /// Cost:  reads = m l ceil(n/columns) + l n ceil(m/rows), writes = m n,
   ///        peak = i j + (i + j) min(depth, l) with i = min(rows, m), j = min(columns, n), and what
-  ///        `finish` takes.  [cpu/schedules/products_test]
+  ///        `finish` takes.  [cpu/schedules/forward_test "closed forms"]
   template <io::Machine M, class Finish = AsTheyAre>
   void run(M& machine, const ProductTask& task, const Finish& finish = {}) const {
     machine.parallel_tiles(all_rows(task.C), rows,
@@ -67,7 +67,7 @@ struct Rank1Product {
   std::int64_t rows, columns;
 
   /// Cost:  reads and writes as TiledProduct, peak = i j + i + 1, and what `finish` takes.
-  ///        [cpu/schedules/products_test]
+  ///        [cpu/schedules/forward_test "closed forms"]
   template <io::Machine M, class Finish = AsTheyAre>
   void run(M& machine, const ProductTask& task, const Finish& finish = {}) const {
     machine.parallel_tiles(all_rows(task.C), rows,

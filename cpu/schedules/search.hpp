@@ -23,7 +23,7 @@ bool fits(io::Amount peak, io::FastMemory capacity);
 
 /// Sets the tiles so that cost() has few words (bytes, with a capacity in bytes) and fits: searches
 /// all pairs of tiles in turn until none improves. Requires: the present values fit, and smaller
-/// tiles never have a larger peak.  [cpu/schedules/search_test]
+/// tiles never have a larger peak.  [cpu/schedules/forward_test "tiles left open"]
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                   const std::function<io::Traffic()>& cost);
 
