@@ -57,6 +57,14 @@ TEST_CASE("F is the segment maximum of theorem A", "[io][bounds]") {
   }
 }
 
+TEST_CASE("segment maxima where carried words are the best", "[io][bounds]") {
+  // d_k is large, so a pair costs least as one carried word; below 3 d_v^2 words not all columns
+  // are used.
+  CHECK(forward_segment_maximum(250, 100, 10) >= 250. / 3 * std::sqrt(250. / 3));
+  // Every score read as one word: 1000 pairs need no more than 1000 words.
+  CHECK(scores_only_large(dense_extent(100, 10, 100, 1), {}, 10).words <= 1000);
+}
+
 TEST_CASE("theorem A and its corollary", "[io][bounds]") {
   const KernelClass kernel;
   // Whole segments: 86, where real X would give 89 (K5).

@@ -31,6 +31,8 @@ TEST_CASE("fast multiplication", "[io][bounds]") {
       }
     }
   }
+  // Rows and columns with few scores: two scores to a usable word, however large d is.
+  CHECK(fast_multiplication(dense_extent(100, 10, 100, 1), {}, 10).words <= 501);
   const Extent masked = extent_of(Problem::parse("sq=64,sk=64,d=8,mask=causal_tl"));
   CHECK(fast_multiplication(masked, {}, 16).why_not() == "mask: some pairs are masked");
   const Extent heads = extent_of(Problem::parse("b=2,hq=4,hkv=2,sq=64,sk=64,d=8"));

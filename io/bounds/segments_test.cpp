@@ -1,6 +1,7 @@
 #include "io/bounds/segments.hpp"
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "core/error.hpp"
@@ -47,6 +48,17 @@ TEST_CASE("the greatest over lengths agrees with exhaustive search", "[io][bound
       }
     }
   }
+}
+
+TEST_CASE("lengths that repeated work would undercut are left out", "[io][bounds]") {
+  // X d_k >= F(M + X) has no solution above M = 4 d_k^2.
+  const double d_k = 8;
+  SegmentedWork run{1e6, product_segment_maximum, 200, 1};
+  CHECK(greatest_linear_words_of_segments(run, 1 / d_k) > 0);
+  run.fast_words = 300;
+  CHECK(greatest_linear_words_of_segments(run, 1 / d_k) ==
+        -std::numeric_limits<double>::infinity());
+  CHECK(greatest_linear_words_of_segments(run, 0) > 0);
 }
 
 TEST_CASE("impossible segments are refused", "[io][bounds]") {
