@@ -1,6 +1,8 @@
 #include "core/problem.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -31,6 +33,19 @@ void require_product(std::string_view what, std::initializer_list<std::int64_t> 
     }
     product *= factor;
   }
+}
+
+// Kernels below float64 compute with it in float32, where it must not overflow or lose digits.
+void require_normal_float32(std::string_view what, double value, std::string_view otherwise) {
+  using Float = std::numeric_limits<float>;
+  const double magnitude = std::abs(value);
+  if (value == 0 || (magnitude >= Float::min() && magnitude <= Float::max())) return;
+  std::array<char, 32> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  throw InvalidProblem(std::string(what) + " is " + std::string(digits.data(), end) +
+                       ", which is " + (magnitude > Float::max() ? "infinite" : "not normal") +
+                       " in float32; pass " + std::string(otherwise) +
+                       ", a magnitude from 1.18e-38 to 3.40e38, or dtype=f64");
 }
 
 void require_list(std::string_view what, std::size_t got, std::int64_t batch) {
@@ -202,6 +217,10 @@ void Problem::validate() const {
   if (!std::isfinite(softcap) || softcap < 0) {
     throw InvalidProblem("softcap is " + std::to_string(softcap) +
                          "; it must be finite and >= 0 (0 = none)");
+  }
+  if (dtype != DType::f64) {
+    require_normal_float32("scale", softmax_scale.value_or(0), "1/sqrt(d)");
+    require_normal_float32("softcap", softcap, "0 (none)");
   }
   if (mask.packed()) {
     validate_packed(*this);

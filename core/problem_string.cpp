@@ -21,9 +21,24 @@ const std::vector<std::string>& known_keys() {
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
+// The text after "v1;" or all of it; another format is refused by name.
+std::string_view without_version(std::string_view text) {
+  const std::size_t semicolon = text.find(';');
+  if (semicolon == std::string_view::npos || text[0] != 'v' ||
+      text.substr(0, semicolon).find('=') != std::string_view::npos) {
+    return text;
+  }
+  const std::string_view version = text.substr(0, semicolon);
+  if (version != "v1") {
+    throw InvalidProblem("problem: format '" + std::string(version) +
+                         "' is unknown; this program reads format v1 only");
+  }
+  return text.substr(semicolon + 1);
+}
+
 Fields split_fields(std::string_view text) {
   Fields fields;
-  if (text.rfind("v1;", 0) == 0) text.remove_prefix(3);
+  text = without_version(text);
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view field = text.substr(0, comma);

@@ -74,6 +74,14 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("sq=1,d=1,scale=nan", "scale is not finite");
   refused("sq=1,d=1,scale=big", "scale=big is not a number");
   refused("sq=1,d=1,softcap=-1", "softcap");
+  refused("sq=1,d=1,scale=1e39", "scale is 1e+39, which is infinite in float32");
+  refused("sq=1,d=1,scale=-1e308,dtype=bf16", "scale is -1e+308, which is infinite in float32");
+  refused("sq=1,d=1,scale=1e-39", "scale is 1e-39, which is not normal in float32");
+  refused("sq=1,d=1,softcap=1e39,dtype=f16", "softcap is 1e+39, which is infinite in float32");
+  refused("sq=1,d=1,softcap=1e-300", "softcap is 1e-300, which is not normal in float32");
+  refused("v2;sq=1,d=1", "format 'v2' is unknown; this program reads format v1 only");
+  refused("v;sq=1,d=1", "format 'v' is unknown");
+  refused("v1;v1;sq=1,d=1", "unknown key 'v1;sq'");
   refused("sq=1,d=1,dtype=fp32", "did you mean 'f32'");
   refused("sq=1,d=1,layout=bsdh", "did you mean 'bshd'");
   refused("sq=1,d=1,heads=2", "unknown key 'heads'");
@@ -89,6 +97,15 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("b=3,sq=2,d=1,mask=lengths_1_2", "pass b=2");
   refused("b=1,sq=2,d=1,mask=lengths_3", "exceeds seqlen_k=2");
   refused("sq=100000,d=1,mask=random_50_1", "boolean masks are limited");
+}
+
+TEST_CASE("extreme scales and softcaps are problems where the dtype can hold them", "[problem]") {
+  for (const char* text :
+       {"sq=1,d=1,scale=1e39,dtype=f64", "sq=1,d=1,softcap=1e308,dtype=f64", "sq=1,d=1,scale=-1e38",
+        "sq=1,d=1,softcap=1e-37,dtype=f16", "sq=1,d=1,scale=0"}) {
+    INFO(text);
+    CHECK_NOTHROW(Problem::parse(text));
+  }
 }
 
 TEST_CASE("the ABI form says the same", "[problem]") {
