@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -93,8 +94,28 @@ std::shared_ptr<const BooleanMask> random_mask(std::string_view part, std::int64
   return mask;
 }
 
+// One line, at most one character longer than `columns`; false at the end of the file.
+bool read_row(std::istream& file, std::int64_t columns, std::string& line) {
+  line.clear();
+  char c = 0;
+  while (static_cast<std::int64_t>(line.size()) <= columns && file.get(c)) {
+    if (c == '\n') return true;
+    line.push_back(c);
+  }
+  return !line.empty();
+}
+
 std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64_t rows,
                                              std::int64_t columns) {
+  // Nothing but a regular file is read: a device or pipe need not end.
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  if (type == std::filesystem::file_type::directory) {
+    throw InvalidProblem("mask: '" + path + "' is a directory; pass a text file");
+  }
+  if (std::filesystem::exists(path, ignored) && type != std::filesystem::file_type::regular) {
+    throw InvalidProblem("mask: '" + path + "' is not a regular file; pass a text file");
+  }
   std::ifstream file(path);
   if (!file) throw InvalidProblem("mask: cannot read file '" + path + "'");
   auto mask = std::make_shared<BooleanMask>();
@@ -103,18 +124,20 @@ std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64
   mask->spelling = "file_" + path;
   std::string line;
   std::int64_t row = 0;
-  while (std::getline(file, line)) {
-    if (static_cast<std::int64_t>(line.size()) != columns ||
-        line.find_first_not_of("01") != std::string::npos) {
-      throw InvalidProblem("mask file '" + path + "': row " + std::to_string(row) + " has " +
-                           std::to_string(line.size()) + " characters; it needs seqlen_k=" +
-                           std::to_string(columns) + " characters, each 0 or 1");
+  while (row <= rows && read_row(file, columns, line)) {
+    const auto size = static_cast<std::int64_t>(line.size());
+    if (size != columns || line.find_first_not_of("01") != std::string::npos) {
+      throw InvalidProblem(
+          "mask file '" + path + "': row " + std::to_string(row) + " has " +
+          (size > columns ? "more than " + std::to_string(columns) : std::to_string(size)) +
+          " characters; it needs seqlen_k=" + std::to_string(columns) + " characters, each 0 or 1");
     }
     for (const char c : line) mask->visible.push_back(c == '1' ? 1 : 0);
     ++row;
   }
   if (row != rows) {
-    throw InvalidProblem("mask file '" + path + "': " + std::to_string(row) +
+    throw InvalidProblem("mask file '" + path + "': " +
+                         (row > rows ? "more than " + std::to_string(rows) : std::to_string(row)) +
                          " rows; it needs seqlen_q=" + std::to_string(rows));
   }
   return mask;

@@ -1,5 +1,7 @@
 #include "core/pattern.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <fstream>
 
@@ -81,10 +83,27 @@ TEST_CASE("masks from files", "[pattern]") {
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 4),
                     Catch::Contains("row 0 has 3 characters"));
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 3, 3), Catch::Contains("2 rows"));
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 2),
+                    Catch::Contains("row 0 has more than 2 characters"));
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 1, 3), Catch::Contains("more than 1 rows"));
+  std::ofstream(path) << std::string(1000000, '1');  // one row without end is not read to its end
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3),
+                    Catch::Contains("row 0 has more than 3 characters"));
+  std::ofstream(path) << "101\n011";
+  CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
   std::ofstream(path) << "1x1\n011\n";
   CHECK_THROWS_AS(Pattern::parse("file_" + path, 2, 3), InvalidProblem);
   std::remove(path.c_str());
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3), Catch::Contains("cannot read"));
+}
+
+TEST_CASE("a mask is read from a regular file only", "[pattern]") {
+  CHECK_THROWS_WITH(Pattern::parse("file_.", 2, 3), Catch::Contains("'.' is a directory"));
+  const std::string pipe = "pattern_test_pipe";
+  std::remove(pipe.c_str());
+  REQUIRE(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR) == 0);
+  CHECK_THROWS_WITH(Pattern::parse("file_" + pipe, 2, 3), Catch::Contains("not a regular file"));
+  std::remove(pipe.c_str());
 }
 
 TEST_CASE("impossible masks are refused", "[pattern]") {
