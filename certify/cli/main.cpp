@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 
 #include "certify/cli/commands.hpp"
@@ -61,9 +62,7 @@ int run(int argc, char** argv) {
   return action();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const attest::InvalidProblem& error) {
@@ -73,7 +72,20 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "attest: not enough memory for this problem; make it smaller\n");
     return kUsage;
   } catch (const std::exception& error) {
+    if (std::ferror(stdout) != 0) return kUsage;  // main says why
     fmt::print(stderr, "attest: internal error: {}\n", error.what());
     return kInternal;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = guarded(argc, argv);
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "attest: cannot write to the standard output; is the disk full?\n");
+    return kUsage;
+  }
+  return code;
 }
