@@ -79,6 +79,26 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"findings", findings}};
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : ".";
+}
+
+// The file a path names once its symbolic links are followed, whether or not it exists.
+std::filesystem::path target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::filesystem::path target(path);
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(target, error); ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error || links == kMostLinks) {
+      throw InvalidProblem("cannot write '" + path +
+                           "': its symbolic links do not end; pass the name of a file");
+    }
+    target = next.is_absolute() ? next : folder_of(target) / next;
+  }
+  return target;
+}
+
 }  // namespace
 
 json description_json(const attest_description& d) {
@@ -123,23 +143,33 @@ json certificate(const Registry& registry, const CampaignOptions& options,
 }
 
 void require_writable(const std::string& path) {
-  const std::filesystem::path target(path);
-  const auto folder = target.has_parent_path() ? target.parent_path() : ".";
+  const std::filesystem::path target = target_of(path);
   std::error_code ignored;
-  if (path.empty() || std::filesystem::is_directory(target, ignored) ||
-      !std::filesystem::is_directory(folder, ignored) || access(folder.c_str(), W_OK) != 0) {
+  const auto folder = folder_of(target);
+  if (path.empty() || !std::filesystem::is_directory(folder, ignored) ||
+      access(folder.c_str(), W_OK) != 0) {
     throw InvalidProblem("cannot write '" + path +
                          "'; pass the name of a file in an existing, writable directory");
   }
+  using Type = std::filesystem::file_type;
+  const Type type = std::filesystem::status(target, ignored).type();
+  if (type == Type::not_found || type == Type::regular) return;
+  throw InvalidProblem("cannot write '" + path + "': it is a " +
+                       (type == Type::directory ? "directory"
+                        : type == Type::fifo    ? "pipe"
+                        : type == Type::socket  ? "socket"
+                                                : "device") +
+                       "; pass the name of a file (--json prints to the standard output)");
 }
 
 void write_file(const std::string& path, const std::string& text) {
   require_writable(path);
-  const std::string temporary = path + ".partial-" + std::to_string(getpid());
+  const std::string target = target_of(path).string();
+  const std::string temporary = target + ".partial-" + std::to_string(getpid());
   std::ofstream file(temporary, std::ios::binary);
   file << text;
   file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!file || std::rename(temporary.c_str(), target.c_str()) != 0) {
     std::remove(temporary.c_str());
     throw InvalidProblem("cannot write '" + path + "'; is the disk full?");
   }

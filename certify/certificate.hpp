@@ -10,7 +10,8 @@
 namespace attest::certify {
 
 /// The certificate of a campaign: keys sorted, equal for equal options on one machine but for the
-/// object `timings`. Fields: certify/certificate.schema.json.  [certify/certificate_test]
+/// object `timings`. Fields: certify/certificate.schema.json.  [certify/campaign_test
+/// "certificates"]
 nlohmann::json certificate(const Registry& registry, const CampaignOptions& options,
                            const std::vector<CampaignResult>& results);
 
@@ -20,11 +21,14 @@ nlohmann::json description_json(const attest_description& description);
 /// A case as an object.
 nlohmann::json case_json(const proptest::Case& c);
 
-/// Throws InvalidProblem unless a file can be written at `path`; creates nothing there.
+/// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
+/// links: a directory, device, pipe or socket is refused. Creates nothing there.
+/// [certify/campaign_test "only regular files are written"]
 void require_writable(const std::string& path);
 
-/// Writes to a temporary name beside `path`, then renames: `path` is old, new or absent, never
-/// half. Throws InvalidProblem when that fails.
+/// Writes to a temporary name beside the file, then renames: it is old, new or absent, never half.
+/// A symbolic link stays and its target is written. Throws InvalidProblem when that fails.
+/// [certify/campaign_test "files are written whole or not at all"]
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace attest::certify
