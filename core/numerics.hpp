@@ -41,7 +41,7 @@ struct Numerics {
 
 /// Fills in the defaults of a declared contract for tensors of `dtype`.
 /// Requires: known enum values, non-negative numbers. Else throws InvalidProblem.
-/// [core/numerics_test]
+/// [core/registry_test "impossible contracts"]
 Numerics resolve(const attest_numerics& declared, DType dtype);
 
 /// The conventions of a description.

@@ -56,7 +56,7 @@ class TensorView {
   double at(std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0, std::int64_t i3 = 0) const;
 
   /// Stores the value rounded to the dtype (to nearest even; 16-bit types are rounded once from
-  /// the double).  [core/tensor_test "one rounding"]
+  /// the double).  [core/tensor_test "16-bit stores"]
   void set(double value, std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0,
            std::int64_t i3 = 0) const {
     store(offset(i0, i1, i2, i3), value);

@@ -88,7 +88,7 @@ class ScheduleRegistry {
   void add(std::unique_ptr<const ScheduleFamily> family);
 
   /// Throws InvalidProblem with the nearest name when there is none.
-  /// [io/schedule_test "unknown names"]
+  /// [io/schedule_test "unknown schedule names"]
   const ScheduleFamily& find(std::string_view name) const;
 
   /// Parses, finds and makes.

@@ -32,7 +32,7 @@ class Buffer {
   Tensor packed_copy() const;
 
   /// "" when guards and gaps still hold 0xff, else what was overwritten. Huge buffers check the
-  /// guards and the element next to every element only.  [proptest/buffer_test]
+  /// guards and the element next to every element only.  [proptest/case_test "buffers notice"]
   std::string disturbed() const;
 
  private:

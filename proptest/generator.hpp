@@ -17,13 +17,13 @@ std::string_view name(Tier tier);
 /// Case `index` of a seed for a kernel that claims `description`: a function of these alone.
 /// Sizes lean to tile edges, primes, 1 and 0; masks, layouts, strides, scales and value families
 /// are drawn from what the kernel claims. A kernel of the loss gradient gets problems of one head
-/// and one length.  [proptest/generator_test]
+/// and one length.  [proptest/case_test "generated cases"]
 Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
               std::uint64_t index);
 
 /// Simpler cases to try in place of a failing one, simplest kind of step first: fewer batch entries
 /// and heads, shorter sequences, smaller head dimensions, plainer mask, contiguous layout, default
-/// scale and extras, one thread, integer values.  [proptest/generator_test "shrinks"]
+/// scale and extras, one thread, integer values.  [proptest/case_test "shrinking"]
 std::vector<Case> shrink_candidates(const Case& failing);
 
 /// Walks shrink candidates greedily as long as the predicate holds; at most `budget` calls of it.

@@ -36,7 +36,7 @@ class Truth {
 
   /// Names of decoys (plausible wrong results) that would pass although they differ from the truth:
   /// with one, the comparison could not have failed and counts for nothing. `run` gives the stored
-  /// O and LSE.  [proptest/truth_test "flat problems are vacuous"]
+  /// O and LSE.  [proptest/case_test "flat problems are vacuous"]
   std::vector<std::string> passing_decoys(const KernelRun& run) const;
 
  private:

@@ -48,7 +48,7 @@ struct InputValues {
 
 /// The family's values for a problem: a function of problem, family and seed only.
 /// With strides=broadcast every K/V head repeats head 0. f16 values keep sums below overflow.
-/// [proptest/values_test]
+/// [proptest/case_test "values are finite"]
 InputValues make_values(const Problem& problem, Values values, std::uint64_t seed);
 
 }  // namespace attest::proptest
