@@ -77,6 +77,15 @@ bool refused(const std::vector<Comparison>& comparisons) {
   return verdict == Verdict::violated || verdict == Verdict::improbable;
 }
 
+// Largest error over bound among the gradients.
+double worst_gradient(const std::vector<Comparison>& comparisons) {
+  double worst = 0;
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.output[0] == 'd') worst = std::max(worst, comparison.ratio);
+  }
+  return worst;
+}
+
 // Wrong problems whose exact result a wrong kernel returns.
 std::map<std::string, Problem> wrong_problems(const Problem& p) {
   std::map<std::string, Problem> wrong{{"last key dropped", hiding(p, p.seqlen_k - 1)},
@@ -90,8 +99,9 @@ std::map<std::string, Problem> wrong_problems(const Problem& p) {
   return wrong;
 }
 
+// Equivalent: within the bound and no further from the truth than two roundings of a right result.
 struct Count {
-  int cells = 0, refused = 0;
+  int cells = 0, refused = 0, equivalent = 0;
 };
 
 using Counts = std::map<std::string, Count>;
@@ -110,12 +120,20 @@ Counts backward_refusals(DType dtype, const std::vector<std::int64_t>& lengths) 
       KernelRun run;
       run.O = stored(truth.forward().O, dtype);
       run.LSE = stored(truth.forward().LSE, DType::f32);
+      double rounding = 0;
       const auto count = [&](const std::string& defect, const reference::Backward& gradients) {
         run.dQ = stored(gradients.dQ, dtype);
         run.dK = stored(gradients.dK, dtype);
         run.dV = stored(gradients.dV, dtype);
-        ++counts[defect].cells;
-        counts[defect].refused += refused(truth.judge(run)) ? 1 : 0;
+        const std::vector<Comparison> judged = truth.judge(run);
+        if (defect == "valid") rounding = worst_gradient(judged);
+        Count& counted = counts[defect];
+        ++counted.cells;
+        if (refused(judged)) {
+          ++counted.refused;
+        } else if (worst_gradient(judged) <= 2 * rounding) {
+          ++counted.equivalent;
+        }
       };
       count("valid", truth.backward());
       const reference::Cotangents cotangents{in.dO.view(), nullptr};
@@ -135,15 +153,15 @@ Counts backward_refusals(DType dtype, const std::vector<std::int64_t>& lengths) 
 // The changed result is within the roundings of the right one in at most `escapes` cells.
 void check_power(DType dtype, const Counts& counts, const std::map<std::string, int>& escapes) {
   for (const auto& [defect, count] : counts) {
-    std::printf("backward %-4.*s %-20s refused in %d of %d cells\n",
+    std::printf("backward %-4.*s %-20s refused in %d of %d cells, equivalent in %d\n",
                 static_cast<int>(name(dtype).size()), name(dtype).data(), defect.c_str(),
-                count.refused, count.cells);
+                count.refused, count.cells, count.equivalent);
     INFO(name(dtype) << " " << defect);
     if (defect == "valid") {
       CHECK(count.refused == 0);
     } else {
       REQUIRE(escapes.count(defect) == 1);
-      CHECK(count.cells - count.refused <= escapes.at(defect));
+      CHECK(count.cells - count.refused - count.equivalent <= escapes.at(defect));
     }
   }
 }
@@ -157,7 +175,7 @@ TEST_CASE("backward bounds refuse wrong gradients and no right ones", "[validati
                                      {"mask off by one", 0},
                                      {"dK without scale", 0}};
   check_power(DType::f32, backward_refusals(DType::f32, lengths), escapes);
-  escapes["scale 1 % off"] = 2;
+  escapes["scale 1 % off"] = nightly() ? 3 : 1;
   check_power(DType::bf16, backward_refusals(DType::bf16, lengths), escapes);
 }
 

@@ -303,5 +303,36 @@ TEST_CASE("the rows' errors of delta reach all of dK alike", "[validation]") {
   CHECK(without > reference::kAggregateLimit);
 }
 
+// sigma with first-order errors only, without what the output's rounding adds to the error itself.
+TEST_CASE("aggregates cover errors that are known and errors beyond first order", "[validation]") {
+  struct Subject {
+    const char* problem;
+    Values values;
+    std::uint64_t seed;
+    const char* emulation;
+  };
+  for (const Subject& alarm :
+       {Subject{"sq=256,sk=2,d=1,dtype=bf16", Values::duplicate_keys, 5757827, "emulated/cast_p"},
+        Subject{"b=2,sq=7,sk=20,d=80,mask=lengths_20_11,dtype=bf16", Values::logits_1e4, 0,
+                "emulated/cast_p_mma"}}) {
+    const Problem p = Problem::parse(alarm.problem);
+    const auto all = fixtures::legitimate_emulations(p.dtype);
+    const auto emulation = std::find_if(
+        all.begin(), all.end(), [&](const Emulation& one) { return one.name == alarm.emulation; });
+    REQUIRE(emulation != all.end());
+    const attest_kernel kernel = fixtures::emulated_kernel(*emulation, p.dtype);
+    for (std::uint64_t seed = alarm.seed; seed < alarm.seed + 20; ++seed) {
+      const InputValues in = make_values(p, alarm.values, seed);
+      const Truth truth(kernel.description, p, in, Direction::backward, seed);
+      const KernelRun got = run(kernel, p, in, Direction::backward, Case{p, alarm.values, seed, 2});
+      INFO(alarm.problem << " " << seed);
+      for (const Comparison& comparison : truth.judge(got)) {
+        INFO(comparison.output << " " << comparison.aggregate);
+        CHECK(comparison.verdict == Verdict::passed);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attest::proptest

@@ -131,6 +131,16 @@ reference::BackwardBounds Truth::backward_bounds(const KernelRun& run) const {
 }
 
 bool Truth::in_domain() const {
+  // Scores may err by a few units of their last place; in float32 exp must not overflow for that,
+  // nor q.k itself.
+  constexpr double kLargestExponent = 80, kLargestProduct = 1e37;
+  const double products = largest_row_norm(values_.Q) * largest_row_norm(values_.K);
+  const double rounding =
+      4 * numerics_.accumulator_roundoff * std::abs(problem_.scale()) * products;
+  if (problem_.dtype != DType::f64 &&
+      !(rounding < kLargestExponent && products < kLargestProduct)) {
+    return false;
+  }
   if (problem_.dtype != DType::f16 || direction_ == Direction::forward) return true;
   constexpr double kLargest = 3e4;
   double dP = 0;

@@ -46,7 +46,7 @@ struct Finish {
   double scale;   // |softmax_scale| for dQ and dK, 1 for dV
   double output;  // relative error of the last operations
   LowPrecision low;
-  double worst = 0, largest = 0;  // logarithms of errors of P: likely, possible
+  std::vector<LogErrors> logs = {};  // of each row of the sums, or one for all
 
   // Row r of `sums` and of `exact` gives row `first + r` of the bounds; common(r, c) is Common.
   template <typename Shared>
@@ -55,9 +55,11 @@ struct Finish {
     const double u = numerics.accumulator_roundoff;
     constexpr double kMerges = 8;  // partial sums of tiles, splits and heads
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const double inflation = 1.001 * std::exp(std::min(2 * worst, kLargestLogError));
     for (Eigen::Index r = 0; r < exact.rows(); ++r) {
       if (sums.terms(r) == 0) continue;
+      const LogErrors& log = logs[logs.size() == 1 ? 0 : static_cast<std::size_t>(r)];
+      const double inflation = 1.001 * std::exp(std::min(2 * log.likely, kLargestLogError));
+      const double beyond_first_order = std::exp(std::min(log.typical, kLargestLogError));
       const double depth = summation_depth(numerics, sums.terms(r)) + kMerges;
       const double partial = low.relative(sums.terms(r));
       // Before the scale or after it.
@@ -71,8 +73,9 @@ struct Finish {
         const Common shared = common(r, c);
         const double all = scale * sums.absolute(r, c), magnitude = std::abs(exact(r, c));
         const double errors = scale * sums.proved(r, c) + shared.proved;
-        const double E =
-            largest < kLargestLogError ? errors + accumulation * (all + errors) + lost : kInfinity;
+        const double E = log.possible < kLargestLogError
+                             ? errors + accumulation * (all + errors) + lost
+                             : kInfinity;
         const double proved = E + output * (magnitude + E) + numerics.output_underflow;
         const double variance =
             scale * scale * sums.variance(r, c) + shared.variance + walk * walk * all * all;
@@ -81,8 +84,10 @@ struct Finish {
         bounds.proved(first + r, c) = proved;
         bounds.probable(first + r, c) =
             std::min(proved, Ep + output * (magnitude + Ep) + numerics.output_underflow);
-        bounds.sigma(first + r, c) = std::sqrt(variance) + linear + shared.sigma + lost +
-                                     output * magnitude + numerics.output_underflow;
+        const double typical =
+            beyond_first_order * (std::sqrt(variance) + linear) + shared.sigma + lost;
+        bounds.sigma(first + r, c) =
+            typical + output * (magnitude + typical) + numerics.output_underflow;
       }
     }
   }
@@ -146,6 +151,7 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
       {in.Q.rows(), in.Q.cols()}, {in.K.rows(), in.K.cols()}, {in.V.rows(), in.V.cols()}};
   SharedErrors shared(in);
   EntryErrors entries;
+  LogErrors of_all_rows;
   for (std::int64_t first = 0; first < in.Q.rows(); first += kBlockRows) {
     const std::int64_t count = std::min(kBlockRows, in.Q.rows() - first);
     entry_errors(in, rows, first, count, entries);
@@ -159,18 +165,15 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
       const double EL = rows.lse_error(row), growth = std::expm1(std::min(EL, kLargestLogError));
       const double pk = std::abs(weighted(r, c)), dq = std::abs(exact_block(r, c));
       const double spread = rows.delta_deviation(row) * pk;
-      return {rows.delta_proved(row) * pk * (1 + 2 * EL) + growth * dq,
+      return {rows.delta_proved(row) * pk * (1 + growth) + growth * dq,
               rows.delta_linear(row) * pk + EL * dq, spread * spread, 0};
     };
-    finish_q.worst = entries.worst;
-    finish_q.largest = entries.largest;
+    finish_q.logs = entries.logs;
     finish_q(sum_over_keys(numerics, entries.dS, entries.row_terms, entries.dQ, K), exact_block,
              first, common, result.dQ);
-    for (Finish* finish : {&finish_v, &finish_k}) {
-      finish->worst = std::max(finish->worst, entries.worst);
-      finish->largest = std::max(finish->largest, entries.largest);
-    }
+    for (const LogErrors& log : entries.logs) of_all_rows.include(log);
   }
+  finish_v.logs = finish_k.logs = {of_all_rows};
   finish_v(sums_v.finish(), finite_part(key_rows(exact.dV.view(), in.group)), 0, nothing_common,
            result.dV);
   finish_k(sums_k.finish(), finite_part(key_rows(exact.dK.view(), in.group)), 0, shared, result.dK);

@@ -26,7 +26,10 @@ constexpr double kStaleMaximum = 8 * std::numbers::ln2;
 struct Row {
   std::int64_t begin = 0, end = 0;  // all visible keys lie within
   double visible = 0, records = 0, deepest = 0, coherence = 0, drift = 0;
+  bool saturated = false;  // an error of a score so large that e^error means nothing
+  double lse_growth = 0;   // log of the sum of P e^eta
   double mean_log_error = 0, mean_error = 0, mean_linear = 0, largest_error = 0, inflation = 1;
+  double typical_growth = 1;
   double lse_variance = 0, cast_variance = 0;
   double largest_p = 0, maximum = 0, lse = 0, normalizer = 1;
   double stale = 0;                    // how far the maximum may stay behind
@@ -68,7 +71,16 @@ double records(const double* S, std::int64_t begin, std::int64_t end) {
 struct Workspace {
   CoherentGroups groups;
   std::vector<double> spread, total;
+  std::vector<double> raised;  // log P + eta
 };
+
+// log of the sum of exponentials, over all entries.
+double log_sum_exp(const std::vector<double>& x) {
+  const double largest = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (const double entry : x) sum += std::exp(entry - largest);
+  return largest + std::log(sum);
+}
 
 // One row of a block under analysis.
 struct RowInput {
@@ -133,8 +145,10 @@ void log_errors(const RowInput& in, double maximum_magnitude, Row& row, Weights&
   const double* bias = in.error.bias.row(in.r).data();
   double* proved = weights.proved.row(in.r).data();
   double* linear = weights.linear.row(in.r).data();
-  double worst = 0;
+  double worst = 0, typical = 0;
   work.spread.assign(static_cast<std::size_t>(in.S.cols()), 0.0);
+  work.raised.clear();
+  double largest = 0;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
     if (!std::isfinite(S[j])) continue;
     const double common =
@@ -142,6 +156,8 @@ void log_errors(const RowInput& in, double maximum_magnitude, Row& row, Weights&
     const double eta = common + magnitude[j] * in.error.proved;
     const double deviation = magnitude[j] * in.error.deviation;
     const double eps = growth(eta, kLargestExponent);
+    work.raised.push_back(S[j] - row.lse + eta);
+    largest = std::max(largest, eta);
     proved[j] = P[j] * eps;
     linear[j] = P[j] * common;
     work.spread[static_cast<std::size_t>(j)] = P[j] * deviation;
@@ -150,9 +166,21 @@ void log_errors(const RowInput& in, double maximum_magnitude, Row& row, Weights&
     row.mean_linear += linear[j];
     row.largest_error = std::max(row.largest_error, eps);
     worst = std::max(worst, kLambda * deviation + common);
+    typical = std::max(typical, deviation * deviation + common);
+  }
+  constexpr double kLinear = 0x1p-10;  // below it log1p loses nothing, and nothing underflows
+  row.lse_growth = largest < kLinear ? std::log1p(row.mean_error) : log_sum_exp(work.raised);
+  // A weight that underflows here is below e^-700, with its error below e^-100 until then.
+  constexpr double kSaturated = 600;
+  row.saturated = largest >= kSaturated;
+  if (row.saturated) {
+    for (std::int64_t j = row.begin; j < row.end; ++j) {
+      weights.present(in.r, j) = std::isfinite(S[j]) ? 1 : 0;
+    }
   }
   row.normalizer = exp_limited(row.mean_log_error);
   row.inflation = 1.001 * exp_limited(2 * worst);
+  row.typical_growth = exp_limited(2 * typical);
 }
 
 // Equal scores err together: (sum over a group of w x)^2 <= W sum w x^2 (Cauchy-Schwarz), so a
@@ -264,7 +292,8 @@ Columns sum_columns(const Numerics& numerics, const Row& row, Eigen::Index r,
   constexpr double kSmallError = 0x1p-7;
   const bool capped = row.largest_error > kSmallError || numerics.row_sum == CastOrder::after;
   if (capped) {
-    sums.farthest = farthest(values.V, O, P, row.begin, row.end);
+    const double* keys = row.saturated ? weights.present.row(r).data() : P;
+    sums.farthest = farthest(values.V, O, keys, row.begin, row.end);
   } else {
     sums.farthest = Vector::Constant(O.size(), std::numeric_limits<double>::infinity());
   }
@@ -281,19 +310,26 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double magnitude = std::abs(O);
   const double up = numerics.p_roundoff;
   const double accumulation = accumulation_error(numerics, row.deepest);
-  const double weights = std::min(row.normalizer * sums.distance.first(c), sums.farthest(c));
+  // What e^errors prove, or that O stays among the values.
+  const auto convex = [&](double first_order, double cap) {
+    return row.saturated ? cap : std::min(row.normalizer * first_order, cap);
+  };
+  const double weights = convex(sums.distance.first(c), sums.farthest(c));
   // Sums of |v| and of |v - O| under the kernel's own weights, which are convex too.
-  const double carried = std::min(
-      row.normalizer * (sums.absolute(c) + sums.distance.first(c) + magnitude * row.mean_error),
-      magnitude + sums.farthest(c));
-  const double spread = std::min(
-      row.normalizer * (sums.deviation_from_mean(c) + sums.distance.first(c)), sums.farthest(c));
+  const double carried =
+      convex(sums.absolute(c) + sums.distance.first(c) + magnitude * row.mean_error,
+             magnitude + sums.farthest(c));
+  const double spread =
+      convex(sums.deviation_from_mean(c) + sums.distance.first(c), sums.farthest(c));
   const double cast =
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
   const double floor =
       flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits)) +
       numerics.p_underflow * (numerics.normalize == CastOrder::before ? 1.0 : row.largest_p);
-  const double flushed = row.normalizer * sums.plain(c) * floor;
+  // The kernel's own largest weight is 1 before it is divided by a sum of at least 1/2.
+  const double most = 2 * (flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits)) +
+                           numerics.p_underflow);
+  const double flushed = sums.plain(c) * std::min(row.normalizer * floor, std::max(floor, most));
   const double summed = accumulation * (carried * (1 + up) + magnitude + weights);
   // From n u = 1/2 on nothing is proved: gamma(n, u) >= 1.
   const double parts = accumulation < 1 ? weights + (cast + flushed + summed) / (1 - accumulation)
@@ -311,13 +347,17 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double linear = sums.distance.second(c) + flushed + row.split_common * magnitude +
                         row.drift * u * (sums.absolute(c) + magnitude) +
                         accumulation_bias(numerics, row.deepest) * (sums.absolute(c) + magnitude);
-  const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
+  const double Ep =
+      row.saturated ? element.proved : row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable =
       std::min(element.proved, Ep + out * (magnitude + Ep) + numerics.output_underflow);
   // The aggregate adds up many elements, and coherent additions may move them all alike.
   const double common = row.coherence * u * (sums.absolute(c) + magnitude);
-  element.sigma =
-      std::sqrt(variance) + linear + common + out * magnitude + numerics.output_underflow;
+  // Large errors of scores are beyond first order, but O stays among the values.
+  const double first_order = std::sqrt(variance) + linear;
+  const double typical =
+      std::min(row.typical_growth * first_order, std::max(first_order, sums.farthest(c)));
+  element.sigma = typical + common + out * (magnitude + typical) + numerics.output_underflow;
   return element;
 }
 
@@ -328,16 +368,18 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const double rounding = u * (4 * std::abs(row.maximum) + 4 * std::abs(row.lse) +
                                6 * std::abs(std::log(row.largest_p)) + 10 * row.stale + 4);
   Element element{};
-  element.proved = std::log1p(row.mean_error) - std::log1p(-std::min(1.0, accumulation)) -
+  element.proved = row.lse_growth - std::log1p(-std::min(1.0, accumulation)) -
                    (after ? std::log1p(-numerics.p_roundoff) : 0.0) + rounding + row.split_common +
                    row.visible * flush_unit(numerics);
   double variance = row.lse_variance + std::pow(accumulation_deviation(numerics, row.deepest), 2);
   if (after) variance += row.cast_variance;
   const double linear =
       row.mean_linear + row.split_common + row.drift * u + accumulation_bias(numerics, row.deepest);
-  const double Ep = row.inflation * (kLambda * std::sqrt(variance) + linear);
+  const double Ep =
+      row.saturated ? element.proved : row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable = std::min(element.proved, Ep + rounding);
-  element.sigma = std::sqrt(variance) + linear + row.coherence * u + rounding;
+  element.sigma =
+      row.typical_growth * (std::sqrt(variance) + linear) + row.coherence * u + rounding;
   if (base == LseBase::two) {
     const double conversion = 3 * u * std::abs(row.lse) * std::numbers::log2e;
     for (double* bound : {&element.proved, &element.probable, &element.sigma}) {

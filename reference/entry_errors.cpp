@@ -67,8 +67,8 @@ class EntryAnalysis {
     if (softcap_ > 0) e.P_slope(i, j) = P * cap.slope;
     e.row_terms(i) += 1;
     e.key_terms(j) += 1;
-    e.worst = std::max(e.worst, kLambda * tv + argument + EL);
-    e.largest = std::max(e.largest, th + EL);
+    e.logs[static_cast<std::size_t>(i)].include(
+        {kLambda * tv + argument + EL, th + EL, square(tv) + argument + EL});
 
     e.dV.proved(i, j) = P * (full + up_ * (1 + full)) + p_floor;
     e.dV.linear(i, j) = P * argument + p_floor;
@@ -87,10 +87,9 @@ class EntryAnalysis {
         std::sqrt(square(steepest) * (spread + square(G * EL) + row.delta_spread) + slope_spread);
 
     // dQ: errors common to the row stay signed and are added per column.
-    double q =
-        P * (G * own + pi * (1 + own) + ED * (own + 2 * EL)) + 3 * u_ * (raw + P * (pi + ED));
+    double q = P * (G * own + pi * (1 + own) + ED * full) + 3 * u_ * (raw + P * (pi + ED));
     q = with_slope(q) + cap.proved * (P * ED + row.lse_growth * raw);
-    q += up_ * (dS * (1 + 2 * EL) + q + P * ED);
+    q += up_ * (dS * row.lse_factor + q + P * ED);
     e.dQ.proved(i, j) = q + floor;
     e.dQ.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * (G + ED) + up_ * ED) +
                         cap.linear * raw + floor;
@@ -118,7 +117,7 @@ void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
   }
   e.row_terms.setZero(rows);
   e.key_terms.setZero(keys);
-  e.worst = e.largest = 0;
+  e.logs.assign(static_cast<std::size_t>(rows), LogErrors{});
 }
 
 void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "core/numerics.hpp"
 #include "reference/bounds.hpp"
 #include "reference/group.hpp"
@@ -35,14 +38,26 @@ struct WeightedErrors {
   Matrix deviation;  // standard deviation of the random part
 };
 
+/// Logarithms of errors of P, the largest of a row's keys.
+struct LogErrors {
+  double likely = 0;    // with the probabilistic bound's confidence
+  double possible = 0;  // proved
+  double typical = 0;   // by which typical errors grow beyond first order
+
+  void include(const LogErrors& other) {
+    likely = std::max(likely, other.likely);
+    possible = std::max(possible, other.possible);
+    typical = std::max(typical, other.typical);
+  }
+};
+
 /// A block of rows against all keys; 0 where a key is not visible.
 struct EntryErrors {
   Matrix P, dS;                 // exact P and |dS|
   Matrix P_slope;               // with a softcap, P times its slope: what an error of delta meets
   Vector row_terms, key_terms;  // visible keys per row, rows that see the key
   WeightedErrors dV, dK, dQ;    // weights of |dO|, |Q|, |K|
-  double worst = 0;             // largest likely error of a logarithm of P
-  double largest = 0;           // largest possible one
+  std::vector<LogErrors> logs;  // per row
 
   const Matrix& delta_weights() const { return P_slope.size() > 0 ? P_slope : P; }
 };

@@ -15,7 +15,7 @@ struct Stopped {
 };
 
 /// Why a case says nothing about an f16 kernel.
-inline constexpr const char* kOutsideDomain = "results near the end of f16's range";
+inline constexpr const char* kOutsideDomain = "scores or results near the end of the number range";
 
 [[noreturn]] void stop(Verdict verdict, const std::string& message);
 
