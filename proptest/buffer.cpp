@@ -158,6 +158,15 @@ std::string Buffer::disturbed() const {
   return "";
 }
 
+std::string Buffer::changed_since(const Tensor& before) const {
+  std::string finding;
+  for_each_index(view_, [&](auto a, auto b, auto c, auto d) {
+    if (view_.bits(a, b, c, d) == before.view().bits(a, b, c, d)) return;
+    finding = "input " + std::string(view_.name()) + " was modified";
+  });
+  return finding;
+}
+
 Input::Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes)
     : buffer(values.view().name(), dtype, axes) {
   buffer.fill(values);
@@ -165,13 +174,8 @@ Input::Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes)
 }
 
 std::string Input::changed() const {
-  const Tensor after = buffer.packed_copy();
-  std::string finding = buffer.disturbed();
-  for_each_index(after.view(), [&](auto a, auto b, auto c, auto d) {
-    if (after.view().bits(a, b, c, d) == before.view().bits(a, b, c, d)) return;
-    finding = "input " + std::string(after.view().name()) + " was modified";
-  });
-  return finding;
+  const std::string finding = buffer.changed_since(before);
+  return finding.empty() ? buffer.disturbed() : finding;
 }
 
 Workspace::Workspace(std::size_t bytes)

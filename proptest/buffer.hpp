@@ -35,6 +35,10 @@ class Buffer {
   /// guards and the element next to every element only.  [proptest/case_test "buffers notice"]
   std::string disturbed() const;
 
+  /// "" when every element has the bits of `before`, a packed copy taken earlier; else that the
+  /// input was modified.  [proptest/case_test "inputs notice a changed bit"]
+  std::string changed_since(const Tensor& before) const;
+
  private:
   struct Mapping;
   std::shared_ptr<Mapping> mapping_;

@@ -68,6 +68,18 @@ TEST_CASE("buffers notice every write outside their elements", "[buffer]") {
   CHECK_THAT(workspace.disturbed(), Catch::Contains("past its end"));
 }
 
+TEST_CASE("inputs notice a changed bit", "[buffer]") {
+  const Problem p = Problem::parse("hq=2,sq=3,d=4");
+  const Input Q(make_values(p, Values::normal, 1).Q, DType::bf16,
+                lay_out(p.q_axes(), Layout::bshd, Strides::padded, HeadRepeat::none));
+  CHECK(Q.changed().empty());
+  const TensorView& view = Q.buffer.view();
+  view.set(-view(0, 2, 1, 3), 0, 2, 1, 3);
+  CHECK_THAT(Q.changed(), Catch::Contains("input Q was modified"));
+  view.set(-view(0, 2, 1, 3), 0, 2, 1, 3);
+  CHECK(Q.changed().empty());
+}
+
 TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generator]") {
   std::set<std::string> problems, dtypes;
   for (std::uint64_t index = 0; index < 300; ++index) {

@@ -200,6 +200,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   note(backward_space.disturbed());
   note_inputs();
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
+  note(O.changed_since(result.O));  // outputs of forward are inputs of backward
+  note(LSE.changed_since(result.LSE));
   for (const Buffer* output : {&dQ, &dK, &dV, &O, &LSE}) note(output->disturbed());
   result.dQ = dQ.packed_copy();
   result.dK = dK.packed_copy();

@@ -21,8 +21,9 @@ struct Case {
 /// What a kernel's calls left behind.
 struct KernelRun {
   attest_status status = ATTEST_OK;
-  std::string misconduct;  // "" or: wrote into inputs, gaps, guards; returned an unknown status
-  Tensor O, LSE;           // packed, in the dtype the kernel wrote
+  std::string
+      misconduct;  // "" or: modified inputs, wrote into gaps, guards; returned an unknown status
+  Tensor O, LSE;   // packed, in the dtype the kernel wrote
   Tensor dQ, dK, dV;
 
   bool completed() const { return status == ATTEST_OK && misconduct.empty(); }
