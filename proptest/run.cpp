@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/rng.hpp"
 #include "proptest/buffer.hpp"
 
@@ -124,7 +125,10 @@ bool uses_dlse(const attest_description& description, std::uint64_t seed) {
 }
 
 KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-              Direction direction, const Case& of) {
+              Direction direction, const Case& of, LseRequest request) {
+  if (request == LseRequest::never && direction != Direction::forward) {
+    throw InternalError("run: the backward call needs LSE, so the forward call must ask for it");
+  }
   const auto axes = [&](const std::vector<Axis>& logical, HeadRepeat repeat = HeadRepeat::none) {
     return lay_out(logical, problem.layout, problem.strides, repeat);
   };
@@ -139,7 +143,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   const AbiTensor q(Q.buffer.view()), k(K.buffer.view()), v(V.buffer.view()), o(O.view()),
       lse(LSE.view());
   const bool wants_lse =
-      (kernel.description.features & ATTEST_LSE) != 0 || direction == Direction::backward;
+      request == LseRequest::where_claimed &&
+      ((kernel.description.features & ATTEST_LSE) != 0 || direction == Direction::backward);
 
   KernelRun result;
   const auto note = [&result](const std::string& finding) {

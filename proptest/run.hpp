@@ -31,6 +31,9 @@ struct KernelRun {
 
 enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 
+/// Whether the forward call asks for LSE: where the kernel or the backward call needs it, or never.
+enum class LseRequest : std::uint8_t { where_claimed, never };
+
 /// Whether a case is claimed by the description; when not, the first missing feature.
 std::string unclaimed(const attest_description& description, const Problem& problem,
                       Direction direction);
@@ -42,8 +45,9 @@ bool known_status(attest_status status);
 bool uses_dlse(const attest_description& description, std::uint64_t seed);
 
 /// Calls forward, and backward too when asked, on fresh poisoned memory laid out as the problem
-/// says. The backward call gets O and LSE as the forward call stored them.
+/// says. The backward call gets O and LSE as the forward call stored them. Requires: direction
+/// forward with LseRequest::never. Else throws InternalError.
 KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-              Direction direction, const Case& of);
+              Direction direction, const Case& of, LseRequest request = LseRequest::where_claimed);
 
 }  // namespace attest::proptest

@@ -21,10 +21,10 @@ void require_deterministic(const attest_kernel& kernel) {
 }
 
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-                   Direction direction, const Case& of) {
+                   Direction direction, const Case& of, LseRequest request) {
   const std::string missing = unclaimed(kernel.description, problem, direction);
   if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
-  KernelRun result = run(kernel, problem, values, direction, of);
+  KernelRun result = run(kernel, problem, values, direction, of, request);
   if (!result.misconduct.empty()) stop(Verdict::violated, result.misconduct);
   if (result.status == ATTEST_UNSUPPORTED) {
     stop(Verdict::unsupported, "refused although claimed: " + problem.to_string());

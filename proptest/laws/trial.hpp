@@ -27,7 +27,8 @@ void require_deterministic(const attest_kernel& kernel);
 
 /// Runs the kernel; stops when it does not claim the problem, refuses, fails or misbehaves.
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-                   Direction direction, const Case& of);
+                   Direction direction, const Case& of,
+                   LseRequest request = LseRequest::where_claimed);
 
 /// A completed run with its truth; stops as `complete` does, and outside f16's domain.
 struct Solved {
