@@ -46,5 +46,15 @@ TEST_CASE("every law holds for every registered kernel", "[laws]") {
   }
 }
 
+TEST_CASE("split_merge refuses no correct kernel whose LSE has an infinite bound", "[laws]") {
+  Registry registry;
+  register_cpu(registry);
+  Case c;
+  c.problem = Problem::parse("sq=64,sk=40,d=64,dtype=bf16,scale=1e7");
+  const LawResult result = find_law("split_merge").check(registry.find("cpu/flash2"), c);
+  INFO(result.message);
+  CHECK(graver(result.verdict, Verdict::passed) == Verdict::passed);
+}
+
 }  // namespace
 }  // namespace attest::proptest
