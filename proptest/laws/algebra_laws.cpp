@@ -46,7 +46,7 @@ LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
       run.dK = reversed(run.dK);
       run.dV = reversed(run.dV);
     }
-    return judged(first.truth.agreement(run, first.run));
+    return judged_with_truth(first.truth.agreement(run, first.run), first);
   });
 }
 
@@ -71,7 +71,7 @@ LawResult check_query_permutation(const attest_kernel& kernel, const Case& c) {
           mapped(lse, [&](auto b, auto h, auto i, auto) { return lse(b, h, p.seqlen_q - 1 - i); });
     }
     if (direction == Direction::backward) run.dQ = reversed(run.dQ);
-    return judged(first.truth.agreement(run, first.run));
+    return judged_with_truth(first.truth.agreement(run, first.run), first);
   });
 }
 
@@ -86,8 +86,9 @@ LawResult check_linear_v(const attest_kernel& kernel, const Case& c) {
         b(kernel, c.problem, other, Direction::forward, c),
         s(kernel, c.problem, sum, Direction::forward, c);
     const ErrorBound bound = added(a.truth.forward_bounds().O, b.truth.forward_bounds().O);
-    return judged({compare_pair(s.run.O.view(), combined(a.run.O, 1, b.run.O, 1).view(),
-                                s.truth.forward_bounds().O, bound)});
+    return judged_with_truth({compare_pair(s.run.O.view(), combined(a.run.O, 1, b.run.O, 1).view(),
+                                           s.truth.forward_bounds().O, bound)},
+                             a);
   });
 }
 
@@ -107,9 +108,10 @@ LawResult check_linear_dO(const attest_kernel& kernel, const Case& c) {
                          const ErrorBound& bw, const ErrorBound& bx, const ErrorBound& by) {
       return compare_pair(whole.view(), combined(x, 1, y, 1).view(), bw, added(bx, by));
     };
-    return judged({pair(s.run.dQ, a.run.dQ, b.run.dQ, bs.dQ, ba.dQ, bb.dQ),
-                   pair(s.run.dK, a.run.dK, b.run.dK, bs.dK, ba.dK, bb.dK),
-                   pair(s.run.dV, a.run.dV, b.run.dV, bs.dV, ba.dV, bb.dV)});
+    return judged_with_truth({pair(s.run.dQ, a.run.dQ, b.run.dQ, bs.dQ, ba.dQ, bb.dQ),
+                              pair(s.run.dK, a.run.dK, b.run.dK, bs.dK, ba.dK, bb.dK),
+                              pair(s.run.dV, a.run.dV, b.run.dV, bs.dV, ba.dV, bb.dV)},
+                             a);
   });
 }
 
@@ -177,8 +179,9 @@ LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
       bound.sigma.set(combine(&ErrorBound::sigma), s, i, h, x);
       return 0.0;
     });
-    return judged(
-        {compare_pair(whole.run.O.view(), merged.view(), whole.truth.forward_bounds().O, bound)});
+    return judged_with_truth(
+        {compare_pair(whole.run.O.view(), merged.view(), whole.truth.forward_bounds().O, bound)},
+        whole);
   });
 }
 
@@ -197,8 +200,10 @@ LawResult check_duplicate_keys(const attest_kernel& kernel, const Case& c) {
     in.K = doubled(in.K, twice.k_axes());
     in.V = doubled(in.V, twice.v_axes());
     const Solved other(kernel, twice, in, Direction::forward, c);
-    return judged({compare_pair(other.run.O.view(), once.run.O.view(),
-                                other.truth.forward_bounds().O, once.truth.forward_bounds().O)});
+    return judged_with_truth(
+        {compare_pair(other.run.O.view(), once.run.O.view(), other.truth.forward_bounds().O,
+                      once.truth.forward_bounds().O)},
+        once);
   });
 }
 
@@ -224,7 +229,7 @@ LawResult check_row_shift(const attest_kernel& kernel, const Case& c) {
                  b = shifted.truth.backward_bounds(shifted.run);
       found.push_back(compare_pair(shifted.run.dQ.view(), first.run.dQ.view(), b.dQ, a.dQ));
     }
-    return judged(found);
+    return judged_with_truth(found, first);
   });
 }
 
@@ -250,7 +255,7 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
     std::vector<Comparison> found{compare_pair(many.run.O.view(), few.run.O.view(),
                                                many.truth.forward_bounds().O,
                                                few.truth.forward_bounds().O)};
-    if (direction == Direction::forward) return judged(found);
+    if (direction == Direction::forward) return judged_with_truth(found, few);
     const auto bf = few.truth.backward_bounds(few.run), bm = many.truth.backward_bounds(many.run);
     const auto summed = [&](const Tensor& t, const Tensor& like) {
       return mapped(no_error(like).sigma, [&](auto b, auto j, auto h, auto x) {
@@ -267,7 +272,7 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
     };
     found.push_back(pair(many.run.dK, few.run.dK, bm.dK, bf.dK));
     found.push_back(pair(many.run.dV, few.run.dV, bm.dV, bf.dV));
-    return judged(found);
+    return judged_with_truth(found, few);
   });
 }
 
@@ -302,8 +307,9 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
     }
     const Direction direction = furthest(kernel, other);
     const Solved first(kernel, band, make_values(band, c.values, c.seed), direction, c);
-    return judged(
-        first.truth.agreement(complete(kernel, other, first.values, direction, c), first.run));
+    return judged_with_truth(
+        first.truth.agreement(complete(kernel, other, first.values, direction, c), first.run),
+        first);
   });
 }
 

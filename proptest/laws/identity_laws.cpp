@@ -42,7 +42,8 @@ LawResult check_gradient_identity(const attest_kernel& kernel, const Case& c) {
     const HeadSums left = head_sums(p, "sum of V o dV", s.values.V, s.run.dV, bounds.dV),
                    right = head_sums(p, "sum of dO o O", s.values.dO, s.run.O,
                                      s.truth.forward_bounds().O);
-    return judged({compare_pair(left.sum.view(), right.sum.view(), left.bound, right.bound)});
+    return judged_with_truth(
+        {compare_pair(left.sum.view(), right.sum.view(), left.bound, right.bound)}, s);
   });
 }
 
@@ -60,8 +61,8 @@ LawResult check_score_identity(const attest_kernel& kernel, const Case& c) {
     const auto bounds = s.truth.backward_bounds(s.run);
     const HeadSums left = head_sums(p, "sum of Q o dQ", s.values.Q, s.run.dQ, bounds.dQ),
                    right = head_sums(p, "sum of K o dK", s.values.K, s.run.dK, bounds.dK);
-    const LawResult result =
-        judged({compare_pair(left.sum.view(), right.sum.view(), left.bound, right.bound)});
+    const LawResult result = judged_with_truth(
+        {compare_pair(left.sum.view(), right.sum.view(), left.bound, right.bound)}, s);
     if (result.verdict != Verdict::passed) return result;
     const Tensor exact = head_sums(p, "exact", s.values.K, s.truth.backward().dK, bounds.dK).sum;
     for (std::int64_t n = 0; n < p.batch; ++n) {

@@ -46,6 +46,14 @@ LawResult judged(const std::vector<Comparison>& comparisons) {
   return {judgement.verdict, judgement.reason, comparisons};
 }
 
+LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const Solved& solved) {
+  const LawResult own = judged(comparisons);
+  if (own.verdict != Verdict::passed) return own;
+  const Judgement truth = gravest(solved.truth.judge(solved.run));
+  if (truth.verdict == Verdict::passed) return own;
+  return {truth.verdict, kWrongAlike + truth.reason, own.comparisons};
+}
+
 Direction furthest(const attest_kernel& kernel, const Problem& problem) {
   return unclaimed(kernel.description, problem, Direction::backward).empty() ? Direction::backward
                                                                              : Direction::forward;

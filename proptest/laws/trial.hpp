@@ -43,6 +43,14 @@ struct Solved {
 /// `passed` or the gravest comparison.
 LawResult judged(const std::vector<Comparison>& comparisons);
 
+/// The law's comparisons of results with each other; when they pass, the outputs of `solved` must
+/// lie within the bounds of the reference too, for results that are wrong alike (all zeros) satisfy
+/// such a law. The message then begins with kWrongAlike.
+LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const Solved& solved);
+
+/// Begins the message where a law's own comparisons passed and the reference refused.
+inline constexpr const char* kWrongAlike = "satisfied by wrong results: ";
+
 /// Backward when the kernel claims it for the problem, else forward.
 Direction furthest(const attest_kernel& kernel, const Problem& problem);
 
