@@ -80,6 +80,21 @@ TEST_CASE("inputs notice a changed bit", "[buffer]") {
   CHECK(Q.changed().empty());
 }
 
+TEST_CASE("LSE lies in memory in every way", "[run]") {
+  const Problem packed = Problem::parse("sq=4,d=4"),
+                padded = Problem::parse("sq=4,d=4,strides=padded");
+  attest_description contiguous = everything();
+  contiguous.features &= ~static_cast<std::uint32_t>(ATTEST_ANY_STRIDES);
+  std::set<Strides> seen;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    seen.insert(scalar_strides(everything(), padded, seed));
+    CHECK(scalar_strides(everything(), packed, seed) == Strides::packed);
+    CHECK(scalar_strides(contiguous, padded, seed) == Strides::packed);
+  }
+  CHECK(seen == std::set<Strides>{Strides::packed, Strides::padded, Strides::transposed,
+                                  Strides::interleaved});
+}
+
 TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generator]") {
   std::set<std::string> problems, dtypes;
   for (std::uint64_t index = 0; index < 300; ++index) {

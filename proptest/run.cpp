@@ -124,6 +124,16 @@ bool uses_dlse(const attest_description& description, std::uint64_t seed) {
   return (description.features & ATTEST_DLSE) != 0 && (mix(seed, kStream) & 1u) != 0;
 }
 
+Strides scalar_strides(const attest_description& description, const Problem& problem,
+                       std::uint64_t seed) {
+  constexpr std::array<Strides, 4> kChoices{Strides::packed, Strides::padded, Strides::transposed,
+                                            Strides::interleaved};
+  constexpr std::uint64_t kStream = 0x6c7365u;
+  const bool any = (description.features & ATTEST_ANY_STRIDES) != 0;
+  if (!any || problem.strides == Strides::packed) return Strides::packed;
+  return kChoices[static_cast<std::size_t>(mix(seed, kStream) % kChoices.size())];
+}
+
 KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
               Direction direction, const Case& of, LseRequest request) {
   if (request == LseRequest::never && direction != Direction::forward) {
@@ -134,7 +144,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   };
   const DType dtype = problem.dtype, scalar = scalar_dtype(problem);
   const auto scalars =
-      lay_out(problem.lse_axes(), problem.layout, Strides::packed, HeadRepeat::none);
+      lay_out(problem.lse_axes(), problem.layout,
+              scalar_strides(kernel.description, problem, of.seed), HeadRepeat::none);
   const Input Q(values.Q, dtype, axes(problem.q_axes())),
       K(values.K, dtype, axes(problem.k_axes(), HeadRepeat::allowed)),
       V(values.V, dtype, axes(problem.v_axes(), HeadRepeat::allowed));

@@ -31,6 +31,12 @@ struct KernelRun {
 
 enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 
+/// How LSE and dLSE lie in memory in a case: packed where the problem's tensors are, or where the
+/// kernel does not claim ATTEST_ANY_STRIDES; else packed, padded, transposed or interleaved, by the
+/// seed.  [proptest/case_test "LSE lies in memory in every way"]
+Strides scalar_strides(const attest_description& description, const Problem& problem,
+                       std::uint64_t seed);
+
 /// Whether the forward call asks for LSE: where the kernel or the backward call needs it, or never.
 enum class LseRequest : std::uint8_t { where_claimed, never };
 
