@@ -158,6 +158,21 @@ std::string Buffer::disturbed() const {
   return "";
 }
 
+KernelTensor::KernelTensor(const Buffer& buffer, std::uint64_t byte_offset)
+    : abi_(buffer.view()), tensor_(*abi_.get()) {
+  if (byte_offset > kGuardBytes) {
+    throw InternalError("KernelTensor: byte offset " + std::to_string(byte_offset) +
+                        " is beyond the guard of " + std::to_string(kGuardBytes));
+  }
+  tensor_.data = static_cast<unsigned char*>(tensor_.data) - byte_offset;
+  tensor_.byte_offset = byte_offset;
+}
+
+std::uint64_t byte_offset_of(Strides strides) {
+  constexpr std::uint64_t kOffset = 192;  // a multiple of every element's size
+  return strides == Strides::packed ? 0 : kOffset;
+}
+
 std::string Buffer::changed_since(const Tensor& before) const {
   std::string finding;
   for_each_index(view_, [&](auto a, auto b, auto c, auto d) {

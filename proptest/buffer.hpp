@@ -45,6 +45,23 @@ class Buffer {
   TensorView view_;
 };
 
+/// A buffer in the ABI's form. `byte_offset` of the bytes before the first element are given
+/// through the tensor's byte_offset: a kernel that ignores it meets the guard. Requires: at most
+/// the size of a guard (4096). Else throws InternalError. [proptest/case_test "a byte offset leads
+/// to the same elements"]
+class KernelTensor {
+ public:
+  KernelTensor(const Buffer& buffer, std::uint64_t byte_offset);
+  const attest_tensor* get() const { return &tensor_; }
+
+ private:
+  AbiTensor abi_;  // holds the shape and the strides
+  attest_tensor tensor_;
+};
+
+/// Byte offset of every tensor of a case: none where tensors are packed.
+std::uint64_t byte_offset_of(Strides strides);
+
 /// An input buffer and its values, to see whether a kernel changed them.
 struct Input {
   Buffer buffer;

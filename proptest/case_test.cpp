@@ -95,6 +95,18 @@ TEST_CASE("LSE lies in memory in every way", "[run]") {
                                   Strides::interleaved});
 }
 
+TEST_CASE("a byte offset leads to the same elements", "[buffer]") {
+  const Buffer buffer("O", DType::bf16,
+                      lay_out(Problem::parse("sq=3,d=4").o_axes(), Layout::bshd, Strides::padded,
+                              HeadRepeat::none));
+  CHECK(byte_offset_of(Strides::packed) == 0);
+  CHECK(byte_offset_of(Strides::padded) > 0);
+  const KernelTensor tensor(buffer, byte_offset_of(Strides::padded));
+  CHECK(tensor.get()->data != buffer.view().data());
+  CHECK(view_of(*tensor.get(), "O", {"b", "s", "h", "c"}).data() == buffer.view().data());
+  CHECK_THROWS_AS(KernelTensor(buffer, std::uint64_t{1} << 20), InternalError);
+}
+
 TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generator]") {
   std::set<std::string> problems, dtypes;
   for (std::uint64_t index = 0; index < 300; ++index) {

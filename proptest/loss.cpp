@@ -99,15 +99,16 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
                  const Case& of) {
   std::vector<Input> inputs;
   inputs.reserve(6);
-  std::deque<AbiTensor> tensors;  // they do not move
+  std::deque<KernelTensor> tensors;  // they do not move
+  const std::uint64_t offset = byte_offset_of(problem.strides);
   for (const Tensor* tensor :
        {&values.A1, &values.A2, &values.A3, &values.E, &values.X, &values.Y}) {
     inputs.emplace_back(*tensor, problem.dtype, strided(tensor->view(), problem.strides));
-    tensors.emplace_back(inputs.back().buffer.view());
+    tensors.emplace_back(inputs.back().buffer, offset);
   }
   Buffer dX("dX", problem.dtype, strided(values.X.view(), problem.strides));
   Buffer dY("dY", problem.dtype, strided(values.Y.view(), problem.strides));
-  const AbiTensor d_x(dX.view()), d_y(dY.view());
+  const KernelTensor d_x(dX, offset), d_y(dY, offset);
   const AbiProblem form(problem, of.threads);
   Workspace space(kernel.workspace_bytes == nullptr
                       ? 0

@@ -151,8 +151,9 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
       V(values.V, dtype, axes(problem.v_axes(), HeadRepeat::allowed));
   Buffer O("O", dtype, axes(problem.o_axes())), LSE("LSE", scalar, scalars);
   const AbiProblem form(problem, of.threads);
-  const AbiTensor q(Q.buffer.view()), k(K.buffer.view()), v(V.buffer.view()), o(O.view()),
-      lse(LSE.view());
+  const std::uint64_t offset = byte_offset_of(problem.strides);
+  const KernelTensor q(Q.buffer, offset), k(K.buffer, offset), v(V.buffer, offset), o(O, offset),
+      lse(LSE, offset);
   const bool wants_lse =
       request == LseRequest::where_claimed &&
       ((kernel.description.features & ATTEST_LSE) != 0 || direction == Direction::backward);
@@ -190,8 +191,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   const Input dO(values.dO, dtype, axes(problem.o_axes())), dLSE(values.dLSE, scalar, scalars);
   Buffer dQ("dQ", dtype, axes(problem.q_axes())), dK("dK", dtype, axes(problem.k_axes())),
       dV("dV", dtype, axes(problem.v_axes()));
-  const AbiTensor d_o(dO.buffer.view()), d_lse(dLSE.buffer.view()), d_q(dQ.view()), d_k(dK.view()),
-      d_v(dV.view());
+  const KernelTensor d_o(dO.buffer, offset), d_lse(dLSE.buffer, offset), d_q(dQ, offset),
+      d_k(dK, offset), d_v(dV, offset);
   Workspace backward_space = workspace_for(kernel, *form.get(), ATTEST_BACKWARD);
   const attest_backward_args backward{
       sizeof(attest_backward_args),
