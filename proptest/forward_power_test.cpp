@@ -122,25 +122,36 @@ Output lse_shifted(const EmulatedCase& c) {
   return output;
 }
 
-// A defect and the number of cells it may escape in, where the changed result is within the bounds
-// of the right one. Cells where it is no further from the truth than the right kernel's own
-// roundings (the dropped key had no weight) do not count: it is right there.
+// Cells in which a wrong result lies within the bounds.
+struct Escapes {
+  int f32 = 0, bf16 = 0, f16 = 0;
+
+  int of(DType dtype) const {
+    if (dtype == DType::f32) return f32;
+    return dtype == DType::bf16 ? bf16 : f16;
+  }
+};
+
+// A defect and the cells it may escape in, at two lengths and at the nightly third one: never more
+// in all than the design's power table has. Cells where it is no further from the truth than the
+// right kernel's own roundings (the dropped key had no weight) do not count: it is right there.
 struct Wrong {
   const char* name;
   Output (*make)(const EmulatedCase&);
-  int escapes_f32, escapes_bf16, escapes_f16;
+  Escapes shorter, longest;
 };
 
 const std::vector<Wrong>& wrong_kernels() {
-  static const std::vector<Wrong> list{{"zeros", zeros, 0, 0, 0},
-                                       {"mean of V", mean_of_values, 0, 3, 2},
-                                       {"last key dropped", last_key_dropped, 1, 1, 1},
-                                       {"middle key dropped", middle_key_dropped, 3, 4, 3},
-                                       {"scale 1 % off", scale_one_percent, 2, 3, 3},
-                                       {"mask off by one", mask_off_by_one, 0, 0, 0},
-                                       {"rescale missing", rescale_missing, 1, 2, 2},
-                                       {"P cast undeclared", p_cast_undeclared, 0, 27, 11},
-                                       {"LSE shifted", lse_shifted, 0, 0, 0}};
+  static const std::vector<Wrong> list{
+      {"zeros", zeros, {}, {}},
+      {"mean of V", mean_of_values, {0, 0, 1}, {0, 0, 1}},
+      {"last key dropped", last_key_dropped, {}, {1, 0, 0}},
+      {"middle key dropped", middle_key_dropped, {}, {}},
+      {"scale 1 % off", scale_one_percent, {1, 2, 2}, {1, 0, 0}},
+      {"mask off by one", mask_off_by_one, {}, {}},
+      {"rescale missing", rescale_missing, {0, 0, 1}, {0, 0, 1}},
+      {"P cast undeclared", p_cast_undeclared, {0, 0, 2}, {0, 0, 5}},
+      {"LSE shifted", lse_shifted, {}, {}}};
   return list;
 }
 
@@ -152,8 +163,7 @@ bool meaningful(const Wrong& wrong, const Family& family, std::int64_t keys, DTy
 }
 
 int allowed(const Wrong& wrong, DType dtype) {
-  if (dtype == DType::f32) return wrong.escapes_f32;
-  return dtype == DType::bf16 ? wrong.escapes_bf16 : wrong.escapes_f16;
+  return wrong.shorter.of(dtype) + (lengths().size() > 2 ? wrong.longest.of(dtype) : 0);
 }
 
 struct Count {

@@ -86,6 +86,51 @@ TEST_CASE("NaN in a visible key leaves the bounds of other rows alone", "[refere
   }
 }
 
+// With one key LSE is the score itself, so its bound must hold the score's error however large; O
+// is v whatever the score. An e^error formed in float64 would end near 700.
+TEST_CASE("errors of scores too large for exp keep their size in LSE", "[reference]") {
+  Setting in("sq=3,sk=1,d=4,scale=1e7", 1, 1, 5);
+  attest_numerics rounded{};
+  rounded.scaled_q_roundoff = 0x1p-9;
+  const Bounds bounds = bounds_of(in, rounded);
+  double largest = 0;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    double magnitude = 0;
+    for (std::int64_t c = 0; c < 4; ++c) {
+      magnitude += in.problem.scale() * std::abs(in.Q(0, i, 0, c) * in.K(0, 0, 0, c));
+    }
+    const double score_error = magnitude * rounded.scaled_q_roundoff;
+    largest = std::max(largest, score_error);
+    CHECK(bounds.forward.LSE.deterministic(0, 0, i) >= score_error);
+    CHECK(bounds.forward.LSE.probabilistic(0, 0, i) >= score_error);
+    for (std::int64_t c = 0; c < 4; ++c) {
+      const double v = std::abs(in.V(0, 0, 0, c));
+      CHECK(bounds.forward.O.deterministic(0, i, 0, c) <= 64 * unit_roundoff(DType::f32) * v);
+    }
+  }
+  constexpr double kLargestLogarithm = 710;  // of a finite float64
+  REQUIRE(largest > kLargestLogarithm);
+}
+
+// Two keys with scores this wrong: the kernel may weigh either one, hidden or not in float64.
+TEST_CASE("errors of scores too large for exp leave O among the values", "[reference]") {
+  Setting in("sq=2,sk=2,d=4,scale=1e7", 1, 1, 5);
+  attest_numerics rounded{};
+  rounded.scaled_q_roundoff = 0x1p-9;
+  const Bounds bounds = bounds_of(in, rounded);
+  const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  for (std::int64_t i = 0; i < 2; ++i) {
+    for (std::int64_t c = 0; c < 4; ++c) {
+      const double O = exact.O(0, i, 0, c);
+      const double farthest =
+          std::max(std::abs(in.V(0, 0, 0, c) - O), std::abs(in.V(0, 1, 0, c) - O));
+      CHECK(bounds.forward.O.deterministic(0, i, 0, c) >= farthest);
+      CHECK(bounds.forward.O.probabilistic(0, i, 0, c) >= farthest);
+      CHECK(bounds.forward.O.deterministic(0, i, 0, c) <= 2 * (farthest + std::abs(O)));
+    }
+  }
+}
+
 TEST_CASE("the probabilistic bound never exceeds the proved one, and neither is negative",
           "[reference]") {
   attest_numerics low{};
