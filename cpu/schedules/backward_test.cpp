@@ -5,7 +5,7 @@
 
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/register.hpp"
+#include "cpu/schedules/testing/all_schedules.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/naive.hpp"
@@ -18,28 +18,9 @@ using testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
-attest_backward_args arguments(const Call& call) {
-  attest_backward_args args{};
-  args.struct_size = sizeof args;
-  args.problem = call.form.get();
-  args.Q = call.Q.abi(), args.K = call.K.abi(), args.V = call.V.abi();
-  args.O = call.O.abi(), args.LSE = call.LSE.abi(), args.dO = call.dO.abi();
-  args.dQ = call.dQ.abi(), args.dK = call.dK.abi(), args.dV = call.dV.abi();
-  return args;
-}
-
 TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::backward) continue;
     const auto deltas = family->name() == "standard_bwd" ? testing::Deltas::from_probabilities
                                                          : testing::Deltas::from_outputs;
@@ -50,9 +31,9 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
       REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-      const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
+      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
-      testing::check_counts(*schedule, arguments(call));
+      testing::check_counts(*schedule, call.backward_arguments());
       const testing::NaiveBackward expected =
           naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view(), deltas);
       worst = std::max(worst, testing::worst_ratio(call.dQ.view(), expected.dQ));
@@ -66,7 +47,7 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
 
 TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
   Rng rng(5);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::backward) continue;
     for (int round = 0; round < 10; ++round) {
       Problem problem = testing::random_problem(rng, io::Direction::backward);
@@ -75,8 +56,8 @@ TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::Dlse::absent});
       REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-      const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
-      testing::check_counts(*schedule, arguments(call));
+      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+      testing::check_counts(*schedule, call.backward_arguments());
     }
   }
 }
@@ -85,7 +66,7 @@ TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]")
   const auto make = [&](const std::string& text) {
     const Problem problem = Problem::parse(text);
     const AbiProblem form(problem, 1);
-    schedules().make("two_pass", *form.get(), io::FastMemory::of_words(1000));
+    testing::schedules().make("two_pass", *form.get(), io::FastMemory::of_words(1000));
   };
   CHECK_NOTHROW(make("sq=4,sk=4,d=2"));
   CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,softcap=2"), Catch::StartsWith("softcap: 2"));

@@ -6,22 +6,13 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/register.hpp"
+#include "cpu/schedules/testing/all_schedules.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "io/bounds/backward.hpp"
 #include "io/bounds/forward.hpp"
 
 namespace attest::cpu {
 namespace {
-
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
 
 std::int64_t lower_bound(const Problem& problem, io::Direction direction, std::int64_t fast_words) {
   const io::Extent extent = io::extent_of(problem);
@@ -36,14 +27,14 @@ std::int64_t lower_bound(const Problem& problem, io::Direction direction, std::i
 TEST_CASE("no schedule moves fewer words than a lower bound", "[cpu][schedules]") {
   Rng rng(77);
   double closest = 1e300;
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     const io::Direction direction = family->direction();
     if (direction == io::Direction::loss_gradient) continue;
     for (int round = 0; round < 200; ++round) {
       const Problem problem = testing::random_problem(rng, direction);
       const AbiProblem form(problem, 1);
       const std::string text = testing::random_schedule(rng, *family);
-      const auto schedule = schedules().make(text, *form.get(), io::FastMemory{});
+      const auto schedule = testing::schedules().make(text, *form.get(), io::FastMemory{});
       const io::Traffic traffic = schedule->closed_form();
       const std::int64_t bound = lower_bound(problem, direction, traffic.peak.words.value());
       INFO(text << " on " << problem.to_string());
@@ -66,8 +57,9 @@ Ratio best_ratio(const std::string& text, io::Direction direction, std::int64_t 
   const Problem problem = Problem::parse(text);
   const AbiProblem form(problem, 1);
   const auto capacity = io::FastMemory::of_words(fast_words);
-  const io::BestSchedule found = best_schedule(schedules(), direction, *form.get(), capacity);
-  const auto schedule = schedules().make(found.best().schedule, *form.get(), capacity);
+  const io::BestSchedule found =
+      best_schedule(testing::schedules(), direction, *form.get(), capacity);
+  const auto schedule = testing::schedules().make(found.best().schedule, *form.get(), capacity);
   CHECK(schedule->dry_count(capacity).traffic() == found.best().traffic);
   const auto words = static_cast<double>(found.best().traffic.total_words().value());
   return {words / static_cast<double>(lower_bound(problem, direction, fast_words)),
@@ -110,7 +102,7 @@ TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
     for (const char* text : {"flash2:bq=64,bk=64", "flash2_row:bq=64", "key_stationary:bq=64,bk=64",
                              "two_pass_row:bq=64,bk=64"}) {
       INFO(text << " " << mask);
-      const auto schedule = schedules().make(text, *form.get(), io::FastMemory{});
+      const auto schedule = testing::schedules().make(text, *form.get(), io::FastMemory{});
       CHECK(schedule->dry_count(io::FastMemory{}).traffic() == schedule->closed_form());
     }
   }
@@ -121,8 +113,8 @@ TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
 TEST_CASE("the choice is explained", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=100,sk=100,d=8");
   const AbiProblem form(problem, 1);
-  const auto found =
-      best_schedule(schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(90));
+  const auto found = best_schedule(testing::schedules(), io::Direction::forward, *form.get(),
+                                   io::FastMemory::of_words(90));
   CHECK(found.best().refusal.empty());
   for (std::size_t index = 1; index < found.candidates.size(); ++index) {
     const io::Candidate &before = found.candidates[index - 1], &after = found.candidates[index];
@@ -134,9 +126,9 @@ TEST_CASE("the choice is explained", "[cpu][schedules]") {
              Catch::Contains("standard: none (fast_words: 90, but standard:bm=1,bn=1,bl=1 needs "
                              "102, the least that works; give more)\n"));
   CHECK_THAT(found.to_string(), Catch::StartsWith(found.best().schedule + ": "));
-  CHECK_THROWS_WITH(
-      best_schedule(schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(3)),
-      Catch::StartsWith("no forward schedule fits:\nstandard: none (fast_words: 3"));
+  CHECK_THROWS_WITH(best_schedule(testing::schedules(), io::Direction::forward, *form.get(),
+                                  io::FastMemory::of_words(3)),
+                    Catch::StartsWith("no forward schedule fits:\nstandard: none (fast_words: 3"));
 }
 
 }  // namespace

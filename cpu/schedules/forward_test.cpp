@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/register.hpp"
+#include "cpu/schedules/testing/all_schedules.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/naive.hpp"
@@ -18,28 +18,6 @@ using testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
-attest_forward_args arguments(const Call& call) {
-  return {sizeof(attest_forward_args),
-          call.form.get(),
-          call.Q.abi(),
-          call.K.abi(),
-          call.V.abi(),
-          call.O.abi(),
-          call.LSE.abi(),
-          nullptr,
-          0,
-          nullptr};
-}
-
 // Schedules whose papers write no LSE leave it alone.
 bool writes_lse(const io::ScheduleSpec& spec) {
   if (spec.name == "standard" || spec.name == "flash1") return false;
@@ -51,7 +29,7 @@ bool writes_lse(const io::ScheduleSpec& spec) {
 
 TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
@@ -59,10 +37,10 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
-      const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
+      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       const auto untouched = call.LSE.bytes();
-      testing::check_counts(*schedule, arguments(call));
+      testing::check_counts(*schedule, call.forward_arguments());
       const testing::NaiveForward expected = naive_forward(problem, call.inputs());
       worst = std::max(worst, testing::worst_ratio(call.O.view(), expected.O));
       if (writes_lse(schedule->spec())) {
@@ -78,7 +56,7 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
 
 TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
   Rng rng(5);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     for (int round = 0; round < 10; ++round) {
       Problem problem = testing::random_problem(rng, io::Direction::forward);
@@ -86,8 +64,8 @@ TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::Dlse::absent});
-      const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
-      testing::check_counts(*schedule, arguments(call));
+      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+      testing::check_counts(*schedule, call.forward_arguments());
     }
   }
 }
@@ -95,7 +73,7 @@ TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
 TEST_CASE("tiles left open are chosen to fit", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=300,sk=200,d=16");
   const AbiProblem form(problem, 1);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     INFO(family->name());
     io::Words before = 0;
@@ -117,7 +95,7 @@ TEST_CASE("tiles left open are chosen to fit", "[cpu][schedules]") {
 TEST_CASE("the least that works works", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=30,sk=20,d=5,dv=7");
   const AbiProblem form(problem, 1);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     std::int64_t least = 0;
     try {
@@ -139,7 +117,7 @@ TEST_CASE("bad schedules are refused", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=30,sk=20,d=5");
   const AbiProblem form(problem, 1);
   const auto make = [&](const std::string& text, std::int64_t words) {
-    return schedules().make(text, *form.get(), io::FastMemory::of_words(words));
+    return testing::schedules().make(text, *form.get(), io::FastMemory::of_words(words));
   };
   CHECK_THROWS_WITH(make("flash2:bq=0", 1000),
                     "schedule: flash2: bq=0, but a tile needs a whole number from 1 on");
@@ -158,7 +136,7 @@ TEST_CASE("tile rules of flash1", "[cpu][schedules]") {
   const AbiProblem form(problem, 1);
   const std::int64_t square = 64 * 64;
   const auto make = [&](const std::string& text, std::int64_t words) {
-    return schedules().make(text, *form.get(), io::FastMemory::of_words(words));
+    return testing::schedules().make(text, *form.get(), io::FastMemory::of_words(words));
   };
   CHECK(make("flash1:rule=paper", 16 * square)->spec().to_string() == "flash1:bq=64,bk=256");
   CHECK_THROWS_WITH(make("flash1:rule=paper", 4 * square),
@@ -172,7 +150,7 @@ TEST_CASE("tile rules of flash1", "[cpu][schedules]") {
                     "fit)");
   CHECK_THROWS_WITH(make("flash1:rule=fit,bq=4", 16 * square),
                     "schedule: flash1: rule=fit chooses bq and bk; give one or the other");
-  CHECK_THROWS_WITH(schedules().make("flash1:rule=fit", *form.get(), io::FastMemory{}),
+  CHECK_THROWS_WITH(testing::schedules().make("flash1:rule=fit", *form.get(), io::FastMemory{}),
                     "schedule: flash1: rule=fit needs the size of fast memory");
 }
 

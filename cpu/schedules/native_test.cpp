@@ -6,7 +6,7 @@
 
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/register.hpp"
+#include "cpu/schedules/testing/all_schedules.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/loss.hpp"
@@ -17,38 +17,6 @@ namespace {
 using testing::Call;
 using testing::Memory;
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
-attest_forward_args forward_arguments(const Call& call) {
-  return {sizeof(attest_forward_args),
-          call.form.get(),
-          call.Q.abi(),
-          call.K.abi(),
-          call.V.abi(),
-          call.O.abi(),
-          call.LSE.abi(),
-          nullptr,
-          0,
-          nullptr};
-}
-
-attest_backward_args backward_arguments(const Call& call) {
-  attest_backward_args args{};
-  args.struct_size = sizeof args;
-  args.problem = call.form.get();
-  args.Q = call.Q.abi(), args.K = call.K.abi(), args.V = call.V.abi();
-  args.O = call.O.abi(), args.LSE = call.LSE.abi(), args.dO = call.dO.abi();
-  args.dQ = call.dQ.abi(), args.dK = call.dK.abi(), args.dV = call.dV.abi();
-  return args;
-}
-
 enum class How { counted, native };
 
 // Bits of the outputs of one run.
@@ -56,7 +24,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
                                 const std::string& text, std::uint64_t seed, How how,
                                 std::int32_t threads, Memory memory) {
   Call call(problem, seed, {memory, threads, 1, testing::Dlse::absent});
-  const auto schedule = schedules().make(text, *call.form.get(), io::FastMemory{});
+  const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
   const auto run = [&](const auto& args) {
     if (how == How::counted) {
       schedule->count({}, args);
@@ -65,17 +33,17 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
     }
   };
   if (family.direction() == io::Direction::forward) {
-    run(forward_arguments(call));
+    run(call.forward_arguments());
   } else {
     REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-    run(backward_arguments(call));
+    run(call.backward_arguments());
   }
   return call.output_bits();
 }
 
 TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
   Rng rng(11);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() == io::Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem(rng, family->direction());
@@ -93,7 +61,7 @@ TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
 
 TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]") {
   Rng rng(12);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     if (family->direction() != io::Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
@@ -104,7 +72,7 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
       const auto run = [&](How how, std::int32_t threads) {
         testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
         const AbiProblem form(problem, threads);
-        const auto schedule = schedules().make(text, *form.get(), io::FastMemory{});
+        const auto schedule = testing::schedules().make(text, *form.get(), io::FastMemory{});
         if (how == How::counted) {
           schedule->count({}, call.arguments(form));
         } else {
@@ -137,7 +105,7 @@ TEST_CASE("speed of counting with data", "[.bench]") {
   const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
   Call call(problem, 1, {Memory::packed, 1, 1, testing::Dlse::absent});
   REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : testing::schedules().families()) {
     const auto capacity = io::FastMemory::of_words(12288);
     if (family->direction() == io::Direction::loss_gradient) continue;
     const auto schedule = family->make({family->name(), {}}, *call.form.get(), capacity);
@@ -150,9 +118,9 @@ TEST_CASE("speed of counting with data", "[.bench]") {
     };
     const double product = 2.0 * 1024 * 1024 * 64;
     if (family->direction() == io::Direction::forward) {
-      compare(forward_arguments(call), 2 * product);
+      compare(call.forward_arguments(), 2 * product);
     } else {
-      compare(backward_arguments(call), 5 * product);
+      compare(call.backward_arguments(), 5 * product);
     }
   }
 }

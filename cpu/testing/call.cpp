@@ -92,21 +92,37 @@ std::byte* Call::reserve(std::size_t bytes) {
   return workspace_.data() + kGuard;
 }
 
+attest_forward_args Call::forward_arguments() const {
+  attest_forward_args args{};
+  args.struct_size = sizeof args;
+  args.problem = form.get();
+  args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
+  args.O = O.abi(), args.LSE = LSE.abi();
+  return args;
+}
+
+attest_backward_args Call::backward_arguments() const {
+  attest_backward_args args{};
+  args.struct_size = sizeof args;
+  args.problem = form.get();
+  args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
+  args.O = O.abi(), args.LSE = LSE.abi(), args.dO = dO.abi();
+  args.dLSE = dlse_ == Dlse::given ? dLSE.abi() : nullptr;
+  args.dQ = dQ.abi(), args.dK = dK.abi(), args.dV = dV.abi();
+  return args;
+}
+
 attest_status Call::forward(const attest_kernel& kernel) {
-  const std::size_t bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_FORWARD);
-  const attest_forward_args args{sizeof args, form.get(), Q.abi(),        K.abi(), V.abi(),
-                                 O.abi(),     LSE.abi(),  reserve(bytes), bytes,   nullptr};
+  attest_forward_args args = forward_arguments();
+  args.workspace_bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_FORWARD);
+  args.workspace = reserve(args.workspace_bytes);
   return kernel.forward(kernel.self, &args);
 }
 
 attest_status Call::backward(const attest_kernel& kernel) {
-  const std::size_t bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_BACKWARD);
-  const attest_backward_args args{
-      sizeof args,    form.get(), Q.abi(),
-      K.abi(),        V.abi(),    O.abi(),
-      LSE.abi(),      dO.abi(),   dlse_ == Dlse::given ? dLSE.abi() : nullptr,
-      dQ.abi(),       dK.abi(),   dV.abi(),
-      reserve(bytes), bytes,      nullptr};
+  attest_backward_args args = backward_arguments();
+  args.workspace_bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_BACKWARD);
+  args.workspace = reserve(args.workspace_bytes);
   return kernel.backward(kernel.self, &args);
 }
 

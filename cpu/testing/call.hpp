@@ -56,6 +56,10 @@ class Call {
 
   Call(const Problem& problem, std::uint64_t seed, const Options& options);
 
+  /// Arguments without a workspace.
+  attest_forward_args forward_arguments() const;
+  attest_backward_args backward_arguments() const;
+
   attest_status forward(const attest_kernel& kernel);
   attest_status backward(const attest_kernel& kernel);
 
