@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
+#include "io/bounds/kernel_class.hpp"
 #include "io/meter.hpp"
 
 /// Schedules as values: named, printed, parsed, validated, counted.
@@ -69,6 +70,10 @@ class ScheduleFamily {
   virtual ~ScheduleFamily() = default;
 
   virtual std::string name() const = 0;
+  /// One line for people.
+  virtual std::string summary() const = 0;
+  /// What the bounds may take for granted of its schedules, whatever the problem.
+  virtual KernelClass kernel_class() const = 0;
   virtual Direction direction() const = 0;
   /// The parameters a spelling may give.
   virtual std::vector<ScheduleParameter> parameters() const = 0;

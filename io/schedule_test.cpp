@@ -10,6 +10,8 @@ class Named : public ScheduleFamily {
  public:
   explicit Named(std::string name) : name_(std::move(name)) {}
   std::string name() const override { return name_; }
+  std::string summary() const override { return "takes part in no count"; }
+  KernelClass kernel_class() const override { return {}; }
   Direction direction() const override { return Direction::forward; }
   std::vector<ScheduleParameter> parameters() const override { return {}; }
   std::unique_ptr<Schedule> make(const ScheduleSpec&, const attest_problem&,

@@ -19,6 +19,8 @@ namespace attest::cpu {
 struct ColumnGroups {
   using Head = ForwardHead;
   static constexpr const char* kName = "column_groups";
+  static constexpr const char* kSummary =
+      "flash2_row with V in groups of columns, scores computed for each; for dv > d";
   static std::vector<Parameter<ColumnGroups>> parameters() {
     return {{"bq", &ColumnGroups::block_q, Extent::queries},
             {"bv", &ColumnGroups::columns, Extent::head_dim_v}};
@@ -80,6 +82,9 @@ struct ColumnGroups {
 struct Flash2Row {
   using Head = ForwardHead;
   static constexpr const char* kName = "flash2_row";
+  static constexpr const char* kSummary =
+      "query blocks stay, single keys pass by word by word; optimal from 4 d^2 words on";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<Flash2Row>> parameters() {
     return {{"bq", &Flash2Row::block_q, Extent::queries}};
   }

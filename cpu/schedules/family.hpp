@@ -21,7 +21,8 @@
 
 /// From a schedule struct to io::ScheduleFamily. A schedule struct has
 ///
-///   static constexpr const char* kName, and static const Parameters<…>& parameters()
+///   static constexpr const char* kName, *kSummary, and static const Parameters<…>& parameters()
+///   optionally static constexpr io::KernelClass kClass, what the bounds may take for granted
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 namespace attest::cpu {
@@ -165,6 +166,11 @@ class Family : public io::ScheduleFamily {
   using Direction = DirectionOf<typename S::Head>;
 
   std::string name() const override { return S::kName; }
+  std::string summary() const override { return S::kSummary; }
+  io::KernelClass kernel_class() const override {
+    if constexpr (requires { S::kClass; }) return S::kClass;
+    return {};
+  }
   io::Direction direction() const override { return Direction::kDirection; }
 
   std::vector<io::ScheduleParameter> parameters() const override {

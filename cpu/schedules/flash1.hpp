@@ -21,6 +21,9 @@ namespace attest::cpu {
 struct Flash1 {
   using Head = ForwardHead;
   static constexpr const char* kName = "flash1";
+  static constexpr const char* kSummary =
+      "FlashAttention: key blocks stay, O, m and l are read and written for every tile";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static constexpr std::array<const char*, 2> kRules{"paper", "fit"};
   static std::vector<Parameter<Flash1>> parameters() {
     return {{"bq", &Flash1::block_q, Extent::queries}, {"bk", &Flash1::block_k, Extent::keys}};

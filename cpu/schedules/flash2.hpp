@@ -16,6 +16,9 @@ namespace attest::cpu {
 struct Flash2 {
   using Head = ForwardHead;
   static constexpr const char* kName = "flash2";
+  static constexpr const char* kSummary =
+      "FlashAttention-2: query blocks stay with their sums, key blocks pass by";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<Flash2>> parameters() {
     return {{"bq", &Flash2::block_q, Extent::queries}, {"bk", &Flash2::block_k, Extent::keys}};
   }

@@ -108,6 +108,8 @@ struct LossForward {
 struct LossLarge {
   using Head = LossHead;
   static constexpr const char* kName = "loss_large";
+  static constexpr const char* kSummary =
+      "blocks of rows stay, W = p A2 is stored (Li et al., large cache)";
   static std::vector<Parameter<LossLarge>> parameters() {
     return {{"b1", &LossLarge::forward_rows, Extent::queries},
             {"b2", &LossLarge::rows, Extent::queries}};
@@ -158,6 +160,8 @@ struct LossLarge {
 struct LossLargeDirect {
   using Head = LossHead;
   static constexpr const char* kName = "loss_large_direct";
+  static constexpr const char* kSummary =
+      "loss_large without forming W; fewer words from 6 d^2 words on";
   static std::vector<Parameter<LossLargeDirect>> parameters() {
     return {{"b1", &LossLargeDirect::forward_rows, Extent::queries},
             {"b2", &LossLargeDirect::rows, Extent::queries}};
@@ -204,6 +208,9 @@ struct LossLargeDirect {
 struct LossSmall {
   using Head = LossHead;
   static constexpr const char* kName = "loss_small";
+  static constexpr const char* kSummary =
+      "square tiles, S and p in slow memory (Li et al., small cache)";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<LossSmall>> parameters() {
     return {{"b", &LossSmall::side, Extent::any}};
   }

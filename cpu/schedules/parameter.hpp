@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cpu/schedules/search.hpp"
+#include "io/bounds/kernel_class.hpp"
 
 namespace attest::cpu {
 

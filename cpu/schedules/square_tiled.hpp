@@ -19,6 +19,9 @@ struct SquareTiled {
   using Head = ForwardHead;
   enum Variant : std::int64_t { kStable, kPaper };
   static constexpr const char* kName = "square_tiled";
+  static constexpr const char* kSummary =
+      "Saha and Ye: square tiles for both products, S in slow memory";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<SquareTiled>> parameters() {
     return {{"b", &SquareTiled::side, Extent::any},
             {"variant", &SquareTiled::variant, {"stable", "paper"}}};

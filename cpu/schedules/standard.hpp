@@ -13,6 +13,8 @@ namespace attest::cpu {
 struct Standard {
   using Head = ForwardHead;
   static constexpr const char* kName = "standard";
+  static constexpr const char* kSummary = "unfused attention: S and P in slow memory";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<Standard>> parameters() {
     return {{"bm", &Standard::rows, Extent::queries},
             {"bn", &Standard::columns, Extent::any},

@@ -30,6 +30,8 @@ inline io::MutableSlowMatrix pairs_matrix(const HeadShape& s) {
 struct StandardBackward {
   using Head = BackwardHead;
   static constexpr const char* kName = "standard_bwd";
+  static constexpr const char* kSummary = "unfused backward from the P that the forward saved";
+  static constexpr io::KernelClass kClass{.products = io::Products::scores_given};
   static constexpr bool kReadsSaved = true;
   static std::vector<Parameter<StandardBackward>> parameters() {
     return {{"bm", &StandardBackward::rows, Extent::any},
@@ -133,6 +135,9 @@ struct StoredPairs {
 struct SquareTiledBackward {
   using Head = BackwardHead;
   static constexpr const char* kName = "square_tiled_bwd";
+  static constexpr const char* kSummary =
+      "square tiles for all five products, P and dS in slow memory";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<SquareTiledBackward>> parameters() {
     return {{"b", &SquareTiledBackward::side, Extent::any}};
   }
@@ -153,6 +158,9 @@ struct SquareTiledBackward {
 struct Rank1TiledBackward {
   using Head = BackwardHead;
   static constexpr const char* kName = "rank1_tiled_bwd";
+  static constexpr const char* kSummary =
+      "rank-1 tiles for all five products; best up to d^2/4 words";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<Rank1TiledBackward>> parameters() {
     return {{"bm", &Rank1TiledBackward::rows, Extent::any},
             {"bn", &Rank1TiledBackward::columns, Extent::any}};
@@ -178,6 +186,10 @@ struct Rank1TiledBackward {
 struct QueryStationaryP {
   using Head = BackwardHead;
   static constexpr const char* kName = "query_stationary_p";
+  static constexpr const char* kSummary =
+      "query blocks stay while P and dS are made, three rank-1 products; best from d^2/4 to d^2 "
+      "words";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<QueryStationaryP>> parameters() {
     return {{"bq", &QueryStationaryP::block_q, Extent::queries},
             {"gq", &QueryStationaryP::gradient_q, Extent::queries},
@@ -250,6 +262,9 @@ struct QueryStationaryP {
 struct KeyStationaryDs {
   using Head = BackwardHead;
   static constexpr const char* kName = "key_stationary_ds";
+  static constexpr const char* kSummary =
+      "key blocks stay, dS is stored, dQ by a rank-1 product; best from d^2 to 2.5 d^2 words";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<KeyStationaryDs>> parameters() {
     return {{"bk", &KeyStationaryDs::block_k, Extent::keys},
             {"bm", &KeyStationaryDs::rows, Extent::queries},

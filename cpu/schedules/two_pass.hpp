@@ -16,6 +16,9 @@ namespace attest::cpu {
 struct TwoPass {
   using Head = BackwardHead;
   static constexpr const char* kName = "two_pass";
+  static constexpr const char* kSummary =
+      "one pass for dQ, one for dK and dV, scores computed in both";
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
   static std::vector<Parameter<TwoPass>> parameters() {
     return {{"bq", &TwoPass::block_q, Extent::queries},
             {"bk", &TwoPass::block_k, Extent::keys},
@@ -130,6 +133,9 @@ struct TwoPass {
 struct TwoPassRow {
   using Head = BackwardHead;
   static constexpr const char* kName = "two_pass_row";
+  static constexpr const char* kSummary =
+      "two_pass with single keys and queries passing by; best from 2.5 d^2 words on";
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
   static std::vector<Parameter<TwoPassRow>> parameters() {
     return {{"bq", &TwoPassRow::block_q, Extent::queries},
             {"bk", &TwoPassRow::block_k, Extent::keys}};

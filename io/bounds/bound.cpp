@@ -87,6 +87,12 @@ std::string report(const KernelClass& kernel, const std::vector<Bound>& bounds) 
     if (condition.state == Condition::State::failed) text += ": FAILS, " + condition.got;
     text += '\n';
   }
+  if (kernel.evaluation == Evaluation::once) {
+    text += "  declared: no score, P or dP is evaluated twice\n";
+  }
+  if (kernel.movement == RowMovement::whole_index) {
+    text += "  declared: all rows of an index enter and leave together\n";
+  }
   text += "bounds\n";
   for (const Bound& bound : bounds) text += "  " + bound.to_string() + '\n';
   const std::optional<Bound> best = greatest(bounds);

@@ -23,6 +23,18 @@ std::string fault(FastMemoryUse use) {
   throw InternalError("FastMemoryUse out of range");
 }
 
+std::string fault(Products products) {
+  switch (products) {
+    case Products::standard:
+      return "";
+    case Products::scores_given:
+      return "the weights are an input, no score is formed";
+    case Products::shortcut:
+      return "products take a shortcut";
+  }
+  throw InternalError("Products out of range");
+}
+
 std::string fault(Storage storage) {
   switch (storage) {
     case Storage::disjoint:
@@ -54,7 +66,7 @@ std::vector<Condition> class_conditions(const KernelClass& kernel) {
       condition("K1", "fast memory is empty at the start and counts every word arithmetic touches",
                 fault(kernel.fast_memory)),
       condition("K2", "every score and every output is a sum of its own products",
-                kernel.products == Products::standard ? "" : "products take a shortcut"),
+                fault(kernel.products)),
       condition("K3", "Q, K, V and dO do not share storage", fault(kernel.storage)),
       condition("K4", "only rows with at least two visible keys are counted", ""),
       condition("K5", "segments are whole numbers of transfers, rounded outward", ""),

@@ -18,8 +18,9 @@ enum class FastMemoryUse : std::uint8_t {
 
 /// K2: how the products are formed.
 enum class Products : std::uint8_t {
-  standard,  // every visible s_ij and every output a sum of its own products, in any order
-  shortcut,  // differences of keys, K^T V, low rank, Strassen, shortcuts by value, scale 0
+  standard,      // every visible s_ij and every output a sum of its own products, in any order
+  scores_given,  // the weights are an input: no score is formed
+  shortcut,      // differences of keys, K^T V, low rank, Strassen, shortcuts by value, scale 0
 };
 
 /// K3: which operands share storage.

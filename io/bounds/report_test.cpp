@@ -27,6 +27,14 @@ greatest lower bound: 1047793 words, theorem_a
 )");
 }
 
+TEST_CASE("a report tells what is declared", "[io][bounds]") {
+  const KernelClass declares{.evaluation = Evaluation::once, .movement = RowMovement::whole_index};
+  const std::string text = report(declares, {});
+  CHECK_THAT(text, Catch::Contains("  declared: no score, P or dP is evaluated twice\n"
+                                   "  declared: all rows of an index enter and leave together\n"));
+  CHECK_THAT(text, Catch::EndsWith("no lower bound applies\n"));
+}
+
 TEST_CASE("the greatest lower bound", "[io][bounds]") {
   CHECK_FALSE(greatest({}));
   const std::vector<Bound> bounds = forward_bounds(dense_extent(512, 512, 16, 16), {}, 64);
