@@ -6,9 +6,9 @@
 namespace attest::io {
 namespace {
 
-std::string percent_more(Words words, Words best) {
+std::string percent_more(Words moved, Words best) {
   const double more =
-      100 * (static_cast<double>(words.value()) / static_cast<double>(best.value()) - 1);
+      100 * (static_cast<double>(moved.value()) / static_cast<double>(best.value()) - 1);
   char text[32];
   std::snprintf(text, sizeof text, "%+.1f%%", more);
   return text;
@@ -21,11 +21,9 @@ std::string BestSchedule::to_string() const {
   for (const Candidate& candidate : candidates) {
     text += candidate.schedule + ": ";
     if (candidate.refusal.empty()) {
-      const Words words = candidate.traffic.total_words();
-      text += std::to_string(words.value()) + " words";
-      if (&candidate != &best()) {
-        text += ", " + percent_more(words, best().traffic.total_words());
-      }
+      text += std::to_string(moved(candidate).value());
+      text += unit == Unit::words ? " words" : " bytes";
+      if (&candidate != &best()) text += ", " + percent_more(moved(candidate), moved(best()));
     } else {
       text += "none (" + candidate.refusal + ")";
     }
@@ -46,17 +44,17 @@ BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction
       candidate.traffic = schedule->closed_form();
     } catch (const CapacityExceeded& error) {
       candidate.refusal = error.what();
+    } catch (const CountOverflow& error) {
+      candidate.refusal = error.what();
     }
     result.candidates.push_back(std::move(candidate));
   }
   const bool bytes = capacity.words == FastMemory::kUnlimited;
-  const auto moved = [bytes](const Candidate& candidate) {
-    return bytes ? candidate.traffic.total_bytes() : candidate.traffic.total_words();
-  };
+  result.unit = bytes ? BestSchedule::Unit::bytes : BestSchedule::Unit::words;
   std::stable_sort(result.candidates.begin(), result.candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
                      if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
-                     return a.refusal.empty() && moved(a) < moved(b);
+                     return a.refusal.empty() && result.moved(a) < result.moved(b);
                    });
   if (result.candidates.empty() || !result.best().refusal.empty()) {
     throw CapacityExceeded("no " + std::string(name(direction)) + " schedule fits:\n" +

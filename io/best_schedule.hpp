@@ -17,16 +17,25 @@ struct Candidate {
 /// The schedules of one direction for a problem, the fewest words first (bytes, with a capacity in
 /// bytes), those that do not fit last.
 struct BestSchedule {
+  enum class Unit : std::uint8_t { words, bytes };
+
   std::vector<Candidate> candidates;
+  Unit unit = Unit::words;  // what is compared
 
   const Candidate& best() const { return candidates.front(); }
+
+  /// What a candidate moves, in the unit.
+  Words moved(const Candidate& candidate) const {
+    return unit == Unit::words ? candidate.traffic.total_words() : candidate.traffic.total_bytes();
+  }
 
   /// One line for each: what it moves and how much more that is than the best, or why it has no
   /// schedule.  [cpu/schedules/best_schedule_test "explained"]
   std::string to_string() const;
 };
 
-/// Searches all families of the direction and their tiles.
+/// Searches all families of the direction and their tiles. A family whose count overflows has no
+/// schedule.
 ///
 /// Requires: at least one schedule that fits. Else throws InvalidProblem with every family's
 /// reason.  [cpu/schedules/best_schedule_test]

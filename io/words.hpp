@@ -9,8 +9,13 @@
 
 namespace attest::io {
 
+/// A count that leaves the 64-bit range.
+struct CountOverflow : InvalidProblem {
+  using InvalidProblem::InvalidProblem;
+};
+
 /// A number of words or bytes. Sums, differences and products that leave the 64-bit range throw
-/// InvalidProblem instead of wrapping.  [io/words_test]
+/// CountOverflow instead of wrapping.  [io/words_test]
 class Words {
  public:
   constexpr Words(std::int64_t value = 0) : value_(value) {}  // NOLINT: a count is a number
@@ -37,9 +42,9 @@ class Words {
 
  private:
   [[noreturn]] static void overflow(Words a, char operation, Words b) {
-    throw InvalidProblem("words: " + std::to_string(a.value_) + " " + operation + " " +
-                         std::to_string(b.value_) +
-                         " exceeds 2^63 - 1; give a smaller problem or larger tiles");
+    throw CountOverflow("words: " + std::to_string(a.value_) + " " + operation + " " +
+                        std::to_string(b.value_) +
+                        " exceeds 2^63 - 1; give a smaller problem or larger tiles");
   }
 
   std::int64_t value_;

@@ -110,6 +110,34 @@ TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
   std::printf("eight dry counts of a million queries and keys: %.2f s\n", time.count());
 }
 
+TEST_CASE("with a capacity in bytes, bytes are compared", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("hq=2,sq=512,d=64,dv=32,dtype=bf16");
+  const AbiProblem form(problem, 1);
+  const auto found = best_schedule(testing::schedules(), io::Direction::forward, *form.get(),
+                                   io::FastMemory::of_bytes(32768));
+  REQUIRE(found.unit == io::BestSchedule::Unit::bytes);
+  bool words_disagree = false;
+  for (std::size_t index = 1; index < found.candidates.size(); ++index) {
+    const io::Candidate &before = found.candidates[index - 1], &after = found.candidates[index];
+    if (!after.refusal.empty()) continue;
+    CHECK(before.traffic.total_bytes() <= after.traffic.total_bytes());
+    words_disagree |= before.traffic.total_words() > after.traffic.total_words();
+  }
+  CHECK(words_disagree);
+  CHECK_THAT(
+      found.to_string(),
+      Catch::Contains(std::to_string(found.best().traffic.total_bytes().value()) + " bytes"));
+}
+
+TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=50000000,d=300");
+  const AbiProblem form(problem, 1);
+  const auto found = best_schedule(testing::schedules(), io::Direction::forward, *form.get(),
+                                   io::FastMemory::of_words(2000000));
+  CHECK(found.best().refusal.empty());
+  CHECK_THAT(found.candidates.back().refusal, Catch::Contains("exceeds 2^63 - 1"));
+}
+
 TEST_CASE("the choice is explained", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=100,sk=100,d=8");
   const AbiProblem form(problem, 1);

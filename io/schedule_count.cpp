@@ -1,0 +1,98 @@
+#include "io/schedule_count.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "io/bounds/backward.hpp"
+#include "io/bounds/extent.hpp"
+#include "io/bounds/forward.hpp"
+#include "io/bounds/loss.hpp"
+
+namespace attest::io {
+namespace {
+
+std::int64_t words_of(FastMemory capacity, std::int64_t narrowest_bytes) {
+  if (capacity.words != FastMemory::kUnlimited) return capacity.words;
+  if (capacity.bytes != FastMemory::kUnlimited) {
+    return words_of_bytes(capacity.bytes, narrowest_bytes);
+  }
+  throw InvalidProblem("fast memory: unlimited, and no bound holds there; give words or bytes");
+}
+
+std::string text(const Traffic& traffic) {
+  return std::to_string(traffic.reads.words.value()) + " + " +
+         std::to_string(traffic.writes.words.value()) + " words, peak " +
+         std::to_string(traffic.peak.words.value());
+}
+
+}  // namespace
+
+std::vector<Bound> bounds_of(Direction direction, const Problem& problem, const KernelClass& kernel,
+                             std::int64_t fast_words) {
+  switch (direction) {
+    case Direction::forward:
+      return forward_bounds(extent_of(problem), kernel, fast_words);
+    case Direction::backward:
+      return backward_bounds(extent_of(problem), kernel, fast_words);
+    case Direction::loss_gradient:
+      return loss_bounds({problem.seqlen_q, problem.head_dim_qk}, kernel, fast_words);
+  }
+  throw InternalError("Direction out of range");
+}
+
+KernelClass class_of(const ScheduleFamily& family, const Problem& problem) {
+  KernelClass kernel = family.kernel_class();
+  const Products products = plain_class(problem).products;
+  if (products != Products::standard) kernel.products = products;
+  return kernel;
+}
+
+KernelClass undeclared(const KernelClass& kernel) {
+  const KernelClass plain;
+  KernelClass result = kernel;
+  result.evaluation = plain.evaluation;
+  result.movement = plain.movement;
+  return result;
+}
+
+std::optional<double> ScheduleCount::ratio() const {
+  if (!lower || lower->words == 0) return std::nullopt;
+  return static_cast<double>(counted.total_words().value()) / static_cast<double>(lower->words);
+}
+
+std::vector<std::string> ScheduleCount::faults() const {
+  std::vector<std::string> found;
+  if (!closed_form_equal()) {
+    found.push_back(schedule + ": counted " + text(counted) + ", but its closed form is " +
+                    text(closed_form));
+  }
+  for (const Bound& bound : bounds) {
+    if (!bound.is_lower_bound() || counted.total_words() >= bound.words) continue;
+    found.push_back(schedule + ": " + std::to_string(counted.total_words().value()) +
+                    " words, fewer than the lower bound " + bound.to_string());
+  }
+  return found;
+}
+
+ScheduleCount count_schedule(const ScheduleFamily& family, const Schedule& schedule,
+                             const Problem& problem, FastMemory capacity) {
+  ScheduleCount count;
+  count.schedule = schedule.spec().to_string();
+  count.direction = family.direction();
+  count.capacity = capacity;
+  count.narrowest_bytes =
+      std::min<std::int64_t>(static_cast<std::int64_t>(size_bytes(problem.dtype)), sizeof(float));
+  count.bound_words = words_of(capacity, count.narrowest_bytes);
+  const Meter meter = schedule.dry_count(capacity);
+  count.counted = meter.traffic();
+  count.blocks = meter.blocks();
+  count.closed_form = schedule.closed_form();
+  count.kernel = class_of(family, problem);
+  count.bounds = bounds_of(count.direction, problem, count.kernel, count.bound_words);
+  count.lower = greatest(count.bounds);
+  count.lower_of_every =
+      greatest(bounds_of(count.direction, problem, undeclared(count.kernel), count.bound_words));
+  return count;
+}
+
+}  // namespace attest::io
