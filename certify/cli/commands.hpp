@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/registry.hpp"
+#include "io/schedule.hpp"
 
 namespace attest::certify::cli {
 
@@ -14,9 +15,11 @@ namespace attest::certify::cli {
 using Action = std::function<int()>;
 
 void add_demo(CLI::App& app, const Registry& registry, Action& action);
-void add_list(CLI::App& app, const Registry& registry, Action& action);
+void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+              Action& action);
 void add_certify(CLI::App& app, const Registry& registry, Action& action);
 void add_check(CLI::App& app, const Registry& registry, Action& action);
+void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
 
 /// Refuses what is not a whole number from 0 to `most`; without it "-1" and 2^64 would wrap around.
 inline CLI::Validator whole_number(std::uint64_t most = ~std::uint64_t{0}) {

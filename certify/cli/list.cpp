@@ -24,32 +24,44 @@ struct Section {
   std::vector<Row> rows;
 };
 
-std::vector<Section> sections(const Registry& registry) {
-  std::vector<Section> all{
-      {"kernels", {}}, {"models", {}}, {"laws", {}}, {"values", {}}, {"defects", {}}};
+std::string parameters_text(const io::ScheduleFamily& family) {
+  std::string text = std::string(io::name(family.direction())) + "; tiles";
+  for (const io::ScheduleParameter& parameter : family.parameters()) {
+    text += " " + parameter.name;
+    if (!parameter.choices.empty()) text += fmt::format("={}", fmt::join(parameter.choices, "|"));
+  }
+  return text;
+}
+
+std::vector<Section> sections(const Registry& registry, const io::ScheduleRegistry& schedules) {
+  std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"models", {}},
+                           {"laws", {}},    {"values", {}},    {"defects", {}}};
   for (const attest_kernel* kernel : registry.kernels()) {
     const std::string kernel_name = kernel->description.name;
     if (kernel_name.rfind("broken/", 0) == 0) continue;
     all[0].rows.push_back({kernel_name, kernel->description.summary, ""});
   }
+  for (const auto& family : schedules.families()) {
+    all[1].rows.push_back({family->name(), family->summary(), parameters_text(*family)});
+  }
   for (const fixtures::Model& model : fixtures::models()) {
-    all[1].rows.push_back({model.name, model.problem.to_string(), model.source});
+    all[2].rows.push_back({model.name, model.problem.to_string(), model.source});
   }
   for (const proptest::Law& law : proptest::laws()) {
-    all[2].rows.push_back({std::string(law.name), std::string(law.statement), ""});
+    all[3].rows.push_back({std::string(law.name), std::string(law.statement), ""});
   }
   for (const proptest::Values values : proptest::all_values()) {
-    all[3].rows.push_back(
+    all[4].rows.push_back(
         {std::string(proptest::name(values)), std::string(proptest::reason(values)), ""});
   }
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
-    all[4].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+    all[5].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest) +
                                (record.seen.empty() ? "" : "; seen in ") +
                                std::string(record.seen)});
   }
   for (const fixtures::LossDefectRecord& record : fixtures::loss_defects()) {
-    all[4].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+    all[5].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest)});
   }
   return all;
@@ -77,16 +89,17 @@ void print_json(const std::vector<Section>& chosen) {
   fmt::print("{}\n", object.dump(2));
 }
 
-int list(const Registry& registry, const std::string& what, std::size_t json_flags) {
+int list(const Registry& registry, const io::ScheduleRegistry& schedules, const std::string& what,
+         std::size_t json_flags) {
   std::vector<Section> chosen;
   std::vector<std::string> names;
-  for (const Section& section : sections(registry)) {
+  for (const Section& section : sections(registry, schedules)) {
     names.push_back(section.name);
     if (what.empty() || what == section.name) chosen.push_back(section);
   }
   if (chosen.empty()) {
     throw InvalidProblem("nothing called '" + what + "' to list" + did_you_mean(what, names) +
-                         " (kernels models laws values defects)");
+                         " (kernels schedules models laws values defects)");
   }
   if (json_flags > 0) {
     print_json(chosen);
@@ -98,15 +111,20 @@ int list(const Registry& registry, const std::string& what, std::size_t json_fla
 
 }  // namespace
 
-void add_list(CLI::App& app, const Registry& registry, Action& action) {
-  CLI::App* command = app.add_subcommand("list", "kernels, models, laws, values, defects");
+void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+              Action& action) {
+  CLI::App* command =
+      app.add_subcommand("list", "kernels, schedules, models, laws, values, defects");
   auto what = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  command->add_option("what", *what, "kernels, models, laws, values or defects; all when absent");
+  command->add_option("what", *what,
+                      "kernels, schedules, models, laws, values or defects; all when absent");
   command->add_flag("--json", *json, "as JSON");
   command->footer("Examples:\n  attest list laws\n  attest list models --json");
-  command->callback([&registry, &action, what, json] {
-    action = [&registry, what, json] { return list(registry, *what, *json ? 1 : 0); };
+  command->callback([&registry, &schedules, &action, what, json] {
+    action = [&registry, &schedules, what, json] {
+      return list(registry, schedules, *what, *json ? 1 : 0);
+    };
   });
 }
 

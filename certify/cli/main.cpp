@@ -33,6 +33,8 @@ int run(int argc, char** argv) {
   attest::Registry registry;
   attest::register_cpu(registry);
   attest::register_broken(registry);
+  attest::io::ScheduleRegistry schedules;
+  attest::register_cpu_schedules(schedules);
   CLI::App app{
       "attest certifies attention kernels: derived error bounds, exact laws, shrunk "
       "failures."};
@@ -46,9 +48,10 @@ int run(int argc, char** argv) {
       "Exit codes: 0 certified, 1 violated, 2 bad input, 3 nothing proven, 4 crashed, 5 internal.");
   attest::certify::cli::Action action;
   attest::certify::cli::add_demo(app, registry, action);
-  attest::certify::cli::add_list(app, registry, action);
+  attest::certify::cli::add_list(app, registry, schedules, action);
   attest::certify::cli::add_certify(app, registry, action);
   attest::certify::cli::add_check(app, registry, action);
+  attest::certify::cli::add_count(app, schedules, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,128 @@
+#include "certify/count.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "certify/cli/commands.hpp"
+#include "certify/cli/terminal.hpp"
+#include "core/error.hpp"
+#include "io/best_schedule.hpp"
+#include "io/schedule_count.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+constexpr int kInternal = 5;
+
+struct CountOptions {
+  std::string schedule, problem;
+  std::optional<std::int64_t> fast_words, fast_bytes;
+  bool json = false;
+};
+
+io::FastMemory capacity_of(const CountOptions& options) {
+  if (options.fast_words && options.fast_bytes) {
+    throw InvalidProblem("--fast-words and --fast-bytes together; pass one of them");
+  }
+  if (options.fast_words) return io::FastMemory::of_words(*options.fast_words);
+  if (options.fast_bytes) return io::FastMemory::of_bytes(*options.fast_bytes);
+  throw InvalidProblem("no fast memory given; pass --fast-words M or --fast-bytes B");
+}
+
+std::string text(io::FastMemory capacity) {
+  return capacity.words != io::FastMemory::kUnlimited ? fmt::format("{} words", capacity.words)
+                                                      : fmt::format("{} bytes", capacity.bytes);
+}
+
+void print_row(const char* what, io::Words words, io::Words bytes) {
+  fmt::print("  {:<8} {:>20} words {:>20} bytes\n", what, words.value(), bytes.value());
+}
+
+void print_traffic(const io::ScheduleCount& count) {
+  const io::Traffic& moved = count.counted;
+  print_row("read", moved.reads.words, moved.reads.bytes);
+  print_row("written", moved.writes.words, moved.writes.bytes);
+  print_row("moved", moved.total_words(), moved.total_bytes());
+  print_row("peak", moved.peak.words, moved.peak.bytes);
+  fmt::print("  closed form: {}\n",
+             count.closed_form_equal() ? good("equal") : bad("differs from the count"));
+  if (count.blocks.count > 1) {
+    fmt::print("  {} parallel blocks, the busiest moves {} words\n", count.blocks.count.value(),
+               count.blocks.busiest_words.value());
+  }
+}
+
+void print_bounds(const io::ScheduleCount& count) {
+  fmt::print("\n{}", io::report(count.kernel, count.bounds));
+  if (const auto ratio = count.ratio()) {
+    fmt::print("moved / greatest lower bound: {}\n", bold(fmt::format("{:.3f}", *ratio)));
+  }
+  const auto &lower = count.lower, &every = count.lower_of_every;
+  if (lower && every && every->words != lower->words) {
+    fmt::print("of kernels that declare nothing: {} words, {}\n", every->words, every->name);
+  }
+}
+
+int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
+  const io::FastMemory capacity = capacity_of(options);
+  const auto spec = io::ScheduleSpec::parse(options.schedule);
+  const io::ScheduleFamily& family = schedules.find(spec.name);
+  const Problem problem = Problem::parse(options.problem);
+  const AbiProblem form(problem, 1);
+  const auto schedule = family.make(spec, *form.get(), capacity);
+  const io::ScheduleCount counted = io::count_schedule(family, *schedule, problem, capacity);
+  const io::BestSchedule best =
+      io::best_schedule(schedules, family.direction(), *form.get(), capacity);
+  const std::vector<std::string> faults = counted.faults();
+  const int code = faults.empty() ? 0 : kInternal;
+  if (options.json) {
+    fmt::print("{}\n", count_json(counted, best, problem, code).dump(2));
+  } else {
+    fmt::print("{}  {}\n{}\n{} of fast memory\n\n", bold("schedule"), counted.schedule,
+               problem.to_string(), text(capacity));
+    print_traffic(counted);
+    print_bounds(counted);
+    fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));
+    const std::string choice = best.to_string();
+    for (std::size_t begin = 0; begin < choice.size();) {
+      const std::size_t end = choice.find('\n', begin);
+      fmt::print("  {}\n", choice.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  for (const std::string& fault : faults) fmt::print(stderr, "attest: internal error: {}\n", fault);
+  return code;
+}
+
+}  // namespace
+
+void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("count", "words and bytes a schedule moves, and what every kernel must");
+  auto options = std::make_shared<CountOptions>();
+  const auto most = static_cast<std::uint64_t>(io::FastMemory::kUnlimited) - 1;
+  command
+      ->add_option("--schedule", options->schedule,
+                   "a schedule (attest list schedules), tiles as in flash2:bq=64,bk=32 or left "
+                   "open")
+      ->required();
+  command->add_option("--problem", options->problem, "problem string, for example sq=4096,d=64")
+      ->required();
+  command->add_option("--fast-words", options->fast_words, "fast memory in words")
+      ->check(whole_number(most));
+  command->add_option("--fast-bytes", options->fast_bytes, "fast memory in bytes")
+      ->check(whole_number(most));
+  command->add_flag("--json", options->json, "as JSON (certify/count.schema.json)");
+  command->footer(
+      "Tiles left open are those that move the fewest words (bytes, with --fast-bytes).\n"
+      "Examples:\n"
+      "  attest count --schedule flash2:bq=64,bk=64 --problem sq=4096,d=64 --fast-words 16384\n"
+      "  attest count --schedule two_pass_row --problem sq=65536,d=64 --fast-words 32768\n"
+      "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192");
+  command->callback([&schedules, &action, options] {
+    action = [&schedules, options] { return count(schedules, *options); };
+  });
+}
+
+}  // namespace attest::certify::cli

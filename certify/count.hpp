@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/problem.hpp"
+#include "io/best_schedule.hpp"
+#include "io/schedule_count.hpp"
+
+namespace attest::certify {
+
+/// A count as an object: certify/count.schema.json describes the fields.  [certify/count_test]
+nlohmann::json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
+                          const Problem& problem, int exit_code);
+
+}  // namespace attest::certify
