@@ -32,6 +32,7 @@ struct Finding {
 
 struct LawCount {
   std::uint64_t passed = 0, vacuous = 0, unsupported = 0, improbable = 0, failed = 0;
+  std::uint64_t not_claimed = 0;  // those of `unsupported` that ask for what is not claimed
 };
 
 /// The worst error over the probabilistic bound seen for one output.
@@ -42,6 +43,7 @@ struct WorstRatio {
 
 struct CampaignResult {
   std::string kernel;
+  std::optional<std::string> chosen_law;  // the only law run, if one was chosen
   Verdict verdict = Verdict::unsupported;
   std::uint64_t cases = 0;  // generated cases and model shapes run
   std::map<std::string, LawCount> laws;
@@ -50,6 +52,7 @@ struct CampaignResult {
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
   std::vector<std::string> refused;                  // claimed but refused by the kernel
   std::vector<Finding> findings;
+  std::vector<std::string> gaps;  // why passing proves less than what is claimed
   double seconds = 0;
 
   std::uint64_t passed() const;
@@ -67,16 +70,29 @@ proptest::LawResult check_repeating(const proptest::Law& law, const attest_kerne
 std::vector<std::string> unexercised(const attest_description& description,
                                      const CampaignResult& result);
 
+/// Why a campaign without findings does not cover what the kernel claims; empty when it does. A
+/// refused problem is a gap; so is, unless only one law was chosen, a claimed dtype or feature that
+/// no counted check exercised and a law that counted on no case, but for a law that needs what the
+/// kernel does not claim.  [certify/campaign_test "gaps"]
+std::vector<std::string> gaps_of(const attest_description& description,
+                                 const CampaignResult& result);
+
+/// The outcome in a word: certified, incomplete (nothing failed, but there are gaps), law_holds
+/// (passed, one law chosen), or the verdict's name.  [certify/campaign_test "gaps"]
+std::string_view outcome(const CampaignResult& result);
+
 /// Called after every case with done, total.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Runs the campaign. Deterministic for the options but for `seconds`. A law is dropped after its
 /// first finding; an improbable result is repeated with another seed and counts as violated when it
-/// repeats.  [certify/campaign_test]
+/// repeats. When neither a law nor a number of cases is chosen, further cases are generated for the
+/// claims and laws that no case has met.  [certify/campaign_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress);
 
-/// Exit code of a verdict over all kernels: 0 certified, 1 violated, 3 nothing proven, 4 crashed.
+/// Exit code over all kernels: 0 certified (or the chosen law holds), 1 violated, 3 nothing proven
+/// or incomplete, 4 crashed.  [certify/campaign_test]
 int exit_code(const std::vector<CampaignResult>& results);
 
 /// The command that runs one case again.

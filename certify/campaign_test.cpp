@@ -36,6 +36,98 @@ attest_kernel fake(attest_status (*forward)(const void*, const attest_forward_ar
   return kernel;
 }
 
+attest_status refuses_groups(const void*, const attest_forward_args* args) {
+  static const attest_kernel good = fixtures::defective_kernel(fixtures::Defect::none);
+  if (args->problem->num_heads_q != args->problem->num_heads_kv) return ATTEST_UNSUPPORTED;
+  return good.forward(good.self, args);
+}
+
+attest_status plain_forward(const void*, const attest_forward_args* args) {
+  static const attest_kernel good = fixtures::defective_kernel(fixtures::Defect::none);
+  return good.forward(good.self, args);
+}
+
+TEST_CASE("gaps: what is missing for a certificate", "[campaign]") {
+  attest_description description{};
+  description.dtypes = 1u << ATTEST_F32;
+  description.features = ATTEST_GQA;
+  CampaignResult whole;
+  whole.verdict = Verdict::passed;
+  whole.exercised = {{"f32", 3}, {"gqa", 1}};
+  whole.laws["first"].passed = 3;
+  LawCount& beyond = whole.laws["asks for what is not claimed"];
+  beyond.unsupported = beyond.not_claimed = 3;
+  const auto judged = [&](CampaignResult result) {
+    result.gaps = gaps_of(description, result);
+    return result;
+  };
+  const auto require_gap = [&](const CampaignResult& result, const std::string& gap) {
+    const CampaignResult got = judged(result);
+    REQUIRE(got.gaps.size() == 1);
+    CHECK(got.gaps[0] == gap);
+    CHECK(outcome(got) == "incomplete");
+    CHECK(exit_code({got}) == 3);
+  };
+  CHECK(judged(whole).gaps.empty());
+  CHECK(outcome(judged(whole)) == "certified");
+  CHECK(exit_code({judged(whole)}) == 0);
+
+  CampaignResult result = whole;
+  result.exercised.erase("gqa");
+  require_gap(result, "claimed, never exercised: gqa");
+  result.chosen_law = "first";  // one law claims nothing about features
+  CHECK(outcome(judged(result)) == "law_holds");
+  CHECK(exit_code({judged(result)}) == 0);
+  result.refused = {"refused although claimed: P"};
+  require_gap(result, "refused in 1 checks what it claims, first: refused although claimed: P");
+
+  for (const LawCount& nowhere :
+       {LawCount{0, 2, 0, 0, 0, 0}, LawCount{0, 0, 2, 0, 0, 1}, LawCount{0, 1, 2, 0, 0, 2},
+        LawCount{0, 0, 0, 1, 0, 0}, LawCount{}}) {
+    result = whole;
+    result.laws["second"] = nowhere;
+    require_gap(result, "no case counted for the law second");
+  }
+  result = whole;
+  result.verdict = Verdict::violated;
+  result.exercised.clear();
+  CHECK(outcome(judged(result)) == "violated");
+  CHECK(exit_code({judged(result)}) == 1);
+}
+
+TEST_CASE("a kernel that refuses some of what it claims is not certified", "[campaign]") {
+  CampaignOptions options;
+  options.cases = 4;
+  options.law = "reference_forward";
+  const auto none = [](std::uint64_t, std::uint64_t) {};
+  const CampaignResult good = run_campaign(fake(plain_forward), options, none);
+  CHECK(outcome(good) == "law_holds");
+  const CampaignResult result = run_campaign(fake(refuses_groups), options, none);
+  CHECK(result.verdict == Verdict::passed);
+  CHECK_FALSE(result.refused.empty());
+  CHECK(outcome(result) == "incomplete");
+  CHECK(exit_code({result}) == 3);
+}
+
+TEST_CASE("a tier adds cases for what its own have not met", "[campaign]") {
+  CampaignOptions options;
+  const auto none = [](std::uint64_t, std::uint64_t) {};
+  attest_kernel kernel = fake(plain_forward);
+  kernel.description.max_head_dim = 16;  // no published model fits: generated cases alone
+  int extended = 0;
+  for (options.seed = 1; options.seed <= 4; ++options.seed) {
+    options.cases = std::nullopt;
+    const CampaignResult whole = run_campaign(kernel, options, none);
+    INFO(options.seed << ": " << (whole.gaps.empty() ? "" : whole.gaps.front()));
+    CHECK(outcome(whole) == "certified");
+    options.cases = 40;  // the same number and no more
+    const CampaignResult exact = run_campaign(kernel, options, none);
+    CHECK(exact.cases <= whole.cases);
+    extended += exact.gaps.empty() ? 0 : 1;
+  }
+  CHECK(extended > 0);
+}
+
 TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
   Registry registry;
   register_cpu(registry);
@@ -47,7 +139,9 @@ TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
     INFO(word);
     CHECK(good.exercised.count(word) == 1);
   }
-  CHECK(exit_code({good}) == 0);
+  // Four cases do not meet all that it claims: nothing failed, but it is not certified.
+  CHECK(outcome(good) == "incomplete");
+  CHECK(exit_code({good}) == 3);
   const CampaignResult bad = small_campaign(registry.find("broken/row_sum_off"));
   CHECK(bad.verdict == Verdict::violated);
   CHECK(exit_code({good, bad}) == 1);

@@ -66,7 +66,9 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   const auto& description = registry.find(result.kernel).description;
   return {{"kernel", result.kernel},
           {"description", description_json(description)},
-          {"verdict", result.verdict == Verdict::passed ? "certified" : name(result.verdict)},
+          {"verdict", outcome(result)},
+          {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
+          {"incomplete", result.gaps},
           {"cases", result.cases},
           {"checks", {{"passed", result.passed()}, {"vacuous", result.vacuous()}}},
           {"laws", laws},

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "certify/campaign.hpp"
@@ -40,8 +41,13 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   if (options.kernels.empty() && !options.all) {
     throw InvalidProblem("no kernel given; pass names (attest list kernels) or --all");
   }
-  if (!options.all) return options.kernels;
   std::vector<std::string> names;
+  if (!options.all) {
+    for (const std::string& name : options.kernels) {  // a kernel named twice runs once
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
   for (const std::string& name : registry.names()) {
     if (name.rfind("broken/", 0) != 0) names.push_back(name);
   }
@@ -66,7 +72,12 @@ int certify(const Registry& registry, const CertifyOptions& options) {
         *kernel, campaign,
         [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }));
     line.clear();
-    if (!options.json) print_result(*kernel, results.back());
+    if (!options.json) {
+      print_result(*kernel, results.back());
+      if (options.cases && outcome(results.back()) == "incomplete") {
+        fmt::print("  run it without --cases: a tier adds the cases that are missing\n");
+      }
+    }
   }
   const std::string text = certificate(registry, campaign, results).dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
@@ -86,9 +97,10 @@ void add_certify(CLI::App& app, const Registry& registry, Action& action) {
   command->add_option("--tier", options->tier, "smoke (default), fast or full");
   command->add_option("--seed", options->seed, "seed of the campaign, default 1")
       ->check(whole_number());
-  command->add_option("--cases", options->cases, "generated cases instead of the tier's number")
+  command->add_option("--cases", options->cases, "generated cases instead of the tier's")
       ->check(whole_number(kMostCases));
-  command->add_option("--only", options->only, "only this law (attest list laws)")
+  command
+      ->add_option("--only", options->only, "only this law (attest list laws); certifies nothing")
       ->check(not_empty());
   command->add_option("--out", options->out, "write the certificate (JSON) to this file")
       ->check(not_empty());

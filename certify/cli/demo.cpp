@@ -51,15 +51,15 @@ int demo(const Registry& registry, std::size_t json_flags) {
   fmt::print("A good kernel, judged by bounds derived from its inputs:\n");
   for (std::size_t k = 0; k < 2; ++k) {
     const CampaignResult& result = results[k];
-    fmt::print("  {:<24} {}  {} cases, worst error/bound", result.kernel,
-               verdict_text(result.verdict), result.passed());
+    fmt::print("  {:<24} {}  {} cases, worst error/bound", result.kernel, headline(result),
+               result.passed());
     for (const auto& [output, worst] : result.worst) fmt::print(" {}={:.2f}", output, worst.ratio);
     fmt::print("\n");
   }
   fmt::print("\nThree broken ones, each shrunk to its smallest failing case:\n");
   for (std::size_t k = 0; k < broken.size(); ++k) {
     const CampaignResult& result = results[k + 2];
-    fmt::print("  {:<24} {}  it {}\n", result.kernel, verdict_text(result.verdict), broken[k].what);
+    fmt::print("  {:<24} {}  it {}\n", result.kernel, headline(result), broken[k].what);
     for (const Finding& finding : result.findings) print_finding(result.kernel, finding);
   }
   return code;

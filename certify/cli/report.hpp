@@ -4,6 +4,9 @@
 
 namespace attest::certify::cli {
 
+/// The outcome of a campaign as a person reads it: CERTIFIED, LAW HOLDS, INCOMPLETE, REFUSED, …
+std::string headline(const CampaignResult& result);
+
 /// Prints what a campaign found, for people: verdict, laws, worst ratios, findings with the line
 /// that reproduces each.
 void print_result(const attest_kernel& kernel, const CampaignResult& result);

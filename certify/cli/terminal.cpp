@@ -28,7 +28,7 @@ std::string bold(const std::string& text) { return coloured("1", text); }
 std::string verdict_text(Verdict verdict) {
   switch (verdict) {
     case Verdict::passed:
-      return good("CERTIFIED");
+      return good("PASSED");
     case Verdict::violated:
       return bad("REFUSED");
     case Verdict::crashed:

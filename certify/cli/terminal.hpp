@@ -17,7 +17,7 @@ std::string bad(const std::string& text);
 std::string warning(const std::string& text);
 std::string bold(const std::string& text);
 
-/// A verdict as a person reads it: CERTIFIED, REFUSED, …
+/// A verdict as a person reads it: PASSED, REFUSED, …
 std::string verdict_text(Verdict verdict);
 
 /// A line on standard error with done/total, rate and time left; silent when that is no terminal.

@@ -140,7 +140,7 @@ double merge_bound(double lse, double oa, double ob, double parts) {
 LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     if ((kernel.description.features & ATTEST_LSE) == 0) {
-      stop(Verdict::unsupported, "the kernel gives no LSE");
+      stop(Verdict::unsupported, "not claimed: LSE");
     }
     const Problem p = plain_problem(c.problem);
     if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");

@@ -109,7 +109,7 @@ LawResult check_uniform(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     const attest_numerics& numerics = kernel.description.numerics;
     if (numerics.exp_zero_not_one != 0 || numerics.lse_splits != 0) {
-      stop(Verdict::unsupported, "the contract allows exp(0) != 1 or merges splits through LSE");
+      stop(Verdict::unsupported, "not claimed: exp(0) = 1 without a merge of splits through LSE");
     }
     Problem p = plain_problem(c.problem);
     std::int64_t keys = 1;

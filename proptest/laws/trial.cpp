@@ -16,7 +16,7 @@ LawResult guarded(const std::function<LawResult()>& body) {
 
 void require_deterministic(const attest_kernel& kernel) {
   if (kernel.description.numerics.nondeterministic != 0) {
-    stop(Verdict::unsupported, "the kernel declares itself nondeterministic");
+    stop(Verdict::unsupported, "not claimed: equal bits of equal calls");
   }
 }
 
