@@ -1,8 +1,10 @@
 // The attest command. Exit codes: 0 certified, 1 violated, 2 usage or bad input, 3 nothing proven,
 // 4 a kernel crashed, 5 internal error.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -65,6 +67,15 @@ int run(int argc, char** argv) {
   return action();
 }
 
+// Threads that wait for the next parallel loop by spinning take a busy machine's processors from
+// those that work: `attest demo` took 7.2 s of processor time instead of 3.3. The runtime reads its
+// settings before main, so they are set and the program is started again, once.
+void wait_passively(char** argv) {
+  constexpr const char* kPolicy = "OMP_WAIT_POLICY";
+  if (std::getenv(kPolicy) != nullptr || setenv(kPolicy, "passive", 0) != 0) return;
+  execv("/proc/self/exe", argv);  // returns only when it fails; then spinning does no harm but time
+}
+
 int guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
@@ -84,6 +95,7 @@ int guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wait_passively(argv);
   const int code = guarded(argc, argv);
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
