@@ -94,6 +94,7 @@ LawResult check_linear_v(const attest_kernel& kernel, const Case& c) {
 
 LawResult check_linear_dO(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
+    require_claimed(kernel, c.problem, Direction::backward);
     if (c.problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     const InputValues one = without_dlse(make_values(c.problem, Values::integers, c.seed));
     InputValues other = one, sum = one;

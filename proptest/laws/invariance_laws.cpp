@@ -134,6 +134,7 @@ LawResult check_masked_keys(const attest_kernel& kernel, const Case& c) {
       p.mask.window_right = 0;
     }
     const Direction direction = furthest(kernel, p);
+    require_claimed(kernel, p, direction);
     const InputValues in = make_values(p, c.values, c.seed);
     InputValues changed = in;
     Tensor sees("sees", DType::f64, p.q_axes());  // 1 where the row sees a changed key

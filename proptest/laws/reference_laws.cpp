@@ -9,8 +9,7 @@ namespace {
 
 LawResult check_direction(const attest_kernel& kernel, const Case& c, Direction direction) {
   return guarded([&] {
-    const std::string missing = unclaimed(kernel.description, c.problem, direction);
-    if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
+    require_claimed(kernel, c.problem, direction);
     const InputValues values = make_values(c.problem, c.values, c.seed);
     const Truth truth(kernel.description, c.problem, values, direction, c.seed);
     if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);

@@ -20,10 +20,14 @@ void require_deterministic(const attest_kernel& kernel) {
   }
 }
 
-KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-                   Direction direction, const Case& of, LseRequest request) {
+void require_claimed(const attest_kernel& kernel, const Problem& problem, Direction direction) {
   const std::string missing = unclaimed(kernel.description, problem, direction);
   if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
+}
+
+KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+                   Direction direction, const Case& of, LseRequest request) {
+  require_claimed(kernel, problem, direction);
   KernelRun result = run(kernel, problem, values, direction, of, request);
   if (!result.misconduct.empty()) stop(Verdict::violated, result.misconduct);
   if (result.status == ATTEST_UNSUPPORTED) {

@@ -25,6 +25,10 @@ LawResult guarded(const std::function<LawResult()>& body);
 /// Stops when the kernel says that equal calls may differ.
 void require_deterministic(const attest_kernel& kernel);
 
+/// Stops when the kernel does not claim the problem. Before a check for content: a law that needs
+/// what is not claimed is not a law without content.
+void require_claimed(const attest_kernel& kernel, const Problem& problem, Direction direction);
+
 /// Runs the kernel; stops when it does not claim the problem, refuses, fails or misbehaves.
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of,
