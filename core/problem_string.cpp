@@ -39,12 +39,18 @@ std::string_view without_version(std::string_view text) {
 Fields split_fields(std::string_view text) {
   Fields fields;
   text = without_version(text);
-  while (!text.empty()) {
+  bool more = !text.empty();
+  while (more) {
     const std::size_t comma = text.find(',');
     const std::string_view field = text.substr(0, comma);
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+    if (field.empty()) {
+      throw InvalidProblem(
+          "problem: nothing stands before, between or after commas; write for example sq=128,d=64");
+    }
     const std::size_t equals = field.find('=');
-    if (equals == std::string_view::npos) {
+    if (equals == std::string_view::npos || equals == 0) {
       throw InvalidProblem("problem: '" + std::string(field) +
                            "' is not key=value; write for example sq=128,d=64");
     }

@@ -88,6 +88,10 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("seq=1,d=1", "did you mean 'sq'");
   refused("sq=1,sq=2,d=1", "given twice");
   refused("sq", "is not key=value");
+  refused("sq=1,=2,d=1", "'=2' is not key=value");
+  for (const char* text : {"sq=1,d=1,", ",sq=1,d=1", "sq=1,,d=1", ",", "v1;sq=1,d=1,"}) {
+    refused(text, "nothing stands before, between or after commas");
+  }
   refused("d=4", "sq and d are needed");
   refused("", "sq and d are needed");
   refused("sq=2,d=1,layout=thd", "needs packed sequences");
