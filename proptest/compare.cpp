@@ -54,9 +54,12 @@ struct Judged {
   double error, proved, probable, sigma;
 };
 
+// What a result is held against: the exact result, or another one that must agree with it.
+enum class Against { exact, another };
+
 class Collector {
  public:
-  explicit Collector(const TensorView& got) : got_(got) {
+  Collector(const TensorView& got, Against against) : got_(got), against_(against) {
     result_.output = std::string(got.name());
   }
 
@@ -92,12 +95,7 @@ class Collector {
     if (result_.elements > 0) {
       result_.aggregate = std::sqrt(squares_ / static_cast<double>(result_.elements));
     }
-    const std::string element =
-        result_.elements == 0
-            ? ""
-            : fmt::format("{} is {:.9g}, exact {:.9g}, error {:.3g}, bound {:.3g}",
-                          place(got_, result_.worst_index), result_.got, result_.exact,
-                          std::abs(result_.got - result_.exact), result_.bound);
+    const std::string element = result_.elements == 0 ? "" : worst_element();
     if (result_.verdict == Verdict::violated) {
       result_.reason = "outside the proved bound: " + element;
     } else if (result_.verdict == Verdict::improbable) {
@@ -112,7 +110,17 @@ class Collector {
   }
 
  private:
+  std::string worst_element() const {
+    const char* words = against_ == Against::exact
+                            ? "{} is {:.9g}, exact {:.9g}, error {:.3g}, bound {:.3g}"
+                            : "{} is {:.9g}, in the other result {:.9g}, difference {:.3g}, sum of "
+                              "both bounds {:.3g}";
+    return fmt::format(fmt::runtime(words), place(got_, result_.worst_index), result_.got,
+                       result_.exact, std::abs(result_.got - result_.exact), result_.bound);
+  }
+
   const TensorView& got_;
+  Against against_;
   Comparison result_;
   double squares_ = 0;
 };
@@ -121,7 +129,7 @@ class Collector {
 
 Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound) {
   require_same_shape(got, exact.view());
-  Collector collector(got);
+  Collector collector(got, Against::exact);
   for_each(got, [&](const Index& i) {
     const double value = at(got, i), truth = at(exact.view(), i);
     collector.add(i, value, truth,
@@ -135,7 +143,7 @@ Comparison compare_pair(const TensorView& first, const TensorView& second,
                         const reference::ErrorBound& first_bound,
                         const reference::ErrorBound& second_bound) {
   require_same_shape(first, second);
-  Collector collector(first);
+  Collector collector(first, Against::another);
   const auto sum = [](const Tensor& a, const Tensor& b, const Index& i) {
     return at(a.view(), i) + at(b.view(), i);
   };
