@@ -25,9 +25,17 @@ Tight adds_key_after_key(const fixtures::Emulation& emulation) {
   return shorter ? Tight::not_measured : Tight::measured;
 }
 
+// An error that says something about looseness: above what the float64 reference errs by itself,
+// 2^-33 of the float32 bound at most (docs/theory/reference.md), in a result that does not vanish
+// with the weight of its key.
+bool counts(double error, double bound, double exact) {
+  constexpr double kReferenceError = 0x1p-33, kVanishes = 0x1p-100;
+  return error > kReferenceError * bound && std::abs(exact) > kVanishes;
+}
+
 // Ratios of one output over many cases.
 struct Statistics {
-  std::int64_t elements = 0, outside = 0;
+  std::int64_t elements = 0, outside = 0, considered = 0;
   double worst_proved = 0, worst_probable = 0, worst_aggregate = 0, median = 0;
   std::vector<double> looseness;  // probabilistic bound over error
   std::string worst_case, aggregate_case;
@@ -50,6 +58,7 @@ struct Statistics {
       const double proved = bound.deterministic(a, b, c, d),
                    probable = bound.probabilistic(a, b, c, d);
       ++elements;
+      considered += tight == Tight::measured ? 1 : 0;
       if (!(error <= proved) || !(error <= probable)) {
         ++outside;
         worst_case = what;
@@ -57,12 +66,19 @@ struct Statistics {
       if (error == 0) return;
       worst_proved = std::max(worst_proved, error / proved);
       worst_probable = std::max(worst_probable, error / probable);
-      if (tight == Tight::measured) looseness.push_back(probable / error);
+      if (tight == Tight::measured && counts(error, probable, truth)) {
+        looseness.push_back(probable / error);
+      }
     });
   }
 
+  // Whether at least half of the elements have an error that counts: else most results are exact or
+  // underflow, and the median would be of the others.
+  bool has_typical_error = false;
+
   // After the last element; frees what led to it.
   void find_median() {
+    has_typical_error = 2 * static_cast<std::int64_t>(looseness.size()) >= considered;
     if (looseness.empty()) return;
     const auto middle = looseness.begin() + static_cast<std::ptrdiff_t>(looseness.size() / 2);
     std::nth_element(looseness.begin(), middle, looseness.end());
@@ -109,7 +125,8 @@ std::string shape(std::uint64_t index) {
 }
 
 // Median of bound over error, probabilistic strength, as first measured on other shapes of the same
-// families (docs/theory/error-bounds.md, "Tightness"). Half as loose again is a defect.
+// families (docs/theory/error-bounds.md, "Tightness"). Half as loose again is a defect. V = 1 in 16
+// bit is exact and has none; nor have gradients that underflow (rising maximum in f16).
 struct Tightness {
   Values values;
   DType dtype;
@@ -130,23 +147,34 @@ const std::vector<Tightness>& measured_tightness() {
       {Values::all_positive, DType::f32, {{"O", 91.5}, {"dQ", 163}, {"dK", 252}, {"dV", 223}}},
       {Values::all_positive, DType::bf16, {{"O", 5.6}, {"dQ", 3}, {"dK", 19}, {"dV", 21}}},
       {Values::all_positive, DType::f16, {{"O", 5.5}, {"dQ", 3}, {"dK", 22}, {"dV", 22}}},
+      {Values::one_hot, DType::f32, {{"O", 205.2}, {"dQ", 220}, {"dK", 197}, {"dV", 297}}},
+      {Values::one_hot, DType::bf16, {{"O", 73.4}, {"dQ", 31}, {"dV", 7}}},
+      {Values::one_hot, DType::f16, {{"O", 32.5}, {"dQ", 7}, {"dK", 174}, {"dV", 22}}},
       {Values::uniform, DType::f32, {{"O", 1068.7}, {"dQ", 277}, {"dK", 226}, {"dV", 198}}},
       {Values::uniform, DType::bf16, {{"O", 32.6}, {"dQ", 17}, {"dK", 17}, {"dV", 24}}},
       {Values::uniform, DType::f16, {{"O", 36.1}, {"dQ", 18}, {"dK", 12}, {"dV", 20}}},
       {Values::cancelling, DType::f32, {{"O", 664.8}, {"dQ", 329}, {"dK", 213}, {"dV", 205}}},
       {Values::cancelling, DType::bf16, {{"O", 26.9}, {"dQ", 16}, {"dK", 15}, {"dV", 16}}},
+      {Values::cancelling, DType::f16, {{"O", 29.7}, {"dQ", 19}, {"dK", 16}, {"dV", 17}}},
+      {Values::rising_maximum, DType::f32, {{"O", 163.9}, {"dQ", 338}, {"dK", 49}, {"dV", 50}}},
+      {Values::rising_maximum, DType::bf16, {{"O", 9.2}, {"dQ", 2}, {"dK", 7}, {"dV", 7}}},
+      {Values::rising_maximum, DType::f16, {{"O", 11.8}, {"dQ", 2}}},
       {Values::halves, DType::f32, {{"O", 269.7}, {"dQ", 285}, {"dK", 204}, {"dV", 197}}},
       {Values::halves, DType::bf16, {{"O", 26.2}, {"dQ", 16}, {"dK", 15}, {"dV", 16}}},
       {Values::halves, DType::f16, {{"O", 29.4}, {"dQ", 18}, {"dK", 17}, {"dV", 17}}},
       {Values::ties, DType::f32, {{"O", 1036.2}, {"dQ", 377}, {"dK", 289}, {"dV", 259}}},
       {Values::ties, DType::bf16, {{"O", 27.2}, {"dQ", 17}, {"dK", 17}, {"dV", 18}}},
       {Values::ties, DType::f16, {{"O", 31.6}, {"dQ", 19}, {"dK", 18}, {"dV", 20}}},
+      {Values::logits_1e4, DType::f32, {{"O", 259.2}}},
+      {Values::logits_1e4, DType::bf16, {{"O", 666.5}}},
+      {Values::logits_1e4, DType::f16, {{"O", 266.6}}},
       {Values::duplicate_keys, DType::f32, {{"O", 834.4}, {"dQ", 301}, {"dK", 209}, {"dV", 217}}},
       {Values::duplicate_keys, DType::bf16, {{"O", 28}, {"dQ", 16}, {"dK", 15}, {"dV", 17}}},
       {Values::duplicate_keys, DType::f16, {{"O", 31.9}, {"dQ", 18}, {"dK", 17}, {"dV", 18}}},
       {Values::indicator, DType::f32, {{"O", 363.5}, {"dQ", 214}, {"dK", 182}, {"dV", 203}}},
       {Values::indicator, DType::bf16, {{"O", 6.1}, {"dQ", 14}, {"dK", 15}, {"dV", 16}}},
       {Values::indicator, DType::f16, {{"O", 7}, {"dQ", 15}, {"dK", 16}, {"dV", 17}}},
+      {Values::ones, DType::f32, {{"O", 86.4}}},
       {Values::positive_v, DType::f32, {{"O", 95.8}, {"dQ", 235}, {"dK", 203}, {"dV", 205}}},
       {Values::positive_v, DType::bf16, {{"O", 5.7}, {"dQ", 9}, {"dK", 14}, {"dV", 16}}},
       {Values::positive_v, DType::f16, {{"O", 5.9}, {"dQ", 10}, {"dK", 14}, {"dV", 17}}},
@@ -154,7 +182,52 @@ const std::vector<Tightness>& measured_tightness() {
   return table;
 }
 
+// The same of LSE, in f32, bf16 and f16, as first measured on these shapes.
+const std::map<Values, std::map<DType, double>>& measured_lse() {
+  static const auto table = [] {
+    struct Row {
+      Values values;
+      double f32, bf16, f16;
+    };
+    std::map<Values, std::map<DType, double>> made;
+    for (const Row& row : std::vector<Row>{{Values::normal, 187, 162, 162},
+                                           {Values::x4, 112, 186, 133},
+                                           {Values::x10, 118, 155, 102},
+                                           {Values::all_positive, 124, 98.1, 108},
+                                           {Values::one_hot, 160.9, 138.4, 85},
+                                           {Values::uniform, 146, 138, 138},
+                                           {Values::cancelling, 158, 196, 180},
+                                           {Values::rising_maximum, 91.1, 137, 83.6},
+                                           {Values::halves, 157, 182, 172},
+                                           {Values::ties, 205, 178, 179},
+                                           {Values::logits_1e4, 85.3, 146, 88.6},
+                                           {Values::duplicate_keys, 147, 169, 147},
+                                           {Values::indicator, 187, 162, 162},
+                                           {Values::ones, 152, 181, 153},
+                                           {Values::positive_v, 187, 174, 159},
+                                           {Values::negative_logits, 86.5, 98.5, 82.3},
+                                           {Values::maximum_last, 234, 790.9, 626.2},
+                                           {Values::denormals, 174, 219, 190},
+                                           {Values::integers, 185, 197, 197}}) {
+      made[row.values] = {{DType::f32, row.f32}, {DType::bf16, row.bf16}, {DType::f16, row.f16}};
+    }
+    return made;
+  }();
+  return table;
+}
+
 constexpr double kLooserAtMost = 1.5;
+
+// The largest median allowed. Figures of gradients are rounded to whole numbers.
+double largest_median(const std::string& output, double measured) {
+  return kLooserAtMost * (output == "O" || output == "LSE" ? measured : measured + 0.5);
+}
+
+// Families in which most results may be exact or vanish, so that the median of the others says
+// nothing.
+bool may_lack_errors(Values values) {
+  return values == Values::one_hot || values == Values::logits_1e4 || values == Values::ones;
+}
 
 // One value family in one dtype.
 struct Cell {
@@ -209,10 +282,11 @@ struct Cell {
 
   void print() const {
     for (const auto& [output, found] : statistics) {
-      std::printf("%-16s %-4s %-4s %9lld %9.3f %9.3f %9.1f %9.3f\n",
+      std::printf("%-16s %-4s %-4s %9lld %9.3f %9.3f %9.1f %9.3f%s\n",
                   std::string(name(values)).c_str(), std::string(name(dtype)).c_str(),
                   output.c_str(), static_cast<long long>(found.elements), found.worst_proved,
-                  found.worst_probable, found.median, found.worst_aggregate);
+                  found.worst_probable, found.median, found.worst_aggregate,
+                  found.has_typical_error ? "" : " (mostly exact)");
     }
     std::fflush(stdout);
   }
@@ -231,7 +305,7 @@ TEST_CASE("kernels that keep their contract lie within both bounds", "[validatio
 #pragma omp critical
     cell.print();
   }
-  std::size_t compared = 0;
+  std::size_t compared = 0, exact = 0;
   std::int64_t cases = 0, with_lse_gradient = 0;
   for (const Cell& cell : cells) {
     CHECK(cell.incomplete.empty());
@@ -245,17 +319,27 @@ TEST_CASE("kernels that keep their contract lie within both bounds", "[validatio
       CHECK(found.outside == 0);
       INFO("worst aggregate: " << found.aggregate_case);
       CHECK(found.worst_aggregate <= reference::kAggregateLimit);
+      const auto check_median = [&, output = output](double measured, const Statistics& of) {
+        if (may_lack_errors(cell.values) && !of.has_typical_error) {
+          ++exact;
+          return;
+        }
+        CHECK(of.median <= largest_median(output, measured));
+        ++compared;
+      };
+      if (output == "LSE") check_median(measured_lse().at(cell.values).at(cell.dtype), found);
       for (const Tightness& row : measured_tightness()) {
         const auto median = row.median.find(output);
-        if (row.values != cell.values || row.dtype != cell.dtype || median == row.median.end()) {
-          continue;
+        if (row.values == cell.values && row.dtype == cell.dtype && median != row.median.end()) {
+          check_median(median->second, found);
         }
-        CHECK(found.median <= kLooserAtMost * median->second);
-        ++compared;
       }
     }
   }
-  CHECK(compared == 4 * measured_tightness().size());
+  std::size_t known = cells.size();  // one LSE each
+  for (const Tightness& row : measured_tightness()) known += row.median.size();
+  CHECK(compared + exact == known);
+  CHECK(exact < known / 8);
   std::printf("%lld cases, %lld of them with a gradient of LSE\n", static_cast<long long>(cases),
               static_cast<long long>(with_lse_gradient));
   CHECK(with_lse_gradient > cases / 4);
