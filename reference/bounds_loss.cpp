@@ -77,6 +77,10 @@ std::string uncovered_by_loss_bounds(const Numerics& numerics) {
            "covers "
            "one pass over the keys; declare lse_splits = 0";
   }
+  if (numerics.accumulator_roundoff == unit_roundoff(DType::f16)) {
+    return "the contract accumulates in f16, whose range the loss gradient's intermediate results "
+           "leave; declare accumulator f32 or bf16";
+  }
   return "";
 }
 

@@ -14,9 +14,11 @@ struct LossBounds {
 /// A1 X A2^T, delta from c o (f h) or from f o q, p = f o (q - delta) or f o q - delta f, weights
 /// normalised by their sum or recomputed from LSE.
 /// Derivation: docs/theory/loss-gradient-bounds.md.
-/// Requires: matching shapes, at least one row; a contract that casts neither P nor a scaled Q and
-///           merges no splits through LSE.  Else throws InvalidProblem.
-/// Ensures:  such a kernel's dX and dY lie within.  [reference/bounds_loss_test]
+/// Requires: matching shapes, at least one row; a contract that casts neither P nor a scaled Q,
+///           merges no splits through LSE and does not accumulate in f16.  Else throws
+///           InvalidProblem.
+/// Ensures:  such a kernel's dX and dY lie within.  [reference/bounds_loss_test,
+///           proptest/loss_validation_test]
 /// Cost:     about 5.6 times loss_gradient.
 LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs);
 
