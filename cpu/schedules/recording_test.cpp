@@ -36,7 +36,7 @@ constexpr int kRounds = 12;  // for each schedule
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
 // The words that slow memory holds at the start: matrices of these names, columns with one index.
-io::InputName inputs_of(std::vector<std::pair<std::string, std::string>> names) {
+io::InputName inputs_of(const std::vector<std::pair<std::string, std::string>>& names) {
   return [names](const io::SlowWord& word) -> std::optional<io::VertexName> {
     for (const auto& [matrix, symbol] : names) {
       if (matrix != word.matrix) continue;

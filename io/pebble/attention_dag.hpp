@@ -13,7 +13,8 @@ struct AttentionShape {
   std::vector<std::uint8_t> visible;  // row-major; empty: every query sees every key
 
   bool sees(std::int32_t i, std::int32_t j) const {
-    return visible.empty() || visible[static_cast<std::size_t>(i * seqlen_k + j)] != 0;
+    const std::int64_t entry = std::int64_t{i} * seqlen_k + j;
+    return visible.empty() || visible[static_cast<std::size_t>(entry)] != 0;
   }
   /// The keys of query i in ascending order.
   std::vector<std::int32_t> keys(std::int32_t i) const;

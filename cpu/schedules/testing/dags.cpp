@@ -36,7 +36,7 @@ void join(Dag& dag, Vertex& chain, const std::string& symbol, Index index, Verte
 }
 
 // sum over l of a(l) b(l) as a chain with the index appended.
-Vertex inner(Dag& dag, const std::string& symbol, Index index, std::int32_t count,
+Vertex inner(Dag& dag, const std::string& symbol, const Index& index, std::int32_t count,
              const std::function<Row(std::int32_t)>& terms) {
   Vertex chain = -1;
   for (std::int32_t l = 0; l < count; ++l) {
