@@ -29,8 +29,8 @@ Vertex chained(Dag& dag, const char* symbol, Indices indices, std::vector<Vertex
 }
 
 // sum_l a_l b_l as a chain; the last word may have a symbol of its own.
-Vertex inner_product(Dag& dag, const char* symbol, Indices pair, const std::vector<Vertex>& a,
-                     const std::vector<Vertex>& b) {
+Vertex inner_product(Dag& dag, const char* symbol, const Indices& pair,
+                     const std::vector<Vertex>& a, const std::vector<Vertex>& b) {
   std::vector<Vertex> chain;
   for (std::size_t l = 0; l < a.size(); ++l) {
     Indices indices = pair;
@@ -108,6 +108,7 @@ class ForwardBuilder {
 
   void add_tile(std::int32_t i, const std::vector<std::int32_t>& keys, Row& row) {
     std::vector<Vertex> scores;
+    scores.reserve(keys.size());
     for (const std::int32_t j : keys) scores.push_back(score(i, j));
     if (options_.softmax == Softmax::final_maximum ||
         options_.softmax == Softmax::running_maximum) {

@@ -145,9 +145,8 @@ class Search {
     std::int32_t& known = costs_.of(position);
     if (known <= cost) return;
     known = cost;
-    const auto total =
-        static_cast<std::size_t>(cost + system_.remaining(position.fast, position.slow));
-    const std::size_t bucket = std::max(total, current_);
+    const std::int32_t total = cost + system_.remaining(position.fast, position.slow);
+    const std::size_t bucket = std::max(static_cast<std::size_t>(total), current_);
     if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
     buckets_[bucket].push_back({position, cost});
   }
