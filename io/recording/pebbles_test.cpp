@@ -11,6 +11,7 @@ namespace {
 Dag matrix_vector_dag(std::int32_t rows, std::int32_t columns) {
   Dag dag;
   std::vector<Vertex> x;
+  x.reserve(static_cast<std::size_t>(columns));
   for (std::int32_t j = 0; j < columns; ++j) x.push_back(dag.input("x", {j}));
   for (std::int32_t i = 0; i < rows; ++i) {
     std::vector<Vertex> sum;

@@ -61,7 +61,7 @@ LawResult check_score_identity(const attest_kernel& kernel, const Case& c) {
     const auto bounds = s.truth.backward_bounds(s.run);
     const HeadSums left = head_sums(p, "sum of Q o dQ", s.values.Q, s.run.dQ, bounds.dQ),
                    right = head_sums(p, "sum of K o dK", s.values.K, s.run.dK, bounds.dK);
-    const LawResult result = judged_with_truth(
+    LawResult result = judged_with_truth(
         {compare_pair(left.sum.view(), right.sum.view(), left.bound, right.bound)}, s);
     if (result.verdict != Verdict::passed) return result;
     const Tensor exact = head_sums(p, "exact", s.values.K, s.truth.backward().dK, bounds.dK).sum;
