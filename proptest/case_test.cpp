@@ -128,6 +128,22 @@ TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generat
   }
 }
 
+TEST_CASE("some cases have more than 512 keys, at every tier", "[generator]") {
+  for (const Tier tier : {Tier::smoke, Tier::fast, Tier::full}) {
+    std::int64_t most = 0, rows = 0;
+    for (std::uint64_t index = 0; index < 200; ++index) {
+      const Problem p = generate(everything(), tier, 1, index).problem;
+      if (p.seqlen_k <= 512) continue;
+      most = std::max(most, p.seqlen_k);
+      rows = std::max(rows, p.seqlen_q);
+    }
+    INFO(name(tier));
+    CHECK(most > 512);
+    CHECK(rows <= 3);
+    if (tier != Tier::smoke) CHECK(most > 2048);
+  }
+}
+
 TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {
   Case big;
   big.problem = Problem::parse(

@@ -156,6 +156,43 @@ Case draw_loss(const attest_description& description, Tier tier, std::uint64_t s
   return c;
 }
 
+// Whether case `index` has more keys than the others: two in a row, for of a kernel with attention
+// and loss gradient one of them is about the loss. Smoke campaigns have them once.
+bool about_many_keys(Tier tier, std::uint64_t index) {
+  constexpr std::uint64_t kPair = 3, kPairs = 12;
+  return (tier == Tier::smoke ? index / 2 : index / 2 % kPairs) == kPair;
+}
+
+std::int64_t long_length(Rng& rng, Tier tier) {
+  constexpr std::array<std::int64_t, 3> kSmoke{513, 514, 577};
+  constexpr std::array<std::int64_t, 6> kFast{513, 640, 1023, 1024, 1025, 2049};
+  constexpr std::array<std::int64_t, 6> kFull{513, 1025, 2047, 2049, 4096, 4097};
+  if (tier == Tier::smoke) return pick(rng, kSmoke);
+  return tier == Tier::fast ? pick(rng, kFast) : pick(rng, kFull);
+}
+
+// Many keys, and all else small: the cost stays that of the other cases.
+Case draw_many_keys(const attest_description& description, Tier tier, bool loss, std::uint64_t seed,
+                    Rng& rng) {
+  Case c;
+  c.seed = seed;
+  c.threads = static_cast<std::int32_t>(rng.between(1, 3));
+  c.values = draw_values(rng);
+  Problem& p = c.problem;
+  p.dtype = draw_dtype(rng, description.dtypes);
+  const bool cross = !loss && (description.features & ATTEST_CROSS_LENGTHS) != 0;
+  p.seqlen_k = long_length(rng, cross ? tier : Tier::smoke);
+  p.seqlen_q = cross ? rng.between(1, 3) : p.seqlen_k;
+  const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
+  const std::int64_t wanted = cross ? 8 : 2;
+  p.head_dim_qk = p.head_dim_v = (wanted + multiple - 1) / multiple * multiple;
+  if (chance(rng, 30)) p.strides = Strides::padded;
+  if (!loss && chance(rng, 40)) {
+    p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
+  }
+  return c;
+}
+
 // Whether case `index` is about the loss gradient: every other one of a kernel that does both.
 bool about_the_loss(const attest_description& description, std::uint64_t index) {
   if ((description.directions & ATTEST_LOSS_GRADIENT) == 0) return false;
@@ -185,8 +222,9 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   constexpr int kDraws = 200;
   for (int attempt = 0; attempt < kDraws; ++attempt) {
     const bool loss = about_the_loss(description, index);
-    Case c = loss ? draw_loss(description, tier, case_seed, rng)
-                  : draw(description, tier, case_seed, rng);
+    Case c = about_many_keys(tier, index) ? draw_many_keys(description, tier, loss, case_seed, rng)
+             : loss                       ? draw_loss(description, tier, case_seed, rng)
+                                          : draw(description, tier, case_seed, rng);
     const auto claimed = [&](Direction direction) {
       return unclaimed(description, c.problem, direction).empty();
     };
