@@ -37,6 +37,7 @@ TEST_CASE("every law holds for every registered kernel", "[laws]") {
   std::map<std::string_view, Count> counts;
   for (const attest_kernel* kernel : registry.kernels()) {
     for (const Law& law : laws()) {
+      if (!concerns(law, kernel->description)) continue;
       const Count before = counts[law.name];
       for (std::uint64_t index = 0; index < kCases; ++index) {
         const Case c = generate(kernel->description, Tier::smoke, kSeed, index);
@@ -54,10 +55,9 @@ TEST_CASE("every law holds for every registered kernel", "[laws]") {
       }
       // A sum over kernels would hide a kernel for which the law says nothing.
       const Count& now = counts[law.name];
-      const bool claimed = now.unsupported - before.unsupported < static_cast<int>(kCases);
+      const bool unsupported = now.unsupported - before.unsupported == static_cast<int>(kCases);
       INFO(kernel->description.name << " " << law.name << ": passed never");
-      CHECK((!claimed || now.passed > before.passed));
-      CHECK((claimed || !concerns(law, kernel->description) || declared_away(law, *kernel)));
+      CHECK((now.passed > before.passed || (unsupported && declared_away(law, *kernel))));
     }
   }
   for (const auto& [law, count] : counts) {
