@@ -14,8 +14,9 @@ class Registry {
  public:
   /// Adds a kernel.
   /// Requires: ABI version and struct sizes known here, a name that is not empty and not taken, a
-  /// function for every direction claimed. Else throws InvalidProblem.
-  /// [core/registry_test "malformed kernels are refused"]
+  /// function for every direction claimed, ATTEST_LSE with ATTEST_BACKWARD. Else throws
+  /// InvalidProblem.
+  /// [core/registry_test "malformed kernels are refused", "backward without LSE is refused"]
   void add(const attest_kernel* kernel);
 
   /// The kernel of that name. Throws InvalidProblem with the nearest name when there is none.

@@ -10,6 +10,8 @@ namespace {
 
 attest_status do_nothing(const void*, const attest_forward_args*) { return ATTEST_OK; }
 
+attest_status do_nothing_backward(const void*, const attest_backward_args*) { return ATTEST_OK; }
+
 attest_kernel kernel_named(const char* name) {
   attest_kernel kernel{};
   kernel.struct_size = sizeof kernel;
@@ -62,6 +64,21 @@ TEST_CASE("malformed kernels are refused", "[registry]") {
   kernel = kernel_named("bad");
   kernel.description.dtypes = 0;
   refused(kernel, "no dtype");
+}
+
+TEST_CASE("backward without LSE is refused", "[registry]") {
+  Registry registry;
+  attest_kernel kernel = kernel_named("recomputes");
+  registry.add(&kernel);  // forward alone needs no LSE
+  attest_kernel with_gradients = kernel_named("with_gradients");
+  with_gradients.description.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
+  with_gradients.backward = do_nothing_backward;
+  CHECK_THROWS_WITH(registry.add(&with_gradients),
+                    "kernel 'with_gradients': claims backward without ATTEST_LSE; write LSE in "
+                    "forward and set ATTEST_LSE in description.features: the bounds of dQ, dK and "
+                    "dV start from the LSE that forward stored");
+  with_gradients.description.features = ATTEST_LSE;
+  CHECK_NOTHROW(registry.add(&with_gradients));
 }
 
 TEST_CASE("a zero contract is the plain one", "[numerics]") {

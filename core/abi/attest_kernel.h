@@ -13,7 +13,8 @@
  *    the sequence axis runs over all sequences: sequence b owns rows cu_seqlens[b] ..
  *    cu_seqlens[b+1]-1. `attest_problem.batch` then counts the sequences.
  *  - Outputs belong to the caller and are undefined on entry; every element must be written.
- *  - Inputs must not be written. The workspace is undefined on entry.
+ *  - Inputs must not be written: tensors and their shapes and strides, the problem, its masks,
+ *    lengths and slopes. The workspace is undefined on entry.
  *  - A kernel that does not support a problem returns ATTEST_UNSUPPORTED before writing anything;
  *    Attest lists that as missing coverage, never as passed.
  *  - Structs begin with their size, so that fields can be added at the end.
@@ -106,7 +107,8 @@ typedef struct attest_problem {
 
 enum { /* attest_description.directions */
        ATTEST_FORWARD = 1,
-       ATTEST_BACKWARD = 2,
+       ATTEST_BACKWARD = 2, /* needs ATTEST_FORWARD's function and the feature ATTEST_LSE: bounds of
+                               the gradients start from the LSE that forward stored */
        ATTEST_LOSS_GRADIENT = 4
 };
 
@@ -123,7 +125,7 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_ALIBI = 1 << 9,
        ATTEST_ANY_SCALE = 1 << 10,   /* zero and negative softmax_scale */
        ATTEST_ANY_STRIDES = 1 << 11, /* innermost stride other than 1 and stride 0 on inputs too */
-       ATTEST_LSE = 1 << 12,         /* writes LSE when asked */
+       ATTEST_LSE = 1 << 12,         /* writes LSE when asked; ATTEST_BACKWARD requires it */
        ATTEST_DLSE = 1 << 13,        /* takes a gradient of LSE in backward */
        ATTEST_CROSS_LENGTHS = 1 << 14, /* seqlen_q != seqlen_k */
        ATTEST_EMPTY_ROWS = 1 << 15     /* rows without a visible key, sequences of length zero */
