@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -94,9 +96,20 @@ class AbiProblem {
   AbiProblem& operator=(const AbiProblem&) = delete;
   const attest_problem* get() const { return &problem_; }
 
+  /// "" while everything a call can reach from `get()` is as it was; else what was modified.
+  /// [core/problem_test "a modified ABI problem is noticed"]
+  std::string changed() const;
+
  private:
-  std::vector<float> slopes_;
+  // Copies: a kernel that writes to them reaches nothing else.
+  struct Arrays {
+    std::vector<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
+    std::vector<std::uint8_t> boolean;
+    std::vector<float> alibi_slopes;
+  };
+  Arrays given_, before_;
   attest_problem problem_{};
+  std::array<std::byte, sizeof(attest_problem)> bytes_before_{};
 };
 
 }  // namespace attest

@@ -112,6 +112,38 @@ TEST_CASE("extreme scales and softcaps are problems where the dtype can hold the
   }
 }
 
+TEST_CASE("a modified ABI problem is noticed", "[problem]") {
+  const Problem padded = Problem::parse("b=2,hq=2,sq=3,sk=3,d=4,mask=lengths_3_2,alibi=standard"),
+                masked = Problem::parse("hq=2,sq=3,sk=3,d=4,mask=random_50_1"),
+                packed = Problem::parse("d=4,mask=cu_3x5_2x2");
+  const auto finding = [](const Problem& problem, const auto& modify) {
+    const Problem before = problem;
+    const AbiProblem form(problem, 1);
+    CHECK(form.changed().empty());
+    modify(*const_cast<attest_problem*>(form.get()));
+    CHECK(problem.to_string() == before.to_string());
+    CHECK(problem.visible_pairs() == before.visible_pairs());  // the caller's own arrays are safe
+    return form.changed();
+  };
+  const auto write = [](const auto* list, std::size_t index) -> auto& {
+    return const_cast<std::remove_const_t<std::remove_pointer_t<decltype(list)>>&>(list[index]);
+  };
+  CHECK(finding(padded, [&](attest_problem& p) { --write(p.mask.key_lengths, 1); }) ==
+        "input key_lengths was modified");
+  CHECK(finding(padded, [&](attest_problem& p) { write(p.alibi_slopes, 1) *= -1; }) ==
+        "input alibi_slopes was modified");
+  CHECK(finding(packed, [&](attest_problem& p) { --write(p.mask.cu_seqlens_q, 1); }) ==
+        "input cu_seqlens_q was modified");
+  CHECK(finding(packed, [&](attest_problem& p) { --write(p.mask.cu_seqlens_k, 1); }) ==
+        "input cu_seqlens_k was modified");
+  CHECK(finding(masked, [&](attest_problem& p) { write(p.mask.boolean, 8) ^= 1; }) ==
+        "input boolean mask was modified");
+  CHECK(finding(masked, [&](attest_problem& p) { p.softmax_scale = 1; }) ==
+        "the problem was modified");
+  CHECK(finding(masked, [&](attest_problem& p) { p.mask.boolean = nullptr; }) ==
+        "the problem was modified");
+}
+
 TEST_CASE("the ABI form says the same", "[problem]") {
   const Problem problem = Problem::parse(
       "b=2,hq=4,hkv=2,sq=3,sk=5,d=8,dv=6,mask=lengths_4_5+window_2_1,dtype=bf16,scale=-0.5,"

@@ -159,13 +159,22 @@ std::string Buffer::disturbed() const {
 }
 
 KernelTensor::KernelTensor(const Buffer& buffer, std::uint64_t byte_offset)
-    : abi_(buffer.view()), tensor_(*abi_.get()) {
+    : abi_(buffer.view()), tensor_(*abi_.get()), view_(buffer.view()) {
   if (byte_offset > kGuardBytes) {
     throw InternalError("KernelTensor: byte offset " + std::to_string(byte_offset) +
                         " is beyond the guard of " + std::to_string(kGuardBytes));
   }
   tensor_.data = static_cast<unsigned char*>(tensor_.data) - byte_offset;
   tensor_.byte_offset = byte_offset;
+  std::memcpy(bytes_before_.data(), &tensor_, sizeof tensor_);
+}
+
+std::string KernelTensor::changed() const {
+  bool same = std::memcmp(bytes_before_.data(), &tensor_, sizeof tensor_) == 0;
+  for (std::size_t axis = 0; same && axis < view_.rank(); ++axis) {
+    same = tensor_.shape[axis] == view_.extent(axis) && tensor_.strides[axis] == view_.stride(axis);
+  }
+  return same ? "" : std::string(view_.name()) + ": its description was modified";
 }
 
 std::uint64_t byte_offset_of(Strides strides) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -54,9 +55,15 @@ class KernelTensor {
   KernelTensor(const Buffer& buffer, std::uint64_t byte_offset);
   const attest_tensor* get() const { return &tensor_; }
 
+  /// "" while the struct, the shape and the strides are as they were; else what was modified.
+  /// [proptest/case_test "inputs notice a changed bit"]
+  std::string changed() const;
+
  private:
   AbiTensor abi_;  // holds the shape and the strides
   attest_tensor tensor_;
+  TensorView view_;
+  std::array<std::byte, sizeof(attest_tensor)> bytes_before_{};
 };
 
 /// Byte offset of every tensor of a case: none where tensors are packed.

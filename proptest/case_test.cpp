@@ -78,6 +78,16 @@ TEST_CASE("inputs notice a changed bit", "[buffer]") {
   CHECK_THAT(Q.changed(), Catch::Contains("input Q was modified"));
   view.set(-view(0, 2, 1, 3), 0, 2, 1, 3);
   CHECK(Q.changed().empty());
+  const KernelTensor tensor(Q.buffer, 0);
+  CHECK(tensor.changed().empty());
+  for (std::int64_t* entry : {&tensor.get()->shape[1], &tensor.get()->strides[2]}) {
+    ++*entry;
+    CHECK(tensor.changed() == "Q: its description was modified");
+    --*entry;
+  }
+  CHECK(tensor.changed().empty());
+  const_cast<attest_tensor*>(tensor.get())->data = nullptr;
+  CHECK(tensor.changed() == "Q: its description was modified");
 }
 
 TEST_CASE("LSE lies in memory in every way", "[run]") {

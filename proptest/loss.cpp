@@ -137,6 +137,9 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
   }
   note(space.disturbed());
   for (const Input& input : inputs) note(input.changed());
+  note(form.changed());
+  for (const KernelTensor& tensor : tensors) note(tensor.changed());
+  for (const KernelTensor* tensor : {&d_x, &d_y}) note(tensor->changed());
   for (const Buffer* output : {&dX, &dY}) note(output->disturbed());
   result.dX = dX.packed_copy();
   result.dY = dY.packed_copy();

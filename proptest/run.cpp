@@ -155,8 +155,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   const KernelTensor q(Q.buffer, offset), k(K.buffer, offset), v(V.buffer, offset), o(O, offset),
       lse(LSE, offset);
   const bool wants_lse =
-      request == LseRequest::where_claimed &&
-      ((kernel.description.features & ATTEST_LSE) != 0 || direction == Direction::backward);
+      request == LseRequest::where_claimed && (kernel.description.features & ATTEST_LSE) != 0;
 
   KernelRun result;
   const auto note = [&result](const std::string& finding) {
@@ -164,6 +163,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   };
   const auto note_inputs = [&] {
     for (const Input* input : {&Q, &K, &V}) note(input->changed());
+    note(form.changed());
+    for (const KernelTensor* tensor : {&q, &k, &v, &o, &lse}) note(tensor->changed());
   };
 
   Workspace forward_space = workspace_for(kernel, *form.get(), ATTEST_FORWARD);
@@ -217,6 +218,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   note(backward_space.disturbed());
   note_inputs();
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
+  for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v}) note(tensor->changed());
   note(O.changed_since(result.O));  // outputs of forward are inputs of backward
   note(LSE.changed_since(result.LSE));
   for (const Buffer* output : {&dQ, &dK, &dV, &O, &LSE}) note(output->disturbed());

@@ -37,7 +37,7 @@ enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 Strides scalar_strides(const attest_description& description, const Problem& problem,
                        std::uint64_t seed);
 
-/// Whether the forward call asks for LSE: where the kernel or the backward call needs it, or never.
+/// Whether the forward call asks for LSE: where the kernel claims it, or never.
 enum class LseRequest : std::uint8_t { where_claimed, never };
 
 /// Whether a case is claimed by the description; when not, the first missing feature.
