@@ -1,5 +1,6 @@
 #pragma once
 
+#include <list>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ class Truth {
   const reference::ForwardBounds& forward_bounds() const { return forward_bounds_; }
   const reference::Backward& backward() const { return backward_; }
 
-  /// Bounds of the gradients, given what the kernel's forward pass stored.
-  reference::BackwardBounds backward_bounds(const KernelRun& run) const;
+  /// Bounds of the gradients, given what the kernel's forward pass stored. Computed once for every
+  /// O and LSE.
+  const reference::BackwardBounds& backward_bounds(const KernelRun& run) const;
 
   /// Whether every exact result, and dS where it is cast, stays below 3e4 in f16: beyond it a
   /// correct kernel may overflow and no bound is claimed. Always true for other dtypes.
@@ -53,6 +55,12 @@ class Truth {
   reference::Forward forward_, plain_forward_;  // in the kernel's conventions, and in ours
   reference::ForwardBounds forward_bounds_;
   reference::Backward backward_;
+
+  struct Remembered {
+    Tensor O, LSE;  // what forward stored
+    reference::BackwardBounds bounds;
+  };
+  mutable std::list<Remembered> bounds_;  // elements do not move
 };
 
 /// The gravest verdict and its reason.

@@ -43,11 +43,10 @@ LawResult check_agreement(const attest_kernel& first, const attest_kernel& secon
     }
     LawResult result = judged(found);
     // A decoy that passes for the one kernel would pass here too: this bound is only wider.
-    if (result.verdict == Verdict::passed && !a.truth.passing_decoys(a.run).empty()) {
-      result.verdict = Verdict::vacuous;
-      result.message = "would also pass: " + a.truth.passing_decoys(a.run).front();
-    }
-    return result;
+    if (result.verdict != Verdict::passed) return result;
+    const std::vector<std::string> decoys = a.truth.passing_decoys(a.run);
+    if (decoys.empty()) return result;
+    return LawResult{Verdict::vacuous, "would also pass: " + decoys.front(), result.comparisons};
   });
 }
 

@@ -226,7 +226,7 @@ LawResult check_row_shift(const attest_kernel& kernel, const Case& c) {
                                                shifted.truth.forward_bounds().O,
                                                first.truth.forward_bounds().O)};
     if (direction == Direction::backward) {
-      const auto a = first.truth.backward_bounds(first.run),
+      const auto &a = first.truth.backward_bounds(first.run),
                  b = shifted.truth.backward_bounds(shifted.run);
       found.push_back(compare_pair(shifted.run.dQ.view(), first.run.dQ.view(), b.dQ, a.dQ));
     }
