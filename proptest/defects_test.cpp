@@ -97,6 +97,19 @@ TEST_CASE("every defect of the loss gradient is refused by its reference law", "
   }
 }
 
+// V = 1 cannot tell a mean from a weighted mean; these laws must, whatever the output rounds to.
+TEST_CASE("the mean of V is refused in every dtype", "[defects]") {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    attest_kernel mean = fixtures::defective_kernel(fixtures::Defect::mean_of_v);
+    mean.description.dtypes = 1u << abi(dtype);
+    for (const char* law : {"reference_forward", "one_hot_probe"}) {
+      INFO(name(dtype) << " " << law);
+      CHECK(first_refusal(mean, find_law(law), kCases) < kCases);
+    }
+    CHECK(first_refusal(mean, find_law("ones"), kCases) == kCases);
+  }
+}
+
 TEST_CASE("results that are wrong alike satisfy no law that compares them", "[defects]") {
   using fixtures::Defect;
   Case c;
