@@ -166,5 +166,32 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
   }
 }
 
+// A law that compares several outputs would keep its one defect above without some of them.
+TEST_CASE("laws see every output they speak of", "[defects]") {
+  using fixtures::Defect;
+  const std::multimap<std::string_view, Defect> sees{
+      {"one_hot_probe", Defect::v_clamped},      // O
+      {"one_hot_probe", Defect::lse_shifted},    // LSE
+      {"one_hot_probe", Defect::dv_halved},      // dV
+      {"one_hot_probe", Defect::delta_omitted},  // dQ and dK
+      {"repeat", Defect::o_needs_lse},           // the call without LSE
+      {"repeat", Defect::stored_lse_modified},   // inputs of backward
+      {"layout_independence", Defect::lse_strides_ignored},
+      {"layout_independence", Defect::dlse_strides_ignored},
+      {"head_independence", Defect::gqa_head_modulo},
+      {"masked_key_independence", Defect::backward_unmasked},  // dQ
+      {"query_permutation", Defect::lse_of_another_row},
+      {"linearity_in_do", Defect::delta_from_do},  // dQ and dK
+      {"split_merge", Defect::lse_base_two},
+      {"row_shift", Defect::delta_omitted},       // dQ
+      {"repeated_heads", Defect::dk_first_head},  // dK alone
+      {"score_identity", Defect::dq_without_scale}};
+  for (const auto& [law, defect] : sees) {
+    INFO(law << " " << fixtures::defective_kernel(defect).description.name);
+    CHECK(first_refusal(fixtures::defective_kernel(defect), find_law(law), kCases,
+                        fails_by_itself) < kCases);
+  }
+}
+
 }  // namespace
 }  // namespace attest::proptest
