@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/group.hpp"
+#include "reference/threads.hpp"
 
 namespace attest::reference {
 namespace {
@@ -158,7 +159,8 @@ Forward forward(const Problem& problem, const Conventions& conventions, const Te
                  Tensor("LSE", DType::f64, problem.lse_axes())};
   const std::vector<Group> groups = groups_of(problem);
   const std::vector<Block> blocks = blocks_of(groups);
-#pragma omp parallel for schedule(dynamic)
+  const bool threads = worth_threads(score_operations(groups, problem.head_dim_qk));
+#pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const auto [index, first, count] = blocks[b];
     const Group& group = groups[index];
@@ -190,7 +192,8 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
   const std::vector<Group> groups = groups_of(problem);
   const std::vector<Block> slices = slices_of(groups);
   std::vector<KeyGradients> shares(slices.size());
-#pragma omp parallel for schedule(dynamic)
+  const bool threads = worth_threads(score_operations(groups, problem.head_dim_qk));
+#pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t s = 0; s < slices.size(); ++s) {
     shares[s] = backward_slice(inputs, groups[slices[s].group], slices[s], result.dQ);
   }

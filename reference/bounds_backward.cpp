@@ -8,12 +8,13 @@
 #include "reference/gradient_sums.hpp"
 #include "reference/group.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/threads.hpp"
 #include "reference/vector_product.hpp"
 
 namespace attest::reference {
 namespace {
 
-constexpr std::int64_t kBlockRows = 32;  // a block's error weights stay near the cache
+constexpr std::int64_t kBlockRows = 64;  // a block's entries of a tile of keys stay near the cache
 
 struct GroupBounds {
   Matrix proved, probable, sigma;
@@ -105,14 +106,16 @@ class SharedErrors {
         counts_(in.numerics.output_roundoff > in.numerics.accumulator_roundoff),
         sums_(Matrix::Zero(counts_ ? in.K.rows() : 0, in.Q.cols())) {}
 
-  void add(std::int64_t first, const EntryErrors& entries, const RowErrors& rows) {
+  void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries,
+           const RowErrors& rows) {
     if (!counts_) return;
     Matrix weighted = entries.delta_weights();
     for (Eigen::Index r = 0; r < weighted.rows(); ++r) {
-      const double inherited = rows.inherited(first + r);
+      const double inherited = rows.inherited(block.first + r);
       weighted.row(r) *= std::isfinite(inherited) ? inherited : 0.0;
     }
-    add_transposed_product(weighted, in_.Q, first, sums_);
+    add_transposed_product(weighted, in_.Q.middleRows(block.first, block.count),
+                           sums_.middleRows(tile.first, tile.count));
   }
 
   Common operator()(Eigen::Index r, Eigen::Index c) const {
@@ -146,20 +149,30 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
 
   const Operand Q(in.Q), K(in.K), dO(in.dO);
   const Matrix dQ = finite_part(stacked_rows(exact.dQ.view(), in.group, 0, in.group.rows()));
-  RowSums sums_v(numerics, dO, in.K.rows()), sums_k(numerics, Q, in.K.rows());
+  SumsOfOutputs sums_v(numerics, dO, in.K.rows()), sums_k(numerics, Q, in.K.rows());
+  SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, in.Q.rows()));
   GroupResult result{
       {in.Q.rows(), in.Q.cols()}, {in.K.rows(), in.K.cols()}, {in.V.rows(), in.V.cols()}};
   SharedErrors shared(in);
   EntryErrors entries;
+  Vector key_terms = Vector::Zero(in.K.rows());
   LogErrors of_all_rows;
+  const std::vector<KeyTile> tiles = key_tiles(in);
   for (std::int64_t first = 0; first < in.Q.rows(); first += kBlockRows) {
-    const std::int64_t count = std::min(kBlockRows, in.Q.rows() - first);
-    entry_errors(in, rows, first, count, entries);
-    sums_v.add(first, entries.P, entries.key_terms, entries.dV);
-    sums_k.add(first, entries.dS, entries.key_terms, entries.dK);
-    shared.add(first, entries, rows);
-    const Matrix weighted = scale * product(entries.delta_weights(), in.K);
-    const Matrix exact_block = dQ.middleRows(first, count);
+    const RowBlock block(in, first, std::min(kBlockRows, in.Q.rows() - first));
+    Matrix weighted = Matrix::Zero(block.count, in.K.cols());
+    begin_rows(block, entries);
+    for (const KeyTile& tile : tiles) {
+      entry_errors(in, rows, block, tile, entries);
+      sums_v.add_transposed(tile.first, first, entries.P, entries.dV);
+      sums_k.add_transposed(tile.first, first, entries.dS, entries.dK);
+      sums_q.add(tile.first, entries.dS, entries.dQ);
+      shared.add(block, tile, entries, rows);
+      add_product(entries.delta_weights(), in.K.middleRows(tile.first, tile.count), weighted);
+      key_terms.segment(tile.first, tile.count) += entries.key_terms;
+    }
+    weighted *= scale;
+    const Matrix exact_block = dQ.middleRows(first, block.count);
     const auto common = [&](Eigen::Index r, Eigen::Index c) -> Common {
       const Eigen::Index row = first + r;
       const double EL = rows.lse_error(row), growth = std::expm1(std::min(EL, kLargestLogError));
@@ -169,14 +182,14 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
               rows.delta_linear(row) * pk + EL * dq, spread * spread, 0};
     };
     finish_q.logs = entries.logs;
-    finish_q(sum_over_keys(numerics, entries.dS, entries.row_terms, entries.dQ, K), exact_block,
-             first, common, result.dQ);
+    finish_q(sums_q.finish(entries.row_terms), exact_block, first, common, result.dQ);
     for (const LogErrors& log : entries.logs) of_all_rows.include(log);
   }
   finish_v.logs = finish_k.logs = {of_all_rows};
-  finish_v(sums_v.finish(), finite_part(key_rows(exact.dV.view(), in.group)), 0, nothing_common,
-           result.dV);
-  finish_k(sums_k.finish(), finite_part(key_rows(exact.dK.view(), in.group)), 0, shared, result.dK);
+  finish_v(sums_v.finish(key_terms), finite_part(key_rows(exact.dV.view(), in.group)), 0,
+           nothing_common, result.dV);
+  finish_k(sums_k.finish(key_terms), finite_part(key_rows(exact.dK.view(), in.group)), 0, shared,
+           result.dK);
   return result;
 }
 
@@ -195,7 +208,8 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                         like("bound of dK", problem.k_axes()),
                         like("bound of dV", problem.v_axes())};
   const std::vector<Group> groups = groups_of(problem);
-#pragma omp parallel for schedule(dynamic)
+  const bool threads = worth_threads(score_operations(groups, problem.head_dim_qk));
+#pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
     const Vector dLSE = cotangents.dLSE != nullptr ? stacked_scalars(*cotangents.dLSE, group)

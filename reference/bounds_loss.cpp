@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "reference/loss_error.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/threads.hpp"
 #include "reference/vector_product.hpp"
 
 namespace attest::reference {
@@ -117,7 +118,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
   // Weights.
   const Vector common = e.common.unaryExpr([](double x) { return growth(x, kLargestExponent); });
   Matrix own(n, n);  // f_error without what the row has in common
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(kEntryOperations * n * n))
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j) {
       own(i, j) =
@@ -147,7 +148,7 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const W
   const Vector delta_most = t.delta.cwiseAbs() + proved.delta_error +
                             proved.c_error.cwiseProduct(t.fh.cwiseAbs()).rowwise().sum();
   Matrix& entry = own;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(kEntryOperations * n * n))
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j) {
       const double G = std::abs(t.q(i, j) - t.delta(i)), f = t.f(i, j), most = f_most(i, j);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "reference/roundoff.hpp"
 #include "reference/score_error.hpp"
+#include "reference/vector_product.hpp"
 
 namespace attest::reference {
 namespace {
@@ -115,9 +117,7 @@ void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
       matrix->resize(rows, keys);
     }
   }
-  e.row_terms.setZero(rows);
   e.key_terms.setZero(keys);
-  e.logs.assign(static_cast<std::size_t>(rows), LogErrors{});
 }
 
 void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {
@@ -163,18 +163,48 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
   return rows;
 }
 
-void entry_errors(const GradientInputs& in, const RowErrors& rows, std::int64_t first,
-                  std::int64_t count, EntryErrors& entries) {
-  const Matrix Q = in.Q.middleRows(first, count), dO = in.dO.middleRows(first, count);
-  const Scores exact = scores(in.problem, in.group, first, Q, in.K);
-  const ScoreError error = score_error(in.problem, in.numerics, in.group, first, Q, in.K, exact);
-  const Matrix dP = dO * in.V.transpose();
-  const Matrix dP_magnitude = dO.cwiseAbs() * in.V.cwiseAbs().transpose();
+std::vector<KeyTile> key_tiles(const GradientInputs& in) {
+  constexpr std::int64_t kKeys = 72;  // no power of two, whose strides would crowd a cache's sets
+  std::vector<KeyTile> tiles;
+  for (std::int64_t first = 0; first < in.K.rows(); first += kKeys) {
+    KeyTile tile;
+    tile.first = first;
+    tile.count = std::min(kKeys, in.K.rows() - first);
+    tile.K = in.K.middleRows(first, tile.count).transpose();
+    tile.V = in.V.middleRows(first, tile.count).transpose();
+    tile.K_magnitude = tile.K.cwiseAbs();
+    tile.V_magnitude = tile.V.cwiseAbs();
+    tiles.push_back(std::move(tile));
+  }
+  return tiles;
+}
+
+RowBlock::RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_t rows)
+    : first(first_row),
+      count(rows),
+      Q(in.problem.scale() * in.Q.middleRows(first, count)),
+      dO(in.dO.middleRows(first, count)),
+      Q_magnitude(Q.cwiseAbs()),
+      dO_magnitude(dO.cwiseAbs()) {}
+
+void begin_rows(const RowBlock& block, EntryErrors& entries) {
+  entries.row_terms.setZero(block.count);
+  entries.logs.assign(static_cast<std::size_t>(block.count), LogErrors{});
+}
+
+void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
+                  const KeyTile& tile, EntryErrors& entries) {
+  const Scores exact =
+      shaped_scores(in.problem, in.group, block.first, tile.first, product(block.Q, tile.K));
+  const ScoreError error = score_error(in.problem, in.numerics, in.group, block.first, tile.first,
+                                       product(block.Q_magnitude, tile.K_magnitude), exact);
+  const Matrix dP = product(block.dO, tile.V);
+  const Matrix dP_magnitude = product(block.dO_magnitude, tile.V_magnitude);
   const EntryAnalysis analyse(in, error);
-  resize(count, in.K.rows(), entries);
-  if (exact.slope.size() > 0) entries.P_slope.setZero(count, in.K.rows());
-  for (Eigen::Index i = 0; i < count; ++i) {
-    const Eigen::Index r = first + i;
+  resize(block.count, tile.count, entries);
+  if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
+  for (Eigen::Index i = 0; i < block.count; ++i) {
+    const Eigen::Index r = block.first + i;
     // A row that sees NaN is NaN in every result it reaches; one that sees nothing reaches none.
     const bool reaches = std::isfinite(rows.lse(r));
     const double growth = std::expm1(std::min(rows.lse_error(r), kLargestLogError));
@@ -185,7 +215,7 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, std::int64_t 
                        growth,
                        1 + growth,
                        square(rows.delta_deviation(r)) + square(rows.delta_linear(r))};
-    for (Eigen::Index j = 0; j < in.K.rows(); ++j) {
+    for (Eigen::Index j = 0; j < tile.count; ++j) {
       if (!reaches || !std::isfinite(exact.S(i, j))) {
         clear_entry(i, j, entries);
         continue;

@@ -51,12 +51,30 @@ struct LogErrors {
   }
 };
 
-/// A block of rows against all keys; 0 where a key is not visible.
+/// A run of keys small enough that the entries of a block of rows with it, a dozen matrices, stay
+/// near the processor, and what the products with it need.
+struct KeyTile {
+  std::int64_t first = 0, count = 0;
+  Matrix K, V;                      // transposed: (head_dim, count)
+  Matrix K_magnitude, V_magnitude;  // of those
+};
+
+std::vector<KeyTile> key_tiles(const GradientInputs& in);
+
+/// A block of rows of the operands.
+struct RowBlock {
+  std::int64_t first = 0, count = 0;
+  Matrix Q, dO, Q_magnitude, dO_magnitude;
+
+  RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_t rows);
+};
+
+/// A block of rows against a tile of keys; 0 where a key is not visible.
 struct EntryErrors {
   Matrix P, dS;                 // exact P and |dS|
   Matrix P_slope;               // with a softcap, P times its slope: what an error of delta meets
-  Vector row_terms, key_terms;  // visible keys per row, rows that see the key
   WeightedErrors dV, dK, dQ;    // weights of |dO|, |Q|, |K|
+  Vector row_terms, key_terms;  // visible keys per row, rows that see the key of the tile
   std::vector<LogErrors> logs;  // per row
 
   const Matrix& delta_weights() const { return P_slope.size() > 0 ? P_slope : P; }
@@ -65,9 +83,10 @@ struct EntryErrors {
 /// Beyond this logarithm of an error nothing is proved, and exp stays finite.
 inline constexpr double kLargestLogError = 300;
 
-/// The rows first .. first + count - 1 of the group.
+/// Adds to row_terms and logs, which begin_rows empties; replaces all else.
 /// [proptest/validation_test]
-void entry_errors(const GradientInputs& in, const RowErrors& rows, std::int64_t first,
-                  std::int64_t count, EntryErrors& entries);
+void begin_rows(const RowBlock& block, EntryErrors& entries);
+void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
+                  const KeyTile& tile, EntryErrors& entries);
 
 }  // namespace attest::reference

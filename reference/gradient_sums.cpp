@@ -1,7 +1,6 @@
 #include "reference/gradient_sums.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "reference/coherent_groups.hpp"
 #include "reference/roundoff.hpp"
@@ -23,10 +22,7 @@ class RowGrouping {
     spread_.assign(deviation, deviation + count);
     groups_.sort(magnitude, count);
     groups_.group_sums(kTieWidth, spread_.data(), total_);
-    for (std::size_t k = 0; k < size; ++k) {
-      // A summand of magnitude zero is in no group; its own weight remains.
-      deviation[k] = std::max(total_[k], spread_[k]) * spread_[k];
-    }
+    for (std::size_t k = 0; k < size; ++k) deviation[k] = total_[k] * spread_[k];
     const double up = numerics_.p_roundoff;
     if (up > 0) {
       groups_.group_sums(up, magnitude, total_);
@@ -45,51 +41,54 @@ class RowGrouping {
 
 }  // namespace
 
-GradientSums sum_over_keys(const Numerics& numerics, const Matrix& magnitude, const Vector& terms,
-                           const WeightedErrors& errors, const Operand& operand) {
-  GradientSums sums;
-  sums.proved = product(errors.proved, operand.magnitude);
-  sums.linear = product(errors.linear, operand.magnitude);
-  sums.absolute = product(magnitude, operand.magnitude);
-  sums.terms = terms;
-  sums.coherence = Vector::Zero(sums.terms.size());
-  Matrix variance = errors.deviation;
-  RowGrouping grouping(numerics);
-  for (Eigen::Index row = 0; row < variance.rows(); ++row) {
-    sums.coherence(row) = grouping.apply(magnitude.row(row).data(), variance.cols(),
-                                         variance.row(row).data(), sums.terms(row));
-  }
-  sums.variance = product(variance, operand.square);
-  return sums;
-}
-
-RowSums::RowSums(const Numerics& numerics, const Operand& operand, Eigen::Index keys)
+SumsOfOutputs::SumsOfOutputs(const Numerics& numerics, const Operand& operand, Eigen::Index outputs)
     : numerics_(numerics), operand_(operand) {
-  const Eigen::Index rows = operand.magnitude.rows(), columns = operand.magnitude.cols();
-  for (auto* sum : {&sums_.proved, &sums_.linear, &sums_.absolute}) sum->setZero(keys, columns);
-  sums_.terms = sums_.coherence = Vector::Zero(keys);
-  magnitude_.resize(keys, rows);
-  deviation_.resize(keys, rows);
+  const Eigen::Index summands = operand.magnitude.rows(), columns = operand.magnitude.cols();
+  for (auto* sum : {&sums_.proved, &sums_.linear, &sums_.absolute}) sum->setZero(outputs, columns);
+  magnitude_.resize(outputs, summands);
+  deviation_.resize(outputs, summands);
 }
 
-void RowSums::add(std::int64_t first, const Matrix& magnitude, const Vector& terms,
-                  const WeightedErrors& errors) {
-  add_transposed_product(errors.proved, operand_.magnitude, first, sums_.proved);
-  add_transposed_product(errors.linear, operand_.magnitude, first, sums_.linear);
-  add_transposed_product(magnitude, operand_.magnitude, first, sums_.absolute);
-  sums_.terms += terms;
-  magnitude_.middleCols(first, magnitude.rows()) = magnitude.transpose();
-  deviation_.middleCols(first, magnitude.rows()) = errors.deviation.transpose();
+void SumsOfOutputs::add(std::int64_t first, const Matrix& magnitude, const WeightedErrors& errors) {
+  const auto operand = operand_.magnitude.middleRows(first, magnitude.cols());
+  const auto add_to = [&](Matrix& sum, const Matrix& weights) {
+    add_product(weights, operand, sum.topRows(weights.rows()));
+  };
+  add_to(sums_.proved, errors.proved);
+  add_to(sums_.linear, errors.linear);
+  add_to(sums_.absolute, magnitude);
+  magnitude_.block(0, first, magnitude.rows(), magnitude.cols()) = magnitude;
+  deviation_.block(0, first, magnitude.rows(), magnitude.cols()) = errors.deviation;
 }
 
-GradientSums RowSums::finish() {
+void SumsOfOutputs::add_transposed(std::int64_t first_output, std::int64_t first,
+                                   const Matrix& magnitude, const WeightedErrors& errors) {
+  const auto operand = operand_.magnitude.middleRows(first, magnitude.rows());
+  const auto add_to = [&](Matrix& sum, const Matrix& weights) {
+    add_transposed_product(weights, operand, sum.middleRows(first_output, weights.cols()));
+  };
+  add_to(sums_.proved, errors.proved);
+  add_to(sums_.linear, errors.linear);
+  add_to(sums_.absolute, magnitude);
+  const auto keep = [&](Matrix& all, const Matrix& tile) {
+    all.block(first_output, first, tile.cols(), tile.rows()) = tile.transpose();
+  };
+  keep(magnitude_, magnitude);
+  keep(deviation_, errors.deviation);
+}
+
+GradientSums SumsOfOutputs::finish(const Vector& terms) {
+  sums_.terms = terms;
+  sums_.coherence = Vector::Zero(terms.size());
   RowGrouping grouping(numerics_);
-  for (Eigen::Index key = 0; key < deviation_.rows(); ++key) {
-    sums_.coherence(key) = grouping.apply(magnitude_.row(key).data(), deviation_.cols(),
-                                          deviation_.row(key).data(), sums_.terms(key));
+  for (Eigen::Index output = 0; output < terms.size(); ++output) {
+    sums_.coherence(output) = grouping.apply(magnitude_.row(output).data(), deviation_.cols(),
+                                             deviation_.row(output).data(), terms(output));
   }
-  sums_.variance = product(deviation_, operand_.square);
-  return std::move(sums_);
+  sums_.variance = product(deviation_.topRows(terms.size()), operand_.square);
+  GradientSums result = sums_;
+  for (auto* sum : {&sums_.proved, &sums_.linear, &sums_.absolute}) sum->setZero();
+  return result;
 }
 
 }  // namespace attest::reference

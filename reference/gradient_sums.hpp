@@ -19,28 +19,30 @@ struct Operand {
       : magnitude(operand.cwiseAbs()), square(operand.cwiseAbs2()) {}
 };
 
-/// Sums over the keys of a block of rows (dQ): `magnitude` is |dS| (rows, keys), `terms`
-/// (rows) counts the summands.
-GradientSums sum_over_keys(const Numerics& numerics, const Matrix& magnitude, const Vector& terms,
-                           const WeightedErrors& errors, const Operand& operand);
-
-/// Sums over rows (dK, dV), added up block of rows by block of rows.
-class RowSums {
+/// The sums of some outputs, added up tile by tile: rows of dQ over keys, keys of dK or dV over
+/// rows. Errors are random in groups that form over all of an output's summands, so their
+/// magnitudes and deviations are kept until the end.
+class SumsOfOutputs {
  public:
-  RowSums(const Numerics& numerics, const Operand& operand, Eigen::Index keys);
+  /// Shapes: operand (summands, columns).
+  SumsOfOutputs(const Numerics& numerics, const Operand& operand, Eigen::Index outputs);
 
-  /// Rows first .. : `magnitude` is P or |dS| (rows, keys), `terms` (keys).
-  void add(std::int64_t first, const Matrix& magnitude, const Vector& terms,
-           const WeightedErrors& errors);
+  /// Output r has entry (r, s) of the errors and of `magnitude`, |P| or |dS|, for its summand
+  /// first + s.
+  void add(std::int64_t first, const Matrix& magnitude, const WeightedErrors& errors);
 
-  /// After all rows.
-  GradientSums finish();
+  /// Output first_output + j has entry (s, j) for its summand first + s.
+  void add_transposed(std::int64_t first_output, std::int64_t first, const Matrix& magnitude,
+                      const WeightedErrors& errors);
+
+  /// After all summands; `terms` counts those that each output has. Leaves sums of nothing.
+  GradientSums finish(const Vector& terms);
 
  private:
   const Numerics& numerics_;
   const Operand& operand_;
   GradientSums sums_;
-  Matrix magnitude_, deviation_;  // (keys, rows): groups form over a whole column
+  Matrix magnitude_, deviation_;  // (outputs, summands)
 };
 
 }  // namespace attest::reference

@@ -1,7 +1,9 @@
 #include "reference/group.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -33,6 +35,14 @@ std::vector<Group> groups_of(const Problem& problem) {
     }
   }
   return groups;
+}
+
+std::int64_t score_operations(const std::vector<Group>& groups, std::int64_t head_dim) {
+  std::int64_t operations = 0;
+  for (const Group& group : groups) {
+    operations += group.rows() * group.sequence.k_length * head_dim;
+  }
+  return operations;
 }
 
 Matrix stacked_rows(const TensorView& tensor, const Group& group, std::int64_t first,
@@ -97,31 +107,39 @@ Matrix finite_part(Matrix matrix) {
   return matrix.unaryExpr([](double x) { return std::isfinite(x * x) ? x : 0.0; });
 }
 
-Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
-              const Matrix& K) {
-  Scores result;
-  result.S.noalias() = problem.scale() * Q * K.transpose();
+Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t first,
+                     std::int64_t first_key, Matrix products) {
+  Scores result{std::move(products), {}};
   if (problem.softcap > 0) apply_softcap(problem.softcap, result);
   const std::vector<float> slopes = problem.alibi_slopes();
   Matrix& S = result.S;
+  const auto column = [&](std::int64_t key) {
+    return std::clamp<std::int64_t>(key - first_key, 0, S.cols());
+  };
   for (Eigen::Index r = 0; r < S.rows(); ++r) {
     const std::int64_t query = group.query(first + r);
     const KeyRange range = problem.mask.band(group.sequence, query);
+    const std::int64_t begin = column(range.begin), end = column(range.end);
     if (!slopes.empty()) {
       const double slope = slopes[static_cast<std::size_t>(group.query_head(first + r))];
-      const std::int64_t aligned = problem.mask.aligned_key(group.sequence, query);
-      for (std::int64_t j = range.begin; j < range.end; ++j) {
+      const std::int64_t aligned = problem.mask.aligned_key(group.sequence, query) - first_key;
+      for (std::int64_t j = begin; j < end; ++j) {
         S(r, j) -= slope * static_cast<double>(std::abs(aligned - j));
       }
     }
-    S.row(r).head(range.begin).setConstant(kMasked);
-    S.row(r).tail(S.cols() - range.end).setConstant(kMasked);
+    S.row(r).head(begin).setConstant(kMasked);
+    S.row(r).tail(S.cols() - end).setConstant(kMasked);
     if (!problem.mask.boolean) continue;
-    for (std::int64_t j = range.begin; j < range.end; ++j) {
-      if (!problem.mask.visible(group.sequence, query, j)) S(r, j) = kMasked;
+    for (std::int64_t j = begin; j < end; ++j) {
+      if (!problem.mask.visible(group.sequence, query, first_key + j)) S(r, j) = kMasked;
     }
   }
   return result;
+}
+
+Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
+              const Matrix& K) {
+  return shaped_scores(problem, group, first, 0, problem.scale() * Q * K.transpose());
 }
 
 RowStatistics exponentiate(Matrix& S) {

@@ -30,6 +30,9 @@ struct Group {
 /// Every (sequence, K/V head) of the problem.
 std::vector<Group> groups_of(const Problem& problem);
 
+/// Products that all scores of the groups take: how much work a pass over them is.
+std::int64_t score_operations(const std::vector<Group>& groups, std::int64_t head_dim);
+
 /// Rows first .. first+count-1 of the stack of Q, O or dO: (count, head_dim).
 Matrix stacked_rows(const TensorView& tensor, const Group& group, std::int64_t first,
                     std::int64_t count);
@@ -59,6 +62,11 @@ struct Scores {
 /// Scores of the stacked rows first .. first + Q.rows() - 1 against all keys of the sequence.
 Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
               const Matrix& K);
+
+/// Scores from products scale q.k of the stacked rows first .. with the sequence's keys first_key
+/// ..
+Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t first,
+                     std::int64_t first_key, Matrix products);
 
 /// Row maxima and sums of exponentials of a block of scores; turns S into exp(S - maximum).
 struct RowStatistics {

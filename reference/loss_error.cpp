@@ -10,6 +10,7 @@
 #include "core/rng.hpp"
 #include "reference/coherent_groups.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/threads.hpp"
 #include "reference/vector_product.hpp"
 
 namespace attest::reference {
@@ -105,7 +106,7 @@ ScoreParts score_parts(const LossTerms& t, const Numerics& numerics, const Repea
   parts.proved = a * ((1 + a) * magnitude + second);
   parts.linear = bias * ((1 + bias) * magnitude + second);
   parts.variance = second.cwiseAbs2();
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(kEntryOperations * second.size()))
   for (Eigen::Index i = 0; i < second.rows(); ++i) {
     const double rows = repeats.scores_of_row(i);
     for (Eigen::Index j = 0; j < second.cols(); ++j) {
@@ -172,7 +173,7 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
         &e.normal_variance, &e.forward_rms, &e.forward_linear, &e.rises, &e.coherence}) {
     *vector = Vector::Zero(n);
   }
-#pragma omp parallel
+#pragma omp parallel if (worth_threads(kEntryOperations * n * n))
   {
     CoherentGroups groups;
 #pragma omp for schedule(static)

@@ -4,6 +4,7 @@
 
 #include "reference/loss_error.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/threads.hpp"
 #include "reference/vector_product.hpp"
 
 namespace attest::reference {
@@ -160,7 +161,7 @@ class Probable {
     const Vector fh_moved = proved_.fh_error.rowwise().norm();
     const Vector h_moved = proved_.h_error.rowwise().norm(), h_size = t_.h.rowwise().norm();
     const Vector fh_size = t_.fh.rowwise().norm();
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(kEntryOperations * n_ * n_))
     for (Eigen::Index i = 0; i < n_; ++i) {
       const double delta = std::abs(t_.delta(i));
       for (Eigen::Index j = 0; j < n_; ++j) {
@@ -183,7 +184,7 @@ class Probable {
   // Errors that all entries of a row of p share meet p A2, f A2 or the covariance of A2 and h.
   void add_common(Matrix& variance, Matrix& linear) const {
     const double c_all = square(largest_singular(t_.c));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(kEntryOperations * n_ * n_))
     for (Eigen::Index i = 0; i < n_; ++i) {
       const auto c_square = t_.c.row(i).cwiseAbs2();
       const double fh_square = t_.fh.row(i).squaredNorm();

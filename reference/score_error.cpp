@@ -1,17 +1,19 @@
 #include "reference/score_error.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "reference/roundoff.hpp"
 
 namespace attest::reference {
 
 ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
-                       std::int64_t first, const Matrix& Q, const Matrix& K, const Scores& exact) {
+                       std::int64_t first, std::int64_t first_key, Matrix magnitude,
+                       const Scores& exact) {
   const double u = numerics.accumulator_roundoff;
   const double terms = static_cast<double>(problem.head_dim_qk) + 3;  // and scale, max, shift
   ScoreError error;
-  error.magnitude.noalias() = std::abs(problem.scale()) * Q.cwiseAbs() * K.cwiseAbs().transpose();
+  error.magnitude = std::move(magnitude);
   error.proved = accumulation_error(numerics, terms) + numerics.scaled_q_roundoff +
                  2 * numerics.input_roundoff;
   error.deviation =
@@ -33,7 +35,8 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
   if (slopes.empty()) return error;
   for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
     const double slope = slopes[static_cast<std::size_t>(group.query_head(first + r))];
-    const std::int64_t aligned = problem.mask.aligned_key(group.sequence, group.query(first + r));
+    const std::int64_t aligned =
+        problem.mask.aligned_key(group.sequence, group.query(first + r)) - first_key;
     for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
       if (!std::isfinite(exact.S(r, j))) continue;
       // The product slope * distance and the addition, both relative to their results.

@@ -14,8 +14,10 @@ struct ScoreError {
   double deviation = 0;  // standard deviation magnitude * deviation of the random part
 };
 
-/// Errors of the scores of the stacked rows first .. ; `exact` is scores(...) of the same rows.
+/// Errors of the scores of the stacked rows first .. with the keys first_key ..; `exact` is
+/// shaped_scores(...) of the same, `magnitude` the matrix A.
 ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
-                       std::int64_t first, const Matrix& Q, const Matrix& K, const Scores& exact);
+                       std::int64_t first, std::int64_t first_key, Matrix magnitude,
+                       const Scores& exact);
 
 }  // namespace attest::reference

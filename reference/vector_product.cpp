@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/vector_clones.hpp"
+#include "reference/threads.hpp"
 
 namespace attest::reference {
 namespace {
@@ -46,12 +47,13 @@ ATTEST_INLINE_CLONE void add_narrow(double* C, const double* A, const double* B,
 
 // C(rows, columns) += A(rows, depth) B(depth, columns); A strided either way.
 ATTEST_VECTOR_CLONES
-void add(double* C, std::int64_t rows, std::int64_t columns, const double* A, std::int64_t a_row,
-         std::int64_t a_depth, const double* B, std::int64_t depth) {
+void add(double* C, std::int64_t c_stride, std::int64_t rows, std::int64_t columns, const double* A,
+         std::int64_t a_row, std::int64_t a_depth, const double* B, std::int64_t b_stride,
+         std::int64_t depth) {
   double packed[kDepth * kPanel];  // strides of a power of two would crowd one set of the cache
   for (std::int64_t l = 0; l < depth; l += kDepth) {
     const std::int64_t deep = std::min(kDepth, depth - l);
-    const double* b = B + l * columns;
+    const double* b = B + l * b_stride;
     for (std::int64_t r = 0; r < rows; r += kPanel) {
       const std::int64_t height = std::min(kPanel, rows - r);
       for (std::int64_t k = 0; k < deep; ++k) {
@@ -59,19 +61,19 @@ void add(double* C, std::int64_t rows, std::int64_t columns, const double* A, st
           packed[k * kPanel + i] = A[(r + i) * a_row + (l + k) * a_depth];
         }
       }
-      double* c_row = C + r * columns;
+      double* c_row = C + r * c_stride;
       std::int64_t c = 0;
       for (; c + kColumns <= columns; c += kColumns) {
         std::int64_t i = 0;
         for (; i + kRows <= height; i += kRows) {
-          add_block<kRows>(c_row + i * columns + c, columns, packed + i, b + c, columns, deep);
+          add_block<kRows>(c_row + i * c_stride + c, c_stride, packed + i, b + c, b_stride, deep);
         }
         for (; i < height; ++i) {
-          add_block<1>(c_row + i * columns + c, columns, packed + i, b + c, columns, deep);
+          add_block<1>(c_row + i * c_stride + c, c_stride, packed + i, b + c, b_stride, deep);
         }
       }
       for (std::int64_t i = 0; i < height && c < columns; ++i) {
-        add_narrow(c_row + i * columns + c, packed + i, b + c, columns, columns - c, deep);
+        add_narrow(c_row + i * c_stride + c, packed + i, b + c, b_stride, columns - c, deep);
       }
     }
   }
@@ -79,30 +81,34 @@ void add(double* C, std::int64_t rows, std::int64_t columns, const double* A, st
 
 }  // namespace
 
-void add_product(const Matrix& A, const Matrix& B, Matrix& C) {
-  add(C.data(), A.rows(), B.cols(), A.data(), A.cols(), 1, B.data(), A.cols());
+void add_product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B,
+                 Eigen::Ref<Matrix> C) {
+  add(C.data(), C.outerStride(), C.rows(), C.cols(), A.data(), A.outerStride(), 1, B.data(),
+      B.outerStride(), B.rows());
 }
 
-void add_transposed_product(const Matrix& A, const Matrix& B, std::int64_t first, Matrix& C) {
-  add(C.data(), A.cols(), B.cols(), A.data(), 1, A.cols(), B.data() + first * B.cols(), A.rows());
+void add_transposed_product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B,
+                            Eigen::Ref<Matrix> C) {
+  add(C.data(), C.outerStride(), C.rows(), C.cols(), A.data(), 1, A.outerStride(), B.data(),
+      B.outerStride(), B.rows());
 }
 
-Matrix product(const Matrix& A, const Matrix& B) {
+Matrix product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B) {
   Matrix C = Matrix::Zero(A.rows(), B.cols());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(A.size() * B.cols()))
   for (Eigen::Index r = 0; r < C.rows(); r += kShare) {
-    add(C.data() + r * C.cols(), std::min(kShare, C.rows() - r), C.cols(), A.data() + r * A.cols(),
-        A.cols(), 1, B.data(), A.cols());
+    const Eigen::Index rows = std::min(kShare, C.rows() - r);
+    add_product(A.middleRows(r, rows), B, C.middleRows(r, rows));
   }
   return C;
 }
 
-Matrix transposed_product(const Matrix& A, const Matrix& B) {
+Matrix transposed_product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B) {
   Matrix C = Matrix::Zero(A.cols(), B.cols());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (worth_threads(A.size() * B.cols()))
   for (Eigen::Index r = 0; r < C.rows(); r += kShare) {
-    add(C.data() + r * C.cols(), std::min(kShare, C.rows() - r), C.cols(), A.data() + r, 1,
-        A.cols(), B.data(), A.rows());
+    const Eigen::Index rows = std::min(kShare, C.rows() - r);
+    add_transposed_product(A.middleCols(r, rows), B, C.middleRows(r, rows));
   }
   return C;
 }

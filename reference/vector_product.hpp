@@ -7,17 +7,20 @@
 /// truth itself stays with Eigen.
 namespace attest::reference {
 
-/// C += A B. Shapes: A (rows, depth), B (depth, columns), C (rows, columns).
+/// C += A B. Shapes: A (rows, depth), B (depth, columns), C (rows, columns); blocks of wider
+/// matrices too.
 /// Ensures: each sum in ascending order, the same bits on every processor.
 /// [reference/vector_product_test]
-void add_product(const Matrix& A, const Matrix& B, Matrix& C);
+void add_product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B,
+                 Eigen::Ref<Matrix> C);
 
-/// C += A^T B. Shapes: A (depth, rows), B (depth, columns) whose first row is `first` of B.
+/// C += A^T B. Shapes: A (depth, rows), B (depth, columns).
 /// [reference/vector_product_test]
-void add_transposed_product(const Matrix& A, const Matrix& B, std::int64_t first, Matrix& C);
+void add_transposed_product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B,
+                            Eigen::Ref<Matrix> C);
 
-/// A B and A^T B, on all threads.  [reference/vector_product_test]
-Matrix product(const Matrix& A, const Matrix& B);
-Matrix transposed_product(const Matrix& A, const Matrix& B);
+/// A B and A^T B; large ones on all threads.  [reference/vector_product_test]
+Matrix product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B);
+Matrix transposed_product(const Eigen::Ref<const Matrix>& A, const Eigen::Ref<const Matrix>& B);
 
 }  // namespace attest::reference

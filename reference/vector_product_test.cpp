@@ -29,18 +29,22 @@ TEST_CASE("products of integers are exact in every shape", "[reference]") {
         Matrix C = Matrix::Constant(rows, columns, 1);
         add_product(A, B, C);
         CHECK(C == (exact.array() + 1).matrix());
-        add_transposed_product(Matrix(A.transpose()), B, 0, C);
+        add_transposed_product(Matrix(A.transpose()), B, C);
         CHECK(C == (2 * exact.array() + 1).matrix());
       }
     }
   }
 }
 
-TEST_CASE("a transposed product may begin at a later row of B", "[reference]") {
-  const Matrix A = random_integers(3, 5, 1), B = random_integers(10, 9, 2);
-  Matrix C = Matrix::Zero(5, 9);
-  add_transposed_product(A, B, 4, C);
-  CHECK(C == Matrix(A.transpose() * B.middleRows(4, 3)));
+TEST_CASE("products of blocks of wider matrices touch nothing else", "[reference]") {
+  const Matrix A = random_integers(5, 12, 1), B = random_integers(10, 19, 2);
+  Matrix C = Matrix::Zero(9, 30), exact = C;
+  add_product(A.middleCols(2, 4), B.block(4, 3, 4, 11), C.block(1, 5, 5, 11));
+  exact.block(1, 5, 5, 11) = A.middleCols(2, 4) * B.block(4, 3, 4, 11);
+  CHECK(C == exact);
+  add_transposed_product(A.middleCols(2, 4), B.block(4, 3, 5, 11), C.block(2, 17, 4, 11));
+  exact.block(2, 17, 4, 11) = A.middleCols(2, 4).transpose() * B.block(4, 3, 5, 11);
+  CHECK(C == exact);
 }
 
 }  // namespace

@@ -1,0 +1,183 @@
+#include "reference/row_weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "reference/roundoff.hpp"
+
+namespace attest::reference {
+namespace {
+
+constexpr double kLargestExponent = 700;  // exp stays finite
+constexpr double kTieWidth = 0x1p-33;     // of scores, relative to 1 + their largest magnitude
+
+// How far a kernel may let its maximum stay behind undeclared: a factor of 2^8 in P.
+constexpr double kStaleMaximum = 8 * std::numbers::ln2;
+
+double exp_limited(double x) { return std::exp(std::min(x, kLargestExponent)); }
+
+// Rescales happen where the running maximum rises; tile records are a subset of key records.
+double records(const double* S, std::int64_t begin, std::int64_t end) {
+  double best = -std::numeric_limits<double>::infinity();
+  int upwards = 0, downwards = 0;
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (S[j] > best) best = S[j], ++upwards;
+  }
+  best = -std::numeric_limits<double>::infinity();
+  for (std::int64_t j = end; j-- > begin;) {
+    if (S[j] > best) best = S[j], ++downwards;
+  }
+  return std::max(upwards, downwards);
+}
+
+// log of the sum of exponentials, over all entries.
+double log_sum_exp(const std::vector<double>& x) {
+  const double largest = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (const double entry : x) sum += std::exp(entry - largest);
+  return largest + std::log(sum);
+}
+
+// Fills P and present; maximum, LSE and the largest |score|, which is returned.
+double softmax_row(const RowOfScores& in, Row& row, Weights& weights) {
+  const double* S = in.S.row(in.r).data();
+  const std::int64_t keys = in.S.cols();
+  while (!std::isfinite(S[row.begin])) ++row.begin;
+  row.end = keys;
+  while (!std::isfinite(S[row.end - 1])) --row.end;
+  row.maximum = in.S.row(in.r).maxCoeff();
+  double* P = weights.P.row(in.r).data();
+  double* present = weights.present.row(in.r).data();
+  double sum = 0, largest = 0, lowest = row.maximum, present_keys = 0;
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    if (!std::isfinite(S[j])) continue;
+    P[j] = std::exp(S[j] - row.maximum);
+    present[j] = P[j] > 0 ? 1 : 0;
+    sum += P[j];
+    present_keys += present[j];
+    largest = std::max(largest, std::abs(S[j]));
+    lowest = std::min(lowest, S[j]);
+    row.visible += 1;
+  }
+  for (std::int64_t j = row.begin; j < row.end; ++j) P[j] /= sum;
+  if (present_keys < static_cast<double>(keys)) weights.all_present = false;
+  row.largest_p = 1 / sum;
+  row.lse = row.maximum + std::log(sum);
+  row.stale = std::min(kStaleMaximum, row.maximum - lowest);
+  return largest;
+}
+
+// Merging splits through LSE (section "Splits merged through LSE"): what a key's weight errs
+// against other splits' keys, and what the row errs as a whole because such weights do not sum to
+// one.
+void split_errors(const Numerics& numerics, double maximum_magnitude, Row& row) {
+  if (numerics.lse_splits == 0) return;
+  const double u = numerics.accumulator_roundoff, exponential = exponential_error(numerics);
+  const double logarithm = std::log(row.visible) + row.stale;  // of a split's sum
+  const double lse = maximum_magnitude + logarithm;
+  const auto merges = static_cast<double>(numerics.lse_splits);
+  row.split = u * (4 * maximum_magnitude + 4 * lse + 6 * logarithm + 4) +
+              merges * (2 * u * lse + exponential + 2 * u);
+  row.split_common = merges * (3 * u * lse + 6 * u * logarithm + exponential + 8 * u);
+}
+
+void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weights& weights,
+                RowWorkspace& work) {
+  const double u = in.numerics.accumulator_roundoff;
+  const double exponential = exponential_error(in.numerics);
+  const double rescale =
+      6 * u * maximum_magnitude + row.records * (exponential + 2 * u) + row.split;
+  const double* S = in.S.row(in.r).data();
+  const double* P = weights.P.row(in.r).data();
+  const double* magnitude = in.error.magnitude.row(in.r).data();
+  const double* bias = in.error.bias.row(in.r).data();
+  double* proved = weights.proved.row(in.r).data();
+  double* linear = weights.linear.row(in.r).data();
+  double worst = 0, typical = 0;
+  work.spread.assign(static_cast<std::size_t>(in.S.cols()), 0.0);
+  work.raised.clear();
+  double largest = 0;
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    if (!std::isfinite(S[j])) continue;
+    const double common =
+        2 * u * (std::abs(S[j]) + maximum_magnitude) + exponential + rescale + bias[j];
+    const double eta = common + magnitude[j] * in.error.proved;
+    const double deviation = magnitude[j] * in.error.deviation;
+    const double eps = growth(eta, kLargestExponent);
+    work.raised.push_back(S[j] - row.lse + eta);
+    largest = std::max(largest, eta);
+    proved[j] = P[j] * eps;
+    linear[j] = P[j] * common;
+    work.spread[static_cast<std::size_t>(j)] = P[j] * deviation;
+    row.mean_log_error += P[j] * eta;
+    row.mean_error += proved[j];
+    row.mean_linear += linear[j];
+    row.largest_error = std::max(row.largest_error, eps);
+    worst = std::max(worst, kLambda * deviation + common);
+    typical = std::max(typical, deviation * deviation + common);
+  }
+  constexpr double kLinear = 0x1p-10;  // below it log1p loses nothing, and nothing underflows
+  row.lse_growth = largest < kLinear ? std::log1p(row.mean_error) : log_sum_exp(work.raised);
+  // A weight that underflows here is below e^-700, with its error below e^-100 until then.
+  constexpr double kSaturated = 600;
+  row.saturated = largest >= kSaturated;
+  if (row.saturated) {
+    for (std::int64_t j = row.begin; j < row.end; ++j) {
+      weights.present(in.r, j) = std::isfinite(S[j]) ? 1 : 0;
+    }
+  }
+  row.normalizer = exp_limited(row.mean_log_error);
+  row.inflation = 1.001 * exp_limited(2 * worst);
+  row.typical_growth = exp_limited(2 * typical);
+}
+
+// Equal scores err together: (sum over a group of w x)^2 <= W sum w x^2 (Cauchy-Schwarz), so a
+// group enters through its total weight W only.
+void group_variances(const RowOfScores& in, double maximum_magnitude, Row& row, Weights& weights,
+                     RowWorkspace& work) {
+  const Numerics& numerics = in.numerics;
+  const double* P = weights.P.row(in.r).data();
+  double* variance = weights.variance.row(in.r).data();
+  work.groups.sort(P, in.S.cols());  // log P differs from the score by a constant
+  work.groups.group_sums(kTieWidth * (1 + maximum_magnitude), work.spread.data(), work.total);
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    const auto k = static_cast<std::size_t>(j);
+    variance[j] = work.total[k] * work.spread[k];
+    row.lse_variance += variance[j];
+  }
+  if (numerics.p_roundoff > 0) {
+    const double square = numerics.p_roundoff * numerics.p_roundoff;
+    double* cast = weights.cast.row(in.r).data();
+    work.groups.group_sums(numerics.p_roundoff, P, work.total);
+    for (std::int64_t j = row.begin; j < row.end; ++j) {
+      cast[j] = square * work.total[static_cast<std::size_t>(j)] * P[j];
+      row.cast_variance += cast[j];
+    }
+  }
+  const double width = row.visible * numerics.accumulator_roundoff;
+  row.coherence = work.groups.coherence(width, P, row.deepest);
+  row.drift = drift_of(row.coherence, row.visible, row.deepest);
+}
+
+}  // namespace
+
+Row analyse_row(const RowOfScores& in, Weights& weights, RowWorkspace& work) {
+  Row row;
+  const double largest = softmax_row(in, row, weights);
+  constexpr double kUndeclaredSplits = 8;
+  // Where exp(0) may differ from 1, tiles that keep the maximum rescale as well.
+  const double rescales = in.numerics.exp_zero_is_one
+                              ? records(in.S.row(in.r).data(), row.begin, row.end)
+                              : row.visible;
+  row.records = std::min(row.visible, rescales) +
+                std::max(kUndeclaredSplits, static_cast<double>(in.numerics.lse_splits));
+  row.deepest = summation_depth(in.numerics, row.visible) + row.records;
+  split_errors(in.numerics, largest, row);
+  log_errors(in, largest, row, weights, work);
+  group_variances(in, largest, row, weights, work);
+  return row;
+}
+
+}  // namespace attest::reference
