@@ -107,7 +107,8 @@ TEST_CASE("splits merged by maxima and sums need no declaration", "[validation]"
 }
 
 TEST_CASE("a depth that is declared must be kept", "[validation]") {
-  // One chain over 4095 equal weights and one larger, declared as a balanced tree.
+  // One chain over 4094 equal weights between two larger ones, declared as a balanced tree. The
+  // larger ones come first in either direction, so that the maximum does not rise among equals.
   const std::string text = "sq=1,sk=4096,d=4,dv=8";
   Emulation chain;
   chain.name = "emulated/chain";
@@ -117,7 +118,7 @@ TEST_CASE("a depth that is declared must be kept", "[validation]") {
   fill(in.Q, 1);
   fill(in.V, round_to(DType::f32, 0.3));
   for (std::int64_t j = 0; j < 4096; ++j) {
-    for (std::int64_t l = 0; l < 4; ++l) in.K.set(j == 0 ? 1 : 0.3125, 0, j, 0, l);
+    for (std::int64_t l = 0; l < 4; ++l) in.K.set(j % 4095 == 0 ? 1 : 0.3125, 0, j, 0, l);
   }
   const Judged judged(text, chain, in);
   const auto tree = [](attest_numerics& n) { n.summation_depth = 13; };

@@ -159,7 +159,7 @@ Forward forward(const Problem& problem, const Conventions& conventions, const Te
                  Tensor("LSE", DType::f64, problem.lse_axes())};
   const std::vector<Group> groups = groups_of(problem);
   const std::vector<Block> blocks = blocks_of(groups);
-  const bool threads = worth_threads(score_operations(groups, problem.head_dim_qk));
+  const bool threads = worth_threads(2 * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const auto [index, first, count] = blocks[b];
@@ -192,7 +192,7 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
   const std::vector<Group> groups = groups_of(problem);
   const std::vector<Block> slices = slices_of(groups);
   std::vector<KeyGradients> shares(slices.size());
-  const bool threads = worth_threads(score_operations(groups, problem.head_dim_qk));
+  const bool threads = worth_threads(5 * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t s = 0; s < slices.size(); ++s) {
     shares[s] = backward_slice(inputs, groups[slices[s].group], slices[s], result.dQ);

@@ -14,6 +14,7 @@
 namespace attest::reference {
 namespace {
 
+constexpr std::int64_t kProducts = 17;   // as large as that of the scores
 constexpr std::int64_t kBlockRows = 64;  // a block's entries of a tile of keys stay near the cache
 
 struct GroupBounds {
@@ -47,6 +48,7 @@ struct Finish {
   double scale;   // |softmax_scale| for dQ and dK, 1 for dV
   double output;  // relative error of the last operations
   LowPrecision low;
+  double operand = 0;                // relative error of the operand the entries meet
   std::vector<LogErrors> logs = {};  // of each row of the sums, or one for all
 
   // Row r of `sums` and of `exact` gives row `first + r` of the bounds; common(r, c) is Common.
@@ -65,11 +67,12 @@ struct Finish {
       const double partial = low.relative(sums.terms(r));
       // Before the scale or after it.
       const double lost = low.absolute(sums.terms(r)) * std::max(1.0, scale);
-      const double additions = accumulation_error(numerics, depth);
+      const double chain = accumulation_error(numerics, depth);
+      const double additions = chain + operand * (1 + chain);
       const double accumulation = additions + partial * (1 + additions);
       const double walk = accumulation_deviation(numerics, depth);
       const double drift = drift_of(sums.coherence(r), sums.terms(r), depth);
-      const double bias = accumulation_bias(numerics, depth) + partial;
+      const double bias = accumulation_bias(numerics, depth) + operand + partial;
       for (Eigen::Index c = 0; c < exact.cols(); ++c) {
         const Common shared = common(r, c);
         const double all = scale * sums.absolute(r, c), magnitude = std::abs(exact(r, c));
@@ -144,7 +147,8 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
   LowPrecision running{numerics.dq_roundoff, numerics.dq_underflow};
   running.roundings_per_term = running.sums_per_term = 1;
   Finish finish_v{numerics, 1, numerics.output_roundoff + 2 * u, partial};
-  Finish finish_k{numerics, scale, gradient_output, partial};
+  // The entries of dS may meet the very Q that was scaled and rounded.
+  Finish finish_k{numerics, scale, gradient_output, partial, numerics.scaled_q_roundoff};
   Finish finish_q{numerics, scale, gradient_output, running};
 
   const Operand Q(in.Q), K(in.K), dO(in.dO);
@@ -208,7 +212,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                         like("bound of dK", problem.k_axes()),
                         like("bound of dV", problem.v_axes())};
   const std::vector<Group> groups = groups_of(problem);
-  const bool threads = worth_threads(score_operations(groups, problem.head_dim_qk));
+  const bool threads = worth_threads(kProducts * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];

@@ -17,6 +17,7 @@
 namespace attest::reference {
 namespace {
 
+constexpr std::int64_t kProducts = 8;    // as large as that of the scores
 constexpr std::int64_t kBlockRows = 32;  // a block's weights stay near the cache
 // V and what is summed with it, once per sequence and K/V head.
 struct Values {
@@ -113,13 +114,7 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
       convex(sums.deviation_from_mean(c) + sums.distance.first(c), sums.farthest(c));
   const double cast =
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
-  const double floor =
-      flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits)) +
-      numerics.p_underflow * (numerics.normalize == CastOrder::before ? 1.0 : row.largest_p);
-  // The kernel's own largest weight is 1 before it is divided by a sum of at least 1/2.
-  const double most = 2 * (flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits)) +
-                           numerics.p_underflow);
-  const double flushed = sums.plain(c) * std::min(row.normalizer * floor, std::max(floor, most));
+  const double flushed = sums.plain(c) * row.lost + magnitude * row.lost_in_sum;
   const double summed = accumulation * (carried * (1 + up) + magnitude + weights);
   // From n u = 1/2 on nothing is proved: gamma(n, u) >= 1.
   const double parts = accumulation < 1 ? weights + (cast + flushed + summed) / (1 - accumulation)
@@ -130,13 +125,14 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   const double out = numerics.output_roundoff + 3 * u;
   Element element{};
   element.proved = E + out * (magnitude + E) + numerics.output_underflow;
-  const double walk = accumulation_deviation(numerics, row.deepest);
+  const double walk = accumulation_deviation(numerics, row.likely_deepest);
   const double variance =
       sums.distance.square(c) + sums.cast_variance(c) +
       walk * walk * (sums.absolute(c) * sums.absolute(c) + magnitude * magnitude);
-  const double linear = sums.distance.second(c) + flushed + row.split_common * magnitude +
-                        row.drift * u * (sums.absolute(c) + magnitude) +
-                        accumulation_bias(numerics, row.deepest) * (sums.absolute(c) + magnitude);
+  const double linear =
+      sums.distance.second(c) + flushed + row.split_common * magnitude +
+      row.drift * u * (sums.absolute(c) + magnitude) +
+      accumulation_bias(numerics, row.likely_deepest) * (sums.absolute(c) + magnitude);
   const double Ep =
       row.saturated ? element.proved : row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable =
@@ -157,14 +153,16 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const bool after = numerics.row_sum == CastOrder::after;
   const double rounding = u * (4 * std::abs(row.maximum) + 4 * std::abs(row.lse) +
                                6 * std::abs(std::log(row.largest_p)) + 10 * row.stale + 4);
+  const double lost = -std::log1p(-std::min(1.0, row.lost_in_sum));
   Element element{};
   element.proved = row.lse_growth - std::log1p(-std::min(1.0, accumulation)) -
                    (after ? std::log1p(-numerics.p_roundoff) : 0.0) + rounding + row.split_common +
-                   row.visible * flush_unit(numerics);
-  double variance = row.lse_variance + std::pow(accumulation_deviation(numerics, row.deepest), 2);
+                   lost;
+  double variance =
+      row.lse_variance + std::pow(accumulation_deviation(numerics, row.likely_deepest), 2);
   if (after) variance += row.cast_variance;
-  const double linear =
-      row.mean_linear + row.split_common + row.drift * u + accumulation_bias(numerics, row.deepest);
+  const double linear = row.mean_linear + row.split_common + lost + row.drift * u +
+                        accumulation_bias(numerics, row.likely_deepest);
   const double Ep =
       row.saturated ? element.proved : row.inflation * (kLambda * std::sqrt(variance) + linear);
   element.probable = std::min(element.proved, Ep + rounding);
@@ -243,7 +241,7 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
     const Matrix keys = finite_part(key_rows(K, group));
     const Matrix keys_magnitude = keys.cwiseAbs().transpose();
     const Values values(finite_part(key_rows(V, group)));
-    const bool threads = worth_threads(score_operations({group}, problem.head_dim_qk));
+    const bool threads = worth_threads(kProducts * score_operations({group}, problem.head_dim_qk));
     const std::int64_t blocks = (group.rows() + kBlockRows - 1) / kBlockRows;
 #pragma omp parallel for schedule(dynamic) if (threads)
     for (std::int64_t b = 0; b < blocks; ++b) {

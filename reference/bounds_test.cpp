@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "reference/roundoff.hpp"
 #include "reference/testing/setting.hpp"
 
 namespace attest::reference {
@@ -129,6 +130,46 @@ TEST_CASE("errors of scores too large for exp leave O among the values", "[refer
       CHECK(bounds.forward.O.deterministic(0, i, 0, c) <= 2 * (farthest + std::abs(O)));
     }
   }
+}
+
+// Equal scores whose computed values rise from key to key, as rounding may make them, and an
+// exponential that is wrong by all it may: the weights of early keys grow with every rescale.
+TEST_CASE("maxima that only rounding makes rise cost a rescale each", "[reference]") {
+  constexpr std::int64_t kKeys = 2048;
+  Setting in("sq=1,sk=2048,d=8", 1, 1, 5);
+  attest_numerics chains{};
+  chains.summation_depth = 32;
+  const Numerics numerics = resolve(chains, DType::f32);
+  const double u = numerics.accumulator_roundoff;
+  for (std::int64_t c = 0; c < 8; ++c) {
+    in.Q.set(1, 0, 0, 0, c);
+    for (std::int64_t j = 0; j < kKeys; ++j) {
+      in.K.set(c % 2 == 0 ? 1 : -1, 0, j, 0, c);
+      in.V.set(2 * j < kKeys ? -1 : 1, 0, j, 0, c);
+    }
+  }
+  const double score_error = 8 * in.problem.scale() * gamma(8, u);
+  double maximum = -kInfinity, sum = 0, weighted = 0;
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    const double score = score_error * (2 * static_cast<double>(j) / kKeys - 1);
+    const double rescale = std::exp(maximum - score) * (1 + 2 * numerics.exp_ulps * u);
+    maximum = score;
+    sum = sum * rescale + 1;
+    weighted = weighted * rescale + in.V(0, j, 0, 0);
+  }
+  const double error = std::abs(weighted / sum);
+  const double lse_error = std::abs(maximum + std::log(sum) - std::log(kKeys));
+  const Bounds bounds = bounds_of(in, chains);
+  CHECK(error <= bounds.forward.O.deterministic(0, 0, 0, 0));
+  CHECK(lse_error <= bounds.forward.LSE.deterministic(0, 0, 0));
+  // Which order the keys come out in is chance: the probabilistic bound counts on fewer rises.
+  CHECK(bounds.forward.O.probabilistic(0, 0, 0, 0) < bounds.forward.O.deterministic(0, 0, 0, 0));
+  // Not one of these rises is a record of the exact scores: where no error can reorder them, the
+  // bound does not cover this.
+  for (std::int64_t c = 0; c < 8; ++c) in.Q.set(0, 0, 0, 0, c);
+  const Bounds apart = bounds_of(in, chains);
+  CHECK(error > apart.forward.O.deterministic(0, 0, 0, 0));
+  CHECK(lse_error > apart.forward.LSE.deterministic(0, 0, 0));
 }
 
 TEST_CASE("the probabilistic bound never exceeds the proved one, and neither is negative",

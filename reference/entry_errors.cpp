@@ -48,17 +48,23 @@ class EntryAnalysis {
     const double EL = row.lse_error, ED = row.delta_proved;
     const double P = std::exp(s - row.lse);
     const double raw = P * std::abs(dP - row.delta), G = std::abs(dP - row.delta);
-    const double magnitude = dP_magnitude + std::abs(row.delta);
-    const double bias = error_.bias(i, j), A = error_.magnitude(i, j);
-    const double argument =
-        u_ * (3 * std::abs(s) + 2 * std::abs(row.lse)) + exponential_ + 2 * u_ + bias;
-    const double th = A * error_.proved + argument, tv = A * error_.deviation;
+    // A sum of dP may start from the stored delta.
+    const double magnitude = dP_magnitude + std::abs(row.delta) + ED;
+    const double bias = error_.bias(i, j), score = error_.largest(i, j);
+    // Two products and their difference, each rounded, of the computed score and the stored LSE.
+    const double rounding = u_ * (3 * (std::abs(s) + score) + (2 + u_) * (std::abs(row.lse) + EL)) +
+                            exponential_ + 2 * u_;
+    // Without a bound, finite: its product with a weight of 0 is 0.
+    constexpr double kNoBound = 0x1p900;
+    const double argument = std::min(rounding + bias, kNoBound);
+    const double th = std::min(rounding + score, kNoBound),
+                 tv = error_.magnitude(i, j) * error_.deviation;
     const double pi = product_ * magnitude, pv = product_deviation_ * magnitude,
                  pl = product_bias_ * magnitude;
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
     const double own = growth(th, kLargestLogError) * row.lse_factor;
     const double full = own + row.lse_growth;
-    const SlopeError cap = softcap_ > 0 ? slope_error(slope, A, bias) : SlopeError{};
+    const SlopeError cap = softcap_ > 0 ? slope_error(slope, score, bias, tv) : SlopeError{};
     const auto with_slope = [&](double r) {
       return (cap.slope + cap.proved) * r + cap.proved * raw;
     };
@@ -76,10 +82,11 @@ class EntryAnalysis {
     e.dV.linear(i, j) = P * argument + p_floor;
     e.dV.deviation(i, j) = P * (tv + EL);
 
-    double r = with_slope(P * (G * full + (pi + ED) * (1 + full)) + 3 * u_ * (raw + P * (pi + ED)));
+    const double operations = 3 * u_ * (1 + full) * (raw + P * (pi + ED));
+    double r = with_slope(P * (G * full + (pi + ED) * (1 + full)) + operations);
     r += up_ * (dS + r);
     // A flushed P is multiplied by dP - delta.
-    const double floor = p_underflow_ + 2 * flush_ + flush_ * (G + pi + ED);
+    const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED);
     e.dK.proved(i, j) = r + floor;
     e.dK.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * G) + cap.linear * raw + floor;
     const double spread = square(G * tv) + square(pv);
@@ -89,9 +96,9 @@ class EntryAnalysis {
         std::sqrt(square(steepest) * (spread + square(G * EL) + row.delta_spread) + slope_spread);
 
     // dQ: errors common to the row stay signed and are added per column.
-    double q = P * (G * own + pi * (1 + own) + ED * full) + 3 * u_ * (raw + P * (pi + ED));
-    q = with_slope(q) + cap.proved * (P * ED + row.lse_growth * raw);
-    q += up_ * (dS * row.lse_factor + q + P * ED);
+    double q = P * (G * own + pi * (1 + full) + ED * own) + operations;
+    q = with_slope(q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
+    q += up_ * ((dS + P * ED) * row.lse_factor + q);
     e.dQ.proved(i, j) = q + floor;
     e.dQ.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * (G + ED) + up_ * ED) +
                         cap.linear * raw + floor;
@@ -99,10 +106,13 @@ class EntryAnalysis {
   }
 
  private:
-  SlopeError slope_error(double slope, double A, double bias) const {
+  // |(t + e)^2 - t^2| <= 2 |t e| + e^2, e the score's error over the softcap.
+  SlopeError slope_error(double slope, double score, double bias, double deviation) const {
     const double t = 2 * std::sqrt(1 - slope) / softcap_;
     const double own = 2 * exponential_ + 3 * u_;
-    return {slope, own + t * (A * error_.proved + bias), own + t * bias, t * A * error_.deviation};
+    const double likely = kLambda * deviation + bias;
+    return {slope, own + t * score + square(score / softcap_),
+            own + t * bias + square(likely / softcap_), t * deviation};
   }
 
   const ScoreError& error_;

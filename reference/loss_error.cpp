@@ -10,6 +10,7 @@
 #include "core/rng.hpp"
 #include "reference/coherent_groups.hpp"
 #include "reference/roundoff.hpp"
+#include "reference/running_maximum.hpp"
 #include "reference/threads.hpp"
 #include "reference/vector_product.hpp"
 
@@ -67,16 +68,12 @@ Vector occurrences(const Vector& values, double width) {
 }
 
 // How often the running maximum can rise after its start, scanning either way.
-double rises(const Numerics& numerics, const Matrix& S, Eigen::Index row) {
-  const Eigen::Index n = S.cols();
-  if (!numerics.exp_zero_is_one) return static_cast<double>(n);
-  double upward = S(row, 0), downward = S(row, n - 1);
-  int up = 0, down = 0;
-  for (Eigen::Index j = 1; j < n; ++j) {
-    if (S(row, j) > upward) upward = S(row, j), ++up;
-    if (S(row, n - 1 - j) > downward) downward = S(row, n - 1 - j), ++down;
-  }
-  return std::max(up, down);
+Rises rises(const Numerics& numerics, const Matrix& S, const Matrix& errors, Eigen::Index row,
+            RunningMaximum& maximum) {
+  const auto keys = static_cast<double>(S.cols());
+  if (!numerics.exp_zero_is_one) return {keys, keys};
+  const Rises all = maximum.rises(S.row(row).data(), errors.row(row).data(), 0, S.cols());
+  return {all.possible - 1, all.likely - 1};
 }
 
 // Errors of the scores, whichever of the two products is formed first.
@@ -168,38 +165,45 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
   e.individual = std::move(scores.proved);
   e.linear = std::move(scores.linear);
   e.variance = std::move(scores.variance);
-  for (auto* vector :
-       {&e.common, &e.common_linear, &e.common_variance, &e.normal, &e.normal_linear,
-        &e.normal_variance, &e.forward_rms, &e.forward_linear, &e.rises, &e.coherence}) {
+  for (auto* vector : {&e.common, &e.common_linear, &e.common_variance, &e.normal, &e.normal_linear,
+                       &e.normal_variance, &e.forward_rms, &e.forward_linear, &e.rises,
+                       &e.likely_rises, &e.coherence}) {
     *vector = Vector::Zero(n);
   }
 #pragma omp parallel if (worth_threads(kEntryOperations * n * n))
   {
     CoherentGroups groups;
+    RunningMaximum maximum;
 #pragma omp for schedule(static)
     for (Eigen::Index i = 0; i < n; ++i) {
-      const double m = t.S.row(i).maxCoeff(), M = t.S.row(i).cwiseAbs().maxCoeff();
+      // Arguments are of computed scores.
+      const double moved_score = e.individual.row(i).maxCoeff();
+      const double m = t.S.row(i).maxCoeff();
+      const double M = t.S.row(i).cwiseAbs().maxCoeff() + moved_score;
       const double L = m - std::log(t.f.row(i).maxCoeff());
-      const double R = rises(numerics, t.S, i);
-      const double rounding =
-          u * (2 * std::abs(m) + 3 * std::abs(L) + 4 * std::max(0.0, L - m) + 2);
+      const Rises R = rises(numerics, t.S, e.individual, i, maximum);
+      const double rounding = u * (2 * (std::abs(m) + moved_score) +
+                                   3 * (std::abs(L) + moved_score) + 4 * std::max(0.0, L - m) + 2);
       const double score_mean = t.f.row(i).dot(e.individual.row(i));
       double moved = 0, drifted = 0, variance = 0, square = 0, linear_square = 0;
       double forward_moved = 0, again_moved = 0, own_linear = 0;
       for (Eigen::Index j = 0; j < n; ++j) {
         const double s = t.S(i, j), f = t.f(i, j), score = e.individual(i, j);
-        const double magnitude = std::abs(s), below = std::max(0.0, m - s);
+        const double magnitude = std::abs(s) + score;
+        const double below = std::max(0.0, m - s) + score + moved_score;
+        const double beside = std::abs(s - L) + score + moved_score;  // the stored LSE
         // What the weights that are added up and those of LSE err beyond the score.
-        const double rescales = 3 * u * below + R * exponential;
+        const double rescales = 3 * u * below + R.possible * exponential;
         const double forward = u * (magnitude + M + below) + exponential + rescales;
         const double argument =
-            u * std::max(magnitude + std::abs(L) + 2 * std::abs(s - L), magnitude + M + below);
+            u * std::max(magnitude + std::abs(L) + moved_score + 2 * beside, magnitude + M + below);
         const double again = argument + exponential + 2 * u;
         e.individual(i, j) = score + again;
-        e.linear(i, j) += exponential + 2 * u + u * std::abs(s - L);
+        e.linear(i, j) += exponential + 2 * u + u * beside;
         e.variance(i, j) +=
             repeats.scores_of_row(i) * repeats.scores_of_key(j) * argument * argument;
-        const double forward_linear = e.linear(i, j) + u * M + rescales;
+        const double forward_linear =
+            e.linear(i, j) + u * M + 3 * u * below + R.likely * exponential;
         const double moves = growth(score + std::max(forward, again), kLargestExponent);
         moved += f * moves;
         square += f * moves * moves;
@@ -211,17 +215,19 @@ WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Rep
         again_moved += computed * growth(again, kLargestExponent);
         own_linear += f * (forward + again);
       }
-      const double depth = summation_depth(numerics, keys) + R;
+      const double chain = summation_depth(numerics, keys);
+      const double depth = chain + R.possible, likely_depth = chain + R.likely;
       const double sum = -std::log1p(-std::min(accumulation_error(numerics, depth), 1.0));
       if (keys >= kDriftTerms) {
         groups.sort(t.f.row(i).data(), n);
-        e.coherence(i) = groups.coherence(keys * u, t.f.row(i).data(), depth);
+        e.coherence(i) = groups.coherence(keys * u, t.f.row(i).data(), likely_depth);
       }
-      const double added =
-          rounding + accumulation_bias(numerics, depth) + u * drift_of(e.coherence(i), keys, depth);
+      const double added = rounding + accumulation_bias(numerics, likely_depth) +
+                           u * drift_of(e.coherence(i), keys, likely_depth);
       const double added_variance =
-          repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, depth), 2);
-      e.rises(i) = R;
+          repeats.scores_of_row(i) * std::pow(accumulation_deviation(numerics, likely_depth), 2);
+      e.rises(i) = R.possible;
+      e.likely_rises(i) = R.likely;
       e.common(i) = std::log1p(moved) + sum + rounding;
       e.common_linear(i) = drifted + added;
       e.common_variance(i) = variance + added_variance;

@@ -33,10 +33,10 @@ struct WeightError {
   Vector common, common_linear,
       common_variance;  // of the row's normalisation, against the exact one
   Vector normal, normal_linear, normal_variance;  // of sum_j f - 1
-  Vector forward_rms;     // sqrt(sum_j f (exp(log-error) - 1)^2) of the weights that form f h
-  Vector forward_linear;  // sqrt(sum_j f (biased part)^2) of them
-  Vector rises;           // how often the running maximum rises after its start
-  Vector coherence;       // coherent additions of the row's weights; 0 below kDriftTerms
+  Vector forward_rms;          // sqrt(sum_j f (exp(log-error) - 1)^2) of the weights that form f h
+  Vector forward_linear;       // sqrt(sum_j f (biased part)^2) of them
+  Vector rises, likely_rises;  // of the running maximum after its start
+  Vector coherence;            // coherent additions of the row's weights; 0 below kDriftTerms
 };
 
 WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats);

@@ -143,7 +143,7 @@ class Probable {
     rows.c_variance = Matrix(n_, t_.c.cols());
     rows.c_linear = Matrix(n_, t_.c.cols());
     for (Eigen::Index i = 0; i < n_; ++i) {
-      const double depth = summation_depth(numerics_, terms) + e_.rises(i) + kLossMerges;
+      const double depth = summation_depth(numerics_, terms) + e_.likely_rises(i) + kLossMerges;
       const double walk = accumulation_deviation(numerics_, depth);
       const double bias = accumulation_bias(numerics_, depth) + operand_ +
                           u_ * drift_of(e_.coherence(i), terms, depth);

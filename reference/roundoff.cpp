@@ -41,7 +41,9 @@ double summation_depth(const Numerics& numerics, double n) {
 }
 
 double exponential_error(const Numerics& numerics) {
-  return 2.02 * numerics.exp_ulps * numerics.accumulator_roundoff;
+  const double relative = 2 * numerics.exp_ulps * numerics.accumulator_roundoff;
+  if (relative >= 1) return std::numeric_limits<double>::infinity();
+  return relative * std::max(1.01, 1 / (1 - relative));
 }
 
 double flush_unit(const Numerics& numerics) {

@@ -36,8 +36,8 @@ double accumulation_bias(const Numerics& numerics, double terms);
 /// Additions in the longest chain over n terms: the declared depth, or n.
 double summation_depth(const Numerics& numerics, double n);
 
-/// Largest relative error of the exponential, linear in the declared ulps (one ulp <= 2u, and one
-/// per cent for second order).
+/// Largest error of the exponential, relative and of its logarithm: linear in the declared ulps
+/// (one ulp <= 2u, and one per cent or more for second order), +inf where it may vanish.
 double exponential_error(const Numerics& numerics);
 
 /// An upper bound of e^x - 1 for x >= 0 that is cheap and relatively x/2 too large up to 2^-10,

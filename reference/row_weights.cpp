@@ -11,26 +11,13 @@ namespace attest::reference {
 namespace {
 
 constexpr double kLargestExponent = 700;  // exp stays finite
-constexpr double kTieWidth = 0x1p-33;     // of scores, relative to 1 + their largest magnitude
+constexpr double kNoBound = 0x1p900;   // stands for infinity: its product with a weight of 0 is 0
+constexpr double kTieWidth = 0x1p-33;  // of scores, relative to 1 + their largest magnitude
 
 // How far a kernel may let its maximum stay behind undeclared: a factor of 2^8 in P.
 constexpr double kStaleMaximum = 8 * std::numbers::ln2;
 
 double exp_limited(double x) { return std::exp(std::min(x, kLargestExponent)); }
-
-// Rescales happen where the running maximum rises; tile records are a subset of key records.
-double records(const double* S, std::int64_t begin, std::int64_t end) {
-  double best = -std::numeric_limits<double>::infinity();
-  int upwards = 0, downwards = 0;
-  for (std::int64_t j = begin; j < end; ++j) {
-    if (S[j] > best) best = S[j], ++upwards;
-  }
-  best = -std::numeric_limits<double>::infinity();
-  for (std::int64_t j = end; j-- > begin;) {
-    if (S[j] > best) best = S[j], ++downwards;
-  }
-  return std::max(upwards, downwards);
-}
 
 // log of the sum of exponentials, over all entries.
 double log_sum_exp(const std::vector<double>& x) {
@@ -69,6 +56,29 @@ double softmax_row(const RowOfScores& in, Row& row, Weights& weights) {
   return largest;
 }
 
+// Fills the errors of the computed scores and finds the key above all others; returns the largest
+// error.
+double largest_score_error(const RowOfScores& in, Row& row, RowWorkspace& work) {
+  work.score_error.assign(static_cast<std::size_t>(in.S.cols()), 0.0);
+  double largest = 0, highest = -std::numeric_limits<double>::infinity(), second = highest;
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    if (!std::isfinite(in.S(in.r, j))) continue;
+    const double error = std::min(in.error.largest(in.r, j), kNoBound);
+    work.score_error[static_cast<std::size_t>(j)] = error;
+    largest = std::max(largest, error);
+    const double reach = in.S(in.r, j) + error;
+    if (reach > highest) {
+      second = highest;
+      highest = reach;
+      row.top = j;
+    } else {
+      second = std::max(second, reach);
+    }
+  }
+  if (!(highest - 2 * work.score_error[static_cast<std::size_t>(row.top)] >= second)) row.top = -1;
+  return largest;
+}
+
 // Merging splits through LSE (section "Splits merged through LSE"): what a key's weight errs
 // against other splits' keys, and what the row errs as a whole because such weights do not sum to
 // one.
@@ -87,12 +97,13 @@ void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weigh
                 RowWorkspace& work) {
   const double u = in.numerics.accumulator_roundoff;
   const double exponential = exponential_error(in.numerics);
-  const double rescale =
-      6 * u * maximum_magnitude + row.records * (exponential + 2 * u) + row.split;
+  const double arguments = 6 * u * maximum_magnitude + row.split;
+  const double merges = arguments + row.merges * (exponential + 2 * u);
+  const double rescale = arguments + row.rescales.possible * (exponential + 2 * u);
+  const double likely_rescale = arguments + row.rescales.likely * (exponential + 2 * u);
   const double* S = in.S.row(in.r).data();
   const double* P = weights.P.row(in.r).data();
   const double* magnitude = in.error.magnitude.row(in.r).data();
-  const double* bias = in.error.bias.row(in.r).data();
   double* proved = weights.proved.row(in.r).data();
   double* linear = weights.linear.row(in.r).data();
   double worst = 0, typical = 0;
@@ -101,9 +112,15 @@ void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weigh
   double largest = 0;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
     if (!std::isfinite(S[j])) continue;
-    const double common =
-        2 * u * (std::abs(S[j]) + maximum_magnitude) + exponential + rescale + bias[j];
-    const double eta = common + magnitude[j] * in.error.proved;
+    const double error = work.score_error[static_cast<std::size_t>(j)];
+    // Two products and their difference, each rounded, of computed scores.
+    const double argument = (2 + u) * u * (std::abs(S[j]) + error + maximum_magnitude);
+    const bool never = j == row.top;  // no rise comes after the highest score
+    const double eta =
+        std::min(error + argument + exponential + (never ? merges : rescale), kNoBound);
+    const double common = std::min(
+        in.error.bias(in.r, j) + argument + exponential + (never ? merges : likely_rescale),
+        kNoBound);
     const double deviation = magnitude[j] * in.error.deviation;
     const double eps = growth(eta, kLargestExponent);
     work.raised.push_back(S[j] - row.lse + eta);
@@ -157,8 +174,31 @@ void group_variances(const RowOfScores& in, double maximum_magnitude, Row& row, 
     }
   }
   const double width = row.visible * numerics.accumulator_roundoff;
-  row.coherence = work.groups.coherence(width, P, row.deepest);
-  row.drift = drift_of(row.coherence, row.visible, row.deepest);
+  row.coherence = work.groups.coherence(width, P, row.likely_deepest);
+  row.drift = drift_of(row.coherence, row.visible, row.likely_deepest);
+}
+
+// What a weight may lose by flushing, and by a cast to a subnormal; and what their sum may.
+void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index r, Row& row) {
+  const double flushed = flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits));
+  // The kernel's own largest weight is 1 before it is divided by a sum of at least 1/2.
+  const double cast = numerics.p_underflow;
+  const double largest = numerics.normalize == CastOrder::before ? 1.0 : row.largest_p;
+  const auto loss = [&](double subnormal) {
+    const double floor = flushed + subnormal * largest;
+    return std::min(row.normalizer * floor, std::max(floor, 2 * (flushed + subnormal)));
+  };
+  row.lost = loss(cast);
+  row.lost_in_sum = 0;
+  if (numerics.row_sum == CastOrder::before || row.saturated) {
+    row.lost_in_sum = row.visible * (numerics.row_sum == CastOrder::after ? row.lost : loss(0));
+    return;
+  }
+  // No weight loses more than itself.
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    const double most = row.normalizer * (weights.P(r, j) + weights.proved(r, j));
+    row.lost_in_sum += std::min(most, row.lost);
+  }
 }
 
 }  // namespace
@@ -166,17 +206,26 @@ void group_variances(const RowOfScores& in, double maximum_magnitude, Row& row, 
 Row analyse_row(const RowOfScores& in, Weights& weights, RowWorkspace& work) {
   Row row;
   const double largest = softmax_row(in, row, weights);
+  // No computed score is larger than this.
+  const double computed = largest + largest_score_error(in, row, work);
   constexpr double kUndeclaredSplits = 8;
   // Where exp(0) may differ from 1, tiles that keep the maximum rescale as well.
-  const double rescales = in.numerics.exp_zero_is_one
-                              ? records(in.S.row(in.r).data(), row.begin, row.end)
-                              : row.visible;
-  row.records = std::min(row.visible, rescales) +
-                std::max(kUndeclaredSplits, static_cast<double>(in.numerics.lse_splits));
-  row.deepest = summation_depth(in.numerics, row.visible) + row.records;
-  split_errors(in.numerics, largest, row);
-  log_errors(in, largest, row, weights, work);
+  row.rescales = {row.visible, row.visible};
+  if (!in.numerics.exp_zero_is_one) {
+    row.top = -1;
+  } else {
+    row.rescales =
+        work.maximum.rises(in.S.row(in.r).data(), work.score_error.data(), row.begin, row.end);
+  }
+  row.merges = std::max(kUndeclaredSplits, static_cast<double>(in.numerics.lse_splits));
+  const double depth = summation_depth(in.numerics, row.visible);
+  for (double* count : {&row.rescales.possible, &row.rescales.likely}) *count += row.merges;
+  row.deepest = depth + row.rescales.possible;
+  row.likely_deepest = depth + row.rescales.likely;
+  split_errors(in.numerics, computed, row);
+  log_errors(in, computed, row, weights, work);
   group_variances(in, largest, row, weights, work);
+  lost_weight(in.numerics, weights, in.r, row);
   return row;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/numerics.hpp"
 #include "reference/coherent_groups.hpp"
 #include "reference/group.hpp"
+#include "reference/running_maximum.hpp"
 #include "reference/score_error.hpp"
 
 /// The weights of a row's keys and what they err, before anything is summed over V
@@ -14,7 +16,12 @@ namespace attest::reference {
 /// Everything of one row that does not depend on the column of V.
 struct Row {
   std::int64_t begin = 0, end = 0;  // all visible keys lie within
-  double visible = 0, records = 0, deepest = 0, coherence = 0, drift = 0;
+  double visible = 0, coherence = 0, drift = 0;
+  std::int64_t top = -1;                   // the key whose computed score is the largest, if any
+  double merges = 0;                       // of splits
+  Rises rescales;                          // merges included
+  double deepest = 0, likely_deepest = 0;  // the longest chain of additions and rescales
+  double lost = 0, lost_in_sum = 0;        // of a weight by flushing, and of their sum
   bool saturated = false;  // an error of a score so large that e^error means nothing
   double lse_growth = 0;   // log of the sum of P e^eta
   double mean_log_error = 0, mean_error = 0, mean_linear = 0, largest_error = 0, inflation = 1;
@@ -52,6 +59,8 @@ struct RowOfScores {
 /// Memory that rows take turns in.
 struct RowWorkspace {
   CoherentGroups groups;
+  RunningMaximum maximum;
+  std::vector<double> score_error;  // largest error of a computed score
   std::vector<double> spread, total;
   std::vector<double> raised;  // log P + eta
 };

@@ -14,16 +14,20 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
   const double terms = static_cast<double>(problem.head_dim_qk) + 3;  // and scale, max, shift
   ScoreError error;
   error.magnitude = std::move(magnitude);
-  error.proved = accumulation_error(numerics, terms) + numerics.scaled_q_roundoff +
-                 2 * numerics.input_roundoff;
+  // Every product has all of these factors at once.
+  const double rounded = (1 + numerics.input_roundoff) * (1 + numerics.input_roundoff) *
+                         (1 + numerics.scaled_q_roundoff);
+  error.proved = (1 + accumulation_error(numerics, terms)) * rounded - 1;
   error.deviation =
       std::sqrt(std::pow(accumulation_deviation(numerics, terms), 2) +
                 std::pow(numerics.scaled_q_roundoff, 2) + 2 * std::pow(numerics.input_roundoff, 2));
-  error.bias = accumulation_bias(numerics, terms) * error.magnitude;
+  const double bias = accumulation_bias(numerics, terms);
+  error.bias = error.magnitude.unaryExpr([&](double A) { return A > 0 ? bias * A : 0.0; });
   if (problem.softcap > 0) {
     // |tanh'| <= 1 passes the error of the argument on; x sech^2 x <= tanh x bounds the rounding of
     // s/softcap, then the function's own error and one product.
     const double relative = exponential_error(numerics) + 3 * u;
+    error.proved *= 1 + relative;  // of the computed score
     for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
       for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
         const double t = std::sqrt(1 - exact.slope(r, j));
@@ -33,6 +37,8 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
   }
   const std::vector<float> slopes = problem.alibi_slopes();
   if (slopes.empty()) return error;
+  error.proved *= 1 + 2 * u;
+  error.bias *= 1 + 2 * u;
   for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
     const double slope = slopes[static_cast<std::size_t>(group.query_head(first + r))];
     const std::int64_t aligned =

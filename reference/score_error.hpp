@@ -12,6 +12,11 @@ struct ScoreError {
   Matrix bias;           // linear part: softcap, ALiBi, biased accumulation
   double proved = 0;     // |error| <= magnitude * proved + bias
   double deviation = 0;  // standard deviation magnitude * deviation of the random part
+
+  double largest(Eigen::Index r, Eigen::Index j) const {
+    // Where all products are zero so is the score, even if nothing bounds `proved`.
+    return magnitude(r, j) > 0 ? magnitude(r, j) * proved + bias(r, j) : bias(r, j);
+  }
 };
 
 /// Errors of the scores of the stacked rows first .. with the keys first_key ..; `exact` is

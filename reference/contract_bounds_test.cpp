@@ -1,0 +1,144 @@
+// Errors that a contract allows, committed in full where nothing else errs: each needs its own
+// term.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/testing/catch.hpp"
+#include "reference/bounds.hpp"
+#include "reference/roundoff.hpp"
+#include "reference/score_error.hpp"
+#include "reference/testing/setting.hpp"
+
+namespace attest::reference {
+namespace {
+
+TEST_CASE("the exponential's error bounds its logarithm's in every accumulator", "[reference]") {
+  for (const double u : {0x1p-8, 0x1p-11, 0x1p-24}) {
+    for (const double ulps : {0.5, 2.0, 40.0}) {
+      Numerics numerics;
+      numerics.accumulator_roundoff = u;
+      numerics.exp_ulps = ulps;
+      CHECK(exponential_error(numerics) >= -std::log1p(-2 * ulps * u));
+    }
+  }
+  Numerics hopeless;
+  hopeless.exp_ulps = 1 / hopeless.accumulator_roundoff;
+  CHECK(exponential_error(hopeless) == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("all roundings of a product may go the same way", "[reference]") {
+  Numerics numerics;
+  numerics.input_roundoff = 0x1p-11;
+  numerics.scaled_q_roundoff = 0x1p-9;
+  const Problem problem = Problem::parse("sq=1,sk=1,d=3");
+  const Group group = groups_of(problem).front();
+  const Matrix ones = Matrix::Ones(1, 1);
+  const ScoreError error =
+      score_error(problem, numerics, group, 0, 0, ones, Scores{Matrix::Zero(1, 1), {}});
+  const double u = numerics.accumulator_roundoff, in = numerics.input_roundoff;
+  // Three products and additions: each term passes through at most three roundings, and the scale.
+  const double most = std::pow(1 + u, 4) * (1 + numerics.scaled_q_roundoff) * (1 + in) * (1 + in);
+  CHECK(error.largest(0, 0) >= most - 1);
+}
+
+// One key has nearly all the weight; the others are flushed by the cast to f16, and the row sum,
+// which adds what was cast, never sees them.
+TEST_CASE("a row sum of cast weights misses those that underflow", "[reference]") {
+  constexpr std::int64_t kKeys = 4096;
+  Setting in("sq=1,sk=4096,d=1,scale=1", 1, 1, 5);
+  in.Q.set(1, 0, 0, 0, 0);
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    in.K.set(j == 0 ? 0 : -26 * std::log(2.0), 0, j, 0, 0);
+    in.V.set(j == 0 ? 1 : 0, 0, j, 0, 0);
+  }
+  attest_numerics declared{};
+  declared.p_cast = 1 + ATTEST_F16;
+  declared.sum_after_cast = 1;
+  declared.summation_depth = 8;
+  const Numerics numerics = resolve(declared, DType::f32);
+  REQUIRE(numerics.p_underflow >= 0x1p-26);
+  const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  const ForwardBounds bounds =
+      forward_bounds(in.problem, {}, numerics, in.Q.view(), in.K.view(), in.V.view(), exact);
+  const double O = 1, LSE = 0;  // what such a kernel returns
+  CHECK(std::abs(O - exact.O(0, 0, 0, 0)) <= bounds.O.deterministic(0, 0, 0, 0));
+  CHECK(std::abs(LSE - exact.LSE(0, 0, 0)) <= bounds.LSE.deterministic(0, 0, 0));
+}
+
+struct Gradients {
+  Setting in;
+  Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  Backward gradients =
+      backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});
+
+  BackwardBounds bounds(const Numerics& numerics) const {
+    return backward_bounds(in.problem, {}, numerics, in.Q.view(), in.K.view(), in.V.view(),
+                           {in.dO.view(), nullptr}, {exact.O.view(), exact.LSE.view()}, exact,
+                           gradients);
+  }
+};
+
+// K = 0 leaves scores exact and weights equal; rows in pairs of opposite Q and equal dO make dK
+// cancel, but not what the rounding of Q leaves of it.
+TEST_CASE("dK may be made from the rounded Q", "[reference]") {
+  Setting in("sq=8,sk=5,d=3", 1, 1, 5);
+  for (std::int64_t c = 0; c < 3; ++c) {
+    for (std::int64_t j = 0; j < 5; ++j) in.K.set(0, 0, j, 0, c);
+    for (std::int64_t i = 0; i < 8; i += 2) {
+      in.Q.set(-in.Q(0, i, 0, c), 0, i + 1, 0, c);
+      in.dO.set(in.dO(0, i, 0, c), 0, i + 1, 0, c);
+    }
+  }
+  const Gradients run{in};
+  attest_numerics declared{};
+  declared.scaled_q_roundoff = 0x1p-9;
+  const Numerics numerics = resolve(declared, DType::f32);
+  const BackwardBounds bounds = run.bounds(numerics);
+  for (std::int64_t j = 0; j < 5; ++j) {
+    for (std::int64_t l = 0; l < 3; ++l) {
+      double magnitudes = 0;
+      for (std::int64_t i = 0; i < 8; ++i) {
+        double dS = 0;
+        for (std::int64_t c = 0; c < 3; ++c) {
+          dS += in.dO(0, i, 0, c) * (in.V(0, j, 0, c) - run.exact.O(0, i, 0, c)) / 5;
+        }
+        magnitudes += std::abs(dS * in.Q(0, i, 0, l));
+      }
+      const double error = in.problem.scale() * numerics.scaled_q_roundoff * magnitudes;
+      CHECK(error <= bounds.dK.deterministic(0, j, 0, l));
+      CHECK(error <= bounds.dK.probabilistic(0, j, 0, l));
+    }
+  }
+}
+
+// Scores of zero have t = 0, where 1 - t^2 moves only to second order, but by more than roundings.
+TEST_CASE("a softcap's slope errs to second order at zero scores", "[reference]") {
+  Setting in("sq=1,sk=2,d=2,softcap=0.5,scale=1", 1, 1, 5);
+  in.Q.set(1, 0, 0, 0, 0);
+  in.Q.set(1, 0, 0, 0, 1);
+  in.K.set(30, 0, 0, 0, 0);
+  in.K.set(-30, 0, 0, 0, 1);  // terms of 30 that cancel
+  in.K.set(0, 0, 1, 0, 0);
+  in.K.set(0, 0, 1, 0, 1);
+  const Gradients run{in};
+  attest_numerics declared{};
+  declared.scaled_q_roundoff = 0x1p-9;
+  const Numerics numerics = resolve(declared, DType::f32);
+  // q_0 rounded down and q_1 up: P falls, and so does the slope.
+  const double score = -60 * numerics.scaled_q_roundoff;
+  const double t = std::tanh(score / in.problem.softcap);
+  double dP = 0, delta = 0;
+  for (std::int64_t c = 0; c < 2; ++c) {
+    dP += in.dO(0, 0, 0, c) * in.V(0, 0, 0, c);
+    delta += in.dO(0, 0, 0, c) * run.exact.O(0, 0, 0, c);
+  }
+  const double weight = std::exp(in.problem.softcap * t - run.exact.LSE(0, 0, 0));
+  const double computed = weight * (dP - delta) * (1 - t * t);
+  const double exact = 0.5 * (dP - delta);
+  const double error = std::abs(computed - exact);  // of dK of the first key, whose q is 1
+  CHECK(error <= run.bounds(numerics).dK.deterministic(0, 0, 0, 0));
+}
+
+}  // namespace
+}  // namespace attest::reference
