@@ -186,6 +186,15 @@ TEST_CASE("laws see every output they speak of", "[defects]") {
       {"row_shift", Defect::delta_omitted},       // dQ
       {"repeated_heads", Defect::dk_first_head},  // dK alone
       {"score_identity", Defect::dq_without_scale}};
+  // Where backward would fail for the same reason.
+  for (const auto& [law, defect] :
+       {std::pair{"one_hot_probe", Defect::lse_shifted},
+        std::pair{"layout_independence", Defect::lse_strides_ignored}}) {
+    INFO(law);
+    attest_kernel forward = fixtures::defective_kernel(defect);
+    forward.description.directions = ATTEST_FORWARD;
+    CHECK(first_refusal(forward, find_law(law), kCases, fails_by_itself) < kCases);
+  }
   for (const auto& [law, defect] : sees) {
     INFO(law << " " << fixtures::defective_kernel(defect).description.name);
     CHECK(first_refusal(fixtures::defective_kernel(defect), find_law(law), kCases,
