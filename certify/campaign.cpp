@@ -157,6 +157,7 @@ class Runner {
                          [&](const proptest::Comparison& one) { return one.output == output; });
     };
     if (compared("LSE")) ++result_.exercised["lse"];
+    if (compared("dY")) ++result_.exercised["loss_dy"];
     if (compared("dQ") && proptest::uses_dlse(kernel_.description, c.seed)) {
       ++result_.exercised["dlse"];
     }

@@ -22,7 +22,8 @@ const std::vector<std::pair<std::uint32_t, const char*>>& feature_words() {
       {ATTEST_LSE, "lse"},
       {ATTEST_DLSE, "dlse"},
       {ATTEST_CROSS_LENGTHS, "cross_lengths"},
-      {ATTEST_EMPTY_ROWS, "empty_rows"}};
+      {ATTEST_EMPTY_ROWS, "empty_rows"},
+      {ATTEST_LOSS_DY, "loss_dy"}};
   return table;
 }
 

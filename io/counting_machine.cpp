@@ -16,9 +16,10 @@ std::size_t words_of(const Held& held) {
 
 static_assert(Machine<CountingMachine>);
 
-ArenaBackend::ArenaBackend(FastMemory capacity)
+ArenaBackend::ArenaBackend(FastMemory capacity, SlowGuard guard)
     : grows_(capacity.words == FastMemory::kUnlimited),
-      arena_(grows_ ? 0 : static_cast<std::size_t>(capacity.words), kUndefined) {}
+      arena_(grows_ ? 0 : static_cast<std::size_t>(capacity.words), kUndefined),
+      guard_(guard) {}
 
 float* ArenaBackend::at(const Held& tile) {
   const auto end = static_cast<std::size_t>(tile.piece.first + tile.piece.words);
@@ -66,7 +67,7 @@ void ArenaBackend::end_stream_out(const Held& stream, const MutableSlowMatrix& b
 MutableSlowMatrix ArenaBackend::workspace(const char* name, std::int64_t rows,
                                           std::int64_t columns) {
   const Words words = Words(rows) * columns;
-  workspaces_.emplace_back(static_cast<std::size_t>(words.value()), kUndefined);
+  workspaces_.emplace_back(static_cast<std::size_t>(words.value()), kUndefined, guard_);
   return {name, rows, columns, DType::f32, workspaces_.back().data(), columns};
 }
 

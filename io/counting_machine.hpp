@@ -3,6 +3,7 @@
 #include <deque>
 #include <vector>
 
+#include "io/guarded_pages.hpp"
 #include "io/metered_machine.hpp"
 
 namespace attest::io {
@@ -14,7 +15,10 @@ class ArenaBackend {
  public:
   static constexpr Data kData = Data::moved;
 
-  explicit ArenaBackend(FastMemory capacity);
+  explicit ArenaBackend(FastMemory capacity, SlowGuard guard = default_guard());
+
+  /// Whether what it keeps in slow memory is closed between loads and stores.
+  SlowGuard guard() const { return guard_; }
 
   void undefined(const Held& tile);
   void load(const Held& tile, const SlowMatrix& block);
@@ -44,7 +48,8 @@ class ArenaBackend {
   // uses one word at a time, but the wire.
   std::deque<std::vector<float>> wires_;
   std::size_t streams_live_ = 0;
-  std::deque<std::vector<float>> workspaces_;
+  SlowGuard guard_;
+  std::deque<SlowFloats> workspaces_;
 };
 
 /// Runs a schedule on data and counts what it moves. The arithmetic is that of the operations, so

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "io/guarded_pages.hpp"
 
 namespace attest::io {
 
@@ -17,6 +18,7 @@ const Element* SlowAccess::first(const SlowMatrix& matrix) {
 template <class Element, class Convert>
 void SlowAccess::copy_in_as(const SlowMatrix& from, float* to, Convert convert) {
   const Element* row = first<Element>(from);
+  const OpenPages opened(row);
   for (std::int64_t i = 0; i < from.rows(); ++i, row += from.row_stride_) {
     for (std::int64_t j = 0; j < from.columns(); ++j) *to++ = convert(row[j * from.column_stride_]);
   }
@@ -26,6 +28,7 @@ template <class Element, class Convert>
 void SlowAccess::copy_out_as(const float* from, std::int64_t stride, const MutableSlowMatrix& to,
                              Convert convert) {
   auto* row = const_cast<Element*>(first<Element>(to));  // a MutableSlowMatrix was given void*
+  const OpenPages opened(row);
   for (std::int64_t i = 0; i < to.rows(); ++i, row += to.row_stride_, from += stride) {
     for (std::int64_t j = 0; j < to.columns(); ++j) row[j * to.column_stride_] = convert(from[j]);
   }

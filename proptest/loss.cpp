@@ -95,6 +95,10 @@ Problem loss_problem_like(const Problem& attention, DType dtype) {
   return problem;
 }
 
+bool writes_dy(const attest_description& description) {
+  return (description.features & ATTEST_LOSS_DY) != 0;
+}
+
 LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const LossValues& values,
                  const Case& of) {
   std::vector<Input> inputs;
@@ -122,7 +126,7 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
                               tensors[4].get(),
                               tensors[5].get(),
                               d_x.get(),
-                              d_y.get(),
+                              writes_dy(kernel.description) ? d_y.get() : nullptr,
                               space.data(),
                               space.size(),
                               nullptr};
@@ -142,7 +146,7 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
   for (const KernelTensor* tensor : {&d_x, &d_y}) note(tensor->changed());
   for (const Buffer* output : {&dX, &dY}) note(output->disturbed());
   result.dX = dX.packed_copy();
-  result.dY = dY.packed_copy();
+  if (writes_dy(kernel.description)) result.dY = dY.packed_copy();
   return result;
 }
 
@@ -150,6 +154,7 @@ LossTruth::LossTruth(const attest_description& description, const Problem& probl
                      const LossValues& values)
     : problem_(problem),
       values_(values),
+      outputs_(writes_dy(description) ? Outputs::dx_and_dy : Outputs::dx),
       exact_(reference::loss_gradient(values.inputs())),
       bounds_(
           reference::loss_bounds(resolve(description.numerics, problem.dtype), values.inputs())) {}
@@ -161,15 +166,20 @@ bool LossTruth::in_domain() const {
 }
 
 std::vector<Comparison> LossTruth::judge(const LossRun& run) const {
-  return {compare(run.dX.view(), exact_.dX, bounds_.dX),
-          compare(run.dY.view(), exact_.dY, bounds_.dY)};
+  std::vector<Comparison> comparisons{compare(run.dX.view(), exact_.dX, bounds_.dX)};
+  if (outputs_ == Outputs::dx_and_dy) {
+    comparisons.push_back(compare(run.dY.view(), exact_.dY, bounds_.dY));
+  }
+  return comparisons;
 }
 
 std::vector<std::string> LossTruth::passing_decoys() const {
   std::vector<std::string> passing;
   const auto consider = [&](const std::string& name, const Tensor& dX, const Tensor& dY) {
-    if (identical(dX, exact_.dX) && identical(dY, exact_.dY)) return;
-    if (!passes(dX, exact_.dX, bounds_.dX) || !passes(dY, exact_.dY, bounds_.dY)) return;
+    const bool with_dy = outputs_ == Outputs::dx_and_dy;
+    if (identical(dX, exact_.dX) && (!with_dy || identical(dY, exact_.dY))) return;
+    if (!passes(dX, exact_.dX, bounds_.dX)) return;
+    if (with_dy && !passes(dY, exact_.dY, bounds_.dY)) return;
     passing.push_back(name);
   };
   const auto other = [&](const std::string& name, Tensor LossValues::*changed) {

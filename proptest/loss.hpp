@@ -31,8 +31,11 @@ Problem loss_problem_like(const Problem& attention, DType dtype);
 struct LossRun {
   attest_status status = ATTEST_OK;
   std::string misconduct;  // "" or what was overwritten
-  Tensor dX, dY;           // packed, in the dtype of the problem
+  Tensor dX, dY;           // packed, in the dtype of the problem; dY only where it is claimed
 };
+
+/// Whether the kernel writes dY.
+bool writes_dy(const attest_description& description);
 
 /// Calls loss_gradient on fresh poisoned memory with the problem's strides.
 LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const LossValues& values,
@@ -51,16 +54,20 @@ class LossTruth {
   /// Whether the gradients stay below 3e4 in f16. Always true for other dtypes.
   bool in_domain() const;
 
-  /// dX and dY compared with the exact gradients.
+  /// dX, and dY where the kernel claims it, compared with the exact gradients.
   std::vector<Comparison> judge(const LossRun& run) const;
 
-  /// Decoys that would pass although they differ: all-zero dX or dY, E left out, equal weights.
+  /// Decoys that would pass although they differ: all-zero dX or dY, E left out, equal weights. Of
+  /// a kernel that writes no dY, dX alone decides.
   /// [proptest/loss_test]
   std::vector<std::string> passing_decoys() const;
 
  private:
+  enum class Outputs : std::uint8_t { dx, dx_and_dy };
+
   const Problem& problem_;
   const LossValues& values_;
+  Outputs outputs_;
   reference::LossGradient exact_;
   reference::LossBounds bounds_;
 };

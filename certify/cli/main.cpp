@@ -34,6 +34,7 @@ std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
 int run(int argc, char** argv) {
   attest::Registry registry;
   attest::register_cpu(registry);
+  attest::register_cpu_schedule_kernels(registry);
   attest::register_broken(registry);
   attest::io::ScheduleRegistry schedules;
   attest::register_cpu_schedules(schedules);

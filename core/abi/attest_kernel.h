@@ -128,7 +128,8 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_LSE = 1 << 12,         /* writes LSE when asked; ATTEST_BACKWARD requires it */
        ATTEST_DLSE = 1 << 13,        /* takes a gradient of LSE in backward */
        ATTEST_CROSS_LENGTHS = 1 << 14, /* seqlen_q != seqlen_k */
-       ATTEST_EMPTY_ROWS = 1 << 15     /* rows without a visible key, sequences of length zero */
+       ATTEST_EMPTY_ROWS = 1 << 15,    /* rows without a visible key, sequences of length zero */
+       ATTEST_LOSS_DY = 1 << 16        /* loss gradient: writes dY too */
 };
 
 typedef enum attest_empty_row {
@@ -183,8 +184,9 @@ typedef struct attest_description {
   int64_t head_dim_multiple; /* 0 = any */
   attest_empty_row empty_row;
   attest_numerics numerics;
-  const char
-      *schedule; /* NULL, or the schedule whose words are counted, like "flash2:bq=64,bk=32" */
+  const char *schedule; /* NULL, or the schedule whose words are counted, like "flash2:bq=64,bk=32";
+                         * tiles left open are those chosen for fast_memory_bytes */
+  int64_t fast_memory_bytes; /* the fast memory the schedule is blocked for; 0 = not declared */
 } attest_description;
 
 /* ---- the calls ---- */
@@ -218,7 +220,7 @@ typedef struct attest_loss_args {
   size_t struct_size;
   const attest_problem *problem; /* batch = heads = 1, seqlen_q = seqlen_k, head_dim_v = head_dim */
   const attest_tensor *A1, *A2, *A3, *E, *X, *Y;
-  const attest_tensor *dX, *dY;
+  const attest_tensor *dX, *dY; /* dY is NULL for a kernel that does not claim ATTEST_LOSS_DY */
   void *workspace;
   size_t workspace_bytes;
   void *stream;

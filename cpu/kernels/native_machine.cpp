@@ -2,11 +2,32 @@
 
 #include <omp.h>
 
+#include <exception>
+
 #include "core/error.hpp"
 
 namespace attest::cpu {
 
 static_assert(io::Machine<NativeMachine>);
+
+void on_threads(std::int64_t count, std::int32_t threads,
+                const std::function<void(std::int64_t)>& step) {
+  if (threads == 1) {
+    for (std::int64_t index = 0; index < count; ++index) step(index);
+    return;
+  }
+  std::exception_ptr thrown;  // an exception must not leave the parallel region
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (std::int64_t index = 0; index < count; ++index) {
+    try {
+      step(index);
+    } catch (...) {
+#pragma omp critical(attest_on_threads)
+      thrown = std::current_exception();
+    }
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
 
 io::TileView NativeMachine::take(std::int64_t rows, std::int64_t columns) {
   float* data = arena_.data() + used_;
@@ -44,16 +65,15 @@ io::ConstTileView NativeMachine::wire(const io::SlowMatrix& block) {
   return tile;
 }
 
-void NativeMachine::on_threads(std::int64_t count,
+void NativeMachine::on_helpers(std::int64_t count,
                                const std::function<void(std::int64_t, NativeMachine&)>& step) {
   while (helpers_.size() < static_cast<std::size_t>(threads_)) {
     helpers_.push_back(
         std::make_unique<NativeMachine>(static_cast<std::int64_t>(arena_.size()), 1));
   }
-#pragma omp parallel for schedule(dynamic) num_threads(threads_)
-  for (std::int64_t index = 0; index < count; ++index) {
+  on_threads(count, threads_, [&](std::int64_t index) {
     step(index, *helpers_[static_cast<std::size_t>(omp_get_thread_num())]);
-  }
+  });
 }
 
 }  // namespace attest::cpu

@@ -12,6 +12,11 @@
 
 namespace attest::cpu {
 
+/// step(index) for 0 .. count-1, in any order, on so many threads; what a step throws is thrown
+/// here. [cpu/schedules/native_test "what a step throws"]
+void on_threads(std::int64_t count, std::int32_t threads,
+                const std::function<void(std::int64_t)>& step);
+
 /// Runs a schedule without counting: loads of float32 rows are views, other tiles lie in one arena
 /// per thread, parallel blocks run on all threads.
 class NativeMachine {
@@ -146,7 +151,7 @@ class NativeMachine {
     if (threads_ == 1 || count < 2) {
       return for_tiles(range, block, [&](io::Range tile) { body(*this, tile); });
     }
-    on_threads(count, [&](std::int64_t index, NativeMachine& helper) {
+    on_helpers(count, [&](std::int64_t index, NativeMachine& helper) {
       const std::int64_t first = range.begin + index * block;
       body(helper, io::Range{first, std::min(first + block, range.end)});
     });
@@ -171,7 +176,7 @@ class NativeMachine {
   io::ConstTileView wire(const io::SlowMatrix& block);
   io::TileView wire_out(const io::SlowMatrix& block);
   // step(index, machine of the thread) for 0 .. count-1, in any order.
-  void on_threads(std::int64_t count,
+  void on_helpers(std::int64_t count,
                   const std::function<void(std::int64_t, NativeMachine&)>& step);
 
   std::int32_t threads_;

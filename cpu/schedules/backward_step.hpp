@@ -23,7 +23,8 @@ void store_deltas(M& machine, const BackwardHead& head, const io::MutableSlowMat
 }
 
 inline io::Traffic deltas_cost(const HeadShape& s) {
-  return {s.in(2 * s.q * s.dv), HeadShape::real(s.q), HeadShape::real(1) + s.in(2)};
+  const io::Amount row = HeadShape::real(1) + s.in(2);
+  return {s.in(2 * s.q * s.dv), HeadShape::real(s.q), s.q > 0 ? row : io::Amount{}};
 }
 
 /// Of a tile: P = exp(S - LSE) and dS = scale P o (dO V^T - D).

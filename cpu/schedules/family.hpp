@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "cpu/kernels/native_machine.hpp"
+#include "cpu/schedules/guarded_arguments.hpp"
 #include "cpu/schedules/heads.hpp"
 #include "cpu/schedules/loss.hpp"
 #include "cpu/schedules/parameter.hpp"
@@ -30,6 +31,13 @@ namespace attest::cpu {
 /// How a direction calls a schedule on all heads.
 template <class Head>
 struct DirectionOf;
+
+/// Whether a machine closes slow memory between loads and stores.
+template <class M>
+io::SlowGuard guard_of(M& machine) {
+  if constexpr (requires { machine.backend().guard(); }) return machine.backend().guard();
+  return io::SlowGuard::open;
+}
 
 template <>
 struct DirectionOf<ForwardHead> {
@@ -62,7 +70,7 @@ struct DirectionOf<BackwardHead> {
     BackwardHead one = head(args, index);
     if constexpr (requires { S::kReadsSaved; }) {
       if (args.Q != nullptr) {
-        const SavedForward saved(args, index);
+        const SavedForward saved(args, index, guard_of(machine));
         saved.attach(one);
         return schedule.run(machine, one);
       }
@@ -109,8 +117,9 @@ class BoundSchedule : public io::Schedule {
   using Direction = DirectionOf<typename S::Head>;
   using Arguments = typename Direction::Arguments;
 
-  BoundSchedule(const S& schedule, const attest_problem& problem)
-      : schedule_(schedule), problem_(problem) {}
+  BoundSchedule(const S& schedule, const attest_problem& problem,
+                io::SlowGuard guard = io::default_guard())
+      : schedule_(schedule), problem_(problem), guard_(guard) {}
 
   io::ScheduleSpec spec() const override {
     io::ScheduleSpec spec{S::kName, {}};
@@ -136,20 +145,33 @@ class BoundSchedule : public io::Schedule {
 
   using io::Schedule::count;
   io::Meter count(io::FastMemory capacity, const Arguments& args) const override {
-    io::CountingMachine machine(capacity);
-    run_heads(machine, schedule_, args);
+    io::CountingMachine machine(capacity, guard_);
+    const GuardedArguments<Arguments> guarded(args, guard_);
+    run_heads(machine, schedule_, guarded.get());
+    guarded.copy_back();
     return machine.meter();
   }
 
   using io::Schedule::run;
   void run(const Arguments& args) const override {
-    NativeMachine machine(closed_form().peak.words.value(), args.problem->num_threads);
-    run_heads(machine, schedule_, args);
+    const attest_problem& problem = *args.problem;
+    const std::int64_t words = closed_form().peak.words.value();
+    const std::int64_t heads = problem.batch * problem.num_heads_q;
+    const std::int32_t threads = std::max(problem.num_threads, 1);
+    // Whole heads on each thread where there are enough, else the blocks of one head after another.
+    const bool whole_heads = threads > 1 && heads >= threads;
+    const auto one_head = [&](std::int64_t index) {
+      NativeMachine machine(words, whole_heads ? 1 : threads);
+      Direction::run_head(machine, schedule_, args,
+                          {index / problem.num_heads_q, index % problem.num_heads_q});
+    };
+    on_threads(heads, whole_heads ? threads : 1, one_head);
   }
 
  private:
   S schedule_;
   const attest_problem& problem_;
+  io::SlowGuard guard_;
 };
 
 /// A whole number, or nothing.

@@ -91,14 +91,6 @@ void require_countable(const attest_problem& problem) {
   if (problem.dtype == ATTEST_F64) {
     throw InvalidProblem("dtype: f64, but schedules compute in f32; choose f32, bf16 or f16");
   }
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    const Batch batch = batch_of(problem, b);
-    if (batch.q_length > 0 && batch.k_length > 0) continue;
-    throw InvalidProblem("problem: batch entry " + std::to_string(b) + " has " +
-                         std::to_string(batch.q_length) + " queries and " +
-                         std::to_string(batch.k_length) +
-                         " keys; schedules count sequences with at least one of each");
-  }
 }
 
 void require_countable_backward(const attest_problem& problem) {

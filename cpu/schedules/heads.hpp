@@ -19,7 +19,7 @@ BackwardHead backward_head(const attest_backward_args& args, HeadIndex index);
 /// Whether all batch entries have the same extents and mask.
 bool uniform_batches(const attest_problem& problem);
 
-/// Throws InvalidProblem for what no schedule counts: sequences without queries or keys, f64.
+/// Throws InvalidProblem for what no schedule counts: f64.
 void require_countable(const attest_problem& problem);
 
 /// As require_countable, and what no backward schedule counts: softcap, K and V shared by heads.

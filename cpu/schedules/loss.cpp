@@ -84,7 +84,7 @@ io::Traffic LossSmall::cost(const LossHead& head) const {
   return words(2 * (n * d * e + d * d * a) + 2 * n * d * a + (n * n * e + n * d * a + n * d + n) +
                    (2 * n * d * a + n * n + 2 * n) + (n * n * e + n * d * a) + 2 * d * n * e,
                4 * n * d + 2 * n * n + 2 * n + d * d,
-               std::max({tall, pairs + 2 * bn, bn * bd + 2 * bn + 1, bn * bn + 2 * bn + 1}));
+               std::max({tall, pairs + 3 * bn, bn * bd + 3 * bn + 1, bn * bn + 2 * bn + 1}));
 }
 
 }  // namespace attest::cpu

@@ -203,7 +203,7 @@ struct LossLargeDirect {
 ///
 /// Cost:   a = ceil(n/B), e = ceil(d/B), B = side: reads = 2 (n d e + d^2 a) + 2 n d a +
 ///         (n^2 e + n d a + n d + n) + (2 n d a + n^2 + 2 n) + (n^2 e + n d a) + 2 d n e,
-///         writes = 4 n d + 2 n^2 + 2 n + d^2, peak <= 3 B^2 + 2 B  [cpu/schedules/loss_test]
+///         writes = 4 n d + 2 n^2 + 2 n + d^2, peak <= 3 B^2 + 3 B  [cpu/schedules/loss_test]
 /// Source: Li et al. 2024, Algorithm 6 (small cache), with D in place of the row sums of f o q.
 struct LossSmall {
   using Head = LossHead;
@@ -254,7 +254,7 @@ struct LossSmall {
     machine.store(m, space.LSE.block(rows));
   }
 
-  // c = f h - E and D = rowsum(c o f h).
+  // c = f h - E and D = rowsum(c o f h), f divided by its row sums as in WeighedValues.
   template <class M>
   void store_residual(M& machine, const LossHead& head, const LossSpace& space,
                       const io::SlowMatrix& S, io::Range rows) const {
@@ -263,14 +263,18 @@ struct LossSmall {
     machine.compute(Fill{0}, D);
     machine.for_tiles(all_columns(head.E), side, [&](io::Range columns) {
       auto c = machine.scratch(rows.count(), columns.count(), "c");
+      auto sums = machine.scratch(rows.count(), 1, "row sums");
       machine.compute(Fill{0}, c);
+      machine.compute(Fill{0}, sums);
       machine.for_tiles(all_rows(head.A2), side, [&](io::Range keys) {
         auto f = machine.scratch(rows.count(), keys.count(), "f");
         machine.load_into(f, S.block(rows, keys));
         machine.compute(Probabilities{}, f, LSE);
+        machine.compute(AddRowSums{}, sums, f);
         const auto h = machine.load(space.h.block(keys, columns), "h");
         machine.compute(Product{}, c, f, h);
       });
+      machine.compute(DivideRows{}, c, sums);
       {
         const auto E = machine.stream(head.E.block(rows, columns), "E");
         machine.compute(Residual{}, c, D, E);

@@ -1,11 +1,14 @@
 // The native machine gives the bits of the counting machine, on any number of threads, from any
 // memory; and counting costs little.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
 
+#include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/native_machine.hpp"
 #include "cpu/schedules/testing/all_schedules.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
@@ -84,6 +87,19 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
       CHECK(run(How::native, 1) == counted);
       CHECK(run(How::native, 3) == counted);
     }
+  }
+}
+
+TEST_CASE("what a step throws is thrown again", "[cpu]") {
+  for (const std::int32_t threads : {1, 3}) {
+    std::vector<int> done(20);
+    on_threads(20, threads, [&](std::int64_t index) { done[static_cast<std::size_t>(index)] = 1; });
+    CHECK(std::count(done.begin(), done.end(), 1) == 20);
+    CHECK_THROWS_AS(on_threads(20, threads,
+                               [](std::int64_t index) {
+                                 if (index == 7) throw InternalError("seven");
+                               }),
+                    InternalError);
   }
 }
 

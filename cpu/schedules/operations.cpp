@@ -167,6 +167,10 @@ void Exponentials::operator()(TileView S, TileView d) const {
   }
 }
 
+void AddRowSums::operator()(TileView d, ConstTileView P) const {
+  for (std::int64_t i = 0; i < P.rows; ++i) d.row(i)[0] += row_sum(P.row(i), P.columns);
+}
+
 void DivideRows::operator()(TileView O, ConstTileView d) const {
   for (std::int64_t i = 0; i < O.rows; ++i) {
     if (d.data[i] != 0) scale_row(O.row(i), O.columns, 1.0f / d.data[i]);

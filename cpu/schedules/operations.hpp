@@ -95,6 +95,11 @@ struct Exponentials {
   void operator()(TileView S, TileView d) const;
 };
 
+/// d(i) += sum over j of P(i, j).
+struct AddRowSums {
+  void operator()(TileView d, ConstTileView P) const;
+};
+
 /// Rows of O divided by d; rows with d = 0 stay.
 struct DivideRows {
   void operator()(TileView O, ConstTileView d) const;

@@ -20,6 +20,7 @@ io::Amount amount(const io::SlowMatrix& matrix) {
 }
 
 io::Traffic TiledProduct::cost(const ProductTask& task) const {
+  if (task.C.rows() == 0 || task.C.columns() == 0) return {};
   const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns()),
                   l = std::min(depth, task.inner());
   io::Traffic traffic = moves(task, rows, columns);
@@ -28,9 +29,11 @@ io::Traffic TiledProduct::cost(const ProductTask& task) const {
 }
 
 io::Traffic Rank1Product::cost(const ProductTask& task) const {
+  if (task.C.rows() == 0 || task.C.columns() == 0) return {};
   const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns());
   io::Traffic traffic = moves(task, rows, columns);
-  traffic.peak = HeadShape::real(i * j) + i * word(task.A) + word(task.B);
+  traffic.peak = HeadShape::real(i * j);
+  if (task.inner() > 0) traffic.peak += i * word(task.A) + word(task.B);
   return traffic;
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "cpu/schedules/heads.hpp"
+#include "io/guarded_pages.hpp"
 
 namespace attest::cpu {
 
@@ -11,14 +12,14 @@ namespace attest::cpu {
 /// l = exp(LSE - m). Not counted, as the forward that saved them was.
 class SavedForward {
  public:
-  SavedForward(const attest_backward_args& args, HeadIndex index);
+  SavedForward(const attest_backward_args& args, HeadIndex index, io::SlowGuard guard);
 
   /// Puts the matrices in the head; they live as long as this object.
   void attach(BackwardHead& head) const;
 
  private:
   std::int64_t q_, k_;
-  std::vector<float> P_, m_, l_;
+  std::optional<io::SlowFloats> P_, m_, l_;
 };
 
 }  // namespace attest::cpu

@@ -38,7 +38,9 @@ std::int64_t largest_fit(std::int64_t& tile, std::int64_t extent, io::FastMemory
 }  // namespace
 
 std::int64_t extent_of(const attest_problem& problem, Extent extent) {
-  const std::int64_t q = problem.seqlen_q, k = problem.seqlen_k, dk = problem.head_dim_qk,
+  // A tile has at least one row, even of nothing.
+  const std::int64_t q = std::max<std::int64_t>(problem.seqlen_q, 1),
+                     k = std::max<std::int64_t>(problem.seqlen_k, 1), dk = problem.head_dim_qk,
                      dv = problem.head_dim_v;
   switch (extent) {
     case Extent::queries:

@@ -73,7 +73,7 @@ struct SplitKv {
   std::int64_t part_keys(std::int64_t k) const {
     return io::tiles(io::tiles(k, block_k), splits) * block_k;
   }
-  std::int64_t parts_of(std::int64_t k) const { return io::tiles(k, part_keys(k)); }
+  std::int64_t parts_of(std::int64_t k) const { return k == 0 ? 0 : io::tiles(k, part_keys(k)); }
   std::vector<io::Range> runs_in(const TileMap& map, io::Range queries, std::int64_t part,
                                  std::int64_t k) const;
 };

@@ -12,10 +12,11 @@ io::Traffic SquareTiled::cost(const ForwardHead& head) const {
   const io::Words bq = std::min(q, side);
   io::Traffic first = tile.cost(score_task(head, S));
   first.writes += HeadShape::real(s.q);
-  first.peak += HeadShape::real((variant == kPaper ? 1 : 2) * bq);
+  const io::Amount statistics = HeadShape::real((variant == kPaper ? 1 : 2) * bq);
+  first.peak += statistics;
   io::Traffic second = tile.cost({S, head.V, head.O, Form::plain});
   second.reads += HeadShape::real(s.q);
-  second.peak += HeadShape::real(bq);
+  second.peak += statistics;
   return then(first, second);
 }
 

@@ -8,11 +8,12 @@ namespace attest::cpu {
 
 /// Square tiles for both products, the score matrix in slow memory; every pair is visited, masked
 /// or not. Variant `paper` stores exp(S) and the row sums d, and overflows for scores above 88;
-/// `stable` stores S and LSE, from statistics kept while S is made.
+/// `stable` stores S and LSE, from statistics kept while S is made, and divides by the row sums of
+/// exp(S - LSE), which the rounding of LSE keeps from being 1.
 ///
 /// Cost:   B = side: reads = q dk ceil(k/B) + k dk ceil(q/B) + q + qk ceil(dv/B) + k dv ceil(q/B),
 ///         writes = qk + q + q dv; peak, b(x) = min(x, B) and v = 1 (paper) or 2 (stable),
-///         max(b(q) b(k) + b(dk) (b(q) + b(k)) + v b(q), b(q) b(dv) + b(k) (b(q) + b(dv)) + b(q))
+///         max(b(q) b(k) + b(dk) (b(q) + b(k)), b(q) b(dv) + b(k) (b(q) + b(dv))) + v b(q)
 ///         [cpu/schedules/forward_test]
 /// Source: Saha and Ye 2024, Algorithm 1; `stable` ours.
 struct SquareTiled {
@@ -41,8 +42,13 @@ struct SquareTiled {
     });
     machine.parallel_tiles(all_rows(S), side, [&](auto& block, io::Range queries) {
       const auto sums = block.load(d.block(queries), d.name());
-      block.for_tiles(all_columns(head.V), side,
-                      [&](io::Range columns) { weigh(block, head, S, sums, queries, columns); });
+      block.for_tiles(all_columns(head.V), side, [&](io::Range columns) {
+        if (variant == kPaper) {
+          weigh_exponentials(block, head, S, sums, queries, columns);
+        } else {
+          weigh(block, head, S, sums, queries, columns);
+        }
+      });
     });
   }
 
@@ -84,18 +90,35 @@ struct SquareTiled {
   }
 
   template <class M, class Sums>
-  void weigh(M& machine, const ForwardHead& head, const io::MutableSlowMatrix& S, const Sums& sums,
-             io::Range queries, io::Range columns) const {
+  void weigh_exponentials(M& machine, const ForwardHead& head, const io::MutableSlowMatrix& S,
+                          const Sums& sums, io::Range queries, io::Range columns) const {
     auto O = machine.scratch(queries.count(), columns.count(), "O");
     machine.compute(Fill{0}, O);
     machine.for_tiles(all_rows(head.K), side, [&](io::Range keys) {
-      auto P = machine.scratch(queries.count(), keys.count(), "P");
-      machine.load_into(P, S.block(queries, keys));
-      if (variant == kStable) machine.compute(Probabilities{}, P, sums);
+      const auto P = machine.load(S.block(queries, keys), "P");
       const auto V = machine.load(head.V.block(keys, columns), "V");
       machine.compute(Product{}, O, P, V);
     });
-    if (variant == kPaper) machine.compute(DivideRows{}, O, sums);
+    machine.compute(DivideRows{}, O, sums);
+    machine.store(O, head.O.block(queries, columns));
+  }
+
+  template <class M, class Statistics>
+  void weigh(M& machine, const ForwardHead& head, const io::MutableSlowMatrix& S,
+             const Statistics& LSE, io::Range queries, io::Range columns) const {
+    auto O = machine.scratch(queries.count(), columns.count(), "O");
+    auto sums = machine.scratch(queries.count(), 1, "row sums");
+    machine.compute(Fill{0}, O);
+    machine.compute(Fill{0}, sums);
+    machine.for_tiles(all_rows(head.K), side, [&](io::Range keys) {
+      auto P = machine.scratch(queries.count(), keys.count(), "P");
+      machine.load_into(P, S.block(queries, keys));
+      machine.compute(Probabilities{}, P, LSE);
+      machine.compute(AddRowSums{}, sums, P);
+      const auto V = machine.load(head.V.block(keys, columns), "V");
+      machine.compute(Product{}, O, P, V);
+    });
+    machine.compute(DivideRows{}, O, sums);
     machine.store(O, head.O.block(queries, columns));
   }
 };

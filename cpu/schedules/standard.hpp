@@ -46,7 +46,7 @@ struct Standard {
     const TiledProduct tile{rows, columns, depth};
     const io::MutableSlowMatrix S("S", s.q.value(), s.k.value(), DType::f32, nullptr, s.k.value());
     const io::Amount pass = HeadShape::real(s.q * s.k);
-    const io::Traffic softmax{pass, pass, HeadShape::real(s.k + 2)};
+    const io::Traffic softmax{pass, pass, HeadShape::real(s.q > 0 ? s.k + 2 : 0)};
     return then(then(tile.cost(scores(head, S)), softmax), tile.cost(outputs(head, S)));
   }
 

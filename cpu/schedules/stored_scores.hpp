@@ -8,11 +8,12 @@
 /// visited, masked or not.
 namespace attest::cpu {
 
-/// O = exp(S - LSE) V: tiles of rows x columns of O stay, a column of S and the words of a row of V
-/// pass by.
+/// O = P V / rowsum(P) with P = exp(S - LSE): tiles of rows x columns of O stay, a column of S and
+/// the words of a row of V pass by. LSE is rounded to a word, so the rows of P do not sum to 1 by
+/// as much as |LSE| roundings; the division takes that out.
 ///
 /// Cost: reads = q + qk ceil(dv/columns) + k dv ceil(q/rows), writes = q dv,
-///       peak = i j + 2 i + 1, i = min(rows, q), j = min(columns, dv)
+///       peak = i j + 3 i + 1, i = min(rows, q), j = min(columns, dv)
 struct WeighedValues {
   std::int64_t rows, columns;
 
@@ -22,14 +23,18 @@ struct WeighedValues {
       const auto LSE = block.load(head.LSE.block(queries), "LSE");
       block.for_tiles(all_columns(head.V), columns, [&](io::Range group) {
         auto O = block.scratch(queries.count(), group.count(), "O");
+        auto sums = block.scratch(queries.count(), 1, "row sums");
         block.compute(Fill{0}, O);
+        block.compute(Fill{0}, sums);
         block.for_tiles(all_rows(head.K), 1, [&](io::Range key) {
           auto P = block.scratch(queries.count(), 1, "P");
           block.load_into(P, S.block(queries, key));
           block.compute(Probabilities{}, P, LSE);
+          block.compute(AddRowSums{}, sums, P);
           const auto V = block.stream(head.V.block(key, group), "V");
           block.compute(Product{}, O, P, V);
         });
+        block.compute(DivideRows{}, O, sums);
         block.store(O, head.O.block(queries, group));
       });
     });

@@ -195,6 +195,15 @@ void trace(R& recorder, const Exponentials&, const Tile& S, const Tile& d) {
 }
 
 template <class R, class Tile>
+void trace(R& recorder, const AddRowSums&, const Tile& d, const Tile& P) {
+  for (std::int64_t i = 0; i < P.rows(); ++i) {
+    for (std::int64_t j = 0; j < P.columns(); ++j) {
+      recorder.accumulate(d.word(i, 0), {P.word(i, j)});
+    }
+  }
+}
+
+template <class R, class Tile>
 void trace(R& recorder, const DivideRows&, const Tile& O, const Tile& d) {
   trace(recorder, Probabilities{}, O, d);
 }

@@ -14,8 +14,8 @@ io::Traffic TwoPass::query_pass_cost(const HeadShape& s, const TileMap& map, std
   };
   // Every block, seen or not, holds dO and D with O passing, then dQ.
   const io::Words i = std::min(s.q, io::Words(block_q));
-  const io::Amount resident =
-      s.in(i * s.dv) + HeadShape::real(i) + io::larger(s.in(1), HeadShape::real(i * s.dk));
+  const io::Amount resident = s.in(i * s.dv) + HeadShape::real(i) +
+                              io::larger(s.in(s.q > 0 ? 1 : 0), HeadShape::real(i * s.dk));
   return {s.in(2 * s.q * s.dv + sums.queries * s.dk + sums.tile_keys * both) +
               HeadShape::real(sums.queries),
           HeadShape::real(s.q) + s.in(s.q * s.dk), io::larger(sums.largest(peak), resident)};

@@ -158,6 +158,15 @@ Vertex row_lse(Dag& dag, std::int32_t i, const Row& s, std::int32_t block) {
   return dag.formed("lse", {i}, {run.sum, run.m});
 }
 
+// The sum of a row of weights, word by word.
+Vertex row_sum(Dag& dag, std::int32_t i, const Row& p) {
+  Vertex sum = -1;
+  for (std::size_t j = 0; j < p.size(); ++j) {
+    join(dag, sum, "rowsum", {i, static_cast<std::int32_t>(j)}, p[j]);
+  }
+  return sum;
+}
+
 Row through(Dag& dag, const std::string& symbol, std::int32_t i, const Row& s, Vertex operand) {
   Row p;
   for (std::size_t j = 0; j < s.size(); ++j) {
@@ -181,7 +190,8 @@ Dag normalized_forward(const io::AttentionShape& shape, Normalization where, std
     } else if (where == Normalization::stored) {
       const Vertex lse = row_lse(dag, i, row, block);
       dag.output(lse);
-      output_all(dag, weigh(dag, i, through(dag, "p", i, row, lse), v));
+      const Row p = through(dag, "p", i, row, lse);
+      output_all(dag, through(dag, "O", i, weigh(dag, i, p, v), row_sum(dag, i, p)));
     } else {
       Running run = running(row.size(), 0);
       add_tile(dag, run, i, 0, shape.seqlen_k, row, nullptr);
@@ -293,7 +303,7 @@ Dag loss_dag(std::int32_t n, std::int32_t d, LossOrder order, std::int32_t block
     if (order == LossOrder::stored) {
       lse.push_back(row_lse(dag, i, s[at(i)], block));
       f[at(i)] = through(dag, "f", i, s[at(i)], lse.back());
-      fh = weigh(dag, i, f[at(i)], h);
+      fh = through(dag, "fh", i, weigh(dag, i, f[at(i)], h), row_sum(dag, i, f[at(i)]));
     } else {
       Running run = running(at(n), at(d));
       for (std::int32_t j = 0; j < n; ++j) add_tile(dag, run, i, j, j + 1, s[at(i)], &h);

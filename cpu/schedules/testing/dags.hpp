@@ -11,7 +11,8 @@ namespace attest::cpu::testing {
 /// Where a row is divided by its sum.
 enum class Normalization : std::uint8_t {
   weights,  // m over the row; e <- s, m; p <- e, last sum; O: last o
-  stored,   // sums over tiles of `block` keys; lse <- sum, m; p <- s, lse; O: last o
+  stored,   // sums over tiles of `block` keys; lse <- sum, m; p <- s, lse; rowsum <- p;
+            // O <- last o, last rowsum
   tiles,    // after every tile: o <- o, sum; p <- e, sum
 };
 

@@ -11,8 +11,8 @@
 /// Random small problems and schedules for them.
 namespace attest::cpu::testing {
 
-/// Ragged extents, up to three batch entries and heads, any mask and score rule that schedules of
-/// the direction take.
+/// Ragged extents, some of them 0, up to three batch entries and heads, any mask and score rule
+/// that schedules of the direction take.
 Problem random_problem(Rng& rng, io::Direction direction);
 
 /// A spelling of the family with every parameter given, some tiles larger than the extents.

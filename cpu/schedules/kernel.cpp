@@ -1,0 +1,219 @@
+#include "cpu/schedules/kernel.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/error.hpp"
+#include "cpu/kernels/fast_memory.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "cpu/register.hpp"
+#include "io/schedule.hpp"
+
+namespace attest::cpu {
+namespace {
+
+constexpr std::uint32_t kSixteenBit = 1u << ATTEST_BF16 | 1u << ATTEST_F16;
+
+/// A schedule and what it does not support of what its direction does.
+struct Entry {
+  const char* schedule;
+  const char* summary;
+  std::uint32_t no_features = 0;
+  std::uint32_t no_dtypes = 0;
+  std::int32_t lse_splits = 0;
+};
+
+// Features that no backward schedule counts; the loss gradient has no feature but strides.
+constexpr std::uint32_t kNotBackward = ATTEST_SOFTCAP | ATTEST_GQA | ATTEST_DLSE;
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all{
+      {"standard", "S and P in slow memory", ATTEST_LSE},
+      {"flash1", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit},
+      {"flash2", "query blocks stay, key blocks pass by"},
+      {"flash2_row", "query blocks stay, keys pass by word by word"},
+      {"split_kv:splits=4", "flash2 on four parts of the keys, merged through LSE", 0, 0, 4},
+      {"square_tiled", "square tiles, S in slow memory"},
+      {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
+      {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
+      {"column_groups", "V in groups of columns, scores computed for each"},
+      {"standard_bwd", "P given, dP in slow memory", kNotBackward},
+      {"flash1_bwd", "key blocks stay, dQ passes through slow memory", kNotBackward, kSixteenBit},
+      {"key_stationary", "one pass with key blocks, dQ through slow memory", kNotBackward,
+       kSixteenBit},
+      {"two_pass", "a pass for dQ, a pass for dK and dV", kNotBackward},
+      {"two_pass_row", "two passes, rows pass by one after another", kNotBackward},
+      {"key_stationary_ds", "one pass with key blocks, dS stored for dQ", kNotBackward},
+      {"query_stationary_p", "P and dS stored, rank-1 tiles for three products", kNotBackward},
+      {"rank1_tiled_bwd", "rank-1 tiles for all five products", kNotBackward},
+      {"square_tiled_bwd", "square tiles for all five products", kNotBackward},
+      {"loss_large", "gradient of the attention loss in X, large fast memory"},
+      {"loss_large_direct", "gradient of the attention loss in X, W never formed"},
+      {"loss_small", "gradient of the attention loss in X, square tiles"}};
+  return all;
+}
+
+const io::ScheduleRegistry& schedules() {
+  static const io::ScheduleRegistry registry = [] {
+    io::ScheduleRegistry all;
+    register_cpu_schedules(all);
+    return all;
+  }();
+  return registry;
+}
+
+class ScheduleKernel {
+ public:
+  ScheduleKernel(const Entry& entry, const ScheduleKernel* flash2)
+      : spec_(io::ScheduleSpec::parse(entry.schedule)),
+        name_("cpu/schedule/" + spec_.name),
+        family_(schedules().find(spec_.name)),
+        capacity_(io::FastMemory::of_bytes(first_level_cache_bytes())),
+        forward_(family_.direction() == io::Direction::backward ? flash2 : this) {
+    kernel_.struct_size = sizeof kernel_;
+    kernel_.abi_version = ATTEST_ABI_VERSION;
+    kernel_.self = this;
+    kernel_.description = describe(entry);
+    kernel_.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
+      return std::size_t{0};
+    };
+    kernel_.forward = [](const void* self, const attest_forward_args* args) {
+      return static_cast<const ScheduleKernel*>(self)->forward_->run(*args);
+    };
+    kernel_.backward = [](const void* self, const attest_backward_args* args) {
+      return static_cast<const ScheduleKernel*>(self)->run(*args);
+    };
+    kernel_.loss_gradient = [](const void* self, const attest_loss_args* args) {
+      return static_cast<const ScheduleKernel*>(self)->run(*args);
+    };
+  }
+  ScheduleKernel(const ScheduleKernel&) = delete;
+  ScheduleKernel& operator=(const ScheduleKernel&) = delete;
+
+  const attest_kernel& abi() const { return kernel_; }
+
+ private:
+  attest_description describe(const Entry& entry) const {
+    attest_description description =
+        common_description(name_.c_str(), entry.summary, entry.schedule);
+    description.fast_memory_bytes = capacity_.bytes;
+    description.numerics.lse_splits = entry.lse_splits;
+    switch (family_.direction()) {
+      case io::Direction::forward:
+        description.directions = ATTEST_FORWARD;
+        description.features &= ~static_cast<std::uint32_t>(ATTEST_DLSE);
+        break;
+      case io::Direction::backward:
+        description.directions = ATTEST_BACKWARD;
+        break;
+      case io::Direction::loss_gradient:
+        description.directions = ATTEST_LOSS_GRADIENT;
+        description.features = ATTEST_ANY_STRIDES;
+        description.dtypes = 1u << ATTEST_F32;
+        break;
+    }
+    description.features &= ~entry.no_features;
+    description.dtypes &= ~entry.no_dtypes;
+    description.max_head_dim = largest_head_dim();
+    return description;
+  }
+
+  // The largest head dimension for which the smallest tiles fit.
+  std::int64_t largest_head_dim() const {
+    attest_problem problem{};
+    problem.struct_size = sizeof problem;
+    problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
+    problem.seqlen_q = problem.seqlen_k = 1;
+    problem.dtype = ATTEST_F32;
+    problem.mask.window_left = problem.mask.window_right = -1;
+    const auto fits = [&](std::int64_t head_dim) {
+      problem.head_dim_qk = problem.head_dim_v = head_dim;
+      try {
+        family_.make(spec_, problem, capacity_);
+        return true;
+      } catch (const io::CapacityExceeded&) {
+        return false;
+      }
+    };
+    // Every schedule holds at least a word of a row; beyond `high` no row fits.
+    std::int64_t low = 0, high = capacity_.bytes;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low + 1) / 2;
+      if (fits(middle)) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low == capacity_.bytes ? 0 : low;
+  }
+
+  template <class Arguments>
+  attest_status run(const Arguments& args) const {
+    std::unique_ptr<io::Schedule> schedule;
+    try {
+      schedule = family_.make(tiles_for(*args.problem), *args.problem, capacity_);
+    } catch (const InvalidProblem&) {
+      return ATTEST_UNSUPPORTED;
+    }
+    try {
+      schedule->run(args);
+      return ATTEST_OK;
+    } catch (const std::exception&) {
+      return ATTEST_FAILED;
+    }
+  }
+
+  // The search for tiles costs more than a small problem: the last ones are kept.
+  io::ScheduleSpec tiles_for(const attest_problem& problem) const {
+    std::vector<std::int64_t> key{problem.batch,      problem.num_heads_q, problem.num_heads_kv,
+                                  problem.seqlen_q,   problem.seqlen_k,    problem.head_dim_qk,
+                                  problem.head_dim_v, problem.dtype};
+    const attest_mask& mask = problem.mask;
+    if (mask.key_lengths != nullptr) {
+      key.insert(key.end(), mask.key_lengths, mask.key_lengths + problem.batch);
+    }
+    for (const std::int32_t* ends : {mask.cu_seqlens_q, mask.cu_seqlens_k}) {
+      if (ends != nullptr) key.insert(key.end(), ends, ends + problem.batch + 1);
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = chosen_.find(key);
+    if (known != chosen_.end()) return known->second;
+    constexpr std::size_t kMostKept = 256;
+    if (chosen_.size() == kMostKept) chosen_.clear();
+    return chosen_[key] = family_.make(spec_, problem, capacity_)->spec();
+  }
+
+  io::ScheduleSpec spec_;
+  std::string name_;
+  const io::ScheduleFamily& family_;
+  io::FastMemory capacity_;
+  const ScheduleKernel* forward_;
+  attest_kernel kernel_{};
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<std::int64_t>, io::ScheduleSpec> chosen_;
+};
+
+}  // namespace
+
+const std::vector<const attest_kernel*>& schedule_kernels() {
+  static const std::vector<const attest_kernel*> all = [] {
+    static std::deque<ScheduleKernel> kernels;  // they do not move
+    const ScheduleKernel* flash2 = nullptr;
+    std::vector<const attest_kernel*> list;
+    for (const Entry& entry : entries()) {
+      kernels.emplace_back(entry, flash2);
+      if (std::string(entry.schedule) == "flash2") flash2 = &kernels.back();
+      list.push_back(&kernels.back().abi());
+    }
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace attest::cpu

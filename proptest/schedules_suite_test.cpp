@@ -1,0 +1,104 @@
+// Every law over every schedule as a kernel. The laws themselves are exercised by suite_test; here
+// a few cases each show that the schedules claim nothing they do not do.
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "core/registry.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/laws/law.hpp"
+#include "proptest/loss.hpp"
+
+namespace attest::proptest {
+namespace {
+
+struct Count {
+  int passed = 0, vacuous = 0, unsupported = 0;
+};
+
+Registry schedule_kernels() {
+  Registry registry;
+  register_cpu_schedule_kernels(registry);
+  return registry;
+}
+
+TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
+  const Registry registry = schedule_kernels();
+  constexpr std::uint64_t kCases = 8, kSeed = 3;
+  for (const attest_kernel* kernel : registry.kernels()) {
+    std::map<std::string_view, Count> counts;
+    for (const Law& law : laws()) {
+      if (!concerns(law, kernel->description)) continue;
+      for (std::uint64_t index = 0; index < kCases; ++index) {
+        const Case c = generate(kernel->description, Tier::smoke, kSeed, index);
+        const LawResult result = law.check(*kernel, c);
+        INFO(kernel->description.name << " " << law.name << " " << c.problem.to_string()
+                                      << " values=" << name(c.values) << " seed=" << c.seed << ": "
+                                      << result.message);
+        CHECK(result.verdict != Verdict::violated);
+        CHECK(result.verdict != Verdict::improbable);
+        CHECK(result.verdict != Verdict::crashed);
+        CHECK(result.message.rfind("refused although claimed", 0) != 0);
+        Count& count = counts[law.name];
+        count.passed += result.verdict == Verdict::passed ? 1 : 0;
+        count.vacuous += result.verdict == Verdict::vacuous ? 1 : 0;
+        count.unsupported += result.verdict == Verdict::unsupported ? 1 : 0;
+      }
+    }
+    Count all;
+    for (const auto& [law, count] : counts) all.passed += count.passed;
+    std::printf("%-34s %4d checks passed of %2d laws\n", kernel->description.name, all.passed,
+                static_cast<int>(counts.size()));
+    const std::uint32_t directions = kernel->description.directions;
+    const char* reference = (directions & ATTEST_FORWARD) != 0    ? "reference_forward"
+                            : (directions & ATTEST_BACKWARD) != 0 ? "reference_backward"
+                                                                  : "reference_loss";
+    INFO(kernel->description.name << " " << reference);
+    CHECK(counts[reference].passed > 2);
+  }
+}
+
+// What the kernel says to two queries and keys of this head dimension.
+attest_status status_of(const attest_kernel& kernel, std::int64_t head_dim) {
+  Case c;
+  c.problem = Problem::parse("sq=2,d=" + std::to_string(head_dim));
+  if (kernel.description.directions == ATTEST_LOSS_GRADIENT) {
+    return run_loss(kernel, c.problem, make_loss_values(c.problem, c.values, c.seed), c).status;
+  }
+  const bool backward = (kernel.description.directions & ATTEST_BACKWARD) != 0;
+  return run(kernel, c.problem, make_values(c.problem, c.values, c.seed),
+             backward ? Direction::backward : Direction::forward, c)
+      .status;
+}
+
+// Claims are those of the schedule, not of the kernels beside it.
+TEST_CASE("schedules claim what they do and no more", "[schedules]") {
+  const Registry registry = schedule_kernels();
+  CHECK(registry.kernels().size() == 21);
+  const auto features = [&](const char* name) { return registry.find(name).description.features; };
+  CHECK((features("cpu/schedule/flash2") & ATTEST_LSE) != 0);
+  CHECK((features("cpu/schedule/flash1") & ATTEST_LSE) == 0);
+  CHECK((features("cpu/schedule/loss_small") & ATTEST_LOSS_DY) == 0);
+  for (const attest_kernel* kernel : registry.kernels()) {
+    const attest_description& description = kernel->description;
+    INFO(description.name);
+    CHECK(description.fast_memory_bytes > 0);
+    REQUIRE(description.schedule != nullptr);
+    CHECK(std::string(description.name)
+              .find(std::string(description.schedule)
+                        .substr(0, std::string(description.schedule).find(':'))) !=
+          std::string::npos);
+    // The largest head dimension that is claimed fits, the next does not; 0 is any.
+    const std::int64_t most = description.max_head_dim;
+    const bool loss = description.directions == ATTEST_LOSS_GRADIENT;
+    CHECK((most == 0 || most >= (loss ? 32 : 128)));
+    if (most == 0) continue;
+    CHECK(status_of(*kernel, most) == ATTEST_OK);
+    CHECK(status_of(*kernel, most + 1) == ATTEST_UNSUPPORTED);
+  }
+}
+
+}  // namespace
+}  // namespace attest::proptest
