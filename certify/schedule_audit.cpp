@@ -1,0 +1,261 @@
+#include "certify/schedule_audit.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "fixtures/models.hpp"
+#include "proptest/compare.hpp"
+#include "proptest/loss.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+
+proptest::Direction direction_of(const io::ScheduleFamily& family) {
+  switch (family.direction()) {
+    case io::Direction::forward:
+      return proptest::Direction::forward;
+    case io::Direction::backward:
+      return proptest::Direction::backward;
+    case io::Direction::loss_gradient:
+      break;
+  }
+  return proptest::Direction::loss_gradient;
+}
+
+std::uint32_t claim_of(const io::ScheduleFamily& family) {
+  switch (family.direction()) {
+    case io::Direction::forward:
+      return ATTEST_FORWARD;
+    case io::Direction::backward:
+      return ATTEST_BACKWARD;
+    case io::Direction::loss_gradient:
+      break;
+  }
+  return ATTEST_LOSS_GRADIENT;
+}
+
+// A schedule on the counting machine as a kernel that describes itself as another does.
+class CountingKernel {
+ public:
+  CountingKernel(const io::ScheduleFamily& family, const io::ScheduleSpec& spec,
+                 const attest_kernel& of, io::FastMemory capacity)
+      : family_(family), spec_(spec), of_(of), capacity_(capacity), kernel_(of) {
+    kernel_.self = this;
+    kernel_.workspace_bytes = nullptr;
+    if (family.direction() == io::Direction::forward) {
+      kernel_.forward = [](const void* self, const attest_forward_args* args) {
+        return static_cast<const CountingKernel*>(self)->count(*args);
+      };
+    } else {
+      kernel_.forward = [](const void* self, const attest_forward_args* args) {
+        return static_cast<const CountingKernel*>(self)->forward_of_kernel(*args);
+      };
+    }
+    kernel_.backward = [](const void* self, const attest_backward_args* args) {
+      return static_cast<const CountingKernel*>(self)->count(*args);
+    };
+    kernel_.loss_gradient = [](const void* self, const attest_loss_args* args) {
+      return static_cast<const CountingKernel*>(self)->count(*args);
+    };
+  }
+  CountingKernel(const CountingKernel&) = delete;
+  CountingKernel& operator=(const CountingKernel&) = delete;
+
+  const attest_kernel& abi() const { return kernel_; }
+  const std::string& fault() const { return fault_; }  // of the last call
+
+ private:
+  template <class Arguments>
+  attest_status count(const Arguments& args) const {
+    const auto schedule = family_.make(spec_, *args.problem, capacity_);
+    const io::Traffic counted = schedule->count(capacity_, args).traffic();
+    if (!(counted == schedule->closed_form())) {
+      fault_ = schedule->spec().to_string() + ": " + std::to_string(counted.total_words().value()) +
+               " words counted with data, " +
+               std::to_string(schedule->closed_form().total_words().value()) +
+               " by its closed form";
+    }
+    return ATTEST_OK;
+  }
+
+  // A backward schedule reads what the kernel's own forward stored.
+  attest_status forward_of_kernel(const attest_forward_args& args) const {
+    const std::size_t bytes = of_.workspace_bytes == nullptr
+                                  ? 0
+                                  : of_.workspace_bytes(of_.self, args.problem, ATTEST_FORWARD);
+    std::vector<std::byte> workspace(bytes);
+    attest_forward_args own = args;
+    own.workspace = workspace.data();
+    own.workspace_bytes = bytes;
+    return of_.forward(of_.self, &own);
+  }
+
+  const io::ScheduleFamily& family_;
+  const io::ScheduleSpec& spec_;
+  const attest_kernel& of_;
+  io::FastMemory capacity_;
+  attest_kernel kernel_;
+  mutable std::string fault_;
+};
+
+class Auditor {
+ public:
+  Auditor(const io::ScheduleFamily& family, const io::ScheduleSpec& spec,
+          const attest_kernel& kernel, ScheduleAudit& audit)
+      : family_(family),
+        spec_(spec),
+        kernel_(kernel),
+        audit_(audit),
+        direction_(direction_of(family)) {}
+
+  bool claimed(const Problem& problem) const {
+    return proptest::unclaimed(kernel_.description, problem, direction_).empty();
+  }
+
+  // Counts dry and compares with closed form and bounds.
+  void count_shape(const Problem& problem) {
+    guarded(problem, [&] {
+      const AbiProblem form(problem, 1);
+      const io::FastMemory capacity = capacity_for(form);
+      const auto schedule = family_.make(spec_, *form.get(), capacity);
+      io::ScheduleCount count = io::count_schedule(family_, *schedule, problem, capacity);
+      for (const std::string& fault : count.faults()) violated(fault, problem, capacity);
+      audit_.table.push_back({problem, std::move(count)});
+    });
+  }
+
+  // Counts with data and compares the outputs with the kernel's own.
+  void count_case(const Case& c) {
+    guarded(c.problem, [&] {
+      const AbiProblem form(c.problem, 1);
+      const io::FastMemory capacity = capacity_for(form);
+      family_.make(spec_, *form.get(), capacity);  // throws for what it does not take
+      const CountingKernel counting(family_, spec_, kernel_, capacity);
+      const bool equal = direction_ == proptest::Direction::loss_gradient
+                             ? equal_loss(c, counting)
+                             : equal_attention(c, counting);
+      if (!counting.fault().empty()) violated(counting.fault(), c.problem, capacity);
+      ++audit_.cases;
+      audit_.equal_bits += equal ? 1 : 0;
+    });
+  }
+
+ private:
+  // What the kernel declares, else as much as the schedule takes.
+  io::FastMemory capacity_for(const AbiProblem& form) const {
+    if (audit_.fast_memory_bytes > 0) return io::FastMemory::of_bytes(audit_.fast_memory_bytes);
+    const io::Amount peak = family_.make(spec_, *form.get(), io::FastMemory{})->closed_form().peak;
+    return io::FastMemory::of_words(std::max<std::int64_t>(peak.words.value(), 1));
+  }
+
+  template <class Count>
+  void guarded(const Problem& problem, const Count& count) {
+    try {
+      count();
+    } catch (const io::CapacityExceeded& error) {
+      violated(std::string("beyond the declared fast memory: ") + error.what(), problem,
+               io::FastMemory::of_bytes(std::max<std::int64_t>(audit_.fast_memory_bytes, 1)));
+    } catch (const InvalidProblem& error) {
+      const std::string reason = error.what();
+      auto& known = audit_.not_counted;
+      if (std::find(known.begin(), known.end(), reason) == known.end()) known.push_back(reason);
+    }
+  }
+
+  void violated(const std::string& message, const Problem& problem, io::FastMemory capacity) {
+    const bool bytes = capacity.words == io::FastMemory::kUnlimited;
+    audit_.violations.push_back(message + "; attest count --schedule '" + audit_.schedule +
+                                "' --problem '" + problem.to_string() + "' " +
+                                (bytes ? "--fast-bytes " + std::to_string(capacity.bytes)
+                                       : "--fast-words " + std::to_string(capacity.words)));
+  }
+
+  static bool same(const Tensor& a, const Tensor& b) {
+    return proptest::compare_bits(a.view(), b.view()).verdict == Verdict::passed;
+  }
+
+  bool equal_attention(const Case& c, const CountingKernel& counting) const {
+    const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
+    const auto run = [&](const attest_kernel& kernel) {
+      return proptest::run(kernel, c.problem, values, direction_, c);
+    };
+    const proptest::KernelRun own = run(kernel_), counted = run(counting.abi());
+    if (!own.completed() || !counted.completed() || !same(own.O, counted.O)) return false;
+    if (direction_ == proptest::Direction::forward) {
+      const bool lse = (kernel_.description.features & ATTEST_LSE) != 0;
+      return !lse || same(own.LSE, counted.LSE);
+    }
+    return same(own.dQ, counted.dQ) && same(own.dK, counted.dK) && same(own.dV, counted.dV);
+  }
+
+  bool equal_loss(const Case& c, const CountingKernel& counting) const {
+    const proptest::LossValues values = proptest::make_loss_values(c.problem, c.values, c.seed);
+    const proptest::LossRun own = proptest::run_loss(kernel_, c.problem, values, c),
+                            counted = proptest::run_loss(counting.abi(), c.problem, values, c);
+    return own.status == ATTEST_OK && counted.status == ATTEST_OK && same(own.dX, counted.dX);
+  }
+
+  const io::ScheduleFamily& family_;
+  const io::ScheduleSpec& spec_;
+  const attest_kernel& kernel_;
+  ScheduleAudit& audit_;
+  proptest::Direction direction_;
+};
+
+std::uint64_t cases_of(proptest::Tier tier) {
+  switch (tier) {
+    case proptest::Tier::smoke:
+      return 12;
+    case proptest::Tier::fast:
+      return 50;
+    case proptest::Tier::full:
+      break;
+  }
+  return 500;
+}
+
+}  // namespace
+
+std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
+                                            const attest_kernel& kernel, proptest::Tier tier,
+                                            std::uint64_t seed) {
+  const attest_description& description = kernel.description;
+  if (description.schedule == nullptr) return std::nullopt;
+  ScheduleAudit audit;
+  audit.schedule = description.schedule;
+  audit.fast_memory_bytes = description.fast_memory_bytes;
+  io::ScheduleSpec spec;
+  const io::ScheduleFamily* family = nullptr;
+  try {
+    spec = io::ScheduleSpec::parse(audit.schedule);
+    family = &schedules.find(spec.name);
+  } catch (const InvalidProblem& error) {
+    audit.not_counted.push_back(error.what());
+    return audit;
+  }
+  if ((description.directions & claim_of(*family)) == 0) {
+    audit.violations.push_back("names the " + std::string(io::name(family->direction())) +
+                               " schedule '" + audit.schedule + "', but claims no " +
+                               std::string(io::name(family->direction())));
+    return audit;
+  }
+  Auditor auditor(*family, spec, kernel, audit);
+  const bool loss = family->direction() == io::Direction::loss_gradient;
+  for (const fixtures::Model& model : fixtures::models()) {
+    const Problem problem =
+        loss ? proptest::loss_problem_like(model.laptop, DType::f32) : model.laptop;
+    if (auditor.claimed(problem)) auditor.count_shape(problem);
+  }
+  constexpr std::uint64_t kStream = 0x696fu;  // other cases than the laws'
+  for (std::uint64_t index = 0; index < cases_of(tier); ++index) {
+    const Case c = proptest::generate(description, tier, mix(seed, kStream), index);
+    if (auditor.claimed(c.problem)) auditor.count_case(c);
+  }
+  return audit;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,152 @@
+#include "certify/schedule_audit.hpp"
+
+#include <memory>
+
+#include "core/error.hpp"
+#include "core/registry.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+// flash2 with a closed form that leaves the reads of a part of K and V out.
+class Understated : public io::Schedule {
+ public:
+  explicit Understated(std::unique_ptr<io::Schedule> flash2) : flash2_(std::move(flash2)) {}
+
+  io::ScheduleSpec spec() const override { return {"understated", flash2_->spec().parameters}; }
+  io::Traffic closed_form() const override {
+    io::Traffic traffic = flash2_->closed_form();
+    traffic.reads.words = traffic.reads.words - 1;
+    return traffic;
+  }
+  io::Meter dry_count(io::FastMemory capacity) const override {
+    return flash2_->dry_count(capacity);
+  }
+  using io::Schedule::count;
+  io::Meter count(io::FastMemory capacity, const attest_forward_args& args) const override {
+    return flash2_->count(capacity, args);
+  }
+
+ private:
+  std::unique_ptr<io::Schedule> flash2_;
+};
+
+class UnderstatedFamily : public io::ScheduleFamily {
+ public:
+  explicit UnderstatedFamily(const io::ScheduleRegistry& schedules)
+      : flash2_(schedules.find("flash2")) {}
+
+  std::string name() const override { return "understated"; }
+  std::string summary() const override { return "a closed form that is one word too small"; }
+  io::KernelClass kernel_class() const override { return flash2_.kernel_class(); }
+  io::Direction direction() const override { return io::Direction::forward; }
+  std::vector<io::ScheduleParameter> parameters() const override { return flash2_.parameters(); }
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                     io::FastMemory capacity) const override {
+    return std::make_unique<Understated>(
+        flash2_.make({"flash2", spec.parameters}, problem, capacity));
+  }
+
+ private:
+  const io::ScheduleFamily& flash2_;
+};
+
+struct Registries {
+  Registry kernels;
+  io::ScheduleRegistry schedules;
+
+  Registries() {
+    register_cpu(kernels);
+    register_cpu_schedule_kernels(kernels);
+    register_cpu_schedules(schedules);
+    schedules.add(std::make_unique<UnderstatedFamily>(schedules));
+  }
+
+  std::optional<ScheduleAudit> audit(const attest_kernel& kernel) const {
+    return audit_schedule(schedules, kernel, proptest::Tier::smoke, 1);
+  }
+
+  // cpu/flash2 in everything but what it says of its I/O.
+  ScheduleAudit audit_named(const char* schedule, std::int64_t fast_memory_bytes) const {
+    attest_kernel kernel = kernels.find("cpu/schedule/flash2");
+    kernel.description.schedule = schedule;
+    kernel.description.fast_memory_bytes = fast_memory_bytes;
+    return audit(kernel).value();
+  }
+};
+
+TEST_CASE("kernels that are schedules move the words of their closed forms", "[schedule_audit]") {
+  const Registries all;
+  for (const char* name : {"cpu/schedule/flash2", "cpu/schedule/square_tiled",
+                           "cpu/schedule/two_pass", "cpu/schedule/loss_small"}) {
+    INFO(name);
+    const ScheduleAudit audit = all.audit(all.kernels.find(name)).value();
+    CHECK(audit.violations.empty());
+    CHECK(audit.cases > 5);
+    CHECK(audit.equal_bits == audit.cases);  // what is counted is what runs
+    REQUIRE_FALSE(audit.table.empty());
+    for (const CountedProblem& counted : audit.table) {
+      INFO(counted.problem.to_string());
+      CHECK(counted.count.closed_form_equal());
+      CHECK(counted.count.counted.peak.bytes <= audit.fast_memory_bytes);
+      CHECK(counted.count.ratio().value_or(1) >= 1);
+    }
+  }
+}
+
+TEST_CASE("a kernel that declares no fast memory is counted in its schedule's peak",
+          "[schedule_audit]") {
+  const Registries all;
+  const ScheduleAudit audit = all.audit(all.kernels.find("cpu/flash2")).value();
+  CHECK(audit.fast_memory_bytes == 0);
+  CHECK(audit.violations.empty());
+  REQUIRE_FALSE(audit.table.empty());
+  const io::ScheduleCount& count = audit.table.front().count;
+  CHECK(count.bound_words == count.counted.peak.words);
+  CHECK_FALSE(all.audit(all.kernels.find("cpu/standard")).has_value());
+}
+
+TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {
+  const Registries all;
+  constexpr std::int64_t kBytes = 32768;
+  const ScheduleAudit understated = all.audit_named("understated", kBytes);
+  REQUIRE_FALSE(understated.violations.empty());
+  CHECK_THAT(understated.violations.front(), Catch::Contains("but its closed form is"));
+  CHECK_THAT(understated.violations.back(), Catch::Contains("counted with data"));
+  CHECK_THAT(understated.violations.back(),
+             Catch::Contains("attest count --schedule 'understated' --problem 'b="));
+
+  const ScheduleAudit beyond = all.audit_named("flash2:bq=256,bk=256", kBytes);
+  REQUIRE_FALSE(beyond.violations.empty());
+  CHECK_THAT(beyond.violations.front(),
+             Catch::StartsWith("beyond the declared fast memory: fast_bytes: 32768, but "
+                               "flash2:bq=256,bk=256 needs"));
+
+  const ScheduleAudit other = all.audit_named("two_pass", kBytes);
+  CHECK(other.violations == std::vector<std::string>{"names the backward schedule 'two_pass', but "
+                                                     "claims no backward"});
+}
+
+TEST_CASE("a schedule that is not known here is not counted", "[schedule_audit]") {
+  const Registries all;
+  const ScheduleAudit audit = all.audit_named("flash3", 32768);
+  CHECK(audit.violations.empty());
+  CHECK(audit.table.empty());
+  REQUIRE(audit.not_counted.size() == 1);
+  CHECK_THAT(audit.not_counted.front(), Catch::StartsWith("schedule: 'flash3' is unknown"));
+}
+
+// Outputs of other arithmetic are reported.
+TEST_CASE("outputs that differ from the counted ones are reported", "[schedule_audit]") {
+  const Registries all;
+  attest_kernel kernel = all.kernels.find("cpu/schedule/standard");
+  kernel.description.schedule = "flash2";
+  const ScheduleAudit audit = all.audit(kernel).value();
+  CHECK(audit.violations.empty());
+  CHECK(audit.equal_bits < audit.cases);
+}
+
+}  // namespace
+}  // namespace attest::certify
