@@ -71,7 +71,11 @@ class CountingKernel {
  private:
   template <class Arguments>
   attest_status count(const Arguments& args) const {
-    const auto schedule = family_.make(spec_, *args.problem, capacity_);
+    io::ScheduleSpec spec = spec_;
+    if constexpr (requires { args.dLSE; }) {
+      if (args.dLSE != nullptr) spec.parameters.emplace_back("dlse", "given");
+    }
+    const auto schedule = family_.make(spec, *args.problem, capacity_);
     const io::Traffic counted = schedule->count(capacity_, args).traffic();
     if (!(counted == schedule->closed_form())) {
       fault_ = schedule->spec().to_string() + ": " + std::to_string(counted.total_words().value()) +

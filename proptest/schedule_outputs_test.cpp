@@ -32,7 +32,11 @@ struct Counted {
   template <class Arguments>
   attest_status count(const Arguments& args) const {
     try {
-      const auto made = schedules().make(schedule, *args.problem, io::FastMemory{});
+      std::string spelling = schedule;
+      if constexpr (requires { args.dLSE; }) {
+        if (args.dLSE != nullptr) spelling += ",dlse=given";
+      }
+      const auto made = schedules().make(spelling, *args.problem, io::FastMemory{});
       const io::Traffic expected = made->closed_form();
       const io::FastMemory exact{std::max<std::int64_t>(expected.peak.words.value(), 1),
                                  std::max<std::int64_t>(expected.peak.bytes.value(), 1)};

@@ -7,31 +7,82 @@
 /// Steps that backward schedules share.
 namespace attest::cpu {
 
-/// D = rowsum(dO o O), both word by word.
+/// The parameter dlse of every backward schedule: whether a gradient of LSE is given. It is printed
+/// only when it is.
+enum LseGradient : std::int64_t { kNoLseGradient, kLseGradient };
+
+template <class S>
+Parameter<S> dlse_parameter(std::int64_t S::*where) {
+  Parameter<S> parameter("dlse", where, std::vector<const char*>{"none", "given"});
+  parameter.print = Parameter<S>::Print::unless_first;
+  return parameter;
+}
+
+/// D -= dLSE, word by word, where it is given.
+template <class M, class Column>
+void subtract_dlse(M& machine, const BackwardHead& head, std::int64_t dlse, io::Range queries,
+                   Column& D) {
+  if (dlse != kLseGradient) return;
+  const auto words = machine.stream(head.dLSE.block(queries), "dLSE");
+  machine.compute(SubtractRows{}, D, words);
+}
+
+/// D = rowsum(dO o O) - dLSE, word by word.
 ///
-/// Cost: reads = 2 q dv, writes = q, peak = 3
+/// Cost: reads = 2 q dv and q for dLSE, writes = q, peak = 3
 template <io::Machine M>
-void store_deltas(M& machine, const BackwardHead& head, const io::MutableSlowMatrix& D) {
+void store_deltas(M& machine, const BackwardHead& head, std::int64_t dlse,
+                  const io::MutableSlowMatrix& D) {
   machine.parallel_tiles(all_rows(D), 1, [&](auto& block, io::Range row) {
     auto sum = block.scratch(1, 1, "D");
     block.compute(Fill{0}, sum);
-    const auto dO = block.stream(head.dO.block(row), "dO");
-    const auto O = block.stream(head.O.block(row), "O");
-    block.compute(AddRowDots{}, sum, dO, O);
+    {
+      const auto dO = block.stream(head.dO.block(row), "dO");
+      const auto O = block.stream(head.O.block(row), "O");
+      block.compute(AddRowDots{}, sum, dO, O);
+    }
+    subtract_dlse(block, head, dlse, row, sum);
     block.store(sum, D.block(row));
   });
 }
 
-inline io::Traffic deltas_cost(const HeadShape& s) {
-  const io::Amount row = HeadShape::real(1) + s.in(2);
-  return {s.in(2 * s.q * s.dv), HeadShape::real(s.q), s.q > 0 ? row : io::Amount{}};
+/// Words of dLSE, read once.
+inline io::Amount dlse_words(const HeadShape& s, std::int64_t dlse) {
+  return dlse == kLseGradient ? HeadShape::real(s.q) : io::Amount{};
 }
 
-/// Of a tile: P = exp(S - LSE) and dS = scale P o (dO V^T - D).
+inline io::Traffic deltas_cost(const HeadShape& s, std::int64_t dlse) {
+  const io::Amount row =
+      HeadShape::real(1) + io::larger(s.in(2), HeadShape::real(dlse == kLseGradient ? 1 : 0));
+  return {s.in(2 * s.q * s.dv) + dlse_words(s, dlse), HeadShape::real(s.q),
+          s.q > 0 ? row : io::Amount{}};
+}
+
+/// dK and dV of a block of keys begin.
+template <class M, class Tile>
+void begin_sums(M& machine, const BackwardHead& head, io::Range keys, Tile& dK, Tile& dV) {
+  begin_sum(machine, dK, head.sums, head.dK_before, keys, all_columns(head.K));
+  begin_sum(machine, dV, head.sums, head.dV_before, keys, all_columns(head.V));
+}
+
+/// What begin_sums reads for all keys.
+inline io::Amount sums_before(const BackwardHead& head, const HeadShape& s) {
+  return HeadShape::real(head.sums == Sums::continued ? s.k * (s.dk + s.dv) : 0);
+}
+
+/// Of a tile: P = exp(S - LSE) and dS = scale P o (dO V^T - D), times the derivative of the
+/// softcap.
 template <io::Machine M, class Tile, class Loaded, class Column>
 void compute_gradients(M& machine, Tile& P, Tile& dS, const Loaded& Q, const Loaded& K,
                        const Loaded& V, const Loaded& dO, const Loaded& LSE, const Column& D,
                        const ScoreRule& rule, io::Range queries, io::Range keys) {
+  if (rule.problem->softcap > 0) {
+    machine.compute(Fill{0}, P);
+    machine.compute(Product{Form::second_transposed}, P, Q, K);
+    machine.compute(Fill{0}, dS);
+    machine.compute(Product{Form::second_transposed}, dS, dO, V);
+    return machine.compute(CappedGradients{rule, queries.begin, keys.begin}, dS, P, LSE, D);
+  }
   compute_scores(machine, P, Q, K, rule, queries, keys);
   machine.compute(Probabilities{}, P, LSE);
   machine.compute(Fill{0}, dS);

@@ -18,6 +18,17 @@ using testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
+bool takes_softcap(const io::ScheduleFamily& family) {
+  const Problem problem = Problem::parse("sq=4,sk=4,d=2,softcap=2");
+  const AbiProblem form(problem, 1);
+  try {
+    family.make({family.name(), {}}, *form.get(), io::FastMemory{});
+    return true;
+  } catch (const InvalidProblem&) {
+    return false;
+  }
+}
+
 TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
   for (const auto& family : testing::schedules().families()) {
@@ -26,10 +37,11 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
                                                          : testing::Deltas::from_outputs;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
-      const Problem problem = testing::random_problem(rng, io::Direction::backward);
+      Problem problem = testing::random_problem(rng, io::Direction::backward);
+      if (takes_softcap(*family) && rng.between(0, 3) == 0) problem.softcap = 2;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::dlse_of(text)});
       REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
       const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
@@ -54,7 +66,7 @@ TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
       REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
       const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.backward_arguments());
@@ -69,10 +81,17 @@ TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]")
     testing::schedules().make("two_pass", *form.get(), io::FastMemory::of_words(1000));
   };
   CHECK_NOTHROW(make("sq=4,sk=4,d=2"));
-  CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,softcap=2"), Catch::StartsWith("softcap: 2"));
-  CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,hq=4,hkv=2"), Catch::StartsWith("num_heads_kv: 2"));
+  CHECK_NOTHROW(make("sq=4,sk=4,d=2,softcap=2"));
+  CHECK_NOTHROW(make("sq=4,sk=4,d=2,hq=4,hkv=2"));
   CHECK_THROWS_WITH(make("sq=4,sk=4,d=2,dtype=f64"), Catch::StartsWith("dtype: f64"));
   CHECK_NOTHROW(make("d=2,mask=cu_3x5_0x2_4x0"));
+  const Problem capped = Problem::parse("sq=4,sk=4,d=2,softcap=2");
+  const AbiProblem form(capped, 1);
+  for (const char* name : {"standard_bwd", "flash1_bwd", "rank1_tiled_bwd", "square_tiled_bwd",
+                           "query_stationary_p"}) {
+    CHECK_THROWS_WITH(testing::schedules().make(name, *form.get(), io::FastMemory{}),
+                      Catch::StartsWith("softcap: 2"));
+  }
 }
 
 }  // namespace

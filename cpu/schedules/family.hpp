@@ -46,7 +46,13 @@ struct DirectionOf<ForwardHead> {
   static ForwardHead head(const Arguments& args, HeadIndex index) {
     return forward_head(args, index);
   }
-  static void require(const attest_problem& problem) { require_countable(problem); }
+  /// Heads that are run one by one: of a batch entry, so many.
+  static std::int64_t count(const attest_problem& problem) { return problem.num_heads_q; }
+
+  template <class S>
+  static io::Traffic cost(const S& schedule, const Arguments& args, HeadIndex index) {
+    return schedule.cost(head(args, index));
+  }
 
   template <class M, class S>
   static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
@@ -63,11 +69,67 @@ struct DirectionOf<BackwardHead> {
   static BackwardHead head(const Arguments& args, HeadIndex index) {
     return backward_head(args, index);
   }
-  static void require(const attest_problem& problem) { require_countable_backward(problem); }
+  /// The query heads that share a K/V head are one after another.
+  static std::int64_t count(const attest_problem& problem) { return problem.num_heads_kv; }
+
+  template <class S>
+  static io::Traffic cost(const S& schedule, const Arguments& args, HeadIndex index) {
+    const attest_problem& problem = *args.problem;
+    const std::int64_t group = problem.num_heads_q / problem.num_heads_kv;
+    const Batch batch = batch_of(problem, index.batch);
+    const auto matrix = [&](const char* name, std::int64_t columns) {
+      return io::MutableSlowMatrix(name, batch.k_length, columns, DType::f32, nullptr, columns);
+    };
+    const Group sums{group, matrix("dK", problem.head_dim_qk), matrix("dV", problem.head_dim_v)};
+    io::Traffic total = schedule.cost(sums.member(args, index, 0));
+    if (group > 2) {  // those between the first and the last are alike
+      io::Traffic inner = schedule.cost(sums.member(args, index, 1));
+      inner.reads = io::Words(group - 2) * inner.reads;
+      inner.writes = io::Words(group - 2) * inner.writes;
+      total = then(total, inner);
+    }
+    return group == 1 ? total : then(total, schedule.cost(sums.member(args, index, group - 1)));
+  }
 
   template <class M, class S>
   static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
-    BackwardHead one = head(args, index);
+    const attest_problem& problem = *args.problem;
+    Group sums{problem.num_heads_q / problem.num_heads_kv, {}, {}};
+    if (sums.heads > 1) {
+      const std::int64_t keys = batch_of(problem, index.batch).k_length;
+      sums.dK = machine.workspace(keys, problem.head_dim_qk, "dK");
+      sums.dV = machine.workspace(keys, problem.head_dim_v, "dV");
+    }
+    for (std::int64_t member = 0; member < sums.heads; ++member) {
+      run_member(machine, schedule, args, {index.batch, index.head * sums.heads + member},
+                 sums.member(args, index, member));
+    }
+  }
+
+ private:
+  /// The query heads of one K/V head, and where they leave dK and dV for each other.
+  struct Group {
+    std::int64_t heads;
+    io::MutableSlowMatrix dK, dV;
+
+    BackwardHead member(const Arguments& args, HeadIndex of, std::int64_t which) const {
+      BackwardHead one = head(args, {of.batch, of.head * heads + which});
+      if (which > 0) {
+        one.sums = Sums::continued;
+        one.dK_before = dK;
+        one.dV_before = dV;
+      }
+      if (which < heads - 1) {
+        one.dK = dK;
+        one.dV = dV;
+      }
+      return one;
+    }
+  };
+
+  template <class M, class S>
+  static void run_member(M& machine, const S& schedule, const Arguments& args, HeadIndex index,
+                         BackwardHead one) {
     if constexpr (requires { S::kReadsSaved; }) {
       if (args.Q != nullptr) {
         const SavedForward saved(args, index, guard_of(machine));
@@ -84,7 +146,12 @@ struct DirectionOf<LossHead> {
   static constexpr io::Direction kDirection = io::Direction::loss_gradient;
   using Arguments = attest_loss_args;
   static LossHead head(const Arguments& args, HeadIndex) { return loss_head(args); }
-  static void require(const attest_problem& problem) { require_countable_loss(problem); }
+  static std::int64_t count(const attest_problem&) { return 1; }
+
+  template <class S>
+  static io::Traffic cost(const S& schedule, const Arguments& args, HeadIndex index) {
+    return schedule.cost(head(args, index));
+  }
 
   template <class M, class S>
   static void run_head(M& machine, const S& schedule, const Arguments& args, HeadIndex index) {
@@ -92,13 +159,24 @@ struct DirectionOf<LossHead> {
   }
 };
 
+/// Throws InvalidProblem for what the schedule does not count.
+template <class S>
+void require_countable_by(const attest_problem& problem) {
+  if constexpr (DirectionOf<typename S::Head>::kDirection == io::Direction::loss_gradient) {
+    require_countable_loss(problem);
+  } else {
+    require_countable(problem);
+  }
+  if constexpr (requires { S::kNoSoftcap; }) require_no_softcap(problem);
+}
+
 /// Runs a schedule on every head.
 template <class M, class S>
 void run_heads(M& machine, const S& schedule,
                const typename DirectionOf<typename S::Head>::Arguments& args) {
-  for_each_head(machine, *args.problem, [&](HeadIndex index) {
-    DirectionOf<typename S::Head>::run_head(machine, schedule, args, index);
-  });
+  using Direction = DirectionOf<typename S::Head>;
+  for_each_head(machine, *args.problem, Direction::count(*args.problem),
+                [&](HeadIndex index) { Direction::run_head(machine, schedule, args, index); });
 }
 
 /// The closed form over every head.
@@ -107,8 +185,8 @@ io::Traffic heads_cost(const S& schedule, const attest_problem& problem) {
   using Direction = DirectionOf<typename S::Head>;
   typename Direction::Arguments args{};
   args.problem = &problem;
-  return sum_over_heads(
-      problem, [&](HeadIndex index) { return schedule.cost(Direction::head(args, index)); });
+  return sum_over_heads(problem, Direction::count(problem),
+                        [&](HeadIndex index) { return Direction::cost(schedule, args, index); });
 }
 
 template <class S>
@@ -125,6 +203,7 @@ class BoundSchedule : public io::Schedule {
     io::ScheduleSpec spec{S::kName, {}};
     for (const Parameter<S>& parameter : S::parameters()) {
       const std::int64_t value = schedule_.*parameter.member;
+      if (value == 0 && parameter.print == Parameter<S>::Print::unless_first) continue;
       spec.parameters.emplace_back(parameter.name,
                                    parameter.choices.empty()
                                        ? std::to_string(value)
@@ -156,14 +235,13 @@ class BoundSchedule : public io::Schedule {
   void run(const Arguments& args) const override {
     const attest_problem& problem = *args.problem;
     const std::int64_t words = closed_form().peak.words.value();
-    const std::int64_t heads = problem.batch * problem.num_heads_q;
+    const std::int64_t count = Direction::count(problem), heads = problem.batch * count;
     const std::int32_t threads = std::max(problem.num_threads, 1);
     // Whole heads on each thread where there are enough, else the blocks of one head after another.
     const bool whole_heads = threads > 1 && heads >= threads;
     const auto one_head = [&](std::int64_t index) {
       NativeMachine machine(words, whole_heads ? 1 : threads);
-      Direction::run_head(machine, schedule_, args,
-                          {index / problem.num_heads_q, index % problem.num_heads_q});
+      Direction::run_head(machine, schedule_, args, {index / count, index % count});
     };
     on_threads(heads, whole_heads ? threads : 1, one_head);
   }
@@ -206,7 +284,7 @@ class Family : public io::ScheduleFamily {
 
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
-    Direction::require(problem);
+    require_countable_by<S>(problem);
     S schedule{};
     std::string rule;
     for (const auto& [key, value] : spec.parameters) {

@@ -21,10 +21,13 @@ struct ScoreRule {
 struct HeadShape {
   io::Words q, k, dk, dv;
   std::int64_t width = 4;
+  std::int64_t sum_width = 4;  // of dK and dV as this head leaves them
 
   /// Words that have the inputs' dtype, and words that are float32 (sums, statistics, workspace).
   io::Amount in(io::Words words) const { return {words, words * width}; }
   static io::Amount real(io::Words words) { return {words, words * 4}; }
+  /// Words of dK and dV.
+  io::Amount sums(io::Words words) const { return {words, words * sum_width}; }
 };
 
 /// Q (q, dk), K (k, dk), V (k, dv) -> O (q, dv), LSE (q, 1).
@@ -34,19 +37,30 @@ struct ForwardHead {
   ScoreRule rule;
 };
 
-/// Q, K, V, O, dO, LSE -> dQ, dK, dV. P (q, k) is what the standard forward saved, m and l (q, 1)
-/// what flash1 saved; only their own backward reads them.
+/// Where the sums dK and dV begin: at zero, or at what the query heads before this one left of a
+/// group that shares K and V.
+enum class Sums : std::uint8_t { fresh, continued };
+
+/// Q, K, V, O, dO, LSE, dLSE -> dQ, dK, dV. P (q, k) is what the standard forward saved, m and l
+/// (q, 1) what flash1 saved; only their own backward reads them. Of a group, all heads but the
+/// last leave dK and dV in float32, and the later ones begin there.
 struct BackwardHead {
-  io::SlowMatrix Q, K, V, O, dO, LSE;
+  io::SlowMatrix Q, K, V, O, dO, LSE, dLSE;
   io::SlowMatrix P, m, l;
   io::MutableSlowMatrix dQ, dK, dV;
   ScoreRule rule;
+  Sums sums = Sums::fresh;
+  io::SlowMatrix dK_before{}, dV_before{};
 };
 
 template <class Head>
 HeadShape shape_of(const Head& head) {
-  return {head.Q.rows(), head.K.rows(), head.Q.columns(), head.V.columns(),
-          static_cast<std::int64_t>(size_bytes(head.Q.dtype()))};
+  HeadShape shape{head.Q.rows(), head.K.rows(), head.Q.columns(), head.V.columns(),
+                  static_cast<std::int64_t>(size_bytes(head.Q.dtype()))};
+  if constexpr (requires { head.dK; }) {
+    shape.sum_width = static_cast<std::int64_t>(size_bytes(head.dK.dtype()));
+  }
+  return shape;
 }
 
 /// Every row, or every column.

@@ -74,6 +74,7 @@ BackwardHead backward_head(const attest_backward_args& args, HeadIndex index) {
           parts.query_rows("O", args.O, dv),
           parts.query_rows("dO", args.dO, dv),
           parts.scalars("LSE", args.LSE),
+          parts.scalars("dLSE", args.dLSE),
           parts.saved("P", parts.batch.k_length),
           parts.saved("m", 1),
           parts.saved("l", 1),
@@ -93,16 +94,11 @@ void require_countable(const attest_problem& problem) {
   }
 }
 
-void require_countable_backward(const attest_problem& problem) {
-  require_countable(problem);
+void require_no_softcap(const attest_problem& problem) {
   if (problem.softcap > 0) {
     throw InvalidProblem("softcap: " + std::to_string(problem.softcap) +
-                         ", but backward schedules are counted without softcap; set softcap=0");
-  }
-  if (problem.num_heads_q != problem.num_heads_kv) {
-    throw InvalidProblem("num_heads_kv: " + std::to_string(problem.num_heads_kv) +
-                         ", but backward schedules are counted with a K/V head for each of the " +
-                         std::to_string(problem.num_heads_q) + " query heads");
+                         ", but a schedule that stores P has no score left to go back through; set "
+                         "softcap=0 or choose key_stationary or two_pass");
   }
 }
 

@@ -8,7 +8,7 @@
 /// From the ABI's arguments to the matrices of one head, and from one head to all of them.
 namespace attest::cpu {
 
-/// One (batch, query head).
+/// One (batch, query head); of a group, one (batch, K/V head).
 struct HeadIndex {
   std::int64_t batch, head;
 };
@@ -22,14 +22,16 @@ bool uniform_batches(const attest_problem& problem);
 /// Throws InvalidProblem for what no schedule counts: f64.
 void require_countable(const attest_problem& problem);
 
-/// As require_countable, and what no backward schedule counts: softcap, K and V shared by heads.
-void require_countable_backward(const attest_problem& problem);
+/// Throws InvalidProblem for softcap, which schedules that keep P and not S cannot go back through.
+void require_no_softcap(const attest_problem& problem);
 
-/// body(HeadIndex) for every head; alike ones in one step on a machine without data.
+/// body(HeadIndex) for `count` heads of every batch entry; alike ones in one step on a machine
+/// without data.
 template <class M, class Body>
-void for_each_head(M& machine, const attest_problem& problem, const Body& body) {
+void for_each_head(M& machine, const attest_problem& problem, std::int64_t count,
+                   const Body& body) {
   const auto heads = [&](std::int64_t batch) {
-    machine.for_tiles(io::Range{0, problem.num_heads_q}, 1, [&](io::Range head) {
+    machine.for_tiles(io::Range{0, count}, 1, [&](io::Range head) {
       body(HeadIndex{batch, head.begin});
     });
   };
@@ -40,11 +42,11 @@ void for_each_head(M& machine, const attest_problem& problem, const Body& body) 
   }
 }
 
-/// The sum of cost(HeadIndex) over all heads.
+/// The sum of cost(HeadIndex) over `count` heads of every batch entry.
 template <class Cost>
-io::Traffic sum_over_heads(const attest_problem& problem, const Cost& cost) {
+io::Traffic sum_over_heads(const attest_problem& problem, std::int64_t count, const Cost& cost) {
   const std::int64_t distinct = uniform_batches(problem) ? 1 : problem.batch;
-  const io::Words alike = io::Words(problem.batch / distinct) * problem.num_heads_q;
+  const io::Words alike = io::Words(problem.batch / distinct) * count;
   io::Traffic total;
   for (std::int64_t batch = 0; batch < distinct; ++batch) {
     io::Traffic one = cost(HeadIndex{batch, 0});

@@ -28,9 +28,6 @@ struct Entry {
   std::int32_t lse_splits = 0;
 };
 
-// Features that no backward schedule counts; the loss gradient has no feature but strides.
-constexpr std::uint32_t kNotBackward = ATTEST_SOFTCAP | ATTEST_GQA | ATTEST_DLSE;
-
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
       {"standard", "S and P in slow memory", ATTEST_LSE},
@@ -42,16 +39,15 @@ const std::vector<Entry>& entries() {
       {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
       {"column_groups", "V in groups of columns, scores computed for each"},
-      {"standard_bwd", "P given, dP in slow memory", kNotBackward},
-      {"flash1_bwd", "key blocks stay, dQ passes through slow memory", kNotBackward, kSixteenBit},
-      {"key_stationary", "one pass with key blocks, dQ through slow memory", kNotBackward,
-       kSixteenBit},
-      {"two_pass", "a pass for dQ, a pass for dK and dV", kNotBackward},
-      {"two_pass_row", "two passes, rows pass by one after another", kNotBackward},
-      {"key_stationary_ds", "one pass with key blocks, dS stored for dQ", kNotBackward},
-      {"query_stationary_p", "P and dS stored, rank-1 tiles for three products", kNotBackward},
-      {"rank1_tiled_bwd", "rank-1 tiles for all five products", kNotBackward},
-      {"square_tiled_bwd", "square tiles for all five products", kNotBackward},
+      {"standard_bwd", "P given, dP in slow memory", ATTEST_SOFTCAP},
+      {"flash1_bwd", "key blocks stay, dQ passes through slow memory", ATTEST_SOFTCAP, kSixteenBit},
+      {"key_stationary", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
+      {"two_pass", "a pass for dQ, a pass for dK and dV"},
+      {"two_pass_row", "two passes, rows pass by one after another"},
+      {"key_stationary_ds", "one pass with key blocks, dS stored for dQ"},
+      {"query_stationary_p", "P and dS stored, rank-1 tiles for three products", ATTEST_SOFTCAP},
+      {"rank1_tiled_bwd", "rank-1 tiles for all five products", ATTEST_SOFTCAP},
+      {"square_tiled_bwd", "square tiles for all five products", ATTEST_SOFTCAP},
       {"loss_large", "gradient of the attention loss in X, large fast memory"},
       {"loss_large_direct", "gradient of the attention loss in X, W never formed"},
       {"loss_small", "gradient of the attention loss in X, square tiles"}};
@@ -157,7 +153,11 @@ class ScheduleKernel {
   attest_status run(const Arguments& args) const {
     std::unique_ptr<io::Schedule> schedule;
     try {
-      schedule = family_.make(tiles_for(*args.problem), *args.problem, capacity_);
+      io::ScheduleSpec spec = tiles_for(*args.problem);
+      if constexpr (requires { args.dLSE; }) {
+        if (args.dLSE != nullptr) spec.parameters.emplace_back("dlse", "given");
+      }
+      schedule = family_.make(spec, *args.problem, capacity_);
     } catch (const InvalidProblem&) {
       return ATTEST_UNSUPPORTED;
     }

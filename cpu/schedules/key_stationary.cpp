@@ -13,10 +13,10 @@ io::Traffic KeyStationary::cost(const BackwardHead& head) const {
     return s.in((i + j) * both) + HeadShape::real(j * both + i * (s.dk + 2) + 2 * i * j);
   };
   const io::Words largest_j = std::min(s.k, io::Words(block_k));
-  io::Traffic traffic = deltas_cost(s);
+  io::Traffic traffic = deltas_cost(s, dlse);
   traffic.reads += s.in(sums.keys * both + nz_q * both + (nz_q - sums.queries) * s.dk) +
-                   HeadShape::real(2 * nz_q);
-  traffic.writes += s.in(s.k * both + (nz_q + s.q - sums.queries) * s.dk);
+                   HeadShape::real(2 * nz_q) + sums_before(head, s);
+  traffic.writes += s.sums(s.k * both) + s.in((nz_q + s.q - sums.queries) * s.dk);
   traffic.peak = io::larger(io::larger(traffic.peak, sums.largest(peak)),
                             io::larger(HeadShape::real(largest_j * both),  // keys nobody sees
                                        empty_rows_peak(map, s.dk)));
@@ -31,11 +31,17 @@ io::Traffic Flash1Backward::cost(const BackwardHead& head) const {
     return s.in((i + j) * both) + HeadShape::real(j * both + i * (s.dk + 3)) +
            io::larger(s.in(i * s.dv), HeadShape::real(2 * i * j));
   };
-  const io::Words zeros = std::max(std::min(s.q, io::Words(block_q)) * s.dk,
-                                   std::min(s.k, io::Words(block_k)) * std::max(s.dk, s.dv));
-  return {s.in(sums.keys * both + nz_q * (2 * s.dk + 2 * s.dv)) + HeadShape::real(2 * nz_q),
-          s.in(s.q * s.dk + s.k * both + nz_q * s.dk + sums.keys * both),
-          io::larger(sums.largest(peak), HeadShape::real(zeros))};
+  // Blocks that hold nothing but zeros, or sums that pass on.
+  const bool fresh = head.sums == Sums::fresh;
+  const io::Words largest_j = std::min(s.k, io::Words(block_k));
+  const io::Words alone = std::max(std::min(s.q, io::Words(block_q)) * s.dk,
+                                   largest_j * (fresh ? std::max(s.dk, s.dv) : both));
+  const io::Words deltas = dlse == kLseGradient ? nz_q : io::Words(0);
+  return {s.in(sums.keys * both + nz_q * (2 * s.dk + 2 * s.dv)) +
+              HeadShape::real(2 * nz_q + deltas) + sums_before(head, s),
+          s.in(s.q * s.dk + nz_q * s.dk) + s.sums(s.k * both) +
+              s.sums(fresh ? sums.keys * both : io::Words(0)),
+          io::larger(sums.largest(peak), HeadShape::real(alone))};
 }
 
 }  // namespace attest::cpu

@@ -23,20 +23,20 @@ struct KeyStationary {
                                           .movement = io::RowMovement::whole_index};
   static std::vector<Parameter<KeyStationary>> parameters() {
     return {{"bq", &KeyStationary::block_q, Extent::queries},
-            {"bk", &KeyStationary::block_k, Extent::keys}};
+            {"bk", &KeyStationary::block_k, Extent::keys},
+            dlse_parameter(&KeyStationary::dlse)};
   }
-  std::int64_t block_q, block_k;
+  std::int64_t block_q, block_k, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const TileMap map(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k);
     const auto D = machine.workspace(head.Q.rows(), 1, "D");
-    store_deltas(machine, head, D);
+    store_deltas(machine, head, dlse, D);
     machine.for_tiles(map.key_groups(), block_k, [&](io::Range keys) {
       auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
       auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
-      machine.compute(Fill{0}, dK);
-      machine.compute(Fill{0}, dV);
+      begin_sums(machine, head, keys, dK, dV);
       const std::vector<TileMap::Run> runs = map.query_runs(keys);
       if (!runs.empty()) add_block(machine, head, D, keys, runs, dK, dV);
       machine.store(dK, head.dK.block(keys));
@@ -85,40 +85,38 @@ struct KeyStationary {
 /// Cost:   reads = kc (dk + dv) + nz_q (2 dk + 2 dv + 2), writes = q dk + k (dk + dv) + nz_q dk +
 ///         kc (dk + dv); peak = 2 j (dk + dv) + i (2 dk + dv + 3) + max(i dv, 2 i j)
 ///         [cpu/schedules/backward_test]
-/// Source: Dao et al. 2022, Algorithm 4.
+///         A head that continues sums reads k (dk + dv) more and stores no zeros of dK and dV.
+/// Source: Dao et al. 2022, Algorithm 4. No softcap.
 struct Flash1Backward {
   using Head = BackwardHead;
   static constexpr const char* kName = "flash1_bwd";
   static constexpr const char* kSummary =
       "the backward of flash1: key blocks stay, dQ is read and written for every tile";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
-  static constexpr bool kReadsSaved = true;
+  static constexpr bool kReadsSaved = true, kNoSoftcap = true;
   static std::vector<Parameter<Flash1Backward>> parameters() {
     return {{"bq", &Flash1Backward::block_q, Extent::queries},
-            {"bk", &Flash1Backward::block_k, Extent::keys}};
+            {"bk", &Flash1Backward::block_k, Extent::keys},
+            dlse_parameter(&Flash1Backward::dlse)};
   }
-  std::int64_t block_q, block_k;
+  std::int64_t block_q, block_k, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const TileMap map(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k);
     store_zeros(machine, head.dQ, all_rows(head.dQ), block_q);
-    store_zeros(machine, head.dK, all_rows(head.dK), block_k);
-    store_zeros(machine, head.dV, all_rows(head.dV), block_k);
+    if (head.sums == Sums::fresh) {
+      store_zeros(machine, head.dK, all_rows(head.dK), block_k);
+      store_zeros(machine, head.dV, all_rows(head.dV), block_k);
+    }
     machine.for_tiles(map.key_groups(), block_k, [&](io::Range keys) {
       const std::vector<TileMap::Run> runs = map.query_runs(keys);
-      if (runs.empty()) return;
-      const auto K = machine.load(head.K.block(keys), "K");
-      const auto V = machine.load(head.V.block(keys), "V");
+      // Keys that no query sees have their zeros, or pass on what the heads before left.
+      if (runs.empty() && head.sums == Sums::fresh) return;
       auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
       auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
-      machine.compute(Fill{0}, dK);
-      machine.compute(Fill{0}, dV);
-      for (const TileMap::Run& run : runs) {
-        machine.for_tiles(run.rows, block_q, [&](io::Range queries) {
-          add_tile(machine, head, queries, keys, K, V, dK, dV);
-        });
-      }
+      begin_sums(machine, head, keys, dK, dV);
+      if (!runs.empty()) add_block(machine, head, keys, runs, dK, dV);
       machine.store(dK, head.dK.block(keys));
       machine.store(dV, head.dV.block(keys));
     });
@@ -127,9 +125,21 @@ struct Flash1Backward {
   io::Traffic cost(const BackwardHead& head) const;
 
  private:
+  template <class M, class Tile>
+  void add_block(M& machine, const BackwardHead& head, io::Range keys,
+                 const std::vector<TileMap::Run>& runs, Tile& dK, Tile& dV) const {
+    const auto K = machine.load(head.K.block(keys), "K");
+    const auto V = machine.load(head.V.block(keys), "V");
+    for (const TileMap::Run& run : runs) {
+      machine.for_tiles(run.rows, block_q, [&](io::Range queries) {
+        add_tile(machine, head, queries, keys, K, V, dK, dV);
+      });
+    }
+  }
+
   template <class M, class Loaded, class Tile>
-  static void add_tile(M& machine, const BackwardHead& head, io::Range queries, io::Range keys,
-                       const Loaded& K, const Loaded& V, Tile& dK, Tile& dV) {
+  void add_tile(M& machine, const BackwardHead& head, io::Range queries, io::Range keys,
+                const Loaded& K, const Loaded& V, Tile& dK, Tile& dV) const {
     const auto Q = machine.load(head.Q.block(queries), "Q");
     const auto dO = machine.load(head.dO.block(queries), "dO");
     const auto m = machine.load(head.m.block(queries), "m");
@@ -142,6 +152,7 @@ struct Flash1Backward {
       const auto O = machine.load(head.O.block(queries), "O");
       machine.compute(AddRowDots{}, D, dO, O);
     }
+    subtract_dlse(machine, head, dlse, queries, D);
     auto P = machine.scratch(queries.count(), keys.count(), "P");
     auto dS = machine.scratch(queries.count(), keys.count(), "dS");
     compute_scores(machine, P, Q, K, head.rule, queries, keys);

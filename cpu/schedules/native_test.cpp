@@ -26,7 +26,7 @@ enum class How { counted, native };
 std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily& family,
                                 const std::string& text, std::uint64_t seed, How how,
                                 std::int32_t threads, Memory memory) {
-  Call call(problem, seed, {memory, threads, 1, testing::Dlse::absent});
+  Call call(problem, seed, {memory, threads, 1, testing::dlse_of(text)});
   const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
   const auto run = [&](const auto& args) {
     if (how == How::counted) {

@@ -53,11 +53,12 @@ void pair_gradient(const ScoreRule& rule, std::int64_t query, std::int64_t key, 
                    const float* K, const float* dO, const float* V, float LSE, float D,
                    TileView pair) {
   const attest_problem& problem = *rule.problem;
-  float* p = pair.row(0);
+  float *p = pair.row(0), slope = 1;
   p[0] = dot(Q, K, problem.head_dim_qk);
-  finish_scores(problem, rule.batch, block_of(rule, query, 1, key, 1), p, nullptr);
+  finish_scores(problem, rule.batch, block_of(rule, query, 1, key, 1), p, &slope);
   p[0] = LSE == kEmpty ? 0.0f : weight(p[0], LSE);
   p[1] = softmax_scale(rule) * p[0] * (dot(dO, V, problem.head_dim_v) - D);
+  if (problem.softcap > 0) p[1] *= slope;
 }
 
 void add_scaled(float* to, float factor, const float* from, std::int64_t count) {
@@ -186,11 +187,21 @@ void ScoreGradients::operator()(TileView dP, ConstTileView P, ConstTileView D) c
   scale_row(dP.data, dP.rows * dP.columns, scale);
 }
 
-void SoftmaxGradientRows::operator()(TileView dP, ConstTileView P, TileView sum) const {
-  for (std::int64_t i = 0; i < dP.rows; ++i) {
-    sum.row(i)[0] = dot(dP.row(i), P.row(i), P.columns);
+void SubtractRows::operator()(TileView D, ConstTileView dLSE) const {
+  for (std::int64_t i = 0; i < D.rows; ++i) D.row(i)[0] -= dLSE.row(i)[0];
+}
+
+void CappedGradients::operator()(TileView dP, TileView S, ConstTileView LSE,
+                                 ConstTileView D) const {
+  thread_local std::vector<float> slope;
+  slope.resize(static_cast<std::size_t>(S.columns));
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    finish_scores(*rule.problem, rule.batch, block_of(rule, query + i, 1, key, S.columns), S.row(i),
+                  slope.data());
+    probabilities(LSE.row(i), 1, S.columns, S.row(i));
+    score_gradients(S.row(i), slope.data(), D.row(i), 1, S.columns, dP.row(i));
   }
-  ScoreGradients{scale}(dP, P, sum);
+  scale_row(dP.data, dP.rows * dP.columns, softmax_scale(rule));
 }
 
 void QueryGradients::operator()(TileView dQ, ConstTileView Q, ConstTileView dO, ConstTileView LSE,

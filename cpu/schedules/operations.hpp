@@ -110,16 +110,23 @@ struct AddRowDots {
   void operator()(TileView D, ConstTileView dO, ConstTileView O) const;
 };
 
+/// D(i) -= dLSE(i).
+struct SubtractRows {
+  void operator()(TileView D, ConstTileView dLSE) const;
+};
+
 /// dP becomes dS = scale P (dP - D).
 struct ScoreGradients {
   float scale;
   void operator()(TileView dP, ConstTileView P, ConstTileView D) const;
 };
 
-/// dP becomes dS = scale P (dP - rowsum(P dP)); sum is left with the row sums.
-struct SoftmaxGradientRows {
-  float scale;
-  void operator()(TileView dP, ConstTileView P, TileView sum) const;
+/// S = Q K^T becomes P = exp(scores - LSE), dP becomes dS = scale P (dP - D) times the derivative
+/// of the softcap: pair by pair, S is used for the derivative before it becomes P.
+struct CappedGradients {
+  const ScoreRule& rule;
+  std::int64_t query, key;
+  void operator()(TileView dP, TileView S, ConstTileView LSE, ConstTileView D) const;
 };
 
 /// One key against the resident queries, a pair at a time in the two words of `pair`:

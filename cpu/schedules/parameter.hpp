@@ -17,10 +17,14 @@ struct Parameter {
   Parameter(const char* spelled, std::int64_t S::*where, std::vector<const char*> words)
       : name(spelled), member(where), extent(Extent::any), choices(std::move(words)) {}
 
+  /// Whether a spelling names it always, or only when it is not the first choice.
+  enum class Print : std::uint8_t { always, unless_first };
+
   const char* name;
   std::int64_t S::*member;
   Extent extent;
   std::vector<const char*> choices;
+  Print print = Print::always;
 };
 
 }  // namespace attest::cpu

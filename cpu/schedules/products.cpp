@@ -7,8 +7,9 @@ namespace {
 
 // What both orders move.
 io::Traffic moves(const ProductTask& task, std::int64_t rows, std::int64_t columns) {
+  const io::Amount before = task.sums == Sums::continued ? amount(task.C_before) : io::Amount{};
   return {io::tiles(task.C.columns(), columns) * amount(task.A) +
-              io::tiles(task.C.rows(), rows) * amount(task.B),
+              io::tiles(task.C.rows(), rows) * amount(task.B) + before,
           amount(task.C),
           {}};
 }

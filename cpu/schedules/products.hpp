@@ -13,6 +13,8 @@ struct ProductTask {
   io::SlowMatrix A, B;
   io::MutableSlowMatrix C;
   Form form = Form::plain;
+  Sums sums = Sums::fresh;  // continued: C begins as C_before
+  io::SlowMatrix C_before{};
 
   std::int64_t inner() const { return form == Form::first_transposed ? A.rows() : A.columns(); }
   io::SlowMatrix a(io::Range rows, io::Range depth) const {
@@ -22,6 +24,17 @@ struct ProductTask {
     return form == Form::second_transposed ? B.block(columns, depth) : B.block(depth, columns);
   }
 };
+
+/// Zeros, or what the sums were before.
+template <class M, class Tile>
+void begin_sum(M& machine, Tile& tile, Sums sums, const io::SlowMatrix& before, io::Range rows,
+               io::Range columns) {
+  if (sums == Sums::continued) {
+    machine.load_into(tile, before.block(rows, columns));
+  } else {
+    machine.compute(Fill{0}, tile);
+  }
+}
 
 /// Nothing is done to the tiles of C before they are stored.
 struct AsTheyAre {
@@ -34,7 +47,7 @@ struct TiledProduct {
   std::int64_t rows, columns, depth;
 
   /// finish(machine, tile, rows, columns) works on a tile of C before it is stored.
-  /// Cost:  reads = m l ceil(n/columns) + l n ceil(m/rows), writes = m n,
+  /// Cost:  reads = m l ceil(n/columns) + l n ceil(m/rows) and m n when continued, writes = m n,
   ///        peak = i j + (i + j) min(depth, l) with i = min(rows, m), j = min(columns, n), and what
   ///        `finish` takes.  [cpu/schedules/forward_test "closed forms"]
   template <io::Machine M, class Finish = AsTheyAre>
@@ -48,7 +61,7 @@ struct TiledProduct {
   void run_rows(M& machine, const ProductTask& task, io::Range i, const Finish& finish = {}) const {
     machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
       auto C = machine.scratch(i.count(), j.count(), task.C.name());
-      machine.compute(Fill{0}, C);
+      begin_sum(machine, C, task.sums, task.C_before, i, j);
       machine.for_tiles(io::Range{0, task.inner()}, depth, [&](io::Range l) {
         const auto A = machine.load(task.a(i, l), task.A.name());
         const auto B = machine.load(task.b(l, j), task.B.name());
@@ -78,7 +91,7 @@ struct Rank1Product {
   void run_rows(M& machine, const ProductTask& task, io::Range i, const Finish& finish = {}) const {
     machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
       auto C = machine.scratch(i.count(), j.count(), task.C.name());
-      machine.compute(Fill{0}, C);
+      begin_sum(machine, C, task.sums, task.C_before, i, j);
       machine.for_tiles(io::Range{0, task.inner()}, 1, [&](io::Range l) {
         const auto column = machine.load(task.a(i, l), task.A.name());
         const auto words = machine.stream(task.b(l, j), task.B.name());

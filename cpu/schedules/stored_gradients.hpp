@@ -7,13 +7,13 @@ namespace attest::cpu {
 
 /// The three products that P and dS enter.
 inline ProductTask dv_task(const BackwardHead& head, const io::SlowMatrix& P) {
-  return {P, head.dO, head.dV, Form::first_transposed};
+  return {P, head.dO, head.dV, Form::first_transposed, head.sums, head.dV_before};
 }
 inline ProductTask dq_task(const BackwardHead& head, const io::SlowMatrix& dS) {
   return {dS, head.K, head.dQ, Form::plain};
 }
 inline ProductTask dk_task(const BackwardHead& head, const io::SlowMatrix& dS) {
-  return {dS, head.Q, head.dK, Form::first_transposed};
+  return {dS, head.Q, head.dK, Form::first_transposed, head.sums, head.dK_before};
 }
 
 /// A q x k matrix for cost formulas.
@@ -32,13 +32,15 @@ struct StandardBackward {
   static constexpr const char* kName = "standard_bwd";
   static constexpr const char* kSummary = "unfused backward from the P that the forward saved";
   static constexpr io::KernelClass kClass{.products = io::Products::scores_given};
-  static constexpr bool kReadsSaved = true;
+  static constexpr bool kReadsSaved = true, kNoSoftcap = true;
   static std::vector<Parameter<StandardBackward>> parameters() {
     return {{"bm", &StandardBackward::rows, Extent::any},
             {"bn", &StandardBackward::columns, Extent::any},
-            {"bl", &StandardBackward::depth, Extent::any}};
+            {"bl", &StandardBackward::depth, Extent::any},
+            dlse_parameter(&StandardBackward::dlse)};
   }
   std::int64_t rows, columns, depth;  // of the tiles of all products
+  std::int64_t dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
@@ -52,7 +54,10 @@ struct StandardBackward {
       auto gradient = block.scratch(1, k, "dS");
       auto sum = block.scratch(1, 1, "D");
       block.load_into(gradient, dS.block(row));
-      block.compute(SoftmaxGradientRows{softmax_scale(head.rule)}, gradient, P, sum);
+      block.compute(Fill{0}, sum);
+      block.compute(AddRowDots{}, sum, gradient, P);
+      subtract_dlse(block, head, dlse, row, sum);
+      block.compute(ScoreGradients{softmax_scale(head.rule)}, gradient, P, sum);
       block.store(gradient, dS.block(row));
     });
     tile.run(machine, dq_task(head, dS));
@@ -101,11 +106,12 @@ struct StoredPairs {
 
   /// Deltas, P, dV, dS, dQ, dK.
   template <io::Machine M, class Kind>
-  static void run(M& machine, const BackwardHead& head, const Kind& product, std::int64_t rows) {
+  static void run(M& machine, const BackwardHead& head, const Kind& product, std::int64_t rows,
+                  std::int64_t dlse) {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const auto D = machine.workspace(q, 1, "D");
     const auto P = machine.workspace(q, k, "P"), dS = machine.workspace(q, k, "dS");
-    store_deltas(machine, head, D);
+    store_deltas(machine, head, dlse, D);
     store_probabilities(machine, head, product, rows, P);
     product.run(machine, dv_task(head, P));
     store_gradients(machine, head, product, rows, P, D, dS);
@@ -114,7 +120,8 @@ struct StoredPairs {
   }
 
   template <class Kind>
-  static io::Traffic cost(const BackwardHead& head, const Kind& product, std::int64_t rows);
+  static io::Traffic cost(const BackwardHead& head, const Kind& product, std::int64_t rows,
+                          std::int64_t dlse);
 
  private:
   static ProductTask p_task(const BackwardHead& head, const io::MutableSlowMatrix& P) {
@@ -134,18 +141,20 @@ struct StoredPairs {
 /// Source: ours, after Saha and Ye 2024.
 struct SquareTiledBackward {
   using Head = BackwardHead;
+  static constexpr bool kNoSoftcap = true;
   static constexpr const char* kName = "square_tiled_bwd";
   static constexpr const char* kSummary =
       "square tiles for all five products, P and dS in slow memory";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<SquareTiledBackward>> parameters() {
-    return {{"b", &SquareTiledBackward::side, Extent::any}};
+    return {{"b", &SquareTiledBackward::side, Extent::any},
+            dlse_parameter(&SquareTiledBackward::dlse)};
   }
-  std::int64_t side;
+  std::int64_t side, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
-    StoredPairs::run(machine, head, TiledProduct{side, side, side}, side);
+    StoredPairs::run(machine, head, TiledProduct{side, side, side}, side, dlse);
   }
   io::Traffic cost(const BackwardHead& head) const;
 };
@@ -157,19 +166,21 @@ struct SquareTiledBackward {
 /// Source: ours.
 struct Rank1TiledBackward {
   using Head = BackwardHead;
+  static constexpr bool kNoSoftcap = true;
   static constexpr const char* kName = "rank1_tiled_bwd";
   static constexpr const char* kSummary =
       "rank-1 tiles for all five products; best up to d^2/4 words";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<Rank1TiledBackward>> parameters() {
     return {{"bm", &Rank1TiledBackward::rows, Extent::any},
-            {"bn", &Rank1TiledBackward::columns, Extent::any}};
+            {"bn", &Rank1TiledBackward::columns, Extent::any},
+            dlse_parameter(&Rank1TiledBackward::dlse)};
   }
-  std::int64_t rows, columns;
+  std::int64_t rows, columns, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
-    StoredPairs::run(machine, head, Rank1Product{rows, columns}, rows);
+    StoredPairs::run(machine, head, Rank1Product{rows, columns}, rows, dlse);
   }
   io::Traffic cost(const BackwardHead& head) const;
 };
@@ -185,6 +196,7 @@ struct Rank1TiledBackward {
 /// Source: ours.
 struct QueryStationaryP {
   using Head = BackwardHead;
+  static constexpr bool kNoSoftcap = true;
   static constexpr const char* kName = "query_stationary_p";
   static constexpr const char* kSummary =
       "query blocks stay while P and dS are made, three rank-1 products; best from d^2/4 to d^2 "
@@ -194,16 +206,17 @@ struct QueryStationaryP {
     return {{"bq", &QueryStationaryP::block_q, Extent::queries},
             {"gq", &QueryStationaryP::gradient_q, Extent::queries},
             {"bm", &QueryStationaryP::rows, Extent::any},
-            {"bn", &QueryStationaryP::columns, Extent::any}};
+            {"bn", &QueryStationaryP::columns, Extent::any},
+            dlse_parameter(&QueryStationaryP::dlse)};
   }
-  std::int64_t block_q, gradient_q, rows, columns;
+  std::int64_t block_q, gradient_q, rows, columns, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const auto D = machine.workspace(q, 1, "D");
     const auto P = machine.workspace(q, k, "P"), dS = machine.workspace(q, k, "dS");
-    store_deltas(machine, head, D);
+    store_deltas(machine, head, dlse, D);
     store_probabilities(machine, head, P);
     store_gradients(machine, head, P, D, dS);
     const Rank1Product product{rows, columns};
@@ -268,20 +281,20 @@ struct KeyStationaryDs {
   static std::vector<Parameter<KeyStationaryDs>> parameters() {
     return {{"bk", &KeyStationaryDs::block_k, Extent::keys},
             {"bm", &KeyStationaryDs::rows, Extent::queries},
-            {"bn", &KeyStationaryDs::columns, Extent::head_dim_qk}};
+            {"bn", &KeyStationaryDs::columns, Extent::head_dim_qk},
+            dlse_parameter(&KeyStationaryDs::dlse)};
   }
-  std::int64_t block_k, rows, columns;
+  std::int64_t block_k, rows, columns, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const auto D_slow = machine.workspace(head.Q.rows(), 1, "D");
     const auto dS_slow = machine.workspace(head.Q.rows(), head.K.rows(), "dS");
-    store_deltas(machine, head, D_slow);
+    store_deltas(machine, head, dlse, D_slow);
     machine.parallel_tiles(all_rows(head.K), block_k, [&](auto& block, io::Range keys) {
       auto dK = block.scratch(keys.count(), head.K.columns(), "dK");
       auto dV = block.scratch(keys.count(), head.V.columns(), "dV");
-      block.compute(Fill{0}, dK);
-      block.compute(Fill{0}, dV);
+      begin_sums(block, head, keys, dK, dV);
       const auto K = block.load(head.K.block(keys), "K");
       const auto V = block.load(head.V.block(keys), "V");
       block.for_tiles(all_rows(head.Q), 1, [&](io::Range query) {

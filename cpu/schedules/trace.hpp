@@ -227,11 +227,22 @@ void trace(R& recorder, const ScoreGradients&, const Tile& dP, const Tile& P, co
 }
 
 template <class R, class Tile>
-void trace(R& recorder, const SoftmaxGradientRows& rows, const Tile& dP, const Tile& P,
-           const Tile& sum) {
-  trace(recorder, Fill{0}, sum);
-  trace(recorder, AddRowDots{}, sum, dP, P);
-  trace(recorder, ScoreGradients{rows.scale}, dP, P, sum);
+void trace(R& recorder, const SubtractRows&, const Tile& D, const Tile& dLSE) {
+  for (std::int64_t i = 0; i < D.rows(); ++i) {
+    recorder.accumulate(D.word(i, 0), {dLSE.word(i, 0)});
+  }
+}
+
+template <class R, class Tile>
+void trace(R& recorder, const CappedGradients&, const Tile& dP, const Tile& S, const Tile& LSE,
+           const Tile& D) {
+  for (std::int64_t i = 0; i < S.rows(); ++i) {
+    for (std::int64_t j = 0; j < S.columns(); ++j) {
+      recorder.form(dP.word(i, j), {dP.word(i, j), S.word(i, j), D.word(i, 0)});
+      recorder.form(S.word(i, j), {S.word(i, j), LSE.word(i, 0)});
+      recorder.form(dP.word(i, j), {dP.word(i, j), S.word(i, j)});
+    }
+  }
 }
 
 /// Of query row i and key row j: pair becomes (P, dS).

@@ -23,17 +23,19 @@ struct TwoPass {
     return {{"bq", &TwoPass::block_q, Extent::queries},
             {"bk", &TwoPass::block_k, Extent::keys},
             {"cq", &TwoPass::pass_q, Extent::queries},
-            {"ck", &TwoPass::pass_k, Extent::keys}};
+            {"ck", &TwoPass::pass_k, Extent::keys},
+            dlse_parameter(&TwoPass::dlse)};
   }
   std::int64_t block_q, block_k;  // of the pass for dQ
   std::int64_t pass_q, pass_k;    // of the pass for dK and dV
+  std::int64_t dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const auto D = machine.workspace(q, 1, "D");
     const TileMap first(head.rule, q, k, block_q, block_k);
-    query_pass(machine, head, D, first, block_q, block_k,
+    query_pass(machine, head, D, dlse, first, block_q, block_k,
                [&](auto& block, auto& dQ, const auto& Q, const auto& dO, const auto& LSE,
                    const auto& delta, const auto& K, const auto& V, io::Range i, io::Range j) {
                  auto P = block.scratch(i.count(), j.count(), "P");
@@ -58,8 +60,8 @@ struct TwoPass {
   /// dQ and D: step(machine, dQ, Q, dO, LSE, D, K, V, queries, keys) adds a tile's part to dQ.
   template <io::Machine M, class Step>
   static void query_pass(M& machine, const BackwardHead& head, const io::MutableSlowMatrix& D_slow,
-                         const TileMap& map, std::int64_t block_q, std::int64_t block_k,
-                         const Step& step) {
+                         std::int64_t dlse, const TileMap& map, std::int64_t block_q,
+                         std::int64_t block_k, const Step& step) {
     machine.parallel_tiles(map.query_groups(), block_q, [&](auto& block, io::Range queries) {
       const auto dO = block.load(head.dO.block(queries), "dO");
       auto D = block.scratch(queries.count(), 1, "D");
@@ -68,6 +70,7 @@ struct TwoPass {
         const auto O = block.stream(head.O.block(queries), "O");
         block.compute(AddRowDots{}, D, dO, O);
       }
+      subtract_dlse(block, head, dlse, queries, D);
       block.store(D, D_slow.block(queries));
       auto dQ = block.scratch(queries.count(), head.Q.columns(), "dQ");
       block.compute(Fill{0}, dQ);
@@ -93,8 +96,7 @@ struct TwoPass {
     machine.parallel_tiles(map.key_groups(), block_k, [&](auto& block, io::Range keys) {
       auto dK = block.scratch(keys.count(), head.K.columns(), "dK");
       auto dV = block.scratch(keys.count(), head.V.columns(), "dV");
-      block.compute(Fill{0}, dK);
-      block.compute(Fill{0}, dV);
+      begin_sums(block, head, keys, dK, dV);
       const std::vector<TileMap::Run> runs = map.query_runs(keys);
       if (!runs.empty()) {
         const auto K = block.load(head.K.block(keys), "K");
@@ -117,10 +119,10 @@ struct TwoPass {
   /// What the passes cost besides the words that `inner(i, j)` says a step takes.
   template <class Inner>
   static io::Traffic query_pass_cost(const HeadShape& s, const TileMap& map, std::int64_t block_q,
-                                     const Inner& inner);
+                                     std::int64_t dlse, const Inner& inner);
   template <class Inner>
-  static io::Traffic key_pass_cost(const HeadShape& s, const TileMap& map, std::int64_t block_k,
-                                   const Inner& inner);
+  static io::Traffic key_pass_cost(const BackwardHead& head, const TileMap& map,
+                                   std::int64_t block_k, const Inner& inner);
 };
 
 /// two_pass with single keys passing in the first pass and single queries in the second (B1 of the
@@ -138,16 +140,17 @@ struct TwoPassRow {
   static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
   static std::vector<Parameter<TwoPassRow>> parameters() {
     return {{"bq", &TwoPassRow::block_q, Extent::queries},
-            {"bk", &TwoPassRow::block_k, Extent::keys}};
+            {"bk", &TwoPassRow::block_k, Extent::keys},
+            dlse_parameter(&TwoPassRow::dlse)};
   }
-  std::int64_t block_q, block_k;
+  std::int64_t block_q, block_k, dlse = kNoLseGradient;
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const auto D = machine.workspace(q, 1, "D");
     TwoPass::query_pass(
-        machine, head, D, TileMap(head.rule, q, k, block_q, 1), block_q, 1,
+        machine, head, D, dlse, TileMap(head.rule, q, k, block_q, 1), block_q, 1,
         [&](auto& block, auto& dQ, const auto& Q, const auto& dO, const auto& LSE,
             const auto& delta, const auto& K, const auto& V, io::Range i, io::Range j) {
           auto pair = block.scratch(1, 2, "P and dS");

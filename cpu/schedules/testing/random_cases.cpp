@@ -39,7 +39,7 @@ Problem random_problem(Rng& rng, io::Direction direction) {
   const std::int64_t batch = rng.between(1, 3), heads = rng.between(1, 2), k = length();
   std::string problem = "b=" + text(batch) + ",d=" + text(rng.between(1, 9)) +
                         ",dv=" + text(rng.between(1, 9)) + ",hkv=" + text(heads) +
-                        ",hq=" + text(forward && rng.between(0, 2) == 0 ? 2 * heads : heads);
+                        ",hq=" + text(rng.between(0, 2) == 0 ? rng.between(2, 3) * heads : heads);
   if (rng.between(0, 9) == 0) {
     problem += ",mask=cu_3x5_9x1_0x12_4x0";
     problem.replace(0, problem.find(',') + 1, "");
@@ -58,6 +58,11 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
   for (const io::ScheduleParameter& parameter : family.parameters()) {
     if (parameter.name == "rule") continue;  // it chooses the tiles
     const auto choices = static_cast<std::int64_t>(parameter.choices.size());
+    if (parameter.name == "dlse" && rng.between(0, 1) == 0) continue;  // none is not printed
+    if (parameter.name == "dlse") {
+      text += separator + std::string("dlse=given");
+      continue;
+    }
     text +=
         separator + parameter.name + "=" +
         (choices == 0 ? std::to_string(rng.between(1, 12))
@@ -65,6 +70,10 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
     separator = ',';
   }
   return text;
+}
+
+Dlse dlse_of(const std::string& schedule) {
+  return schedule.find("dlse=given") == std::string::npos ? Dlse::absent : Dlse::given;
 }
 
 template <class Arguments>

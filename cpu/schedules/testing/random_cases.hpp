@@ -6,6 +6,7 @@
 
 #include "core/problem.hpp"
 #include "core/rng.hpp"
+#include "cpu/testing/call.hpp"
 #include "io/schedule.hpp"
 
 /// Random small problems and schedules for them.
@@ -17,6 +18,9 @@ Problem random_problem(Rng& rng, io::Direction direction);
 
 /// A spelling of the family with every parameter given, some tiles larger than the extents.
 std::string random_schedule(Rng& rng, const io::ScheduleFamily& family);
+
+/// Whether a spelling asks for a gradient of LSE.
+Dlse dlse_of(const std::string& schedule);
 
 /// Counts a schedule and checks that counted = dry counted = closed form, that the peak of the
 /// closed form is capacity enough, in words and in bytes, and that one word less is refused.
