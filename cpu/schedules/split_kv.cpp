@@ -15,6 +15,16 @@ std::vector<io::Range> SplitKv::runs_in(const TileMap& map, io::Range queries, s
   return inside;
 }
 
+std::int64_t SplitKv::parts_seen(const TileMap& map, io::Range queries, std::int64_t k) const {
+  std::int64_t count = 0, last = -1;  // the last part met
+  for (const io::Range& run : map.key_runs(queries)) {
+    const std::int64_t first = std::max(run.begin / part_keys(k), last + 1);
+    last = (run.end - 1) / part_keys(k);
+    count += last - first + 1;
+  }
+  return count;
+}
+
 io::Traffic SplitKv::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();
@@ -22,9 +32,7 @@ io::Traffic SplitKv::cost(const ForwardHead& head) const {
   const TileMap::Sums sums = map.sums();
   io::Words seen;  // queries of (query block, part) pairs
   for (const io::Range& group : map.query_groups()) {
-    for (std::int64_t part = 0; part < parts_of(k); ++part) {
-      if (!runs_in(map, group, part, k).empty()) seen += group.count();
-    }
+    seen += io::Words(parts_seen(map, group, k)) * group.count();
   }
   const io::Amount between = HeadShape::real(seen * (s.dv + 1));
   io::Amount peak = Flash2::peak(s, sums);

@@ -76,6 +76,8 @@ struct SplitKv {
   std::int64_t parts_of(std::int64_t k) const { return k == 0 ? 0 : io::tiles(k, part_keys(k)); }
   std::vector<io::Range> runs_in(const TileMap& map, io::Range queries, std::int64_t part,
                                  std::int64_t k) const;
+  // In how many parts a block of queries sees keys.
+  std::int64_t parts_seen(const TileMap& map, io::Range queries, std::int64_t k) const;
 };
 
 }  // namespace attest::cpu
