@@ -116,6 +116,10 @@ class ScheduleKernel {
     description.features &= ~entry.no_features;
     description.dtypes &= ~entry.no_dtypes;
     description.max_head_dim = largest_head_dim();
+    if (forward_ != this) {  // a backward call needs the forward call before it
+      description.max_head_dim =
+          std::min(description.max_head_dim, forward_->kernel_.description.max_head_dim);
+    }
     return description;
   }
 
