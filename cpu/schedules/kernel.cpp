@@ -117,8 +117,9 @@ class ScheduleKernel {
     description.dtypes &= ~entry.no_dtypes;
     description.max_head_dim = largest_head_dim();
     if (forward_ != this) {  // a backward call needs the forward call before it
-      description.max_head_dim =
-          std::min(description.max_head_dim, forward_->kernel_.description.max_head_dim);
+      const std::int64_t own = description.max_head_dim,
+                         forward = forward_->kernel_.description.max_head_dim;
+      description.max_head_dim = own == 0 ? forward : std::min(own, forward);
     }
     return description;
   }
