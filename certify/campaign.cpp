@@ -166,6 +166,7 @@ class Runner {
   std::vector<std::string> could_exercise(const Case& c) const {
     std::vector<std::string> words = exercised_by(c.problem);
     words.emplace_back("lse");
+    words.emplace_back("loss_dy");
     if (proptest::uses_dlse(kernel_.description, c.seed)) words.emplace_back("dlse");
     return words;
   }
@@ -281,6 +282,16 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
   CampaignResult result = runner.take();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
+}
+
+void attach(CampaignResult& result, std::optional<ScheduleAudit> io) {
+  if (io) {
+    if (!io->violations.empty()) result.verdict = graver(result.verdict, Verdict::violated);
+    for (const std::string& reason : io->not_counted) {
+      result.gaps.push_back("its schedule is not counted: " + reason);
+    }
+  }
+  result.io = std::move(io);
 }
 
 int exit_code(const std::vector<CampaignResult>& results) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/schedule_audit.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/verdict.hpp"
 #include "proptest/generator.hpp"
@@ -52,7 +53,8 @@ struct CampaignResult {
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
   std::vector<std::string> refused;                  // claimed but refused by the kernel
   std::vector<Finding> findings;
-  std::vector<std::string> gaps;  // why passing proves less than what is claimed
+  std::vector<std::string> gaps;    // why passing proves less than what is claimed
+  std::optional<ScheduleAudit> io;  // of a kernel that names a schedule
   double seconds = 0;
 
   std::uint64_t passed() const;
@@ -90,6 +92,11 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 /// claims and laws that no case has met.  [certify/campaign_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress);
+
+/// Puts the I/O beside the laws: a violation there is one of the kernel, what could not be counted
+/// is a gap.
+/// [certify/schedule_audit_test "a violation of I/O"]
+void attach(CampaignResult& result, std::optional<ScheduleAudit> io);
 
 /// Exit code over all kernels: 0 certified (or the chosen law holds), 1 violated, 3 nothing proven
 /// or incomplete, 4 crashed.  [certify/campaign_test]

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "certify/count.hpp"
 #include "certify/coverage.hpp"
 #include "certify/host.hpp"
 #include "core/error.hpp"
@@ -48,6 +49,22 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk)}};
 }
 
+json io_json(const std::optional<ScheduleAudit>& io) {
+  if (!io) return nullptr;
+  json table = json::array();
+  for (const CountedProblem& counted : io->table) {
+    table.push_back(schedule_count_json(counted.count, counted.problem));
+  }
+  return {{"schedule", io->schedule},
+          {"fast_memory_bytes",
+           io->fast_memory_bytes == 0 ? json(nullptr) : json(io->fast_memory_bytes)},
+          {"table", table},
+          {"cases", io->cases},
+          {"cases_with_equal_bits", io->equal_bits},
+          {"not_counted", io->not_counted},
+          {"violations", io->violations}};
+}
+
 json kernel_json(const Registry& registry, const CampaignResult& result) {
   json laws = json::object(), worst = json::object(), findings = json::array();
   for (const auto& [law, count] : result.laws) {
@@ -78,6 +95,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
             {"not_exercised", unexercised(description, result)},
             {"not_claimed", result.not_claimed},
             {"refused", result.refused}}},
+          {"io", io_json(result.io)},
           {"findings", findings}};
 }
 

@@ -73,14 +73,11 @@ json candidates_json(const io::BestSchedule& best) {
 
 }  // namespace
 
-json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
-                const Problem& problem, int exit_code) {
+json schedule_count_json(const io::ScheduleCount& count, const Problem& problem) {
   json bounds = json::array();
   for (const io::Bound& bound : count.bounds) bounds.push_back(bound_json(bound));
   const auto ratio = count.ratio();
   return {
-      {"schema", "attest-count-1"},
-      {"version", version()},
       {"schedule", count.schedule},
       {"direction", io::name(count.direction)},
       {"problem", problem.to_string()},
@@ -97,9 +94,17 @@ json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
       {"bounds", bounds},
       {"lower", lower_json(count.lower, count.narrowest_bytes)},
       {"lower_of_every", lower_json(count.lower_of_every, count.narrowest_bytes)},
-      {"ratio", ratio ? json(*ratio) : json(nullptr)},
-      {"best_schedule", candidates_json(best)},
-      {"exit_code", exit_code}};
+      {"ratio", ratio ? json(*ratio) : json(nullptr)}};
+}
+
+json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
+                const Problem& problem, int exit_code) {
+  json object = schedule_count_json(count, problem);
+  object["schema"] = "attest-count-1";
+  object["version"] = version();
+  object["best_schedule"] = candidates_json(best);
+  object["exit_code"] = exit_code;
+  return object;
 }
 
 }  // namespace attest::certify

@@ -8,6 +8,10 @@
 
 namespace attest::certify {
 
+/// What was counted and the bounds beside it, without the choice of best_schedule: fields of
+/// certify/count.schema.json.
+nlohmann::json schedule_count_json(const io::ScheduleCount& count, const Problem& problem);
+
 /// A count as an object: certify/count.schema.json describes the fields.  [certify/count_test]
 nlohmann::json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
                           const Problem& problem, int exit_code);

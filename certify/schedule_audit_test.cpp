@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "certify/campaign.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
@@ -136,6 +137,22 @@ TEST_CASE("a schedule that is not known here is not counted", "[schedule_audit]"
   CHECK(audit.table.empty());
   REQUIRE(audit.not_counted.size() == 1);
   CHECK_THAT(audit.not_counted.front(), Catch::StartsWith("schedule: 'flash3' is unknown"));
+}
+
+TEST_CASE("a violation of I/O is one of the kernel", "[schedule_audit]") {
+  const Registries all;
+  CampaignResult result;
+  result.verdict = Verdict::passed;
+  attach(result, all.audit(all.kernels.find("cpu/schedule/flash2")));
+  CHECK(exit_code({result}) == 0);
+  attach(result, all.audit_named("flash2:bq=256,bk=256", 32768));
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(exit_code({result}) == 1);
+  CampaignResult unknown;
+  unknown.verdict = Verdict::passed;
+  attach(unknown, all.audit_named("flash3", 32768));
+  CHECK(outcome(unknown) == "incomplete");
+  CHECK(exit_code({unknown}) == 3);
 }
 
 // Outputs of other arithmetic are reported.

@@ -54,7 +54,8 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   return names;
 }
 
-int certify(const Registry& registry, const CertifyOptions& options) {
+int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
+            const CertifyOptions& options) {
   CampaignOptions campaign;
   campaign.tier = parse_tier(options.tier);
   campaign.seed = options.seed;
@@ -71,6 +72,9 @@ int certify(const Registry& registry, const CertifyOptions& options) {
     results.push_back(run_campaign(
         *kernel, campaign,
         [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }));
+    if (!campaign.law) {
+      attach(results.back(), audit_schedule(schedules, *kernel, campaign.tier, campaign.seed));
+    }
     line.clear();
     if (!options.json) {
       print_result(*kernel, results.back());
@@ -88,7 +92,8 @@ int certify(const Registry& registry, const CertifyOptions& options) {
 
 }  // namespace
 
-void add_certify(CLI::App& app, const Registry& registry, Action& action) {
+void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+                 Action& action) {
   CLI::App* command =
       app.add_subcommand("certify", "the campaign: every law on model shapes and generated cases");
   auto options = std::make_shared<CertifyOptions>();
@@ -110,8 +115,8 @@ void add_certify(CLI::App& app, const Registry& registry, Action& action) {
       "  attest certify cpu/flash2\n"
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
       "  attest certify broken/missing_rescale --only reference_forward");
-  command->callback([&registry, &action, options] {
-    action = [&registry, options] { return certify(registry, *options); };
+  command->callback([&registry, &schedules, &action, options] {
+    action = [&registry, &schedules, options] { return certify(registry, schedules, *options); };
   });
 }
 

@@ -17,7 +17,8 @@ using Action = std::function<int()>;
 void add_demo(CLI::App& app, const Registry& registry, Action& action);
 void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
               Action& action);
-void add_certify(CLI::App& app, const Registry& registry, Action& action);
+void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+                 Action& action);
 void add_check(CLI::App& app, const Registry& registry, Action& action);
 void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
 

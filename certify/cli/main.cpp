@@ -52,7 +52,7 @@ int run(int argc, char** argv) {
   attest::certify::cli::Action action;
   attest::certify::cli::add_demo(app, registry, action);
   attest::certify::cli::add_list(app, registry, schedules, action);
-  attest::certify::cli::add_certify(app, registry, action);
+  attest::certify::cli::add_certify(app, registry, schedules, action);
   attest::certify::cli::add_check(app, registry, action);
   attest::certify::cli::add_count(app, schedules, action);
   try {

@@ -18,6 +18,33 @@ std::string headline(const CampaignResult& result) {
   return result.verdict == Verdict::passed ? good("CERTIFIED") : verdict_text(result.verdict);
 }
 
+void print_io(const ScheduleAudit& io) {
+  fmt::print("  I/O of {}", bold(io.schedule));
+  if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
+  fmt::print(": {} cases counted with data, {} with the kernel's bits\n", io.cases, io.equal_bits);
+  for (const CountedProblem& counted : io.table) {
+    const ::attest::io::ScheduleCount& count = counted.count;
+    const ::attest::io::Traffic& moved = count.counted;
+    fmt::print("    {}\n      {}: {} words read, {} written, peak {}; closed form {}\n",
+               counted.problem.to_string(), count.schedule, moved.reads.words.value(),
+               moved.writes.words.value(), moved.peak.words.value(),
+               count.closed_form_equal() ? "equal" : bad("differs"));
+    for (const ::attest::io::Bound& bound : count.bounds) {
+      if (!bound.is_lower_bound() || bound.words == 0) continue;
+      fmt::print(
+          "      {:.3f} times {}, {} words, {}\n",
+          static_cast<double>(moved.total_words().value()) / static_cast<double>(bound.words),
+          bound.name, bound.words, bound.label());
+    }
+  }
+  for (const std::string& reason : io.not_counted) {
+    fmt::print("    {} {}\n", warning("not counted:"), reason);
+  }
+  for (const std::string& violation : io.violations) {
+    fmt::print("    {} {}\n", bad("violated:"), violation);
+  }
+}
+
 void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   fmt::print("{}  {}  ({} cases, {} checks passed, {} vacuous)\n", bold(result.kernel),
              headline(result), result.cases, result.passed(), result.vacuous());
@@ -46,6 +73,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
       fmt::print("  {} {}\n", warning("incomplete:"), gap);
     }
   }
+  if (result.io) print_io(*result.io);
   for (const Finding& finding : result.findings) print_finding(result.kernel, finding);
 }
 

@@ -11,6 +11,9 @@ std::string headline(const CampaignResult& result);
 /// that reproduces each.
 void print_result(const attest_kernel& kernel, const CampaignResult& result);
 
+/// Prints the words of the schedule that a kernel names, beside the lower bounds.
+void print_io(const ScheduleAudit& io);
+
 /// The first finding only, in three lines.
 void print_finding(const std::string& kernel, const Finding& finding);
 
