@@ -12,11 +12,19 @@ namespace attest::cpu {
 
 namespace {
 
-constexpr std::int64_t kRows = 4, kColumns = 32;  // accumulators stay in registers
-constexpr std::int64_t kDepth = 256;              // columns of A whose cache lines stay near
-constexpr std::int64_t kLanes = 16;               // partial results of a reduction
+constexpr std::int64_t kRows = 4, kWide = 32;  // accumulators stay in registers
+constexpr std::int64_t kDepth = 256;           // columns of A whose cache lines stay near
+constexpr std::int64_t kLanes = 16;            // partial results of a reduction
+
+// The sum of the lanes, pair by pair.
+ATTEST_INLINE_CLONE float fold(float* lane) {
+  for (std::int64_t c = 0; c < 8; ++c) lane[c] += lane[c + 8];
+  for (std::int64_t c = 0; c < 4; ++c) lane[c] += lane[c + 4];
+  return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
 
 // C(kRows, kColumns) += A(kRows, k) B(k, kColumns).
+template <std::int64_t kColumns>
 ATTEST_INLINE_CLONE void add_block(float* C, std::int64_t ldc, const float* a, std::int64_t as,
                                    std::int64_t ak, const float* B, std::int64_t ldb,
                                    std::int64_t k) {
@@ -47,6 +55,31 @@ ATTEST_INLINE_CLONE void add_row(float* C, const float* a, std::int64_t ak, cons
 
 ATTEST_INLINE_CLONE float larger(float a, float b) { return a > b ? a : b; }
 
+// exp(t) = 2^n exp(r), n = round(t / ln 2), |r| <= ln 2 / 2: Taylor's polynomial of degree 7.
+ATTEST_INLINE_CLONE float exponential(float t) {
+  constexpr float kLog2e = 0x1.715476p+0f;
+  constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
+  constexpr float kToInteger = 0x1.8p23f;
+  constexpr float kSmallest = -0x1.5d589ep+6f;  // ln 2^-126: below it the result is flushed
+  constexpr float kLargest = 89;                // from n = 128 on the result is infinite
+  const float raised = t < kSmallest ? kSmallest : t;
+  const float clamped = raised > kLargest ? kLargest : raised;
+  const float shifted = clamped * kLog2e + kToInteger;
+  const float n = shifted - kToInteger;
+  const float r = (clamped - n * kLn2High) - n * kLn2Low;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = (p * r) * r + r;
+  p = p + 1.0f;
+  const auto exponent = std::bit_cast<std::int32_t>(shifted) << 23;
+  const float power = std::bit_cast<float>(exponent + 0x3f800000);
+  return t < kSmallest ? 0.0f : p * power;
+}
+
 }  // namespace
 
 ATTEST_VECTOR_CLONES
@@ -59,8 +92,16 @@ void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, 
     std::int64_t i = 0;
     for (; i + kRows <= m; i += kRows) {
       std::int64_t j = 0;
-      for (; j + kColumns <= n; j += kColumns) {
-        add_block(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+      for (; j + kWide <= n; j += kWide) {
+        add_block<kWide>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+      }
+      if (j + kWide / 2 <= n) {
+        add_block<kWide / 2>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+        j += kWide / 2;
+      }
+      if (j + kWide / 4 <= n) {
+        add_block<kWide / 4>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+        j += kWide / 4;
       }
       for (std::int64_t r = i; r < i + kRows && j < n; ++r) {
         add_row(C + r * ldc + j, a + r * as, ak, b + j, ldb, n - j, depth);
@@ -92,9 +133,7 @@ float row_sum(const float* x, std::int64_t count) {
     for (std::int64_t c = 0; c < kLanes; ++c) lane[c] += x[i + c];
   }
   for (std::int64_t c = 0; i + c < count; ++c) lane[c] += x[i + c];
-  float sum = 0;
-  for (std::int64_t c = 0; c < kLanes; ++c) sum += lane[c];
-  return sum;
+  return fold(lane);
 }
 
 ATTEST_VECTOR_CLONES
@@ -105,38 +144,17 @@ float dot(const float* x, const float* y, std::int64_t count) {
     for (std::int64_t c = 0; c < kLanes; ++c) lane[c] += x[i + c] * y[i + c];
   }
   for (std::int64_t c = 0; i + c < count; ++c) lane[c] += x[i + c] * y[i + c];
-  float sum = 0;
-  for (std::int64_t c = 0; c < kLanes; ++c) sum += lane[c];
-  return sum;
+  return fold(lane);
 }
 
 ATTEST_VECTOR_CLONES
 void exp_shifted(float* x, std::int64_t count, float shift) {
-  // exp(t) = 2^n exp(r), n = round(t / ln 2), |r| <= ln 2 / 2: Taylor's polynomial of degree 7.
-  constexpr float kLog2e = 0x1.715476p+0f;
-  constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
-  constexpr float kToInteger = 0x1.8p23f;
-  constexpr float kSmallest = -0x1.5d589ep+6f;  // ln 2^-126: below it the result is flushed
-  constexpr float kLargest = 89;                // from n = 128 on the result is infinite
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float t = x[i] - shift;
-    const float raised = t < kSmallest ? kSmallest : t;
-    const float clamped = raised > kLargest ? kLargest : raised;
-    const float shifted = clamped * kLog2e + kToInteger;
-    const float n = shifted - kToInteger;
-    const float r = (clamped - n * kLn2High) - n * kLn2Low;
-    float p = 1.0f / 5040;
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = (p * r) * r + r;
-    p = p + 1.0f;
-    const auto exponent = std::bit_cast<std::int32_t>(shifted) << 23;
-    const float power = std::bit_cast<float>(exponent + 0x3f800000);
-    x[i] = t < kSmallest ? 0.0f : p * power;
-  }
+  for (std::int64_t i = 0; i < count; ++i) x[i] = exponential(x[i] - shift);
+}
+
+ATTEST_VECTOR_CLONES
+void exp_differences(float* x, const float* shift, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = exponential(x[i] - shift[i]);
 }
 
 ATTEST_VECTOR_CLONES

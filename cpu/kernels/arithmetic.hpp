@@ -22,12 +22,15 @@ void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, 
 /// [cpu/kernels/arithmetic_test "exponential"]
 void exp_shifted(float* x, std::int64_t count, float shift);
 
+/// x[i] = exp(x[i] - shift[i]), as exp_shifted.  [cpu/kernels/arithmetic_test "exponential"]
+void exp_differences(float* x, const float* shift, std::int64_t count);
+
 /// The largest of `start` and x[i]; NaNs are passed over.  [cpu/kernels/arithmetic_test
 /// "reductions"]
 float row_maximum(const float* x, std::int64_t count, float start);
 
-/// Sum of x[i], and of x[i] y[i]: sixteen chains in ascending order, then their sum, so at most
-/// count / 16 + 16 additions to a term.  [cpu/kernels/arithmetic_test "reductions"]
+/// Sum of x[i], and of x[i] y[i]: sixteen chains in ascending order, then their sum pair by pair,
+/// so at most count / 16 + 5 additions to a term.  [cpu/kernels/arithmetic_test "reductions"]
 float row_sum(const float* x, std::int64_t count);
 float dot(const float* x, const float* y, std::int64_t count);
 

@@ -35,12 +35,19 @@ TEST_CASE("exponential is within two ulp and exact at zero", "[cpu]") {
   CHECK(values[2] == 0.0f);
   CHECK(std::isnan(values[3]));
   for (int e = 4; e < 7; ++e) CHECK(values[e] == kInfinity);
+  float x[3] = {1.5f, -kInfinity, -4.25f}, alone[3] = {1.5f, -kInfinity, -4.25f};
+  const float shift[3] = {0.5f, 2.0f, -4.25f};
+  exp_differences(x, shift, 3);
+  for (int e = 0; e < 3; ++e) {
+    exp_shifted(alone + e, 1, shift[e]);
+    CHECK(x[e] == alone[e]);
+  }
 }
 
 TEST_CASE("product is one ascending chain for every shape and stride", "[cpu]") {
   Rng rng(1);
   for (const std::int64_t m : {1, 3, 4, 9}) {
-    for (const std::int64_t n : {1, 31, 32, 70}) {
+    for (const std::int64_t n : {1, 8, 23, 31, 32, 57, 70}) {
       for (const std::int64_t k : {0, 1, 17, 256, 600}) {
         std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)),
             c(static_cast<std::size_t>(m * n)), transposed(a.size());
@@ -78,8 +85,12 @@ TEST_CASE("reductions add sixteen chains and pass over NaN in the maximum", "[cp
       products[e % 16] += x[e] * y[e];
       maximum = std::max(maximum, x[e]);
     }
-    float sum = 0, product = 0;
-    for (int lane = 0; lane < 16; ++lane) sum += sums[lane], product += products[lane];
+    for (float* lanes : {sums, products}) {
+      for (int lane = 0; lane < 8; ++lane) lanes[lane] += lanes[lane + 8];
+      for (int lane = 0; lane < 4; ++lane) lanes[lane] += lanes[lane + 4];
+    }
+    const float sum = (sums[0] + sums[2]) + (sums[1] + sums[3]),
+                product = (products[0] + products[2]) + (products[1] + products[3]);
     CHECK(row_sum(x.data(), count) == sum);
     CHECK(dot(x.data(), y.data(), count) == product);
     CHECK(row_maximum(x.data(), count, -1) == maximum);

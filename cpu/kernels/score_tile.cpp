@@ -69,6 +69,11 @@ void clear_masked(float* row, std::int64_t keys) {
 }
 
 void probabilities(const float* LSE, std::int64_t rows, std::int64_t keys, float* S) {
+  if (keys == 1) {  // one after the other: all exponentials at once
+    exp_differences(S, LSE, rows);
+    for (std::int64_t r = 0; r < rows; ++r) S[r] = LSE[r] == kMasked ? 0.0f : S[r];
+    return;
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
     float* row = S + r * keys;
     if (LSE[r] == kMasked) {

@@ -32,9 +32,9 @@ const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
       {"standard", "S and P in slow memory", ATTEST_LSE},
       {"flash1", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit},
-      {"flash2", "query blocks stay, key blocks pass by"},
+      {"flash2:bk=16", "query blocks stay, key blocks pass by"},
       {"flash2_row", "query blocks stay, keys pass by word by word"},
-      {"split_kv:splits=4", "flash2 on four parts of the keys, merged through LSE", 0, 0, 4},
+      {"split_kv:splits=4,bk=16", "flash2 on four parts of the keys, merged through LSE", 0, 0, 4},
       {"square_tiled", "square tiles, S in slow memory"},
       {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
@@ -92,6 +92,7 @@ class ScheduleKernel {
   ScheduleKernel& operator=(const ScheduleKernel&) = delete;
 
   const attest_kernel& abi() const { return kernel_; }
+  bool is(const std::string& schedule) const { return spec_.name == schedule; }
 
  private:
   attest_description describe(const Entry& entry) const {
@@ -213,7 +214,7 @@ const std::vector<const attest_kernel*>& schedule_kernels() {
     std::vector<const attest_kernel*> list;
     for (const Entry& entry : entries()) {
       kernels.emplace_back(entry, flash2);
-      if (std::string(entry.schedule) == "flash2") flash2 = &kernels.back();
+      if (kernels.back().is("flash2")) flash2 = &kernels.back();
       list.push_back(&kernels.back().abi());
     }
     return list;

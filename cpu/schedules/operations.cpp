@@ -48,17 +48,43 @@ ScoreBlock block_of(const ScoreRule& rule, std::int64_t query, std::int64_t rows
   return {rule.head, query, rows, key, keys};
 }
 
-// pair = (p, dS) of query row i and key row j of the tiles.
-void pair_gradient(const ScoreRule& rule, std::int64_t query, std::int64_t key, const float* Q,
-                   const float* K, const float* dO, const float* V, float LSE, float D,
-                   TileView pair) {
-  const attest_problem& problem = *rule.problem;
-  float *p = pair.row(0), slope = 1;
-  p[0] = dot(Q, K, problem.head_dim_qk);
-  finish_scores(problem, rule.batch, block_of(rule, query, 1, key, 1), p, &slope);
-  p[0] = LSE == kEmpty ? 0.0f : weight(p[0], LSE);
-  p[1] = softmax_scale(rule) * p[0] * (dot(dO, V, problem.head_dim_v) - D);
-  if (problem.softcap > 0) p[1] *= slope;
+// What the pairs of one key with rows of queries, or of one query with rows of keys, have in turn
+// in their two words; here side by side, so that the exponentials are taken together.
+struct Pairs {
+  std::vector<float> p, dS, slope;
+
+  explicit Pairs(std::int64_t count)
+      : p(static_cast<std::size_t>(count)), dS(p.size()), slope(p.size()) {}
+  std::int64_t count() const { return static_cast<std::int64_t>(p.size()); }
+
+  // p holds Q K^T, dS holds dO V^T of the block; LSE and D with stride 0 or 1.
+  void finish(const ScoreRule& rule, const ScoreBlock& block, const float* LSE, const float* D,
+              std::int64_t stride) {
+    const attest_problem& problem = *rule.problem;
+    finish_scores(problem, rule.batch, block, p.data(), slope.data());
+    const float scale = softmax_scale(rule);
+    const std::int64_t rows = stride == 0 ? 1 : count(), keys = stride == 0 ? count() : 1;
+    probabilities(LSE, rows, keys, p.data());
+    for (std::size_t e = 0; e < p.size(); ++e) {
+      dS[e] = scale * p[e] * (dS[e] - D[static_cast<std::int64_t>(e) * stride]);
+    }
+    if (problem.softcap <= 0) return;
+    for (std::size_t e = 0; e < p.size(); ++e) dS[e] *= slope[e];
+  }
+
+  void last(TileView pair) const {
+    if (p.empty()) return;
+    pair.row(0)[0] = p.back();
+    pair.row(0)[1] = dS.back();
+  }
+};
+
+Pairs& pairs_of_thread(std::int64_t count) {
+  thread_local Pairs pairs(0);
+  for (auto* list : {&pairs.p, &pairs.dS, &pairs.slope}) {
+    list->resize(static_cast<std::size_t>(count));
+  }
+  return pairs;
 }
 
 void add_scaled(float* to, float factor, const float* from, std::int64_t count) {
@@ -207,34 +233,38 @@ void CappedGradients::operator()(TileView dP, TileView S, ConstTileView LSE,
 void QueryGradients::operator()(TileView dQ, ConstTileView Q, ConstTileView dO, ConstTileView LSE,
                                 ConstTileView D, ConstTileView K, ConstTileView V,
                                 TileView pair) const {
+  Pairs& pairs = pairs_of_thread(Q.rows);
   for (std::int64_t i = 0; i < Q.rows; ++i) {
-    pair_gradient(rule, query + i, key, Q.row(i), K.row(0), dO.row(i), V.row(0), LSE.row(i)[0],
-                  D.row(i)[0], pair);
-    add_scaled(dQ.row(i), pair.row(0)[1], K.row(0), Q.columns);
+    pairs.p[static_cast<std::size_t>(i)] = dot(Q.row(i), K.row(0), K.columns);
+    pairs.dS[static_cast<std::size_t>(i)] = dot(dO.row(i), V.row(0), V.columns);
   }
+  pairs.finish(rule, block_of(rule, query, Q.rows, key, 1), LSE.data, D.data, 1);
+  multiply_add(dQ.data, dQ.stride, {pairs.dS.data(), 1, 1}, K.data, K.stride, dQ.rows, dQ.columns,
+               1);
+  pairs.last(pair);
 }
 
 void KeyGradients::operator()(TileView dK, TileView dV, ConstTileView K, ConstTileView V,
                               ConstTileView Q, ConstTileView dO, ConstTileView LSE, ConstTileView D,
                               TileView pair) const {
+  Pairs& pairs = pairs_of_thread(K.rows);
   for (std::int64_t j = 0; j < K.rows; ++j) {
-    pair_gradient(rule, query, key + j, Q.row(0), K.row(j), dO.row(0), V.row(j), LSE.row(0)[0],
-                  D.row(0)[0], pair);
-    add_scaled(dV.row(j), pair.row(0)[0], dO.row(0), V.columns);
-    add_scaled(dK.row(j), pair.row(0)[1], Q.row(0), K.columns);
+    pairs.p[static_cast<std::size_t>(j)] = dot(Q.row(0), K.row(j), K.columns);
+    pairs.dS[static_cast<std::size_t>(j)] = dot(dO.row(0), V.row(j), V.columns);
   }
+  pairs.finish(rule, block_of(rule, query, 1, key, K.rows), LSE.data, D.data, 0);
+  multiply_add(dV.data, dV.stride, {pairs.p.data(), 1, 1}, dO.data, dO.stride, dV.rows, dV.columns,
+               1);
+  multiply_add(dK.data, dK.stride, {pairs.dS.data(), 1, 1}, Q.data, Q.stride, dK.rows, dK.columns,
+               1);
+  pairs.last(pair);
 }
 
 void KeyGradientsOut::operator()(TileView dK, TileView dV, ConstTileView K, ConstTileView V,
                                  ConstTileView Q, ConstTileView dO, ConstTileView LSE,
                                  ConstTileView D, TileView pair, TileView dS) const {
-  for (std::int64_t j = 0; j < K.rows; ++j) {
-    const KeyGradients one{gradients.rule, gradients.query, gradients.key + j};
-    one({dK.row(j), 1, dK.columns, dK.stride}, {dV.row(j), 1, dV.columns, dV.stride},
-        {K.row(j), 1, K.columns, K.stride}, {V.row(j), 1, V.columns, V.stride}, Q, dO, LSE, D,
-        pair);
-    dS.row(0)[j] = pair.row(0)[1];
-  }
+  gradients(dK, dV, K, V, Q, dO, LSE, D, pair);
+  std::copy_n(pairs_of_thread(K.rows).dS.data(), K.rows, dS.row(0));
 }
 
 void RowTimesMatrix::operator()(TileView out, TileView word, ConstTileView a,
