@@ -172,10 +172,9 @@ NaiveBackward naive_backward(const Problem& p, const NaiveInputs& in, const Tens
           delta += term;
           delta_size += std::abs(term);
         }
-        if (in.dLSE.rank() > 0) {
-          delta -= in.dLSE(b, head, row.q_row());
-          delta_size += std::abs(in.dLSE(b, head, row.q_row()));
-        }
+        const double dlse = in.dLSE.rank() > 0 ? in.dLSE(b, head, row.q_row()) : 0;
+        delta -= dlse;
+        delta_size += std::abs(dlse);
         const double dv_terms = static_cast<double>(p.head_dim_v) + 1;
         double delta_error = gamma(dv_terms + 16) * delta_size;
         if (deltas == Deltas::from_probabilities) {
@@ -196,6 +195,9 @@ NaiveBackward naive_backward(const Problem& p, const NaiveInputs& in, const Tens
             // The chain over columns, the product with P, the chain over keys.
             delta_error += w.error * dP_size + gamma(dv_terms + k_terms + 17) * w.P * dP_size;
           }
+          delta -= dlse;
+          delta_size += std::abs(dlse);
+          delta_error += gamma(1) * (delta_size + delta_error);  // one subtraction
         }
         for (std::int64_t j = 0; j < sequence.k_length; ++j) {
           const Score s = score(row, in, j);
