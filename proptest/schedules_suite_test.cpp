@@ -26,7 +26,7 @@ Registry schedule_kernels() {
 
 TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
   const Registry registry = schedule_kernels();
-  constexpr std::uint64_t kCases = 8, kSeed = 3;
+  constexpr std::uint64_t kCases = 5, kSeed = 3;
   for (const attest_kernel* kernel : registry.kernels()) {
     std::map<std::string_view, Count> counts;
     for (const Law& law : laws()) {
@@ -56,7 +56,7 @@ TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
                             : (directions & ATTEST_BACKWARD) != 0 ? "reference_backward"
                                                                   : "reference_loss";
     INFO(kernel->description.name << " " << reference);
-    CHECK(counts[reference].passed > 2);
+    CHECK(counts[reference].passed > 1);
   }
 }
 

@@ -107,14 +107,16 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
   const proptest::Case c{problem, proptest::Values::normal, seed, 1};
   const proptest::InputValues values = proptest::make_values(problem, c.values, seed);
   for (const attest_kernel* kernel : kernels) {
-    const proptest::KernelRun run = proptest::run(*kernel, problem, values, Direction::backward, c);
+    const bool both = (kernel->description.directions & ATTEST_BACKWARD) != 0;
+    const Direction direction = both ? Direction::backward : Direction::forward;
+    const proptest::KernelRun run = proptest::run(*kernel, problem, values, direction, c);
     require_done(run.status, *kernel, problem);
     const auto refuse = [&](const std::string& what) {
       throw InvalidProblem(std::string(kernel->description.name) + ": not timed, because on " +
                            problem.to_string() + " it " + what + "; fix it or leave it out");
     };
     if (!run.misconduct.empty()) refuse("misbehaves: " + run.misconduct);
-    const proptest::Truth truth(kernel->description, problem, values, Direction::backward, seed);
+    const proptest::Truth truth(kernel->description, problem, values, direction, seed);
     const proptest::Judgement judgement = proptest::gravest(truth.judge(run));
     if (judgement.verdict != Verdict::passed) {
       refuse("is " + std::string(name(judgement.verdict)) + ": " + judgement.reason);
