@@ -122,6 +122,10 @@ class Auditor {
 
   // Counts dry and compares with closed form and bounds.
   void count_shape(const Problem& problem) {
+    const auto known = [&](const CountedProblem& counted) {
+      return counted.problem.to_string() == problem.to_string();
+    };
+    if (std::any_of(audit_.table.begin(), audit_.table.end(), known)) return;
     guarded(problem, [&] {
       const AbiProblem form(problem, 1);
       const io::FastMemory capacity = capacity_for(form);

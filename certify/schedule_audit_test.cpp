@@ -125,7 +125,8 @@ TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {
              Catch::StartsWith("beyond the declared fast memory: fast_bytes: 32768, but "
                                "flash2:bq=256,bk=256 needs"));
 
-  const ScheduleAudit other = all.audit_named("two_pass", kBytes);
+  const ScheduleAudit other =
+      all.audit_named("two_pass", kBytes);  // cpu/schedule/flash2 is forward
   CHECK(other.violations == std::vector<std::string>{"names the backward schedule 'two_pass', but "
                                                      "claims no backward"});
 }

@@ -84,8 +84,8 @@ std::string random_tiles(Rng& rng, const io::ScheduleFamily& family, std::int64_
 }
 
 const char* reference_law(const attest_description& description) {
-  if ((description.directions & ATTEST_FORWARD) != 0) return "reference_forward";
-  return (description.directions & ATTEST_BACKWARD) != 0 ? "reference_backward" : "reference_loss";
+  if ((description.directions & ATTEST_BACKWARD) != 0) return "reference_backward";
+  return (description.directions & ATTEST_FORWARD) != 0 ? "reference_forward" : "reference_loss";
 }
 
 TEST_CASE("outputs of counted schedules lie within the derived bounds", "[schedules]") {

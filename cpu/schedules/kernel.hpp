@@ -12,9 +12,9 @@ namespace attest::cpu {
 /// is the count of what runs. A problem that does not fit is refused with ATTEST_UNSUPPORTED.
 ///
 /// A backward schedule reads O and LSE as flash2 writes them: its forward call is that of
-/// cpu/schedule/flash2 and no claim of its own. Only f32 is claimed where a result that is still
-/// being added to goes through slow memory (flash1, flash1_bwd, key_stationary).
-/// [proptest/schedules_suite_test]
+/// cpu/schedule/flash2, and the schedule it names is that of its backward call. Only f32 is claimed
+/// where a result that is still being added to goes through slow memory (flash1, flash1_bwd,
+/// key_stationary). [proptest/schedules_suite_test]
 const std::vector<const attest_kernel*>& schedule_kernels();
 
 }  // namespace attest::cpu
