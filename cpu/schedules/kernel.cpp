@@ -28,10 +28,12 @@ struct Entry {
   std::int32_t lse_splits = 0;
 };
 
+// What passes by costs few words or none, so the search would let it pass one by one: vectors need
+// more of it.
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
-      {"standard", "S and P in slow memory", ATTEST_LSE},
-      {"flash1", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit},
+      {"standard:bl=16", "S and P in slow memory", ATTEST_LSE},
+      {"flash1:bq=8", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit},
       {"flash2:bk=16", "query blocks stay, key blocks pass by"},
       {"flash2_row", "query blocks stay, keys pass by word by word"},
       {"split_kv:splits=4,bk=16", "flash2 on four parts of the keys, merged through LSE", 0, 0, 4},
@@ -39,10 +41,11 @@ const std::vector<Entry>& entries() {
       {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
       {"column_groups", "V in groups of columns, scores computed for each"},
-      {"standard_bwd", "P given, dP in slow memory", ATTEST_SOFTCAP},
-      {"flash1_bwd", "key blocks stay, dQ passes through slow memory", ATTEST_SOFTCAP, kSixteenBit},
-      {"key_stationary", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
-      {"two_pass", "a pass for dQ, a pass for dK and dV"},
+      {"standard_bwd:bl=16", "P given, dP in slow memory", ATTEST_SOFTCAP},
+      {"flash1_bwd:bq=4", "key blocks stay, dQ passes through slow memory", ATTEST_SOFTCAP,
+       kSixteenBit},
+      {"key_stationary:bq=8", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
+      {"two_pass:bk=8,cq=8", "a pass for dQ, a pass for dK and dV"},
       {"two_pass_row", "two passes, rows pass by one after another"},
       {"key_stationary_ds", "one pass with key blocks, dS stored for dQ"},
       {"query_stationary_p", "P and dS stored, rank-1 tiles for three products", ATTEST_SOFTCAP},
