@@ -127,7 +127,10 @@ std::string shape(std::uint64_t index) {
 
 // Median of bound over error, probabilistic strength, as first measured on other shapes of the same
 // families (docs/theory/error-bounds.md, "Tightness"). Half as loose again is a defect. V = 1 in 16
-// bit is exact and has none; nor have gradients that underflow (rising maximum in f16).
+// bit is exact and has none; nor have gradients that underflow (rising maximum in f16). Two
+// figures of dQ in f16 are measured here: of rising_maximum, where dO, an eighth (make_values),
+// lets the absolute errors of casting a small dS weigh more (with all of dO the median is 2.9), and
+// of one_hot, where hardly more than half of the results have an error.
 struct Tightness {
   Values values;
   DType dtype;
@@ -150,7 +153,7 @@ const std::vector<Tightness>& measured_tightness() {
       {Values::all_positive, DType::f16, {{"O", 5.5}, {"dQ", 3}, {"dK", 22}, {"dV", 22}}},
       {Values::one_hot, DType::f32, {{"O", 205.2}, {"dQ", 220}, {"dK", 197}, {"dV", 297}}},
       {Values::one_hot, DType::bf16, {{"O", 73.4}, {"dQ", 31}, {"dV", 7}}},
-      {Values::one_hot, DType::f16, {{"O", 32.5}, {"dQ", 7}, {"dK", 174}, {"dV", 22}}},
+      {Values::one_hot, DType::f16, {{"O", 32.5}, {"dQ", 23.3}, {"dK", 174}, {"dV", 22}}},
       {Values::uniform, DType::f32, {{"O", 1068.7}, {"dQ", 277}, {"dK", 226}, {"dV", 198}}},
       {Values::uniform, DType::bf16, {{"O", 32.6}, {"dQ", 17}, {"dK", 17}, {"dV", 24}}},
       {Values::uniform, DType::f16, {{"O", 36.1}, {"dQ", 18}, {"dK", 12}, {"dV", 20}}},
@@ -159,7 +162,7 @@ const std::vector<Tightness>& measured_tightness() {
       {Values::cancelling, DType::f16, {{"O", 29.7}, {"dQ", 19}, {"dK", 16}, {"dV", 17}}},
       {Values::rising_maximum, DType::f32, {{"O", 163.9}, {"dQ", 338}, {"dK", 49}, {"dV", 50}}},
       {Values::rising_maximum, DType::bf16, {{"O", 9.2}, {"dQ", 2}, {"dK", 7}, {"dV", 7}}},
-      {Values::rising_maximum, DType::f16, {{"O", 11.8}, {"dQ", 2}}},
+      {Values::rising_maximum, DType::f16, {{"O", 11.8}, {"dQ", 4.4}}},
       {Values::halves, DType::f32, {{"O", 269.7}, {"dQ", 285}, {"dK", 204}, {"dV", 197}}},
       {Values::halves, DType::bf16, {{"O", 26.2}, {"dQ", 16}, {"dK", 15}, {"dV", 16}}},
       {Values::halves, DType::f16, {{"O", 29.4}, {"dQ", 18}, {"dK", 17}, {"dV", 17}}},
