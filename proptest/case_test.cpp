@@ -1,5 +1,6 @@
 // Values, buffers, generator, shrinking and vacuity.
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/error.hpp"
@@ -14,6 +15,40 @@ namespace {
 
 const attest_description& everything() {
   return fixtures::defective_kernel(fixtures::Defect::none).description;
+}
+
+TEST_CASE("NaN and infinity are refused", "[values]") {
+  const auto refused = [](const std::string& text, Values values, const std::string& message) {
+    INFO(text << " " << name(values));
+    const Problem p = Problem::parse(text);
+    const InputValues in = make_values(p, values, 3);
+    CHECK_THROWS_WITH(require_answer(p, in), Catch::Contains(message));
+    CHECK_THROWS_AS(require_answer(p, in), InvalidProblem);
+    CHECK_THROWS_AS(Truth(everything(), p, in, Direction::forward, 3), InvalidProblem);
+  };
+  const std::string last = "V[batch=0, seqlen_k=3, num_heads_kv=0, head_dim_v=0] is ";
+  for (const char* dtype : {"f64", "f32", "bf16", "f16"}) {
+    const std::string text = std::string("sq=4,d=2,dtype=") + dtype;
+    refused(text, Values::nan, last + "nan, and no contract says");
+    refused(text, Values::infinite, last + "inf, and no contract says");
+    refused(text + ",mask=causal_br", Values::nan, last + "nan, and no contract says");
+    refused(text + ",mask=lengths_3", Values::nan, last + "nan in a key that no query sees");
+    refused(text + ",sk=5,mask=causal_tl", Values::infinite, "is inf in a key that no query sees");
+  }
+  refused("d=2,mask=cu_2x3_2x1", Values::nan, last + "nan, and no contract says");
+  const Problem p = Problem::parse("b=2,hq=2,sq=4,d=2");
+  for (const auto member : {&InputValues::Q, &InputValues::K, &InputValues::V, &InputValues::dO}) {
+    InputValues in = make_values(p, Values::normal, 3);
+    CHECK_NOTHROW(require_answer(p, in));
+    (in.*member).set(-std::numeric_limits<double>::infinity(), 1, 2, 1, 0);
+    CHECK_THROWS_WITH(require_answer(p, in), Catch::Contains("batch=1, seqlen_") &&
+                                                 Catch::Contains("=1, head_dim_") &&
+                                                 Catch::Contains("=0] is -inf, and no contract"));
+  }
+  InputValues in = make_values(p, Values::normal, 3);
+  in.dLSE.set(std::nan(""), 1, 0, 2);
+  CHECK_THROWS_WITH(require_answer(p, in),
+                    Catch::Contains("dLSE[batch=1, num_heads_q=0, seqlen_q=2] is nan"));
 }
 
 TEST_CASE("values are finite, rounded to the dtype and a function of the seed", "[values]") {

@@ -63,6 +63,15 @@ TEST_CASE("the worst element is named", "[compare]") {
   CHECK_THAT(result.reason, Catch::Contains("O[row=2] is 3, exact 1"));
 }
 
+TEST_CASE("of two results none is called exact", "[compare]") {
+  const reference::ErrorBound bound{filled("Bd", 4, 1), filled("Bp", 4, 1), filled("s", 4, 1)};
+  const Comparison result =
+      compare_pair(filled("O", 4, 4).view(), filled("O", 4, 1).view(), bound, bound);
+  CHECK(result.reason ==
+        "outside the proved bound: O[row=0] is 4, in the other result 1, difference 3, sum of both "
+        "bounds 2");
+}
+
 TEST_CASE("bits are compared exactly, zeros of either sign alike", "[compare]") {
   const auto bits = [](double a, double b) {
     return compare_bits(filled("a", 1, a).view(), filled("b", 1, b).view()).verdict;

@@ -116,6 +116,7 @@ Truth::Truth(const attest_description& description, const Problem& problem,
       conventions_(conventions_of(description)),
       numerics_(resolve(description.numerics, problem.dtype)),
       cotangents_{values.dO.view(), uses_dlse(description, seed) ? &values.dLSE.view() : nullptr} {
+  require_answer(problem, values);
   const TensorView &Q = values.Q.view(), &K = values.K.view(), &V = values.V.view();
   forward_ = reference::forward(problem, conventions_, Q, K, V);
   forward_bounds_ = reference::forward_bounds(problem, conventions_, numerics_, Q, K, V, forward_);

@@ -12,7 +12,8 @@
 
 namespace attest::proptest {
 
-/// Exact results and bounds for one set of values under a kernel's contract.
+/// Exact results and bounds for one set of values under a kernel's contract. Throws InvalidProblem
+/// for values without an answer, see require_answer.
 class Truth {
  public:
   Truth(const attest_description& description, const Problem& problem, const InputValues& values,

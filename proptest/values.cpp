@@ -1,8 +1,10 @@
 #include "proptest/values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
@@ -41,9 +43,26 @@ const std::vector<Entry>& entries() {
   return table;
 }
 
+const std::vector<Entry>& refused_entries() {
+  static const std::vector<Entry> table{
+      {Values::nan, "nan", "a NaN in V: refused, no contract says what it gives"},
+      {Values::infinite, "inf", "an infinity in V: refused likewise"}};
+  return table;
+}
+
 const Entry& entry(Values values) {
-  return *std::find_if(entries().begin(), entries().end(),
-                       [&](const Entry& e) { return e.values == values; });
+  for (const auto* table : {&entries(), &refused_entries()}) {
+    for (const Entry& e : *table) {
+      if (e.values == values) return e;
+    }
+  }
+  throw InternalError("a family of values without an entry");
+}
+
+std::vector<Values> families(const std::vector<Entry>& table) {
+  std::vector<Values> list;
+  for (const Entry& e : table) list.push_back(e.values);
+  return list;
 }
 
 // Visits every element of a rank-4 tensor.
@@ -163,6 +182,58 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
       for_each(in.V, [=](auto, auto, auto, auto, double x) { return x * tiny; });
       break;
     }
+    case Values::nan:
+    case Values::infinite: {
+      using Double = std::numeric_limits<double>;
+      const double special = values == Values::nan ? Double::quiet_NaN() : Double::infinity();
+      for_each(in.V, [=](auto, auto j, auto, auto c, double x) {
+        return j + 1 == keys && c == 0 ? special : x;
+      });
+      break;
+    }
+  }
+}
+
+// Whether some query sees the key at this place of K or V.
+bool seen(const Problem& problem, std::int64_t tensor_batch, std::int64_t position) {
+  for (const Sequence& sequence : problem.sequences()) {
+    const std::int64_t key = position - sequence.k_begin;
+    if (sequence.tensor_batch != tensor_batch || key < 0 || key >= sequence.k_length) continue;
+    for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+      if (problem.mask.visible(sequence, i, key)) return true;
+    }
+  }
+  return false;
+}
+
+std::string spelled(double value) { return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"; }
+
+enum class Holds { keys, other };
+
+void require_finite(const Problem& problem, const Tensor& tensor, Holds holds) {
+  const TensorView& view = tensor.view();
+  const auto extent = [&](std::size_t axis) {
+    return axis < view.rank() ? view.extent(axis) : std::int64_t{1};
+  };
+  for (std::int64_t e = 0; e < view.size(); ++e) {
+    const double value = tensor.doubles()[e];
+    if (std::isfinite(value)) continue;
+    std::array<std::int64_t, 4> index{};
+    std::int64_t rest = e;
+    for (std::size_t axis = view.rank(); axis-- > 0; rest /= extent(axis)) {
+      index[axis] = rest % extent(axis);
+    }
+    std::string place(view.name());
+    for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+      place += (axis == 0 ? "[" : ", ") + std::string(view.axis(axis).name) + "=" +
+               std::to_string(index[axis]);
+    }
+    const bool hidden = holds == Holds::keys && !seen(problem, index[0], index[1]);
+    throw InvalidProblem(place + "] is " + spelled(value) +
+                         (hidden ? " in a key that no query sees, and 0 * " + spelled(value) +
+                                       " is NaN in many correct kernels"
+                                 : ", and no contract says what attention gives then") +
+                         "; pass finite values");
   }
 }
 
@@ -172,7 +243,7 @@ void round_all(Tensor& tensor, DType dtype) {
     double value = values[e];
     // Largest finite f16 with room for sums: legitimate kernels must not overflow.
     constexpr double kRoom = 2048;
-    if (dtype == DType::f16) value = std::clamp(value, -kRoom, kRoom);
+    if (dtype == DType::f16 && std::isfinite(value)) value = std::clamp(value, -kRoom, kRoom);
     values[e] = round_to(dtype, value);
   }
 }
@@ -183,19 +254,22 @@ std::string_view name(Values values) { return entry(values).name; }
 std::string_view reason(Values values) { return entry(values).reason; }
 
 const std::vector<Values>& all_values() {
-  static const std::vector<Values> all = [] {
-    std::vector<Values> list;
-    for (const Entry& e : entries()) list.push_back(e.values);
-    return list;
-  }();
+  static const std::vector<Values> all = families(entries());
   return all;
+}
+
+const std::vector<Values>& refused_values() {
+  static const std::vector<Values> refused = families(refused_entries());
+  return refused;
 }
 
 Values parse_values(std::string_view text) {
   std::vector<std::string> names;
-  for (const Entry& e : entries()) {
-    if (e.name == text) return e.values;
-    names.emplace_back(e.name);
+  for (const auto* table : {&entries(), &refused_entries()}) {
+    for (const Entry& e : *table) {
+      if (e.name == text) return e.values;
+      names.emplace_back(e.name);
+    }
   }
   throw InvalidProblem("unknown value family '" + std::string(text) + "'" +
                        did_you_mean(text, names) + " (`attest list values` shows all)");
@@ -229,6 +303,15 @@ InputValues make_values(const Problem& problem, Values values, std::uint64_t see
   for (Tensor* tensor : {&in.Q, &in.K, &in.V, &in.dO}) round_all(*tensor, problem.dtype);
   round_all(in.dLSE, problem.dtype == DType::f64 ? DType::f64 : DType::f32);
   return in;
+}
+
+void require_answer(const Problem& problem, const InputValues& values) {
+  for (const Tensor* tensor : {&values.Q, &values.dO, &values.dLSE}) {
+    require_finite(problem, *tensor, Holds::other);
+  }
+  for (const Tensor* tensor : {&values.K, &values.V}) {
+    require_finite(problem, *tensor, Holds::keys);
+  }
 }
 
 }  // namespace attest::proptest

@@ -30,12 +30,15 @@ enum class Values : std::uint8_t {
   negative_logits,
   maximum_last,
   denormals,
-  integers
+  integers,
+  nan,  // these two are refused: no campaign draws them
+  infinite
 };
 
 std::string_view name(Values values);
 std::string_view reason(Values values);
-const std::vector<Values>& all_values();
+const std::vector<Values>& all_values();      // what campaigns draw: finite ones
+const std::vector<Values>& refused_values();  // those that `require_answer` refuses
 
 /// Throws InvalidProblem with the nearest name.
 Values parse_values(std::string_view text);
@@ -50,5 +53,11 @@ struct InputValues {
 /// With strides=broadcast every K/V head repeats head 0. f16 values keep sums below overflow.
 /// [proptest/case_test "values are finite"]
 InputValues make_values(const Problem& problem, Values values, std::uint64_t seed);
+
+/// Throws InvalidProblem at the first element of an input that is NaN or infinite, with its place:
+/// no contract says what such inputs give. Not even in keys that no query sees: 0 * NaN reaches the
+/// result of many correct kernels, and none declares that its own does not.
+/// [proptest/case_test "NaN and infinity are refused"]
+void require_answer(const Problem& problem, const InputValues& values);
 
 }  // namespace attest::proptest
