@@ -8,6 +8,7 @@
 #include "certify/cli/commands.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 
@@ -86,7 +87,8 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   const std::string text = certificate(registry, campaign, results).dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
   if (options.json) fmt::print("{}", text);
-  if (!options.json && !options.out.empty()) fmt::print("certificate: {}\n", options.out);
+  if (!options.json && !options.out.empty())
+    fmt::print("certificate: {}\n", printable(options.out));
   return exit_code(results);
 }
 

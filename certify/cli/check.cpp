@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <limits>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "certify/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::cli {
@@ -20,24 +21,49 @@ struct CheckOptions {
   bool json = false;
 };
 
+struct Factor {
+  const char* axis;
+  double count;
+};
+
+// One kind of array that judging a problem needs, by its largest factors.
+struct Need {
+  double arrays;
+  std::vector<Factor> factors;
+
+  double bytes() const {
+    double product = 8 * arrays;
+    for (const Factor& factor : factors) product *= factor.count;
+    return product;
+  }
+};
+
 // The bounds of the gradients hold whole (rows, keys) matrices of one K/V head in float64.
 void require_affordable(const attest_description& description, const Problem& p) {
   constexpr double kElements = 16;
   const double kMatrices = (description.directions & ATTEST_LOSS_GRADIENT) != 0 ? 40 : 24;
-  const double bytes =
-      8 * (kMatrices * static_cast<double>(p.group_size() * p.seqlen_q) *
-               static_cast<double>(p.seqlen_k) +
-           kElements * static_cast<double>(p.batch) *
-               (static_cast<double>(p.num_heads_q) * static_cast<double>(p.seqlen_q) +
-                static_cast<double>(p.num_heads_kv) * static_cast<double>(p.seqlen_k)) *
-               static_cast<double>(p.head_dim_qk + p.head_dim_v));
+  const auto factor = [](const char* axis, std::int64_t count) {
+    return Factor{axis, static_cast<double>(count)};
+  };
+  const Factor batch = factor("b", p.batch), rows = factor("sq", p.seqlen_q),
+               keys = factor("sk", p.seqlen_k), width = factor("d", p.head_dim_qk + p.head_dim_v);
+  const std::vector<Need> needs{{kMatrices, {rows, keys, factor("hq", p.group_size())}},
+                                {kElements, {rows, factor("hq", p.num_heads_q), batch, width}},
+                                {kElements, {keys, factor("hkv", p.num_heads_kv), batch, width}}};
+  double bytes = 0;
+  for (const Need& need : needs) bytes += need.bytes();
   const double have =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes > have) {
-    throw InvalidProblem(fmt::format(
-        "problem: judging it needs about {:.3g} GiB, this machine has {:.3g} GiB; shorten sq, sk",
-        bytes / 0x1p30, have / 0x1p30));
-  }
+  if (bytes <= have) return;
+  const Need& most =
+      *std::max_element(needs.begin(), needs.end(),
+                        [](const Need& a, const Need& b) { return a.bytes() < b.bytes(); });
+  const Factor& longest =
+      *std::max_element(most.factors.begin(), most.factors.end(),
+                        [](const Factor& a, const Factor& b) { return a.count < b.count; });
+  throw InvalidProblem(fmt::format(
+      "problem: judging it needs about {:.3g} GiB, this machine has {:.3g} GiB; make {} smaller",
+      bytes / 0x1p30, have / 0x1p30, longest.axis));
 }
 
 nlohmann::json comparison_json(const proptest::Comparison& c) {
@@ -53,6 +79,7 @@ int check(const Registry& registry, const CheckOptions& options) {
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, options.threads};
   require_affordable(kernel.description, c.problem);
+  proptest::require_answer(c.problem, proptest::make_values(c.problem, c.values, c.seed));
   std::vector<const proptest::Law*> chosen;
   if (options.law.empty()) {
     for (const proptest::Law& law : proptest::laws()) {
@@ -66,10 +93,13 @@ int check(const Registry& registry, const CheckOptions& options) {
   nlohmann::json laws = nlohmann::json::array();
   if (!options.json) {
     fmt::print("{}  {}\n{}  values={} seed={} threads={}\n\n", bold("kernel"), options.kernel,
-               c.problem.to_string(), options.values, options.seed, options.threads);
+               printable(c.problem.to_string()), options.values, options.seed, options.threads);
   }
   for (const proptest::Law* law : chosen) {
-    const proptest::LawResult found = law->check(kernel, c);
+    const proptest::LawResult found = [&] {
+      const ElapsedLine line(std::string(law->name));
+      return law->check(kernel, c);
+    }();
     result.verdict = graver(result.verdict, found.verdict);
     nlohmann::json comparisons = nlohmann::json::array();
     for (const auto& comparison : found.comparisons) {
@@ -87,7 +117,7 @@ int check(const Registry& registry, const CheckOptions& options) {
       if (!failed) fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
     }
     fmt::print("\n");
-    if (!found.message.empty()) fmt::print("    {}\n", found.message);
+    if (!found.message.empty()) fmt::print("    {}\n", printable(found.message));
   }
   // One improbable case is not a defect yet, and no certificate either.
   const int code = exit_code({result});
@@ -97,7 +127,7 @@ int check(const Registry& registry, const CheckOptions& options) {
                           {"verdict", name(result.verdict)},
                           {"laws", laws},
                           {"exit_code", code}};
-    fmt::print("{}\n", object.dump(2));
+    fmt::print("{}\n", json_text(object));
   } else {
     // One case certifies nothing; it passes or it does not.
     fmt::print("\n{}\n", verdict_text(result.verdict));

@@ -6,6 +6,7 @@
 
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "io/best_schedule.hpp"
 #include "io/schedule_count.hpp"
@@ -77,10 +78,10 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
   const std::vector<std::string> faults = counted.faults();
   const int code = faults.empty() ? 0 : kInternal;
   if (options.json) {
-    fmt::print("{}\n", count_json(counted, best, problem, code).dump(2));
+    fmt::print("{}\n", json_text(count_json(counted, best, problem, code)));
   } else {
     fmt::print("{}  {}\n{}\n{} of fast memory\n\n", bold("schedule"), counted.schedule,
-               problem.to_string(), text(capacity));
+               printable(problem.to_string()), text(capacity));
     print_traffic(counted);
     print_bounds(counted);
     fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));

@@ -50,9 +50,11 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   for (const proptest::Law& law : proptest::laws()) {
     all[3].rows.push_back({std::string(law.name), std::string(law.statement), ""});
   }
-  for (const proptest::Values values : proptest::all_values()) {
-    all[4].rows.push_back(
-        {std::string(proptest::name(values)), std::string(proptest::reason(values)), ""});
+  for (const auto* families : {&proptest::all_values(), &proptest::refused_values()}) {
+    for (const proptest::Values values : *families) {
+      all[4].rows.push_back(
+          {std::string(proptest::name(values)), std::string(proptest::reason(values)), ""});
+    }
   }
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     all[5].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),

@@ -8,9 +8,11 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <sstream>
 
 #include "certify/cli/commands.hpp"
 #include "certify/host.hpp"
+#include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "cpu/register.hpp"
@@ -28,7 +30,8 @@ std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
     if (command->get_name() == argv[1]) return "";
     names.push_back(command->get_name());
   }
-  return fmt::format("unknown command '{}'{}\n", argv[1], attest::did_you_mean(argv[1], names));
+  return fmt::format("unknown command '{}'{}\n", attest::certify::printable(argv[1]),
+                     attest::did_you_mean(argv[1], names));
 }
 
 int run(int argc, char** argv) {
@@ -63,7 +66,11 @@ int run(int argc, char** argv) {
       fmt::print(stderr, "attest: {}Run 'attest --help' for all commands.\n", hint);
       return kUsage;
     }
-    return app.exit(error) == 0 ? 0 : kUsage;
+    std::ostringstream out, refusal;
+    const bool asked_for_help = app.exit(error, out, refusal) == 0;
+    fmt::print("{}", out.str());
+    fmt::print(stderr, "{}", attest::certify::printable_lines(refusal.str()));
+    return asked_for_help ? 0 : kUsage;
   }
   return action();
 }
@@ -81,14 +88,14 @@ int guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const attest::InvalidProblem& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
+    fmt::print(stderr, "attest: {}\n", attest::certify::printable(error.what()));
     return kUsage;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "attest: not enough memory for this problem; make it smaller\n");
     return kUsage;
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0) return kUsage;  // main says why
-    fmt::print(stderr, "attest: internal error: {}\n", error.what());
+    fmt::print(stderr, "attest: internal error: {}\n", attest::certify::printable(error.what()));
     return kInternal;
   }
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What the command does when it cannot write: exit status 2, a message, and nothing overwritten."""
+"""What the command does when it cannot write: exit status 2, a message, and nothing overwritten;
+what it prints of names that a terminal would obey; and that it shows that long work goes on."""
 import os
+import select
 import stat
 import subprocess
 import sys
@@ -34,5 +36,39 @@ with tempfile.TemporaryDirectory() as folder:
     expect('--out PIPE', run(CERTIFY + ['--out', pipe], subprocess.DEVNULL), 'it is a pipe')
     if not stat.S_ISFIFO(os.lstat(pipe).st_mode):
         failures.append('--out PIPE: the pipe is gone')
-print('\n'.join(failures + [f'7 commands, {len(failures)} wrong']))
+
+# Names that people give reach the terminal spelled, not raw; bytes that are no UTF-8 end nothing.
+with tempfile.TemporaryDirectory() as folder:
+    mask = os.path.join(os.fsencode(folder), b'm\x1b[31m\xff.txt')
+    with open(mask, 'wb') as file:
+        file.write(b'11\n11\n')
+    named = CHECK[:3] + ['--problem', b'sq=2,d=1,mask=file_' + mask] + CHECK[5:]
+    for arguments in (named, named + ['--json']):
+        done = subprocess.run([ATTEST] + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=250)
+        if done.returncode != 0 or b'\x1b' in done.stdout or b'\xff' in done.stdout:
+            failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
+for arguments in ([b'\x1b[31m'], ['list', b'\x1b[31m\xff'], ['certify', b'\x1b\xff'],
+                  ['certify', '--all', '--tier', b'\x1b'], ['certify', '--all', b'--\x1b[31m'],
+                  ['certify', 'cpu/flash2', '--out', b'/missing/\x1b[31m\xff'],
+                  CHECK[:4] + [b'sq=2,d=1,mask=file_\x1b[31m\xff'],
+                  CHECK[:4] + [b'sq=2,d=1,\x1b=1'], CHECK + ['--values', b'\x1b\xff'],
+                  CHECK + ['--seed', b'\x1b'], ['count', '--schedule', b'\x1b\xff', '--problem',
+                                                'sq=2,d=1', '--fast-words', '99']):
+    done = subprocess.run([ATTEST] + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=250)
+    if done.returncode != 2 or b'\x1b' in done.stdout or b'\\x1b' not in done.stdout:
+        failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
+
+# Long work shows on a terminal that it goes on.
+master, terminal = os.openpty()
+long = subprocess.Popen([ATTEST, 'check', '--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
+                         'sq=2,d=1,hq=1000000'], stdout=subprocess.DEVNULL, stderr=terminal)
+shown = os.read(master, 100) if select.select([master], [], [], 120)[0] else b''
+long.kill()
+long.wait()
+if b'ones, 1 s' not in shown:
+    failures.append(f'a long check printed {shown!r} on the terminal')
+
+print('\n'.join(failures + [f'21 commands, {len(failures)} wrong']))
 sys.exit(1 if failures else 0)

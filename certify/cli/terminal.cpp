@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 namespace attest::certify::cli {
 namespace {
@@ -41,6 +42,35 @@ std::string verdict_text(Verdict verdict) {
       break;
   }
   return warning("NOTHING PROVEN (unsupported)");
+}
+
+std::string json_text(const nlohmann::json& object) {
+  constexpr int kIndent = 2;
+  return object.dump(kIndent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+ElapsedLine::ElapsedLine(const std::string& label) {
+  if (isatty(STDERR_FILENO) != 0) counter_ = std::thread([this, label] { count(label); });
+}
+
+ElapsedLine::~ElapsedLine() {
+  if (!counter_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_ = true;
+  }
+  changed_.notify_one();
+  counter_.join();
+}
+
+void ElapsedLine::count(const std::string& label) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::uint64_t seconds = 0;
+  while (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; })) {
+    fmt::print(stderr, "\r\033[K{}, {} s", label, ++seconds);
+    std::fflush(stderr);
+  }
+  if (seconds > 0) std::fputs("\r\033[K", stderr);
 }
 
 ProgressLine::ProgressLine(std::string label)

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <thread>
 
 #include "core/verdict.hpp"
 
@@ -19,6 +23,27 @@ std::string bold(const std::string& text);
 
 /// A verdict as a person reads it: PASSED, REFUSED, …
 std::string verdict_text(Verdict verdict);
+
+/// The object as indented JSON text; bytes that are no UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::json& object);
+
+/// A line on standard error that counts the seconds from the first on while it lives; silent when
+/// that is no terminal.
+class ElapsedLine {
+ public:
+  explicit ElapsedLine(const std::string& label);
+  ~ElapsedLine();
+  ElapsedLine(const ElapsedLine&) = delete;
+  ElapsedLine& operator=(const ElapsedLine&) = delete;
+
+ private:
+  void count(const std::string& label);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread counter_;
+};
 
 /// A line on standard error with done/total, rate and time left; silent when that is no terminal.
 class ProgressLine {
