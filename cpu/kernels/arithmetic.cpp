@@ -1,6 +1,7 @@
 #include "cpu/kernels/arithmetic.hpp"
 
 #include <bit>
+#include <cstring>
 
 #include "core/vector_clones.hpp"
 
@@ -23,25 +24,48 @@ ATTEST_INLINE_CLONE float fold(float* lane) {
   return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-// C(kRows, kColumns) += A(kRows, k) B(k, kColumns).
-template <std::int64_t kColumns>
+// Vectors by name: loops over so few columns are unrolled before they are vectorised.
+using Eight = float __attribute__((vector_size(32)));
+using Sixteen = float __attribute__((vector_size(64)));
+
+// C(kRows, n) += A(kRows, k) B(k, n) with n the columns of kVectors vectors.
+template <class Lanes, std::int64_t kVectors>
 ATTEST_INLINE_CLONE void add_block(float* C, std::int64_t ldc, const float* a, std::int64_t as,
                                    std::int64_t ak, const float* B, std::int64_t ldb,
                                    std::int64_t k) {
-  float sum[kRows][kColumns];
+  constexpr auto kWidth = static_cast<std::int64_t>(sizeof(Lanes) / sizeof(float));
+  Lanes sum[kRows][kVectors];
   for (std::int64_t r = 0; r < kRows; ++r) {
-    for (std::int64_t c = 0; c < kColumns; ++c) sum[r][c] = C[r * ldc + c];
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      std::memcpy(&sum[r][v], C + r * ldc + v * kWidth, sizeof(Lanes));
+    }
   }
   for (std::int64_t l = 0; l < k; ++l) {
-    const float* b = B + l * ldb;
+    Lanes b[kVectors];
+    std::memcpy(b, B + l * ldb, sizeof b);
     for (std::int64_t r = 0; r < kRows; ++r) {
       const float x = a[r * as + l * ak];
-      for (std::int64_t c = 0; c < kColumns; ++c) sum[r][c] += x * b[c];
+      for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] += x * b[v];
     }
   }
   for (std::int64_t r = 0; r < kRows; ++r) {
-    for (std::int64_t c = 0; c < kColumns; ++c) C[r * ldc + c] = sum[r][c];
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      std::memcpy(C + r * ldc + v * kWidth, &sum[r][v], sizeof(Lanes));
+    }
   }
+}
+
+// One column of kRows rows of C += kRows rows of A times a column of B.
+ATTEST_INLINE_CLONE void add_column(float* C, std::int64_t ldc, const float* a, std::int64_t as,
+                                    std::int64_t ak, const float* b, std::int64_t ldb,
+                                    std::int64_t k) {
+  float sum[kRows];
+  for (std::int64_t r = 0; r < kRows; ++r) sum[r] = C[r * ldc];
+  for (std::int64_t l = 0; l < k; ++l) {
+    const float x = b[l * ldb];
+    for (std::int64_t r = 0; r < kRows; ++r) sum[r] += a[r * as + l * ak] * x;
+  }
+  for (std::int64_t r = 0; r < kRows; ++r) C[r * ldc] = sum[r];
 }
 
 // One row of C += one row of A times B.
@@ -93,19 +117,17 @@ void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, 
     for (; i + kRows <= m; i += kRows) {
       std::int64_t j = 0;
       for (; j + kWide <= n; j += kWide) {
-        add_block<kWide>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+        add_block<Sixteen, 2>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
       }
       if (j + kWide / 2 <= n) {
-        add_block<kWide / 2>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+        add_block<Sixteen, 1>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
         j += kWide / 2;
       }
       if (j + kWide / 4 <= n) {
-        add_block<kWide / 4>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+        add_block<Eight, 1>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
         j += kWide / 4;
       }
-      for (std::int64_t r = i; r < i + kRows && j < n; ++r) {
-        add_row(C + r * ldc + j, a + r * as, ak, b + j, ldb, n - j, depth);
-      }
+      for (; j < n; ++j) add_column(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
     }
     for (; i < m; ++i) add_row(C + i * ldc, a + i * as, ak, b, ldb, n, depth);
   }
