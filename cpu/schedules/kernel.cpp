@@ -28,12 +28,20 @@ struct Entry {
   std::int32_t lse_splits = 0;
 };
 
+// flash1 divides O by its sum after every key block and takes it back at the next: a merge of
+// normalized results for each. More key blocks than this are refused.
+constexpr std::int32_t kMostKeyBlocks = 256;
+
+// Not standard_bwd: delta = rowsum(P o dP) has no derived bound, those of the gradients take delta
+// from dO o O.
+//
 // What passes by costs few words or none, so the search would let it pass one by one: vectors need
 // more of it.
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
       {"standard:bl=16", "S and P in slow memory", ATTEST_LSE},
-      {"flash1:bq=8", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit},
+      {"flash1:bq=8", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit,
+       kMostKeyBlocks},
       {"flash2:bk=16", "query blocks stay, key blocks pass by"},
       {"flash2_row", "query blocks stay, keys pass by word by word"},
       {"split_kv:splits=4,bk=16", "flash2 on four parts of the keys, merged through LSE", 0, 0, 4},
@@ -41,7 +49,6 @@ const std::vector<Entry>& entries() {
       {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
       {"column_groups", "V in groups of columns, scores computed for each"},
-      {"standard_bwd:bl=16", "P given, dP in slow memory", ATTEST_SOFTCAP},
       {"flash1_bwd:bq=4", "key blocks stay, dQ passes through slow memory", ATTEST_SOFTCAP,
        kSixteenBit},
       {"key_stationary:bq=8", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
@@ -166,6 +173,9 @@ class ScheduleKernel {
         if (args.dLSE != nullptr) spec.parameters.emplace_back("dlse", "given");
       }
       schedule = family_.make(spec, *args.problem, capacity_);
+      if (key_blocks(schedule->spec(), *args.problem) > kernel_.description.numerics.lse_splits) {
+        return ATTEST_UNSUPPORTED;
+      }
     } catch (const InvalidProblem&) {
       return ATTEST_UNSUPPORTED;
     }
@@ -175,6 +185,15 @@ class ScheduleKernel {
     } catch (const std::exception&) {
       return ATTEST_FAILED;
     }
+  }
+
+  // Key blocks of flash1, whose results are merged one after another; 0 of other schedules.
+  static std::int64_t key_blocks(const io::ScheduleSpec& spec, const attest_problem& problem) {
+    if (spec.name != "flash1") return 0;
+    for (const auto& [key, value] : spec.parameters) {
+      if (key == "bk") return io::tiles(problem.seqlen_k, std::stoll(value));
+    }
+    throw InternalError("flash1 without key blocks");
   }
 
   // The search for tiles costs more than a small problem: the last ones are kept.

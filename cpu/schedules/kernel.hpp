@@ -6,10 +6,11 @@
 
 namespace attest::cpu {
 
-/// Every schedule of this room as a kernel `cpu/schedule/<name>`: the native machine on
-/// num_threads threads, with the tiles that its family chooses for the first-level data cache of
-/// this machine (description.fast_memory_bytes). The word count of the schedule with that capacity
-/// is the count of what runs. A problem that does not fit is refused with ATTEST_UNSUPPORTED.
+/// Every schedule of this room but standard_bwd as a kernel `cpu/schedule/<name>`: the native
+/// machine on num_threads threads, with the tiles that its family chooses for the first-level data
+/// cache of this machine (description.fast_memory_bytes). The word count of the schedule with that
+/// capacity is the count of what runs. A problem that does not fit is refused with
+/// ATTEST_UNSUPPORTED.
 ///
 /// A backward schedule reads O and LSE as flash2 writes them: its forward call is that of
 /// cpu/schedule/flash2, and the schedule it names is that of its backward call. Only f32 is claimed
