@@ -74,6 +74,10 @@ Meter Schedule::count(FastMemory, const attest_loss_args&) const {
   refuse_direction(*this, "the loss gradient");
 }
 
+Meter Schedule::record(FastMemory, WordMoveSink&) const {
+  throw InvalidProblem("schedule: '" + spec().to_string() + "' cannot be recorded");
+}
+
 void Schedule::run(const attest_forward_args&) const { refuse_direction(*this, "forward"); }
 void Schedule::run(const attest_backward_args&) const { refuse_direction(*this, "backward"); }
 void Schedule::run(const attest_loss_args&) const { refuse_direction(*this, "the loss gradient"); }

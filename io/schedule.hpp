@@ -10,6 +10,7 @@
 #include "core/abi/attest_kernel.h"
 #include "io/bounds/kernel_class.hpp"
 #include "io/meter.hpp"
+#include "io/recording/word_move.hpp"
 
 /// Schedules as values: named, printed, parsed, validated, counted.
 namespace attest::io {
@@ -50,6 +51,14 @@ class Schedule {
   virtual Meter count(FastMemory capacity, const attest_forward_args& args) const;
   virtual Meter count(FastMemory capacity, const attest_backward_args& args) const;
   virtual Meter count(FastMemory capacity, const attest_loss_args& args) const;
+
+  /// Runs without data and writes down every word it moves or forms; the words counted. Masked
+  /// elements of a tile that is visited are formed too, as they are on data.
+  ///
+  /// Requires: a problem of one batch entry and one head. Else throws InvalidProblem.
+  /// [cpu/schedules/replay_test "recordings"]
+  /// Cost:     linear in the number of multiply-adds.
+  virtual Meter record(FastMemory capacity, WordMoveSink& sink) const;
 
   /// Runs on data without counting, on problem.num_threads threads: the bits that count() gives.
   /// [cpu/schedules/native_test]

@@ -16,8 +16,10 @@
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/saved_forward.hpp"
 #include "cpu/schedules/search.hpp"
+#include "cpu/schedules/trace.hpp"
 #include "io/counting_machine.hpp"
 #include "io/dry_machine.hpp"
+#include "io/recording/recording_machine.hpp"
 #include "io/schedule.hpp"
 
 /// From a schedule struct to io::ScheduleFamily. A schedule struct has
@@ -228,6 +230,16 @@ class BoundSchedule : public io::Schedule {
     const GuardedArguments<Arguments> guarded(args, guard_);
     run_heads(machine, schedule_, guarded.get());
     guarded.copy_back();
+    return machine.meter();
+  }
+
+  io::Meter record(io::FastMemory capacity, io::WordMoveSink& sink) const override {
+    require_one_head(problem_);
+    io::RecordingMachine machine(capacity, sink);
+    Arguments args{};
+    args.problem = &problem_;
+    run_heads(machine, schedule_, args);
+    machine.backend().require_streams_used();
     return machine.meter();
   }
 

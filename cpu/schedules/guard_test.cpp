@@ -34,6 +34,11 @@ struct TakeRow {
   void operator()(io::TileView tile) const { std::copy_n(row, tile.columns, tile.row(0)); }
 };
 
+template <class R, class Tile>
+void trace(R& recorder, const TakeRow&, const Tile& tile) {
+  trace(recorder, Fill{0}, tile);
+}
+
 // O = V for one query and one key, V not loaded.
 struct Bypassing {
   using Head = ForwardHead;

@@ -94,6 +94,13 @@ void require_countable(const attest_problem& problem) {
   }
 }
 
+void require_one_head(const attest_problem& problem) {
+  if (problem.batch == 1 && problem.num_heads_q == 1) return;
+  throw InvalidProblem("trace: batch is " + std::to_string(problem.batch) + " and num_heads_q " +
+                       std::to_string(problem.num_heads_q) +
+                       ", but a trace has one head; pass b=1,hq=1 (words of heads add)");
+}
+
 void require_no_softcap(const attest_problem& problem) {
   if (problem.softcap > 0) {
     throw InvalidProblem("softcap: " + std::to_string(problem.softcap) +

@@ -25,6 +25,10 @@ void require_countable(const attest_problem& problem);
 /// Throws InvalidProblem for softcap, which schedules that keep P and not S cannot go back through.
 void require_no_softcap(const attest_problem& problem);
 
+/// Throws InvalidProblem unless there is one batch entry with one head: the words of several have
+/// the same names in a recording.
+void require_one_head(const attest_problem& problem);
+
 /// body(HeadIndex) for `count` heads of every batch entry; alike ones in one step on a machine
 /// without data.
 template <class M, class Body>

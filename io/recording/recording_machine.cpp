@@ -7,12 +7,12 @@ namespace attest::io {
 std::int64_t RecordedTile::word(std::int64_t i, std::int64_t j) const {
   if (held_.stream < 0) return held_.piece.first + i * held_.columns + j;
   const SlowWord word = backend_->use(held_, i, j);
-  backend_->moves_.push_back({WordMove::Kind::load, held_.piece.first, word, {}});
+  backend_->transfer(WordMove::Kind::load, held_.piece.first, word);
   return held_.piece.first;
 }
 
 void RecordedTile::send(std::int64_t i, std::int64_t j, std::int64_t place) const {
-  backend_->moves_.push_back({WordMove::Kind::store, place, backend_->use(held_, i, j), {}});
+  backend_->transfer(WordMove::Kind::store, place, backend_->use(held_, i, j));
 }
 
 SlowWord RecordingBackend::word_of(const SlowMatrix& block, std::int64_t i, std::int64_t j) {
@@ -29,7 +29,7 @@ SlowWord RecordingBackend::use(const Held& stream, std::int64_t i, std::int64_t 
 void RecordingBackend::load(const Held& tile, const SlowMatrix& block) {
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     for (std::int64_t j = 0; j < tile.columns; ++j) {
-      moves_.push_back({WordMove::Kind::load, view(tile).word(i, j), word_of(block, i, j), {}});
+      transfer(WordMove::Kind::load, view(tile).word(i, j), word_of(block, i, j));
     }
   }
 }
@@ -37,7 +37,7 @@ void RecordingBackend::load(const Held& tile, const SlowMatrix& block) {
 void RecordingBackend::store(const Held& tile, const MutableSlowMatrix& block) {
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     for (std::int64_t j = 0; j < tile.columns; ++j) {
-      moves_.push_back({WordMove::Kind::store, view(tile).word(i, j), word_of(block, i, j), {}});
+      transfer(WordMove::Kind::store, view(tile).word(i, j), word_of(block, i, j));
     }
   }
 }

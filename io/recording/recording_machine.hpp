@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,9 @@ class RecordingBackend {
  public:
   static constexpr Data kData = Data::moved;
 
-  RecordingBackend(FastMemory, std::vector<WordMove>& moves) : moves_(moves) {}
+  RecordingBackend(FastMemory, WordMoveSink& sink) : sink_(&sink) {}
+  RecordingBackend(FastMemory, std::vector<WordMove>& moves)
+      : list_(std::make_unique<WordMoveList>(moves)), sink_(list_.get()) {}
 
   void undefined(const Held&) {}
   void load(const Held& tile, const SlowMatrix& block);
@@ -88,12 +91,16 @@ class RecordingBackend {
   };
 
   void add(WordMove::Kind kind, std::int64_t place, std::vector<std::int64_t> operands) {
-    moves_.push_back({kind, place, {}, std::move(operands)});
+    sink_->take({kind, place, {}, std::move(operands)});
+  }
+  void transfer(WordMove::Kind kind, std::int64_t place, const SlowWord& word) {
+    sink_->take({kind, place, word, {}});
   }
   static SlowWord word_of(const SlowMatrix& block, std::int64_t i, std::int64_t j);
   SlowWord use(const Held& stream, std::int64_t i, std::int64_t j);
 
-  std::vector<WordMove>& moves_;
+  std::unique_ptr<WordMoveList> list_;
+  WordMoveSink* sink_;
   std::vector<Wire> wires_;
   std::string misused_;  // the first stream that was
 };

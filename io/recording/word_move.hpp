@@ -30,6 +30,25 @@ struct WordMove {
   std::int64_t place = 0;
   SlowWord slow;
   std::vector<std::int64_t> operands;
+
+  friend bool operator==(const WordMove&, const WordMove&) = default;
+};
+
+/// Takes the steps of a run, one after the other.
+class WordMoveSink {
+ public:
+  virtual ~WordMoveSink() = default;
+  virtual void take(const WordMove& move) = 0;
+};
+
+/// Keeps them.
+class WordMoveList : public WordMoveSink {
+ public:
+  explicit WordMoveList(std::vector<WordMove>& moves) : moves_(moves) {}
+  void take(const WordMove& move) override { moves_.push_back(move); }
+
+ private:
+  std::vector<WordMove>& moves_;
 };
 
 }  // namespace attest::io
