@@ -1,18 +1,16 @@
-// No schedule moves fewer words than a lower bound that applies to it: random problems, masks and
-// capacities, every registered schedule with the tiles it chooses itself.
+// What the schedules move against what every kernel of their class must: random problems, masks and
+// capacities, every registered schedule with tiles it chooses itself and with random ones.
 #include <cmath>
 #include <cstdio>
-#include <map>
-#include <set>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
-#include "io/bounds/backward.hpp"
-#include "io/bounds/forward.hpp"
-#include "io/bounds/loss.hpp"
+#include "io/best_schedule.hpp"
+#include "io/schedule_count.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -52,100 +50,84 @@ Problem random_problem(Rng& rng, io::Direction direction) {
                         ",mask=" + kMasks[rng.between(0, 10)]);
 }
 
-// What the schedules are known to be, beyond the plain class.
-io::KernelClass class_of(const std::string& schedule, const Problem& problem) {
-  static const std::set<std::string> kEvaluateTwice{"column_groups", "two_pass", "two_pass_row",
-                                                    "loss_large", "loss_large_direct"};
-  static const std::set<std::string> kWholeRows{"key_stationary", "two_pass", "two_pass_row"};
-  io::KernelClass kernel = io::plain_class(problem);
-  if (kEvaluateTwice.count(schedule) == 0) kernel.evaluation = io::Evaluation::once;
-  if (kWholeRows.count(schedule) > 0) kernel.movement = io::RowMovement::whole_index;
-  return kernel;
-}
-
-std::vector<io::Bound> bounds_for(io::Direction direction, const Problem& problem,
-                                  const io::KernelClass& kernel, std::int64_t fast_words) {
-  switch (direction) {
-    case io::Direction::forward:
-      return io::forward_bounds(io::extent_of(problem), kernel, fast_words);
-    case io::Direction::backward:
-      return io::backward_bounds(io::extent_of(problem), kernel, fast_words);
-    case io::Direction::loss_gradient:
-      return io::loss_bounds({problem.seqlen_q, problem.head_dim_qk}, kernel, fast_words);
+// The family's name, half of the time with random tiles.
+std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
+  if (rng.between(0, 1) == 0) return family.name();
+  std::string text = family.name();
+  char separator = ':';
+  for (const io::ScheduleParameter& parameter : family.parameters()) {
+    if (!parameter.choices.empty()) continue;  // a rule chooses the tiles
+    text += separator + parameter.name + "=" + std::to_string(random_size(rng, 400));
+    separator = ',';
   }
-  throw InternalError("Direction out of range");
+  return text;
 }
 
 TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
   Rng rng(20261121);
   for (const auto& family : schedules().families()) {
     int cases = 0, above_compulsory = 0;
-    double closest = 1e300;
+    std::optional<double> closest;
     for (int trial = 0; trial < kProblems; ++trial) {
       const Problem problem = random_problem(rng, family->direction());
       const AbiProblem form(problem, 1);
-      const std::int64_t capacity = random_size(rng, 20000);
+      const auto capacity = io::FastMemory::of_words(random_size(rng, 20000));
+      const std::string text = random_schedule(rng, *family);
       io::Traffic traffic;
       try {
-        traffic =
-            family->make({family->name(), {}}, *form.get(), io::FastMemory::of_words(capacity))
-                ->closed_form();
+        traffic = schedules().make(text, *form.get(), capacity)->closed_form();
       } catch (const InvalidProblem&) {
         continue;  // too little fast memory, or a problem that the schedule does not take
       }
       ++cases;
       // It would run with as many words as it uses at its peak: the severest capacity.
-      const std::vector<io::Bound> bounds =
-          bounds_for(family->direction(), problem, class_of(family->name(), problem),
-                     traffic.peak.words.value());
+      const std::vector<io::Bound> bounds = bounds_of(
+          family->direction(), problem, class_of(*family, problem), traffic.peak.words.value());
       const std::int64_t words = traffic.total_words().value();
       for (const io::Bound& bound : bounds) {
         if (!bound.is_lower_bound()) continue;
-        INFO(family->name() << " on " << problem.to_string() << " in " << traffic.peak.words.value()
-                            << " words: " << bound.to_string());
+        INFO(text << " on " << problem.to_string() << " in " << traffic.peak.words.value()
+                  << " words: " << bound.to_string());
         CHECK(bound.words <= words);
       }
       const auto best = io::greatest(bounds);
       if (!best || best->words == 0) continue;
       if (best->name.rfind("compulsory", 0) != 0) ++above_compulsory;
-      closest = std::min(closest, static_cast<double>(words) / static_cast<double>(best->words));
+      const double ratio = static_cast<double>(words) / static_cast<double>(best->words);
+      closest = std::min(closest.value_or(ratio), ratio);
     }
     std::printf("%-20s %4d cases, %4d with a bound above compulsory, least words / bound %.3f\n",
-                family->name().c_str(), cases, above_compulsory, closest);
+                family->name().c_str(), cases, above_compulsory, closest.value_or(0));
     CHECK(cases > kProblems / 4);
-    // The loss gradient's recomputing schedules have only the compulsory bound.
-    if (family->name().rfind("loss_large", 0) != 0) CHECK(above_compulsory > 20);
+    if (family->kernel_class().products == io::Products::scores_given) {
+      CHECK_FALSE(closest);  // no bound speaks of it
+    } else if (family->name().rfind("loss_large", 0) != 0) {
+      CHECK(above_compulsory > 20);  // loss_large and its like recompute: only compulsory
+    }
   }
 }
 
-// The fewest words any schedule of the direction moves, and the greatest bound.
+// What the best schedule moves over the greatest lower bound for every kernel.
 double best_over_lower(io::Direction direction, const Problem& problem, std::int64_t fast_words) {
   const AbiProblem form(problem, 1);
-  std::string name;
-  io::Words best;
-  for (const auto& family : schedules().families()) {
-    if (family->direction() != direction) continue;
-    try {
-      const auto capacity = io::FastMemory::of_words(fast_words);
-      const auto schedule = family->make({family->name(), {}}, *form.get(), capacity);
-      const io::Words words = schedule->closed_form().total_words();
-      if (name.empty() || words < best) {
-        name = schedule->spec().to_string();
-        best = words;
-      }
-    } catch (const io::CapacityExceeded&) {
-      continue;
-    }
-  }
-  REQUIRE_FALSE(name.empty());
-  const auto lower = io::greatest(bounds_for(direction, problem, io::KernelClass{}, fast_words));
-  REQUIRE(lower);
-  const double ratio = static_cast<double>(best.value()) / static_cast<double>(lower->words);
+  const auto capacity = io::FastMemory::of_words(fast_words);
+  const io::BestSchedule found = best_schedule(schedules(), direction, *form.get(), capacity);
+  const auto spec = io::ScheduleSpec::parse(found.best().schedule);
+  const io::ScheduleFamily& family = schedules().find(spec.name);
+  const io::ScheduleCount count =
+      count_schedule(family, *family.make(spec, *form.get(), capacity), problem, capacity);
+  CHECK(count.faults().empty());  // among others: dry count = closed form
+  CHECK(count.counted == found.best().traffic);
+  REQUIRE(count.lower_of_every);
+  const double ratio = static_cast<double>(count.counted.total_words().value()) /
+                       static_cast<double>(count.lower_of_every->words);
   std::printf("%-9s M = %6lld words: %s / %s = %.3f\n", std::string(io::name(direction)).c_str(),
-              static_cast<long long>(fast_words), name.c_str(), lower->name.c_str(), ratio);
+              static_cast<long long>(fast_words), count.schedule.c_str(),
+              count.lower_of_every->name.c_str(), ratio);
   return ratio;
 }
 
+// The goals of the cost model, all lower-order terms counted on both sides.
 TEST_CASE("best schedule over lower bound", "[schedules][bounds]") {
   const Problem forward = Problem::parse("sq=4096,sk=4096,d=64");
   for (const std::int64_t fast_words : {64, 256, 1024, 4096, 8192, 16384, 32768}) {
@@ -166,7 +148,7 @@ TEST_CASE("a schedule that leaves reads out is below a bound", "[schedules][boun
   const auto schedule = schedules().make("flash2_row", *form.get(), io::FastMemory::of_words(1024));
   const io::Traffic traffic = schedule->closed_form();
   const auto best = io::greatest(
-      io::forward_bounds(io::extent_of(problem), io::KernelClass{}, traffic.peak.words.value()));
+      bounds_of(io::Direction::forward, problem, io::KernelClass{}, traffic.peak.words.value()));
   REQUIRE(best);
   CHECK(best->words <= traffic.total_words().value());
   // V not read again for every block of queries: half of what streams.
