@@ -331,6 +331,14 @@ TEST_CASE("files are written whole or not at all", "[certificate]") {
   CHECK(text == "second");
   CHECK_THROWS_AS(write_file("missing_directory/x.json", "text"), InvalidProblem);
   CHECK_THROWS_AS(write_file("", "text"), InvalidProblem);
+  CHECK_THROWS_AS(write_file(path,
+                             [](std::ostream& file) {
+                               file << "third";
+                               throw InternalError("half way");
+                             }),
+                  InternalError);
+  std::ifstream(path) >> text;
+  CHECK(text == "second");
   std::remove(path.c_str());
   for (const auto& entry : std::filesystem::directory_iterator(".")) {
     CHECK(entry.path().string().find(".partial-") == std::string::npos);

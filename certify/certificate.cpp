@@ -46,7 +46,7 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"message", finding.message},
           {"found", case_json(finding.found)},
           {"shrunk", case_json(finding.shrunk)},
-          {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk, finding.checks)}};
+          {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk)}};
 }
 
 json io_json(const std::optional<ScheduleAudit>& io) {
@@ -182,17 +182,25 @@ void require_writable(const std::string& path) {
                        "; pass the name of a file (--json prints to the standard output)");
 }
 
-void write_file(const std::string& path, const std::string& text) {
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   require_writable(path);
   const std::string target = target_of(path).string();
   const std::string temporary = target + ".partial-" + std::to_string(getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), target.c_str()) != 0) {
+  try {
+    std::ofstream file(temporary, std::ios::binary);
+    write(file);
+    file.close();
+    if (!file || std::rename(temporary.c_str(), target.c_str()) != 0) {
+      throw InvalidProblem("cannot write '" + path + "'; is the disk full?");
+    }
+  } catch (...) {
     std::remove(temporary.c_str());
-    throw InvalidProblem("cannot write '" + path + "'; is the disk full?");
+    throw;
   }
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  write_file(path, [&text](std::ostream& file) { file << text; });
 }
 
 }  // namespace attest::certify

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -30,5 +32,8 @@ void require_writable(const std::string& path);
 /// A symbolic link stays and its target is written. Throws InvalidProblem when that fails.
 /// [certify/campaign_test "files are written whole or not at all"]
 void write_file(const std::string& path, const std::string& text);
+
+/// The same with what `write` writes; when it throws, nothing is left behind.
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace attest::certify

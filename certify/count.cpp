@@ -71,6 +71,19 @@ json candidates_json(const io::BestSchedule& best) {
   return list;
 }
 
+json replays_json(const std::vector<Replayed>& replays) {
+  json list = json::array();
+  for (const Replayed& replayed : replays) {
+    const io::CacheTraffic& traffic = replayed.traffic;
+    list.push_back({{"cache", replayed.cache.to_string()},
+                    {"line_words", traffic.line_words},
+                    {"read_words", traffic.read_words().value()},
+                    {"written_words", traffic.written_words().value()},
+                    {"scratch_written_words", traffic.scratch_written_words().value()}});
+  }
+  return list;
+}
+
 }  // namespace
 
 json schedule_count_json(const io::ScheduleCount& count, const Problem& problem) {
@@ -98,11 +111,12 @@ json schedule_count_json(const io::ScheduleCount& count, const Problem& problem)
 }
 
 json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
-                const Problem& problem, int exit_code) {
+                const std::vector<Replayed>& replays, const Problem& problem, int exit_code) {
   json object = schedule_count_json(count, problem);
   object["schema"] = "attest-count-1";
   object["version"] = version();
   object["best_schedule"] = candidates_json(best);
+  object["replays"] = replays_json(replays);
   object["exit_code"] = exit_code;
   return object;
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "certify/count_trace.hpp"
 #include "core/problem.hpp"
 #include "io/best_schedule.hpp"
 #include "io/schedule_count.hpp"
@@ -12,8 +13,10 @@ namespace attest::certify {
 /// certify/count.schema.json.
 nlohmann::json schedule_count_json(const io::ScheduleCount& count, const Problem& problem);
 
-/// A count as an object: certify/count.schema.json describes the fields.  [certify/count_test]
+/// A count and what caches made of it as an object: certify/count.schema.json describes the fields.
+/// [certify/count_test]
 nlohmann::json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
-                          const Problem& problem, int exit_code);
+                          const std::vector<Replayed>& replays, const Problem& problem,
+                          int exit_code);
 
 }  // namespace attest::certify

@@ -1,10 +1,12 @@
 #include "certify/count.hpp"
 
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "io/recording/trace_text.hpp"
 
 namespace attest::certify {
 namespace {
@@ -18,9 +20,11 @@ nlohmann::json counted(const std::string& schedule, const std::string& text,
   const auto spec = io::ScheduleSpec::parse(schedule);
   const io::ScheduleFamily& family = schedules.find(spec.name);
   const auto made = family.make(spec, *form.get(), capacity);
+  TraceOptions options;
+  options.caches = {io::CacheSpec::parse("lru:300"), io::CacheSpec::parse("set:64,ways=2,line=8")};
   return count_json(count_schedule(family, *made, problem, capacity),
-                    best_schedule(schedules, family.direction(), *form.get(), capacity), problem,
-                    0);
+                    best_schedule(schedules, family.direction(), *form.get(), capacity),
+                    record_schedule(*made, problem, capacity, options), problem, 0);
 }
 
 // Every field of the object is described, every required one is there, all the way down.
@@ -44,6 +48,48 @@ TEST_CASE("counts have the fields of their schema", "[count]") {
                 schema);
   check_against(counted("loss_small", "sq=40,d=8", io::FastMemory::of_words(100)), schema);
   check_against(counted("standard_bwd", "sq=40,d=8", io::FastMemory::of_words(100)), schema);
+}
+
+TEST_CASE("a recorded run is written and replayed", "[count]") {
+  io::ScheduleRegistry schedules;
+  register_cpu_schedules(schedules);
+  const Problem problem = Problem::parse("sq=6,sk=5,d=3");
+  const AbiProblem form(problem, 1);
+  const auto made = schedules.make("flash2:bq=2,bk=1", *form.get(), io::FastMemory{});
+  TraceOptions options;
+  options.file = "count_test.trace";
+  options.caches = {io::CacheSpec::parse("belady:1000")};
+  const std::vector<Replayed> replays = record_schedule(*made, problem, io::FastMemory{}, options);
+  std::ifstream file(options.file);
+  std::string line;
+  std::getline(file, line);
+  CHECK(line == "attest-trace-1");
+  std::getline(file, line);
+  CHECK(line == "schedule flash2:bq=2,bk=1");
+  std::getline(file, line);
+  CHECK(line == "problem " + problem.to_string());
+  io::Words loads, stores;
+  while (std::getline(file, line)) {
+    const io::WordMove move = io::parse_word_move(line);
+    if (move.kind == io::WordMove::Kind::load) loads += 1;
+    if (move.kind == io::WordMove::Kind::store) stores += 1;
+  }
+  CHECK(loads == made->closed_form().reads.words);
+  CHECK(stores == made->closed_form().writes.words);
+  REQUIRE(replays.size() == 1);
+  CHECK(replays[0].traffic.read_words() == 6 * 3 + 2 * 5 * 3);  // each word once
+  std::remove(options.file.c_str());
+
+  options.caches.clear();
+  options.most_moves = 100;
+  CHECK_THROWS_WITH(record_schedule(*made, problem, io::FastMemory{}, options),
+                    "trace: more than 100 moves; make the problem smaller");
+  CHECK_FALSE(std::ifstream(options.file));
+  const Problem two_heads = Problem::parse("hq=2,sq=6,sk=5,d=3");
+  const AbiProblem heads(two_heads, 1);
+  const auto two = schedules.make("flash2:bq=2,bk=1", *heads.get(), io::FastMemory{});
+  CHECK_THROWS_WITH(record_schedule(*two, two_heads, io::FastMemory{}, options),
+                    Catch::Contains("a trace has one head"));
 }
 
 TEST_CASE("what a count says", "[count]") {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
@@ -19,6 +20,8 @@ constexpr int kInternal = 5;
 struct CountOptions {
   std::string schedule, problem;
   std::optional<std::int64_t> fast_words, fast_bytes;
+  std::string trace;
+  std::vector<std::string> replays;
   bool json = false;
 };
 
@@ -65,8 +68,33 @@ void print_bounds(const io::ScheduleCount& count) {
   }
 }
 
+TraceOptions trace_options(const CountOptions& options) {
+  TraceOptions trace;
+  trace.file = options.trace;
+  if (!trace.file.empty()) require_writable(trace.file);  // before the work, not after it
+  for (const std::string& cache : options.replays) {
+    trace.caches.push_back(io::CacheSpec::parse(cache));
+  }
+  return trace;
+}
+
+void print_replays(const std::vector<Replayed>& replays, io::Words explicit_reads) {
+  if (replays.empty()) return;
+  fmt::print("\nreplay of the recorded run by caches\n");
+  for (const Replayed& replayed : replays) {
+    const io::CacheTraffic& traffic = replayed.traffic;
+    const double times = static_cast<double>(traffic.read_words().value()) /
+                         static_cast<double>(explicit_reads.value());
+    fmt::print(
+        "  {}: reads {} words, {:.2f} times the schedule's; writes {} words, {} of scratch\n",
+        replayed.cache.to_string(), traffic.read_words().value(), times,
+        traffic.written_words().value(), traffic.scratch_written_words().value());
+  }
+}
+
 int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
   const io::FastMemory capacity = capacity_of(options);
+  const TraceOptions trace = trace_options(options);
   const auto spec = io::ScheduleSpec::parse(options.schedule);
   const io::ScheduleFamily& family = schedules.find(spec.name);
   const Problem problem = Problem::parse(options.problem);
@@ -75,15 +103,17 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
   const io::ScheduleCount counted = io::count_schedule(family, *schedule, problem, capacity);
   const io::BestSchedule best =
       io::best_schedule(schedules, family.direction(), *form.get(), capacity);
+  const std::vector<Replayed> replays = record_schedule(*schedule, problem, capacity, trace);
   const std::vector<std::string> faults = counted.faults();
   const int code = faults.empty() ? 0 : kInternal;
   if (options.json) {
-    fmt::print("{}\n", json_text(count_json(counted, best, problem, code)));
+    fmt::print("{}\n", json_text(count_json(counted, best, replays, problem, code)));
   } else {
     fmt::print("{}  {}\n{}\n{} of fast memory\n\n", bold("schedule"), counted.schedule,
                printable(problem.to_string()), text(capacity));
     print_traffic(counted);
     print_bounds(counted);
+    print_replays(replays, counted.counted.reads.words);
     fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));
     const std::string choice = best.to_string();
     for (std::size_t begin = 0; begin < choice.size();) {
@@ -114,12 +144,23 @@ void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& act
       ->check(whole_number(most));
   command->add_option("--fast-bytes", options->fast_bytes, "fast memory in bytes")
       ->check(whole_number(most));
+  command
+      ->add_option("--trace", options->trace,
+                   "write the run, word by word, to this file (docs/how-to/count-words.md)")
+      ->check(not_empty());
+  command
+      ->add_option("--replay", options->replays,
+                   "what a cache moves that sees the run's addresses only: lru:WORDS, belady:WORDS "
+                   "or set:WORDS,ways=W, each with ,line=L; may be given again")
+      ->allow_extra_args(false);
   command->add_flag("--json", options->json, "as JSON (certify/count.schema.json)");
   command->footer(
       "Tiles left open are those that move the fewest words (bytes, with --fast-bytes).\n"
       "Examples:\n"
       "  attest count --schedule flash2:bq=64,bk=64 --problem sq=4096,d=64 --fast-words 16384\n"
       "  attest count --schedule two_pass_row --problem sq=65536,d=64 --fast-words 32768\n"
+      "  attest count --schedule flash2:bq=16,bk=1 --problem sq=64,d=8 --fast-words 320 "
+      "--replay lru:320 --replay belady:320\n"
       "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192");
   command->callback([&schedules, &action, options] {
     action = [&schedules, options] { return count(schedules, *options); };

@@ -8,8 +8,7 @@ namespace attest::certify::cli {
 
 void print_finding(const std::string& kernel, const Finding& finding) {
   fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), finding.message);
-  fmt::print("    reproduce: {}\n",
-             reproduce_line(kernel, finding.law, finding.shrunk, finding.checks));
+  fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding.law, finding.shrunk));
 }
 
 std::string headline(const CampaignResult& result) {
