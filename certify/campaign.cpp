@@ -1,10 +1,12 @@
 #include "certify/campaign.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <set>
 
 #include "certify/coverage.hpp"
+#include "certify/worker/isolated_kernel.hpp"
 #include "core/dtype.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
@@ -38,6 +40,18 @@ std::vector<std::string> silent_laws(const CampaignResult& result) {
     if (count.passed == 0 && count.failed == 0 && !beyond_the_claims) silent.push_back(law);
   }
   return silent;
+}
+
+// A word as a shell reads it: quoted where it has more than letters, digits and a few signs.
+std::string shell_word(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./:+=@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
@@ -183,17 +197,42 @@ class Runner {
 
   void add_finding(const Law& law, const Case& c, const LawResult& result) {
     Finding finding{std::string(law.name), result.verdict, c, c, result.message};
-    finding.shrunk = proptest::shrink(c, [&](const Case& smaller) {
-      const LawResult tried = law.check(kernel_, smaller);
-      if (tried.verdict != result.verdict) return false;
-      finding.message = tried.message;
-      return true;
-    });
+    const auto fault = worker::kind_in(result.message);
+    const bool known = fault && !faults_.insert(*fault).second;
+    if (known) return;  // one fault is one finding, however many laws meet it
+    const bool slow = fault == worker::FaultKind::hang;
+    constexpr int kBudget = 200, kSlowBudget = 12;
+    finding.shrunk = proptest::shrink(
+        c,
+        [&](const Case& smaller) {
+          const LawResult tried = worker::check(law, kernel_, smaller);
+          if (tried.verdict != result.verdict || worker::kind_in(tried.message) != fault) {
+            return false;
+          }
+          finding.message = tried.message;
+          return true;
+        },
+        slow ? kSlowBudget : kBudget);
+    note_state(law, finding);
     result_.findings.push_back(finding);
+  }
+
+  // A case that fails only after others says so, for its line alone would not reproduce it.
+  void note_state(const Law& law, Finding& finding) const {
+    constexpr int kMostChecks = 64;
+    const auto checks = worker::checks_until_failure(law, kernel_, finding.shrunk, kMostChecks);
+    if (checks == 1) return;
+    finding.checks = checks.value_or(1);
+    finding.message =
+        checks
+            ? "state: check " + std::to_string(*checks) +
+                  " of this case in one process fails, those before it do not: " + finding.message
+            : "state: fails in this campaign, but not in a process of its own: " + finding.message;
   }
 
   const attest_kernel& kernel_;
   std::vector<const Law*> laws_;
+  std::set<worker::FaultKind> faults_;
   CampaignResult result_;
 };
 
@@ -212,11 +251,11 @@ std::uint64_t CampaignResult::vacuous() const {
 }
 
 LawResult check_repeating(const Law& law, const attest_kernel& kernel, Case& c) {
-  LawResult result = law.check(kernel, c);
+  LawResult result = worker::check(law, kernel, c);
   if (result.verdict != Verdict::improbable) return result;
   Case again = c;
   again.seed = mix(c.seed, 1);
-  LawResult second = law.check(kernel, again);
+  LawResult second = worker::check(law, kernel, again);
   if (second.verdict == Verdict::improbable) {
     second.message = "improbable twice: " + second.message;
     second.verdict = Verdict::violated;
@@ -308,10 +347,12 @@ int exit_code(const std::vector<CampaignResult>& results) {
   return code;
 }
 
-std::string reproduce_line(const std::string& kernel, const std::string& law, const Case& c) {
-  return "attest check --kernel " + kernel + " --problem '" + c.problem.to_string() +
+std::string reproduce_line(const std::string& kernel, const std::string& law, const Case& c,
+                           int checks) {
+  return "attest check --kernel " + shell_word(kernel) + " --problem '" + c.problem.to_string() +
          "' --values " + std::string(proptest::name(c.values)) + " --law " + law + " --seed " +
-         std::to_string(c.seed) + " --threads " + std::to_string(c.threads);
+         std::to_string(c.seed) + " --threads " + std::to_string(c.threads) +
+         (checks > 1 ? " --repeat " + std::to_string(checks) : "");
 }
 
 }  // namespace attest::certify

@@ -29,6 +29,7 @@ struct Finding {
   Verdict verdict = Verdict::violated;
   proptest::Case found, shrunk;
   std::string message;  // of the shrunk case
+  int checks = 1;       // how often the case must be checked in one process until it fails
 };
 
 struct LawCount {
@@ -102,8 +103,8 @@ void attach(CampaignResult& result, std::optional<ScheduleAudit> io);
 /// or incomplete, 4 crashed.  [certify/campaign_test]
 int exit_code(const std::vector<CampaignResult>& results);
 
-/// The command that runs one case again.
+/// The command that runs one case again, `checks` times in one process.
 std::string reproduce_line(const std::string& kernel, const std::string& law,
-                           const proptest::Case& c);
+                           const proptest::Case& c, int checks = 1);
 
 }  // namespace attest::certify

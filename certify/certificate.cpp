@@ -46,7 +46,7 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"message", finding.message},
           {"found", case_json(finding.found)},
           {"shrunk", case_json(finding.shrunk)},
-          {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk)}};
+          {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk, finding.checks)}};
 }
 
 json io_json(const std::optional<ScheduleAudit>& io) {

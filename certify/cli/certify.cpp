@@ -6,6 +6,7 @@
 #include "certify/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
@@ -23,6 +24,7 @@ struct CertifyOptions {
   std::string tier = "smoke", only, out;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> cases;
+  IsolationOptions isolation;
 };
 
 proptest::Tier parse_tier(const std::string& text) {
@@ -62,9 +64,11 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   campaign.seed = options.seed;
   campaign.cases = options.cases;
   if (!options.only.empty()) campaign.law = proptest::find_law(options.only).name;
+  Kernels known(registry, options.isolation);
   std::vector<const attest_kernel*> kernels;
-  for (const std::string& name : chosen_kernels(registry, options)) {
-    kernels.push_back(&registry.find(name));
+  for (const std::string& word : chosen_kernels(registry, options)) {
+    const std::vector<const attest_kernel*> found = known.find(word);
+    kernels.insert(kernels.end(), found.begin(), found.end());
   }
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
   std::vector<CampaignResult> results;
@@ -84,7 +88,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
       }
     }
   }
-  const std::string text = certificate(registry, campaign, results).dump(2) + "\n";
+  const std::string text = certificate(known.registry(), campaign, results).dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
   if (options.json) fmt::print("{}", text);
   if (!options.json && !options.out.empty())
@@ -99,7 +103,8 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   CLI::App* command =
       app.add_subcommand("certify", "the campaign: every law on model shapes and generated cases");
   auto options = std::make_shared<CertifyOptions>();
-  command->add_option("kernel", options->kernels, "names of kernels (attest list kernels)");
+  command->add_option("kernel", options->kernels,
+                      "names of kernels (attest list kernels) or libraries (./libmine.so)");
   command->add_flag("--all", options->all, "every kernel that is not broken on purpose");
   command->add_option("--tier", options->tier, "smoke (default), fast or full");
   command->add_option("--seed", options->seed, "seed of the campaign, default 1")
@@ -112,9 +117,11 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   command->add_option("--out", options->out, "write the certificate (JSON) to this file")
       ->check(not_empty());
   command->add_flag("--json", options->json, "print the certificate instead of the report");
+  add_isolation_options(*command, options->isolation);
   command->footer(
       "Examples:\n"
       "  attest certify cpu/flash2\n"
+      "  attest certify ./libmine.so\n"
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
       "  attest certify broken/missing_rescale --only reference_forward");
   command->callback([&registry, &schedules, &action, options] {

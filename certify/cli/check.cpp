@@ -7,6 +7,7 @@
 #include "certify/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
@@ -17,8 +18,9 @@ namespace {
 struct CheckOptions {
   std::string kernel, problem, values = "normal", law;
   std::uint64_t seed = 1;
-  std::int32_t threads = 1;
+  std::int32_t threads = 1, repeat = 1;
   bool json = false;
+  IsolationOptions isolation;
 };
 
 struct Factor {
@@ -74,8 +76,20 @@ nlohmann::json comparison_json(const proptest::Comparison& c) {
           {"rms_over_sigma", c.aggregate}};
 }
 
+// The last of so many checks in one process, or the first that fails.
+proptest::LawResult check_repeatedly(const proptest::Law& law, const attest_kernel& kernel,
+                                     const proptest::Case& c, int count) {
+  proptest::LawResult result = worker::check(law, kernel, c);
+  for (int done = 1; done < count; ++done) {
+    if (result.verdict == Verdict::violated || result.verdict == Verdict::crashed) break;
+    result = worker::check(law, kernel, c);
+  }
+  return result;
+}
+
 int check(const Registry& registry, const CheckOptions& options) {
-  const attest_kernel& kernel = registry.find(options.kernel);
+  Kernels known(registry, options.isolation);
+  const attest_kernel& kernel = known.find_one(options.kernel);
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, options.threads};
   require_affordable(kernel.description, c.problem);
@@ -98,7 +112,7 @@ int check(const Registry& registry, const CheckOptions& options) {
   for (const proptest::Law* law : chosen) {
     const proptest::LawResult found = [&] {
       const ElapsedLine line(std::string(law->name));
-      return law->check(kernel, c);
+      return check_repeatedly(*law, kernel, c, options.repeat);
     }();
     result.verdict = graver(result.verdict, found.verdict);
     nlohmann::json comparisons = nlohmann::json::array();
@@ -141,7 +155,10 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   CLI::App* command =
       app.add_subcommand("check", "one case, the form in which every failure is printed");
   auto options = std::make_shared<CheckOptions>();
-  command->add_option("--kernel", options->kernel, "name of a kernel (attest list kernels)")
+  command
+      ->add_option("--kernel", options->kernel,
+                   "name of a kernel (attest list kernels), or a library "
+                   "(./libmine.so, ./libmine.so:name)")
       ->required();
   command->add_option("--problem", options->problem, "problem string, for example sq=17,d=64")
       ->required();
@@ -151,7 +168,10 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   command->add_option("--seed", options->seed, "seed of the values")->check(whole_number());
   command->add_option("--threads", options->threads, "threads the kernel may use")
       ->check(CLI::Range(1, 1024));
+  command->add_option("--repeat", options->repeat, "check so often in one process, default once")
+      ->check(CLI::Range(1, 1000000));
   command->add_flag("--json", options->json, "as JSON");
+  add_isolation_options(*command, options->isolation);
   command->footer(
       "Numbers after an output are its worst error over its bound.\n"
       "Examples:\n"

@@ -21,6 +21,7 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                  Action& action);
 void add_check(CLI::App& app, const Registry& registry, Action& action);
 void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
+void add_worker(CLI::App& app, const Registry& registry, Action& action);
 
 /// Refuses what is not a whole number from 0 to `most`; without it "-1" and 2^64 would wrap around.
 inline CLI::Validator whole_number(std::uint64_t most = ~std::uint64_t{0}) {

@@ -4,7 +4,9 @@
 
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/coverage.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "fixtures/models.hpp"
@@ -69,6 +71,34 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   return all;
 }
 
+std::string claims(const attest_description& d) {
+  std::vector<std::string> words;
+  const auto add = [&words](std::uint32_t bits, const auto& table) {
+    const std::vector<std::string> more = words_of(bits, table);
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  add(d.directions,
+      std::vector<std::pair<std::uint32_t, const char*>>{{ATTEST_FORWARD, "forward"},
+                                                         {ATTEST_BACKWARD, "backward"},
+                                                         {ATTEST_LOSS_GRADIENT, "loss_gradient"}});
+  add(d.dtypes, dtype_words());
+  add(d.features, feature_words());
+  if (d.max_head_dim > 0) words.push_back(fmt::format("head_dim<={}", d.max_head_dim));
+  if (d.head_dim_multiple > 1) words.push_back(fmt::format("head_dim%{}", d.head_dim_multiple));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+// The kernels of a library and what they claim.
+Section library_section(const Registry& registry, const std::string& word) {
+  Section section{"kernels", {}};
+  Kernels known(registry, {});
+  for (const attest_kernel* kernel : known.find(word)) {
+    const attest_description& d = kernel->description;
+    section.rows.push_back({d.name, d.summary, claims(d)});
+  }
+  return section;
+}
+
 void print_text(const std::vector<Section>& chosen) {
   for (const Section& section : chosen) {
     fmt::print("{}\n", bold(section.name));
@@ -95,6 +125,7 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
          std::size_t json_flags) {
   std::vector<Section> chosen;
   std::vector<std::string> names;
+  if (names_library(what)) chosen.push_back(library_section(registry, what));
   for (const Section& section : sections(registry, schedules)) {
     names.push_back(section.name);
     if (what.empty() || what == section.name) chosen.push_back(section);
@@ -120,9 +151,11 @@ void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistr
   auto what = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command->add_option("what", *what,
-                      "kernels, schedules, models, laws, values or defects; all when absent");
+                      "kernels, schedules, models, laws, values or defects, or a library "
+                      "(./libmine.so); all when absent");
   command->add_flag("--json", *json, "as JSON");
-  command->footer("Examples:\n  attest list laws\n  attest list models --json");
+  command->footer(
+      "Examples:\n  attest list laws\n  attest list models --json\n  attest list ./libmine.so");
   command->callback([&registry, &schedules, &action, what, json] {
     action = [&registry, &schedules, what, json] {
       return list(registry, schedules, *what, *json ? 1 : 0);

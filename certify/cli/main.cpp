@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_certify(app, registry, schedules, action);
   attest::certify::cli::add_check(app, registry, action);
   attest::certify::cli::add_count(app, schedules, action);
+  attest::certify::cli::add_worker(app, registry, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -8,7 +8,8 @@ namespace attest::certify::cli {
 
 void print_finding(const std::string& kernel, const Finding& finding) {
   fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), finding.message);
-  fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding.law, finding.shrunk));
+  fmt::print("    reproduce: {}\n",
+             reproduce_line(kernel, finding.law, finding.shrunk, finding.checks));
 }
 
 std::string headline(const CampaignResult& result) {

@@ -15,3 +15,10 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${STAGE}/build -G ${GENERATOR}
     -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 run(${CMAKE_COMMAND} --build ${STAGE}/build)
 run(${STAGE}/build/consumer)
+
+# A kernel's author has a C compiler, the installed header and the installed command.
+run(${C_COMPILER} -O2 -shared -fPIC -I${STAGE}/prefix/include ${EXAMPLES}/attention.c -lm
+    -o ${STAGE}/build/libattention.so)
+run(${STAGE}/prefix/bin/attest list ${STAGE}/build/libattention.so)
+run(${STAGE}/prefix/bin/attest check --kernel ${STAGE}/build/libattention.so
+    --problem sq=5,sk=7,d=4 --law reference_backward)

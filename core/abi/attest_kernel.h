@@ -1,23 +1,51 @@
-/* The one interface between Attest and an attention kernel. Plain C99, no other header needed.
+/* The one interface between Attest and an attention kernel. Plain C99; no other header, and no
+ * library of Attest's, is needed.
  *
- * A kernel is a constant `attest_kernel`: a description and a few functions. Built-in kernels and
- * plugins are the same thing. A shared library exports
+ * A kernel is a constant `attest_kernel`: a description of what it claims, and functions. Kernels
+ * built into Attest and kernels in shared libraries are the same thing. A shared library exports
+ * one function, attest_get_kernel (at the end of this file). Build it and have it certified:
  *
- *     const attest_kernel *attest_get_kernel(uint32_t index);   -- NULL past the last one
+ *     cc -O2 -shared -fPIC mine.c -lm -o libmine.so
+ *     attest list ./libmine.so
+ *     attest certify ./libmine.so
+ *
+ * docs/how-to/certify-your-library.md goes through an example of a screenful.
+ *
+ * What a kernel computes, for every batch entry b and query head h, with key head
+ * g = h / (num_heads_q / num_heads_kv):
+ *
+ *     S[i][j] = softmax_scale * sum over c of Q[b][i][h][c] * K[b][j][g][c]
+ *     O[b][i][h][c] = sum over visible j of P[i][j] * V[b][j][g][c],  P = softmax of a row of S
+ *     LSE[b][h][i]  = log of the sum over visible j of exp(S[i][j])
  *
  * Rules for every call:
  *  - Shapes of Q, O, dO, dQ are (batch, seqlen_q, num_heads_q, head_dim), of K, V, dK, dV
- *    (batch, seqlen_k, num_heads_kv, head_dim), of LSE and dLSE (batch, num_heads_q, seqlen_q).
- *    Strides are in elements, one per axis, and may be anything the description claims.
+ *    (batch, seqlen_k, num_heads_kv, head_dim), of LSE and dLSE (batch, num_heads_q, seqlen_q);
+ *    head_dim is head_dim_qk for Q, K, dQ, dK and head_dim_v for V, O, dO, dV. Axes are always in
+ *    this order: another order in memory shows in the strides only.
+ *  - Strides are in elements, one per axis, never negative, and may be anything the description
+ *    claims. Without ATTEST_ANY_STRIDES the innermost stride is 1 and nothing overlaps, but rows
+ *    may still be further apart than their length and axes may lie in another order.
+ *  - The first element lies at (char *)data + byte_offset, at a multiple of 64 bytes.
  *  - With packed sequences (cu_seqlens_q != NULL) the batch axis of the tensors has extent 1 and
  *    the sequence axis runs over all sequences: sequence b owns rows cu_seqlens[b] ..
  *    cu_seqlens[b+1]-1. `attest_problem.batch` then counts the sequences.
- *  - Outputs belong to the caller and are undefined on entry; every element must be written.
- *  - Inputs must not be written: tensors and their shapes and strides, the problem, its masks,
- *    lengths and slopes. The workspace is undefined on entry.
+ *  - Outputs belong to the caller and are undefined on entry (they hold NaN); every element must be
+ *    written. Memory between the elements of a strided tensor is not the kernel's.
+ *  - Inputs must not be written, not even with the value they hold: tensors and their shapes and
+ *    strides, the problem, its masks, lengths and slopes. The workspace is undefined on entry
+ * (NaN).
+ *  - Rows without a visible key follow description.empty_row; their gradients are zero. An extent
+ *    may be 0 where ATTEST_EMPTY_ROWS is claimed.
  *  - A kernel that does not support a problem returns ATTEST_UNSUPPORTED before writing anything;
  *    Attest lists that as missing coverage, never as passed.
- *  - Structs begin with their size, so that fields can be added at the end.
+ *  - A call leaves its process as it was: rounding mode and floating-point environment, locale,
+ *    working directory, descriptors. It does not end the process, start another, print to the
+ *    standard output, or keep a pointer to the arguments or tensors of a call beyond it. Threads of
+ *    its own, and memory it allocated itself, it may keep.
+ *  - Equal calls give equal bits, unless numerics.nondeterministic says otherwise.
+ *  - Structs begin with their size (sizeof as the one who filled it in knows it), so that fields
+ *    can be added at the end. Zero means the plain choice in every field.
  */
 #ifndef ATTEST_KERNEL_H
 #define ATTEST_KERNEL_H
@@ -29,19 +57,29 @@
 extern "C" {
 #endif
 
+/* Goes up when a struct changes other than by fields at its end. Attest refuses a library of
+ * another version and says so. */
 #define ATTEST_ABI_VERSION 1u
 
+/* Before the one function a library exports, so that it is seen even with -fvisibility=hidden. */
+#if defined(__GNUC__)
+#define ATTEST_EXPORT __attribute__((visibility("default")))
+#else
+#define ATTEST_EXPORT
+#endif
+
+/* What a call returns. */
 typedef enum attest_status {
-  ATTEST_OK = 0,
+  ATTEST_OK = 0,          /* every element of every output is written */
   ATTEST_UNSUPPORTED = 1, /* the kernel does not claim this problem */
   ATTEST_FAILED = 2       /* the kernel claims it but could not compute it */
 } attest_status;
 
 typedef enum attest_dtype {
-  ATTEST_F64 = 0,
-  ATTEST_F32 = 1,
-  ATTEST_BF16 = 2,
-  ATTEST_F16 = 3
+  ATTEST_F64 = 0,  /* IEEE binary64 */
+  ATTEST_F32 = 1,  /* IEEE binary32 */
+  ATTEST_BF16 = 2, /* the upper half of a binary32 */
+  ATTEST_F16 = 3   /* IEEE binary16 */
 } attest_dtype;
 
 typedef enum attest_device { ATTEST_CPU = 1, ATTEST_CUDA = 2 } attest_device; /* DLPack's codes */
@@ -50,33 +88,35 @@ typedef enum attest_device { ATTEST_CPU = 1, ATTEST_CUDA = 2 } attest_device; /*
 
 typedef struct attest_dl_device {
   int32_t device_type; /* attest_device */
-  int32_t device_id;
+  int32_t device_id;   /* which of several; 0 */
 } attest_dl_device;
 
 typedef struct attest_dl_dtype {
-  uint8_t code; /* 2 = IEEE float, 4 = bfloat16 */
-  uint8_t bits;
+  uint8_t code;   /* 2 = IEEE float, 4 = bfloat16 */
+  uint8_t bits;   /* of one element: 64, 32 or 16 */
   uint16_t lanes; /* 1 */
 } attest_dl_dtype;
 
 typedef struct attest_tensor {
-  void *data;
+  void *data; /* the first element lies byte_offset bytes further on */
   attest_dl_device device;
-  int32_t ndim;
+  int32_t ndim; /* 4, or 3 for LSE and dLSE, or 2 in the loss gradient */
   attest_dl_dtype dtype;
-  int64_t *shape;
-  int64_t *strides; /* in elements, never NULL; 0 on a broadcast axis of an input */
-  uint64_t byte_offset;
+  int64_t *shape;       /* extents, outermost axis first */
+  int64_t *strides;     /* in elements, never NULL; 0 on a broadcast axis of an input */
+  uint64_t byte_offset; /* a multiple of the element's size */
 } attest_tensor;
 
 /* ---- the problem ---- */
 
+/* The aligned key a(i) of query i, from which windows are measured. */
 typedef enum attest_align {
   ATTEST_TOP_LEFT = 0, /* query i is aligned with key i */
   ATTEST_BOTTOM_RIGHT =
       1 /* query i is aligned with key i + seqlen_k - seqlen_q (of its sequence) */
 } attest_align;
 
+/* Which keys a query sees. The conditions given hold together. */
 typedef struct attest_mask {
   /* Key j is visible to query i when -window_left <= j - a(i) <= window_right, a(i) the aligned
    * key. A negative width means unbounded: no mask is (-1, -1), causal is (-1, 0). */
@@ -86,15 +126,15 @@ typedef struct attest_mask {
   const int32_t *key_lengths;  /* (batch) or NULL: only keys j < key_lengths[b] exist, and
                                 * bottom-right alignment counts them instead of seqlen_k */
   const int32_t *cu_seqlens_q; /* (batch + 1) or NULL: packed sequences */
-  const int32_t *cu_seqlens_k;
-  const uint8_t *boolean; /* (seqlen_q, seqlen_k) or NULL: 1 = visible, same for all heads */
+  const int32_t *cu_seqlens_k; /* (batch + 1), given exactly when cu_seqlens_q is */
+  const uint8_t *boolean;      /* (seqlen_q, seqlen_k) or NULL: 1 = visible, same for all heads */
 } attest_mask;
 
 typedef struct attest_problem {
   size_t struct_size;
-  int64_t batch, num_heads_q, num_heads_kv;
-  int64_t seqlen_q, seqlen_k; /* the longest, with packed sequences */
-  int64_t head_dim_qk, head_dim_v;
+  int64_t batch, num_heads_q, num_heads_kv; /* num_heads_q is a multiple of num_heads_kv */
+  int64_t seqlen_q, seqlen_k;               /* the longest, with packed sequences */
+  int64_t head_dim_qk, head_dim_v;          /* of Q and K, and of V and O */
   attest_dtype dtype;        /* of Q, K, V, O, dO, dQ, dK, dV; LSE and dLSE are f32 (f64 for f64) */
   double softmax_scale;      /* any finite value; 0 and negative ones too */
   double softcap;            /* 0 = none; else scores become softcap * tanh(score / softcap) */
@@ -105,25 +145,25 @@ typedef struct attest_problem {
 
 /* ---- what a kernel says about itself ---- */
 
-enum { /* attest_description.directions */
+enum { /* attest_description.directions: the functions that are there */
        ATTEST_FORWARD = 1,
        ATTEST_BACKWARD = 2, /* needs ATTEST_FORWARD's function and the feature ATTEST_LSE: bounds of
                                the gradients start from the LSE that forward stored */
-       ATTEST_LOSS_GRADIENT = 4
+       ATTEST_LOSS_GRADIENT = 4 /* see attest_loss_args */
 };
 
 enum { /* attest_description.features: what the kernel claims beyond plain dense attention */
-       ATTEST_CAUSAL_TOP_LEFT = 1 << 0,
-       ATTEST_CAUSAL_BOTTOM_RIGHT = 1 << 1,
-       ATTEST_WINDOW = 1 << 2,
-       ATTEST_KEY_LENGTHS = 1 << 3,
-       ATTEST_PACKED_SEQUENCES = 1 << 4,
-       ATTEST_BOOLEAN_MASK = 1 << 5,
-       ATTEST_GQA = 1 << 6,        /* num_heads_q a multiple of num_heads_kv */
-       ATTEST_HEAD_DIM_V = 1 << 7, /* head_dim_v != head_dim_qk */
-       ATTEST_SOFTCAP = 1 << 8,
-       ATTEST_ALIBI = 1 << 9,
-       ATTEST_ANY_SCALE = 1 << 10,   /* zero and negative softmax_scale */
+       ATTEST_CAUSAL_TOP_LEFT = 1 << 0,     /* window (-1, 0), ATTEST_TOP_LEFT */
+       ATTEST_CAUSAL_BOTTOM_RIGHT = 1 << 1, /* window (-1, 0), ATTEST_BOTTOM_RIGHT */
+       ATTEST_WINDOW = 1 << 2,              /* any other window, with either alignment */
+       ATTEST_KEY_LENGTHS = 1 << 3,         /* mask.key_lengths */
+       ATTEST_PACKED_SEQUENCES = 1 << 4,    /* mask.cu_seqlens_q and cu_seqlens_k */
+       ATTEST_BOOLEAN_MASK = 1 << 5,        /* mask.boolean */
+       ATTEST_GQA = 1 << 6,                 /* num_heads_q a multiple of num_heads_kv */
+       ATTEST_HEAD_DIM_V = 1 << 7,          /* head_dim_v != head_dim_qk */
+       ATTEST_SOFTCAP = 1 << 8,             /* problem.softcap */
+       ATTEST_ALIBI = 1 << 9,               /* problem.alibi_slopes */
+       ATTEST_ANY_SCALE = 1 << 10,          /* zero and negative softmax_scale */
        ATTEST_ANY_STRIDES = 1 << 11, /* innermost stride other than 1 and stride 0 on inputs too */
        ATTEST_LSE = 1 << 12,         /* writes LSE when asked; ATTEST_BACKWARD requires it */
        ATTEST_DLSE = 1 << 13,        /* takes a gradient of LSE in backward */
@@ -132,12 +172,14 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_LOSS_DY = 1 << 16        /* loss gradient: writes dY too */
 };
 
+/* What a row without a visible key holds. */
 typedef enum attest_empty_row {
   ATTEST_ZERO_NEG_INF = 0, /* O = 0, LSE = -inf */
   ATTEST_ZERO_POS_INF = 1, /* O = 0, LSE = +inf */
-  ATTEST_NAN = 2
+  ATTEST_NAN = 2           /* both NaN */
 } attest_empty_row;
 
+/* How sums of products are accumulated. */
 typedef enum attest_accumulation {
   ATTEST_NEAREST = 0,    /* every addition rounded to nearest, any order, with or without fma */
   ATTEST_TRUNCATING = 1, /* an n-term chain, rounded toward zero */
@@ -151,7 +193,7 @@ typedef struct attest_numerics {
   size_t struct_size;
   attest_accumulation accumulation; /* of all products */
   int32_t accumulator;              /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype */
-  int32_t fused_block, fused_fraction_bits;
+  int32_t fused_block, fused_fraction_bits; /* of ATTEST_FUSED_BLOCKS; else 0 */
   int64_t summation_depth; /* longest chain of additions over keys (or rows); 0 = not declared */
   double input_roundoff;   /* u_in: operands of QK^T rounded again (tf32: 2^-11); 0 = not */
   double
@@ -172,15 +214,17 @@ typedef struct attest_numerics {
   int32_t nondeterministic; /* 1: two equal calls may differ in bits */
 } attest_numerics;
 
+/* A kernel is held to all of it: what is claimed is exercised, what is not claimed is listed as not
+ * covered. */
 typedef struct attest_description {
   size_t struct_size;
-  const char *name;    /* unique, like "cpu/flash2" */
-  const char *summary; /* one line for people */
-  attest_device device;
-  uint32_t directions; /* ATTEST_FORWARD | ... */
-  uint32_t dtypes;     /* 1 << ATTEST_F32 | ... */
-  uint32_t features;
-  int64_t max_head_dim;      /* 0 = any */
+  const char *name;     /* unique in its library, like "mine/flash": no blanks, quotes or colons */
+  const char *summary;  /* one line for people */
+  attest_device device; /* where the tensors lie; libraries are loaded for ATTEST_CPU only */
+  uint32_t directions;  /* ATTEST_FORWARD | ... */
+  uint32_t dtypes;      /* 1 << ATTEST_F32 | ... */
+  uint32_t features;    /* ATTEST_GQA | ... */
+  int64_t max_head_dim; /* 0 = any */
   int64_t head_dim_multiple; /* 0 = any */
   attest_empty_row empty_row;
   attest_numerics numerics;
@@ -194,13 +238,15 @@ typedef struct attest_description {
 typedef struct attest_forward_args {
   size_t struct_size;
   const attest_problem *problem;
-  const attest_tensor *Q, *K, *V;
-  const attest_tensor *O;
-  const attest_tensor *LSE; /* NULL when not asked for */
-  void *workspace;
-  size_t workspace_bytes;
-  void *stream;
+  const attest_tensor *Q, *K, *V; /* inputs */
+  const attest_tensor *O;         /* output */
+  const attest_tensor *LSE;       /* output; NULL when not asked for */
+  void *workspace;                /* at a multiple of 16 bytes; NULL for 0 bytes */
+  size_t workspace_bytes;         /* what attest_kernel.workspace_bytes asked for */
+  void *stream;                   /* NULL on the CPU */
 } attest_forward_args;
+
+/* Gradients of the scalar sum of dO * O (+ dLSE * LSE) with respect to Q, K and V. */
 
 typedef struct attest_backward_args {
   size_t struct_size;
@@ -208,8 +254,8 @@ typedef struct attest_backward_args {
   const attest_tensor *Q, *K, *V;
   const attest_tensor *O, *LSE, *dO; /* O and LSE as this kernel's forward stored them */
   const attest_tensor *dLSE;         /* NULL when there is none */
-  const attest_tensor *dQ, *dK, *dV;
-  void *workspace;
+  const attest_tensor *dQ, *dK, *dV; /* outputs; dK, dV are summed over the heads of a group */
+  void *workspace;                   /* as in forward, of ATTEST_BACKWARD */
   size_t workspace_bytes;
   void *stream;
 } attest_backward_args;
@@ -219,8 +265,8 @@ typedef struct attest_backward_args {
 typedef struct attest_loss_args {
   size_t struct_size;
   const attest_problem *problem; /* batch = heads = 1, seqlen_q = seqlen_k, head_dim_v = head_dim */
-  const attest_tensor *A1, *A2, *A3, *E, *X, *Y;
-  const attest_tensor *dX, *dY; /* dY is NULL for a kernel that does not claim ATTEST_LOSS_DY */
+  const attest_tensor *A1, *A2, *A3, *E, *X, *Y; /* inputs */
+  const attest_tensor *dX, *dY; /* outputs; dY is NULL for a kernel without ATTEST_LOSS_DY */
   void *workspace;
   size_t workspace_bytes;
   void *stream;
@@ -228,15 +274,19 @@ typedef struct attest_loss_args {
 
 typedef struct attest_kernel {
   size_t struct_size;
-  uint32_t abi_version;
+  uint32_t abi_version; /* ATTEST_ABI_VERSION */
   attest_description description;
   void *self; /* the kernel's own, handed back in every call */
-  /* Bytes of workspace for one call in one direction; NULL = none needed. */
+  /* Bytes of workspace for one call in one direction (ATTEST_FORWARD, ...); NULL = none needed. */
   size_t (*workspace_bytes)(const void *self, const attest_problem *problem, uint32_t direction);
   attest_status (*forward)(const void *self, const attest_forward_args *args);
   attest_status (*backward)(const void *self, const attest_backward_args *args);
   attest_status (*loss_gradient)(const void *self, const attest_loss_args *args);
 } attest_kernel;
+
+/* What a shared library exports, and all it must export: kernel number `index`, from 0 on; NULL
+ * past the last one. The kernels must stay as they are for as long as the library is loaded. */
+ATTEST_EXPORT const attest_kernel *attest_get_kernel(uint32_t index);
 
 #ifdef __cplusplus
 }

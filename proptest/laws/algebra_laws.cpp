@@ -290,7 +290,6 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
     } else {
       band.mask.window_left = band.mask.window_right = band.seqlen_q + band.seqlen_k;
     }
-    if (band.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     Problem other = band;
     other.mask = {};
     other.mask.align = CausalAlign::bottom_right;  // ALiBi counts from the aligned key
@@ -306,6 +305,12 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
       }
       other.mask.boolean = mask;
     }
+    // What is not claimed is no case for this law, even where it would be empty.
+    for (const Problem* form : {&band, &other}) {
+      const std::string missing = unclaimed(kernel.description, *form, Direction::forward);
+      if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
+    }
+    if (band.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     const Direction direction = furthest(kernel, other);
     const Solved first(kernel, band, make_values(band, c.values, c.seed), direction, c);
     return judged_with_truth(

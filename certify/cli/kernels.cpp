@@ -1,0 +1,103 @@
+#include "certify/cli/kernels.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+struct LibraryWord {
+  std::string path, kernel;  // kernel empty: all
+};
+
+// A colon separates the kernel's name, unless a file of the whole name exists.
+LibraryWord split(const std::string& word) {
+  struct stat status {};
+  const std::size_t colon = word.rfind(':');
+  if (colon == std::string::npos || stat(word.c_str(), &status) == 0) return {word, ""};
+  return {word.substr(0, colon), word.substr(colon + 1)};
+}
+
+}  // namespace
+
+worker::Limits IsolationOptions::limits() const {
+  worker::Limits limits;
+  limits.timeout_seconds = timeout_seconds;
+  limits.memory_limit_bytes = memory_limit_mib << 20;
+  return limits;
+}
+
+void add_isolation_options(CLI::App& command, IsolationOptions& options) {
+  constexpr double kLeastSeconds = 0.01, kMostSeconds = 86400;
+  constexpr std::uint64_t kMostMib = std::uint64_t{1} << 30;
+  command.add_flag("--isolate", options.isolate,
+                   "call built-in kernels in a worker process too, as libraries are");
+  command
+      .add_option("--timeout", options.timeout_seconds,
+                  "seconds one call in a worker may take, default 30")
+      ->check(CLI::Range(kLeastSeconds, kMostSeconds));
+  command
+      .add_option("--memory-limit", options.memory_limit_mib,
+                  "MiB a kernel in a worker may allocate, default 4096; 0: any")
+      ->check(CLI::Range(std::uint64_t{0}, kMostMib));
+}
+
+bool names_library(const std::string& word) {
+  const std::string path = split(word).path;
+  const auto begins = [&](const char* text) { return path.rfind(text, 0) == 0; };
+  const auto ends = [&](std::string_view text) {
+    return path.size() >= text.size() &&
+           path.compare(path.size() - text.size(), text.size(), text) == 0;
+  };
+  return begins("./") || begins("../") || begins("/") || ends(".so") ||
+         path.find(".so.") != std::string::npos;
+}
+
+Kernels::Kernels(const Registry& built_in, const IsolationOptions& options)
+    : registry_(built_in), isolation_(options.isolation()), limits_(options.limits()) {}
+
+const worker::IsolatedKernels& Kernels::library(const std::string& path) {
+  const auto known = libraries_.find(path);
+  if (known != libraries_.end()) return known->second;
+  const auto& kernels =
+      libraries_.emplace(path, worker::isolate_library(path, limits_)).first->second;
+  for (const auto& kernel : kernels) registry_.add(&kernel->kernel());
+  return kernels;
+}
+
+std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
+  if (!names_library(word)) {
+    const attest_kernel& kernel = registry_.find(word);
+    if (isolation_ == Isolation::libraries) return {&kernel};
+    built_in_.push_back(worker::isolate_builtin(word, limits_));
+    return {&built_in_.back()->kernel()};
+  }
+  const LibraryWord parts = split(word);
+  std::vector<const attest_kernel*> found;
+  std::vector<std::string> names;
+  for (const auto& kernel : library(parts.path)) {
+    const std::string name(kernel->kernel().description.name);
+    names.push_back(name);
+    if (parts.kernel.empty() || name == word) found.push_back(&kernel->kernel());
+  }
+  if (found.empty()) {
+    throw InvalidProblem("library '" + parts.path + "': has no kernel '" + parts.kernel + "'" +
+                         did_you_mean(word, names) + " (`attest list " + parts.path +
+                         "` shows all)");
+  }
+  return found;
+}
+
+const attest_kernel& Kernels::find_one(const std::string& word) {
+  const std::vector<const attest_kernel*> found = find(word);
+  if (found.size() == 1) return *found.front();
+  std::vector<std::string> names;
+  for (const attest_kernel* kernel : found) names.emplace_back(kernel->description.name);
+  throw InvalidProblem(fmt::format("library '{}': has {} kernels; choose one: {}", word,
+                                   found.size(), fmt::join(names, ", ")));
+}
+
+}  // namespace attest::certify::cli

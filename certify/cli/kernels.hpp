@@ -1,0 +1,57 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "certify/worker/isolated_kernel.hpp"
+#include "core/registry.hpp"
+
+namespace attest::certify::cli {
+
+/// Which kernels are called in worker processes: those of shared libraries, or built-in ones too.
+enum class Isolation : std::uint8_t { libraries, everything };
+
+struct IsolationOptions {
+  bool isolate = false;
+  double timeout_seconds = worker::Limits().timeout_seconds;
+  std::uint64_t memory_limit_mib = worker::Limits().memory_limit_bytes >> 20;
+
+  Isolation isolation() const { return isolate ? Isolation::everything : Isolation::libraries; }
+  worker::Limits limits() const;
+};
+
+/// --isolate, --timeout and --memory-limit.
+void add_isolation_options(CLI::App& command, IsolationOptions& options);
+
+/// Whether a word given as kernel is a shared library, "./libmine.so" or "./libmine.so:name".
+bool names_library(const std::string& word);
+
+/// The kernels of one command: built in, or loaded from the libraries it names.
+class Kernels {
+ public:
+  Kernels(const Registry& built_in, const IsolationOptions& options);
+
+  /// The kernels a word stands for: one by name, all or the one of that name of a library. Throws
+  /// InvalidProblem with the nearest name, or why a library cannot be loaded.
+  std::vector<const attest_kernel*> find(const std::string& word);
+
+  /// The only one a word stands for; throws InvalidProblem naming the choices when there are more.
+  const attest_kernel& find_one(const std::string& word);
+
+  /// All kernels known by now.
+  const Registry& registry() const { return registry_; }
+
+ private:
+  const worker::IsolatedKernels& library(const std::string& path);
+
+  Registry registry_;
+  Isolation isolation_;
+  worker::Limits limits_;
+  std::map<std::string, worker::IsolatedKernels> libraries_;
+  worker::IsolatedKernels built_in_;
+};
+
+}  // namespace attest::certify::cli

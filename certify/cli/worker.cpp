@@ -1,0 +1,26 @@
+#include "certify/cli/commands.hpp"
+#include "certify/worker/library.hpp"
+#include "certify/worker/serve.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::cli {
+
+void add_worker(CLI::App& app, const Registry& registry, Action& action) {
+  CLI::App* command = app.add_subcommand("worker", "the process in which one kernel is called");
+  command->group("");  // for the certifier, not for people: hidden in the help
+  auto library = std::make_shared<std::string>(), kernel = std::make_shared<std::string>();
+  command->add_option("--library", *library, "shared library");
+  command->add_option("--kernel", *kernel, "built-in kernel");
+  command->callback([&registry, &action, library, kernel] {
+    action = [&registry, library, kernel] {
+      const int status = worker::serve([&]() -> std::vector<const attest_kernel*> {
+        if (!library->empty()) return worker::open_library(*library);
+        return {&registry.find(*kernel)};
+      });
+      if (status != 0) throw InvalidProblem("worker: is started by the certifier only");
+      return status;
+    };
+  });
+}
+
+}  // namespace attest::certify::cli

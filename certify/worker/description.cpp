@@ -1,0 +1,169 @@
+#include "certify/worker/description.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include "certify/worker/protocol.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+constexpr std::uint32_t kDirections = ATTEST_FORWARD | ATTEST_BACKWARD | ATTEST_LOSS_GRADIENT;
+constexpr std::uint32_t kDtypes =
+    1u << ATTEST_F64 | 1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16;
+constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_LOSS_DY} << 1) - 1;
+
+std::string hex(std::uint64_t value) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[value % 16]);
+    value /= 16;
+  } while (value != 0);
+  return "0x" + digits;
+}
+
+std::string got(const std::string& field, const std::string& value, const std::string& needed) {
+  return field + " is " + value + "; " + needed;
+}
+
+std::string too_small(const std::string& object, std::size_t size, std::size_t needed) {
+  if (size >= needed) return "";
+  return got(object + ".struct_size", std::to_string(size),
+             "it must be sizeof(" + object + "), " + std::to_string(needed) +
+                 " with this attest_kernel.h");
+}
+
+// A string of at most `most` printable characters; names have no blanks or quotes either, because
+// they stand in command lines.
+std::string bad_text(const std::string& field, const char* text, std::size_t most,
+                     std::string_view forbidden) {
+  const std::size_t length = strnlen(text, most);
+  if (length == most) return field + " is longer than " + std::to_string(most - 1) + " bytes";
+  for (const char c : std::string_view(text, length)) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f || forbidden.find(c) != std::string_view::npos) {
+      return field + " has the character " + hex(code) + "; use printable characters" +
+             (forbidden.empty() ? "" : " without blanks, quotes and colons");
+    }
+  }
+  return "";
+}
+
+std::string bad_bits(const std::string& field, std::uint32_t bits, std::uint32_t known) {
+  if ((bits & ~known) == 0) return "";
+  return got("description." + field, hex(bits),
+             "unknown bits " + hex(bits & ~known) + ", this program knows " + hex(known));
+}
+
+std::string bad_size(const std::string& field, std::int64_t value) {
+  if (value >= 0) return "";
+  return got("description." + field, std::to_string(value), "it must be 0 (any) or positive");
+}
+
+std::string bad_choice(const std::string& field, std::int64_t value, std::int64_t most) {
+  if (value >= 0 && value <= most) return "";
+  return got("description." + field, std::to_string(value),
+             "it must be from 0 to " + std::to_string(most));
+}
+
+std::string bad_roundoff(const std::string& field, double value, double most) {
+  if (std::isfinite(value) && value >= 0 && value <= most) return "";
+  return got("description.numerics." + field, std::to_string(value),
+             "it must be a number from 0 to " + std::to_string(most));
+}
+
+std::string numerics_objection(const attest_numerics& n) {
+  constexpr std::int64_t kDtypeCodes = 1 + ATTEST_F16, kFlag = 1, kAny = INT32_MAX;
+  constexpr double kMostUlps = 0x1p24;
+  if (n.accumulation == ATTEST_FUSED_BLOCKS && (n.fused_block <= 0 || n.fused_fraction_bits <= 0)) {
+    return "description.numerics.accumulation is ATTEST_FUSED_BLOCKS; fused_block and "
+           "fused_fraction_bits must be positive";
+  }
+  for (const std::string& text :
+       {bad_choice("numerics.accumulation", static_cast<std::int64_t>(n.accumulation),
+                   ATTEST_FUSED_BLOCKS),
+        bad_choice("numerics.accumulator", n.accumulator, kDtypeCodes),
+        bad_choice("numerics.fused_block", n.fused_block, kAny),
+        bad_choice("numerics.fused_fraction_bits", n.fused_fraction_bits, kAny),
+        bad_choice("numerics.summation_depth", n.summation_depth, INT64_MAX),
+        bad_roundoff("input_roundoff", n.input_roundoff, 1),
+        bad_roundoff("scaled_q_roundoff", n.scaled_q_roundoff, 1),
+        bad_choice("numerics.p_cast", n.p_cast, kDtypeCodes),
+        bad_choice("numerics.p_normalized", n.p_normalized, kFlag),
+        bad_choice("numerics.sum_after_cast", n.sum_after_cast, kFlag),
+        bad_choice("numerics.flushes_p", n.flushes_p, kFlag),
+        bad_roundoff("exp_ulps", n.exp_ulps, kMostUlps),
+        bad_choice("numerics.exp_zero_not_one", n.exp_zero_not_one, kFlag),
+        bad_choice("numerics.lse_splits", n.lse_splits, kAny),
+        bad_choice("numerics.gqa_partial", n.gqa_partial, kDtypeCodes),
+        bad_choice("numerics.dq_accumulator", n.dq_accumulator, kDtypeCodes),
+        bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
+        bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag)}) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+std::string missing_function(const attest_kernel& kernel) {
+  const attest_description& d = kernel.description;
+  const auto claims = [&](std::uint32_t bit) { return (d.directions & bit) != 0; };
+  if (claims(ATTEST_FORWARD) && kernel.forward == nullptr) {
+    return "description.directions has ATTEST_FORWARD, but forward is NULL";
+  }
+  if (claims(ATTEST_BACKWARD) && (kernel.backward == nullptr || !claims(ATTEST_FORWARD))) {
+    return "description.directions has ATTEST_BACKWARD; backward must not be NULL and "
+           "ATTEST_FORWARD must be claimed too";
+  }
+  if (claims(ATTEST_BACKWARD) && (d.features & ATTEST_LSE) == 0) {
+    return "description.directions has ATTEST_BACKWARD without the feature ATTEST_LSE; write LSE "
+           "in "
+           "forward and claim it";
+  }
+  if (claims(ATTEST_LOSS_GRADIENT) && kernel.loss_gradient == nullptr) {
+    return "description.directions has ATTEST_LOSS_GRADIENT, but loss_gradient is NULL";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string objection(const attest_kernel& kernel) {
+  if (kernel.abi_version != ATTEST_ABI_VERSION) {
+    return "abi_version is " + std::to_string(kernel.abi_version) +
+           ", this program speaks version " + std::to_string(ATTEST_ABI_VERSION) +
+           "; rebuild the library with this program's attest_kernel.h";
+  }
+  const attest_description& d = kernel.description;
+  for (const std::string& text :
+       {too_small("attest_kernel", kernel.struct_size, sizeof kernel),
+        too_small("attest_description", d.struct_size, sizeof d),
+        too_small("attest_numerics", d.numerics.struct_size, sizeof d.numerics)}) {
+    if (!text.empty()) return text;
+  }
+  if (d.name == nullptr || *d.name == '\0') {
+    return "description.name is empty; give the kernel a unique name like mine/attention";
+  }
+  if (d.device != ATTEST_CPU) {
+    return got("description.device", std::to_string(static_cast<int>(d.device)),
+               "libraries are loaded for ATTEST_CPU only");
+  }
+  if (d.directions == 0) return "description.directions is 0; claim at least ATTEST_FORWARD";
+  if (d.dtypes == 0) return "description.dtypes is 0; claim at least 1 << ATTEST_F32";
+  const char* summary = d.summary == nullptr ? "" : d.summary;
+  const char* schedule = d.schedule == nullptr ? "" : d.schedule;
+  for (const std::string& text :
+       {bad_text("description.name", d.name, sizeof(Description::name), " \"'`\\$:"),
+        bad_text("description.summary", summary, sizeof(Description::summary), ""),
+        bad_text("description.schedule", schedule, sizeof(Description::schedule), ""),
+        bad_bits("directions", d.directions, kDirections), bad_bits("dtypes", d.dtypes, kDtypes),
+        bad_bits("features", d.features, kFeatures), bad_size("max_head_dim", d.max_head_dim),
+        bad_size("head_dim_multiple", d.head_dim_multiple),
+        bad_choice("empty_row", static_cast<std::int64_t>(d.empty_row), ATTEST_NAN),
+        numerics_objection(d.numerics), missing_function(kernel)}) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+}  // namespace attest::certify::worker

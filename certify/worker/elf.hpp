@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+namespace attest::certify::worker {
+
+/// Throws InvalidProblem unless `path` is a shared library for this machine, as far as its ELF
+/// header tells: it exists, is a regular file, is ELF, has this word size, byte order and
+/// instruction set, is no program, and is not cut off. Nothing of it is run.
+/// [certify/worker/library_test "not a library"]
+void require_library(const std::string& path);
+
+}  // namespace attest::certify::worker

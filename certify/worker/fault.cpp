@@ -1,0 +1,74 @@
+#include "certify/worker/fault.hpp"
+
+namespace attest::certify::worker {
+
+std::string_view name(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::crash:
+      return "crash";
+    case FaultKind::abort:
+      return "abort";
+    case FaultKind::exit:
+      return "exit";
+    case FaultKind::hang:
+      return "hang";
+    case FaultKind::memory:
+      return "memory";
+    case FaultKind::out_of_bounds:
+      return "out_of_bounds";
+    case FaultKind::input_written:
+      return "input_written";
+    case FaultKind::stale_memory:
+      return "stale_memory";
+    case FaultKind::fork:
+      return "fork";
+    case FaultKind::closed_descriptor:
+      return "closed_descriptor";
+    case FaultKind::floating_point:
+      return "floating_point";
+    case FaultKind::locale:
+      return "locale";
+    case FaultKind::directory:
+      return "directory";
+    case FaultKind::printed:
+      return "printed";
+    case FaultKind::workspace_size:
+      break;
+  }
+  return "workspace_size";
+}
+
+const std::vector<FaultKind>& all_fault_kinds() {
+  static const std::vector<FaultKind> kinds{FaultKind::crash,          FaultKind::abort,
+                                            FaultKind::exit,           FaultKind::hang,
+                                            FaultKind::memory,         FaultKind::out_of_bounds,
+                                            FaultKind::input_written,  FaultKind::stale_memory,
+                                            FaultKind::fork,           FaultKind::closed_descriptor,
+                                            FaultKind::floating_point, FaultKind::locale,
+                                            FaultKind::directory,      FaultKind::printed,
+                                            FaultKind::workspace_size};
+  return kinds;
+}
+
+Verdict verdict_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::crash:
+    case FaultKind::abort:
+    case FaultKind::exit:
+    case FaultKind::hang:
+    case FaultKind::memory:
+      return Verdict::crashed;
+    default:
+      return Verdict::violated;
+  }
+}
+
+std::optional<FaultKind> kind_in(std::string_view message) {
+  const std::string_view word = message.substr(0, message.find(": "));
+  for (const FaultKind kind : all_fault_kinds()) {
+    if (word == name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attest::certify::worker

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/verdict.hpp"
+
+namespace attest::certify::worker {
+
+/// What a kernel did to its process or to memory that is not its own.
+///
+///   crash                killed by a signal
+///   abort                called abort(), as a failed assertion or an uncaught exception does
+///   exit                 ended the process
+///   hang                 did not return in time
+///   memory               came to the end of the memory it may allocate
+///   out_of_bounds        touched memory before or after a buffer
+///   input_written        wrote into an input, even if it put the old value back
+///   stale_memory         touched memory of an earlier call
+///   fork                 started a process
+///   closed_descriptor    closed a descriptor that it did not open
+///   floating_point       left another rounding mode or floating-point environment
+///   locale, directory    changed the process's locale or working directory
+///   printed              wrote to the standard output
+///   workspace_size       asked for an impossible amount of workspace
+enum class FaultKind : std::uint8_t {
+  crash,
+  abort,
+  exit,
+  hang,
+  memory,
+  out_of_bounds,
+  input_written,
+  stale_memory,
+  fork,
+  closed_descriptor,
+  floating_point,
+  locale,
+  directory,
+  printed,
+  workspace_size
+};
+
+std::string_view name(FaultKind kind);
+const std::vector<FaultKind>& all_fault_kinds();
+
+/// `crashed` where the call did not return (crash, abort, exit, hang, memory), else `violated`.
+Verdict verdict_of(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::crash;
+  std::string detail;
+
+  /// "hang: forward did not return within 1 s".
+  std::string text() const { return std::string(name(kind)) + ": " + detail; }
+};
+
+/// The kind that a message made by Fault::text begins with.
+std::optional<FaultKind> kind_in(std::string_view message);
+
+}  // namespace attest::certify::worker

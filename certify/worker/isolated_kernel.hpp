@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "certify/worker/fault.hpp"
+#include "certify/worker/process.hpp"
+#include "core/abi/attest_kernel.h"
+#include "proptest/laws/law.hpp"
+
+/// Kernels that run in worker processes, as kernels like any other.
+namespace attest::certify::worker {
+
+/// A kernel whose calls are carried out by worker processes; to its caller a kernel like any other.
+/// Tensors are copied to memory shared with the worker and back. What a kernel does to its process
+/// is not a status: the call returns ATTEST_FAILED, and `check` turns the fault into the case's
+/// result. Calls of several threads run in as many processes.
+class IsolatedKernel {
+ public:
+  IsolatedKernel(Source source, const Limits& limits, std::uint32_t index, const std::string& name,
+                 const Description& description);
+  ~IsolatedKernel();
+  IsolatedKernel(const IsolatedKernel&) = delete;
+  IsolatedKernel& operator=(const IsolatedKernel&) = delete;
+
+  const attest_kernel& kernel() const { return kernel_; }
+
+  struct State;  // worker processes and what is known about them; internal
+
+ private:
+  std::unique_ptr<State> state_;
+  attest_kernel kernel_{};
+};
+
+using IsolatedKernels = std::vector<std::unique_ptr<IsolatedKernel>>;
+
+/// The kernels of a shared library, each named "PATH:NAME", PATH as given. Throws InvalidProblem
+/// when the library cannot be loaded or describes nonsense.
+/// [certify/worker/library_test "a good library"]
+IsolatedKernels isolate_library(const std::string& path, const Limits& limits);
+
+/// A kernel built into the program, under its own name.
+/// [certify/worker/isolation_test "strides arrive"]
+std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
+                                                const Limits& limits);
+
+/// Whether the kernel is one of an IsolatedKernel.
+bool is_isolated(const attest_kernel& kernel);
+
+/// Checks a law on a case. A fault of an isolated kernel overrides what the law said: its text is
+/// the message, its gravity the verdict.
+/// [certify/worker/isolation_test "every misbehaviour has its own finding"]
+proptest::LawResult check(const proptest::Law& law, const attest_kernel& kernel,
+                          const proptest::Case& c);
+
+/// Has the next call of an isolated kernel begin in a fresh process.
+void restart(const attest_kernel& kernel);
+
+/// How often a case must be checked in one fresh process until it fails: 1 for an ordinary failure,
+/// more for a kernel whose results depend on its earlier calls, nothing when it never fails
+/// within `most` checks. A kernel that is not isolated gives 1.
+/// [certify/worker/isolation_test "a failure that needs earlier calls"]
+std::optional<int> checks_until_failure(const proptest::Law& law, const attest_kernel& kernel,
+                                        const proptest::Case& c, int most);
+
+}  // namespace attest::certify::worker

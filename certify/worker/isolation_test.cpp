@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "certify/worker/call_memory.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/sanitizers.hpp"
+#include "core/error.hpp"
+#include "core/registry.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+#include "proptest/values.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+Limits limits() {
+  Limits limits;
+  limits.program = ATTEST_PROGRAM;
+  limits.timeout_seconds = 20;
+  return limits;
+}
+
+std::string plugin(const std::string& name) {
+  return std::string(ATTEST_PLUGINS) + "/lib" + name + ".so";
+}
+
+const attest_kernel& kernel_called(const IsolatedKernels& kernels, const std::string& suffix) {
+  for (const auto& kernel : kernels) {
+    const std::string name = kernel->kernel().description.name;
+    if (name.substr(name.rfind(':') + 1) == suffix) return kernel->kernel();
+  }
+  throw InternalError("no kernel " + suffix);
+}
+
+// 48 bytes of O: with the alignment of 64 there is room on both sides before the guard pages.
+proptest::Case small_case() {
+  return {Problem::parse("sq=3,sk=5,d=4"), proptest::Values::normal, 1, 1};
+}
+
+// O fills a page, so that its neighbours are guard pages.
+proptest::Case page_case() {
+  return {Problem::parse("sq=64,sk=5,d=16"), proptest::Values::normal, 1, 1};
+}
+
+struct Expected {
+  const char* kernel;
+  const char* text;  // the message begins with it
+};
+
+}  // namespace
+
+TEST_CASE("every misbehaviour has its own finding") {
+  Limits tight = limits();
+  tight.timeout_seconds = 1;
+  tight.memory_limit_bytes = std::uint64_t{200} << 20;
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), tight);
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  std::vector<Expected> cases{
+      {"crash", "crash: segmentation fault at the null pointer in forward"},
+      {"abort", "abort: abort() in forward: assertion failed: on purpose"},
+      {"exit", "exit: the process was ended with status 0 in forward"},
+      {"hang", "hang: forward did not return within 1 s"},
+      {"fork", "fork: a process was started in forward"},
+      {"fork_and_return", "fork: a process was started in forward"},
+      {"write_before", "out_of_bounds: O: written before its first element in forward"},
+      {"write_after", "out_of_bounds: O: written past its last element in forward"},
+      {"read_after", "out_of_bounds: O: read 257 bytes past its last element in forward"},
+      {"overrun_workspace", "out_of_bounds: workspace: written past its last element in forward"},
+      {"write_input", "input_written: Q was written in forward, at byte 0"},
+      {"restore_input", "input_written: Q was written in forward, at byte 0"},
+      {"write_arguments", "input_written: the argument structs was written in forward"},
+      {"close_descriptors",
+       "closed_descriptor: descriptors that it did not open were closed in "
+       "forward: 0, 1, 2, 3, 4"},
+      {"close_and_hang", "hang: forward did not return within 1 s"},
+      {"change_rounding", "floating_point: rounding mode"},
+      {"flush_denormals", "floating_point:"},
+      {"change_locale", "locale: 'C' became 'C.UTF-8' in forward"},
+      {"change_directory", "directory: '"},
+      {"print", "printed: 23 bytes, beginning with 'attention of 3 queries' in forward"},
+      {"divide", "crash: signal 8 (Floating point exception) in forward"},
+      {"raise", "crash: signal 15 (Terminated) in forward"},
+  };
+  if (kMemoryLimits) cases.push_back({"allocate", "memory: "});
+  for (const Expected& expected : cases) {
+    const proptest::LawResult result =
+        check(law, kernel_called(kernels, expected.kernel), small_case());
+    CAPTURE(expected.kernel, expected.text, result.message);
+    CHECK(result.message.rfind(expected.text, 0) == 0);
+    const std::optional<FaultKind> kind = kind_in(result.message);
+    REQUIRE(kind);
+    CHECK(result.verdict == verdict_of(*kind));
+  }
+  // What happens only in a later call of the same process.
+  const attest_kernel& keeps = kernel_called(kernels, "keep_pointer");
+  CHECK(check(law, keeps, small_case()).verdict == Verdict::passed);
+  const proptest::LawResult stale = check(law, keeps, small_case());
+  CHECK(stale.message ==
+        "stale_memory: memory of an earlier call was read in forward (a pointer "
+        "that was kept)");
+}
+
+TEST_CASE("one element beyond a full page meets the guard") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  CHECK(check(law, kernel_called(kernels, "write_before"), page_case()).message ==
+        "out_of_bounds: O: written 4 bytes before its first element in forward");
+  CHECK(check(law, kernel_called(kernels, "write_after"), page_case()).message ==
+        "out_of_bounds: O: written 1 bytes past its last element in forward");
+}
+
+TEST_CASE("calls that must be alike are compared") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const proptest::LawResult result =
+      check(proptest::find_law("repeat"), kernel_called(kernels, "alternate"), small_case());
+  CAPTURE(result.message);
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(result.message.find("the second of two equal calls differs") != std::string::npos);
+}
+
+TEST_CASE("a failure that needs earlier calls says how many") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  constexpr int kMost = 32;
+  const auto count = [&](const char* name) {
+    return checks_until_failure(law, kernel_called(kernels, name), small_case(), kMost);
+  };
+  CHECK(count("fail_after_ten") == 11);
+  CHECK(count("keep_pointer") == 2);
+  CHECK(count("write_after") == 1);
+  CHECK(count("nothing") == std::nullopt);
+}
+
+TEST_CASE("a kernel that behaves passes every law in a worker") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& kernel = kernel_called(kernels, "nothing");
+  REQUIRE(is_isolated(kernel));
+  int passed = 0;
+  for (const proptest::Law& law : proptest::laws()) {
+    if (!proptest::concerns(law, kernel.description)) continue;
+    for (const char* problem : {"sq=5,sk=5,d=4", "b=2,hq=2,sq=17,sk=33,d=8,strides=transposed"}) {
+      const proptest::LawResult result =
+          check(law, kernel, {Problem::parse(problem), proptest::Values::normal, 3, 1});
+      CAPTURE(law.name, problem, result.message);
+      CHECK(result.verdict != Verdict::violated);
+      CHECK(result.verdict != Verdict::crashed);
+      passed += result.verdict == Verdict::passed ? 1 : 0;
+    }
+  }
+  CHECK(passed > 0);
+}
+
+TEST_CASE("strides arrive") {
+  // A built-in kernel gives the same bits in a worker as in this process.
+  Registry registry;
+  register_cpu(registry);
+  const attest_kernel& direct = registry.find("cpu/standard");
+  const auto isolated = isolate_builtin("cpu/standard", limits());
+  CHECK(std::string(isolated->kernel().description.name) == "cpu/standard");
+  for (const char* text :
+       {"b=2,hq=4,hkv=2,sq=9,sk=13,d=5,dv=3,mask=causal_br,dtype=bf16,strides=padded",
+        "b=2,hq=2,sq=7,sk=7,d=4,dtype=f16,layout=bhsd,strides=interleaved",
+        "b=3,hq=2,sq=9,sk=13,d=4,mask=lengths_0_5_13,strides=broadcast",
+        "b=1,hq=1,sq=3,sk=4,d=2,strides=huge", "hq=2,sq=4,sk=6,d=4,alibi=standard",
+        "b=1,hq=1,sq=0,sk=4,d=2"}) {
+    CAPTURE(text);
+    const proptest::Case c{Problem::parse(text), proptest::Values::normal, 5, 1};
+    REQUIRE(proptest::unclaimed(direct.description, c.problem, proptest::Direction::backward) ==
+            "");
+    const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
+    const auto run = [&](const attest_kernel& kernel) {
+      return proptest::run(kernel, c.problem, values, proptest::Direction::backward, c);
+    };
+    const proptest::KernelRun a = run(direct), b = run(isolated->kernel());
+    REQUIRE(a.completed());
+    CHECK(b.misconduct.empty());
+    REQUIRE(b.completed());
+    const auto same = [](const Tensor& x, const Tensor& y) {
+      return proptest::compare_bits(x.view(), y.view()).verdict == Verdict::passed;
+    };
+    CHECK(same(a.O, b.O));
+    CHECK(same(a.LSE, b.LSE));
+    CHECK(same(a.dQ, b.dQ));
+    CHECK(same(a.dK, b.dK));
+    CHECK(same(a.dV, b.dV));
+  }
+}
+
+TEST_CASE("an impossible workspace is a finding") {
+  const IsolatedKernels kernels = isolate_library(plugin("nonsense_huge_workspace"), limits());
+  const proptest::LawResult result =
+      check(proptest::find_law("reference_forward"), kernels.front()->kernel(),
+            {Problem::parse("sq=3,d=4"), proptest::Values::normal, 1, 1});
+  CHECK(result.message.rfind("workspace_size: workspace_bytes asks for 18446744073709547519 bytes",
+                             0) == 0);
+  CHECK(result.verdict == Verdict::violated);
+}
+
+TEST_CASE("bytes beside a buffer") {
+  Arena arena;
+  CallMemory memory(arena, 1u << 20);
+  constexpr std::size_t kBytes = 100;
+  const std::size_t index = memory.place("O", kBytes, Access::writable);
+  CHECK(memory.address(index) % CallMemory::kAlignment == 0);
+  CHECK_FALSE(memory.overrun());
+  std::byte* const first = memory.bytes(index);
+  for (const std::ptrdiff_t at : {std::ptrdiff_t{-1}, std::ptrdiff_t{kBytes}}) {
+    const std::byte before = first[at];
+    first[at] = std::byte{0};
+    CHECK(memory.overrun());
+    first[at] = before;
+    CHECK_FALSE(memory.overrun());
+  }
+}
+
+TEST_CASE("addresses are explained") {
+  Arena arena;
+  constexpr std::uint64_t kBegin = 1u << 30, kFirst = kBegin + (1u << 20), kEnd = 1ull << 40;
+  CallMemory memory(arena, kFirst);
+  const std::size_t q = memory.place("Q", 100, Access::read_only);
+  const std::size_t o = memory.place("O", 100, Access::writable);
+  const auto explained = [&](std::uint64_t address, Access how) {
+    return memory.explain(address, how, kBegin, kEnd, "here").text();
+  };
+  CHECK(explained(0, Access::read_only) == "crash: segmentation fault at the null pointer here");
+  CHECK(explained(kBegin + 8, Access::read_only).rfind("stale_memory: memory of an earlier", 0) ==
+        0);
+  CHECK(explained(memory.address(q) + 4, Access::writable) ==
+        "input_written: Q was written here, at byte 4");
+  constexpr std::uint64_t kRoundedBytes = 128;
+  CHECK(explained(memory.address(o) + kRoundedBytes, Access::writable) ==
+        "out_of_bounds: O: written 29 bytes past its last element here");
+}
+
+TEST_CASE("isolation costs less than a millisecond") {
+  // The best of many, so that a busy machine does not decide.
+  Registry registry;
+  register_cpu(registry);
+  const auto isolated = isolate_builtin("cpu/standard", limits());
+  const proptest::Case c = small_case();
+  const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
+  const auto best_seconds = [&](const attest_kernel& kernel) {
+    constexpr int kRounds = 50;
+    double best = 1;
+    for (int round = 0; round < kRounds; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      proptest::run(kernel, c.problem, values, proptest::Direction::backward, c);
+      best = std::min(
+          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return best;
+  };
+  const double cost =
+      best_seconds(isolated->kernel()) - best_seconds(registry.find("cpu/standard"));
+  CAPTURE(cost);
+  constexpr std::chrono::duration<double> kAllowed = std::chrono::milliseconds(1);
+  CHECK(cost < kAllowed.count());
+}
+
+}  // namespace attest::certify::worker

@@ -1,0 +1,63 @@
+#include "certify/worker/library.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "certify/worker/description.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+constexpr std::uint32_t kMostKernels = 4096;
+constexpr const char* kSymbol = "attest_get_kernel";
+constexpr const char* kMangled = "_Z17attest_get_kernelj";
+
+std::string loader_reason() {
+  const char* text = dlerror();
+  return text == nullptr ? "unknown reason" : text;
+}
+
+}  // namespace
+
+std::vector<const attest_kernel*> open_library(const std::string& path) {
+  const auto refuse = [&path](const std::string& why) {
+    throw InvalidProblem("library '" + path + "': " + why);
+  };
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    refuse("does not load: " + loader_reason() + "; `ldd` shows what it needs");
+  }
+  void* const symbol = dlsym(library, kSymbol);
+  if (symbol == nullptr) {
+    refuse(dlsym(library, kMangled) != nullptr
+               ? "exports attest_get_kernel with a C++ name; include attest_kernel.h where it is "
+                 "defined, or declare it extern \"C\""
+               : "does not export attest_get_kernel; define it as attest_kernel.h says and leave "
+                 "it visible");
+  }
+  using GetKernel = const attest_kernel* (*)(std::uint32_t);
+  GetKernel get_kernel = nullptr;
+  std::memcpy(&get_kernel, &symbol, sizeof symbol);  // POSIX's way from object to function pointer
+  std::vector<const attest_kernel*> kernels;
+  while (const attest_kernel* kernel = get_kernel(static_cast<std::uint32_t>(kernels.size()))) {
+    const std::string which = "kernel " + std::to_string(kernels.size()) + ": ";
+    const std::string why = objection(*kernel);
+    if (!why.empty()) refuse(which + why);
+    for (const attest_kernel* other : kernels) {
+      if (std::strcmp(other->description.name, kernel->description.name) == 0) {
+        refuse(which + "description.name is '" + kernel->description.name +
+               "', as of an earlier kernel; names must differ");
+      }
+    }
+    if (kernels.size() == kMostKernels) {
+      refuse("attest_get_kernel never returns NULL; return it past the last kernel");
+    }
+    kernels.push_back(kernel);
+  }
+  if (kernels.empty()) refuse("attest_get_kernel(0) is NULL; return a kernel");
+  return kernels;
+}
+
+}  // namespace attest::certify::worker

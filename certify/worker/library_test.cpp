@@ -1,0 +1,184 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "certify/worker/description.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+Limits limits() {
+  Limits limits;
+  limits.program = ATTEST_PROGRAM;
+  return limits;
+}
+
+std::string plugin(const std::string& name) {
+  return std::string(ATTEST_PLUGINS) + "/lib" + name + ".so";
+}
+
+// The message with which a library is refused; "" when it is not.
+std::string refusal(const std::string& path) {
+  try {
+    isolate_library(path, limits());
+  } catch (const InvalidProblem& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct TemporaryDirectory {
+  TemporaryDirectory() {
+    std::string pattern = (fs::temp_directory_path() / "attest-library-XXXXXX").string();
+    path = mkdtemp(pattern.data());
+  }
+  ~TemporaryDirectory() { fs::remove_all(path); }
+  fs::path path;
+};
+
+// A copy of a good library with one byte of its header replaced.
+std::string patched(const TemporaryDirectory& directory, std::streamoff at, char value) {
+  const fs::path copy = directory.path / "libpatched.so";
+  fs::copy_file(plugin("nonsense_good"), copy, fs::copy_options::overwrite_existing);
+  std::fstream file(copy, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(at);
+  file.put(value);
+  return copy.string();
+}
+
+struct Refused {
+  const char* library;
+  const char* needed;  // in the message
+};
+
+}  // namespace
+
+TEST_CASE("a good library is loaded and named by its path") {
+  const IsolatedKernels kernels = isolate_library(plugin("nonsense_good"), limits());
+  REQUIRE(kernels.size() == 1);
+  const attest_description& description = kernels.front()->kernel().description;
+  CHECK(description.name == plugin("nonsense_good") + ":nonsense");
+  CHECK(description.directions == ATTEST_FORWARD);
+  CHECK(description.dtypes == 1u << ATTEST_F32);
+  CHECK(kernels.front()->kernel().backward == nullptr);
+}
+
+TEST_CASE("descriptions that are nonsense") {
+  const Refused cases[] = {
+      {"nonsense_other_abi", "abi_version is 99, this program speaks version 1"},
+      {"nonsense_negative_head_dim", "description.max_head_dim is -1; it must be 0 (any) or"},
+      {"nonsense_unknown_dtype", "description.dtypes is 0x200; unknown bits 0x200"},
+      {"nonsense_unknown_feature", "description.features is 0x40000000; unknown bits"},
+      {"nonsense_small_struct", "attest_kernel.struct_size is 8; it must be sizeof"},
+      {"nonsense_no_kernel", "attest_get_kernel(0) is NULL"},
+      {"nonsense_no_function", "has ATTEST_FORWARD, but forward is NULL"},
+      {"nonsense_empty_name", "description.name is empty"},
+      {"nonsense_same_names", "description.name is 'nonsense', as of an earlier kernel"},
+      {"nonsense_never_null", "attest_get_kernel never returns NULL"},
+      {"nonsense_crashing_initialiser", "died of signal 6"},
+      {"nonsense_wild_pointer", "died of signal 11"},
+  };
+  for (const Refused& refused : cases) {
+    CAPTURE(refused.library);
+    const std::string message = refusal(plugin(refused.library));
+    CAPTURE(message);
+    CHECK(message.find(plugin(refused.library)) != std::string::npos);
+    CHECK(message.find(refused.needed) != std::string::npos);
+  }
+}
+
+TEST_CASE("a library without the symbol") {
+  CHECK(refusal(plugin("nonsense_no_symbol")).find("does not export attest_get_kernel") !=
+        std::string::npos);
+  CHECK(refusal(plugin("mangled")).find("with a C++ name") != std::string::npos);
+}
+
+TEST_CASE("a missing dependency is named") {
+  const std::string message = refusal(plugin("nonsense_missing_dependency"));
+  CAPTURE(message);
+  CHECK(message.find("does not load: libneeded.so: cannot open") != std::string::npos);
+}
+
+TEST_CASE("not a library") {
+  const TemporaryDirectory directory;
+  const auto refused = [](const std::string& path, const std::string& needed) {
+    const std::string message = refusal(path);
+    CAPTURE(path, message);
+    CHECK(message.find(needed) != std::string::npos);
+  };
+  refused((directory.path / "absent.so").string(), "cannot be read: No such file");
+  refused(directory.path.string(), "is not a file");
+  const fs::path text = directory.path / "text.so";
+  std::ofstream(text) << "INPUT(libm.so.6)\n";
+  refused(text.string(), "no ELF header");
+  const fs::path empty = directory.path / "empty.so";
+  std::ofstream(empty).flush();
+  refused(empty.string(), "no ELF header");
+  constexpr std::streamoff kClass = 4, kOrder = 5, kType = 16, kMachine = 18;
+  constexpr char kClass32 = 1, kBigEndian = 2, kRelocatable = 1, kRiscV = char(243);
+  refused(patched(directory, kMachine, kRiscV), "is built for RISC-V, this machine is");
+  refused(patched(directory, kClass, kClass32), "another word size");
+  refused(patched(directory, kOrder, kBigEndian), "another byte order");
+  refused(patched(directory, kType, kRelocatable), "not a shared library");
+  const fs::path half = directory.path / "half.so";
+  fs::copy_file(plugin("nonsense_good"), half);
+  fs::resize_file(half, fs::file_size(half) / 2);
+  refused(half.string(), "is cut off: it has ");
+  fs::resize_file(half, 70);
+  refused(half.string(), "is cut off: it has 70 bytes");
+}
+
+TEST_CASE("objections to numerics") {
+  attest_kernel kernel{};
+  kernel.struct_size = sizeof kernel;
+  kernel.abi_version = ATTEST_ABI_VERSION;
+  kernel.description.struct_size = sizeof kernel.description;
+  kernel.description.name = "test/kernel";
+  kernel.description.device = ATTEST_CPU;
+  kernel.description.directions = ATTEST_FORWARD;
+  kernel.description.dtypes = 1u << ATTEST_F32;
+  kernel.description.numerics.struct_size = sizeof kernel.description.numerics;
+  kernel.forward = [](const void*, const attest_forward_args*) { return ATTEST_OK; };
+  CHECK(objection(kernel).empty());
+  attest_kernel backward = kernel;
+  backward.description.directions |= ATTEST_BACKWARD;
+  backward.backward = [](const void*, const attest_backward_args*) { return ATTEST_OK; };
+  const auto refused = [&](const auto& spoil, const std::string& field) {
+    attest_kernel spoilt = kernel;
+    spoil(spoilt.description);
+    const std::string message = objection(spoilt);
+    CAPTURE(field, message);
+    CHECK(message.find(field) != std::string::npos);
+  };
+  refused([](auto& d) { d.numerics.exp_ulps = -1; }, "numerics.exp_ulps");
+  refused([](auto& d) { d.numerics.exp_ulps = std::numeric_limits<double>::quiet_NaN(); },
+          "numerics.exp_ulps");
+  refused([](auto& d) { d.numerics.input_roundoff = 2; }, "numerics.input_roundoff");
+  refused([](auto& d) { d.numerics.p_cast = 5; }, "numerics.p_cast");
+  refused([](auto& d) { d.numerics.summation_depth = -3; }, "numerics.summation_depth");
+  refused([](auto& d) { d.numerics.lse_base_two = 2; }, "numerics.lse_base_two");
+  refused([](auto& d) { d.numerics.accumulation = ATTEST_FUSED_BLOCKS; }, "fused_block");
+  refused([](auto& d) { d.numerics.struct_size = 0; }, "attest_numerics.struct_size is 0");
+  refused([](auto& d) { d.device = ATTEST_CUDA; }, "description.device is 2");
+  refused([](auto& d) { d.directions = 64; }, "directions");
+  refused([](auto& d) { d.directions = ATTEST_BACKWARD; }, "ATTEST_BACKWARD");
+  CHECK(objection(backward).find("without the feature ATTEST_LSE") != std::string::npos);
+  backward.description.features = ATTEST_LSE;
+  CHECK(objection(backward).empty());
+  refused([](auto& d) { d.directions = 0; }, "description.directions is 0");
+  refused([](auto& d) { d.dtypes = 0; }, "description.dtypes is 0");
+  refused([](auto& d) { d.head_dim_multiple = -8; }, "head_dim_multiple is -8");
+  refused([](auto& d) { d.name = "two words"; }, "description.name has the character 0x20");
+  refused([](auto& d) { d.summary = "line\nbreak"; }, "description.summary has the character 0xa");
+  refused([](auto& d) { d.empty_row = static_cast<attest_empty_row>(3); }, "empty_row is 3");
+}
+
+}  // namespace attest::certify::worker

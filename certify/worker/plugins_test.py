@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Runs the attest program on shared libraries and checks exit codes and what is printed.
+
+usage: plugins_test.py ATTEST PLUGINS EXAMPLES
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ATTEST, PLUGINS, EXAMPLES = sys.argv[1:4]
+# A sanitizer's shadow memory is beyond every limit.
+with open(ATTEST, "rb") as program:
+    SANITIZED = re.search(rb"__[at]san_init", program.read()) is not None
+
+
+def attest(*words):
+    done = subprocess.run([ATTEST, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def misbehaving(name=""):
+    return f"{PLUGINS}/libmisbehaving.so" + (f":{name}" if name else "")
+
+
+class Examples(unittest.TestCase):
+    """The documents' libraries are certified: coverage complete, nothing found."""
+
+    def certified(self, library):
+        code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json")
+        self.assertEqual(error, "")
+        certificate = json.loads(text)
+        self.assertEqual([k["findings"] for k in certificate["kernels"]], [[]], text)
+        self.assertEqual([k["verdict"] for k in certificate["kernels"]], ["certified"], text)
+        self.assertEqual(code, 0, text)
+
+    def test_c(self):
+        self.certified("libattention.so")
+
+    def test_cpp(self):
+        self.certified("libonline_softmax.so")
+
+    def test_packed_qkv(self):
+        self.certified("libpacked_qkv.so")
+
+    def test_bhsd_f16(self):
+        self.certified("libbhsd_f16.so")
+
+    def test_varlen(self):
+        self.certified("libvarlen.so")
+
+    def test_refusing_everything_proves_nothing(self):
+        code, text, _ = attest("certify", f"{PLUGINS}/libnonsense_good.so", "--cases", "3")
+        self.assertEqual(code, 3, text)
+        self.assertIn("refused although claimed", text)
+
+    def test_list(self):
+        code, text, _ = attest("list", f"{EXAMPLES}/libattention.so")
+        self.assertEqual(code, 0)
+        self.assertIn(f"{EXAMPLES}/libattention.so:example/attention", text)
+        self.assertIn("plain loops in float32", text)
+        self.assertRegex(text, r"forward backward f32 .*gqa")
+
+
+class Findings(unittest.TestCase):
+    """A campaign over a kernel that misbehaves finishes, names it and reproduces it."""
+
+    def found(self, name, kind, expected, *options):
+        kernel = misbehaving(name)
+        code, text, _ = attest("certify", kernel, "--cases", "3", *options)
+        self.assertEqual(code, expected, text)
+        self.assertRegex(text, rf"\b{kind}: ", text)
+        self.assertRegex(text, r"\(\d+ cases", text)
+        lines = re.findall(r"reproduce: attest (.*)", text)
+        self.assertTrue(lines, text)
+        again, output, _ = attest(*[word.strip("'") for word in lines[0].split()], *options)
+        self.assertEqual(again, expected, output)
+        self.assertRegex(output, rf"\b{kind.split(': ')[-1]}: ", output)
+
+    def test_crash(self):
+        self.found("crash", "crash", 4)
+
+    def test_exit(self):
+        self.found("exit", "exit", 4)
+
+    def test_hang(self):
+        self.found("hang", "hang", 4, "--timeout", "1")
+
+    def test_out_of_bounds(self):
+        self.found("write_after", "out_of_bounds", 1)
+
+    def test_input(self):
+        self.found("restore_input", "input_written", 1)
+
+    def test_state(self):
+        self.found("keep_pointer", "stale_memory", 1)
+
+    def test_state_of_results(self):
+        code, text, _ = attest("certify", misbehaving("fail_after_ten"), "--cases", "6")
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, r"state: check \d+ of this case in one process fails", text)
+        line = re.search(r"reproduce: attest (.*--repeat \d+)", text).group(1)
+        words = [word.strip("'") for word in line.split()]
+        self.assertEqual(attest(*words)[0], 1)
+        self.assertEqual(attest(*words[:-2])[0], 0)  # once is not enough
+
+    def test_whole_library(self):
+        """One campaign over every misbehaviour finishes; each has the finding that names it."""
+        kinds = {"crash": "crash", "abort": "abort", "exit": "exit", "hang": "hang", "fork": "fork",
+                 "fork_and_return": "fork", "allocate": "memory", "write_before": "out_of_bounds",
+                 "write_after": "out_of_bounds", "read_after": "out_of_bounds",
+                 "overrun_workspace": "out_of_bounds", "write_input": "input_written",
+                 "restore_input": "input_written", "write_arguments": "input_written",
+                 "close_descriptors": "closed_descriptor", "close_and_hang": "hang",
+                 "change_rounding": "floating_point", "flush_denormals": "floating_point",
+                 "change_locale": "locale", "change_directory": "directory", "print": "printed",
+                 "keep_pointer": "state", "fail_after_ten": "state", "divide": "crash",
+                 "raise": "crash"}
+        code, text, _ = attest("certify", misbehaving(), "--cases", "2", "--timeout", "1",
+                               "--memory-limit", "200", "--json")
+        self.assertEqual(code, 4)
+        findings = {k["kernel"].split(":")[-1]: k["findings"]
+                    for k in json.loads(text)["kernels"]}
+        self.assertEqual(findings.pop("nothing"), [])
+        self.assertIn("repeat", [f["law"] for f in findings.pop("alternate")])
+        for name, kind in kinds.items():
+            if kind == "memory" and SANITIZED:
+                continue
+            messages = [f["message"] for f in findings.pop(name)]
+            self.assertTrue(any(m.startswith(kind + ": ") for m in messages), (name, messages))
+        self.assertLessEqual(set(findings), {"allocate"})
+
+    def test_one_fault_is_one_finding(self):
+        _, text, _ = attest("certify", misbehaving("abort"), "--cases", "3")
+        self.assertEqual(text.count("reproduce:"), 1, text)
+
+    def test_built_in_isolated(self):
+        code, text, _ = attest("check", "--kernel", "cpu/flash2", "--isolate", "--problem",
+                               "sq=17,sk=33,d=8,mask=causal_br")
+        self.assertEqual(code, 0, text)
+        self.assertIn("PASSED", text)
+
+
+class BadInput(unittest.TestCase):
+    """What cannot be loaded is bad input: exit code 2 and one line."""
+
+    def refused(self, needed, *words):
+        code, text, error = attest(*words)
+        self.assertEqual((code, text), (2, ""), error)
+        self.assertIn(needed, error)
+        self.assertEqual(error.count("\n"), 1, error)
+
+    def test_refused(self):
+        for name, needed in [("nonsense_no_symbol", "does not export attest_get_kernel"),
+                             ("nonsense_other_abi", "abi_version is 99"),
+                             ("nonsense_negative_head_dim", "max_head_dim is -1"),
+                             ("nonsense_unknown_dtype", "unknown bits 0x200"),
+                             ("nonsense_small_struct", "struct_size is 8"),
+                             ("nonsense_missing_dependency", "libneeded.so"),
+                             ("nonsense_crashing_initialiser", "died of signal 6")]:
+            library = f"{PLUGINS}/lib{name}.so"
+            self.refused(needed, "certify", library)
+            self.refused(needed, "check", "--kernel", library, "--problem", "sq=1,d=1")
+            self.refused(needed, "list", library)
+
+    def test_names(self):
+        self.refused("cannot be read", "certify", "./libabsent.so")
+        self.refused("is not a shared library", "certify", os.path.abspath(__file__))
+        self.refused("did you mean", "certify", misbehaving("crahs"))
+        self.refused("choose one", "check", "--kernel", misbehaving(), "--problem", "sq=1,d=1")
+
+    def test_worker_by_hand(self):
+        self.refused("is started by the certifier only", "worker")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

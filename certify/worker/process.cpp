@@ -1,0 +1,239 @@
+#include "certify/worker/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "certify/worker/surroundings.hpp"
+#include "core/error.hpp"
+
+extern char** environ;
+
+namespace attest::certify::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void require(int error, const std::string& what) {
+  if (error != 0) throw InvalidProblem("worker: cannot " + what + ": " + std::strerror(error));
+}
+
+std::string own_program() {
+  char path[PATH_MAX];
+  const ssize_t count = readlink("/proc/self/exe", path, sizeof path);
+  require(count < 0 ? errno : 0, "find this program's file");
+  return std::string(path, static_cast<std::size_t>(count));
+}
+
+// Threads that wait for work spin otherwise, and take the processor from the certifier.
+std::vector<std::string> worker_environment() {
+  constexpr std::string_view kPolicy = "OMP_WAIT_POLICY=";
+  std::vector<std::string> variables{std::string(kPolicy) + "passive"};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).substr(0, kPolicy.size()) == kPolicy) {
+      variables.front() = *variable;
+    } else {
+      variables.emplace_back(*variable);
+    }
+  }
+  return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> list;
+  for (std::string& word : words) list.push_back(word.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+class SpawnAttributes {
+ public:
+  SpawnAttributes() {
+    require(posix_spawnattr_init(&attributes), "prepare a process");
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    require(posix_spawn_file_actions_init(&actions), "prepare a process");
+  }
+  ~SpawnAttributes() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+
+  posix_spawnattr_t attributes{};
+  posix_spawn_file_actions_t actions{};
+};
+
+// A duplicate above every number that the child's descriptors get, so that none is overwritten
+// before it is duplicated.
+int out_of_the_way(int descriptor, const std::string& what) {
+  const int moved = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, kArena + 1);
+  const int error = moved < 0 ? errno : 0;
+  if (descriptor >= 0) close(descriptor);
+  require(error, what);
+  return moved;
+}
+
+}  // namespace
+
+Process::Process(const Source& source, const Limits& limits)
+    : memory_limit_bytes_(limits.memory_limit_bytes) {
+  try {
+    spawn(source, limits);
+  } catch (...) {
+    kill();
+    throw;
+  }
+  const Ending ending = wait(limits.timeout_seconds);
+  const std::string what = source.empty() ? "worker" : "library '" + source.back() + "'";
+  std::string why;
+  if (ending == Ending::timed_out) {
+    why = what + ": did not load within " + std::to_string(limits.timeout_seconds) + " s";
+  } else if (ending == Ending::died && WIFSIGNALED(wait_status_)) {
+    why = what + ": its initialisation or attest_get_kernel died of signal " +
+          std::to_string(WTERMSIG(wait_status_)) + " (" + strsignal(WTERMSIG(wait_status_)) + ")";
+  } else if (ending == Ending::died) {
+    why = what + ": its initialisation or attest_get_kernel ended the process with status " +
+          std::to_string(WEXITSTATUS(wait_status_));
+  } else if (control().kernel_count == 0) {
+    why = control().text;
+  }
+  if (!why.empty()) {
+    kill();
+    throw InvalidProblem(why);
+  }
+  next_address = control().reserved_begin;
+}
+
+Process::~Process() { kill(); }
+
+void Process::spawn(const Source& source, const Limits& limits) {
+  Control& control = arena_.control();
+  control.timeout_seconds = limits.timeout_seconds;
+  control.memory_limit_bytes = limits.memory_limit_bytes;
+  int ends[2];
+  require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0,
+          "make a socket");
+  socket_.reset(ends[0]);
+  const Descriptor child_end(out_of_the_way(ends[1], "duplicate a socket"));
+  output_.reset(out_of_the_way(memfd_create("attest-stdout", MFD_CLOEXEC), "make a file"));
+  errors_.reset(out_of_the_way(memfd_create("attest-stderr", MFD_CLOEXEC), "make a file"));
+  const Descriptor arena(fcntl(arena_.descriptor(), F_DUPFD_CLOEXEC, kArena + 1));
+  require(arena.get() < 0 ? errno : 0, "duplicate a file");
+  SpawnAttributes spawn;
+  posix_spawn_file_actions_addopen(&spawn.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&spawn.actions, output_.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&spawn.actions, errors_.get(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&spawn.actions, child_end.get(), kSocket);
+  posix_spawn_file_actions_adddup2(&spawn.actions, arena.get(), kArena);
+  const std::string program = limits.program.empty() ? own_program() : limits.program;
+  std::vector<std::string> words{program, "worker"};
+  words.insert(words.end(), source.begin(), source.end());
+  std::vector<std::string> variables = worker_environment();
+  const int error = posix_spawn(&pid_, program.c_str(), &spawn.actions, &spawn.attributes,
+                                pointers(words).data(), pointers(variables).data());
+  if (error != 0) pid_ = -1;
+  require(error, "start '" + program + "'");
+#if defined(SYS_pidfd_open)
+  process_descriptor_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+#endif
+  require(process_descriptor_.get() < 0 ? errno : 0, "watch a process (pidfd_open)");
+}
+
+Process::Ending Process::run(double timeout_seconds) {
+  Control& control = arena_.control();
+  control.timeout_seconds = timeout_seconds;
+  control.status = control.signal = 0;
+  control.disturbances = 0;
+  control.out_of_memory = 0;
+  if (send(socket_.get(), "t", 1, MSG_NOSIGNAL) != 1) {
+    kill();
+    return Ending::died;
+  }
+  return wait(timeout_seconds);
+}
+
+Process::Ending Process::wait(double timeout_seconds) {
+  const auto end = Clock::now() + std::chrono::duration<double>(timeout_seconds);
+  constexpr std::chrono::duration<double> kEndingSeconds{5};
+  auto deadline = end;
+  bool hung_up = false;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    // poll ignores negative descriptors
+    pollfd events[2] = {{hung_up ? -1 : socket_.get(), POLLIN, 0},
+                        {process_descriptor_.get(), POLLIN, 0}};
+    const auto milliseconds = std::clamp<std::int64_t>(left.count(), 0, INT_MAX);
+    const int count = poll(events, 2, static_cast<int>(milliseconds));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) {
+      last_data_bytes_ = data_bytes_of(pid_);
+      kill();
+      return hung_up && control().phase != Phase::calling ? Ending::died : Ending::timed_out;
+    }
+    char byte = 0;
+    if (events[0].revents != 0 && recv(socket_.get(), &byte, 1, MSG_DONTWAIT) == 1) {
+      return Ending::finished;
+    }
+    if (events[1].revents != 0) {
+      kill();
+      return Ending::died;
+    }
+    if (events[0].revents != 0) {  // its end is closed, but it lives: it will notice soon
+      hung_up = true;
+      deadline = std::max(end, Clock::now() + kEndingSeconds);
+    }
+  }
+}
+
+void Process::kill() {
+  if (pid_ > 0) {
+    ::kill(-pid_, SIGKILL);  // what it started too; a dead leader keeps the group's number
+    while (waitpid(pid_, &wait_status_, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+  }
+}
+
+bool Process::out_of_memory() const {
+  return control().out_of_memory != 0 ||
+         (memory_limit_bytes_ > 0 && near_limit(last_data_bytes_, memory_limit_bytes_));
+}
+
+std::string Process::last_words() const {
+  struct stat status {};
+  if (fstat(errors_.get(), &status) != 0) return "";
+  constexpr off_t kMostBytes = 1000;
+  const off_t begin = std::max<off_t>(0, status.st_size - kMostBytes);
+  std::string text(static_cast<std::size_t>(status.st_size - begin), ' ');
+  if (pread(errors_.get(), text.data(), text.size(), begin) != static_cast<ssize_t>(text.size())) {
+    return "";
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  text = text.substr(text.rfind('\n') + 1);
+  for (char& c : text) c = c >= ' ' && c != 0x7f ? c : '?';
+  return text;
+}
+
+}  // namespace attest::certify::worker

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "certify/worker/arena.hpp"
+#include "certify/worker/descriptor.hpp"
+
+namespace attest::certify::worker {
+
+/// How calls are isolated.
+struct Limits {
+  std::string program;  // the attest program; empty: this program's own file
+  double timeout_seconds = 30;
+  std::uint64_t memory_limit_bytes = std::uint64_t{4} << 30;  // private memory; 0: no limit
+};
+
+/// Words after `attest worker`: what is loaded.
+using Source = std::vector<std::string>;
+
+/// A worker process. It is started by posix_spawn, never by a bare fork, with nothing but two
+/// descriptors of ours, in a process group of its own that is killed as a whole.
+class Process {
+ public:
+  /// Starts and loads. Throws InvalidProblem when the source cannot be loaded: with the worker's
+  /// reason, or because it died or hung meanwhile.
+  Process(const Source& source, const Limits& limits);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  Arena& arena() { return arena_; }
+  const Control& control() const { return arena_.control(); }
+
+  enum class Ending { finished, died, timed_out };
+
+  /// Carries out the task that the control names. After any ending but `finished` the process is
+  /// gone.
+  Ending run(double timeout_seconds);
+
+  /// The status that waiting for a dead worker gave.
+  int wait_status() const { return wait_status_; }
+
+  /// Private bytes when a worker that timed out was killed.
+  std::uint64_t last_data_bytes() const { return last_data_bytes_; }
+
+  /// Whether it ran out of memory that it may allocate.
+  bool out_of_memory() const;
+
+  /// The last line written to the standard error; "" when none.
+  std::string last_words() const;
+
+  /// The first address the next call may use, moved on by every call.
+  std::uint64_t next_address = 0;
+
+ private:
+  void spawn(const Source& source, const Limits& limits);
+  Ending wait(double timeout_seconds);
+  void kill();
+
+  Arena arena_;
+  std::uint64_t memory_limit_bytes_;
+  Descriptor socket_, output_, errors_, process_descriptor_;
+  pid_t pid_ = -1;
+  int wait_status_ = 0;
+  std::uint64_t last_data_bytes_ = 0;
+};
+
+}  // namespace attest::certify::worker

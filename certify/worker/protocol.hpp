@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+
+/// What the certifier and its worker process say to each other. The two are the same program, so
+/// structs travel as they are. One byte through the socket wakes the other side; everything else
+/// lies in shared memory, where a call that dies leaves what is known about its end.
+namespace attest::certify::worker {
+
+/// Descriptors of the worker besides 0 (nothing), 1 and 2 (files whose text is looked at).
+inline constexpr int kSocket = 3, kArena = 4;
+
+/// The worker dies by itself so long after a call's time is up, should nobody be left to end it.
+inline constexpr int kGraceSeconds = 10;
+
+enum class Task : std::uint32_t { describe, workspace, forward, backward, loss_gradient };
+
+/// Where the worker is; what it was doing when it died.
+enum class Phase : std::uint32_t { starting, loading, idle, calling, inspecting };
+
+/// What a call left behind in its process, one bit each.
+enum Disturbance : std::uint32_t {
+  kForked = 1u << 0,
+  kClosedDescriptor = 1u << 1,
+  kFloatingPoint = 1u << 2,
+  kLocale = 1u << 3,
+  kDirectory = 1u << 4,
+  kPrinted = 1u << 5,
+  kOutOfMemory = 1u << 6,
+};
+
+enum class Access : std::uint32_t { read_only, writable };
+
+/// Pages of the arena that a call sees at an address.
+struct Segment {
+  std::uint64_t address = 0, offset = 0, bytes = 0;
+  Access access = Access::read_only;
+  std::uint32_t populate = 0;  // 1: map every page at once, which small segments are faster with
+};
+
+inline constexpr std::size_t kMostSegments = 24;
+
+/// A description without its pointers.
+struct Description {
+  attest_description fields{};
+  char name[256] = "", summary[1024] = "", schedule[512] = "";
+  std::uint32_t has_schedule = 0, has_workspace = 0;
+};
+
+struct Control {
+  // From the certifier.
+  Task task = Task::describe;
+  std::uint32_t index = 0;      // of the kernel in its library
+  std::uint32_t direction = 0;  // of a workspace question
+  double timeout_seconds = 0;
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t arguments = 0;  // address of the task's argument struct
+  std::uint64_t range_begin = 0, range_end = 0;
+  std::uint32_t segment_count = 0;
+  Segment segments[kMostSegments];
+  // From the worker.
+  std::atomic<Phase> phase{Phase::starting};
+  std::uint64_t reserved_begin = 0, reserved_end = 0;  // addresses calls may use
+  std::uint32_t kernel_count = 0;
+  Description description;
+  std::int32_t status = 0;
+  std::uint64_t workspace_bytes = 0;
+  std::uint32_t disturbances = 0;
+  char text[1024] = "";  // why loading failed, or what a disturbance changed
+  // From its signal handler.
+  std::int32_t signal = 0;
+  std::uint64_t fault_address = 0;
+  std::uint32_t fault_is_write = 0, out_of_memory = 0;
+};
+
+/// Bytes at the begin of the arena that hold the Control.
+inline constexpr std::size_t kControlBytes = std::size_t{1} << 16;
+static_assert(sizeof(Control) <= kControlBytes);
+
+/// Arguments of one call, addresses as the worker sees them.
+struct CallBlock {
+  static constexpr std::size_t kMostTensors = 12, kMostAxes = 4;
+  attest_problem problem{};
+  union Arguments {
+    attest_forward_args forward;
+    attest_backward_args backward;
+    attest_loss_args loss;
+  } arguments{};
+  attest_tensor tensors[kMostTensors]{};
+  std::int64_t shapes[kMostTensors][kMostAxes]{}, strides[kMostTensors][kMostAxes]{};
+};
+
+}  // namespace attest::certify::worker

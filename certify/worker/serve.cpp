@@ -1,0 +1,235 @@
+#include "certify/worker/serve.hpp"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include "certify/worker/protocol.hpp"
+#include "certify/worker/sanitizers.hpp"
+#include "certify/worker/surroundings.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+constexpr int kFatalSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+Control* control = nullptr;  // the signal handler needs them
+std::uint64_t data_limit_bytes = 0;
+
+void on_fatal_signal(int signal, siginfo_t* info, void* context) {
+  control->out_of_memory =
+      errno == ENOMEM || (data_limit_bytes > 0 && near_limit(data_bytes(), data_limit_bytes));
+  control->signal = signal;
+  control->fault_address = reinterpret_cast<std::uint64_t>(info->si_addr);
+#if defined(__x86_64__)
+  constexpr greg_t kWrite = 2;  // bit of the page fault's error code
+  const auto* machine = static_cast<const ucontext_t*>(context);
+  control->fault_is_write = (machine->uc_mcontext.gregs[REG_ERR] & kWrite) != 0 ? 1 : 0;
+#else
+  static_cast<void>(context);
+#endif
+  // SA_RESETHAND: returning runs the instruction again, and now it kills.
+}
+
+// Before every call, in case the kernel's library took the signals for itself.
+void catch_fatal_signals() {
+  struct sigaction action {};
+  action.sa_sigaction = on_fatal_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  for (const int signal : kFatalSignals) sigaction(signal, &action, nullptr);
+}
+
+void use_alternative_stack() {
+  static char stack[std::size_t{1} << 16];
+  stack_t alternative{};
+  alternative.ss_sp = stack;
+  alternative.ss_size = sizeof stack;
+  sigaltstack(&alternative, nullptr);
+}
+
+void limit_resources(std::uint64_t memory_limit_bytes) {
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (!kMemoryLimits || memory_limit_bytes == 0) return;
+  data_limit_bytes = data_bytes() + memory_limit_bytes;
+  const rlimit data{data_limit_bytes, data_limit_bytes};
+  setrlimit(RLIMIT_DATA, &data);
+}
+
+// Addresses for every call of this process; none is used twice, so that memory of an earlier call
+// is never there again.
+bool reserve_addresses() {
+  for (std::size_t bytes = std::size_t{1} << 43; bytes >= std::size_t{1} << 36; bytes /= 2) {
+    void* const memory =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    control->reserved_begin = reinterpret_cast<std::uint64_t>(memory);
+    control->reserved_end = control->reserved_begin + bytes;
+    return true;
+  }
+  return false;
+}
+
+bool map_segments() {
+  for (std::uint32_t k = 0; k < control->segment_count; ++k) {
+    const Segment& segment = control->segments[k];
+    const int protection = segment.access == Access::writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* const memory = mmap(reinterpret_cast<void*>(segment.address), segment.bytes, protection,
+                              MAP_SHARED | MAP_FIXED | (segment.populate != 0 ? MAP_POPULATE : 0),
+                              kArena, static_cast<off_t>(segment.offset));
+    if (memory == MAP_FAILED) return false;
+  }
+  return true;
+}
+
+void retire_segments() {
+  if (control->range_begin == control->range_end) return;
+  mmap(reinterpret_cast<void*>(control->range_begin), control->range_end - control->range_begin,
+       PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+// Ends this process even where nobody is left to do so and whatever the kernel does to signals.
+class Deadline {
+ public:
+  Deadline() {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGKILL;
+    armed_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+  }
+  void set(double seconds) const {
+    itimerspec when{};
+    when.it_value.tv_sec = static_cast<time_t>(std::ceil(seconds));
+    if (armed_) timer_settime(timer_, 0, &when, nullptr);
+  }
+
+ private:
+  timer_t timer_{};
+  bool armed_ = false;
+};
+
+void copy_text(char* to, std::size_t size, std::string_view text) {
+  const std::size_t count = std::min(text.size(), size - 1);
+  std::memcpy(to, text.data(), count);
+  to[count] = '\0';
+}
+
+void describe(const attest_kernel& kernel) {
+  const attest_description& d = kernel.description;
+  Description& out = control->description;
+  out.fields = d;
+  out.fields.name = out.fields.summary = out.fields.schedule = nullptr;
+  copy_text(out.name, sizeof out.name, d.name);
+  copy_text(out.summary, sizeof out.summary, d.summary == nullptr ? "" : d.summary);
+  copy_text(out.schedule, sizeof out.schedule, d.schedule == nullptr ? "" : d.schedule);
+  out.has_schedule = d.schedule != nullptr ? 1 : 0;
+  out.has_workspace = kernel.workspace_bytes != nullptr ? 1 : 0;
+}
+
+// noexcept: an exception that leaves a kernel ends its process, as it would end a C program.
+void call(const attest_kernel& kernel) noexcept {
+  void* const arguments = reinterpret_cast<void*>(control->arguments);
+  switch (control->task) {
+    case Task::workspace:
+      control->workspace_bytes = kernel.workspace_bytes(
+          kernel.self, static_cast<const attest_problem*>(arguments), control->direction);
+      return;
+    case Task::forward:
+      control->status =
+          kernel.forward(kernel.self, static_cast<const attest_forward_args*>(arguments));
+      return;
+    case Task::backward:
+      control->status =
+          kernel.backward(kernel.self, static_cast<const attest_backward_args*>(arguments));
+      return;
+    case Task::loss_gradient:
+      control->status =
+          kernel.loss_gradient(kernel.self, static_cast<const attest_loss_args*>(arguments));
+      return;
+    case Task::describe:
+      break;
+  }
+  describe(kernel);
+}
+
+bool reply() { return send(kSocket, "r", 1, MSG_NOSIGNAL) == 1; }
+
+bool next_task() {
+  char byte = 0;
+  ssize_t count = 0;
+  do {
+    count = recv(kSocket, &byte, 1, 0);
+  } while (count < 0 && errno == EINTR);
+  return count == 1;
+}
+
+bool attach() {
+  struct stat arena {};
+  struct stat link {};
+  if (fstat(kSocket, &link) != 0 || !S_ISSOCK(link.st_mode)) return false;
+  if (fstat(kArena, &arena) != 0 || arena.st_size < static_cast<off_t>(kControlBytes)) return false;
+  void* const memory = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, kArena, 0);
+  if (memory == MAP_FAILED) return false;
+  control = static_cast<Control*>(memory);
+#if defined(SYS_close_range)
+  syscall(SYS_close_range, kArena + 1, ~0u, 0);
+#endif
+  return true;
+}
+
+}  // namespace
+
+int serve(const Loader& load) {
+  constexpr int kUsage = 2;
+  if (!attach()) return kUsage;
+  use_alternative_stack();
+  catch_fatal_signals();
+  limit_resources(control->memory_limit_bytes);
+  const Surroundings surroundings(data_limit_bytes);
+  const Deadline deadline;
+  control->phase = Phase::loading;
+  deadline.set(control->timeout_seconds + kGraceSeconds);
+  std::vector<const attest_kernel*> kernels;
+  try {
+    if (!reserve_addresses()) throw InvalidProblem("no address space left; raise ulimit -v");
+    kernels = load();
+  } catch (const InvalidProblem& error) {
+    copy_text(control->text, sizeof control->text, error.what());
+  }
+  deadline.set(0);
+  control->kernel_count = static_cast<std::uint32_t>(kernels.size());
+  control->phase = Phase::idle;
+  if (!reply()) return 0;
+  while (next_task()) {
+    if (!map_segments()) _exit(kUsage);
+    catch_fatal_signals();
+    deadline.set(control->timeout_seconds + kGraceSeconds);
+    errno = 0;
+    control->phase = Phase::calling;
+    call(*kernels[control->index]);
+    control->phase = Phase::inspecting;
+    const Surroundings::Change change = surroundings.changes();
+    copy_text(control->text, sizeof control->text, change.text);
+    control->disturbances = change.bits;
+    deadline.set(0);
+    retire_segments();
+    control->phase = Phase::idle;
+    if (!reply()) break;
+  }
+  _exit(0);  // without the library's destructors
+}
+
+}  // namespace attest::certify::worker

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest::certify::worker {
+
+/// The kernels a worker serves; throws InvalidProblem when it cannot have them.
+using Loader = std::function<std::vector<const attest_kernel*>()>;
+
+/// The whole life of a worker process: loads, then carries out tasks until the certifier closes
+/// its end. Returns the exit status: 0, or 2 when the process was not started by a certifier.
+int serve(const Loader& load);
+
+}  // namespace attest::certify::worker

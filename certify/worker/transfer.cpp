@@ -1,0 +1,139 @@
+#include "certify/worker/transfer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+// Above it only the elements of a tensor are copied, not what lies between them: strides may be
+// huge.
+constexpr std::uint64_t kDenseBytes = std::uint64_t{1} << 28;
+constexpr std::byte kPoison{0xff};
+
+std::uint64_t element_bytes(const attest_tensor& tensor) { return tensor.dtype.bits / 8u; }
+
+std::uint64_t span_bytes(const attest_tensor& tensor) {
+  std::int64_t last = 0;
+  for (std::int32_t axis = 0; axis < tensor.ndim; ++axis) {
+    if (tensor.shape[axis] == 0) return 0;
+    last += (tensor.shape[axis] - 1) * tensor.strides[axis];
+  }
+  return (static_cast<std::uint64_t>(last) + 1) * element_bytes(tensor);
+}
+
+std::byte* first_element(const attest_tensor& tensor) {
+  return static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+}
+
+void copy_axis(const attest_tensor& tensor, std::int32_t axis, std::byte* to,
+               const std::byte* from) {
+  if (axis == tensor.ndim) {
+    std::memcpy(to, from, element_bytes(tensor));
+    return;
+  }
+  const std::int64_t step = tensor.strides[axis] * static_cast<std::int64_t>(element_bytes(tensor));
+  for (std::int64_t k = 0; k < tensor.shape[axis]; ++k) {
+    copy_axis(tensor, axis + 1, to + k * step, from + k * step);
+  }
+}
+
+void copy_tensor(const attest_tensor& tensor, std::byte* to, const std::byte* from) {
+  const std::uint64_t bytes = span_bytes(tensor);
+  if (bytes == 0) return;
+  if (bytes <= kDenseBytes) {
+    std::memcpy(to, from, bytes);
+  } else {
+    copy_axis(tensor, 0, to, from);
+  }
+}
+
+template <typename T>
+T* pointer(std::uint64_t address) {
+  return reinterpret_cast<T*>(address);
+}
+
+}  // namespace
+
+Transfer::Transfer(Arena& arena, std::uint64_t first)
+    : arena_(arena),
+      memory_(arena, first),
+      block_index_(memory_.place("the argument structs", sizeof(CallBlock), Access::read_only)) {}
+
+std::uint64_t Transfer::in_block(const void* member) const {
+  const auto* begin = reinterpret_cast<const std::byte*>(&block_);
+  return memory_.address(block_index_) +
+         static_cast<std::uint64_t>(static_cast<const std::byte*>(member) - begin);
+}
+
+const void* Transfer::list(std::string_view name, const void* data, std::size_t bytes) {
+  if (data == nullptr) return nullptr;
+  const std::size_t buffer = memory_.place(name, bytes, Access::read_only);
+  std::memcpy(memory_.bytes(buffer), data, bytes);
+  return pointer<const void>(memory_.address(buffer));
+}
+
+const attest_problem* Transfer::problem(const attest_problem& problem) {
+  const auto batch = static_cast<std::size_t>(problem.batch);
+  const auto pairs = static_cast<std::size_t>(problem.seqlen_q * problem.seqlen_k);
+  block_.problem = problem;
+  block_.problem.alibi_slopes = static_cast<const float*>(
+      list("alibi_slopes", problem.alibi_slopes,
+           static_cast<std::size_t>(problem.num_heads_q) * sizeof(float)));
+  attest_mask& mask = block_.problem.mask;
+  mask.key_lengths = static_cast<const std::int32_t*>(
+      list("key_lengths", mask.key_lengths, batch * sizeof(std::int32_t)));
+  mask.cu_seqlens_q = static_cast<const std::int32_t*>(
+      list("cu_seqlens_q", mask.cu_seqlens_q, (batch + 1) * sizeof(std::int32_t)));
+  mask.cu_seqlens_k = static_cast<const std::int32_t*>(
+      list("cu_seqlens_k", mask.cu_seqlens_k, (batch + 1) * sizeof(std::int32_t)));
+  mask.boolean = static_cast<const std::uint8_t*>(list("the boolean mask", mask.boolean, pairs));
+  return pointer<const attest_problem>(in_block(&block_.problem));
+}
+
+const attest_tensor* Transfer::tensor(std::string_view name, const attest_tensor* tensor,
+                                      Access access) {
+  if (tensor == nullptr) return nullptr;
+  if (tensors_ == CallBlock::kMostTensors ||
+      tensor->ndim > static_cast<std::int32_t>(CallBlock::kMostAxes)) {
+    throw InternalError("worker: too many tensors or axes");
+  }
+  const std::size_t k = tensors_++;
+  const std::size_t buffer = memory_.place(name, span_bytes(*tensor), access);
+  copy_tensor(*tensor, memory_.bytes(buffer), first_element(*tensor));
+  if (access == Access::writable) outputs_.push_back({tensor, buffer});
+  std::copy_n(tensor->shape, tensor->ndim, block_.shapes[k]);
+  std::copy_n(tensor->strides, tensor->ndim, block_.strides[k]);
+  attest_tensor& copy = block_.tensors[k];
+  copy = *tensor;
+  copy.data = pointer<void>(memory_.address(buffer) - tensor->byte_offset);
+  copy.shape = pointer<std::int64_t>(in_block(block_.shapes[k]));
+  copy.strides = pointer<std::int64_t>(in_block(block_.strides[k]));
+  return pointer<const attest_tensor>(in_block(&copy));
+}
+
+void* Transfer::workspace(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::size_t buffer = memory_.place("workspace", bytes, Access::writable);
+  std::fill_n(memory_.bytes(buffer), bytes, kPoison);
+  return pointer<void>(memory_.address(buffer));
+}
+
+std::uint64_t Transfer::publish(Task task) {
+  std::memcpy(memory_.bytes(block_index_), &block_, sizeof block_);
+  Control& control = arena_.control();
+  control.task = task;
+  control.arguments =
+      task == Task::workspace ? in_block(&block_.problem) : in_block(&block_.arguments);
+  return memory_.publish();
+}
+
+void Transfer::copy_back() const {
+  for (const Output& output : outputs_) {
+    copy_tensor(*output.tensor, first_element(*output.tensor), memory_.bytes(output.buffer));
+  }
+}
+
+}  // namespace attest::certify::worker

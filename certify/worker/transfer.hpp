@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "certify/worker/call_memory.hpp"
+
+namespace attest::certify::worker {
+
+/// Carries the arguments of one call to a worker's memory and the outputs back.
+class Transfer {
+ public:
+  /// Buffers get addresses from `first` on.
+  Transfer(Arena& arena, std::uint64_t first);
+
+  CallBlock::Arguments& arguments() { return block_.arguments; }
+
+  /// Copies the problem with its lists. Returns the worker's pointer, for the arguments.
+  const attest_problem* problem(const attest_problem& problem);
+
+  /// Copies a tensor, gaps between its elements included; NULL stays NULL. Returns the worker's
+  /// pointer.  [certify/worker/isolation_test "strides arrive"]
+  const attest_tensor* tensor(std::string_view name, const attest_tensor* tensor, Access access);
+
+  /// Poisoned workspace of its own; NULL for 0 bytes.
+  void* workspace(std::size_t bytes);
+
+  /// Writes everything where the worker finds it. Returns the first address that is free for the
+  /// next call.
+  std::uint64_t publish(Task task);
+
+  /// Copies writable tensors back, gaps included.
+  void copy_back() const;
+
+  const CallMemory& memory() const { return memory_; }
+
+ private:
+  struct Output {
+    const attest_tensor* tensor;
+    std::size_t buffer;
+  };
+  const void* list(std::string_view name, const void* data, std::size_t bytes);
+  std::uint64_t in_block(const void* member) const;
+
+  Arena& arena_;
+  CallMemory memory_;
+  std::size_t block_index_;
+  CallBlock block_;
+  std::size_t tensors_ = 0;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace attest::certify::worker
