@@ -28,6 +28,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A short limit is meant for calls; starting a process on a busy machine may take longer.
+constexpr double kLoadSeconds = 30;
+
 void require(int error, const std::string& what) {
   if (error != 0) throw InvalidProblem("worker: cannot " + what + ": " + std::strerror(error));
 }
@@ -105,11 +108,12 @@ Process::Process(const Source& source, const Limits& limits)
     kill();
     throw;
   }
-  const Ending ending = wait(limits.timeout_seconds);
+  const double load_seconds = std::max(limits.timeout_seconds, kLoadSeconds);
+  const Ending ending = wait(load_seconds);
   const std::string what = source.empty() ? "worker" : "library '" + source.back() + "'";
   std::string why;
   if (ending == Ending::timed_out) {
-    why = what + ": did not load within " + std::to_string(limits.timeout_seconds) + " s";
+    why = what + ": did not load within " + std::to_string(load_seconds) + " s";
   } else if (ending == Ending::died && WIFSIGNALED(wait_status_)) {
     why = what + ": its initialisation or attest_get_kernel died of signal " +
           std::to_string(WTERMSIG(wait_status_)) + " (" + strsignal(WTERMSIG(wait_status_)) + ")";
@@ -130,7 +134,7 @@ Process::~Process() { kill(); }
 
 void Process::spawn(const Source& source, const Limits& limits) {
   Control& control = arena_.control();
-  control.timeout_seconds = limits.timeout_seconds;
+  control.timeout_seconds = std::max(limits.timeout_seconds, kLoadSeconds);
   control.memory_limit_bytes = limits.memory_limit_bytes;
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0,
