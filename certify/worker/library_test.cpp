@@ -55,7 +55,7 @@ std::string patched(const TemporaryDirectory& directory, std::streamoff at, char
 }
 
 struct Refused {
-  const char* library;
+  const char* file;
   const char* needed;  // in the message
 };
 
@@ -87,10 +87,10 @@ TEST_CASE("descriptions that are nonsense") {
       {"nonsense_wild_pointer", "died of signal 11"},
   };
   for (const Refused& refused : cases) {
-    CAPTURE(refused.library);
-    const std::string message = refusal(plugin(refused.library));
+    CAPTURE(refused.file);
+    const std::string message = refusal(plugin(refused.file));
     CAPTURE(message);
-    CHECK(message.find(plugin(refused.library)) != std::string::npos);
+    CHECK(message.find(plugin(refused.file)) != std::string::npos);
     CHECK(message.find(refused.needed) != std::string::npos);
   }
 }
