@@ -14,4 +14,7 @@ void register_cpu_schedule_kernels(Registry& registry);
 /// Adds the schedules of this room, whose words can be counted.
 void register_cpu_schedules(io::ScheduleRegistry& registry);
 
+/// The schedules of this room alone, registered once.
+const io::ScheduleRegistry& cpu_schedules();
+
 }  // namespace attest

@@ -17,15 +17,6 @@ namespace {
 
 constexpr int kProblems = 2000;
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
 // A size from 1 to most, small ones as often as large ones.
 std::int64_t random_size(Rng& rng, std::int64_t most) {
   const double exponent = rng.uniform() * std::log(static_cast<double>(most) + 1);
@@ -65,7 +56,7 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
 
 TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
   Rng rng(20261121);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     int cases = 0, above_compulsory = 0;
     std::optional<double> closest;
     for (int trial = 0; trial < kProblems; ++trial) {
@@ -75,7 +66,7 @@ TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
       const std::string text = random_schedule(rng, *family);
       io::Traffic traffic;
       try {
-        traffic = schedules().make(text, *form.get(), capacity)->closed_form();
+        traffic = cpu_schedules().make(text, *form.get(), capacity)->closed_form();
       } catch (const InvalidProblem&) {
         continue;  // too little fast memory, or a problem that the schedule does not take
       }
@@ -111,9 +102,9 @@ TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
 double best_over_lower(io::Direction direction, const Problem& problem, std::int64_t fast_words) {
   const AbiProblem form(problem, 1);
   const auto capacity = io::FastMemory::of_words(fast_words);
-  const io::BestSchedule found = best_schedule(schedules(), direction, *form.get(), capacity);
+  const io::BestSchedule found = best_schedule(cpu_schedules(), direction, *form.get(), capacity);
   const auto spec = io::ScheduleSpec::parse(found.best().schedule);
-  const io::ScheduleFamily& family = schedules().find(spec.name);
+  const io::ScheduleFamily& family = cpu_schedules().find(spec.name);
   const io::ScheduleCount count =
       count_schedule(family, *family.make(spec, *form.get(), capacity), problem, capacity);
   CHECK(count.faults().empty());  // among others: dry count = closed form
@@ -145,7 +136,8 @@ TEST_CASE("best schedule over lower bound", "[schedules][bounds]") {
 TEST_CASE("a schedule that leaves reads out is below a bound", "[schedules][bounds]") {
   const Problem problem = Problem::parse("sq=4096,sk=4096,d=16");
   const AbiProblem form(problem, 1);
-  const auto schedule = schedules().make("flash2_row", *form.get(), io::FastMemory::of_words(1024));
+  const auto schedule =
+      cpu_schedules().make("flash2_row", *form.get(), io::FastMemory::of_words(1024));
   const io::Traffic traffic = schedule->closed_form();
   const auto best = io::greatest(
       bounds_of(io::Direction::forward, problem, io::KernelClass{}, traffic.peak.words.value()));

@@ -14,15 +14,6 @@
 namespace attest::proptest {
 namespace {
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
 // The counting machine as a kernel: one schedule with the tiles of its spelling.
 struct Counted {
   std::string schedule;
@@ -36,7 +27,7 @@ struct Counted {
       if constexpr (requires { args.dLSE; }) {
         if (args.dLSE != nullptr) spelling += ",dlse=given";
       }
-      const auto made = schedules().make(spelling, *args.problem, io::FastMemory{});
+      const auto made = cpu_schedules().make(spelling, *args.problem, io::FastMemory{});
       const io::Traffic expected = made->closed_form();
       const io::FastMemory exact{std::max<std::int64_t>(expected.peak.words.value(), 1),
                                  std::max<std::int64_t>(expected.peak.bytes.value(), 1)};
@@ -93,7 +84,7 @@ TEST_CASE("outputs of counted schedules lie within the derived bounds", "[schedu
   register_cpu_schedule_kernels(native);
   constexpr int kCases = 24;
   Rng rng(20261121);
-  for (const auto& family : schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     // Its delta has no derived bound; cpu/schedules/backward_test judges it by a bound of its own.
     if (family->name() == "standard_bwd") continue;
     const attest_kernel& own = native.find("cpu/schedule/" + family->name());

@@ -5,7 +5,7 @@
 
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
+#include "cpu/register.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/naive.hpp"
@@ -31,7 +31,7 @@ bool takes_softcap(const io::ScheduleFamily& family) {
 
 TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::backward) continue;
     const auto deltas = family->name() == "standard_bwd" ? testing::Deltas::from_probabilities
                                                          : testing::Deltas::from_outputs;
@@ -43,7 +43,7 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::dlse_of(text)});
       REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+      const auto schedule = cpu_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       testing::check_counts(*schedule, call.backward_arguments());
       const testing::NaiveBackward expected =
@@ -59,7 +59,7 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
 
 TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
   Rng rng(5);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::backward) continue;
     for (int round = 0; round < 10; ++round) {
       Problem problem = testing::random_problem(rng, io::Direction::backward);
@@ -68,7 +68,7 @@ TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
       REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+      const auto schedule = cpu_schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.backward_arguments());
     }
   }
@@ -78,7 +78,7 @@ TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]")
   const auto make = [&](const std::string& text) {
     const Problem problem = Problem::parse(text);
     const AbiProblem form(problem, 1);
-    testing::schedules().make("two_pass", *form.get(), io::FastMemory::of_words(1000));
+    cpu_schedules().make("two_pass", *form.get(), io::FastMemory::of_words(1000));
   };
   CHECK_NOTHROW(make("sq=4,sk=4,d=2"));
   CHECK_NOTHROW(make("sq=4,sk=4,d=2,softcap=2"));
@@ -89,7 +89,7 @@ TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]")
   const AbiProblem form(capped, 1);
   for (const char* name : {"standard_bwd", "flash1_bwd", "rank1_tiled_bwd", "square_tiled_bwd",
                            "query_stationary_p"}) {
-    CHECK_THROWS_WITH(testing::schedules().make(name, *form.get(), io::FastMemory{}),
+    CHECK_THROWS_WITH(cpu_schedules().make(name, *form.get(), io::FastMemory{}),
                       Catch::StartsWith("softcap: 2"));
   }
 }

@@ -5,12 +5,10 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
+#include "cpu/register.hpp"
 
 namespace attest::cpu {
 namespace {
-
-using testing::schedules;
 
 TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
   const auto start = std::chrono::steady_clock::now();
@@ -20,7 +18,7 @@ TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
     for (const char* text : {"flash2:bq=64,bk=64", "flash2_row:bq=64", "key_stationary:bq=64,bk=64",
                              "two_pass_row:bq=64,bk=64"}) {
       INFO(text << " " << mask);
-      const auto schedule = schedules().make(text, *form.get(), io::FastMemory{});
+      const auto schedule = cpu_schedules().make(text, *form.get(), io::FastMemory{});
       CHECK(schedule->dry_count(io::FastMemory{}).traffic() == schedule->closed_form());
     }
   }
@@ -31,7 +29,7 @@ TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
 TEST_CASE("with a capacity in bytes, bytes are compared", "[cpu][schedules]") {
   const Problem problem = Problem::parse("hq=2,sq=512,d=64,dv=32,dtype=bf16");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(schedules(), io::Direction::forward, *form.get(),
+  const auto found = best_schedule(cpu_schedules(), io::Direction::forward, *form.get(),
                                    io::FastMemory::of_bytes(32768));
   REQUIRE(found.unit == io::BestSchedule::Unit::bytes);
   bool words_disagree = false;
@@ -50,7 +48,7 @@ TEST_CASE("with a capacity in bytes, bytes are compared", "[cpu][schedules]") {
 TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=50000000,d=300");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(schedules(), io::Direction::forward, *form.get(),
+  const auto found = best_schedule(cpu_schedules(), io::Direction::forward, *form.get(),
                                    io::FastMemory::of_words(2000000));
   CHECK(found.best().refusal.empty());
   CHECK_THAT(found.candidates.back().refusal, Catch::Contains("exceeds 2^63 - 1"));
@@ -59,8 +57,8 @@ TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {
 TEST_CASE("the choice is explained", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=100,sk=100,d=8");
   const AbiProblem form(problem, 1);
-  const auto found =
-      best_schedule(schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(90));
+  const auto found = best_schedule(cpu_schedules(), io::Direction::forward, *form.get(),
+                                   io::FastMemory::of_words(90));
   CHECK(found.best().refusal.empty());
   for (std::size_t index = 1; index < found.candidates.size(); ++index) {
     const io::Candidate &before = found.candidates[index - 1], &after = found.candidates[index];
@@ -72,9 +70,9 @@ TEST_CASE("the choice is explained", "[cpu][schedules]") {
              Catch::Contains("standard: none (fast_words: 90, but standard:bm=1,bn=1,bl=1 needs "
                              "102, the least that works; give more)\n"));
   CHECK_THAT(found.to_string(), Catch::StartsWith(found.best().schedule + ": "));
-  CHECK_THROWS_WITH(
-      best_schedule(schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(3)),
-      Catch::StartsWith("no forward schedule fits:\nstandard: none (fast_words: 3"));
+  CHECK_THROWS_WITH(best_schedule(cpu_schedules(), io::Direction::forward, *form.get(),
+                                  io::FastMemory::of_words(3)),
+                    Catch::StartsWith("no forward schedule fits:\nstandard: none (fast_words: 3"));
 }
 
 }  // namespace

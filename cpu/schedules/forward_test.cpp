@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
+#include "cpu/register.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/naive.hpp"
@@ -29,7 +29,7 @@ bool writes_lse(const io::ScheduleSpec& spec) {
 
 TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
@@ -37,7 +37,7 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
-      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+      const auto schedule = cpu_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       const auto untouched = call.LSE.bytes();
       testing::check_counts(*schedule, call.forward_arguments());
@@ -56,7 +56,7 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
 
 TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
   Rng rng(5);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     for (int round = 0; round < 10; ++round) {
       Problem problem = testing::random_problem(rng, io::Direction::forward);
@@ -64,7 +64,7 @@ TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::Dlse::absent});
-      const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+      const auto schedule = cpu_schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.forward_arguments());
     }
   }
@@ -73,7 +73,7 @@ TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
 TEST_CASE("tiles left open are chosen to fit", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=300,sk=200,d=16");
   const AbiProblem form(problem, 1);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     INFO(family->name());
     io::Words before = 0;
@@ -95,7 +95,7 @@ TEST_CASE("tiles left open are chosen to fit", "[cpu][schedules]") {
 TEST_CASE("the least that works works", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=30,sk=20,d=5,dv=7");
   const AbiProblem form(problem, 1);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::forward) continue;
     std::int64_t least = 0;
     try {
@@ -117,7 +117,7 @@ TEST_CASE("bad schedules are refused", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=30,sk=20,d=5");
   const AbiProblem form(problem, 1);
   const auto make = [&](const std::string& text, std::int64_t words) {
-    return testing::schedules().make(text, *form.get(), io::FastMemory::of_words(words));
+    return cpu_schedules().make(text, *form.get(), io::FastMemory::of_words(words));
   };
   CHECK_THROWS_WITH(make("flash2:bq=0", 1000),
                     "schedule: flash2: bq=0, but a tile needs a whole number from 1 on");
@@ -136,7 +136,7 @@ TEST_CASE("tile rules of flash1", "[cpu][schedules]") {
   const AbiProblem form(problem, 1);
   const std::int64_t square = 64 * 64;
   const auto make = [&](const std::string& text, std::int64_t words) {
-    return testing::schedules().make(text, *form.get(), io::FastMemory::of_words(words));
+    return cpu_schedules().make(text, *form.get(), io::FastMemory::of_words(words));
   };
   CHECK(make("flash1:rule=paper", 16 * square)->spec().to_string() == "flash1:bq=64,bk=256");
   CHECK_THROWS_WITH(make("flash1:rule=paper", 4 * square),
@@ -150,7 +150,7 @@ TEST_CASE("tile rules of flash1", "[cpu][schedules]") {
                     "fit)");
   CHECK_THROWS_WITH(make("flash1:rule=fit,bq=4", 16 * square),
                     "schedule: flash1: rule=fit chooses bq and bk; give one or the other");
-  CHECK_THROWS_WITH(testing::schedules().make("flash1:rule=fit", *form.get(), io::FastMemory{}),
+  CHECK_THROWS_WITH(cpu_schedules().make("flash1:rule=fit", *form.get(), io::FastMemory{}),
                     "schedule: flash1: rule=fit needs the size of fast memory");
 }
 

@@ -8,10 +8,10 @@
 
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
+#include "cpu/register.hpp"
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash2.hpp"
 #include "cpu/schedules/stored_gradients.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 

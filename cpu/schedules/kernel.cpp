@@ -64,21 +64,12 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
 class ScheduleKernel {
  public:
   ScheduleKernel(const Entry& entry, const ScheduleKernel* flash2)
       : spec_(io::ScheduleSpec::parse(entry.schedule)),
         name_("cpu/schedule/" + spec_.name),
-        family_(schedules().find(spec_.name)),
+        family_(cpu_schedules().find(spec_.name)),
         capacity_(io::FastMemory::of_bytes(first_level_cache_bytes())),
         forward_(family_.direction() == io::Direction::backward ? flash2 : this) {
     kernel_.struct_size = sizeof kernel_;

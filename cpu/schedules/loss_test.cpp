@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
+#include "cpu/register.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 
 namespace attest::cpu {
@@ -17,7 +17,7 @@ using testing::Memory;
 
 TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
   Rng rng(20261121);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::loss_gradient) continue;
     const auto product = family->name() == "loss_large_direct" ? testing::ScoreProduct::keys_first
                                                                : testing::ScoreProduct::rows_first;
@@ -29,7 +29,7 @@ TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " n " << n << " d " << d);
       LossCall call(n, d, rng.bits64(), Memory::scattered, 0.5);
-      const auto schedule = testing::schedules().make(text, *form.get(), io::FastMemory{});
+      const auto schedule = cpu_schedules().make(text, *form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       testing::check_counts(*schedule, call.arguments(form));
       const testing::LossExpected expected = loss_closed_form(call, n, d, product);
@@ -49,7 +49,7 @@ TEST_CASE("without W fewer words", "[cpu][schedules]") {
   const AbiProblem form(problem, 1);
   const auto coefficient = [&](const std::string& name, std::int64_t theta) {
     const auto capacity = io::FastMemory::of_words(theta * d * d);
-    const auto schedule = testing::schedules().make(name, *form.get(), capacity);
+    const auto schedule = cpu_schedules().make(name, *form.get(), capacity);
     const io::Traffic traffic = schedule->closed_form();
     CHECK(schedule->dry_count(capacity).traffic() == traffic);
     const auto words = static_cast<double>(traffic.total_words().value());
@@ -72,7 +72,7 @@ TEST_CASE("loss problems that are not counted are refused", "[cpu][schedules]") 
     INFO(text);
     const Problem problem = Problem::parse(text);
     const AbiProblem form(problem, 1);
-    CHECK_THROWS_AS(testing::schedules().make("loss_small", *form.get(), io::FastMemory{}),
+    CHECK_THROWS_AS(cpu_schedules().make("loss_small", *form.get(), io::FastMemory{}),
                     InvalidProblem);
   }
 }

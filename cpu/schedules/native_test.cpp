@@ -9,7 +9,7 @@
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/kernels/native_machine.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
+#include "cpu/register.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/loss.hpp"
@@ -27,7 +27,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
                                 const std::string& text, std::uint64_t seed, How how,
                                 std::int32_t threads, Memory memory) {
   Call call(problem, seed, {memory, threads, 1, testing::dlse_of(text)});
-  const auto schedule = testing::schedules().make(text, *call.form.get(), io::FastMemory{});
+  const auto schedule = cpu_schedules().make(text, *call.form.get(), io::FastMemory{});
   const auto run = [&](const auto& args) {
     if (how == How::counted) {
       schedule->count({}, args);
@@ -46,7 +46,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
 
 TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
   Rng rng(11);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() == io::Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem(rng, family->direction());
@@ -64,7 +64,7 @@ TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
 
 TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]") {
   Rng rng(12);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     if (family->direction() != io::Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
@@ -75,7 +75,7 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
       const auto run = [&](How how, std::int32_t threads) {
         testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
         const AbiProblem form(problem, threads);
-        const auto schedule = testing::schedules().make(text, *form.get(), io::FastMemory{});
+        const auto schedule = cpu_schedules().make(text, *form.get(), io::FastMemory{});
         if (how == How::counted) {
           schedule->count({}, call.arguments(form));
         } else {
@@ -121,7 +121,7 @@ TEST_CASE("speed of counting with data", "[.bench]") {
   const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
   Call call(problem, 1, {Memory::packed, 1, 1, testing::Dlse::absent});
   REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     const auto capacity = io::FastMemory::of_words(12288);
     if (family->direction() == io::Direction::loss_gradient) continue;
     const auto schedule = family->make({family->name(), {}}, *call.form.get(), capacity);

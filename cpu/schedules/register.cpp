@@ -47,4 +47,13 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::LossSmall>(registry);
 }
 
+const io::ScheduleRegistry& cpu_schedules() {
+  static const io::ScheduleRegistry registry = [] {
+    io::ScheduleRegistry all;
+    register_cpu_schedules(all);
+    return all;
+  }();
+  return registry;
+}
+
 }  // namespace attest

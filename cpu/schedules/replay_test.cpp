@@ -6,7 +6,7 @@
 #include "core/problem.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
-#include "cpu/schedules/testing/all_schedules.hpp"
+#include "cpu/register.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "io/replay/cache.hpp"
 
@@ -20,7 +20,7 @@ struct Run {
 
 Run record(const std::string& schedule, const Problem& problem) {
   const AbiProblem form(problem, 1);
-  const auto made = testing::schedules().make(schedule, *form.get(), io::FastMemory{});
+  const auto made = cpu_schedules().make(schedule, *form.get(), io::FastMemory{});
   constexpr std::size_t kMost = 10000000;
   io::AccessBuilder builder(kMost);
   Run run;
@@ -49,7 +49,7 @@ Problem random_head(Rng& rng, io::Direction direction) {
 TEST_CASE("recordings of every schedule have the counted words", "[cpu][schedules][replay]") {
   constexpr int kRounds = 25;
   Rng rng(4);
-  for (const auto& family : testing::schedules().families()) {
+  for (const auto& family : cpu_schedules().families()) {
     for (int round = 0; round < kRounds; ++round) {
       const Problem problem = random_head(rng, family->direction());
       const std::string text = testing::random_schedule(rng, *family);
