@@ -12,6 +12,7 @@
 
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/emulation.hpp"
+#include "proptest/testing/power_contract.hpp"
 #include "proptest/testing/projection.hpp"
 #include "proptest/truth.hpp"
 
@@ -38,14 +39,6 @@ bool nightly() { return std::getenv("ATTEST_NIGHTLY") != nullptr; }
 std::vector<std::int64_t> lengths() {
   if (nightly()) return {16, 128, 768};
   return {16, 128};
-}
-
-Emulation contract_for(DType dtype, std::int64_t keys) {
-  Emulation contract;
-  contract.name = "emulated/contract";
-  contract.block_k = std::clamp<std::int64_t>(keys / 4, 4, 64);
-  if (dtype != DType::f32) contract.p_cast = static_cast<std::uint8_t>(1 + abi(dtype));
-  return contract;
 }
 
 // What the wrong backward pass makes of the stored results.

@@ -1,12 +1,13 @@
 // What changes a kernel's error by more than a few roundoffs is declared: with the declaration the
 // kernel passes, without it the same results are refused (docs/theory/error-bounds.md).
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
 
+#include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/emulation.hpp"
+#include "proptest/laws/law.hpp"
 #include "proptest/truth.hpp"
 #include "proptest/values.hpp"
 
@@ -91,6 +92,26 @@ TEST_CASE("splits merged through LSE must be declared", "[validation]") {
     CHECK(declared <= 1);
     CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
   }
+}
+
+TEST_CASE("a contract without a bound is unsupported, never guessed", "[laws]") {
+  Emulation e;
+  e.name = "emulated/plain";
+  const Case c{Problem::parse("sq=4,sk=6,d=8"), Values::normal, 1, 1};
+  attest_kernel kernel = fixtures::emulated_kernel(e, DType::f32);
+  for (const DType low : {DType::bf16, DType::f16}) {
+    kernel.description.numerics.accumulator = 1 + abi(low);
+    for (const char* law : {"reference_forward", "reference_backward", "ones", "split_merge"}) {
+      INFO(law);
+      CHECK(find_law(law).check(kernel, c).verdict == Verdict::unsupported);
+    }
+    const InputValues in = make_values(c.problem, c.values, c.seed);
+    CHECK_THROWS_AS(
+        Truth(kernel.description, c.problem, in, Direction::forward, kWithoutLseGradient),
+        InvalidProblem);
+  }
+  kernel.description.numerics.accumulator = 1 + abi(DType::f32);
+  CHECK(find_law("reference_forward").check(kernel, c).verdict == Verdict::passed);
 }
 
 TEST_CASE("splits merged by maxima and sums need no declaration", "[validation]") {

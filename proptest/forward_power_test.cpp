@@ -10,6 +10,7 @@
 
 #include "core/testing/catch.hpp"
 #include "proptest/testing/emulated_case.hpp"
+#include "proptest/testing/power_contract.hpp"
 #include "proptest/testing/projection.hpp"
 #include "reference/roundoff.hpp"
 
@@ -35,14 +36,6 @@ const std::vector<Family>& families() {
 std::vector<std::int64_t> lengths() {
   if (std::getenv("ATTEST_NIGHTLY") != nullptr) return {16, 256, 4096};
   return {16, 256};
-}
-
-Emulation contract_for(DType dtype, std::int64_t keys) {
-  Emulation contract;
-  contract.name = "emulated/contract";
-  contract.block_k = std::clamp<std::int64_t>(keys / 4, 4, 64);
-  if (dtype != DType::f32) contract.p_cast = static_cast<std::uint8_t>(1 + abi(dtype));
-  return contract;
 }
 
 // What a wrong kernel left; some defects do not reach LSE.

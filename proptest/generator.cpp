@@ -110,13 +110,19 @@ Values draw_values(Rng& rng) {
   return all[static_cast<std::size_t>(rng.between(0, static_cast<std::int64_t>(all.size()) - 1))];
 }
 
-Case draw(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
+// All but the shapes: threads, values, dtype.
+Case draw_call(const attest_description& description, std::uint64_t seed, Rng& rng) {
   Case c;
   c.seed = seed;
   c.threads = static_cast<std::int32_t>(rng.between(1, 3));
   c.values = draw_values(rng);
+  c.problem.dtype = draw_dtype(rng, description.dtypes);
+  return c;
+}
+
+Case draw(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
+  Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
-  p.dtype = draw_dtype(rng, description.dtypes);
   p.batch = chance(rng, 60) ? 1 : rng.between(2, 3);
   p.num_heads_kv = chance(rng, 50) ? 1 : rng.between(2, 3);
   p.num_heads_q = p.num_heads_kv * (chance(rng, 60) ? 1 : rng.between(2, 4));
@@ -140,12 +146,8 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed, 
 }
 
 Case draw_loss(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
-  Case c;
-  c.seed = seed;
-  c.threads = static_cast<std::int32_t>(rng.between(1, 3));
-  c.values = draw_values(rng);
+  Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
-  p.dtype = draw_dtype(rng, description.dtypes);
   p.seqlen_q = p.seqlen_k = std::max<std::int64_t>(sequence_length(rng, tier), 1);
   p.head_dim_qk = p.head_dim_v = head_dim(rng);
   if (chance(rng, 30)) {
@@ -174,12 +176,8 @@ std::int64_t long_length(Rng& rng, Tier tier) {
 // Many keys, and all else small: the cost stays that of the other cases.
 Case draw_many_keys(const attest_description& description, Tier tier, bool loss, std::uint64_t seed,
                     Rng& rng) {
-  Case c;
-  c.seed = seed;
-  c.threads = static_cast<std::int32_t>(rng.between(1, 3));
-  c.values = draw_values(rng);
+  Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
-  p.dtype = draw_dtype(rng, description.dtypes);
   const bool cross = !loss && (description.features & ATTEST_CROSS_LENGTHS) != 0;
   p.seqlen_k = long_length(rng, cross ? tier : Tier::smoke);
   p.seqlen_q = cross ? rng.between(1, 3) : p.seqlen_k;

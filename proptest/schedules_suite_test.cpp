@@ -7,16 +7,11 @@
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
-#include "proptest/generator.hpp"
-#include "proptest/laws/law.hpp"
 #include "proptest/loss.hpp"
+#include "proptest/testing/law_count.hpp"
 
 namespace attest::proptest {
 namespace {
-
-struct Count {
-  int passed = 0, vacuous = 0, unsupported = 0;
-};
 
 Registry schedule_kernels() {
   Registry registry;
@@ -28,27 +23,13 @@ TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
   const Registry registry = schedule_kernels();
   constexpr std::uint64_t kCases = 5, kSeed = 3;
   for (const attest_kernel* kernel : registry.kernels()) {
-    std::map<std::string_view, Count> counts;
+    std::map<std::string_view, LawCount> counts;
     for (const Law& law : laws()) {
       if (!concerns(law, kernel->description)) continue;
-      for (std::uint64_t index = 0; index < kCases; ++index) {
-        const Case c = generate(kernel->description, Tier::smoke, kSeed, index);
-        const LawResult result = law.check(*kernel, c);
-        INFO(kernel->description.name << " " << law.name << " " << c.problem.to_string()
-                                      << " values=" << name(c.values) << " seed=" << c.seed << ": "
-                                      << result.message);
-        CHECK(result.verdict != Verdict::violated);
-        CHECK(result.verdict != Verdict::improbable);
-        CHECK(result.verdict != Verdict::crashed);
-        CHECK(result.message.rfind("refused although claimed", 0) != 0);
-        Count& count = counts[law.name];
-        count.passed += result.verdict == Verdict::passed ? 1 : 0;
-        count.vacuous += result.verdict == Verdict::vacuous ? 1 : 0;
-        count.unsupported += result.verdict == Verdict::unsupported ? 1 : 0;
-      }
+      counts[law.name] += count_law(law, *kernel, kSeed, kCases);
     }
-    Count all;
-    for (const auto& [law, count] : counts) all.passed += count.passed;
+    LawCount all;
+    for (const auto& [law, count] : counts) all += count;
     std::printf("%-34s %4d checks passed of %2d laws\n", kernel->description.name, all.passed,
                 static_cast<int>(counts.size()));
     const std::uint32_t directions = kernel->description.directions;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/numerics.hpp"
 #include "reference/attention.hpp"
 
@@ -27,13 +29,19 @@ struct Stored {
   TensorView O, LSE;
 };
 
+/// "" when the bounds of attention cover the contract, else why not: sums kept in bf16 or f16 lose
+/// what no term of the bounds counts.  [proptest/declarations_test]
+std::string uncovered_by_attention_bounds(const Numerics& numerics);
+
 /// Shapes as `forward`; `exact` is its result on the same inputs and conventions.
+/// Requires: a covered contract. Else throws InvalidProblem.
 ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventions,
                              const Numerics& numerics, const TensorView& Q, const TensorView& K,
                              const TensorView& V, const Forward& exact);
 
 /// `exact_forward` in base e with EmptyRow::zero_neg_inf, `exact_backward` of the same inputs;
 /// `stored` in `conventions`.
+/// Requires: a covered contract. Else throws InvalidProblem.
 BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
                                const Numerics& numerics, const TensorView& Q, const TensorView& K,
                                const TensorView& V, const Cotangents& cotangents,

@@ -204,6 +204,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                                const TensorView& V, const Cotangents& cotangents,
                                const Stored& stored, const Forward& exact_forward,
                                const Backward& exact_backward) {
+  require_covered(numerics);
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
     const Tensor zeros(name, DType::f64, axes);
     return ErrorBound{zeros, zeros, zeros};

@@ -231,6 +231,7 @@ void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Mat
 ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventions,
                              const Numerics& numerics, const TensorView& Q, const TensorView& K,
                              const TensorView& V, const Forward& exact) {
+  require_covered(numerics);
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
     const Tensor zeros(name, DType::f64, axes);
     return ErrorBound{zeros, zeros, zeros};

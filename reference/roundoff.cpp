@@ -3,8 +3,23 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+
+#include "core/error.hpp"
+#include "reference/bounds.hpp"
 
 namespace attest::reference {
+
+std::string uncovered_by_attention_bounds(const Numerics& numerics) {
+  if (numerics.accumulator_roundoff <= unit_roundoff(DType::f32)) return "";
+  return "the contract accumulates in bf16 or f16, but the bounds cover sums kept in f32 or f64; "
+         "declare accumulator f32, and dq_accumulator or gqa_partial where only those are lower";
+}
+
+void require_covered(const Numerics& numerics) {
+  const std::string uncovered = uncovered_by_attention_bounds(numerics);
+  if (!uncovered.empty()) throw InvalidProblem("attention: " + uncovered);
+}
 
 double gamma(double n, double u) {
   const double x = n * u;

@@ -19,6 +19,9 @@ inline constexpr double kLambda = 10;
 inline constexpr double kAggregateLimit = 1;
 inline constexpr std::int64_t kAggregateElements = 256;
 
+/// Throws InvalidProblem where uncovered_by_attention_bounds says why.
+void require_covered(const Numerics& numerics);
+
 /// Higham's gamma: n u / (1 - n u); +inf when n u >= 1.
 double gamma(double n, double u);
 

@@ -256,6 +256,11 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
     std::vector<Comparison> found{compare_pair(many.run.O.view(), few.run.O.view(),
                                                many.truth.forward_bounds().O,
                                                few.truth.forward_bounds().O)};
+    if ((kernel.description.features & ATTEST_LSE) != 0) {
+      found.push_back(compare_pair(many.run.LSE.view(), few.run.LSE.view(),
+                                   many.truth.forward_bounds().LSE,
+                                   few.truth.forward_bounds().LSE));
+    }
     if (direction == Direction::forward) return judged_with_truth(found, few);
     const auto bf = few.truth.backward_bounds(few.run), bm = many.truth.backward_bounds(many.run);
     const auto summed = [&](const Tensor& t, const Tensor& like) {
@@ -271,6 +276,7 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
                            summed(of_many.sigma, f)};
       return compare_pair(f.view(), summed(m, f).view(), of_few, sum);
     };
+    found.push_back(compare_pair(many.run.dQ.view(), few.run.dQ.view(), bm.dQ, bf.dQ));
     found.push_back(pair(many.run.dK, few.run.dK, bm.dK, bf.dK));
     found.push_back(pair(many.run.dV, few.run.dV, bm.dV, bf.dV));
     return judged_with_truth(found, few);

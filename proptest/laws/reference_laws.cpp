@@ -11,8 +11,7 @@ LawResult check_direction(const attest_kernel& kernel, const Case& c, Direction 
   return guarded([&] {
     require_claimed(kernel, c.problem, direction);
     const InputValues values = make_values(c.problem, c.values, c.seed);
-    const Truth truth(kernel.description, c.problem, values, direction, c.seed);
-    if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
+    const Truth truth = truth_of(kernel, c.problem, values, direction, c);
     const KernelRun run = complete(kernel, c.problem, values, direction, c);
     LawResult result = judged(truth.judge(run));
     if (result.verdict != Verdict::passed) return result;
@@ -32,7 +31,7 @@ LawResult check_ones(const attest_kernel& kernel, const Case& c) {
     const InputValues values = make_values(c.problem, Values::ones, c.seed);
     if (c.problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     const KernelRun run = complete(kernel, c.problem, values, Direction::forward, c);
-    Truth truth(kernel.description, c.problem, values, Direction::forward, c.seed);
+    const Truth truth = truth_of(kernel, c.problem, values, Direction::forward, c);
     const Tensor& exact = truth.forward().O;
     // Rows without a visible key keep what the convention says; all others are 1.
     const Tensor ones = mapped(exact, [&](auto b, auto s, auto h, auto x) {

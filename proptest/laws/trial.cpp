@@ -25,6 +25,16 @@ void require_claimed(const attest_kernel& kernel, const Problem& problem, Direct
   if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
 }
 
+Truth truth_of(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+               Direction direction, const Case& c) {
+  const std::string uncovered =
+      reference::uncovered_by_attention_bounds(resolve(kernel.description.numerics, problem.dtype));
+  if (!uncovered.empty()) stop(Verdict::unsupported, uncovered);
+  Truth truth(kernel.description, problem, values, direction, c.seed);
+  if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
+  return truth;
+}
+
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of, LseRequest request) {
   require_claimed(kernel, problem, direction);
@@ -40,10 +50,8 @@ KernelRun complete(const attest_kernel& kernel, const Problem& problem, const In
 Solved::Solved(const attest_kernel& kernel, const Problem& problem, InputValues in,
                Direction direction, const Case& c)
     : values(std::move(in)),
-      truth(kernel.description, problem, values, direction, c.seed),
-      run(complete(kernel, problem, values, direction, c)) {
-  if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
-}
+      truth(truth_of(kernel, problem, values, direction, c)),
+      run(complete(kernel, problem, values, direction, c)) {}
 
 LawResult judged(const std::vector<Comparison>& comparisons) {
   const Judgement judgement = gravest(comparisons);

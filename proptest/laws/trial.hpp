@@ -29,6 +29,10 @@ void require_deterministic(const attest_kernel& kernel);
 /// what is not claimed is not a law without content.
 void require_claimed(const attest_kernel& kernel, const Problem& problem, Direction direction);
 
+/// The truth of a case; stops where no bound covers the kernel's contract, and outside the domain.
+Truth truth_of(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
+               Direction direction, const Case& c);
+
 /// Runs the kernel; stops when it does not claim the problem, refuses, fails or misbehaves.
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of,
