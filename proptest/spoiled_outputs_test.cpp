@@ -75,24 +75,25 @@ bool sees(const Law& law, const std::string& output, const Case& c) {
 TEST_CASE("a law sees every output it speaks of, spoiled alone", "[defects]") {
   using Names = std::set<std::string>;
   const Names all{"O", "LSE", "dQ", "dK", "dV"}, gradients{"dQ", "dK", "dV"};
-  const std::vector<std::pair<std::string_view, Names>> speaks{{"reference_forward", {"O", "LSE"}},
-                                                               {"reference_backward", gradients},
-                                                               {"ones", {"O"}},
-                                                               {"one_hot_probe", all},
-                                                               {"uniform_probe", {"O"}},
-                                                               {"repeat", all},
-                                                               {"layout_independence", all},
-                                                               {"head_independence", all},
-                                                               {"masked_key_independence", {"O", "LSE", "dQ"}},
-                                                               {"key_permutation", all},
-                                                               {"query_permutation", all},
-                                                               {"linearity_in_v", {"O"}},
-                                                               {"linearity_in_do", gradients},
-                                                               {"split_merge", {"O"}},
-                                                               {"duplicate_keys", {"O"}},
-                                                               {"row_shift", {"O", "dQ"}},
-                                                               {"repeated_heads", all},
-                                                               {"mask_forms", all}};
+  const std::vector<std::pair<std::string_view, Names>> speaks{
+      {"reference_forward", {"O", "LSE"}},
+      {"reference_backward", gradients},
+      {"ones", {"O"}},
+      {"one_hot_probe", all},
+      {"uniform_probe", {"O"}},
+      {"repeat", all},
+      {"layout_independence", all},
+      {"head_independence", all},
+      {"masked_key_independence", {"O", "LSE", "dQ"}},
+      {"key_permutation", all},
+      {"query_permutation", all},
+      {"linearity_in_v", {"O"}},
+      {"linearity_in_do", gradients},
+      {"split_merge", {"O"}},
+      {"duplicate_keys", {"O"}},
+      {"row_shift", {"O", "dQ"}},
+      {"repeated_heads", all},
+      {"mask_forms", all}};
   Case c;
   c.problem = Problem::parse("b=2,hq=4,hkv=2,sq=17,sk=33,d=8,mask=causal_tl");
   for (const auto& [law, outputs] : speaks) {
