@@ -9,6 +9,7 @@
 #include <iostream>
 #include <new>
 #include <sstream>
+#include <string_view>
 
 #include "certify/cli/commands.hpp"
 #include "certify/host.hpp"
@@ -34,13 +35,22 @@ std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
                      attest::did_you_mean(argv[1], names));
 }
 
+// A worker with a library calls no built-in kernel, and describing those of schedules (100 ms of
+// searches for tiles) is most of what starting a process costs.
+bool serves_library(int argc, char** argv) {
+  return argc > 2 && std::string_view(argv[1]) == "worker" &&
+         std::string_view(argv[2]) == "--library";
+}
+
 int run(int argc, char** argv) {
   attest::Registry registry;
-  attest::register_cpu(registry);
-  attest::register_cpu_schedule_kernels(registry);
-  attest::register_broken(registry);
   attest::io::ScheduleRegistry schedules;
-  attest::register_cpu_schedules(schedules);
+  if (!serves_library(argc, argv)) {
+    attest::register_cpu(registry);
+    attest::register_cpu_schedule_kernels(registry);
+    attest::register_broken(registry);
+    attest::register_cpu_schedules(schedules);
+  }
   CLI::App app{
       "attest certifies attention kernels: derived error bounds, exact laws, shrunk "
       "failures."};

@@ -110,7 +110,7 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   if (pending_fault) {
     if (pending_fault->kind == FaultKind::hang) {
       // It hangs, that much is known; other cases need not wait as long to say so again.
-      constexpr double kAtLeast = 1, kSlack = 10;
+      constexpr double kAtLeast = 0.25, kSlack = 10;
       const std::lock_guard<std::mutex> lock(mutex);
       timeout_seconds = std::min(timeout_seconds, std::max(kAtLeast, kSlack * slowest_seconds));
     }

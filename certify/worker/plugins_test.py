@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 
 ATTEST, PLUGINS, EXAMPLES = sys.argv[1:4]
@@ -88,6 +89,15 @@ class Findings(unittest.TestCase):
 
     def test_hang(self):
         self.found("hang", "hang", 4, "--timeout", "1")
+
+    def test_hang_without_descriptors(self):
+        """Its closed socket is no reason to wait longer than the timeout."""
+        begin = time.monotonic()
+        code, text, _ = attest("check", "--kernel", misbehaving("close_and_hang"), "--problem",
+                               "sq=2,d=2", "--law", "reference_forward", "--timeout", "0.2")
+        self.assertEqual(code, 4, text)
+        self.assertIn("hang: forward did not return within 0.2 s", text)
+        self.assertLess(time.monotonic() - begin, 4)
 
     def test_out_of_bounds(self):
         self.found("write_after", "out_of_bounds", 1)

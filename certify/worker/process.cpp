@@ -179,10 +179,9 @@ Process::Ending Process::run(double timeout_seconds) {
 }
 
 Process::Ending Process::wait(double timeout_seconds) {
-  const auto end = Clock::now() + std::chrono::duration<double>(timeout_seconds);
   constexpr std::chrono::duration<double> kEndingSeconds{5};
-  auto deadline = end;
-  bool hung_up = false;
+  auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
+  bool hung_up = false, ending = false;
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     // poll ignores negative descriptors
@@ -191,6 +190,11 @@ Process::Ending Process::wait(double timeout_seconds) {
     const auto milliseconds = std::clamp<std::int64_t>(left.count(), 0, INT_MAX);
     const int count = poll(events, 2, static_cast<int>(milliseconds));
     if (count < 0 && errno == EINTR) continue;
+    if (count == 0 && hung_up && !ending && control().phase != Phase::calling) {
+      ending = true;  // it has returned and lives on without its socket: it will notice soon
+      deadline = Clock::now() + kEndingSeconds;
+      continue;
+    }
     if (count == 0) {
       last_data_bytes_ = data_bytes_of(pid_);
       kill();
@@ -204,10 +208,7 @@ Process::Ending Process::wait(double timeout_seconds) {
       kill();
       return Ending::died;
     }
-    if (events[0].revents != 0) {  // its end is closed, but it lives: it will notice soon
-      hung_up = true;
-      deadline = std::max(end, Clock::now() + kEndingSeconds);
-    }
+    if (events[0].revents != 0) hung_up = true;  // its end is closed, but it lives
   }
 }
 
