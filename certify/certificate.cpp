@@ -37,6 +37,7 @@ json numerics_json(const attest_numerics& declared) {
           {"lse_splits", n.lse_splits},
           {"gqa_partial_roundoff", n.gqa_partial_roundoff},
           {"dq_roundoff", n.dq_roundoff},
+          {"delta_from_p", n.delta == DeltaSource::pairs},
           {"deterministic", declared.nondeterministic == 0}};
 }
 

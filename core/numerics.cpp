@@ -72,6 +72,7 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
     numerics.dq_roundoff = unit_roundoff(accumulator);
     numerics.dq_underflow = underflow_unit(accumulator);
   }
+  if (declared.delta_from_p != 0) numerics.delta = DeltaSource::pairs;
   numerics.output_roundoff = unit_roundoff(dtype);
   numerics.output_underflow = underflow_unit(dtype);
   return numerics;

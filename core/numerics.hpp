@@ -14,6 +14,10 @@ enum class Accumulation : std::uint8_t { nearest, truncating, fused_blocks };
 /// Whether a step of the softmax is done before or after P is cast.
 enum class CastOrder : std::uint8_t { before, after };
 
+/// What backward forms delta of: the row sums of dO * O with the O that forward stored, or those of
+/// its own P * dP.
+enum class DeltaSource : std::uint8_t { outputs, pairs };
+
 /// The precision contract of a kernel with every default filled in: what the error bounds are
 /// derived from (docs/theory/error-bounds.md). Roundoffs are unit roundoffs; 0 means no rounding.
 struct Numerics {
@@ -35,6 +39,7 @@ struct Numerics {
   double gqa_partial_underflow = 0;  // and the absolute error where they are subnormal
   double dq_roundoff = 0;            // each addition to dQ rounded to this; 0: as accumulator
   double dq_underflow = 0;
+  DeltaSource delta = DeltaSource::outputs;
   double output_roundoff = 0x1p-24;    // u_out
   double output_underflow = 0x1p-150;  // eta_out
 };

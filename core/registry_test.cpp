@@ -88,6 +88,7 @@ TEST_CASE("a zero contract is the plain one", "[numerics]") {
   CHECK(plain.p_roundoff == 0);
   CHECK(plain.exp_ulps == 2);
   CHECK(plain.exp_zero_is_one);
+  CHECK(plain.delta == DeltaSource::outputs);
   CHECK(plain.output_roundoff == 0x1p-8);
 }
 
@@ -101,6 +102,7 @@ TEST_CASE("declared numerics are resolved", "[numerics]") {
   declared.exp_ulps = 40;
   declared.exp_zero_not_one = 1;
   declared.gqa_partial = 1 + ATTEST_BF16;
+  declared.delta_from_p = 1;
   const Numerics numerics = resolve(declared, DType::f16);
   CHECK(numerics.accumulation == Accumulation::truncating);
   CHECK(numerics.p_roundoff == 0x1p-11);
@@ -110,6 +112,7 @@ TEST_CASE("declared numerics are resolved", "[numerics]") {
   CHECK(numerics.exp_ulps == 40);
   CHECK_FALSE(numerics.exp_zero_is_one);
   CHECK(numerics.gqa_partial_roundoff == 0x1p-8);
+  CHECK(numerics.delta == DeltaSource::pairs);
   attest_numerics doubles{};
   CHECK(resolve(doubles, DType::f64).accumulator_roundoff == 0x1p-53);
   doubles.accumulator = 1 + ATTEST_F64;

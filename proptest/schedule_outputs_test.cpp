@@ -85,8 +85,6 @@ TEST_CASE("outputs of counted schedules lie within the derived bounds", "[schedu
   constexpr int kCases = 24;
   Rng rng(20261121);
   for (const auto& family : cpu_schedules().families()) {
-    // Its delta has no derived bound; cpu/schedules/backward_test judges it by a bound of its own.
-    if (family->name() == "standard_bwd") continue;
     const attest_kernel& own = native.find("cpu/schedule/" + family->name());
     const Law& law = find_law(reference_law(own.description));
     int passed = 0;

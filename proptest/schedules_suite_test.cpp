@@ -58,10 +58,15 @@ attest_status status_of(const attest_kernel& kernel, std::int64_t head_dim) {
 // Claims are those of the schedule, not of the kernels beside it.
 TEST_CASE("schedules claim what they do and no more", "[schedules]") {
   const Registry registry = schedule_kernels();
-  CHECK(registry.kernels().size() == 20);
+  CHECK(registry.kernels().size() == 21);
   const auto features = [&](const char* name) { return registry.find(name).description.features; };
   CHECK((features("cpu/schedule/flash2") & ATTEST_LSE) != 0);
   CHECK((features("cpu/schedule/flash1") & ATTEST_LSE) == 0);
+  const auto delta_from_p = [&](const char* name) {
+    return registry.find(name).description.numerics.delta_from_p;
+  };
+  CHECK(delta_from_p("cpu/schedule/standard_bwd") == 1);
+  CHECK(delta_from_p("cpu/schedule/square_tiled_bwd") == 0);
   CHECK((features("cpu/schedule/loss_small") & ATTEST_LOSS_DY) == 0);
   for (const attest_kernel* kernel : registry.kernels()) {
     const attest_description& description = kernel->description;

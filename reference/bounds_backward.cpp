@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "reference/bounds.hpp"
+#include "reference/delta_errors.hpp"
 #include "reference/entry_errors.hpp"
 #include "reference/gradient_sums.hpp"
 #include "reference/group.hpp"
@@ -28,6 +29,7 @@ struct GroupBounds {
 // Errors common to a row of dQ, which stay signed, and to all of dK; scaled like the gradient.
 struct Common {
   double proved = 0, linear = 0, variance = 0, sigma = 0;
+  double correlated = 0;  // deviation of what the entries' own errors are part of
 };
 
 // Sums kept in low precision on the way (section "Backward"): each costs a roundoff of the terms'
@@ -81,15 +83,15 @@ struct Finish {
                              ? errors + accumulation * (all + errors) + lost
                              : kInfinity;
         const double proved = E + output * (magnitude + E) + numerics.output_underflow;
-        const double variance =
-            scale * scale * sums.variance(r, c) + shared.variance + walk * walk * all * all;
+        const double apart = std::sqrt(scale * scale * sums.variance(r, c) + shared.variance +
+                                       walk * walk * all * all);
+        const double deviation = apart + shared.correlated;
         const double linear = scale * sums.linear(r, c) + shared.linear + (bias + drift * u) * all;
-        const double Ep = inflation * (kLambda * std::sqrt(variance) + linear) + lost;
+        const double Ep = inflation * (kLambda * deviation + linear) + lost;
         bounds.proved(first + r, c) = proved;
         bounds.probable(first + r, c) =
             std::min(proved, Ep + output * (magnitude + Ep) + numerics.output_underflow);
-        const double typical =
-            beyond_first_order * (std::sqrt(variance) + linear) + shared.sigma + lost;
+        const double typical = beyond_first_order * (deviation + linear) + shared.sigma + lost;
         bounds.sigma(first + r, c) =
             typical + output * (magnitude + typical) + numerics.output_underflow;
       }
@@ -136,7 +138,7 @@ struct GroupResult {
   GroupBounds dQ, dK, dV;
 };
 
-GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const Backward& exact) {
+GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backward& exact) {
   const Numerics& numerics = in.numerics;
   const double u = numerics.accumulator_roundoff;
   const double scale = std::abs(in.problem.scale());
@@ -165,6 +167,7 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
   for (std::int64_t first = 0; first < in.Q.rows(); first += kBlockRows) {
     const RowBlock block(in, first, std::min(kBlockRows, in.Q.rows() - first));
     Matrix weighted = Matrix::Zero(block.count, in.K.cols());
+    add_delta_errors(in, block, tiles, rows);
     begin_rows(block, entries);
     for (const KeyTile& tile : tiles) {
       entry_errors(in, rows, block, tile, entries);
@@ -182,8 +185,14 @@ GroupResult bound_group(const GradientInputs& in, const RowErrors& rows, const B
       const double EL = rows.lse_error(row), growth = std::expm1(std::min(EL, kLargestLogError));
       const double pk = std::abs(weighted(r, c)), dq = std::abs(exact_block(r, c));
       const double spread = rows.delta_deviation(row) * pk;
-      return {rows.delta_proved(row) * pk * (1 + growth) + growth * dq,
-              rows.delta_linear(row) * pk + EL * dq, spread * spread, 0};
+      Common of_row{rows.delta_proved(row) * pk * (1 + growth) + growth * dq,
+                    rows.delta_linear(row) * pk + EL * dq};
+      if (numerics.delta == DeltaSource::pairs) {
+        of_row.correlated = spread;
+      } else {
+        of_row.variance = spread * spread;
+      }
+      return of_row;
     };
     finish_q.logs = entries.logs;
     finish_q(sums_q.finish(entries.row_terms), exact_block, first, common, result.dQ);
@@ -227,7 +236,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                             finite_part(key_rows(V, group)),
                             finite_part(stacked_rows(cotangents.dO, group, 0, group.rows())),
                             dLSE};
-    const RowErrors rows = row_errors(in, conventions.lse_base, stored, exact_forward);
+    RowErrors rows = row_errors(in, conventions.lse_base, stored, exact_forward);
     const GroupResult result = bound_group(in, rows, exact_backward);
     scatter_rows(result.dQ.proved, group, 0, bounds.dQ.deterministic);
     scatter_rows(result.dQ.probable, group, 0, bounds.dQ.probabilistic);

@@ -142,5 +142,54 @@ TEST_CASE("a softcap's slope errs to second order at zero scores", "[reference]"
   CHECK(error <= run.bounds(numerics).dK.deterministic(0, 0, 0, 0));
 }
 
+// With V = 1 and equal dO all dP are one number C, and dS is 0 whatever P is. A kernel whose
+// weights are all too large by a factor f makes delta f C of them, and dS = f P (C - f C).
+void check_wrong_weights(double f, const Numerics& numerics, double lse_error) {
+  Setting in("sq=3,sk=40,d=4,dv=2", 1, 1, 5);
+  double* V = in.V.doubles();
+  for (std::int64_t e = 0; e < in.V.view().size(); ++e) V[e] = 1;
+  const Gradients run{in};
+  Tensor LSE = run.exact.LSE;
+  for (std::int64_t i = 0; i < 3; ++i) LSE.set(LSE(0, 0, i) + lse_error, 0, 0, i);
+  const auto bounds_of = [&](DeltaSource source) {
+    Numerics contract = numerics;
+    contract.delta = source;
+    return backward_bounds(in.problem, {}, contract, in.Q.view(), in.K.view(), in.V.view(),
+                           {in.dO.view(), nullptr}, {run.exact.O.view(), LSE.view()}, run.exact,
+                           run.gradients);
+  };
+  const BackwardBounds pairs = bounds_of(DeltaSource::pairs),
+                       outputs = bounds_of(DeltaSource::outputs);
+  bool beyond_outputs = false;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const double C = in.dO(0, i, 0, 0) + in.dO(0, i, 0, 1);
+    for (std::int64_t l = 0; l < 4; ++l) {
+      double Pk = 0;
+      for (std::int64_t j = 0; j < 40; ++j) {
+        double s = 0;
+        for (std::int64_t c = 0; c < 4; ++c) s += in.Q(0, i, 0, c) * in.K(0, j, 0, c);
+        Pk += std::exp(in.problem.scale() * s - run.exact.LSE(0, 0, i)) * in.K(0, j, 0, l);
+      }
+      const double error = std::abs(in.problem.scale() * f * C * (1 - f) * Pk);
+      CHECK(error <= pairs.dQ.deterministic(0, i, 0, l));
+      CHECK(error <= pairs.dQ.probabilistic(0, i, 0, l));
+      beyond_outputs = beyond_outputs || error > outputs.dQ.deterministic(0, i, 0, l);
+    }
+  }
+  CHECK(beyond_outputs);
+}
+
+TEST_CASE("a delta made of P errs as the weights do", "[reference]") {
+  attest_numerics declared{};
+  declared.exp_ulps = 1000;
+  const Numerics coarse = resolve(declared, DType::f32);
+  check_wrong_weights(1 + exponential_error(coarse) / 1.02, coarse, 0);
+  check_wrong_weights(1 - exponential_error(coarse) / 1.02, coarse, 0);
+  const Numerics plain = resolve(attest_numerics{}, DType::f32);
+  constexpr double kLseError = 0x1p-10;
+  check_wrong_weights(std::exp(-kLseError), plain, kLseError);
+  check_wrong_weights(std::exp(kLseError), plain, -kLseError);
+}
+
 }  // namespace
 }  // namespace attest::reference

@@ -18,7 +18,8 @@ double square(double x) { return x * x; }
 struct RowTerms {
   double lse, delta, lse_error, delta_proved;
   double lse_growth, lse_factor;  // e^EL - 1, e^EL
-  double delta_spread;            // variance and squared bias of delta
+  double delta_bias;              // what errs the same way in all rows
+  double delta_spread;            // variance of delta and the square of its other errors
 };
 
 // softcap: dS is multiplied by 1 - t^2, whose error follows that of the score.
@@ -31,6 +32,8 @@ class EntryAnalysis {
  public:
   EntryAnalysis(const GradientInputs& in, const ScoreError& error)
       : error_(error),
+        weights_(in.numerics, error),
+        pairs_(in.numerics.delta == DeltaSource::pairs),
         u_(in.numerics.accumulator_roundoff),
         up_(in.numerics.p_roundoff),
         p_underflow_(in.numerics.p_underflow),
@@ -51,18 +54,12 @@ class EntryAnalysis {
     // A sum of dP may start from the stored delta.
     const double magnitude = dP_magnitude + std::abs(row.delta) + ED;
     const double bias = error_.bias(i, j), score = error_.largest(i, j);
-    // Two products and their difference, each rounded, of the computed score and the stored LSE.
-    const double rounding = u_ * (3 * (std::abs(s) + score) + (2 + u_) * (std::abs(row.lse) + EL)) +
-                            exponential_ + 2 * u_;
-    // Without a bound, finite: its product with a weight of 0 is 0.
-    constexpr double kNoBound = 0x1p900;
-    const double argument = std::min(rounding + bias, kNoBound);
-    const double th = std::min(rounding + score, kNoBound),
-                 tv = error_.magnitude(i, j) * error_.deviation;
+    const WeightError weight = weights_(i, j, s, row.lse, EL, row.lse_factor);
+    const double argument = weight.linear, th = weight.proved, tv = weight.deviation;
     const double pi = product_ * magnitude, pv = product_deviation_ * magnitude,
                  pl = product_bias_ * magnitude;
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
-    const double own = growth(th, kLargestLogError) * row.lse_factor;
+    const double own = weight.own;
     const double full = own + row.lse_growth;
     const SlopeError cap = softcap_ > 0 ? slope_error(slope, score, bias, tv) : SlopeError{};
     const auto with_slope = [&](double r) {
@@ -88,12 +85,15 @@ class EntryAnalysis {
     // A flushed P is multiplied by dP - delta.
     const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED);
     e.dK.proved(i, j) = r + floor;
-    e.dK.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * G) + cap.linear * raw + floor;
+    e.dK.linear(i, j) =
+        steepest * P * (G * argument + pl + 2 * u_ * G + row.delta_bias) + cap.linear * raw + floor;
     const double spread = square(G * tv) + square(pv);
     const double slope_spread = square(cap.deviation * G);
+    // A delta made of pairs errs by what this entry errs, among others.
+    const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
     e.dK.deviation(i, j) =
-        P *
-        std::sqrt(square(steepest) * (spread + square(G * EL) + row.delta_spread) + slope_spread);
+        P * (std::sqrt(square(steepest) * (spread + square(G * EL) + together) + slope_spread) +
+             steepest * std::sqrt(apart));
 
     // dQ: errors common to the row stay signed and are added per column.
     double q = P * (G * own + pi * (1 + full) + ED * own) + operations;
@@ -116,6 +116,8 @@ class EntryAnalysis {
   }
 
   const ScoreError& error_;
+  WeightErrors weights_;
+  bool pairs_;
   double u_, up_, p_underflow_, exponential_, flush_, softcap_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
 };
@@ -139,6 +141,27 @@ void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {
 
 }  // namespace
 
+WeightErrors::WeightErrors(const Numerics& numerics, const ScoreError& scores)
+    : scores_(scores),
+      u_(numerics.accumulator_roundoff),
+      exponential_(exponential_error(numerics)) {}
+
+WeightError WeightErrors::operator()(Eigen::Index i, Eigen::Index j, double s, double LSE,
+                                     double EL, double factor) const {
+  const double score = scores_.largest(i, j);
+  // Two products and their difference, each rounded, of the computed score and the stored LSE.
+  const double rounding =
+      u_ * (3 * (std::abs(s) + score) + (2 + u_) * (std::abs(LSE) + EL)) + exponential_ + 2 * u_;
+  // Without a bound, finite: its product with a weight of 0 is 0.
+  constexpr double kNoBound = 0x1p900;
+  WeightError error;
+  error.linear = std::min(rounding + scores_.bias(i, j), kNoBound);
+  error.deviation = scores_.magnitude(i, j) * scores_.deviation;
+  error.proved = std::min(rounding + score, kNoBound);
+  error.own = growth(error.proved, kLargestLogError) * factor;
+  return error;
+}
+
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
                      const Forward& exact) {
   const double u = in.numerics.accumulator_roundoff;
@@ -151,19 +174,22 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
   RowErrors rows{stacked_scalars(exact.LSE.view(), in.group),
                  Vector(count),
                  Vector(count),
-                 Vector(count),
-                 Vector(count),
-                 Vector(count),
-                 Vector(count)};
+                 Vector::Zero(count),
+                 Vector::Zero(count),
+                 Vector::Zero(count),
+                 Vector::Zero(count),
+                 Vector::Zero(count)};
   for (Eigen::Index r = 0; r < count; ++r) {
-    const double magnitude =
-        in.dO.row(r).cwiseAbs().dot(stored_O.row(r).cwiseAbs()) + std::abs(in.dLSE(r));
-    rows.inherited(r) = in.dO.row(r).dot(stored_O.row(r) - O.row(r));
     rows.delta(r) = in.dO.row(r).dot(O.row(r)) - in.dLSE(r);
-    const double linear = std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r));
-    rows.delta_proved(r) = linear + product * magnitude;
-    rows.delta_linear(r) = linear + accumulation_bias(in.numerics, terms) * magnitude;
-    rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;
+    if (in.numerics.delta == DeltaSource::outputs) {
+      const double magnitude =
+          in.dO.row(r).cwiseAbs().dot(stored_O.row(r).cwiseAbs()) + std::abs(in.dLSE(r));
+      rows.inherited(r) = in.dO.row(r).dot(stored_O.row(r) - O.row(r));
+      const double linear = std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r));
+      rows.delta_proved(r) = linear + product * magnitude;
+      rows.delta_linear(r) = linear + accumulation_bias(in.numerics, terms) * magnitude;
+      rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;
+    }
     const double natural = base == LseBase::e ? stored_lse(r) : stored_lse(r) * std::numbers::ln2;
     const double roundings = base == LseBase::e ? 3 : 5;  // two more for the change of base
     rows.lse_error(r) = std::isfinite(rows.lse(r)) ? std::abs(natural - rows.lse(r)) +
@@ -218,13 +244,15 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
     // A row that sees NaN is NaN in every result it reaches; one that sees nothing reaches none.
     const bool reaches = std::isfinite(rows.lse(r));
     const double growth = std::expm1(std::min(rows.lse_error(r), kLargestLogError));
-    const RowTerms row{rows.lse(r),
-                       rows.delta(r),
-                       rows.lse_error(r),
-                       rows.delta_proved(r),
-                       growth,
-                       1 + growth,
-                       square(rows.delta_deviation(r)) + square(rows.delta_linear(r))};
+    const RowTerms row{
+        rows.lse(r),
+        rows.delta(r),
+        rows.lse_error(r),
+        rows.delta_proved(r),
+        growth,
+        1 + growth,
+        rows.delta_bias(r),
+        square(rows.delta_deviation(r)) + square(rows.delta_linear(r) - rows.delta_bias(r))};
     for (Eigen::Index j = 0; j < tile.count; ++j) {
       if (!reaches || !std::isfinite(exact.S(i, j))) {
         clear_entry(i, j, entries);

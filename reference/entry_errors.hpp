@@ -6,6 +6,7 @@
 #include "core/numerics.hpp"
 #include "reference/bounds.hpp"
 #include "reference/group.hpp"
+#include "reference/score_error.hpp"
 
 /// Errors of a backward pass before anything is summed over keys or rows: those of each row's LSE
 /// and delta, and those of each entry of P and dS (docs/theory/error-bounds.md, "Backward").
@@ -25,9 +26,11 @@ struct RowErrors {
   Vector lse, delta;                                   // exact
   Vector lse_error;                                    // EL
   Vector delta_proved, delta_linear, delta_deviation;  // ED and its parts
-  Vector inherited;                                    // what the stored O leaves in delta, signed
+  Vector delta_bias;  // the part of delta_linear that errs the same way in all rows
+  Vector inherited;   // what the stored O leaves in delta, signed
 };
 
+/// With a delta made of pairs, its own errors are still 0: add_delta_errors adds them.
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
                      const Forward& exact);
 
@@ -78,6 +81,28 @@ struct EntryErrors {
   std::vector<LogErrors> logs;  // per row
 
   const Matrix& delta_weights() const { return P_slope.size() > 0 ? P_slope : P; }
+};
+
+/// Errors of one computed weight P, as logarithms.
+struct WeightError {
+  double linear = 0;     // what is biased
+  double deviation = 0;  // of what is random
+  double proved = 0;     // the largest, without that of LSE
+  double own = 0;        // e^EL (e^proved - 1): relative, without what the row's LSE leaves
+};
+
+/// The errors of weights under one contract.
+class WeightErrors {
+ public:
+  WeightErrors(const Numerics& numerics, const ScoreError& scores);
+
+  /// Of entry (i, j), whose exact score is s, in a row with LSE and its error EL; `factor` is e^EL.
+  WeightError operator()(Eigen::Index i, Eigen::Index j, double s, double LSE, double EL,
+                         double factor) const;
+
+ private:
+  const ScoreError& scores_;
+  double u_, exponential_;
 };
 
 /// Beyond this logarithm of an error nothing is proved, and exp stays finite.

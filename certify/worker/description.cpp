@@ -99,7 +99,8 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_choice("numerics.gqa_partial", n.gqa_partial, kDtypeCodes),
         bad_choice("numerics.dq_accumulator", n.dq_accumulator, kDtypeCodes),
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
-        bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag)}) {
+        bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag),
+        bad_choice("numerics.delta_from_p", n.delta_from_p, kFlag)}) {
     if (!text.empty()) return text;
   }
   return "";

@@ -26,15 +26,13 @@ struct Entry {
   std::uint32_t no_features = 0;
   std::uint32_t no_dtypes = 0;
   std::int32_t lse_splits = 0;
+  std::int32_t delta_from_p = 0;
 };
 
 // flash1 divides O by its sum after every key block and takes it back at the next: a merge of
 // normalized results for each. More key blocks than this are refused.
 constexpr std::int32_t kMostKeyBlocks = 256;
 
-// Not standard_bwd: delta = rowsum(P o dP) has no derived bound, those of the gradients take delta
-// from dO o O.
-//
 // What passes by costs few words or none, so the search would let it pass one by one: vectors need
 // more of it.
 const std::vector<Entry>& entries() {
@@ -49,6 +47,7 @@ const std::vector<Entry>& entries() {
       {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
       {"column_groups", "V in groups of columns, scores computed for each"},
+      {"standard_bwd:bl=16", "P and dS in slow memory, delta from P", ATTEST_SOFTCAP, 0, 0, 1},
       {"flash1_bwd:bq=4", "key blocks stay, dQ passes through slow memory", ATTEST_SOFTCAP,
        kSixteenBit},
       {"key_stationary:bq=8", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
@@ -101,6 +100,7 @@ class ScheduleKernel {
         common_description(name_.c_str(), entry.summary, entry.schedule);
     description.fast_memory_bytes = capacity_.bytes;
     description.numerics.lse_splits = entry.lse_splits;
+    description.numerics.delta_from_p = entry.delta_from_p;
     switch (family_.direction()) {
       case io::Direction::forward:
         description.directions = ATTEST_FORWARD;

@@ -6,7 +6,7 @@
 
 namespace attest::cpu {
 
-/// Every schedule of this room but standard_bwd as a kernel `cpu/schedule/<name>`: the native
+/// Every schedule of this room as a kernel `cpu/schedule/<name>`: the native
 /// machine on num_threads threads, with the tiles that its family chooses for the first-level data
 /// cache of this machine (description.fast_memory_bytes). The word count of the schedule with that
 /// capacity is the count of what runs. A problem that does not fit is refused with

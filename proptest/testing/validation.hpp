@@ -1,0 +1,209 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "fixtures/emulated/emulation.hpp"
+#include "proptest/truth.hpp"
+#include "reference/roundoff.hpp"
+
+/// Emulated kernels against the bounds under their own contracts, many elements of one value family
+/// in one dtype.
+namespace attest::proptest {
+
+// Whether a case counts where looseness is measured. The document's medians are of kernels that add
+// key after key; sums in shorter chains, which need not be declared, err less under the same bound.
+enum class Tight : std::uint8_t { measured, not_measured };
+
+inline Tight adds_key_after_key(const fixtures::Emulation& emulation) {
+  const bool shorter = emulation.splits > 1 || emulation.summation_depth > 0;
+  return shorter ? Tight::not_measured : Tight::measured;
+}
+
+// An error that says something about looseness: above what the float64 reference errs by itself,
+// 2^-33 of the float32 bound at most (docs/theory/reference.md), in a result that neither vanishes
+// with the weight of its key nor, in f16, underflows.
+inline bool counts(double error, double bound, double exact, DType dtype) {
+  constexpr double kReferenceError = 0x1p-33, kVanishes = 0x1p-100, kLeastNormalHalf = 0x1p-14;
+  const double least = dtype == DType::f16 ? kLeastNormalHalf : kVanishes;
+  return error > kReferenceError * bound && std::abs(exact) >= least;
+}
+
+// Ratios of one output over many cases.
+struct Statistics {
+  std::int64_t elements = 0, outside = 0, considered = 0;
+  double worst_proved = 0, worst_probable = 0, worst_aggregate = 0, median = 0;
+  std::vector<double> looseness;  // probabilistic bound over error
+  std::string worst_case, aggregate_case;
+
+  void add(const Tensor& got, const Tensor& exact, const reference::ErrorBound& bound,
+           const std::string& what, Tight tight) {
+    const Comparison comparison = compare(got.view(), exact, bound);
+    if (comparison.elements >= reference::kAggregateElements &&
+        comparison.aggregate > worst_aggregate) {
+      worst_aggregate = comparison.aggregate;
+      aggregate_case = what;
+    }
+    for_each_element(got.view(), [&](auto a, auto b, auto c, auto d) {
+      const double value = got(a, b, c, d), truth = exact(a, b, c, d);
+      if (!std::isfinite(value) || !std::isfinite(truth)) {
+        outside += value == truth ? 0 : 1;
+        return;
+      }
+      const double error = std::abs(value - truth);
+      const double proved = bound.deterministic(a, b, c, d),
+                   probable = bound.probabilistic(a, b, c, d);
+      ++elements;
+      considered += tight == Tight::measured ? 1 : 0;
+      if (!(error <= proved) || !(error <= probable)) {
+        ++outside;
+        worst_case = what;
+      }
+      if (error == 0) return;
+      worst_proved = std::max(worst_proved, error / proved);
+      worst_probable = std::max(worst_probable, error / probable);
+      if (tight == Tight::measured && counts(error, probable, truth, got.view().dtype())) {
+        looseness.push_back(probable / error);
+      }
+    });
+  }
+
+  // Whether at least half of the elements have an error that counts: else most results are exact or
+  // underflow, and the median would be of the others.
+  bool has_typical_error = false;
+
+  // After the last element; frees what led to it.
+  void find_median() {
+    has_typical_error = 2 * static_cast<std::int64_t>(looseness.size()) >= considered;
+    if (looseness.empty()) return;
+    const auto middle = looseness.begin() + static_cast<std::ptrdiff_t>(looseness.size() / 2);
+    std::nth_element(looseness.begin(), middle, looseness.end());
+    median = *middle;
+    looseness = {};
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each_element(const TensorView& view, const Visit& visit) {
+    const auto extent = [&](std::size_t axis) {
+      return axis < view.rank() ? view.extent(axis) : std::int64_t{1};
+    };
+    for (std::int64_t a = 0; a < extent(0); ++a) {
+      for (std::int64_t b = 0; b < extent(1); ++b) {
+        for (std::int64_t c = 0; c < extent(2); ++c) {
+          for (std::int64_t d = 0; d < extent(3); ++d) visit(a, b, c, d);
+        }
+      }
+    }
+  }
+};
+
+inline bool nightly() { return std::getenv("ATTEST_NIGHTLY") != nullptr; }
+
+inline std::int64_t wanted_elements() { return nightly() ? 1000000 : 10000; }
+
+// Shapes and features in turn; sequence lengths up to where scalar emulation is affordable.
+inline std::string shape(std::uint64_t index) {
+  static const std::vector<std::string> shapes{
+      "sq=8,sk=64,d=64",
+      "sq=16,sk=16,d=16",
+      "sq=16,sk=130,d=37,mask=causal_br",
+      "hq=4,hkv=2,sq=9,sk=33,d=64,dv=32",
+      "sq=2,sk=300,d=64",
+      "sq=64,sk=64,d=8,mask=causal_br",
+      "hq=2,hkv=1,sq=12,sk=40,d=32,softcap=20,mask=window_24_0",
+      "hq=2,sq=10,sk=50,d=32,alibi=standard,mask=causal_br",
+      "b=2,sq=7,sk=20,d=80,mask=lengths_20_11",
+      "sq=3,sk=2,d=4",
+      "sq=128,sk=24,d=16,dv=8",
+      "sq=6,sk=48,d=128,scale=-0.05"};
+  return shapes[index % shapes.size()];
+}
+
+// One value family in one dtype.
+struct Cell {
+  DType dtype;
+  Values values;
+  std::vector<fixtures::Emulation> emulations;
+  std::map<std::string, Statistics> statistics;
+  std::int64_t cases = 0, with_lse_gradient = 0;
+  std::string incomplete;  // a kernel that did not return
+
+  bool enough() const {
+    return std::all_of(statistics.begin(), statistics.end(), [](const auto& entry) {
+      return entry.first == "LSE" || entry.second.elements >= wanted_elements();
+    });
+  }
+
+  void add(const fixtures::Emulation& emulation, std::uint64_t index, const std::string& text) {
+    const attest_kernel kernel = fixtures::emulated_kernel(emulation, dtype);
+    const Case c{Problem::parse(text), values, mix(17, index), 1};
+    const InputValues in = make_values(c.problem, values, c.seed);
+    const Truth truth(kernel.description, c.problem, in, Direction::backward, c.seed);
+    if (!truth.in_domain()) return;
+    const KernelRun got = run(kernel, c.problem, in, Direction::backward, c);
+    const std::string what = emulation.name + " " + c.problem.to_string();
+    if (!got.completed()) {
+      incomplete = what;
+      return;
+    }
+    ++cases;
+    with_lse_gradient += uses_dlse(kernel.description, c.seed) ? 1 : 0;
+    const auto bounds = truth.backward_bounds(got);
+    const Tight tight = adds_key_after_key(emulation);
+    statistics["O"].add(got.O, truth.forward().O, truth.forward_bounds().O, what, tight);
+    statistics["LSE"].add(got.LSE, truth.forward().LSE, truth.forward_bounds().LSE, what, tight);
+    statistics["dQ"].add(got.dQ, truth.backward().dQ, bounds.dQ, what, tight);
+    statistics["dK"].add(got.dK, truth.backward().dK, bounds.dK, what, tight);
+    statistics["dV"].add(got.dV, truth.backward().dV, bounds.dV, what, tight);
+  }
+
+  // Every emulation runs twice at least, and more until every output has enough elements; from
+  // round to round and from family to family it meets other shapes, in all every one.
+  void measure() {
+    for (std::uint64_t index = 0; index < 2 * emulations.size() || !enough(); ++index) {
+      if (!incomplete.empty()) return;
+      const std::uint64_t round = index / emulations.size();
+      add(emulations[index % emulations.size()], index,
+          shape(index + 5 * round + static_cast<std::uint64_t>(values)) +
+              ",dtype=" + std::string(name(dtype)));
+    }
+    for (auto& [output, found] : statistics) found.find_median();
+  }
+
+  void print() const {
+    for (const auto& [output, found] : statistics) {
+      std::printf("%-16s %-4s %-4s %9lld %9.3f %9.3f %9.1f %9.3f%s\n",
+                  std::string(name(values)).c_str(), std::string(name(dtype)).c_str(),
+                  output.c_str(), static_cast<long long>(found.elements), found.worst_proved,
+                  found.worst_probable, found.median, found.worst_aggregate,
+                  found.has_typical_error ? "" : " (mostly exact)");
+    }
+    std::fflush(stdout);
+  }
+};
+
+inline void print_header() {
+  std::printf("%-16s %-4s %-4s %9s %9s %9s %9s %9s\n", "values", "type", "of", "elements", "err/Bd",
+              "err/Bp", "med Bp/e", "rms/sigma");
+}
+
+/// Measures all cells on all threads, printing each as it is done.
+inline void measure_all(std::vector<Cell>& cells) {
+  print_header();
+#pragma omp parallel for schedule(dynamic)
+  for (Cell& cell : cells) {
+    cell.measure();
+#pragma omp critical
+    cell.print();
+  }
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,97 @@
+#include "reference/delta_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/gradient_sums.hpp"
+#include "reference/roundoff.hpp"
+#include "reference/score_error.hpp"
+#include "reference/vector_product.hpp"
+
+namespace attest::reference {
+namespace {
+
+// What P dP of a tile's pairs errs, with the row's LSE as it is stored.
+struct PairErrors {
+  Matrix magnitude;  // exact |P dP|
+  WeightedErrors errors;
+};
+
+PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
+                       const KeyTile& tile, Vector& terms) {
+  const Scores exact =
+      shaped_scores(in.problem, in.group, block.first, tile.first, product(block.Q, tile.K));
+  const ScoreError error = score_error(in.problem, in.numerics, in.group, block.first, tile.first,
+                                       product(block.Q_magnitude, tile.K_magnitude), exact);
+  const Matrix dP = product(block.dO, tile.V);
+  const Matrix dP_magnitude = product(block.dO_magnitude, tile.V_magnitude);
+  const WeightErrors weights(in.numerics, error);
+  const double products = static_cast<double>(in.problem.head_dim_v) + 2;
+  const double proved = accumulation_error(in.numerics, products),
+               bias = accumulation_bias(in.numerics, products),
+               deviation = accumulation_deviation(in.numerics, products),
+               flush = flush_unit(in.numerics);
+  const auto zeros = [&] { return Matrix(Matrix::Zero(block.count, tile.count)); };
+  PairErrors pairs{zeros(), {zeros(), zeros(), zeros()}};
+  for (Eigen::Index i = 0; i < block.count; ++i) {
+    const double LSE = rows.lse(block.first + i), EL = rows.lse_error(block.first + i);
+    if (!std::isfinite(LSE)) continue;
+    const double growth = std::expm1(std::min(EL, kLargestLogError));
+    for (Eigen::Index j = 0; j < tile.count; ++j) {
+      if (!std::isfinite(exact.S(i, j))) continue;
+      const WeightError weight = weights(i, j, exact.S(i, j), LSE, EL, 1 + growth);
+      const double P = std::exp(exact.S(i, j) - LSE), x = std::abs(dP(i, j));
+      const double pi = proved * dP_magnitude(i, j);
+      // P below the smallest normal number, and the product.
+      const double floor = 2 * flush * (1 + x + pi);
+      pairs.magnitude(i, j) = P * x;
+      pairs.errors.proved(i, j) = P * (weight.own * x + (1 + weight.own + growth) * pi) + floor;
+      pairs.errors.linear(i, j) = P * (weight.linear * x + bias * dP_magnitude(i, j)) + floor;
+      pairs.errors.deviation(i, j) =
+          P * std::hypot(weight.deviation * x, deviation * dP_magnitude(i, j));
+      terms(i) += 1;
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+void add_delta_errors(const GradientInputs& in, const RowBlock& block,
+                      const std::vector<KeyTile>& tiles, RowErrors& rows) {
+  if (in.numerics.delta != DeltaSource::pairs) return;
+  constexpr double kMerges = 8;   // of partial sums of tiles
+  Numerics uncast = in.numerics;  // the sum is over P and dP as they were computed
+  uncast.p_roundoff = uncast.p_underflow = 0;
+  const double u = uncast.accumulator_roundoff;
+  const Operand ones(Matrix::Ones(in.K.rows(), 1));
+  SumsOfOutputs sums(uncast, ones, block.count);
+  Vector terms = Vector::Zero(block.count);
+  for (const KeyTile& tile : tiles) {
+    const PairErrors pairs = pair_errors(in, rows, block, tile, terms);
+    sums.add(tile.first, pairs.magnitude, pairs.errors);
+  }
+  const GradientSums of = sums.finish(terms);
+  for (Eigen::Index i = 0; i < block.count; ++i) {
+    const Eigen::Index r = block.first + i;
+    if (terms(i) == 0) continue;
+    const double depth = summation_depth(uncast, terms(i)) + kMerges;
+    const double chain = std::max(gamma(depth, u), accumulation_error(uncast, depth));
+    const double walk = accumulation_deviation(uncast, depth);
+    const double drift = drift_of(of.coherence(i), terms(i), depth);
+    const double bias = accumulation_bias(uncast, depth) + drift * u;
+    const double EL = rows.lse_error(r);
+    const double growth = std::expm1(std::min(EL, kLargestLogError));
+    // dLSE is subtracted at either end of the sum; what LSE errs multiplies the whole of it.
+    const double dLSE = std::abs(in.dLSE(r)), delta = std::abs(rows.delta(r));
+    const double whole = std::abs(rows.delta(r) + in.dLSE(r)), all = of.absolute(i, 0) + dLSE;
+    const double sum = of.proved(i, 0) + growth * whole +
+                       chain * (all + growth * of.absolute(i, 0) + of.proved(i, 0));
+    rows.delta_proved(r) = sum + 2 * u * (delta + sum);
+    rows.delta_bias(r) = of.linear(i, 0) + bias * all + 2 * u * delta;
+    rows.delta_linear(r) = rows.delta_bias(r) + EL * whole;
+    rows.delta_deviation(r) = std::hypot(std::sqrt(of.variance(i, 0)), walk * all);
+  }
+}
+
+}  // namespace attest::reference
