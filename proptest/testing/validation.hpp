@@ -190,20 +190,7 @@ struct Cell {
   }
 };
 
-inline void print_header() {
-  std::printf("%-16s %-4s %-4s %9s %9s %9s %9s %9s\n", "values", "type", "of", "elements", "err/Bd",
-              "err/Bp", "med Bp/e", "rms/sigma");
-}
-
 /// Measures all cells on all threads, printing each as it is done.
-inline void measure_all(std::vector<Cell>& cells) {
-  print_header();
-#pragma omp parallel for schedule(dynamic)
-  for (Cell& cell : cells) {
-    cell.measure();
-#pragma omp critical
-    cell.print();
-  }
-}
+void measure_all(std::vector<Cell>& cells);
 
 }  // namespace attest::proptest
