@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "certify/testing/schema.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "io/recording/trace_text.hpp"
@@ -25,20 +26,6 @@ nlohmann::json counted(const std::string& schedule, const std::string& text,
   return count_json(count_schedule(family, *made, problem, capacity),
                     best_schedule(schedules, family.direction(), *form.get(), capacity),
                     record_schedule(*made, problem, capacity, options), problem, 0);
-}
-
-// Every field of the object is described, every required one is there, all the way down.
-void check_against(const nlohmann::json& part, const nlohmann::json& schema) {
-  if (part.is_array()) {
-    for (const auto& item : part) check_against(item, schema.at("items"));
-  }
-  if (!part.is_object()) return;
-  for (const auto& field : schema.at("required")) CHECK(part.contains(field.get<std::string>()));
-  for (const auto& [key, value] : part.items()) {
-    INFO(key);
-    REQUIRE(schema.at("properties").contains(key));
-    check_against(value, schema.at("properties").at(key));
-  }
 }
 
 TEST_CASE("counts have the fields of their schema", "[count]") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "certify/direction.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
@@ -13,30 +14,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Case;
-
-proptest::Direction direction_of(const io::ScheduleFamily& family) {
-  switch (family.direction()) {
-    case io::Direction::forward:
-      return proptest::Direction::forward;
-    case io::Direction::backward:
-      return proptest::Direction::backward;
-    case io::Direction::loss_gradient:
-      break;
-  }
-  return proptest::Direction::loss_gradient;
-}
-
-std::uint32_t claim_of(const io::ScheduleFamily& family) {
-  switch (family.direction()) {
-    case io::Direction::forward:
-      return ATTEST_FORWARD;
-    case io::Direction::backward:
-      return ATTEST_BACKWARD;
-    case io::Direction::loss_gradient:
-      break;
-  }
-  return ATTEST_LOSS_GRADIENT;
-}
 
 // A schedule on the counting machine as a kernel that describes itself as another does.
 class CountingKernel {
@@ -114,7 +91,7 @@ class Auditor {
         spec_(spec),
         kernel_(kernel),
         audit_(audit),
-        direction_(direction_of(family)) {}
+        direction_(direction_of(family.direction())) {}
 
   bool claimed(const Problem& problem) const {
     return proptest::unclaimed(kernel_.description, problem, direction_).empty();
@@ -245,7 +222,7 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
     audit.not_counted.push_back(error.what());
     return audit;
   }
-  if ((description.directions & claim_of(*family)) == 0) {
+  if ((description.directions & claim_of(family->direction())) == 0) {
     audit.violations.push_back("names the " + std::string(io::name(family->direction())) +
                                " schedule '" + audit.schedule + "', but claims no " +
                                std::string(io::name(family->direction())));

@@ -6,6 +6,7 @@
 
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/count_cache.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
@@ -20,6 +21,7 @@ constexpr int kInternal = 5;
 struct CountOptions {
   std::string schedule, problem;
   std::optional<std::int64_t> fast_words, fast_bytes;
+  CacheCountOptions cache;
   std::string trace;
   std::vector<std::string> replays;
   bool json = false;
@@ -126,9 +128,38 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
   return code;
 }
 
+// A schedule is counted exactly in a fast memory, a kernel is simulated with a cache.
+int count_either(const Registry& registry, const io::ScheduleRegistry& schedules,
+                 CountOptions& options) {
+  const bool of_schedule = !options.schedule.empty();
+  if (of_schedule == !options.cache.kernel.empty()) {
+    throw InvalidProblem(
+        "pass --schedule S with --fast-words or --fast-bytes, or --kernel K with --cache");
+  }
+  if (of_schedule) {
+    if (!options.cache.cache.empty()) {
+      throw InvalidProblem("--cache is for --kernel; caches replay a schedule with --replay");
+    }
+    return count(schedules, options);
+  }
+  if (options.fast_words || options.fast_bytes || !options.trace.empty() ||
+      !options.replays.empty()) {
+    throw InvalidProblem(
+        "--fast-words, --fast-bytes, --trace and --replay are for --schedule; --kernel takes "
+        "--cache");
+  }
+  if (options.cache.cache.empty()) {
+    throw InvalidProblem("--kernel needs --cache SIZE,ASSOC,LINE, as in --cache 32768,8,64");
+  }
+  options.cache.problem = options.problem;
+  options.cache.json = options.json;
+  return count_cache(registry, schedules, options.cache);
+}
+
 }  // namespace
 
-void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action) {
+void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+               Action& action) {
   CLI::App* command =
       app.add_subcommand("count", "words and bytes a schedule moves, and what every kernel must");
   auto options = std::make_shared<CountOptions>();
@@ -137,13 +168,24 @@ void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& act
       ->add_option("--schedule", options->schedule,
                    "a schedule (attest list schedules), tiles as in flash2:bq=64,bk=32 or left "
                    "open")
-      ->required();
+      ->check(not_empty());
+  command
+      ->add_option("--kernel,--plugin", options->cache.kernel,
+                   "or a kernel, built in or of a library (./libmine.so, ./libmine.so:name): one "
+                   "call under valgrind, with --cache")
+      ->check(not_empty());
   command->add_option("--problem", options->problem, "problem string, for example sq=4096,d=64")
       ->required();
   command->add_option("--fast-words", options->fast_words, "fast memory in words")
       ->check(whole_number(most));
   command->add_option("--fast-bytes", options->fast_bytes, "fast memory in bytes")
       ->check(whole_number(most));
+  command
+      ->add_option("--cache", options->cache.cache,
+                   "SIZE,ASSOC,LINE: bytes, ways and bytes of a line of the cache simulated")
+      ->check(not_empty());
+  command->add_option("--direction", options->cache.direction,
+                      "of the kernel's call: forward, backward or loss_gradient, default forward");
   command
       ->add_option("--trace", options->trace,
                    "write the run, word by word, to this file (docs/how-to/count-words.md)")
@@ -153,7 +195,8 @@ void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& act
                    "what a cache moves that sees the run's addresses only: lru:WORDS, belady:WORDS "
                    "or set:WORDS,ways=W, each with ,line=L; may be given again")
       ->allow_extra_args(false);
-  command->add_flag("--json", options->json, "as JSON (certify/count.schema.json)");
+  command->add_flag("--json", options->json,
+                    "as JSON (certify/count.schema.json, cache_count.schema.json)");
   command->footer(
       "Tiles left open are those that move the fewest words (bytes, with --fast-bytes).\n"
       "Examples:\n"
@@ -161,9 +204,12 @@ void add_count(CLI::App& app, const io::ScheduleRegistry& schedules, Action& act
       "  attest count --schedule two_pass_row --problem sq=65536,d=64 --fast-words 32768\n"
       "  attest count --schedule flash2:bq=16,bk=1 --problem sq=64,d=8 --fast-words 320 "
       "--replay lru:320 --replay belady:320\n"
-      "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192");
-  command->callback([&schedules, &action, options] {
-    action = [&schedules, options] { return count(schedules, *options); };
+      "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192\n"
+      "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64");
+  command->callback([&registry, &schedules, &action, options] {
+    action = [&registry, &schedules, options] {
+      return count_either(registry, schedules, *options);
+    };
   });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "certify/worker/library.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 
@@ -54,6 +55,15 @@ bool names_library(const std::string& word) {
   };
   return begins("./") || begins("../") || begins("/") || ends(".so") ||
          path.find(".so.") != std::string::npos;
+}
+
+const attest_kernel& find_in_process(const Registry& built_in, const std::string& word) {
+  if (!names_library(word)) return built_in.find(word);
+  const LibraryWord parts = split(word);
+  for (const attest_kernel* kernel : worker::open_library(parts.path)) {
+    if (parts.kernel.empty() || parts.kernel == kernel->description.name) return *kernel;
+  }
+  throw InvalidProblem("library '" + parts.path + "': has no kernel '" + parts.kernel + "'");
 }
 
 Kernels::Kernels(const Registry& built_in, const IsolationOptions& options)

@@ -29,6 +29,9 @@ void add_isolation_options(CLI::App& command, IsolationOptions& options);
 /// Whether a word given as kernel is a shared library, "./libmine.so" or "./libmine.so:name".
 bool names_library(const std::string& word);
 
+/// The one kernel a word stands for, of a library that is loaded into this process.
+const attest_kernel& find_in_process(const Registry& built_in, const std::string& word);
+
 /// The kernels of one command: built in, or loaded from the libraries it names.
 class Kernels {
  public:

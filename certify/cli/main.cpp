@@ -67,7 +67,8 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_list(app, registry, schedules, action);
   attest::certify::cli::add_certify(app, registry, schedules, action);
   attest::certify::cli::add_check(app, registry, action);
-  attest::certify::cli::add_count(app, schedules, action);
+  attest::certify::cli::add_count(app, registry, schedules, action);
+  attest::certify::cli::add_simulated_call(app, registry, action);
   attest::certify::cli::add_worker(app, registry, action);
   try {
     app.parse(argc, argv);
