@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "certify/worker/sanitizers.hpp"
 #include "certify/worker/surroundings.hpp"
 #include "core/error.hpp"
 
@@ -101,7 +102,7 @@ int out_of_the_way(int descriptor, const std::string& what) {
 }  // namespace
 
 Process::Process(const Source& source, const Limits& limits)
-    : memory_limit_bytes_(limits.memory_limit_bytes) {
+    : memory_limit_bytes_(kMemoryLimits ? limits.memory_limit_bytes : 0) {
   try {
     spawn(source, limits);
   } catch (...) {
