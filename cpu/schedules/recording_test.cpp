@@ -2,6 +2,7 @@
 // computation that knows no schedule, judged by rules R1 to R4 with the counted words.
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/problem.hpp"
@@ -20,6 +21,7 @@
 #include "cpu/schedules/testing/dags.hpp"
 #include "cpu/schedules/trace.hpp"
 #include "cpu/schedules/two_pass.hpp"
+#include "io/pebble/testing/depend.hpp"
 #include "io/recording/pebbles.hpp"
 #include "io/recording/recording_machine.hpp"
 
@@ -74,6 +76,26 @@ Trace record(const S& schedule, const typename S::Head& head, const Dag& dag,
   return trace;
 }
 
+// Neighbouring moves of which one needs the other, from a random place on.
+void check_swaps(const Dag& dag, const Trace& trace, Rng& rng) {
+  const std::vector<io::Move>& moves = trace.pebbles.moves;
+  constexpr int kSwaps = 5;
+  const auto count = static_cast<std::int64_t>(moves.size());
+  int swaps = 0;
+  for (std::int64_t past = 0, first = rng.between(0, count - 1); past < count && swaps < kSwaps;
+       ++past, first = (first + 1) % count) {
+    if (first + 1 == count) continue;
+    std::vector<io::Move> swapped = moves;
+    io::Move &one = swapped[static_cast<std::size_t>(first)],
+             &other = swapped[static_cast<std::size_t>(first) + 1];
+    if (one == other || !io::testing::depend(dag, one, other)) continue;
+    std::swap(one, other);
+    CHECK_FALSE(judge(dag, swapped, trace.claim).legal());
+    ++swaps;
+  }
+  CHECK(swaps > 0);
+}
+
 void check_legal(const Dag& dag, const Trace& trace, Rng& rng) {
   INFO(trace.pebbles.refusal.value_or("every word is one of the computation"));
   REQUIRE_FALSE(trace.pebbles.refusal);
@@ -89,6 +111,7 @@ void check_legal(const Dag& dag, const Trace& trace, Rng& rng) {
     CHECK_FALSE(judge(dag, without, trace.claim).legal());
     CHECK_FALSE(judge(dag, twice, trace.claim).legal());
   }
+  check_swaps(dag, trace, rng);
 }
 
 struct Sizes {

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "io/pebble/loss_dag.hpp"
+#include "io/pebble/testing/depend.hpp"
 #include "io/pebble/testing/trace.hpp"
 
 namespace attest::io {
@@ -140,17 +141,6 @@ bool legal_by_history(const Dag& dag, const std::vector<Move>& moves, std::int64
                      [&](Vertex output) { return first_store.count(output) > 0; });
 }
 
-// Whether the order of two neighbouring moves matters by itself: they concern the same word, or one
-// needs the word that the other places or releases.
-bool depend(const Dag& dag, const Move& a, const Move& b) {
-  const auto needs = [&](const Move& user, const Move& other) {
-    const auto& operands = dag.operands(user.vertex);
-    return user.rule == Rule::compute && other.rule != Rule::store &&
-           std::find(operands.begin(), operands.end(), other.vertex) != operands.end();
-  };
-  return a.vertex == b.vertex || needs(a, b) || needs(b, a);
-}
-
 TEST_CASE("mutated traces are refused", "[io][pebble]") {
   std::vector<Dag> dags;
   const AttentionShape causal{3, 3, 2, 2, {1, 0, 0, 1, 1, 0, 1, 1, 1}};
@@ -200,7 +190,8 @@ TEST_CASE("mutated traces are refused", "[io][pebble]") {
 
         changed = moves;
         const auto first = static_cast<std::size_t>(position(moves.size() - 1));
-        if (moves[first] == moves[first + 1] || !depend(dag, moves[first], moves[first + 1])) {
+        if (moves[first] == moves[first + 1] ||
+            !testing::depend(dag, moves[first], moves[first + 1])) {
           continue;
         }
         std::swap(changed[first], changed[first + 1]);
