@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/bench/loss_timing.hpp"
 #include "certify/bench/statistics.hpp"
 #include "certify/bench/timing.hpp"
 #include "core/error.hpp"
@@ -87,7 +89,8 @@ enum class Mode : std::uint8_t { counted, native };
 
 struct Runner {
   const ScheduleRegistry* schedules;
-  std::string forward, backward;
+  std::string forward, own;  // own: the schedule of the direction that is timed
+  Direction direction;
   FastMemory capacity;
   Mode mode;
 
@@ -103,13 +106,16 @@ struct Runner {
   }
 };
 
+const Runner& runner_of(const void* self) { return *static_cast<const Runner*>(self); }
+
 attest_status forward(const void* self, const attest_forward_args* args) {
-  const auto& runner = *static_cast<const Runner*>(self);
-  return runner.run(runner.forward, *args);
+  return runner_of(self).run(runner_of(self).forward, *args);
 }
 attest_status backward(const void* self, const attest_backward_args* args) {
-  const auto& runner = *static_cast<const Runner*>(self);
-  return runner.run(runner.backward, *args);
+  return runner_of(self).run(runner_of(self).own, *args);
+}
+attest_status loss_gradient(const void* self, const attest_loss_args* args) {
+  return runner_of(self).run(runner_of(self).own, *args);
 }
 
 attest_kernel kernel_of(Runner& runner) {
@@ -121,16 +127,44 @@ attest_kernel kernel_of(Runner& runner) {
   description.name = runner.mode == Mode::native ? "native" : "counted";
   description.summary = "a schedule";
   description.device = ATTEST_CPU;
-  const bool backwards = !runner.backward.empty();
-  description.directions = ATTEST_FORWARD;
-  if (backwards) description.directions |= ATTEST_BACKWARD;
   description.dtypes = 1U << ATTEST_F32;
-  if (backwards) description.features = ATTEST_LSE;
   description.numerics.struct_size = sizeof description.numerics;
+  description.numerics.delta_from_p = runner.own.rfind("standard_bwd", 0) == 0 ? 1 : 0;
   kernel.self = &runner;
+  switch (runner.direction) {
+    case Direction::forward:
+      description.directions = ATTEST_FORWARD;
+      break;
+    case Direction::backward:
+      description.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
+      description.features = ATTEST_LSE;
+      kernel.backward = backward;
+      break;
+    case Direction::loss_gradient:
+      description.directions = ATTEST_LOSS_GRADIENT;
+      kernel.loss_gradient = loss_gradient;
+      return kernel;
+  }
   kernel.forward = forward;
-  if (backwards) kernel.backward = backward;
   return kernel;
+}
+
+// Verified on a short problem, then timed; and the operations of the long one that are of use.
+attest::certify::Measurement timed(const std::vector<const attest_kernel*>& kernels,
+                                   Direction direction, const Problem& problem,
+                                   const Options& options, double& operations) {
+  const Problem small = Problem::parse(
+      fmt::format("sq={},d={}", std::min<std::int64_t>(options.seqlen, 128), options.head_dim));
+  if (direction == Direction::loss_gradient) {
+    attest::certify::verify_loss(kernels, small, 1);
+    operations = attest::certify::useful_loss_flops(problem);
+    return attest::certify::measure_loss(kernels, problem, options.rounds, 1);
+  }
+  const auto of = direction == Direction::backward ? attest::proptest::Direction::backward
+                                                   : attest::proptest::Direction::forward;
+  attest::certify::verify(kernels, small, 1);
+  operations = attest::certify::useful_flops(problem, of);
+  return attest::certify::measure(kernels, problem, of, 1, options.rounds, 1);
 }
 
 void data_counts(const ScheduleRegistry& schedules, const Options& options) {
@@ -144,36 +178,26 @@ void data_counts(const ScheduleRegistry& schedules, const Options& options) {
   fmt::print("\ncounting with data, N = {}, d = {}, {} words, 1 thread: speed over native\n",
              options.seqlen, options.head_dim, options.fast_words);
   for (const auto& family : schedules.families()) {
-    const bool backwards = family->direction() == Direction::backward;
-    // What the loss gradient and saved weights need is no argument of attention.
-    const std::string name = family->name();
-    if (family->direction() == Direction::loss_gradient) continue;
-    if (family->kernel_class().products != attest::io::Products::standard) continue;
+    const Direction direction = family->direction();
     std::string text;
     try {
-      text = spelled(name);
+      text = spelled(family->name());
     } catch (const attest::io::CapacityExceeded&) {
-      fmt::print("  {:<50} does not fit\n", name);
+      fmt::print("  {:<50} does not fit\n", family->name());
       continue;
     }
-    Runner counted{&schedules, backwards ? spelled("flash2") : text, backwards ? text : "",
-                   capacity, Mode::counted};
+    Runner counted{&schedules, direction == Direction::forward ? text : spelled("flash2"),
+                   text,       direction,
+                   capacity,   Mode::counted};
     Runner native = counted;
     native.mode = Mode::native;
     const attest_kernel kernels[] = {kernel_of(counted), kernel_of(native)};
-    const auto direction =
-        backwards ? attest::proptest::Direction::backward : attest::proptest::Direction::forward;
-    const std::vector<const attest_kernel*> both{&kernels[0], &kernels[1]};
-    attest::certify::verify(
-        both,
-        Problem::parse(fmt::format("sq={},d={}", std::min<std::int64_t>(options.seqlen, 128),
-                                   options.head_dim)),
-        1);
-    const auto measured = attest::certify::measure(both, problem, direction, 1, options.rounds, 1);
+    double operations = 0;
+    const auto measured =
+        timed({&kernels[0], &kernels[1]}, direction, problem, options, operations);
     const Quartiles speed =
         attest::certify::paired_ratios(measured.timings[1].seconds, measured.timings[0].seconds);
-    const double rate = attest::certify::useful_flops(problem, direction) /
-                        attest::certify::quartiles(measured.timings[1].seconds).median;
+    const double rate = operations / attest::certify::quartiles(measured.timings[1].seconds).median;
     fmt::print("  {:<50} {:>5.1f}% [{:.1f} {:.1f}] of {:.1f} GFLOP/s\n", text, 100 * speed.median,
                100 * speed.low, 100 * speed.high, rate / 1e9);
     std::fflush(stdout);

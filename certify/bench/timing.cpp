@@ -124,11 +124,9 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
   }
 }
 
-Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
-                    Direction direction, std::int32_t threads, int rounds, std::uint64_t seed) {
-  if (kernels.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
-  Operands operands(problem, threads, seed);
-  require_done(operands.call(*kernels.front(), Direction::forward), *kernels.front(), problem);
+Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+                          int rounds, std::uint64_t seed,
+                          const std::function<attest_status(const attest_kernel&)>& call) {
   Measurement result;
   std::vector<std::size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -141,13 +139,23 @@ Measurement measure(const std::vector<const attest_kernel*>& kernels, const Prob
     if (round >= 0) result.peak_flops.push_back(arithmetic_peak_flops());
     for (const std::size_t candidate : order) {
       const auto start = std::chrono::steady_clock::now();
-      const attest_status status = operands.call(*kernels[candidate], direction);
+      const attest_status status = call(*kernels[candidate]);
       const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
       require_done(status, *kernels[candidate], problem);
       if (round >= 0) result.timings[candidate].seconds.push_back(elapsed.count());
     }
   }
   return result;
+}
+
+Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+                    Direction direction, std::int32_t threads, int rounds, std::uint64_t seed) {
+  if (kernels.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
+  Operands operands(problem, threads, seed);
+  require_done(operands.call(*kernels.front(), Direction::forward), *kernels.front(), problem);
+  return measure_calls(kernels, problem, rounds, seed, [&](const attest_kernel& kernel) {
+    return operands.call(kernel, direction);
+  });
 }
 
 double useful_flops(const Problem& problem, Direction direction) {

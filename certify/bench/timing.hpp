@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,11 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
 Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
                     proptest::Direction direction, std::int32_t threads, int rounds,
                     std::uint64_t seed);
+
+/// The same of any call: what `call` does with a kernel is timed.
+Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+                          int rounds, std::uint64_t seed,
+                          const std::function<attest_status(const attest_kernel&)>& call);
 
 /// Useful operations of the direction: 4 q k d forward, 10 q k d backward, per head (recomputing
 /// is not useful work).
