@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -336,7 +337,8 @@ class Family : public io::ScheduleFamily {
       const auto number = whole_number(value);
       if (!number || *number < 1) {
         throw InvalidProblem("schedule: " + name() + ": " + key + "=" + value +
-                             ", but a tile needs a whole number from 1 on");
+                             ", but a tile needs a whole number from 1 to " +
+                             std::to_string(std::numeric_limits<std::int64_t>::max()));
       }
       schedule.*found->member = *number;
       return;

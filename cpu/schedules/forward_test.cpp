@@ -120,7 +120,10 @@ TEST_CASE("bad schedules are refused", "[cpu][schedules]") {
     return cpu_schedules().make(text, *form.get(), io::FastMemory::of_words(words));
   };
   CHECK_THROWS_WITH(make("flash2:bq=0", 1000),
-                    "schedule: flash2: bq=0, but a tile needs a whole number from 1 on");
+                    "schedule: flash2: bq=0, but a tile needs a whole number from 1 to "
+                    "9223372036854775807");
+  CHECK_THROWS_WITH(make("flash2:bq=9223372036854775808", 1000),
+                    Catch::Contains("bq=9223372036854775808, but a tile needs a whole number"));
   CHECK_THROWS_WITH(make("flash2:bq=4,bkk=8", 1000),
                     "schedule: flash2 has no parameter 'bkk'; did you mean 'bk'?");
   CHECK_THROWS_WITH(make("flash2:bq=30,bk=20", 1000),

@@ -1,5 +1,6 @@
 #include "cpu/schedules/heads.hpp"
 
+#include <sstream>
 #include <string>
 
 #include "core/error.hpp"
@@ -103,7 +104,9 @@ void require_one_head(const attest_problem& problem) {
 
 void require_no_softcap(const attest_problem& problem) {
   if (problem.softcap > 0) {
-    throw InvalidProblem("softcap: " + std::to_string(problem.softcap) +
+    std::ostringstream softcap;
+    softcap << problem.softcap;
+    throw InvalidProblem("softcap: " + softcap.str() +
                          ", but a schedule that stores P has no score left to go back through; set "
                          "softcap=0 or choose key_stationary or two_pass");
   }
