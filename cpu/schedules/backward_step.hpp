@@ -70,6 +70,16 @@ inline io::Amount sums_before(const BackwardHead& head, const HeadShape& s) {
   return HeadShape::real(head.sums == Sums::continued ? s.k * (s.dk + s.dv) : 0);
 }
 
+/// Of a tile: S = Q K^T without its rule, dP = dO V^T.
+template <io::Machine M, class Tile, class Loaded>
+void compute_products(M& machine, Tile& S, Tile& dP, const Loaded& Q, const Loaded& K,
+                      const Loaded& V, const Loaded& dO) {
+  machine.compute(Fill{0}, S);
+  machine.compute(Product{Form::second_transposed}, S, Q, K);
+  machine.compute(Fill{0}, dP);
+  machine.compute(Product{Form::second_transposed}, dP, dO, V);
+}
+
 /// Of a tile: P = exp(S - LSE) and dS = scale P o (dO V^T - D), times the derivative of the
 /// softcap.
 template <io::Machine M, class Tile, class Loaded, class Column>
@@ -77,14 +87,28 @@ void compute_gradients(M& machine, Tile& P, Tile& dS, const Loaded& Q, const Loa
                        const Loaded& V, const Loaded& dO, const Loaded& LSE, const Column& D,
                        const ScoreRule& rule, io::Range queries, io::Range keys) {
   if (rule.problem->softcap > 0) {
-    machine.compute(Fill{0}, P);
-    machine.compute(Product{Form::second_transposed}, P, Q, K);
-    machine.compute(Fill{0}, dS);
-    machine.compute(Product{Form::second_transposed}, dS, dO, V);
+    compute_products(machine, P, dS, Q, K, V, dO);
     return machine.compute(CappedGradients{rule, queries.begin, keys.begin}, dS, P, LSE, D);
   }
   compute_scores(machine, P, Q, K, rule, queries, keys);
   machine.compute(Probabilities{}, P, LSE);
+  machine.compute(Fill{0}, dS);
+  machine.compute(Product{Form::second_transposed}, dS, dO, V);
+  machine.compute(ScoreGradients{softmax_scale(rule)}, dS, P, D);
+}
+
+/// The same with P = exp(S - m) / l.
+template <io::Machine M, class Tile, class Loaded, class Column>
+void compute_gradients_of(M& machine, Tile& P, Tile& dS, const Loaded& Q, const Loaded& K,
+                          const Loaded& V, const Loaded& dO, const Loaded& m, const Loaded& l,
+                          const Column& D, const ScoreRule& rule, io::Range queries,
+                          io::Range keys) {
+  if (rule.problem->softcap > 0) {
+    compute_products(machine, P, dS, Q, K, V, dO);
+    return machine.compute(CappedGradientsOf{rule, queries.begin, keys.begin}, dS, P, m, l, D);
+  }
+  compute_scores(machine, P, Q, K, rule, queries, keys);
+  machine.compute(ProbabilitiesOf{}, P, m, l);
   machine.compute(Fill{0}, dS);
   machine.compute(Product{Form::second_transposed}, dS, dO, V);
   machine.compute(ScoreGradients{softmax_scale(rule)}, dS, P, D);

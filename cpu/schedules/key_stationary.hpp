@@ -86,14 +86,14 @@ struct KeyStationary {
 ///         kc (dk + dv); peak = 2 j (dk + dv) + i (2 dk + dv + 3) + max(i dv, 2 i j)
 ///         [cpu/schedules/backward_test]
 ///         A head that continues sums reads k (dk + dv) more and stores no zeros of dK and dV.
-/// Source: Dao et al. 2022, Algorithm 4. No softcap.
+/// Source: Dao et al. 2022, Algorithm 4.
 struct Flash1Backward {
   using Head = BackwardHead;
   static constexpr const char* kName = "flash1_bwd";
   static constexpr const char* kSummary =
       "the backward of flash1: key blocks stay, dQ is read and written for every tile";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
-  static constexpr bool kReadsSaved = true, kNoSoftcap = true;
+  static constexpr bool kReadsSaved = true;
   static std::vector<Parameter<Flash1Backward>> parameters() {
     return {{"bq", &Flash1Backward::block_q, Extent::queries},
             {"bk", &Flash1Backward::block_k, Extent::keys},
@@ -155,11 +155,7 @@ struct Flash1Backward {
     subtract_dlse(machine, head, dlse, queries, D);
     auto P = machine.scratch(queries.count(), keys.count(), "P");
     auto dS = machine.scratch(queries.count(), keys.count(), "dS");
-    compute_scores(machine, P, Q, K, head.rule, queries, keys);
-    machine.compute(ProbabilitiesOf{}, P, m, l);
-    machine.compute(Fill{0}, dS);
-    machine.compute(Product{Form::second_transposed}, dS, dO, V);
-    machine.compute(ScoreGradients{softmax_scale(head.rule)}, dS, P, D);
+    compute_gradients_of(machine, P, dS, Q, K, V, dO, m, l, D, head.rule, queries, keys);
     machine.compute(Product{Form::first_transposed}, dV, P, dO);
     machine.compute(Product{Form::first_transposed}, dK, dS, Q);
     machine.compute(Product{}, dQ, dS, K);

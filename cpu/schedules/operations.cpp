@@ -91,6 +91,22 @@ void add_scaled(float* to, float factor, const float* from, std::int64_t count) 
   multiply_add(to, count, {&factor, 1, 1}, from, count, 1, count, 1);
 }
 
+// P = exp(scores - shift), divided by `sums` where they are given; a row's derivatives of the
+// softcap are kept from its scores.
+void capped_gradients(const ScoreRule& rule, std::int64_t query, std::int64_t key, TileView dP,
+                      TileView S, ConstTileView shift, const float* sums, ConstTileView D) {
+  thread_local std::vector<float> slope;
+  slope.resize(static_cast<std::size_t>(S.columns));
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    finish_scores(*rule.problem, rule.batch, block_of(rule, query + i, 1, key, S.columns), S.row(i),
+                  slope.data());
+    probabilities(shift.row(i), 1, S.columns, S.row(i));
+    if (sums != nullptr && sums[i] != 0) scale_row(S.row(i), S.columns, 1.0f / sums[i]);
+    score_gradients(S.row(i), slope.data(), D.row(i), 1, S.columns, dP.row(i));
+  }
+  scale_row(dP.data, dP.rows * dP.columns, softmax_scale(rule));
+}
+
 }  // namespace
 
 void Fill::operator()(TileView tile) const {
@@ -219,15 +235,12 @@ void SubtractRows::operator()(TileView D, ConstTileView dLSE) const {
 
 void CappedGradients::operator()(TileView dP, TileView S, ConstTileView LSE,
                                  ConstTileView D) const {
-  thread_local std::vector<float> slope;
-  slope.resize(static_cast<std::size_t>(S.columns));
-  for (std::int64_t i = 0; i < S.rows; ++i) {
-    finish_scores(*rule.problem, rule.batch, block_of(rule, query + i, 1, key, S.columns), S.row(i),
-                  slope.data());
-    probabilities(LSE.row(i), 1, S.columns, S.row(i));
-    score_gradients(S.row(i), slope.data(), D.row(i), 1, S.columns, dP.row(i));
-  }
-  scale_row(dP.data, dP.rows * dP.columns, softmax_scale(rule));
+  capped_gradients(rule, query, key, dP, S, LSE, nullptr, D);
+}
+
+void CappedGradientsOf::operator()(TileView dP, TileView S, ConstTileView m, ConstTileView l,
+                                   ConstTileView D) const {
+  capped_gradients(rule, query, key, dP, S, m, l.data, D);
 }
 
 void QueryGradients::operator()(TileView dQ, ConstTileView Q, ConstTileView dO, ConstTileView LSE,

@@ -129,6 +129,13 @@ struct CappedGradients {
   void operator()(TileView dP, TileView S, ConstTileView LSE, ConstTileView D) const;
 };
 
+/// The same with P = exp(scores - m) / l, from what FlashAttention saves.
+struct CappedGradientsOf {
+  const ScoreRule& rule;
+  std::int64_t query, key;
+  void operator()(TileView dP, TileView S, ConstTileView m, ConstTileView l, ConstTileView D) const;
+};
+
 /// One key against the resident queries, a pair at a time in the two words of `pair`:
 /// dQ += dS K with dS = scale exp(s - LSE) (dO V^T - D).
 struct QueryGradients {

@@ -245,6 +245,19 @@ void trace(R& recorder, const CappedGradients&, const Tile& dP, const Tile& S, c
   }
 }
 
+template <class R, class Tile>
+void trace(R& recorder, const CappedGradientsOf&, const Tile& dP, const Tile& S, const Tile& m,
+           const Tile& l, const Tile& D) {
+  for (std::int64_t i = 0; i < S.rows(); ++i) {
+    for (std::int64_t j = 0; j < S.columns(); ++j) {
+      recorder.form(dP.word(i, j), {dP.word(i, j), S.word(i, j), D.word(i, 0)});
+      recorder.form(S.word(i, j), {S.word(i, j), m.word(i, 0)});
+      recorder.form(S.word(i, j), {S.word(i, j), l.word(i, 0)});
+      recorder.form(dP.word(i, j), {dP.word(i, j), S.word(i, j)});
+    }
+  }
+}
+
 /// Of query row i and key row j: pair becomes (P, dS).
 template <class R, class Tile>
 void trace_pair(R& recorder, const Tile& pair, const Tile& Q, const Tile& K, const Tile& dO,
