@@ -35,6 +35,7 @@ json numerics_json(const attest_numerics& declared) {
           {"exp_ulps", n.exp_ulps},
           {"exp_zero_is_one", n.exp_zero_is_one},
           {"lse_splits", n.lse_splits},
+          {"lse_split_keys", n.lse_split_keys},
           {"gqa_partial_roundoff", n.gqa_partial_roundoff},
           {"dq_roundoff", n.dq_roundoff},
           {"delta_from_p", n.delta == DeltaSource::pairs},

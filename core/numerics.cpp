@@ -23,6 +23,7 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   require("exp_ulps", declared.exp_ulps);
   require("summation_depth", static_cast<double>(declared.summation_depth));
   require("lse_splits", declared.lse_splits);
+  require("lse_split_keys", declared.lse_split_keys);
   Numerics numerics;
   switch (declared.accumulation) {
     case ATTEST_NEAREST:
@@ -62,6 +63,7 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   if (declared.exp_ulps > 0) numerics.exp_ulps = declared.exp_ulps;
   numerics.exp_zero_is_one = declared.exp_zero_not_one == 0;
   numerics.lse_splits = declared.lse_splits;
+  numerics.lse_split_keys = declared.lse_split_keys;
   if (declared.gqa_partial != 0) {
     const DType partial = dtype_of(static_cast<attest_dtype>(declared.gqa_partial - 1));
     numerics.gqa_partial_roundoff = unit_roundoff(partial);

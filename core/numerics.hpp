@@ -34,6 +34,7 @@ struct Numerics {
   CastOrder row_sum = CastOrder::before;   // after: the row sum adds the cast P
   double exp_ulps = 2;
   bool exp_zero_is_one = true;
+  std::int64_t lse_split_keys = 0;   // keys that enter at each merge; 0: not said
   std::int64_t lse_splits = 0;       // merges through LSE, one after another
   double gqa_partial_roundoff = 0;   // dK, dV of a query head rounded before the group's sum
   double gqa_partial_underflow = 0;  // and the absolute error where they are subnormal

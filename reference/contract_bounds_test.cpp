@@ -68,6 +68,22 @@ TEST_CASE("a row sum of cast weights misses those that underflow", "[reference]"
   CHECK(std::abs(LSE - exact.LSE(0, 0, 0)) <= bounds.LSE.deterministic(0, 0, 0));
 }
 
+TEST_CASE("splits of so many keys bound the merges", "[reference]") {
+  const auto bound = [](const Setting& in, std::int32_t splits, std::int32_t keys) {
+    attest_numerics declared{};
+    declared.lse_splits = splits;
+    declared.lse_split_keys = keys;
+    const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+    const ForwardBounds bounds = forward_bounds(in.problem, {}, resolve(declared, DType::f32),
+                                                in.Q.view(), in.K.view(), in.V.view(), exact);
+    return bounds.O.deterministic(0, 1, 0, 2);
+  };
+  const Setting in("sq=3,sk=65,d=4,mask=causal_br", 1, 1, 5);
+  CHECK(bound(in, 256, 8) == bound(in, 9, 0));  // ceil(65 / 8)
+  CHECK(bound(in, 7, 8) == bound(in, 7, 0));
+  CHECK(bound(in, 256, 8) < bound(in, 256, 0));
+}
+
 struct Gradients {
   Setting in;
   Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());

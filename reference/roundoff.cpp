@@ -55,6 +55,12 @@ double summation_depth(const Numerics& numerics, double n) {
   return std::min(n, static_cast<double>(numerics.summation_depth));
 }
 
+double split_merges(const Numerics& numerics, double n) {
+  const auto most = static_cast<double>(numerics.lse_splits);
+  if (numerics.lse_split_keys == 0) return most;
+  return std::min(most, std::ceil(n / static_cast<double>(numerics.lse_split_keys)));
+}
+
 double exponential_error(const Numerics& numerics) {
   const double relative = 2 * numerics.exp_ulps * numerics.accumulator_roundoff;
   if (relative >= 1) return std::numeric_limits<double>::infinity();

@@ -39,6 +39,10 @@ double accumulation_bias(const Numerics& numerics, double terms);
 /// Additions in the longest chain over n terms: the declared depth, or n.
 double summation_depth(const Numerics& numerics, double n);
 
+/// Merges through LSE that n keys take, one after another: the declared number, or fewer where each
+/// takes in a declared number of keys (section "Splits merged through LSE").
+double split_merges(const Numerics& numerics, double n);
+
 /// Largest error of the exponential, relative and of its logarithm: linear in the declared ulps
 /// (one ulp <= 2u, and one per cent or more for second order), +inf where it may vanish.
 double exponential_error(const Numerics& numerics);

@@ -82,12 +82,12 @@ double largest_score_error(const RowOfScores& in, Row& row, RowWorkspace& work) 
 // Merging splits through LSE (section "Splits merged through LSE"): what a key's weight errs
 // against other splits' keys, and what the row errs as a whole because such weights do not sum to
 // one.
-void split_errors(const Numerics& numerics, double maximum_magnitude, Row& row) {
+void split_errors(const Numerics& numerics, double maximum_magnitude, double keys, Row& row) {
   if (numerics.lse_splits == 0) return;
   const double u = numerics.accumulator_roundoff, exponential = exponential_error(numerics);
   const double logarithm = std::log(row.visible) + row.stale;  // of a split's sum
   const double lse = maximum_magnitude + logarithm;
-  const auto merges = static_cast<double>(numerics.lse_splits);
+  const double merges = split_merges(numerics, keys);
   row.split = u * (4 * maximum_magnitude + 4 * lse + 6 * logarithm + 4) +
               merges * (2 * u * lse + exponential + 2 * u);
   row.split_common = merges * (3 * u * lse + 6 * u * logarithm + exponential + 8 * u);
@@ -180,7 +180,8 @@ void group_variances(const RowOfScores& in, double maximum_magnitude, Row& row, 
 
 // What a weight may lose by flushing, and by a cast to a subnormal; and what their sum may.
 void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index r, Row& row) {
-  const double flushed = flush_unit(numerics) * (1 + static_cast<double>(numerics.lse_splits));
+  const double merges = split_merges(numerics, static_cast<double>(weights.P.cols()));
+  const double flushed = flush_unit(numerics) * (1 + merges);
   // The kernel's own largest weight is 1 before it is divided by a sum of at least 1/2.
   const double cast = numerics.p_underflow;
   const double largest = numerics.normalize == CastOrder::before ? 1.0 : row.largest_p;
@@ -217,12 +218,14 @@ Row analyse_row(const RowOfScores& in, Weights& weights, RowWorkspace& work) {
     row.rescales =
         work.maximum.rises(in.S.row(in.r).data(), work.score_error.data(), row.begin, row.end);
   }
-  row.merges = std::max(kUndeclaredSplits, static_cast<double>(in.numerics.lse_splits));
+  // Masked keys may be in splits of their own.
+  const auto keys = static_cast<double>(in.S.cols());
+  row.merges = std::max(kUndeclaredSplits, split_merges(in.numerics, keys));
   const double depth = summation_depth(in.numerics, row.visible);
   for (double* count : {&row.rescales.possible, &row.rescales.likely}) *count += row.merges;
   row.deepest = depth + row.rescales.possible;
   row.likely_deepest = depth + row.rescales.likely;
-  split_errors(in.numerics, computed, row);
+  split_errors(in.numerics, computed, keys, row);
   log_errors(in, computed, row, weights, work);
   group_variances(in, largest, row, weights, work);
   lost_weight(in.numerics, weights, in.r, row);

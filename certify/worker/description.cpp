@@ -100,6 +100,7 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_choice("numerics.dq_accumulator", n.dq_accumulator, kDtypeCodes),
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
         bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag),
+        bad_choice("numerics.lse_split_keys", n.lse_split_keys, kAny),
         bad_choice("numerics.delta_from_p", n.delta_from_p, kFlag)}) {
     if (!text.empty()) return text;
   }

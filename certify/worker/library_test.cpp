@@ -165,6 +165,7 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.p_cast = 5; }, "numerics.p_cast");
   refused([](auto& d) { d.numerics.summation_depth = -3; }, "numerics.summation_depth");
   refused([](auto& d) { d.numerics.lse_base_two = 2; }, "numerics.lse_base_two");
+  refused([](auto& d) { d.numerics.lse_split_keys = -1; }, "numerics.lse_split_keys");
   refused([](auto& d) { d.numerics.delta_from_p = 2; }, "numerics.delta_from_p");
   refused([](auto& d) { d.numerics.accumulation = ATTEST_FUSED_BLOCKS; }, "fused_block");
   refused([](auto& d) { d.numerics.struct_size = 0; }, "attest_numerics.struct_size is 0");

@@ -212,6 +212,9 @@ typedef struct attest_numerics {
   int32_t dq_accumulator;   /* 0: as `accumulator`; else 1 + attest_dtype */
   int32_t lse_base_two;     /* 1: LSE is log2 of the sum */
   int32_t nondeterministic; /* 1: two equal calls may differ in bits */
+  int32_t
+      lse_split_keys;   /* with lse_splits: at least so many keys enter at each merge but the last,
+                         * so that n keys take ceil(n / lse_split_keys) at most; 0 = not said */
   int32_t delta_from_p; /* 1: backward forms delta as the row sum of P * dP, neither of them cast,
                          * instead of dO * O */
 } attest_numerics;

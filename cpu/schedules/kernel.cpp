@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "cpu/kernels/fast_memory.hpp"
+#include "cpu/kernels/geometry.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/register.hpp"
 #include "io/schedule.hpp"
@@ -27,11 +28,12 @@ struct Entry {
   std::uint32_t no_dtypes = 0;
   std::int32_t lse_splits = 0;
   std::int32_t delta_from_p = 0;
+  std::int32_t lse_split_keys = 0;
 };
 
 // flash1 divides O by its sum after every key block and takes it back at the next: a merge of
-// normalized results for each. More key blocks than this are refused.
-constexpr std::int32_t kMostKeyBlocks = 256;
+// normalized results for each. More key blocks than this, or shorter ones, are refused.
+constexpr std::int32_t kMostKeyBlocks = 256, kLeastKeys = 8;
 
 // What passes by costs few words or none, so the search would let it pass one by one: vectors need
 // more of it.
@@ -39,7 +41,7 @@ const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
       {"standard:bl=16", "S and P in slow memory", ATTEST_LSE},
       {"flash1:bq=8", "key blocks stay, O passes through slow memory", ATTEST_LSE, kSixteenBit,
-       kMostKeyBlocks},
+       kMostKeyBlocks, 0, kLeastKeys},
       {"flash2:bk=16", "query blocks stay, key blocks pass by"},
       {"flash2_row", "query blocks stay, keys pass by word by word"},
       {"split_kv:splits=4,bk=16", "flash2 on four parts of the keys, merged through LSE", 0, 0, 4},
@@ -48,8 +50,7 @@ const std::vector<Entry>& entries() {
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
       {"column_groups", "V in groups of columns, scores computed for each"},
       {"standard_bwd:bl=16", "P and dS in slow memory, delta from P", ATTEST_SOFTCAP, 0, 0, 1},
-      {"flash1_bwd:bq=4", "key blocks stay, dQ passes through slow memory", ATTEST_SOFTCAP,
-       kSixteenBit},
+      {"flash1_bwd:bq=4", "key blocks stay, dQ passes through slow memory", 0, kSixteenBit},
       {"key_stationary:bq=8", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
       {"two_pass:bk=8,cq=8", "a pass for dQ, a pass for dK and dV"},
       {"two_pass_row", "two passes, rows pass by one after another"},
@@ -100,6 +101,7 @@ class ScheduleKernel {
         common_description(name_.c_str(), entry.summary, entry.schedule);
     description.fast_memory_bytes = capacity_.bytes;
     description.numerics.lse_splits = entry.lse_splits;
+    description.numerics.lse_split_keys = entry.lse_split_keys;
     description.numerics.delta_from_p = entry.delta_from_p;
     switch (family_.direction()) {
       case io::Direction::forward:
@@ -116,7 +118,7 @@ class ScheduleKernel {
     }
     description.features &= ~entry.no_features;
     description.dtypes &= ~entry.no_dtypes;
-    description.max_head_dim = largest_head_dim();
+    description.max_head_dim = largest_head_dim(description.numerics);
     if (forward_ != this) {  // a backward call needs the forward call before it
       const std::int64_t own = description.max_head_dim,
                          forward = forward_->kernel_.description.max_head_dim;
@@ -126,7 +128,7 @@ class ScheduleKernel {
   }
 
   // The largest head dimension for which the smallest tiles fit.
-  std::int64_t largest_head_dim() const {
+  std::int64_t largest_head_dim(const attest_numerics& numerics) const {
     attest_problem problem{};
     problem.struct_size = sizeof problem;
     problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
@@ -136,8 +138,8 @@ class ScheduleKernel {
     const auto fits = [&](std::int64_t head_dim) {
       problem.head_dim_qk = problem.head_dim_v = head_dim;
       try {
-        family_.make(spec_, problem, capacity_);
-        return true;
+        const auto schedule = family_.make(spec_, problem, capacity_);
+        return merges_as_declared(schedule->spec(), problem, numerics);
       } catch (const io::CapacityExceeded&) {
         return false;
       }
@@ -164,7 +166,7 @@ class ScheduleKernel {
         if (args.dLSE != nullptr) spec.parameters.emplace_back("dlse", "given");
       }
       schedule = family_.make(spec, *args.problem, capacity_);
-      if (key_blocks(schedule->spec(), *args.problem) > kernel_.description.numerics.lse_splits) {
+      if (!merges_as_declared(schedule->spec(), *args.problem, kernel_.description.numerics)) {
         return ATTEST_UNSUPPORTED;
       }
     } catch (const InvalidProblem&) {
@@ -178,11 +180,19 @@ class ScheduleKernel {
     }
   }
 
-  // Key blocks of flash1, whose results are merged one after another; 0 of other schedules.
-  static std::int64_t key_blocks(const io::ScheduleSpec& spec, const attest_problem& problem) {
-    if (spec.name != "flash1") return 0;
+  // Whether the key blocks of flash1, whose results are merged one after another, are as few and as
+  // long as the numerics say.
+  static bool merges_as_declared(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                 const attest_numerics& numerics) {
+    if (spec.name != "flash1") return true;
     for (const auto& [key, value] : spec.parameters) {
-      if (key == "bk") return io::tiles(problem.seqlen_k, std::stoll(value));
+      if (key != "bk") continue;
+      std::int64_t longest = 0;
+      for (std::int64_t b = 0; b < problem.batch; ++b) {
+        longest = std::max(longest, batch_of(problem, b).keys);  // blocks beyond are not visited
+      }
+      const std::int64_t block_k = std::stoll(value), blocks = io::tiles(longest, block_k);
+      return blocks <= 1 || (blocks <= numerics.lse_splits && block_k >= numerics.lse_split_keys);
     }
     throw InternalError("flash1 without key blocks");
   }
