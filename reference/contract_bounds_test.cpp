@@ -158,12 +158,25 @@ TEST_CASE("a softcap's slope errs to second order at zero scores", "[reference]"
   CHECK(error <= run.bounds(numerics).dK.deterministic(0, 0, 0, 0));
 }
 
-// With V = 1 and equal dO all dP are one number C, and dS is 0 whatever P is. A kernel whose
-// weights are all too large by a factor f makes delta f C of them, and dS = f P (C - f C).
-void check_wrong_weights(double f, const Numerics& numerics, double lse_error) {
-  Setting in("sq=3,sk=40,d=4,dv=2", 1, 1, 5);
+// V = 1 leaves dS = 0 and nothing of dQ and dK but what delta errs.
+Setting with_equal_values(const std::string& problem) {
+  Setting in(problem, 1, 1, 5);
   double* V = in.V.doubles();
   for (std::int64_t e = 0; e < in.V.view().size(); ++e) V[e] = 1;
+  return in;
+}
+
+Numerics of_pairs(double exp_ulps) {
+  attest_numerics declared{};
+  declared.delta_from_p = 1;
+  declared.exp_ulps = exp_ulps;
+  return resolve(declared, DType::f32);
+}
+
+// With V = 1 all dP of a row are one number C, and dS is 0 whatever P is. A kernel whose
+// weights are all too large by a factor f makes delta f C of them, and dS = f P (C - f C).
+void check_wrong_weights(double f, const Numerics& numerics, double lse_error) {
+  const Setting in = with_equal_values("sq=3,sk=40,d=4,dv=2");
   const Gradients run{in};
   Tensor LSE = run.exact.LSE;
   for (std::int64_t i = 0; i < 3; ++i) LSE.set(LSE(0, 0, i) + lse_error, 0, 0, i);
@@ -205,6 +218,45 @@ TEST_CASE("a delta made of P errs as the weights do", "[reference]") {
   constexpr double kLseError = 0x1p-10;
   check_wrong_weights(std::exp(-kLseError), plain, kLseError);
   check_wrong_weights(std::exp(kLseError), plain, -kLseError);
+}
+
+TEST_CASE("a delta made of P errs as its sum does", "[reference]") {
+  constexpr std::int64_t kKeys = 400;
+  const Gradients run{with_equal_values("sq=1,sk=400,d=1,dv=1,scale=1")};
+  const Numerics numerics = of_pairs(0);
+  const BackwardBounds bounds = run.bounds(numerics);
+  double Pk = 0;
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    const double s = run.in.Q(0, 0, 0, 0) * run.in.K(0, j, 0, 0);
+    Pk += std::exp(s - run.exact.LSE(0, 0, 0)) * run.in.K(0, j, 0, 0);
+  }
+  // Every addition rounds the same way: all terms have one sign.
+  const double sum = std::abs(run.in.dO(0, 0, 0, 0));
+  const double error = gamma(kKeys - 1, numerics.accumulator_roundoff) * sum * std::abs(Pk);
+  CHECK(error <= bounds.dQ.deterministic(0, 0, 0, 0));
+}
+
+TEST_CASE("what biases every delta made of P biases dK", "[reference]") {
+  constexpr std::int64_t kRows = 400;
+  Setting in = with_equal_values("sq=400,sk=2,d=1,dv=1,scale=1");
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    in.Q.set(std::abs(in.Q(0, i, 0, 0)), 0, i, 0, 0);
+    in.dO.set(std::abs(in.dO(0, i, 0, 0)), 0, i, 0, 0);
+  }
+  const Gradients run{in};
+  const Numerics numerics = of_pairs(1000);
+  const BackwardBounds bounds = run.bounds(numerics);
+  const double high = exponential_error(numerics) / 1.02;  // of every exponential
+  for (std::int64_t j = 0; j < 2; ++j) {
+    double error = 0;
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const double q = in.Q(0, i, 0, 0);
+      const double P = std::exp(q * in.K(0, j, 0, 0) - run.exact.LSE(0, 0, i));
+      error += (1 + high) * P * high * in.dO(0, i, 0, 0) * q;
+    }
+    CHECK(error <= bounds.dK.probabilistic(0, j, 0, 0));
+    CHECK(error <= bounds.dK.deterministic(0, j, 0, 0));
+  }
 }
 
 }  // namespace
