@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <iterator>
 #include <set>
 
 #include "certify/coverage.hpp"
+#include "certify/plan.hpp"
+#include "certify/shrunk_finding.hpp"
 #include "certify/worker/isolated_kernel.hpp"
-#include "core/dtype.hpp"
 #include "core/rng.hpp"
-#include "fixtures/models.hpp"
-#include "proptest/loss.hpp"
 
 namespace attest::certify {
 namespace {
@@ -18,18 +18,6 @@ namespace {
 using proptest::Case;
 using proptest::Law;
 using proptest::LawResult;
-
-std::uint64_t cases_of(proptest::Tier tier) {
-  switch (tier) {
-    case proptest::Tier::smoke:
-      return 40;
-    case proptest::Tier::fast:
-      return 150;
-    case proptest::Tier::full:
-      break;
-  }
-  return 2000;
-}
 
 // Laws that counted on no case although the kernel claims what they need.
 std::vector<std::string> silent_laws(const CampaignResult& result) {
@@ -56,65 +44,29 @@ std::string shell_word(const std::string& word) {
 
 bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
 
-// Shapes of published models, as attention problems and as loss gradients of their size.
-std::vector<Case> model_cases(const attest_description& description, std::uint64_t seed) {
-  constexpr std::int32_t kThreads = 2;
-  std::vector<Case> cases;
-  const auto add = [&](const Problem& problem) {
-    cases.push_back({problem, proptest::Values::normal, mix(seed, cases.size()), kThreads});
-  };
-  if ((description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0) {
-    for (const fixtures::Model& model : fixtures::models()) add(model.laptop);
-  }
-  if ((description.directions & ATTEST_LOSS_GRADIENT) != 0) {
-    const bool single = (description.dtypes & (1u << ATTEST_F32)) != 0;
-    for (const fixtures::Model& model : fixtures::models()) {
-      add(proptest::loss_problem_like(model.laptop, single ? DType::f32 : model.laptop.dtype));
-    }
-  }
-  return cases;
-}
-
-class Runner {
+// Judges what the journal knows, in the order of the plan.
+class Judge {
  public:
-  Runner(const attest_kernel& kernel, const CampaignOptions& options) : kernel_(kernel) {
-    for (const Law& law : proptest::laws()) {
-      const bool chosen =
-          options.law ? *options.law == law.name : proptest::concerns(law, kernel.description);
-      if (chosen) laws_.push_back(&law);
-    }
+  Judge(const attest_kernel& kernel, const std::vector<const Law*>& laws, const Journal& journal)
+      : kernel_(kernel), laws_(laws), journal_(journal) {
     result_.kernel = kernel.description.name;
-    result_.chosen_law = options.law;
+    for (const Law* law : laws) result_.laws[std::string(law->name)];
   }
 
-  void run(const Case& c, const std::set<std::string>& only) {
-    ++result_.cases;
-    for (const Law* law : laws_) {
-      const std::string name(law->name);
-      LawCount& count = result_.laws[name];
-      if (count.failed > 0 || (!only.empty() && only.count(name) == 0)) continue;
-      record(*law, c, count);
-    }
-  }
-
-  // Cases for what no case has met: those that exercise a missing claim run every law, others the
-  // laws that have counted nowhere.
-  void close_gaps(const CampaignOptions& options, std::uint64_t first) {
-    constexpr std::uint64_t kDraws = 1000;
-    constexpr int kMostCases = 60;
-    int run_cases = 0;
-    for (std::uint64_t index = first; index < first + kDraws && run_cases < kMostCases; ++index) {
-      const std::vector<std::string> missing = unexercised(kernel_.description, result_);
-      const std::vector<std::string> silent = silent_laws(result_);
-      if ((missing.empty() && silent.empty()) || !result_.findings.empty()) return;
-      const Case c = proptest::generate(kernel_.description, options.tier, options.seed, index);
-      const std::vector<std::string> words = could_exercise(c);
-      const bool exercises = std::any_of(missing.begin(), missing.end(), [&](const auto& word) {
-        return std::find(words.begin(), words.end(), word) != words.end();
-      });
-      if (!exercises && silent.empty()) continue;
-      run(c, exercises ? std::set<std::string>() : std::set(silent.begin(), silent.end()));
-      ++run_cases;
+  void judge(const std::vector<PlannedCase>& plan) {
+    result_.cases = plan.size();
+    for (std::uint64_t position = 0; position < plan.size(); ++position) {
+      for (const Law* law : laws_) {
+        const std::string name(law->name);
+        LawCount& count = result_.laws[name];
+        if (count.failed > 0) continue;  // dropped after its first finding
+        const auto record = journal_.check({result_.kernel, name, position});
+        if (!record) continue;
+        ++result_.checks;
+        Case c = plan[position].c;
+        c.seed = record->seed;
+        note(*law, position, c, *record, count);
+      }
     }
   }
 
@@ -127,24 +79,20 @@ class Runner {
     for (const Finding& finding : result_.findings) {
       result_.verdict = graver(result_.verdict, finding.verdict);
     }
-    result_.gaps = gaps_of(kernel_.description, result_);
     return std::move(result_);
   }
 
  private:
-  void record(const Law& law, const Case& c, LawCount& count) {
-    Case tried = c;
-    const LawResult result = check_repeating(law, kernel_, tried);
-    for (const proptest::Comparison& comparison : result.comparisons) {
-      WorstRatio& worst = result_.worst[comparison.output];
-      if (result.verdict == Verdict::passed && comparison.ratio > worst.ratio) {
-        worst = {comparison.ratio, tried.problem.to_string()};
-      }
+  void note(const Law& law, std::uint64_t position, const Case& c, const CheckRecord& record,
+            LawCount& count) {
+    for (const auto& [output, ratio] : record.outputs) {
+      WorstRatio& worst = result_.worst[output];
+      if (ratio > worst.ratio) worst = {ratio, c.problem.to_string()};
     }
-    switch (result.verdict) {
+    switch (record.verdict) {
       case Verdict::passed:
         ++count.passed;
-        note_exercised(tried, result);
+        note_exercised(law, c, record);
         return;
       case Verdict::vacuous:
         ++count.vacuous;
@@ -154,35 +102,34 @@ class Runner {
         return;
       case Verdict::unsupported:
         ++count.unsupported;
-        note_coverage(result.message, count);
+        note_coverage(record.message, count);
         return;
       case Verdict::violated:
       case Verdict::crashed:
         break;
     }
     ++count.failed;
-    add_finding(law, tried, result);
+    const auto fault = worker::kind_in(record.message);
+    const bool known = fault && !faults_.insert(*fault).second;
+    if (known) return;  // one fault is one finding, however many laws meet it
+    result_.findings.push_back(
+        {std::string(law.name), record.verdict, c, c, record.message, 1, position});
   }
 
-  void note_exercised(const Case& c, const LawResult& result) {
+  void note_exercised(const Law& law, const Case& c, const CheckRecord& record) {
     for (const std::string& word : exercised_by(c.problem)) ++result_.exercised[word];
-    const auto compared = [&](std::string_view output) {
-      return std::any_of(result.comparisons.begin(), result.comparisons.end(),
-                         [&](const proptest::Comparison& one) { return one.output == output; });
-    };
+    const auto compared = [&](const char* output) { return record.outputs.count(output) > 0; };
     if (compared("LSE")) ++result_.exercised["lse"];
     if (compared("dY")) ++result_.exercised["loss_dy"];
     if (compared("dQ") && proptest::uses_dlse(kernel_.description, c.seed)) {
       ++result_.exercised["dlse"];
     }
-  }
-
-  std::vector<std::string> could_exercise(const Case& c) const {
-    std::vector<std::string> words = exercised_by(c.problem);
-    words.emplace_back("lse");
-    words.emplace_back("loss_dy");
-    if (proptest::uses_dlse(kernel_.description, c.seed)) words.emplace_back("dlse");
-    return words;
+    if (reference_laws().count(std::string(law.name)) == 0) return;
+    using proptest::Direction;
+    const Direction direction = law.name == "reference_forward"    ? Direction::forward
+                                : law.name == "reference_backward" ? Direction::backward
+                                                                   : Direction::loss_gradient;
+    result_.met.merge(pairs_of(c.problem, direction));
   }
 
   void note_coverage(const std::string& message, LawCount& count) {
@@ -195,45 +142,118 @@ class Runner {
     }
   }
 
-  void add_finding(const Law& law, const Case& c, const LawResult& result) {
-    Finding finding{std::string(law.name), result.verdict, c, c, result.message};
-    const auto fault = worker::kind_in(result.message);
-    const bool known = fault && !faults_.insert(*fault).second;
-    if (known) return;  // one fault is one finding, however many laws meet it
-    const bool slow = fault == worker::FaultKind::hang;
-    constexpr int kBudget = 200, kSlowBudget = 12;
-    finding.shrunk = proptest::shrink(
-        c,
-        [&](const Case& smaller) {
-          const LawResult tried = worker::check(law, kernel_, smaller);
-          if (tried.verdict != result.verdict || worker::kind_in(tried.message) != fault) {
-            return false;
-          }
-          finding.message = tried.message;
-          return true;
-        },
-        slow ? kSlowBudget : kBudget);
-    note_state(law, finding);
-    result_.findings.push_back(finding);
-  }
-
-  // A case that fails only after others says so, for its line alone would not reproduce it.
-  void note_state(const Law& law, Finding& finding) const {
-    constexpr int kMostChecks = 64;
-    const auto checks = worker::checks_until_failure(law, kernel_, finding.shrunk, kMostChecks);
-    if (checks == 1) return;
-    finding.checks = checks.value_or(1);
-    finding.message =
-        checks
-            ? "state: check " + std::to_string(*checks) +
-                  " of this case in one process fails, those before it do not: " + finding.message
-            : "state: fails in this campaign, but not in a process of its own: " + finding.message;
-  }
-
   const attest_kernel& kernel_;
-  std::vector<const Law*> laws_;
+  const std::vector<const Law*>& laws_;
+  const Journal& journal_;
   std::set<worker::FaultKind> faults_;
   CampaignResult result_;
+};
+
+class Campaign {
+ public:
+  Campaign(const CampaignOptions& options, Run& run) : options_(options), run_(run) {
+    for (const Law& law : proptest::laws()) {
+      const bool chosen =
+          options.law ? *options.law == law.name : proptest::concerns(law, description());
+      if (chosen) laws_.push_back(&law);
+    }
+  }
+
+  CampaignResult carry_out() {
+    plan_ = planned_cases(description(), options_);
+    next_index_ = generated_count(options_);
+    run_batches(run_, plan_, batches_of(plan_, 0, laws_));
+    if (!options_.cases && !options_.law && options_.shard.whole()) close_gaps();
+    CampaignResult result = judged();
+    run_parallel(run_.jobs, result.findings.size(), [&](std::size_t k) {
+      if (!run_.interrupted()) shrink(result.findings[k]);
+    });
+    result.interrupted = run_.interrupted();
+    result.planned_checks = run_.total;
+    result.gaps = gaps_of(description(), result);
+    return result;
+  }
+
+ private:
+  const attest_description& description() const { return run_.kernel.description; }
+
+  CampaignResult judged() const {
+    Judge judge(run_.kernel, laws_, run_.journal);
+    judge.judge(plan_);
+    CampaignResult result = judge.take();
+    result.chosen_law = options_.law;
+    result.shard = options_.shard;
+    if (!options_.law) result.claimed = claimed_pairs(description());
+    return result;
+  }
+
+  // Cases for what no case has met, a few at a time: those that exercise a missing claim run every
+  // law, those for missing pairs the reference, others the laws that have counted nowhere.
+  void close_gaps() {
+    constexpr int kRounds = 15;
+    for (int round = 0; round < kRounds && !run_.interrupted(); ++round) {
+      const CampaignResult result = judged();
+      if (!result.findings.empty()) return;
+      const std::uint64_t first = plan_.size();
+      add_cases(result, static_cast<std::uint64_t>(round));
+      if (plan_.size() == first) return;
+      run_batches(run_, plan_, batches_of(plan_, first, laws_));
+    }
+  }
+
+  void add_cases(const CampaignResult& result, std::uint64_t round) {
+    constexpr std::uint64_t kDraws = 200, kCases = 4, kStream = 0x67617073u;
+    const std::vector<std::string> missing = unexercised(description(), result);
+    const std::vector<std::string> silent = silent_laws(result);
+    const std::uint64_t first = plan_.size(), last = next_index_ + kDraws;
+    while ((!missing.empty() || !silent.empty()) && next_index_ < last &&
+           plan_.size() < first + kCases) {
+      const Case c = generated_case(description(), options_, next_index_++);
+      const std::vector<std::string> words = could_exercise(c);
+      const bool exercises = std::any_of(missing.begin(), missing.end(), [&](const auto& word) {
+        return std::find(words.begin(), words.end(), word) != words.end();
+      });
+      if (exercises) {
+        plan_.push_back({c, {}});
+      } else if (!silent.empty()) {
+        plan_.push_back({c, std::set(silent.begin(), silent.end())});
+      }
+    }
+    const std::uint64_t stream = mix(kStream, round);
+    for (Case& c : cases_meeting(description(), unmet_pairs(result), mix(options_.seed, stream))) {
+      c.seed = mix(mix(options_.values_seed(), stream), plan_.size());
+      plan_.push_back({c, reference_laws()});
+    }
+  }
+
+  std::vector<std::string> could_exercise(const Case& c) const {
+    std::vector<std::string> words = exercised_by(c.problem);
+    words.emplace_back("lse");
+    words.emplace_back("loss_dy");
+    if (proptest::uses_dlse(description(), c.seed)) words.emplace_back("dlse");
+    return words;
+  }
+
+  void shrink(Finding& finding) const {
+    const CheckName name{run_.kernel.description.name, finding.law, finding.position};
+    if (const auto known = run_.journal.shrunk(name)) {
+      finding.shrunk = known->shrunk;
+      finding.message = known->message;
+      finding.checks = known->checks;
+      return;
+    }
+    worker::restart(run_.kernel);
+    shrink_finding(run_.kernel, finding, run_.interrupted);
+    worker::restart(run_.kernel);
+    if (run_.interrupted()) return;
+    run_.journal.add(name, ShrunkRecord{finding.shrunk, finding.message, finding.checks});
+  }
+
+  const CampaignOptions& options_;
+  Run& run_;
+  std::vector<const Law*> laws_;
+  std::vector<PlannedCase> plan_;
+  std::uint64_t next_index_ = 0;
 };
 
 }  // namespace
@@ -277,19 +297,36 @@ std::vector<std::string> unexercised(const attest_description& description,
   return words;
 }
 
+Pairs unmet_pairs(const CampaignResult& result) {
+  Pairs unmet;
+  std::set_difference(result.claimed.begin(), result.claimed.end(), result.met.begin(),
+                      result.met.end(), std::inserter(unmet, unmet.end()));
+  return unmet;
+}
+
 std::vector<std::string> gaps_of(const attest_description& description,
                                  const CampaignResult& result) {
   std::vector<std::string> gaps;
+  if (result.interrupted) {
+    gaps.push_back("interrupted after " + std::to_string(result.checks) + " of " +
+                   std::to_string(result.planned_checks) + " checks");
+  }
   if (!result.refused.empty()) {
     gaps.push_back("refused in " + std::to_string(result.refused.size()) +
                    " checks what it claims, first: " + result.refused.front());
   }
-  if (result.chosen_law) return gaps;
+  if (result.chosen_law || !result.shard.whole()) return gaps;
   for (const std::string& word : unexercised(description, result)) {
     gaps.push_back("claimed, never exercised: " + word);
   }
   for (const std::string& law : silent_laws(result)) {
     gaps.push_back("no case counted for the law " + law);
+  }
+  const Pairs unmet = unmet_pairs(result);
+  if (!unmet.empty()) {
+    gaps.push_back("never met together in " + std::to_string(unmet.size()) + " of " +
+                   std::to_string(result.claimed.size()) +
+                   " claimed pairs, first: " + *unmet.begin());
   }
   return gaps;
 }
@@ -297,28 +334,19 @@ std::vector<std::string> gaps_of(const attest_description& description,
 std::string_view outcome(const CampaignResult& result) {
   if (result.verdict != Verdict::passed) return name(result.verdict);
   if (!result.gaps.empty()) return "incomplete";
+  if (!result.shard.whole()) return "shard_passed";
   return result.chosen_law ? "law_holds" : "certified";
 }
 
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
-                            const Progress& progress) {
+                            const Progress& progress, const Surveillance& surveillance) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<Case> models = model_cases(kernel.description, options.seed);
-  const std::uint64_t generated = options.cases.value_or(cases_of(options.tier));
-  const std::uint64_t total = generated + models.size();
-  std::uint64_t done = 0;
-  Runner runner(kernel, options);
-  // Model shapes are large: they meet the reference, the generated cases every law.
-  for (const Case& c : models) {
-    runner.run(c, {"reference_forward", "reference_backward", "reference_loss"});
-    progress(++done, total);
-  }
-  for (std::uint64_t index = 0; index < generated; ++index) {
-    runner.run(proptest::generate(kernel.description, options.tier, options.seed, index), {});
-    progress(++done, total);
-  }
-  if (!options.cases && !options.law) runner.close_gaps(options, generated);
-  CampaignResult result = runner.take();
+  Journal own;
+  Run run{
+      kernel,        options.jobs,
+      options.shard, surveillance.journal == nullptr ? own : *surveillance.journal,
+      progress,      surveillance.interrupted ? surveillance.interrupted : [] { return false; }};
+  CampaignResult result = Campaign(options, run).carry_out();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

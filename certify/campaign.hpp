@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "certify/batches.hpp"
+#include "certify/campaign_options.hpp"
+#include "certify/pairwise.hpp"
 #include "certify/schedule_audit.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/verdict.hpp"
@@ -16,20 +19,14 @@
 /// The campaign behind `attest certify`: laws x (model shapes + generated cases) for one kernel.
 namespace attest::certify {
 
-struct CampaignOptions {
-  proptest::Tier tier = proptest::Tier::smoke;
-  std::uint64_t seed = 1;
-  std::optional<std::uint64_t> cases;  // generated cases; absent: the tier's number
-  std::optional<std::string> law;      // only this law
-};
-
 /// One refused case, before and after shrinking.
 struct Finding {
   std::string law;
   Verdict verdict = Verdict::violated;
   proptest::Case found, shrunk;
-  std::string message;  // of the shrunk case
-  int checks = 1;       // how often the case must be checked in one process until it fails
+  std::string message;         // of the shrunk case
+  int checks = 1;              // how often the case must be checked in one process until it fails
+  std::uint64_t position = 0;  // in the plan
 };
 
 struct LawCount {
@@ -53,8 +50,12 @@ struct CampaignResult {
   std::map<std::string, std::uint64_t> exercised;    // dtype or feature -> checks that counted
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
   std::vector<std::string> refused;                  // claimed but refused by the kernel
+  Pairs claimed, met;  // pairwise coverage; `met` in a check against the reference that counted
   std::vector<Finding> findings;
-  std::vector<std::string> gaps;    // why passing proves less than what is claimed
+  std::vector<std::string> gaps;                 // why passing proves less than what is claimed
+  Shard shard;                                   // what of the campaign this is
+  std::uint64_t checks = 0, planned_checks = 0;  // made, and those there were to make
+  bool interrupted = false;
   std::optional<ScheduleAudit> io;  // of a kernel that names a schedule
   double seconds = 0;
 
@@ -73,26 +74,35 @@ proptest::LawResult check_repeating(const proptest::Law& law, const attest_kerne
 std::vector<std::string> unexercised(const attest_description& description,
                                      const CampaignResult& result);
 
-/// Why a campaign without findings does not cover what the kernel claims; empty when it does. A
-/// refused problem is a gap; so is, unless only one law was chosen, a claimed dtype or feature that
-/// no counted check exercised and a law that counted on no case, but for a law that needs what the
-/// kernel does not claim.  [certify/campaign_test "gaps"]
+/// The claimed pairs that no check against the reference met with content.
+Pairs unmet_pairs(const CampaignResult& result);
+
+/// Why a campaign without findings does not cover what the kernel claims; empty when it does. An
+/// interrupted campaign and a refused problem are gaps; so is, unless only one law was chosen, a
+/// claimed dtype, feature or pair of properties that no counted check exercised and a law that
+/// counted on no case, but for a law that needs what the kernel does not claim. A shard is not
+/// asked for the whole.  [certify/campaign_test "gaps"]
 std::vector<std::string> gaps_of(const attest_description& description,
                                  const CampaignResult& result);
 
 /// The outcome in a word: certified, incomplete (nothing failed, but there are gaps), law_holds
-/// (passed, one law chosen), or the verdict's name.  [certify/campaign_test "gaps"]
+/// (passed, one law chosen), shard_passed, or the verdict's name.  [certify/campaign_test "gaps"]
 std::string_view outcome(const CampaignResult& result);
 
-/// Called after every case with done, total.
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+/// Where a campaign writes what it finds, and when it ends early; all may be absent.
+struct Surveillance {
+  Interrupted interrupted;
+  Journal* journal = nullptr;
+};
 
-/// Runs the campaign. Deterministic for the options but for `seconds`. A law is dropped after its
-/// first finding; an improbable result is repeated with another seed and counts as violated when it
-/// repeats. When neither a law nor a number of cases is chosen, further cases are generated for the
-/// claims and laws that no case has met.  [certify/campaign_test]
+/// Runs the campaign. Deterministic for the options but for `jobs` and `seconds`, as long as the
+/// kernel is, or is isolated. A law is dropped after its first finding; an improbable result is
+/// repeated with another seed and counts as violated when it repeats. When neither a law nor a
+/// number of cases is chosen, further cases are generated for the claims, laws and pairs that no
+/// case has met; not in a shard, for they follow from all shards. What the journal knows is not run
+/// again.  [certify/campaign_test, certify/sharing_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
-                            const Progress& progress);
+                            const Progress& progress, const Surveillance& surveillance = {});
 
 /// Puts the I/O beside the laws: a violation there is one of the kernel, what could not be counted
 /// is a gap.

@@ -83,19 +83,28 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
     findings.push_back(finding_json(result.kernel, finding));
   }
   const auto& description = registry.find(result.kernel).description;
+  const Pairs unmet = unmet_pairs(result);
   return {{"kernel", result.kernel},
           {"description", description_json(description)},
           {"verdict", outcome(result)},
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
           {"incomplete", result.gaps},
           {"cases", result.cases},
-          {"checks", {{"passed", result.passed()}, {"vacuous", result.vacuous()}}},
+          {"checks",
+           {{"passed", result.passed()},
+            {"vacuous", result.vacuous()},
+            {"made", result.checks},
+            {"planned", result.planned_checks}}},
           {"laws", laws},
           {"worst", worst},
           {"coverage",
            {{"exercised", result.exercised},
             {"not_exercised", unexercised(description, result)},
             {"not_claimed", result.not_claimed},
+            {"pairs",
+             {{"claimed", result.claimed.size()},
+              {"met", result.claimed.size() - unmet.size()},
+              {"not_met", unmet}}},
             {"refused", result.refused}}},
           {"io", io_json(result.io)},
           {"findings", findings}};
@@ -146,11 +155,18 @@ json case_json(const proptest::Case& c) {
 }
 
 json certificate(const Registry& registry, const CampaignOptions& options,
-                 const std::vector<CampaignResult>& results) {
-  json kernels = json::array(), seconds = json::object();
+                 const std::vector<CampaignResult>& results, const Journal* journal) {
+  json kernels = json::array(), seconds = json::object(), records = nullptr;
+  std::vector<const attest_kernel*> found;
+  bool interrupted = false;
   for (const CampaignResult& result : results) {
     kernels.push_back(kernel_json(registry, result));
     seconds[result.kernel] = result.seconds;
+    interrupted = interrupted || result.interrupted;
+    found.push_back(&registry.find(result.kernel));
+  }
+  if (journal != nullptr && !options.shard.whole()) {
+    records = {{"campaign", campaign_header(found, options)}, {"records", journal->records()}};
   }
   return {{"schema", "attest-certificate-1"},
           {"stream_version", kStreamVersion},
@@ -159,6 +175,10 @@ json certificate(const Registry& registry, const CampaignOptions& options,
           {"host", host_json()},
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},
+          {"data_seed", options.values_seed()},
+          {"shard", options.shard.whole() ? json(nullptr) : json(to_string(options.shard))},
+          {"journal", records},
+          {"interrupted", interrupted},
           {"exit_code", exit_code(results)},
           {"kernels", kernels},
           {"timings", {{"seconds", seconds}}}};

@@ -12,10 +12,11 @@
 namespace attest::certify {
 
 /// The certificate of a campaign: keys sorted, equal for equal options on one machine but for the
-/// object `timings`. Fields: certify/certificate.schema.json.  [certify/campaign_test
-/// "certificates"]
+/// object `timings`. That of a shard holds the records of its journal, for `attest certify
+/// --merge`. Fields: certify/certificate.schema.json.  [certify/campaign_test "certificates"]
 nlohmann::json certificate(const Registry& registry, const CampaignOptions& options,
-                           const std::vector<CampaignResult>& results);
+                           const std::vector<CampaignResult>& results,
+                           const Journal* journal = nullptr);
 
 /// What a kernel says about itself, in words.
 nlohmann::json description_json(const attest_description& description);

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "certify/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/merge.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
@@ -21,9 +24,11 @@ constexpr std::uint64_t kMostCases = 1000000000;
 struct CertifyOptions {
   std::vector<std::string> kernels;
   bool all = false, json = false;
-  std::string tier = "smoke", only, out;
+  std::string tier = "smoke", only, out, resume, shard = "1/1";
   std::uint64_t seed = 1;
-  std::optional<std::uint64_t> cases;
+  std::optional<std::uint64_t> data_seed, cases;
+  unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::string> merge;
   IsolationOptions isolation;
 };
 
@@ -57,42 +62,78 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   return names;
 }
 
-int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
-            const CertifyOptions& options) {
+// What is certified: kernels, options, and what is known of earlier runs or other shards.
+struct Order {
   CampaignOptions campaign;
-  campaign.tier = parse_tier(options.tier);
-  campaign.seed = options.seed;
-  campaign.cases = options.cases;
-  if (!options.only.empty()) campaign.law = proptest::find_law(options.only).name;
-  Kernels known(registry, options.isolation);
   std::vector<const attest_kernel*> kernels;
+  Journal journal;
+};
+
+void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
+  const MergedCampaign merged = merge_shards(options.merge, order.journal);
+  order.campaign = merged.options;
+  for (const std::string& name : merged.kernels) order.kernels.push_back(&known.find_one(name));
+  require_same_campaign(campaign_header(order.kernels, order.campaign), merged.header,
+                        "what the kernels say of themselves now");
+}
+
+void load_options(const Registry& registry, const CertifyOptions& options, Kernels& known,
+                  Order& order) {
+  order.campaign.tier = parse_tier(options.tier);
+  order.campaign.seed = options.seed;
+  order.campaign.data_seed = options.data_seed;
+  order.campaign.cases = options.cases;
+  order.campaign.shard = parse_shard(options.shard);
+  if (!options.only.empty()) order.campaign.law = proptest::find_law(options.only).name;
   for (const std::string& word : chosen_kernels(registry, options)) {
     const std::vector<const attest_kernel*> found = known.find(word);
-    kernels.insert(kernels.end(), found.begin(), found.end());
+    order.kernels.insert(order.kernels.end(), found.begin(), found.end());
   }
+  if (options.resume.empty()) return;
+  order.journal.open(options.resume, campaign_header(order.kernels, order.campaign));
+  for (const std::string& command : order.journal.unfinished()) {
+    fmt::print(stderr, "attest: an earlier run ended within: {}\n", printable(command));
+  }
+}
+
+int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
+            const CertifyOptions& options) {
+  Kernels known(registry, options.isolation);
+  Order order;
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
+  if (options.merge.empty()) {
+    load_options(registry, options, known, order);
+  } else {
+    load_shards(options, known, order);
+  }
+  CampaignOptions& campaign = order.campaign;
+  campaign.jobs = options.jobs;
+  const InterruptGuard guard;
   std::vector<CampaignResult> results;
-  for (const attest_kernel* kernel : kernels) {
+  for (const attest_kernel* kernel : order.kernels) {
     ProgressLine line(kernel->description.name);
-    results.push_back(run_campaign(
-        *kernel, campaign,
-        [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }));
-    if (!campaign.law) {
+    results.push_back(
+        run_campaign(*kernel, campaign,
+                     [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
+                     {interrupted, &order.journal}));
+    if (!campaign.law && campaign.shard.whole() && !interrupted()) {
       attach(results.back(), audit_schedule(schedules, *kernel, campaign.tier, campaign.seed));
     }
     line.clear();
     if (!options.json) {
       print_result(*kernel, results.back());
-      if (options.cases && outcome(results.back()) == "incomplete") {
+      if (campaign.cases && outcome(results.back()) == "incomplete") {
         fmt::print("  run it without --cases: a tier adds the cases that are missing\n");
       }
     }
   }
-  const std::string text = certificate(known.registry(), campaign, results).dump(2) + "\n";
+  const std::string text =
+      certificate(known.registry(), campaign, results, &order.journal).dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
   if (options.json) fmt::print("{}", text);
-  if (!options.json && !options.out.empty())
+  if (!options.json && !options.out.empty()) {
     fmt::print("certificate: {}\n", printable(options.out));
+  }
   return exit_code(results);
 }
 
@@ -111,6 +152,20 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       ->check(whole_number());
   command->add_option("--cases", options->cases, "generated cases instead of the tier's")
       ->check(whole_number(kMostCases));
+  command->add_option("--data-seed", options->data_seed, "seed of the values, default --seed")
+      ->check(whole_number());
+  command
+      ->add_option("--jobs", options->jobs,
+                   "checks at a time, default one for each processor; changes no result")
+      ->check(CLI::Range(1u, 1024u));
+  command->add_option("--shard", options->shard,
+                      "i/n: only part i of n of the checks; --merge joins the parts");
+  command
+      ->add_option("--resume", options->resume,
+                   "journal (JSON lines): begin it, or go on where it ends")
+      ->check(not_empty());
+  command->add_option("--merge", options->merge,
+                      "certificates of all shards: the verdict on the whole, in place of kernels");
   command
       ->add_option("--only", options->only, "only this law (attest list laws); certifies nothing")
       ->check(not_empty());
@@ -123,8 +178,19 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify cpu/flash2\n"
       "  attest certify ./libmine.so\n"
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
-      "  attest certify broken/missing_rescale --only reference_forward");
-  command->callback([&registry, &schedules, &action, options] {
+      "  attest certify broken/missing_rescale --only reference_forward\n"
+      "  attest certify cpu/flash2 --tier full --resume journal.jsonl\n"
+      "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
+      "  attest certify --merge 1.json 2.json --out certificate.json\n"
+      "Ctrl-C ends at the next check: the certificate then says that it is partial, and the exit\n"
+      "status is 3 unless something was found.");
+  command->callback([&registry, &schedules, &action, options, command] {
+    for (const char* other : {"kernel", "--all", "--tier", "--seed", "--data-seed", "--cases",
+                              "--only", "--shard", "--resume"}) {
+      if (command->count("--merge") == 0 || command->count(other) == 0) continue;
+      throw InvalidProblem(fmt::format(
+          "--merge and {} together; the shards' certificates name kernels and options", other));
+    }
     action = [&registry, &schedules, options] { return certify(registry, schedules, *options); };
   });
 }

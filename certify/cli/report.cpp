@@ -16,6 +16,7 @@ std::string headline(const CampaignResult& result) {
   const std::string_view word = outcome(result);
   if (word == "incomplete") return warning("INCOMPLETE");
   if (word == "law_holds") return good("LAW HOLDS");
+  if (word == "shard_passed") return good("SHARD " + to_string(result.shard) + " PASSED");
   return result.verdict == Verdict::passed ? good("CERTIFIED") : verdict_text(result.verdict);
 }
 
@@ -61,15 +62,19 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     for (const auto& [output, worst] : result.worst) fmt::print(" {}={:.3f}", output, worst.ratio);
     fmt::print("\n");
   }
+  if (!result.claimed.empty() && result.shard.whole()) {
+    fmt::print("  pairs of properties      {} of {} claimed met against the reference\n",
+               result.claimed.size() - unmet_pairs(result).size(), result.claimed.size());
+  }
   const std::vector<std::string> missed = unexercised(kernel.description, result);
-  if (!missed.empty() && outcome(result) != "incomplete") {
+  if (!missed.empty() && outcome(result) != "incomplete" && result.shard.whole()) {
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
   }
   for (const auto& [feature, count] : result.not_claimed) {
     fmt::print("  not covered: {} ({} checks)\n", feature, count);
   }
   for (const std::string& refusal : result.refused) fmt::print("  {}\n", warning(refusal));
-  if (outcome(result) == "incomplete") {
+  if (outcome(result) == "incomplete" || result.interrupted) {
     for (const std::string& gap : result.gaps) {
       fmt::print("  {} {}\n", warning("incomplete:"), gap);
     }

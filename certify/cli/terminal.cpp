@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -49,54 +51,55 @@ std::string json_text(const nlohmann::json& object) {
   return object.dump(kIndent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-ElapsedLine::ElapsedLine(const std::string& label) {
-  if (isatty(STDERR_FILENO) != 0) counter_ = std::thread([this, label] { count(label); });
-}
+Ticker::Ticker(std::function<std::string(double)> text)
+    : text_(std::move(text)), thread_([this] { run(); }) {}
 
-ElapsedLine::~ElapsedLine() {
-  if (!counter_.joinable()) return;
+void Ticker::stop() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     done_ = true;
   }
   changed_.notify_one();
-  counter_.join();
+  thread_.join();
 }
 
-void ElapsedLine::count(const std::string& label) {
+void Ticker::run() {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto every = std::chrono::milliseconds(terminal ? 1000 : 5000);
+  const auto begin = std::chrono::steady_clock::now();
+  bool shown = false;
   std::unique_lock<std::mutex> lock(mutex_);
-  std::uint64_t seconds = 0;
-  while (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; })) {
-    fmt::print(stderr, "\r\033[K{}, {} s", label, ++seconds);
+  while (!changed_.wait_for(lock, every, [this] { return done_; })) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const std::string line = text_(seconds.count());
+    fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "progress: ", line, terminal ? "" : "\n");
     std::fflush(stderr);
+    shown = true;
   }
-  if (seconds > 0) std::fputs("\r\033[K", stderr);
+  if (shown && terminal) std::fputs("\r\033[K", stderr);
 }
+
+ElapsedLine::ElapsedLine(const std::string& label)
+    : ticker_([label](double seconds) { return fmt::format("{}, {:.0f} s", label, seconds); }) {}
 
 ProgressLine::ProgressLine(std::string label)
-    : label_(std::move(label)), begin_(std::chrono::steady_clock::now()) {}
-
-ProgressLine::~ProgressLine() { clear(); }
-
-void ProgressLine::clear() {
-  if (shown_) std::fputs("\r\033[K", stderr);
-  shown_ = false;
-}
+    : label_(std::move(label)), ticker_([this](double seconds) { return text(seconds); }) {}
 
 void ProgressLine::update(std::uint64_t done, std::uint64_t total) {
-  if (isatty(STDERR_FILENO) == 0 || done == 0) return;
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  const double rate = static_cast<double>(done) / seconds;
-  const double left = static_cast<double>(total - done) / rate;
+  done_ = done;
+  total_ = total;
+}
+
+std::string ProgressLine::text(double seconds) const {
+  const std::uint64_t done = done_, total = std::max<std::uint64_t>(total_, 1);
+  if (done == 0) return fmt::format("{} begun, {:.0f} s", label_, seconds);
   constexpr std::uint64_t kWidth = 24;
-  const auto filled = static_cast<std::size_t>(kWidth * done / total);
-  const std::string line =
-      fmt::format("\r\033[K{} [{:<{}}] {}/{} cases, {:.1f}/s, {:.0f} s left", label_,
-                  std::string(filled, '#'), kWidth, done, total, rate, left);
-  std::fputs(line.c_str(), stderr);
-  std::fflush(stderr);
-  shown_ = true;
+  const auto filled = static_cast<std::size_t>(kWidth * std::min(done, total) / total);
+  const double rate = static_cast<double>(done) / seconds;
+  const double left = static_cast<double>(total - std::min(done, total)) / rate;
+  return fmt::format("{} [{:<{}}] {}/{} checks, {:.1f}/s, {:.0f} s left", label_,
+                     std::string(filled, '#'), kWidth, done, total, rate, left);
 }
 
 }  // namespace attest::certify::cli

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -27,38 +28,51 @@ std::string verdict_text(Verdict verdict);
 /// The object as indented JSON text; bytes that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& object);
 
-/// A line on standard error that counts the seconds from the first on while it lives; silent when
-/// that is no terminal.
-class ElapsedLine {
+/// Shows on standard error, while it lives, that work goes on: on a terminal one line that changes,
+/// elsewhere a line "progress: …" every few seconds, so that no long work is silent. Work that is
+/// done sooner shows nothing.
+class Ticker {
  public:
-  explicit ElapsedLine(const std::string& label);
-  ~ElapsedLine();
-  ElapsedLine(const ElapsedLine&) = delete;
-  ElapsedLine& operator=(const ElapsedLine&) = delete;
+  explicit Ticker(std::function<std::string(double seconds)> text);
+  ~Ticker() { stop(); }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+  /// Ends it and wipes its line.
+  void stop();
 
  private:
-  void count(const std::string& label);
+  void run();
 
+  std::function<std::string(double)> text_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
-  std::thread counter_;
+  std::thread thread_;
 };
 
-/// A line on standard error with done/total, rate and time left; silent when that is no terminal.
+/// Counts the seconds from the first on.  [certify/cli/streams_test]
+class ElapsedLine {
+ public:
+  explicit ElapsedLine(const std::string& label);
+
+ private:
+  Ticker ticker_;
+};
+
+/// Shows done/total, rate and time left.  [certify/cli/streams_test]
 class ProgressLine {
  public:
   explicit ProgressLine(std::string label);
-  ~ProgressLine();
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
   void update(std::uint64_t done, std::uint64_t total);
-  void clear();
+  void clear() { ticker_.stop(); }
 
  private:
+  std::string text(double seconds) const;
+
   std::string label_;
-  std::chrono::steady_clock::time_point begin_;
-  bool shown_ = false;
+  std::atomic<std::uint64_t> done_{0}, total_{0};
+  Ticker ticker_;
 };
 
 }  // namespace attest::certify::cli

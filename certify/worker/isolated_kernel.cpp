@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <thread>
 
 #include "certify/worker/diagnosis.hpp"
 #include "certify/worker/elf.hpp"
@@ -33,8 +35,8 @@ struct IsolatedKernel::State {
   Limits limits;
   std::uint32_t index = 0;
   std::string name, summary, schedule;
-  std::mutex mutex;  // of what follows
-  std::vector<std::unique_ptr<Process>> idle;
+  std::mutex mutex;                                          // of what follows
+  std::map<std::thread::id, std::unique_ptr<Process>> idle;  // one for each calling thread
   double timeout_seconds = 0, slowest_seconds = 0;
 
   using Fill = std::function<void(Transfer&)>;
@@ -56,9 +58,10 @@ struct IsolatedKernel::State {
 std::unique_ptr<Process> IsolatedKernel::State::take() {
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!idle.empty()) {
-      std::unique_ptr<Process> process = std::move(idle.back());
-      idle.pop_back();
+    const auto own = idle.find(std::this_thread::get_id());
+    if (own != idle.end()) {
+      std::unique_ptr<Process> process = std::move(own->second);
+      idle.erase(own);
       return process;
     }
   }
@@ -68,7 +71,7 @@ std::unique_ptr<Process> IsolatedKernel::State::take() {
 void IsolatedKernel::State::give_back(std::unique_ptr<Process> process, double seconds) {
   const std::lock_guard<std::mutex> lock(mutex);
   slowest_seconds = std::max(slowest_seconds, seconds);
-  idle.push_back(std::move(process));
+  idle[std::this_thread::get_id()] = std::move(process);
 }
 
 double IsolatedKernel::State::timeout() {
@@ -274,7 +277,7 @@ void restart(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return;
   State& state = state_of(kernel.self);
   const std::lock_guard<std::mutex> lock(state.mutex);
-  state.idle.clear();
+  state.idle.erase(std::this_thread::get_id());
 }
 
 std::optional<int> checks_until_failure(const proptest::Law& law, const attest_kernel& kernel,

@@ -17,7 +17,8 @@ namespace attest::certify::worker {
 /// A kernel whose calls are carried out by worker processes; to its caller a kernel like any other.
 /// Tensors are copied to memory shared with the worker and back. What a kernel does to its process
 /// is not a status: the call returns ATTEST_FAILED, and `check` turns the fault into the case's
-/// result. Calls of several threads run in as many processes.
+/// result. Calls of several threads run in as many processes: what a kernel remembers of one
+/// thread's calls does not reach another's.
 class IsolatedKernel {
  public:
   IsolatedKernel(Source source, const Limits& limits, std::uint32_t index, const std::string& name,
@@ -56,7 +57,7 @@ bool is_isolated(const attest_kernel& kernel);
 proptest::LawResult check(const proptest::Law& law, const attest_kernel& kernel,
                           const proptest::Case& c);
 
-/// Has the next call of an isolated kernel begin in a fresh process.
+/// Has this thread's next call of an isolated kernel begin in a fresh process.
 void restart(const attest_kernel& kernel);
 
 /// How often a case must be checked in one fresh process until it fails: 1 for an ordinary failure,

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Campaigns of the command that are shared among threads, runs and machines, and ended early: the
+certificate is that of one thread in one go, or says what is missing.
+
+usage: campaign_test.py ATTEST
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ATTEST = sys.argv[1]
+KERNEL = ["cpu/standard", "--only", "reference_forward", "--cases", "20"]
+
+
+def attest(*words, code=0):
+    done = subprocess.run([ATTEST, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=250)
+    if done.returncode != code:
+        raise AssertionError(f"{words}: {done.returncode}, {done.stdout} {done.stderr}")
+    return done
+
+
+def certificate(path):
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    del found["timings"]
+    return found
+
+
+def begun(path):
+    """Checks that a journal says were begun."""
+    if not os.path.exists(path):
+        return 0
+    with open(path, encoding="utf-8") as file:
+        return sum('"event":"begin"' in line for line in file)
+
+
+class Campaigns(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.whole = self.path("whole.json")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def ended(self, words, sign, at_least=10):
+        """Starts a campaign and signals it once its journal has some checks."""
+        journal = self.path("journal.jsonl")
+        running = subprocess.Popen([ATTEST, "certify", *words, "--resume", journal],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        limit = time.monotonic() + 120
+        while begun(journal) < at_least and running.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        running.send_signal(sign)
+        running.communicate(timeout=120)
+        return running.returncode, journal
+
+    def test_jobs(self):
+        attest("certify", *KERNEL, "--jobs", "1", "--out", self.whole)
+        attest("certify", *KERNEL, "--jobs", "3", "--out", self.path("3.json"))
+        self.assertEqual(certificate(self.path("3.json")), certificate(self.whole))
+
+    def test_shards(self):
+        words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "8"]
+        attest("certify", *words, "--out", self.whole, code=1)
+        parts = []
+        for index in (1, 2):
+            parts.append(self.path(f"{index}.json"))
+            subprocess.run([ATTEST, "certify", *words, "--shard", f"{index}/2", "--out", parts[-1]],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=250)
+        merged = self.path("merged.json")
+        attest("certify", "--merge", *parts, "--out", merged, code=1)
+        self.assertEqual(certificate(merged), certificate(self.whole))
+        refused = attest("certify", "--merge", parts[0], code=2)
+        self.assertIn("shard 2/2 is missing", refused.stderr)
+        refused = attest("certify", "cpu/standard", "--merge", *parts, code=2)
+        self.assertIn("--merge and kernel together", refused.stderr)
+        refused = attest("certify", "cpu/standard", "--shard", "3/2", code=2)
+        self.assertIn("1 <= i <= n", refused.stderr)
+
+    def test_killed_and_resumed(self):
+        attest("certify", *KERNEL, "--out", self.whole)
+        code, journal = self.ended(KERNEL, signal.SIGKILL)
+        self.assertEqual(code, -signal.SIGKILL)
+        resumed = attest("certify", *KERNEL, "--resume", journal, "--out", self.path("2.json"))
+        self.assertRegex(resumed.stderr, "an earlier run ended within: attest check --kernel")
+        self.assertEqual(certificate(self.path("2.json")), certificate(self.whole))
+        refused = attest("certify", *KERNEL, "--seed", "9", "--resume", journal, code=2)
+        self.assertIn("is of another campaign", refused.stderr)
+
+    def test_interrupted(self):
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            code, journal = self.ended(["cpu/standard", "--tier", "full", "--out", self.whole],
+                                       sign)
+            self.assertEqual(code, 3)
+            found = certificate(self.whole)
+            self.assertTrue(found["interrupted"])
+            kernel = found["kernels"][0]
+            self.assertEqual(kernel["verdict"], "incomplete")
+            self.assertRegex(kernel["incomplete"][0], r"interrupted after \d+ of \d+ checks")
+            self.assertLess(kernel["checks"]["made"], kernel["checks"]["planned"])
+            os.remove(journal)
+
+    def test_seeds(self):
+        found = {}
+        for seeds in (("1", "1"), ("1", "2"), ("2", "1")):
+            journal = self.path("-".join(seeds))
+            attest("certify", *KERNEL[:-1], "3", "--seed", seeds[0], "--data-seed", seeds[1],
+                   "--jobs", "1", "--resume", journal)
+            with open(journal, encoding="utf-8") as file:
+                lines = [json.loads(line).get("line", "") for line in file]
+            found[seeds] = [line.split("'")[1] for line in lines if line], lines
+        problems = {seeds: one[0] for seeds, one in found.items()}
+        self.assertEqual(problems["1", "1"], problems["1", "2"])
+        self.assertNotEqual(problems["1", "1"], problems["2", "1"])
+        self.assertNotEqual(found["1", "1"][1], found["1", "2"][1])
+
+    def test_progress_elsewhere_than_on_a_terminal(self):
+        code = [ATTEST, "certify", "cpu/standard", "--tier", "full"]
+        with subprocess.Popen(code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True) as running:
+            line = running.stderr.readline()
+            running.kill()
+        self.assertRegex(line, r"^progress: cpu/standard \[.*\] \d+/\d+ checks, .*/s, \d+ s left$")
+        code = [ATTEST, "check", "--kernel", "cpu/flash2", "--law", "ones", "--problem",
+                "sq=2,d=1,hq=1000000"]
+        with subprocess.Popen(code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True) as running:
+            line = running.stderr.readline()
+            running.kill()
+        self.assertRegex(line, r"^progress: ones, 5 s$")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

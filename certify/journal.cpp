@@ -1,0 +1,205 @@
+#include "certify/journal.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "certify/certificate.hpp"
+#include "certify/host.hpp"
+#include "certify/plan.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+Verdict parse_verdict(const std::string& word) {
+  for (const Verdict verdict : {Verdict::passed, Verdict::improbable, Verdict::violated,
+                                Verdict::vacuous, Verdict::unsupported, Verdict::crashed}) {
+    if (word == name(verdict)) return verdict;
+  }
+  throw InvalidProblem("unknown verdict '" + word + "'");
+}
+
+proptest::Case parse_case(const json& object) {
+  const std::string text = object.at("problem"), version = "v1;";
+  if (text.rfind(version, 0) != 0) throw InvalidProblem("problem '" + text + "' is not of v1");
+  return {Problem::parse(text.substr(version.size())),
+          proptest::parse_values(object.at("values").get<std::string>()),
+          object.at("seed").get<std::uint64_t>(), object.at("threads").get<std::int32_t>()};
+}
+
+json named(const char* event, const CheckName& name) {
+  return {{"event", event},
+          {"kernel", std::get<0>(name)},
+          {"law", std::get<1>(name)},
+          {"position", std::get<2>(name)}};
+}
+
+CheckName name_in(const json& line) {
+  return {line.at("kernel"), line.at("law"), line.at("position")};
+}
+
+json line_of(const CheckName& name, const CheckRecord& record) {
+  json line = named("check", name);
+  line["verdict"] = attest::name(record.verdict);
+  line["seed"] = record.seed;
+  if (!record.message.empty()) line["message"] = record.message;
+  if (!record.outputs.empty()) line["outputs"] = record.outputs;
+  return line;
+}
+
+json line_of(const CheckName& name, const ShrunkRecord& record) {
+  json line = named("shrunk", name);
+  line["case"] = case_json(record.shrunk);
+  line["message"] = record.message;
+  line["checks"] = record.checks;
+  return line;
+}
+
+}  // namespace
+
+json campaign_header(const std::vector<const attest_kernel*>& kernels,
+                     const CampaignOptions& options) {
+  json descriptions = json::array();  // in their order
+  for (const attest_kernel* kernel : kernels) {
+    descriptions.push_back({{"kernel", kernel->description.name},
+                            {"description", description_json(kernel->description)}});
+  }
+  return {{"event", "campaign"},
+          {"schema", "attest-journal-1"},
+          {"version", version()},
+          {"stream_version", kStreamVersion},
+          {"tier", proptest::name(options.tier)},
+          {"seed", options.seed},
+          {"data_seed", options.values_seed()},
+          {"cases", options.cases ? json(*options.cases) : json(nullptr)},
+          {"law", options.law ? json(*options.law) : json(nullptr)},
+          {"shard", to_string(options.shard)},
+          {"kernels", descriptions}};
+}
+
+void require_same_campaign(const json& got, const json& expected, const std::string& where) {
+  for (const auto& [key, value] : expected.items()) {
+    const json other = got.is_object() && got.contains(key) ? got.at(key) : json(nullptr);
+    if (other == value) continue;
+    const bool long_text = key == "kernels";
+    throw InvalidProblem("'" + where + "' is of another campaign: its " + key +
+                         (long_text ? " differ" : " is " + other.dump() + ", not " + value.dump()) +
+                         "; pass the same options or another file");
+  }
+}
+
+void Journal::open(const std::string& path, const json& header) {
+  require_writable(path);
+  std::string text;
+  {
+    std::ifstream file(path, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  std::map<CheckName, std::string> begun;
+  for (std::size_t begin = 0; begin < whole;) {
+    const std::size_t end = text.find('\n', begin);
+    const json line = json::parse(text.substr(begin, end - begin), nullptr, false);
+    if (begin == 0) {
+      require_same_campaign(line, header, path);
+    } else {
+      try {
+        if (line.at("event") == "begin") {
+          begun[name_in(line)] = line.at("line");
+        } else {
+          read(line);
+          begun.erase(name_in(line));
+        }
+      } catch (const json::exception&) {
+        throw InvalidProblem(
+            "'" + path + "' holds a line that is no record: " + text.substr(begin, end - begin));
+      }
+    }
+    begin = end + 1;
+  }
+  for (const auto& [name, command] : begun) unfinished_.push_back(command);
+  path_ = path;
+  file_.reset(std::fopen(path.c_str(), "ab"));
+  if (!file_ || ftruncate(fileno(file_.get()), static_cast<off_t>(whole)) != 0) {
+    throw InvalidProblem("cannot write '" + path + "'");
+  }
+  if (whole == 0) write(header);
+}
+
+void Journal::write(const json& line) {
+  if (!file_) return;
+  const std::string text =
+      line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
+      std::fflush(file_.get()) != 0) {
+    throw InvalidProblem("cannot write '" + path_ + "'; is the disk full?");
+  }
+}
+
+void Journal::read(const json& line) {
+  const CheckName name = name_in(line);
+  if (line.at("event") == "check") {
+    CheckRecord& record = checks_[name];
+    record.verdict = parse_verdict(line.at("verdict"));
+    record.seed = line.at("seed");
+    record.message = line.value("message", "");
+    record.outputs = line.value("outputs", std::map<std::string, double>());
+  } else {
+    shrunk_[name] = {parse_case(line.at("case")), line.at("message"), line.at("checks")};
+  }
+}
+
+void Journal::begin(const CheckName& name, const std::string& line) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!file_) return;
+  json object = named("begin", name);
+  object["line"] = line;
+  write(object);
+}
+
+void Journal::add(const CheckName& name, const CheckRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  checks_[name] = record;
+  write(line_of(name, record));
+}
+
+void Journal::add(const CheckName& name, const ShrunkRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  shrunk_[name] = record;
+  write(line_of(name, record));
+}
+
+std::optional<CheckRecord> Journal::check(const CheckName& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = checks_.find(name);
+  return found == checks_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<ShrunkRecord> Journal::shrunk(const CheckName& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = shrunk_.find(name);
+  return found == shrunk_.end() ? std::nullopt : std::optional(found->second);
+}
+
+json Journal::records() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  json list = json::array();
+  for (const auto& [name, record] : checks_) list.push_back(line_of(name, record));
+  for (const auto& [name, record] : shrunk_) list.push_back(line_of(name, record));
+  return list;
+}
+
+void Journal::read_records(const json& records, const std::string& where) {
+  try {
+    for (const json& record : records) read(record);
+  } catch (const json::exception&) {
+    throw InvalidProblem("'" + where + "' holds what is no record of a check");
+  }
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,113 @@
+#include "certify/journal.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "fixtures/defects/defect.hpp"
+
+namespace attest::certify {
+namespace {
+
+const CheckName kFirst{"kernel", "reference_forward", 3}, kSecond{"kernel", "repeat", 4};
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+class File {
+ public:
+  explicit File(const char* path) : path_(path) { std::remove(path); }
+  ~File() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+nlohmann::json header(std::uint64_t seed = 1) {
+  CampaignOptions options;
+  options.seed = seed;
+  return campaign_header({&fixtures::defective_kernel(fixtures::Defect::none)}, options);
+}
+
+TEST_CASE("a journal gives back what it was told", "[journal]") {
+  const File file("journal_test_1.jsonl");
+  const CheckRecord passed{Verdict::passed, "", 18446744073709551615u, {{"O", 0.1}, {"LSE", 0}}};
+  const ShrunkRecord shrunk{
+      {Problem::parse("sq=2,d=1,mask=random_50_3"), proptest::Values::halves, 7, 2}, "why", 11};
+  {
+    Journal journal;
+    journal.open(file.path(), header());
+    journal.begin(kFirst, "attest check one");
+    journal.add(kFirst, passed);
+    journal.add(kFirst, shrunk);
+    journal.begin(kSecond, "attest check two");
+  }
+  Journal again;
+  again.open(file.path(), header());
+  const auto check = again.check(kFirst);
+  REQUIRE(check);
+  CHECK(check->verdict == passed.verdict);
+  CHECK(check->seed == passed.seed);
+  CHECK(check->outputs == passed.outputs);
+  const auto small = again.shrunk(kFirst);
+  REQUIRE(small);
+  CHECK(small->shrunk.problem.to_string() == shrunk.shrunk.problem.to_string());
+  CHECK(small->shrunk.values == shrunk.shrunk.values);
+  CHECK(small->message == "why");
+  CHECK(small->checks == 11);
+  CHECK_FALSE(again.check(kSecond));
+  CHECK(again.unfinished() == std::vector<std::string>{"attest check two"});
+  Journal other;
+  other.read_records(again.records(), "there");
+  CHECK(other.records() == again.records());
+}
+
+TEST_CASE("the reproducing line is in the file before its check has run", "[journal]") {
+  const File file("journal_test_2.jsonl");
+  Journal journal;
+  journal.open(file.path(), header());
+  journal.begin(kFirst, "attest check one");
+  CHECK(lines(read(file.path())) == 2);
+  CHECK(read(file.path()).find("attest check one") != std::string::npos);
+  journal.add(kFirst, CheckRecord{});
+  CHECK(lines(read(file.path())) == 3);
+}
+
+TEST_CASE("a line that was cut off is dropped, another campaign's file refused", "[journal]") {
+  const File file("journal_test_3.jsonl");
+  {
+    Journal journal;
+    journal.open(file.path(), header());
+    journal.add(kFirst, CheckRecord{});
+  }
+  const std::string whole = read(file.path());
+  std::ofstream(file.path(), std::ios::app) << R"({"event":"check","ker)";
+  {
+    Journal journal;
+    journal.open(file.path(), header());
+    CHECK(journal.check(kFirst));
+    CHECK(read(file.path()) == whole);
+    journal.add(kSecond, CheckRecord{});
+  }
+  CHECK(lines(read(file.path())) == 3);
+  Journal other;
+  CHECK_THROWS_WITH(other.open(file.path(), header(2)), Catch::Contains("seed is 1, not 2"));
+  std::ofstream(file.path(), std::ios::app) << "{}\n";
+  CHECK_THROWS_WITH(other.open(file.path(), header()), Catch::Contains("no record"));
+  std::ofstream(file.path()) << "text\n";
+  CHECK_THROWS_WITH(other.open(file.path(), header()), Catch::Contains("another campaign"));
+  CHECK_THROWS_AS(other.open("missing_directory/journal", header()), InvalidProblem);
+}
+
+}  // namespace
+}  // namespace attest::certify

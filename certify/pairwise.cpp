@@ -1,0 +1,288 @@
+#include "certify/pairwise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "core/dtype.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+using proptest::Direction;
+
+enum Factor : std::size_t { kMask, kDtype, kHeads, kLayout, kSizes, kValueDim, kDirection };
+constexpr std::size_t kFactors = 7;
+
+// One level of every factor.
+using Levels = std::array<std::size_t, kFactors>;
+
+struct FactorWords {
+  const char* name;
+  std::vector<const char*> levels;
+};
+
+enum Mask : std::size_t { kNone, kTopLeft, kBottomRight, kWindow, kLengths, kPacked, kBoolean };
+enum Memory : std::size_t { kBshd, kBhsd, kThd, kStrided };
+enum Sizes : std::size_t { kEven, kRagged, kFewerQueries, kMoreQueries };
+
+const std::array<DType, 4> kDtypes{DType::f32, DType::bf16, DType::f16, DType::f64};
+
+const std::array<FactorWords, kFactors>& factors() {
+  static const std::array<FactorWords, kFactors> all{{
+      {"mask", {"none", "causal_tl", "causal_br", "window", "lengths", "packed", "boolean"}},
+      {"dtype", {"f32", "bf16", "f16", "f64"}},
+      {"heads", {"equal", "grouped"}},
+      {"layout", {"bshd", "bhsd", "thd", "strided"}},
+      {"sizes", {"even", "ragged", "fewer_queries", "more_queries"}},
+      {"dv", {"equal", "other"}},
+      {"direction", {"forward", "backward", "loss_gradient"}},
+  }};
+  return all;
+}
+
+std::size_t mask_of(const Pattern& mask) {
+  if (mask.packed()) return kPacked;
+  if (mask.boolean) return kBoolean;
+  if (!mask.key_lengths.empty()) return kLengths;
+  if (!mask.banded()) return kNone;
+  if (mask.window_left >= 0 || mask.window_right != 0) return kWindow;
+  return mask.align == CausalAlign::top_left ? kTopLeft : kBottomRight;
+}
+
+std::size_t sizes_of(const Problem& p) {
+  constexpr std::int64_t kTile = 16;
+  if (p.seqlen_q != p.seqlen_k) return p.seqlen_q < p.seqlen_k ? kFewerQueries : kMoreQueries;
+  return p.seqlen_q % kTile == 0 ? kEven : kRagged;
+}
+
+std::size_t memory_of(const Problem& p) {
+  if (p.strides != Strides::packed) return kStrided;
+  return p.layout == Layout::bshd ? kBshd : p.layout == Layout::bhsd ? kBhsd : kThd;
+}
+
+Levels levels_of(const Problem& p, Direction direction) {
+  const auto dtype = std::find(kDtypes.begin(), kDtypes.end(), p.dtype) - kDtypes.begin();
+  return {mask_of(p.mask),
+          static_cast<std::size_t>(dtype),
+          p.num_heads_q == p.num_heads_kv ? std::size_t{0} : std::size_t{1},
+          memory_of(p),
+          sizes_of(p),
+          p.head_dim_qk == p.head_dim_v ? std::size_t{0} : std::size_t{1},
+          static_cast<std::size_t>(direction)};
+}
+
+template <class Visit>
+void for_each_pair(const Levels& levels, const Visit& visit) {
+  for (std::size_t a = 0; a < kFactors; ++a) {
+    for (std::size_t b = a + 1; b < kFactors; ++b) visit(a, levels[a], b, levels[b]);
+  }
+}
+
+std::string spelled(std::size_t a, std::size_t level_a, std::size_t b, std::size_t level_b) {
+  const auto word = [](std::size_t factor, std::size_t level) {
+    return std::string(factors()[factor].name) + "=" + factors()[factor].levels[level];
+  };
+  return word(a, level_a) + " " + word(b, level_b);
+}
+
+// Which pairs are in a set, without their spelling.
+class PairTable {
+ public:
+  static constexpr std::size_t kMostLevels = 7;
+
+  bool& at(std::size_t a, std::size_t level_a, std::size_t b, std::size_t level_b) {
+    return table_[((a * kMostLevels + level_a) * kFactors + b) * kMostLevels + level_b];
+  }
+
+ private:
+  std::array<bool, kFactors * kMostLevels * kFactors * kMostLevels> table_{};
+};
+
+// Head dimensions (of Q and K, of V) that the kernel takes; nothing when it takes no other for V.
+std::optional<std::pair<std::int64_t, std::int64_t>> head_dims(const attest_description& d,
+                                                               std::size_t level,
+                                                               std::int64_t wanted) {
+  const std::int64_t multiple = std::max<std::int64_t>(d.head_dim_multiple, 1);
+  const std::int64_t most = d.max_head_dim > 0 ? d.max_head_dim / multiple * multiple : wanted * 64;
+  const std::int64_t dim = std::min((wanted + multiple - 1) / multiple * multiple, most);
+  if (level == 0) return std::pair(dim, dim);
+  if (dim + multiple <= most) return std::pair(dim, dim + multiple);
+  if (dim > multiple) return std::pair(dim, dim - multiple);
+  return std::nullopt;
+}
+
+std::string mask_text(std::size_t level, std::int64_t rows, std::int64_t keys, Rng& rng) {
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  switch (level) {
+    case kTopLeft:
+      return "causal_tl";
+    case kBottomRight:
+      return "causal_br";
+    case kWindow:  // wide enough that every query sees a key
+      return "window_" + text(rng.between(2, 5)) + "_" +
+             text(std::max<std::int64_t>(rows - keys, 0) + rng.between(1, 4));
+    case kLengths:
+      return "lengths_" + text(keys) + "_" + text(rng.between(1, keys));
+    case kPacked:
+      return "cu_" + text(rows) + "x" + text(keys) + "_" + text((rows + 1) / 2) + "x" +
+             text((keys + 1) / 2);
+    case kBoolean:
+      return "random_" + text(rng.between(60, 90)) + "_" + text(rng.between(0, 1000));
+    default:
+      return "none";
+  }
+}
+
+// A problem of these levels that the kernel claims; nothing when there is none.
+std::optional<Problem> problem_of(const attest_description& d, const Levels& levels, Rng& rng) {
+  const auto direction = static_cast<Direction>(levels[kDirection]);
+  const bool packed = levels[kMask] == kPacked, loss = direction == Direction::loss_gradient;
+  if (levels[kLayout] != kStrided && (levels[kLayout] == kThd) != packed) return std::nullopt;
+  constexpr std::array<std::int64_t, 3> kWidths{8, 16, 24};
+  const auto dims =
+      head_dims(d, levels[kValueDim], kWidths[static_cast<std::size_t>(rng.between(0, 2))]);
+  if (!dims) return std::nullopt;
+  Problem p;
+  p.dtype = kDtypes[levels[kDtype]];
+  std::tie(p.head_dim_qk, p.head_dim_v) = *dims;
+  const std::int64_t tiles = rng.between(1, 2), odd = rng.between(1, 15);
+  constexpr std::int64_t kTile = 16;
+  const std::int64_t longer = kTile * tiles + odd;
+  switch (levels[kSizes]) {
+    case kEven:
+      p.seqlen_q = p.seqlen_k = kTile * tiles;
+      break;
+    case kRagged:
+      p.seqlen_q = p.seqlen_k = longer;
+      break;
+    case kFewerQueries:
+      p.seqlen_q = odd;
+      p.seqlen_k = longer;
+      break;
+    default:
+      p.seqlen_q = longer;
+      p.seqlen_k = std::max<std::int64_t>(odd, 2);
+      break;
+  }
+  if (!loss) {
+    const bool lists = packed || levels[kMask] == kLengths;
+    p.batch = lists ? 2 : rng.between(1, 2);
+    p.num_heads_kv = rng.between(1, 2);
+  }
+  p.num_heads_q = p.num_heads_kv * (levels[kHeads] == 0 ? 1 : rng.between(2, 3));
+  p.layout = packed ? Layout::thd : levels[kLayout] == kBhsd ? Layout::bhsd : Layout::bshd;
+  if (levels[kLayout] == kStrided) {
+    constexpr std::array<Strides, 4> kChoices{Strides::padded, Strides::huge, Strides::transposed,
+                                              Strides::interleaved};
+    const std::int64_t last = (d.features & ATTEST_ANY_STRIDES) != 0 ? 3 : 1;
+    p.strides = kChoices[static_cast<std::size_t>(rng.between(0, last))];
+  }
+  const std::string mask = mask_text(levels[kMask], p.seqlen_q, p.seqlen_k, rng);
+  p.mask = Pattern::parse(mask, p.seqlen_q, p.seqlen_k);
+  if (!proptest::unclaimed(d, p, direction).empty()) return std::nullopt;
+  return p;
+}
+
+// The levels for which a few draws find a claimed problem.
+std::vector<Levels> claimed_levels(const attest_description& description) {
+  constexpr std::uint64_t kStream = 0x70616972u;
+  constexpr int kDraws = 3;
+  std::vector<Levels> found;
+  Levels levels{};
+  while (true) {
+    Rng rng(0, kStream);
+    for (int draw = 0; draw < kDraws; ++draw) {
+      if (!problem_of(description, levels, rng)) continue;
+      found.push_back(levels);
+      break;
+    }
+    std::size_t factor = 0;
+    while (factor < kFactors && ++levels[factor] == factors()[factor].levels.size()) {
+      levels[factor++] = 0;
+    }
+    if (factor == kFactors) return found;
+  }
+}
+
+Case drawn(const attest_description& description, const Levels& levels, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 0x6d656574u;
+  constexpr int kDraws = 100;
+  constexpr std::array<proptest::Values, 4> kValues{proptest::Values::normal, proptest::Values::x4,
+                                                    proptest::Values::halves,
+                                                    proptest::Values::normal};
+  Rng rng(seed, kStream);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const std::optional<Problem> problem = problem_of(description, levels, rng);
+    if (!problem) continue;
+    return {*problem, kValues[static_cast<std::size_t>(rng.between(0, 3))], seed,
+            static_cast<std::int32_t>(rng.between(1, 3))};
+  }
+  throw InternalError("pairwise coverage: no problem of levels that are claimed");
+}
+
+}  // namespace
+
+Pairs pairs_of(const Problem& problem, Direction direction) {
+  Pairs pairs;
+  for_each_pair(levels_of(problem, direction),
+                [&](auto... pair) { pairs.insert(spelled(pair...)); });
+  return pairs;
+}
+
+Pairs claimed_pairs(const attest_description& description) {
+  PairTable table;
+  Pairs pairs;
+  for (const Levels& levels : claimed_levels(description)) {
+    for_each_pair(levels, [&](auto... pair) {
+      if (std::exchange(table.at(pair...), true)) return;
+      pairs.insert(spelled(pair...));
+    });
+  }
+  return pairs;
+}
+
+std::vector<Case> cases_meeting(const attest_description& description, Pairs missing,
+                                std::uint64_t seed) {
+  std::vector<Case> cases;
+  if (missing.empty()) return cases;
+  const std::vector<Levels> claimed = claimed_levels(description);
+  PairTable wanted;
+  for (const Levels& levels : claimed) {
+    for_each_pair(levels, [&](auto... pair) {
+      if (missing.count(spelled(pair...)) > 0) wanted.at(pair...) = true;
+    });
+  }
+  while (true) {
+    int most = 0;
+    const Levels* best = nullptr;
+    for (const Levels& levels : claimed) {
+      int met = 0;
+      for_each_pair(levels, [&](auto... pair) { met += wanted.at(pair...) ? 1 : 0; });
+      if (met <= most) continue;
+      most = met;
+      best = &levels;
+    }
+    if (best == nullptr) return cases;
+    cases.push_back(drawn(description, *best, mix(seed, cases.size())));
+    for_each_pair(*best, [&](auto... pair) { wanted.at(pair...) = false; });
+  }
+}
+
+std::vector<Direction> claimed_directions(const attest_description& description,
+                                          const Problem& problem) {
+  std::vector<Direction> directions;
+  for (const auto direction : {Direction::forward, Direction::backward, Direction::loss_gradient}) {
+    if (proptest::unclaimed(description, problem, direction).empty()) {
+      directions.push_back(direction);
+    }
+  }
+  return directions;
+}
+
+}  // namespace attest::certify

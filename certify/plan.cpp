@@ -1,0 +1,133 @@
+#include "certify/plan.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "fixtures/models.hpp"
+#include "proptest/loss.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+
+// Shapes of published models, as attention problems and as loss gradients of their size.
+std::vector<Case> model_cases(const attest_description& description, std::uint64_t data_seed) {
+  constexpr std::int32_t kThreads = 2;
+  std::vector<Case> cases;
+  const auto add = [&](const Problem& problem) {
+    cases.push_back({problem, proptest::Values::normal, mix(data_seed, cases.size()), kThreads});
+  };
+  if ((description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0) {
+    for (const fixtures::Model& model : fixtures::models()) add(model.laptop);
+  }
+  if ((description.directions & ATTEST_LOSS_GRADIENT) != 0) {
+    const bool single = (description.dtypes & (1u << ATTEST_F32)) != 0;
+    for (const fixtures::Model& model : fixtures::models()) {
+      add(proptest::loss_problem_like(model.laptop, single ? DType::f32 : model.laptop.dtype));
+    }
+  }
+  return cases;
+}
+
+void append_covering(const attest_description& description, const CampaignOptions& options,
+                     std::vector<PlannedCase>& plan) {
+  constexpr std::uint64_t kStream = 0x636f766572u;
+  Pairs missing = claimed_pairs(description);
+  for (const PlannedCase& planned : plan) {
+    for (const auto direction : claimed_directions(description, planned.c.problem)) {
+      for (const std::string& pair : pairs_of(planned.c.problem, direction)) missing.erase(pair);
+    }
+  }
+  for (Case& c : cases_meeting(description, missing, mix(options.seed, kStream))) {
+    c.seed = mix(mix(options.values_seed(), kStream), plan.size());
+    plan.push_back({c, reference_laws()});
+  }
+}
+
+}  // namespace
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  const char *begin = text.data(), *end = begin + text.size();
+  const auto first = std::from_chars(begin, end, shard.index);
+  bool good = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
+  if (good) {
+    const auto second = std::from_chars(first.ptr + 1, end, shard.count);
+    good = second.ec == std::errc() && second.ptr == end && shard.index >= 1 &&
+           shard.index <= shard.count;
+  }
+  if (!good) {
+    throw InvalidProblem("shard is '" + text + "'; it must be i/n with 1 <= i <= n, such as 2/3");
+  }
+  return shard;
+}
+
+std::string to_string(const Shard& shard) {
+  return std::to_string(shard.index) + "/" + std::to_string(shard.count);
+}
+
+const std::set<std::string>& reference_laws() {
+  static const std::set<std::string> names{"reference_forward", "reference_backward",
+                                           "reference_loss"};
+  return names;
+}
+
+std::uint64_t generated_count(const CampaignOptions& options) {
+  if (options.cases) return *options.cases;
+  switch (options.tier) {
+    case proptest::Tier::smoke:
+      return 40;
+    case proptest::Tier::fast:
+      return 150;
+    case proptest::Tier::full:
+      break;
+  }
+  return 2000;
+}
+
+Case generated_case(const attest_description& description, const CampaignOptions& options,
+                    std::uint64_t index) {
+  Case c = proptest::generate(description, options.tier, options.seed, index);
+  c.seed = mix(options.values_seed(), index);
+  return c;
+}
+
+std::vector<PlannedCase> planned_cases(const attest_description& description,
+                                       const CampaignOptions& options) {
+  std::vector<PlannedCase> plan;
+  // Model shapes are large: they meet the reference, the generated cases every law.
+  for (const Case& c : model_cases(description, options.values_seed())) {
+    plan.push_back({c, reference_laws()});
+  }
+  for (std::uint64_t index = 0; index < generated_count(options); ++index) {
+    plan.push_back({generated_case(description, options, index), {}});
+  }
+  if (!options.cases && !options.law) append_covering(description, options, plan);
+  return plan;
+}
+
+std::vector<Batch> batches_of(const std::vector<PlannedCase>& plan, std::uint64_t first,
+                              const std::vector<const proptest::Law*>& laws) {
+  // Long enough that a kernel's faults of state show, short enough to share the work.
+  constexpr std::uint64_t kLength = 16;
+  std::vector<Batch> batches;
+  for (std::uint64_t begin = first; begin < plan.size(); begin += kLength) {
+    const std::uint64_t end = std::min<std::uint64_t>(begin + kLength, plan.size());
+    for (const proptest::Law* law : laws) {
+      Batch batch{law, {}};
+      for (std::uint64_t position = begin; position < end; ++position) {
+        const auto& only = plan[position].only;
+        if (only.empty() || only.count(std::string(law->name)) > 0) {
+          batch.positions.push_back(position);
+        }
+      }
+      if (!batch.positions.empty()) batches.push_back(std::move(batch));
+    }
+  }
+  return batches;
+}
+
+}  // namespace attest::certify
