@@ -49,6 +49,7 @@ class Batches {
         if (!check(batch, batch.positions[made])) break;
         advance(1);
       }
+      if (made == batch.positions.size()) soak(batch);
       worker::restart(run_.kernel);
       if (run_.interrupted()) return;
     }
@@ -69,6 +70,21 @@ class Batches {
     const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
     run_.journal.add(name, record_of(result, c.seed));
     return !fails(result.verdict);
+  }
+
+  // A batch of few cases is checked again in the same process: what a kernel does wrong only after
+  // its first calls must show in a small campaign too.
+  void soak(const Batch& batch) {
+    if (!worker::is_isolated(run_.kernel)) return;
+    for (std::size_t made = batch.positions.size(); made < kBatchLength; ++made) {
+      const std::uint64_t position = batch.positions[made % batch.positions.size()];
+      if (run_.interrupted()) return;
+      proptest::Case c = plan_[position].c;
+      const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
+      if (!fails(result.verdict)) continue;
+      run_.journal.add(name_of(batch, position), record_of(result, c.seed));
+      return;
+    }
   }
 
   std::uint64_t first_failure(const Batch& batch) {

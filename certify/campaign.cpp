@@ -19,6 +19,11 @@ using proptest::Case;
 using proptest::Law;
 using proptest::LawResult;
 
+// A part of the checks proves little by itself, perhaps nothing.
+bool nothing_found_in_shard(const CampaignResult& result) {
+  return !result.shard.whole() && result.findings.empty();
+}
+
 // Laws that counted on no case although the kernel claims what they need.
 std::vector<std::string> silent_laws(const CampaignResult& result) {
   std::vector<std::string> silent;
@@ -332,9 +337,9 @@ std::vector<std::string> gaps_of(const attest_description& description,
 }
 
 std::string_view outcome(const CampaignResult& result) {
+  if (nothing_found_in_shard(result)) return result.gaps.empty() ? "shard_passed" : "incomplete";
   if (result.verdict != Verdict::passed) return name(result.verdict);
   if (!result.gaps.empty()) return "incomplete";
-  if (!result.shard.whole()) return "shard_passed";
   return result.chosen_law ? "law_holds" : "certified";
 }
 
@@ -367,7 +372,8 @@ int exit_code(const std::vector<CampaignResult>& results) {
   for (const CampaignResult& result : results) {
     if (result.verdict == Verdict::crashed) return kCrashed;
     if (result.verdict == Verdict::violated) code = kViolated;
-    const bool proven = result.verdict == Verdict::passed && result.gaps.empty();
+    const bool proven = (result.verdict == Verdict::passed || nothing_found_in_shard(result)) &&
+                        result.gaps.empty();
     if (!proven && result.verdict != Verdict::violated && code == 0) {
       code = kNothingProven;
     }

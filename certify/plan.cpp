@@ -111,11 +111,9 @@ std::vector<PlannedCase> planned_cases(const attest_description& description,
 
 std::vector<Batch> batches_of(const std::vector<PlannedCase>& plan, std::uint64_t first,
                               const std::vector<const proptest::Law*>& laws) {
-  // Long enough that a kernel's faults of state show, short enough to share the work.
-  constexpr std::uint64_t kLength = 16;
   std::vector<Batch> batches;
-  for (std::uint64_t begin = first; begin < plan.size(); begin += kLength) {
-    const std::uint64_t end = std::min<std::uint64_t>(begin + kLength, plan.size());
+  for (std::uint64_t begin = first; begin < plan.size(); begin += kBatchLength) {
+    const std::uint64_t end = std::min<std::uint64_t>(begin + kBatchLength, plan.size());
     for (const proptest::Law* law : laws) {
       Batch batch{law, {}};
       for (std::uint64_t position = begin; position < end; ++position) {

@@ -21,6 +21,9 @@ struct PlannedCase {
 /// The laws that compare with the exact reference: those that large and covering cases meet.
 const std::set<std::string>& reference_laws();
 
+/// Cases in a batch: long enough that a kernel's faults of state show, short enough to share.
+inline constexpr std::uint64_t kBatchLength = 16;
+
 /// The checks of one law on a few cases in a row. A batch is run by one thread, with worker
 /// processes of its own, so that its results do not depend on what other batches do.
 struct Batch {

@@ -109,6 +109,21 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   std::remove("sharing_test_other.json");
 }
 
+TEST_CASE("a shard that finds nothing passes, whatever it holds", "[sharing]") {
+  CampaignOptions options = few();
+  options.law = "uniform_probe";
+  options.shard = {100, 100};  // no check at all
+  const CampaignResult empty = run_campaign(small(Defect::none), options, ignore);
+  CHECK(empty.checks == 0);
+  CHECK(outcome(empty) == "shard_passed");
+  CHECK(exit_code({empty}) == 0);
+  CampaignResult found = empty;
+  found.verdict = Verdict::violated;
+  found.findings.emplace_back();
+  CHECK(outcome(found) == "violated");
+  CHECK(exit_code({empty, found}) == 1);
+}
+
 TEST_CASE("an interrupted campaign says so and goes on where it ended", "[sharing]") {
   const CampaignOptions options = few();
   const attest_kernel& kernel = small(Defect::none);

@@ -127,7 +127,7 @@ class Findings(unittest.TestCase):
                  "close_descriptors": "closed_descriptor", "close_and_hang": "hang",
                  "change_rounding": "floating_point", "flush_denormals": "floating_point",
                  "change_locale": "locale", "change_directory": "directory", "print": "printed",
-                 "keep_pointer": "state", "fail_after_ten": "state", "divide": "crash",
+                 "keep_pointer": "stale_memory", "fail_after_ten": "state", "divide": "crash",
                  "raise": "crash"}
         code, text, _ = attest("certify", misbehaving(), "--cases", "2", "--timeout", "1",
                                "--memory-limit", "200", "--json")
