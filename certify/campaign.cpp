@@ -92,7 +92,11 @@ class Judge {
             LawCount& count) {
     for (const auto& [output, ratio] : record.outputs) {
       WorstRatio& worst = result_.worst[output];
-      if (ratio > worst.ratio) worst = {ratio, c.problem.to_string()};
+      if (record.verdict == Verdict::passed) ++worst.histogram[ratio_bin(ratio)];
+      if (ratio > worst.ratio) {
+        worst.ratio = ratio;
+        worst.problem = c.problem.to_string();
+      }
     }
     switch (record.verdict) {
       case Verdict::passed:
@@ -118,16 +122,21 @@ class Judge {
     const bool known = fault && !faults_.insert(*fault).second;
     if (known) return;  // one fault is one finding, however many laws meet it
     result_.findings.push_back(
-        {std::string(law.name), record.verdict, c, c, record.message, 1, position});
+        {std::string(law.name), record.verdict, c, c, record.message, 1, position, {}, ""});
   }
 
   void note_exercised(const Law& law, const Case& c, const CheckRecord& record) {
-    for (const std::string& word : exercised_by(c.problem)) ++result_.exercised[word];
+    std::vector<std::string> words = exercised_by(c.problem);
     const auto compared = [&](const char* output) { return record.outputs.count(output) > 0; };
-    if (compared("LSE")) ++result_.exercised["lse"];
-    if (compared("dY")) ++result_.exercised["loss_dy"];
+    if (compared("LSE")) words.emplace_back("lse");
+    if (compared("dY")) words.emplace_back("loss_dy");
     if (compared("dQ") && proptest::uses_dlse(kernel_.description, c.seed)) {
-      ++result_.exercised["dlse"];
+      words.emplace_back("dlse");
+    }
+    auto& of_dtype = result_.matrix[words.front()];
+    for (const std::string& word : words) {
+      ++result_.exercised[word];
+      ++of_dtype[word == words.front() ? "any" : word];
     }
     if (reference_laws().count(std::string(law.name)) == 0) return;
     using proptest::Direction;
@@ -240,6 +249,13 @@ class Campaign {
   }
 
   void shrink(Finding& finding) const {
+    find_smallest(finding);
+    if (run_.interrupted() || finding.verdict != Verdict::violated) return;
+    finding.evidence = examine(run_.kernel, finding.found, finding.shrunk);
+    worker::restart(run_.kernel);
+  }
+
+  void find_smallest(Finding& finding) const {
     const CheckName name{run_.kernel.description.name, finding.law, finding.position};
     if (const auto known = run_.journal.shrunk(name)) {
       finding.shrunk = known->shrunk;

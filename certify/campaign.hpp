@@ -10,6 +10,7 @@
 #include "certify/batches.hpp"
 #include "certify/campaign_options.hpp"
 #include "certify/pairwise.hpp"
+#include "certify/report/evidence.hpp"
 #include "certify/schedule_audit.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/verdict.hpp"
@@ -27,6 +28,8 @@ struct Finding {
   std::string message;         // of the shrunk case
   int checks = 1;              // how often the case must be checked in one process until it fails
   std::uint64_t position = 0;  // in the plan
+  Evidence evidence;           // suspected mistakes, where the errors lie
+  std::string file;            // of the shrunk case's tensors, when they were saved
 };
 
 struct LawCount {
@@ -34,10 +37,12 @@ struct LawCount {
   std::uint64_t not_claimed = 0;  // those of `unsupported` that ask for what is not claimed
 };
 
-/// The worst error over the probabilistic bound seen for one output.
+/// The worst error over the probabilistic bound seen for one output, and how the worst of every
+/// passed check are distributed.
 struct WorstRatio {
   double ratio = 0;
   std::string problem;
+  RatioHistogram histogram{};
 };
 
 struct CampaignResult {
@@ -46,8 +51,9 @@ struct CampaignResult {
   Verdict verdict = Verdict::unsupported;
   std::uint64_t cases = 0;  // generated cases and model shapes run
   std::map<std::string, LawCount> laws;
-  std::map<std::string, WorstRatio> worst;           // by output
-  std::map<std::string, std::uint64_t> exercised;    // dtype or feature -> checks that counted
+  std::map<std::string, WorstRatio> worst;         // by output
+  std::map<std::string, std::uint64_t> exercised;  // dtype or feature -> checks that counted
+  std::map<std::string, std::map<std::string, std::uint64_t>> matrix;  // dtype -> feature -> checks
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
   std::vector<std::string> refused;                  // claimed but refused by the kernel
   Pairs claimed, met;  // pairwise coverage; `met` in a check against the reference that counted

@@ -9,6 +9,9 @@
 
 #include "certify/certificate.hpp"
 #include "certify/coverage.hpp"
+#include "certify/report/comparison.hpp"
+#include "certify/report/html.hpp"
+#include "certify/report/junit.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -320,6 +323,10 @@ TEST_CASE("certificates have every required field of the schema", "[certificate]
                  kernel_schema.at("properties").at("coverage"));
   require_fields(object.at("kernels").at(0).at("findings").at(0),
                  kernel_schema.at("properties").at("findings").at("items"));
+  // What renders certificates finds every field it needs.
+  CHECK_THAT(html_report(object), Catch::Contains("dv_halved"));
+  CHECK_THAT(junit_report(object), Catch::Contains("dv_halved"));
+  CHECK(compare_certificates(object, object).empty());
 }
 
 TEST_CASE("files are written whole or not at all", "[certificate]") {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -42,12 +43,42 @@ json numerics_json(const attest_numerics& declared) {
           {"deterministic", declared.nondeterministic == 0}};
 }
 
+// JSON has no infinity: null.
+json grid_json(const std::optional<ErrorGrid>& grid) {
+  if (!grid) return nullptr;
+  json cells = json::array();
+  for (const double ratio : grid->cells) {
+    cells.push_back(std::isfinite(ratio) ? json(ratio) : json(nullptr));
+  }
+  return {{"output", grid->output},
+          {"batch", grid->batch},
+          {"head", grid->head},
+          {"row_axis", grid->row_axis},
+          {"column_axis", grid->column_axis},
+          {"rows", grid->rows},
+          {"columns", grid->columns},
+          {"row_step", grid->row_step},
+          {"column_step", grid->column_step},
+          {"error_over_bound", cells}};
+}
+
+json signatures_json(const std::vector<proptest::Signature>& signatures) {
+  json list = json::array();
+  for (const proptest::Signature& one : signatures) {
+    list.push_back({{"name", one.name}, {"equals", one.statement}});
+  }
+  return list;
+}
+
 json finding_json(const std::string& kernel, const Finding& finding) {
   return {{"law", finding.law},
           {"verdict", name(finding.verdict)},
           {"message", finding.message},
           {"found", case_json(finding.found)},
           {"shrunk", case_json(finding.shrunk)},
+          {"signatures", signatures_json(finding.evidence.signatures)},
+          {"errors", grid_json(finding.evidence.grid)},
+          {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
           {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk, finding.checks)}};
 }
 
@@ -77,7 +108,9 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
                  {"failed", count.failed}};
   }
   for (const auto& [output, ratio] : result.worst) {
-    worst[output] = {{"error_over_bound", ratio.ratio}, {"problem", ratio.problem}};
+    worst[output] = {{"error_over_bound", ratio.ratio},
+                     {"problem", ratio.problem},
+                     {"histogram", ratio.histogram}};
   }
   for (const Finding& finding : result.findings) {
     findings.push_back(finding_json(result.kernel, finding));
@@ -99,6 +132,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"worst", worst},
           {"coverage",
            {{"exercised", result.exercised},
+            {"matrix", result.matrix},
             {"not_exercised", unexercised(description, result)},
             {"not_claimed", result.not_claimed},
             {"pairs",

@@ -201,6 +201,12 @@ TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]")
   const Case masked = shrink(big, [](const Case& c) { return c.problem.mask.banded(); });
   CHECK(masked.problem.mask.banded());
   CHECK(masked.problem.seqlen_k == 1);
+  // A failure that small problems show only with lucky values.
+  const Case lucky = shrink(big, [](const Case& c) {
+    return c.problem.seqlen_k >= 2 && (c.problem.seqlen_k == 70 || c.seed == 3);
+  });
+  CHECK(lucky.problem.seqlen_k == 2);
+  CHECK(lucky.seed == 3);
 }
 
 TEST_CASE("flat problems are vacuous, others are not", "[truth]") {

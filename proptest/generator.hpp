@@ -27,7 +27,9 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
 /// scale and extras, one thread, integer values.  [proptest/case_test "shrinking"]
 std::vector<Case> shrink_candidates(const Case& failing);
 
-/// Walks shrink candidates greedily as long as the predicate holds; at most `budget` calls of it.
+/// Walks shrink candidates greedily as long as the predicate holds; where it holds for none, tries
+/// them with other seeds, for smaller problems draw other values. At most `budget` calls of it.
+/// [proptest/case_test "shrinking"]
 Case shrink(const Case& failing, const std::function<bool(const Case&)>& still_fails,
             int budget = 200);
 

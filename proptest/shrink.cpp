@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "core/error.hpp"
 #include "proptest/generator.hpp"
@@ -113,17 +114,28 @@ std::vector<Case> shrink_candidates(const Case& failing) {
 }
 
 Case shrink(const Case& failing, const std::function<bool(const Case&)>& still_fails, int budget) {
+  // The values of a smaller problem are drawn anew, and the failure may need luck: where no
+  // candidate fails, each is tried with these seeds too.
+  constexpr std::array<std::uint64_t, 3> kSeeds{1, 2, 3};
   Case smallest = failing;
-  bool progress = true;
-  while (progress && budget > 0) {
-    progress = false;
-    for (const Case& candidate : shrink_candidates(smallest)) {
-      if (budget-- <= 0) break;
-      if (!still_fails(candidate)) continue;
-      smallest = candidate;
-      progress = true;
-      break;
+  const auto tries = [&](const Case& candidate) {
+    if (budget-- <= 0 || !still_fails(candidate)) return false;
+    smallest = candidate;
+    return true;
+  };
+  const auto step = [&] {
+    const std::vector<Case> candidates = shrink_candidates(smallest);
+    if (std::any_of(candidates.begin(), candidates.end(), tries)) return true;
+    for (const std::uint64_t seed : kSeeds) {
+      for (Case candidate : candidates) {
+        candidate.seed = seed;
+        if (tries(candidate)) return true;
+      }
     }
+    return false;
+  };
+  while (budget > 0) {
+    if (!step()) break;
   }
   return smallest;
 }

@@ -10,6 +10,7 @@
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
+#include "certify/cli/reports.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/merge.hpp"
 #include "certify/printable.hpp"
@@ -25,6 +26,8 @@ struct CertifyOptions {
   std::vector<std::string> kernels;
   bool all = false, json = false;
   std::string tier = "smoke", only, out, resume, shard = "1/1";
+  ReportFiles reports;
+  std::string failures;  // folder
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> data_seed, cases;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
@@ -101,6 +104,8 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   Kernels known(registry, options.isolation);
   Order order;
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
+  require_report_files(options.reports);
+  if (!options.failures.empty()) require_folder(options.failures);
   if (options.merge.empty()) {
     load_options(registry, options, known, order);
   } else {
@@ -120,6 +125,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
       attach(results.back(), audit_schedule(schedules, *kernel, campaign.tier, campaign.seed));
     }
     line.clear();
+    if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
     if (!options.json) {
       print_result(*kernel, results.back());
       if (campaign.cases && outcome(results.back()) == "incomplete") {
@@ -127,9 +133,10 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
       }
     }
   }
-  const std::string text =
-      certificate(known.registry(), campaign, results, &order.journal).dump(2) + "\n";
+  const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
+  const std::string text = object.dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
+  write_reports(object, options.reports);
   if (options.json) fmt::print("{}", text);
   if (!options.json && !options.out.empty()) {
     fmt::print("certificate: {}\n", printable(options.out));
@@ -171,6 +178,11 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       ->check(not_empty());
   command->add_option("--out", options->out, "write the certificate (JSON) to this file")
       ->check(not_empty());
+  add_report_files(*command, options->reports);
+  command
+      ->add_option("--failures", options->failures,
+                   "folder: the tensors of every failure as safetensors, see attest check --file")
+      ->check(not_empty());
   command->add_flag("--json", options->json, "print the certificate instead of the report");
   add_isolation_options(*command, options->isolation);
   command->footer(
@@ -182,6 +194,7 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify cpu/flash2 --tier full --resume journal.jsonl\n"
       "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
       "  attest certify --merge 1.json 2.json --out certificate.json\n"
+      "  attest certify cpu/flash2 --html report.html --junit junit.xml --failures failures\n"
       "Ctrl-C ends at the next check: the certificate then says that it is partial, and the exit\n"
       "status is 3 unless something was found.");
   command->callback([&registry, &schedules, &action, options, command] {

@@ -10,13 +10,14 @@
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/failure.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::cli {
 namespace {
 
 struct CheckOptions {
-  std::string kernel, problem, values = "normal", law;
+  std::string kernel, problem, values = "normal", law, file;
   std::uint64_t seed = 1;
   std::int32_t threads = 1, repeat = 1;
   bool json = false;
@@ -87,19 +88,74 @@ proptest::LawResult check_repeatedly(const proptest::Law& law, const attest_kern
   return result;
 }
 
-int check(const Registry& registry, const CheckOptions& options) {
+// What is checked: the case of the options, or the one of a file, whose kernel and law are the
+// default.
+struct Subject {
+  CheckOptions options;
+  proptest::Case c;
+  std::optional<Inputs> given;  // by the file
+  std::string law;              // that failed, as the file says
+};
+
+Subject subject_of(const CheckOptions& options) {
+  Subject subject{options, {}, {}, ""};
+  if (options.file.empty()) {
+    if (options.problem.empty()) {
+      throw InvalidProblem("no problem given; pass --problem, or --file with a saved failure");
+    }
+    subject.c = {Problem::parse(options.problem), proptest::parse_values(options.values),
+                 options.seed, options.threads};
+  } else {
+    Failure failure = parse_failure(read_safetensors(options.file), options.file);
+    if (subject.options.kernel.empty()) subject.options.kernel = failure.note.kernel;
+    subject.options.repeat = std::max(options.repeat, failure.note.checks);
+    subject.c = failure.of;
+    subject.law = failure.note.law;
+    subject.options.values = proptest::name(failure.of.values);
+    subject.options.seed = failure.of.seed;
+    subject.options.threads = failure.of.threads;
+    subject.given = std::move(failure.inputs);
+  }
+  if (subject.options.kernel.empty()) {
+    throw InvalidProblem("no kernel given; pass --kernel (attest list kernels)");
+  }
+  return subject;
+}
+
+void require_kind(const attest_kernel& kernel, const Subject& subject) {
+  const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;
+  if (loss == subject.given->loss.has_value()) return;
+  throw InvalidProblem("file '" + subject.options.file + "': holds inputs of " +
+                       (loss ? "attention" : "the loss gradient") + ", the kernel '" +
+                       subject.options.kernel + "' computes " +
+                       (loss ? "the loss gradient" : "attention"));
+}
+
+int check(const Registry& registry, const CheckOptions& given_options) {
+  const Subject subject = subject_of(given_options);
+  const CheckOptions& options = subject.options;
+  const proptest::Case& c = subject.c;
   Kernels known(registry, options.isolation);
   const attest_kernel& kernel = known.find_one(options.kernel);
-  const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
-                         options.seed, options.threads};
   require_affordable(kernel.description, c.problem);
-  proptest::require_answer(c.problem, proptest::make_values(c.problem, c.values, c.seed));
   std::vector<const proptest::Law*> chosen;
-  if (options.law.empty()) {
+  proptest::Law on_file;
+  if (subject.given) {
+    // A file's inputs are held against the reference; other laws draw theirs from the seed.
+    require_kind(kernel, subject);
+    if (subject.given->attention) proptest::require_answer(c.problem, *subject.given->attention);
+    on_file = law_on(*subject.given);
+    chosen.push_back(&on_file);
+    const proptest::Law& law = proptest::find_law(subject.law);
+    if (same_inputs(c, *subject.given, generated_inputs(kernel, c))) chosen.push_back(&law);
+  } else {
+    proptest::require_answer(c.problem, proptest::make_values(c.problem, c.values, c.seed));
+  }
+  if (!subject.given && options.law.empty()) {
     for (const proptest::Law& law : proptest::laws()) {
       if (proptest::concerns(law, kernel.description)) chosen.push_back(&law);
     }
-  } else {
+  } else if (!subject.given) {
     chosen.push_back(&proptest::find_law(options.law));
   }
   CampaignResult result;
@@ -159,25 +215,36 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       ->add_option("--kernel", options->kernel,
                    "name of a kernel (attest list kernels), or a library "
                    "(./libmine.so, ./libmine.so:name)")
-      ->required();
-  command->add_option("--problem", options->problem, "problem string, for example sq=17,d=64")
-      ->required();
-  command->add_option("--values", options->values, "value family (attest list values)");
-  command->add_option("--law", options->law, "only this law (attest list laws)")
       ->check(not_empty());
-  command->add_option("--seed", options->seed, "seed of the values")->check(whole_number());
-  command->add_option("--threads", options->threads, "threads the kernel may use")
-      ->check(CLI::Range(1, 1024));
+  CLI::Option* problem =
+      command->add_option("--problem", options->problem, "problem string, for example sq=17,d=64")
+          ->check(not_empty());
+  CLI::Option* file =
+      command
+          ->add_option("--file", options->file,
+                       "a failure saved by attest certify --failures: its kernel, problem and "
+                       "inputs, held against the reference")
+          ->check(not_empty());
+  const std::vector<CLI::Option*> of_the_case{
+      problem,
+      command->add_option("--values", options->values, "value family (attest list values)"),
+      command->add_option("--law", options->law, "only this law (attest list laws)")
+          ->check(not_empty()),
+      command->add_option("--seed", options->seed, "seed of the values")->check(whole_number()),
+      command->add_option("--threads", options->threads, "threads the kernel may use")
+          ->check(CLI::Range(1, 1024))};
   command->add_option("--repeat", options->repeat, "check so often in one process, default once")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--json", options->json, "as JSON");
+  for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
   command->footer(
       "Numbers after an output are its worst error over its bound.\n"
       "Examples:\n"
       "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n"
       "  attest check --kernel broken/missing_rescale --problem 'sq=1,sk=17,d=4' --law "
-      "reference_forward");
+      "reference_forward\n"
+      "  attest check --file failures/broken-missing_rescale.reference_forward.safetensors");
   command->callback([&registry, &action, options] {
     action = [&registry, options] { return check(registry, *options); };
   });

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
 
 namespace attest::certify::cli {
 
 void print_finding(const std::string& kernel, const Finding& finding) {
   fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), finding.message);
+  for (const proptest::Signature& one : finding.evidence.signatures) {
+    fmt::print("    equals {}\n", one.statement);
+  }
+  if (!finding.file.empty()) fmt::print("    tensors: {}\n", printable(finding.file));
   fmt::print("    reproduce: {}\n",
              reproduce_line(kernel, finding.law, finding.shrunk, finding.checks));
 }

@@ -91,6 +91,7 @@ function(attest_install_package)
   set(ATTEST_FIND_DEPENDENCIES "")
   foreach(pair "Eigen3::Eigen=Eigen3 3.4 NO_MODULE" "OpenMP::OpenMP_CXX=OpenMP COMPONENTS CXX"
                "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
+               "pugixml::pugixml=pugixml"
                "Boost::headers=Boost"
                "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2")
     string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")

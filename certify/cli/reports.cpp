@@ -1,0 +1,159 @@
+#include "certify/cli/reports.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "certify/certificate.hpp"
+#include "certify/cli/commands.hpp"
+#include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
+#include "certify/report/comparison.hpp"
+#include "certify/report/failure.hpp"
+#include "certify/report/html.hpp"
+#include "certify/report/junit.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+struct ReportOptions {
+  std::string first, second;
+  ReportFiles files;
+  bool json = false;
+};
+
+// A name that is one file's: letters, digits, '-' and '_' stay, others become '-'.
+std::string file_word(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-';
+    word += plain ? c : '-';
+  }
+  return word;
+}
+
+std::string text_of(const nlohmann::json& object, const char* key) {
+  return printable(object.at(key).get<std::string>());
+}
+
+void print_certificate(const nlohmann::json& certificate) {
+  try {
+    for (const nlohmann::json& kernel : certificate.at("kernels")) {
+      fmt::print("{}  {}  ({} cases, {} checks passed, {} vacuous)\n",
+                 bold(text_of(kernel, "kernel")), text_of(kernel, "verdict"),
+                 kernel.at("cases").dump(), kernel.at("checks").at("passed").dump(),
+                 kernel.at("checks").at("vacuous").dump());
+      for (const nlohmann::json& gap : kernel.at("incomplete")) {
+        fmt::print("  {} {}\n", warning("incomplete:"), printable(gap.get<std::string>()));
+      }
+      for (const nlohmann::json& finding : kernel.at("findings")) {
+        fmt::print("    {} {}: {}\n", text_of(finding, "law"), text_of(finding, "verdict"),
+                   text_of(finding, "message"));
+        for (const nlohmann::json& signature : finding.at("signatures")) {
+          fmt::print("    equals {}\n", text_of(signature, "equals"));
+        }
+        fmt::print("    reproduce: {}\n", text_of(finding, "reproduce"));
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
+                         error.what());
+  }
+}
+
+void print_changes(const std::vector<Change>& changes) {
+  if (changes.empty()) fmt::print("no difference\n");
+  for (const Change& change : changes) {
+    const std::string word = change.kind == ChangeKind::regression    ? bad("regression ")
+                             : change.kind == ChangeKind::improvement ? good("improvement")
+                                                                      : "note       ";
+    fmt::print("{}  {}{}{}\n", word, bold(printable(change.kernel)),
+               change.kernel.empty() ? "" : ": ", printable_lines(change.what));
+  }
+}
+
+int report(const ReportOptions& options) {
+  const nlohmann::json first = read_certificate(options.first);
+  if (options.second.empty()) {
+    if (options.json) throw InvalidProblem("--json is for two certificates; one is JSON already");
+    require_report_files(options.files);
+    write_reports(first, options.files);
+    if (options.files.html.empty() && options.files.junit.empty()) print_certificate(first);
+    return 0;
+  }
+  if (!options.files.html.empty() || !options.files.junit.empty()) {
+    throw InvalidProblem("--html and --junit render one certificate; pass one file");
+  }
+  const std::vector<Change> changes = compare_certificates(first, read_certificate(options.second));
+  if (options.json) {
+    fmt::print("{}\n", json_text(comparison_json(changes)));
+  } else {
+    print_changes(changes);
+  }
+  return exit_code(changes);
+}
+
+}  // namespace
+
+void add_report_files(CLI::App& command, ReportFiles& files) {
+  command.add_option("--html", files.html, "write one page to look at to this file")
+      ->check(not_empty());
+  command.add_option("--junit", files.junit, "write JUnit XML to this file")->check(not_empty());
+}
+
+void require_report_files(const ReportFiles& files) {
+  for (const std::string& path : {files.html, files.junit}) {
+    if (!path.empty()) require_writable(path);
+  }
+}
+
+void write_reports(const nlohmann::json& certificate, const ReportFiles& files) {
+  if (!files.html.empty()) write_file(files.html, html_report(certificate));
+  if (!files.junit.empty()) write_file(files.junit, junit_report(certificate));
+}
+
+void require_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder, error)) {
+    throw InvalidProblem("cannot create the folder '" + folder +
+                         "'; pass a name in a writable directory");
+  }
+  require_writable((std::filesystem::path(folder) / "failure.safetensors").string());
+}
+
+void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result) {
+  for (Finding& finding : result.findings) {
+    if (finding.verdict != Verdict::violated) continue;
+    const Inputs generated = generated_inputs(kernel, finding.shrunk);
+    const std::optional<Inputs> reduced = reduce_values(kernel, finding.shrunk, generated);
+    const TensorFile file =
+        failure_file(kernel, finding.shrunk, reduced ? *reduced : generated,
+                     {result.kernel, finding.law, finding.message, finding.checks});
+    const std::string name = file_word(result.kernel) + "." + finding.law + ".safetensors";
+    finding.file = (std::filesystem::path(folder) / name).string();
+    write_file(finding.file, safetensors(file));
+  }
+}
+
+void add_report(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "report", "renders a certificate again, or compares two, regressions first");
+  auto options = std::make_shared<ReportOptions>();
+  command->add_option("certificate", options->first, "a file that attest certify --out wrote")
+      ->required();
+  command->add_option("newer", options->second, "a later one: what changed from the first to it");
+  add_report_files(*command, options->files);
+  command->add_flag("--json", options->json, "the comparison as JSON");
+  command->footer(
+      "Exit codes: 0 rendered, or no regression; 1 a regression; 2 bad input.\n"
+      "Examples:\n"
+      "  attest report certificate.json --html report.html --junit junit.xml\n"
+      "  attest report before.json after.json");
+  command->callback([&action, options] { action = [options] { return report(*options); }; });
+}
+
+}  // namespace attest::certify::cli

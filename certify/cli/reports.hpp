@@ -1,0 +1,32 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "certify/campaign.hpp"
+
+namespace attest::certify::cli {
+
+/// Files a certificate is rendered to; empty: not.
+struct ReportFiles {
+  std::string html, junit;
+};
+
+/// --html and --junit.
+void add_report_files(CLI::App& command, ReportFiles& files);
+
+/// Throws InvalidProblem unless the files can be written.
+void require_report_files(const ReportFiles& files);
+
+/// Renders a certificate to the files.
+void write_reports(const nlohmann::json& certificate, const ReportFiles& files);
+
+/// Creates the folder where it does not exist; throws InvalidProblem when that fails.
+void require_folder(const std::string& folder);
+
+/// Saves the shrunk case of every finding, with values reduced as far as it still fails on them,
+/// and notes the file in the finding. Findings of a kernel that crashed have no tensors.
+void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result);
+
+}  // namespace attest::certify::cli

@@ -1,0 +1,259 @@
+#include "certify/report/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+// From best to worst.
+std::size_t gravity(const std::string& verdict) {
+  constexpr std::array<std::string_view, 9> kOrder{"certified",   "law_holds", "shard_passed",
+                                                   "incomplete",  "vacuous",   "improbable",
+                                                   "unsupported", "violated",  "crashed"};
+  return static_cast<std::size_t>(std::find(kOrder.begin(), kOrder.end(), verdict) -
+                                  kOrder.begin());
+}
+
+std::set<std::string> words_of(const json& list) {
+  std::set<std::string> words;
+  for (const json& word : list) words.insert(word.get<std::string>());
+  return words;
+}
+
+class Comparer {
+ public:
+  std::vector<Change> take() {
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const Change& a, const Change& b) { return a.kind < b.kind; });
+    return std::move(changes_);
+  }
+
+  void note(const std::string& what) { changes_.push_back({ChangeKind::note, "", what}); }
+
+  void gone(const std::string& kernel) {
+    changes_.push_back({ChangeKind::regression, kernel, "is not in the second certificate"});
+  }
+  void came(const std::string& kernel) {
+    changes_.push_back({ChangeKind::note, kernel, "is not in the first certificate"});
+  }
+
+  void compare(const json& before, const json& after) {
+    kernel_ = after.at("kernel").get<std::string>();
+    const auto was = before.at("verdict").get<std::string>();
+    const auto is = after.at("verdict").get<std::string>();
+    if (was != is) {
+      add(gravity(is) > gravity(was) ? ChangeKind::regression : ChangeKind::improvement,
+          "verdict " + was + " -> " + is);
+    }
+    compare_laws(before, after);
+    for (const char* part : {"dtypes", "features", "directions"}) {
+      compare_sets(words_of(before.at("description").at(part)),
+                   words_of(after.at("description").at(part)), "claims ", "");
+    }
+    // Lists of what is wrong: the new ones are the regressions.
+    const json &old_coverage = before.at("coverage"), &coverage = after.at("coverage");
+    compare_sets(words_of(coverage.at("not_exercised")), words_of(old_coverage.at("not_exercised")),
+                 "exercises the claim ", "");
+    compare_sets(words_of(coverage.at("refused")), words_of(old_coverage.at("refused")),
+                 "accepts what it claims: ", "");
+    compare_worst(before.at("worst"), after.at("worst"));
+    compare_io(before.at("io"), after.at("io"));
+  }
+
+ private:
+  void add(ChangeKind kind, const std::string& what) { changes_.push_back({kind, kernel_, what}); }
+
+  // What is in the first set only is lost, what is in the second only is gained.
+  void compare_sets(const std::set<std::string>& before, const std::set<std::string>& after,
+                    const std::string& does, const std::string& suffix) {
+    for (const std::string& word : before) {
+      if (after.count(word) == 0) add(ChangeKind::regression, "no longer " + does + word + suffix);
+    }
+    for (const std::string& word : after) {
+      if (before.count(word) == 0) add(ChangeKind::improvement, "now " + does + word + suffix);
+    }
+  }
+
+  static std::map<std::string, std::string> findings_of(const json& kernel) {
+    std::map<std::string, std::string> lines;
+    for (const json& finding : kernel.at("findings")) {
+      lines[finding.at("law").get<std::string>()] = finding.at("reproduce").get<std::string>();
+    }
+    return lines;
+  }
+
+  void compare_laws(const json& before, const json& after) {
+    const auto old_lines = findings_of(before), lines = findings_of(after);
+    for (const auto& [law, count] : after.at("laws").items()) {
+      const auto known = before.at("laws").find(law);
+      const bool fails = count.at("failed").get<double>() > 0;
+      if (known == before.at("laws").end()) {
+        if (fails)
+          add(ChangeKind::regression, "law " + law + " is new and fails" + line(lines, law));
+        continue;
+      }
+      const bool failed = known->at("failed").get<double>() > 0;
+      if (fails && !failed) {
+        add(ChangeKind::regression, "law " + law + " fails now" + line(lines, law));
+      } else if (failed && !fails) {
+        add(ChangeKind::improvement, "law " + law + " holds now");
+      } else if (!fails && known->at("passed").get<double>() > 0 &&
+                 count.at("passed").get<double>() <= 0) {
+        add(ChangeKind::regression, "law " + law + " counts on no case now");
+      }
+    }
+    for (const auto& [law, count] : before.at("laws").items()) {
+      if (!after.at("laws").contains(law)) {
+        add(ChangeKind::regression, "law " + law + " is not checked any more");
+      }
+    }
+  }
+
+  static std::string line(const std::map<std::string, std::string>& lines, const std::string& law) {
+    const auto known = lines.find(law);
+    return known == lines.end() ? "" : "\n    reproduce: " + known->second;
+  }
+
+  void compare_worst(const json& before, const json& after) {
+    constexpr double kNotable = 2;
+    for (const auto& [output, worst] : after.items()) {
+      const auto known = before.find(output);
+      if (known == before.end()) continue;
+      const double was = known->at("error_over_bound").get<double>();
+      const double is = worst.at("error_over_bound").get<double>();
+      if (is > kNotable * was || was > kNotable * is) {
+        add(ChangeKind::note,
+            fmt::format("worst error over bound of {}: {:.3g} -> {:.3g}", output, was, is));
+      }
+    }
+  }
+
+  void compare_io(const json& before, const json& after) {
+    if (!before.is_object() || !after.is_object()) {
+      if (before.is_object()) add(ChangeKind::regression, "its words are not counted any more");
+      if (after.is_object()) add(ChangeKind::improvement, "its words are counted now");
+      return;
+    }
+    std::map<std::string, double> words;
+    for (const json& row : before.at("table")) words[key(row)] = moved(row);
+    for (const json& row : after.at("table")) {
+      const auto known = words.find(key(row));
+      if (known == words.end() || known->second == moved(row)) continue;
+      add(moved(row) > known->second ? ChangeKind::regression : ChangeKind::improvement,
+          fmt::format("words moved {:.0f} -> {:.0f} for {} ({})", known->second, moved(row),
+                      row.at("problem").get<std::string>(),
+                      row.at("direction").get<std::string>()));
+    }
+    for (const json& violation : after.at("violations")) {
+      if (words_of(before.at("violations")).count(violation.get<std::string>()) == 0) {
+        add(ChangeKind::regression, "I/O violated: " + violation.get<std::string>());
+      }
+    }
+  }
+
+  static std::string key(const json& row) {
+    return row.at("direction").get<std::string>() + " " + row.at("problem").get<std::string>();
+  }
+  static double moved(const json& row) {
+    return row.at("counted").at("moved").at("words").get<double>();
+  }
+
+  std::string kernel_;
+  std::vector<Change> changes_;
+};
+
+std::vector<Change> compared(const json& before, const json& after) {
+  Comparer comparer;
+  for (const char* option : {"tier", "seed"}) {
+    const json &was = before.at(option), &is = after.at(option);
+    if (was != is) {
+      comparer.note(fmt::format("{} {} -> {}: the cases differ", option, was.dump(), is.dump()));
+    }
+  }
+  std::map<std::string, const json*> known;
+  for (const json& kernel : before.at("kernels")) {
+    known[kernel.at("kernel").get<std::string>()] = &kernel;
+  }
+  std::set<std::string> seen;
+  for (const json& kernel : after.at("kernels")) {
+    const auto name = kernel.at("kernel").get<std::string>();
+    seen.insert(name);
+    if (known.count(name) == 0) {
+      comparer.came(name);
+    } else {
+      comparer.compare(*known[name], kernel);
+    }
+  }
+  for (const auto& [name, kernel] : known) {
+    if (seen.count(name) == 0) comparer.gone(name);
+  }
+  return comparer.take();
+}
+
+}  // namespace
+
+json read_certificate(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidProblem("certificate '" + path + "': " + why);
+  };
+  std::error_code error;
+  std::ifstream file(path);
+  if (!std::filesystem::is_regular_file(path, error) || !file) {
+    refuse("cannot be read; pass a file that `attest certify --out` wrote");
+  }
+  json certificate;
+  try {
+    certificate = json::parse(file);
+  } catch (const json::exception& wrong) {
+    refuse(std::string("is not JSON: ") + wrong.what());
+  }
+  const json schema = certificate.is_object() ? certificate.value("schema", json()) : json();
+  if (schema != "attest-certificate-1") {
+    refuse("its schema is " + schema.dump() + ", it must be \"attest-certificate-1\"");
+  }
+  return certificate;
+}
+
+std::vector<Change> compare_certificates(const json& before, const json& after) {
+  try {
+    return compared(before, after);
+  } catch (const json::exception& error) {
+    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
+                         error.what());
+  }
+}
+
+int exit_code(const std::vector<Change>& changes) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.kind == ChangeKind::regression; })
+             ? 1
+             : 0;
+}
+
+json comparison_json(const std::vector<Change>& changes) {
+  json object{{"schema", "attest-comparison-1"},
+              {"regressions", json::array()},
+              {"improvements", json::array()},
+              {"notes", json::array()},
+              {"exit_code", exit_code(changes)}};
+  for (const Change& change : changes) {
+    const char* list = change.kind == ChangeKind::regression    ? "regressions"
+                       : change.kind == ChangeKind::improvement ? "improvements"
+                                                                : "notes";
+    object[list].push_back({{"kernel", change.kernel}, {"what", change.what}});
+  }
+  return object;
+}
+
+}  // namespace attest::certify

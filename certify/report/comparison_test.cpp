@@ -1,0 +1,134 @@
+#include "certify/report/comparison.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "certify/report/testing/sample_certificate.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+// "kind kernel: what" of every change.
+std::vector<std::string> lines(const json& before, const json& after) {
+  constexpr const char* kWords[] = {"regression", "improvement", "note"};
+  std::vector<std::string> all;
+  for (const Change& change : compare_certificates(before, after)) {
+    all.push_back(std::string(kWords[static_cast<std::size_t>(change.kind)]) + " " + change.kernel +
+                  ": " + change.what);
+  }
+  return all;
+}
+
+TEST_CASE("equal certificates have no difference", "[comparison]") {
+  json later = sample_certificate();
+  later["timings"] = {{"seconds", {{"cpu/good", 99.0}}}};
+  CHECK(lines(sample_certificate(), later).empty());
+  CHECK(exit_code(compare_certificates(sample_certificate(), later)) == 0);
+}
+
+TEST_CASE("every regression is an improvement the other way round", "[comparison]") {
+  const auto differs = [](const std::function<void(json&)>& change, const std::string& worse,
+                          const std::string& better) {
+    json after = sample_certificate();
+    change(after["kernels"][0]);
+    INFO(worse);
+    const auto forward = lines(sample_certificate(), after);
+    REQUIRE(forward.size() == 1);
+    CHECK(forward[0] == "regression cpu/good: " + worse);
+    CHECK(exit_code(compare_certificates(sample_certificate(), after)) == 1);
+    if (better.empty()) return;
+    const auto backward = lines(after, sample_certificate());
+    REQUIRE(backward.size() == 1);
+    CHECK(backward[0] == "improvement cpu/good: " + better);
+    CHECK(exit_code(compare_certificates(after, sample_certificate())) == 0);
+  };
+  differs([](json& k) { k["verdict"] = "incomplete"; }, "verdict certified -> incomplete",
+          "verdict incomplete -> certified");
+  differs([](json& k) { k["verdict"] = "crashed"; }, "verdict certified -> crashed",
+          "verdict crashed -> certified");
+  differs([](json& k) { k["laws"]["one_hot_probe"]["failed"] = 1; }, "law one_hot_probe fails now",
+          "law one_hot_probe holds now");
+  differs([](json& k) { k["laws"]["reference_forward"]["passed"] = 0; },
+          "law reference_forward counts on no case now", "");
+  differs([](json& k) { k["laws"].erase("one_hot_probe"); },
+          "law one_hot_probe is not checked any more", "");
+  differs([](json& k) { k["description"]["features"] = {"gqa"}; }, "no longer claims window",
+          "now claims window");
+  differs(
+      [](json& k) {
+        k["coverage"]["not_exercised"] = {"gqa", "window"};
+      },
+      "no longer exercises the claim gqa", "now exercises the claim gqa");
+  differs([](json& k) { k["coverage"]["refused"] = {"sq=9"}; },
+          "no longer accepts what it claims: sq=9", "now accepts what it claims: sq=9");
+  differs([](json& k) { k["io"]["table"][0]["counted"]["moved"]["words"] = 3001; },
+          "words moved 3000 -> 3001 for sq=64,d=8 (forward)",
+          "words moved 3001 -> 3000 for sq=64,d=8 (forward)");
+  differs([](json& k) { k["io"] = nullptr; }, "its words are not counted any more",
+          "its words are counted now");
+  differs([](json& k) { k["io"]["violations"] = {"too many"}; }, "I/O violated: too many", "");
+}
+
+TEST_CASE("regressions come first, notes last", "[comparison]") {
+  json after = sample_certificate();
+  after["seed"] = 2;
+  after["kernels"][0]["worst"]["O"]["error_over_bound"] = 0.9;
+  after["kernels"][1]["verdict"] = "certified";
+  after["kernels"][1]["laws"]["reference_forward"]["failed"] = 0;
+  after["kernels"][1]["findings"] = json::array();
+  after["kernels"].erase(2);
+  after["kernels"].push_back(sample_kernel("cpu/new", "certified"));
+  const auto all = lines(sample_certificate(), after);
+  const std::vector<std::string> wanted{"regression cpu/partial: is not in the second certificate",
+                                        "improvement ./<b>.so:x: verdict violated -> certified",
+                                        "improvement ./<b>.so:x: law reference_forward holds now",
+                                        "note : seed 1 -> 2: the cases differ",
+                                        "note cpu/good: worst error over bound of O: 0.42 -> 0.9",
+                                        "note cpu/new: is not in the first certificate"};
+  CHECK(all == wanted);
+  const json object = comparison_json(compare_certificates(sample_certificate(), after));
+  CHECK(object.at("schema") == "attest-comparison-1");
+  CHECK(object.at("regressions").size() == 1);
+  CHECK(object.at("improvements").size() == 2);
+  CHECK(object.at("notes").size() == 3);
+  CHECK(object.at("exit_code") == 1);
+}
+
+TEST_CASE("a law that fails now says how to see it", "[comparison]") {
+  json before = sample_certificate();
+  before["kernels"][1]["laws"]["reference_forward"]["failed"] = 0;
+  before["kernels"][1]["findings"] = json::array();
+  const auto all = lines(before, sample_certificate());
+  REQUIRE(all.size() == 1);
+  CHECK(all[0] == std::string("regression ./<b>.so:x: law reference_forward fails now\n") +
+                      "    reproduce: " + kSampleReproduce);
+}
+
+TEST_CASE("bad certificates are refused", "[comparison]") {
+  const std::string path = "comparison_test.json";
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    std::ofstream(path) << text;
+    CHECK_THROWS_WITH(read_certificate(path), Catch::Contains(path) && Catch::Contains(why));
+    CHECK_THROWS_AS(read_certificate(path), InvalidProblem);
+  };
+  refused("", "is not JSON");
+  refused("{", "is not JSON");
+  refused("[]", "its schema is null");
+  refused(R"({"schema": "attest-count-1"})", "its schema is \"attest-count-1\"");
+  std::ofstream(path) << sample_certificate();
+  CHECK(read_certificate(path) == sample_certificate());
+  std::remove(path.c_str());
+  CHECK_THROWS_WITH(read_certificate(path), Catch::Contains("cannot be read"));
+  CHECK_THROWS_WITH(read_certificate("."), Catch::Contains("cannot be read"));
+  json odd = sample_certificate();
+  odd["kernels"][0].erase("laws");
+  CHECK_THROWS_AS(compare_certificates(sample_certificate(), odd), InvalidProblem);
+}
+
+}  // namespace
+}  // namespace attest::certify

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "proptest/run.hpp"
+#include "proptest/signatures/signature.hpp"
+
+/// What a failing case shows besides its message.
+namespace attest::certify {
+
+/// Where in an output the errors lie: cells of a grid, the largest error over bound in each.
+struct ErrorGrid {
+  std::string output;                // of the worst element
+  std::int64_t batch = 0, head = 0;  // the slice drawn, that of the worst element
+  std::string row_axis, column_axis;
+  std::int64_t rows = 0, columns = 0;          // elements
+  std::int64_t row_step = 1, column_step = 1;  // elements per cell, powers of two
+  std::vector<double> cells;  // row by row, three digits; infinity for a wrong class
+};
+
+/// The grid of the worst output of a run compared with the truth, at most 32 cells a side; nothing
+/// when every output lies within its bounds, the kernel did not complete the case, its contract has
+/// no bounds or the problem has more than 2^26 products.
+/// [certify/report/evidence_test "errors lie where the defect is"]
+std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest::Case& c);
+
+struct Evidence {
+  std::vector<proptest::Signature> signatures;
+  std::optional<ErrorGrid> grid;  // of the case as it was found
+};
+
+/// [certify/report/evidence_test "errors lie where the defect is"]
+Evidence examine(const attest_kernel& kernel, const proptest::Case& found,
+                 const proptest::Case& shrunk);
+
+/// Counts of the worst error over bound of a check: bin k holds those in (2^-(k+1), 2^-k], the last
+/// bin everything below.
+using RatioHistogram = std::array<std::uint64_t, 16>;
+
+/// The bin of a ratio from 0 to 1.  [certify/report/evidence_test "bins"]
+std::size_t ratio_bin(double ratio);
+
+}  // namespace attest::certify

@@ -1,0 +1,130 @@
+#include "certify/report/html.hpp"
+
+#include <pugixml.hpp>
+
+#include "certify/report/markup.hpp"
+#include "certify/report/testing/sample_certificate.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify {
+namespace {
+
+using Catch::Contains;
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST_CASE("every text of a certificate is escaped", "[html]") {
+  CHECK(escaped("<a href=\"x\">&'\x1b\xff") == "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\\x1b\\xff");
+  const std::string page = html_report(sample_certificate());
+  CHECK_THAT(page, !Contains("<b>.so"));
+  CHECK_THAT(page, Contains("./&lt;b&gt;.so:x"));
+  CHECK_THAT(page, Contains("&lt;nan&gt;"));
+  CHECK_THAT(page, !Contains("\x1b"));
+  // Whatever text is put anywhere, no new element comes of it.
+  const std::string evil = "</style></svg></pre><script>alert(1)</script>\"'><img src=x onerror=1>";
+  const std::function<void(nlohmann::json&)> poison = [&](nlohmann::json& part) {
+    if (part.is_string()) part = evil;
+    if (part.is_structured()) {
+      for (auto& inner : part) poison(inner);
+    }
+  };
+  nlohmann::json all = sample_certificate();
+  poison(all);
+  const std::string poisoned = html_report(all);
+  CHECK_THAT(poisoned, !Contains("<script") && !Contains("<img"));
+  nlohmann::json keys = sample_certificate();
+  for (auto& kernel : keys["kernels"]) {
+    kernel["laws"][evil] = kernel["laws"]["one_hot_probe"];
+    kernel["worst"][evil] = kernel["worst"]["O"];
+    kernel["coverage"]["not_claimed"][evil] = 1;
+    kernel["description"]["numerics"][evil] = 1;
+  }
+  CHECK_THAT(html_report(keys), !Contains("<script") && !Contains("<img"));
+}
+
+TEST_CASE("a page says what the certificate says, in itself", "[html]") {
+  const std::string page = html_report(sample_certificate());
+  CHECK_THAT(page, Contains("<div class=\"word\">Refused</div>"));
+  CHECK_THAT(page, Contains("<b>1 of 3</b> kernels certified"));
+  CHECK_THAT(page, Contains("equals the result with top-left causal alignment"));
+  CHECK_THAT(page, Contains(escaped(kSampleReproduce)));
+  CHECK_THAT(page, Contains("failures/x.safetensors"));
+  CHECK_THAT(page, Contains("claimed, never exercised: window"));
+  CHECK_THAT(page, Contains("worst 0.420"));
+  CHECK_THAT(page, Contains("1.50\u00d7"));
+  CHECK_THAT(page, Contains("none applies"));
+  CHECK_THAT(page, Contains("prefers-color-scheme:dark"));
+  // Nothing is loaded from elsewhere.
+  CHECK_THAT(page, !Contains("http") && !Contains("src=") && !Contains("url(") &&
+                       !Contains("@import") && !Contains("<link"));
+  // gqa was never exercised in bf16, window in neither: of three kernels.
+  CHECK(count_of(page, "class=\"missing\"") == 3 * 4);
+  nlohmann::json good = sample_certificate();
+  good["kernels"].erase(1);
+  good["kernels"].erase(1);
+  good["exit_code"] = 0;
+  CHECK_THAT(html_report(good), Contains("<div class=\"word\">Certified</div>"));
+  good["exit_code"] = 3;
+  CHECK_THAT(html_report(good), Contains("Not certified"));
+  good["exit_code"] = 4;
+  CHECK_THAT(html_report(good), Contains("A kernel crashed"));
+}
+
+TEST_CASE("elements are closed in order", "[html]") {
+  std::string page = html_report(sample_certificate());
+  // HTML's empty elements, closed for an XML parser.
+  for (const std::string part : {"<meta charset=\"utf-8\">", "initial-scale=1\">", "<br>"}) {
+    for (std::size_t at = page.find(part); at != std::string::npos; at = page.find(part, at + 2)) {
+      page.insert(at + part.size() - 1, "/");
+    }
+  }
+  for (const std::string part : {" open>"}) {
+    for (std::size_t at = page.find(part); at != std::string::npos; at = page.find(part)) {
+      page.replace(at, part.size(), ">");
+    }
+  }
+  page.erase(0, page.find("<html"));
+  pugi::xml_document xml;
+  const pugi::xml_parse_result parsed = xml.load_string(page.c_str());
+  INFO(parsed.description() << " at " << page.substr(static_cast<std::size_t>(parsed.offset), 80));
+  CHECK(parsed);
+}
+
+TEST_CASE("where the errors lie is drawn cell by cell", "[html]") {
+  const std::string page = html_report(sample_certificate());
+  for (const char* colour : {"--e1", "--e2", "--e3", "--e4", "--e5"}) {
+    INFO(colour);
+    CHECK(count_of(page, std::string("<path fill=\"var(") + colour + ")") == 1);
+  }
+  CHECK_THAT(page, Contains("lines between the schedule's tiles of 2"));
+  CHECK_THAT(page, Contains("O of batch 0, head 1: 4 seqlen_q down, 2 head_dim_v across"));
+}
+
+TEST_CASE("what is no certificate is refused", "[html]") {
+  nlohmann::json odd = sample_certificate();
+  odd["kernels"][0].erase("worst");
+  CHECK_THROWS_AS(html_report(odd), InvalidProblem);
+  CHECK_THROWS_AS(html_report(nlohmann::json::array()), InvalidProblem);
+}
+
+TEST_CASE("numbers are readable", "[html]") {
+  CHECK(readable(0) == "0");
+  CHECK(readable(999) == "999");
+  CHECK(readable(1234567) == "1\u2009234\u2009567");
+  CHECK(readable(-1000) == "-1\u2009000");
+  CHECK(readable(0.12345) == "0.123");
+  CHECK(coordinate(1.5) == "1.5");
+  CHECK(coordinate(2) == "2");
+  CHECK(coordinate(20) == "20");
+  CHECK(coordinate(0.125) == "0.12");
+}
+
+}  // namespace
+}  // namespace attest::certify

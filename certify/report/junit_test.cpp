@@ -1,0 +1,70 @@
+#include "certify/report/junit.hpp"
+
+#include <pugixml.hpp>
+
+#include "certify/report/testing/sample_certificate.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify {
+namespace {
+
+pugi::xml_node suite_of(const pugi::xml_document& xml, const char* kernel) {
+  return xml.child("testsuites").find_child_by_attribute("testsuite", "name", kernel);
+}
+
+pugi::xml_node test_of(const pugi::xml_node& suite, const char* name) {
+  return suite.find_child_by_attribute("testcase", "name", name);
+}
+
+TEST_CASE("laws become test cases, what counted nowhere is skipped", "[junit]") {
+  pugi::xml_document xml;
+  REQUIRE(xml.load_string(junit_report(sample_certificate()).c_str()));
+  const pugi::xml_node good = suite_of(xml, "cpu/good");
+  REQUIRE(good);
+  CHECK(good.attribute("tests").as_int() == 4);
+  CHECK(good.attribute("failures").as_int() == 0);
+  CHECK(good.attribute("skipped").as_int() == 1);
+  CHECK(std::string(good.attribute("time").value()) == "1.250");
+  CHECK_FALSE(test_of(good, "reference_forward").first_child());
+  CHECK(std::string(test_of(good, "one_hot_probe").child("skipped").attribute("message").value()) ==
+        "no case counted: 4 vacuous, 2 unsupported");
+
+  const pugi::xml_node broken = suite_of(xml, "./<b>.so:x");
+  REQUIRE(broken);
+  const pugi::xml_node failure = test_of(broken, "reference_forward").child("failure");
+  REQUIRE(failure);
+  CHECK(std::string(failure.attribute("message").value()) ==
+        "O[batch=0] is <nan>, \"exact\" 1\\x1b[31m");
+  CHECK_THAT(failure.child_value(), Catch::Contains(kSampleReproduce));
+  CHECK_THAT(failure.child_value(), Catch::Contains("equals the result with top-left causal"));
+
+  const pugi::xml_node partial = suite_of(xml, "cpu/partial");
+  CHECK(std::string(test_of(partial, "complete").child("failure").attribute("type").value()) ==
+        "incomplete");
+  const pugi::xml_node all = xml.child("testsuites");
+  CHECK(all.attribute("tests").as_int() == 12);
+  CHECK(all.attribute("failures").as_int() == 2);
+  CHECK(all.attribute("skipped").as_int() == 3);
+}
+
+TEST_CASE("crashes are errors, violated I/O and repeated faults fail", "[junit]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& broken = certificate["kernels"][1];
+  broken["verdict"] = "crashed";
+  broken["findings"][0]["verdict"] = "crashed";
+  broken["laws"]["one_hot_probe"]["failed"] = 1;
+  broken["io"]["violations"] = {"3 words where 2 are the closed form"};
+  pugi::xml_document xml;
+  REQUIRE(xml.load_string(junit_report(certificate).c_str()));
+  const pugi::xml_node suite = suite_of(xml, "./<b>.so:x");
+  CHECK(test_of(suite, "reference_forward").child("error"));
+  CHECK(test_of(suite, "one_hot_probe").child("error"));
+  CHECK(test_of(suite, "io").child("failure"));
+  CHECK(suite.attribute("errors").as_int() == 2);
+  CHECK(suite.attribute("failures").as_int() == 1);
+  CHECK_THROWS_AS(junit_report(nlohmann::json::object()), InvalidProblem);
+}
+
+}  // namespace
+}  // namespace attest::certify

@@ -1,0 +1,355 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <optional>
+
+#include "proptest/signatures/alternative.hpp"
+#include "proptest/signatures/deviation.hpp"
+
+namespace attest::proptest {
+namespace {
+
+using reference::ErrorBound;
+
+Tensor times(const Tensor& tensor, double factor) {
+  Tensor product = tensor;
+  for (std::int64_t e = 0; e < product.view().size(); ++e) product.doubles()[e] *= factor;
+  return product;
+}
+
+// K or V with head `of(h)` of the given one as head h.
+Tensor with_heads(const Tensor& tensor, std::vector<Axis> axes, std::int64_t heads,
+                  const std::function<std::int64_t(std::int64_t)>& of) {
+  axes[2].extent = heads;
+  Tensor result(tensor.view().name(), DType::f64, axes);
+  for (std::int64_t b = 0; b < axes[0].extent; ++b) {
+    for (std::int64_t s = 0; s < axes[1].extent; ++s) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t c = 0; c < axes[3].extent; ++c) {
+          result.set(tensor(b, s, of(h), c), b, s, h, c);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+// Which rows hold a mean of V.
+enum class Averaged : std::uint8_t { every_row, rows_without_a_key };
+
+class Forwards {
+ public:
+  Forwards(const Scene& scene, Names only)
+      : scene_(scene),
+        only_(only),
+        conventions_(conventions_of(scene.description)),
+        numerics_(resolve(scene.description.numerics, scene.problem.dtype)),
+        has_lse_((scene.description.features & ATTEST_LSE) != 0) {}
+
+  std::vector<Alternative> take() { return std::move(alternatives_); }
+
+  bool wanted(const std::string& name) const { return only_ == nullptr || only_->count(name) > 0; }
+
+  // The exact result of another problem or other inputs, with its own bounds.
+  void other(const std::string& name, const std::string& words, const Problem& problem,
+             const InputValues& values) {
+    if (!wanted(name)) return;
+    const TensorView &Q = values.Q.view(), &K = values.K.view(), &V = values.V.view();
+    const reference::Forward exact = reference::forward(problem, conventions_, Q, K, V);
+    const reference::ForwardBounds bounds =
+        reference::forward_bounds(problem, conventions_, numerics_, Q, K, V, exact);
+    add(name, words, {{"O", exact.O, bounds.O}, {"LSE", exact.LSE, bounds.LSE}});
+  }
+
+  void other(const std::string& name, const std::string& words,
+             const std::function<void(Problem&)>& change) {
+    Problem problem = scene_.problem;
+    change(problem);
+    other(name, words, problem, scene_.values);
+  }
+
+  // O of the problem with equal scores in some rows, the truth in the others.
+  void averages(const std::string& name, const std::string& words, Averaged rows,
+                const std::function<void(Problem&)>& change) {
+    if (!wanted(name)) return;
+    Problem problem = scene_.problem;
+    problem.softmax_scale = 0.0;
+    problem.softcap = 0;
+    problem.alibi = Alibi::none;
+    change(problem);
+    const InputValues& in = scene_.values;
+    const TensorView &Q = in.Q.view(), &K = in.K.view(), &V = in.V.view();
+    reference::Forward mean = reference::forward(problem, conventions_, Q, K, V);
+    reference::ForwardBounds bounds =
+        reference::forward_bounds(problem, conventions_, numerics_, Q, K, V, mean);
+    if (rows == Averaged::every_row) {
+      add(name, words, {{"O", mean.O, bounds.O}, true_lse()});
+      return;
+    }
+    keep_visible_rows(mean.O, bounds.O);
+    add(name, words, {{"O", mean.O, bounds.O}});
+  }
+
+  void deviant(const std::string& name, const std::string& words, Deviation deviation,
+               const Tiling& tiling = {}) {
+    if (!wanted(name)) return;
+    if (!plain_) plain_ = deviant_forward(scene_.problem, scene_.values, Deviation::none);
+    DeviantForward wrong = deviant_forward(scene_.problem, scene_.values, deviation, tiling);
+    const reference::ForwardBounds& truth = scene_.truth.forward_bounds();
+    const Expected O{"O", wrong.O.value,
+                     bound_like(truth.O, plain_->O.magnitude, wrong.O.value, wrong.O.magnitude,
+                                scene_.run.O.view().dtype())};
+    Expected LSE{"LSE", wrong.LSE.value,
+                 bound_like(truth.LSE, plain_->LSE.magnitude, wrong.LSE.value, wrong.LSE.magnitude,
+                            scene_.run.LSE.view().dtype())};
+    as_convention_says(LSE);
+    add(name, words, {with_empty_rows(O), LSE});
+  }
+
+  void lse_times(const std::string& name, const std::string& words, double factor) {
+    if (!wanted(name)) return;
+    const ErrorBound& bound = scene_.truth.forward_bounds().LSE;
+    add(name, words,
+        {true_o(),
+         {"LSE",
+          times(scene_.truth.forward().LSE, factor),
+          {times(bound.deterministic, factor), times(bound.probabilistic, factor),
+           times(bound.sigma, factor)}}});
+  }
+
+  Expected true_o() const {
+    return {"O", scene_.truth.forward().O, scene_.truth.forward_bounds().O};
+  }
+  Expected true_lse() const {
+    return {"LSE", scene_.truth.forward().LSE, scene_.truth.forward_bounds().LSE};
+  }
+  bool has_lse() const { return has_lse_; }
+  LseBase base() const { return conventions_.lse_base; }
+
+ private:
+  void add(const std::string& name, const std::string& words, std::vector<Expected> outputs) {
+    if (!has_lse_) {
+      outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
+                                   [](const Expected& one) { return one.output == "LSE"; }),
+                    outputs.end());
+    }
+    alternatives_.push_back({name, "the result " + words, std::move(outputs)});
+  }
+
+  bool empty_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    if (!plain_) plain_ = deviant_forward(scene_.problem, scene_.values, Deviation::none);
+    return std::isinf(plain_->LSE.value(b, h, i));
+  }
+
+  // Rows that see a key keep the truth.
+  void keep_visible_rows(Tensor& O, ErrorBound& bound) const {
+    const TensorView& view = O.view();
+    const ErrorBound& truth = scene_.truth.forward_bounds().O;
+    for (std::int64_t b = 0; b < view.extent(0); ++b) {
+      for (std::int64_t s = 0; s < view.extent(1); ++s) {
+        for (std::int64_t h = 0; h < view.extent(2); ++h) {
+          for (std::int64_t c = 0; c < view.extent(3) && !empty_row(b, h, s); ++c) {
+            O.set(scene_.truth.forward().O(b, s, h, c), b, s, h, c);
+            bound.deterministic.set(truth.deterministic(b, s, h, c), b, s, h, c);
+            bound.probabilistic.set(truth.probabilistic(b, s, h, c), b, s, h, c);
+            bound.sigma.set(truth.sigma(b, s, h, c), b, s, h, c);
+          }
+        }
+      }
+    }
+  }
+
+  // Rows without a key follow the kernel's convention.
+  Expected with_empty_rows(Expected O) const {
+    if (conventions_.empty_row != EmptyRow::nan) return O;
+    const TensorView& view = O.value.view();
+    for (std::int64_t b = 0; b < view.extent(0); ++b) {
+      for (std::int64_t s = 0; s < view.extent(1); ++s) {
+        for (std::int64_t h = 0; h < view.extent(2); ++h) {
+          for (std::int64_t c = 0; c < view.extent(3) && empty_row(b, h, s); ++c) {
+            O.value.set(std::nan(""), b, s, h, c);
+          }
+        }
+      }
+    }
+    return O;
+  }
+
+  void as_convention_says(Expected& LSE) const {
+    const double base = conventions_.lse_base == LseBase::two ? std::numbers::log2e : 1;
+    for (std::int64_t e = 0; e < LSE.value.view().size(); ++e) {
+      double& value = LSE.value.doubles()[e];
+      if (std::isinf(value) && conventions_.empty_row == EmptyRow::zero_pos_inf) value = -value;
+      if (std::isinf(value) && conventions_.empty_row == EmptyRow::nan) value = std::nan("");
+      value *= base;
+    }
+  }
+
+  const Scene& scene_;
+  Names only_;
+  Conventions conventions_;
+  Numerics numerics_;
+  bool has_lse_;
+  mutable std::optional<DeviantForward> plain_;
+  std::vector<Alternative> alternatives_;
+};
+
+void add_heads(const Scene& scene, Forwards& forwards) {
+  const Problem& p = scene.problem;
+  if (p.num_heads_kv == 1) return;
+  const auto with = [&](const char* name, const char* words,
+                        const std::function<std::int64_t(std::int64_t)>& of) {
+    Problem problem = p;
+    problem.num_heads_kv = p.num_heads_q;
+    problem.strides = Strides::packed;
+    InputValues values = scene.values;
+    values.K = with_heads(scene.values.K, p.k_axes(), p.num_heads_q, of);
+    values.V = with_heads(scene.values.V, p.v_axes(), p.num_heads_q, of);
+    forwards.other(name, words, problem, values);
+  };
+  if (p.group_size() > 1) {
+    with("kv_head_modulo", "where query head h reads K/V head h mod num_heads_kv",
+         [&](std::int64_t h) { return h % p.num_heads_kv; });
+  }
+  with("kv_head_zero", "where every head reads K/V head 0", [](std::int64_t) { return 0; });
+  forwards.deviant("k_head_zero", "where every head reads K of head 0",
+                   Deviation::keys_of_first_head);
+}
+
+void add_tiled(Forwards& forwards) {
+  for (const Tiles tiles : {Tiles::of_positions, Tiles::of_visible_keys}) {
+    for (const std::int64_t block_k : {1, 2, 4, 8, 16, 32, 64, 128, 256}) {
+      const std::string keys = std::to_string(block_k) + (block_k == 1 ? " key" : " keys");
+      forwards.deviant("missing_rescale",
+                       "without rescaling O when the maximum rises, in tiles of " + keys,
+                       Deviation::missing_rescale, {block_k, tiles});
+      if (block_k == 1) continue;
+      forwards.deviant("padding_counted",
+                       "where zero-filled keys of a partial tile of " + keys + " are counted",
+                       Deviation::padding_counted, {block_k, tiles});
+    }
+  }
+}
+
+}  // namespace
+
+ErrorBound bound_like(const ErrorBound& of_truth, const Tensor& truth_terms, const Tensor& value,
+                      const Tensor& terms, DType output) {
+  const auto scaled = [&](const Tensor& bound) {
+    double factor = 0;
+    for (std::int64_t e = 0; e < bound.view().size(); ++e) {
+      const double term = truth_terms.doubles()[e];
+      if (term > 0) factor = std::max(factor, bound.doubles()[e] / term);
+    }
+    Tensor sum = times(terms, factor);
+    for (std::int64_t e = 0; e < sum.view().size(); ++e) {
+      sum.doubles()[e] += unit_roundoff(output) * std::abs(value.doubles()[e]);
+    }
+    return sum;
+  };
+  return {scaled(of_truth.deterministic), scaled(of_truth.probabilistic), scaled(of_truth.sigma)};
+}
+
+std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
+  std::vector<MaskMistake> mistakes;
+  const auto add = [&](const char* name, const char* words, const auto& change) {
+    mistakes.push_back({name, words, problem});
+    change(mistakes.back().problem.mask);
+  };
+  const Pattern& mask = problem.mask;
+  if (mask.banded()) {
+    if (mask.align == CausalAlign::bottom_right) {
+      add("top_left_causal", "with top-left causal alignment",
+          [](Pattern& m) { m.align = CausalAlign::top_left; });
+    } else {
+      add("bottom_right_causal", "with bottom-right causal alignment",
+          [](Pattern& m) { m.align = CausalAlign::bottom_right; });
+    }
+    add("band_ignored", "without the causal mask or window",
+        [](Pattern& m) { m.window_left = m.window_right = -1; });
+  }
+  if (mask.window_right >= 0) {
+    add("causal_one_more", "where the causal mask lets every query see one future key",
+        [](Pattern& m) { m.window_right = m.window_right == 0 ? 1 : m.window_right; });
+    add("right_one_more", "where every query sees one key more to the right",
+        [](Pattern& m) { ++m.window_right; });
+  }
+  if (mask.window_right > 0) {
+    add("right_one_fewer", "where every query sees one key fewer to the right",
+        [](Pattern& m) { --m.window_right; });
+  }
+  if (mask.window_left >= 0) {
+    add("left_one_more", "where the window holds one key more to the left",
+        [](Pattern& m) { ++m.window_left; });
+  }
+  if (mask.window_left > 0) {
+    add("left_one_fewer", "where the window holds one key fewer to the left",
+        [](Pattern& m) { --m.window_left; });
+  }
+  if (!mask.key_lengths.empty()) {
+    add("key_lengths_ignored", "with all keys, whatever the key lengths say",
+        [](Pattern& m) { m.key_lengths.clear(); });
+  }
+  if (mask.boolean) {
+    add("boolean_mask_ignored", "without the boolean mask",
+        [](Pattern& m) { m.boolean = nullptr; });
+  }
+  if (mask.boolean || mask.banded()) {
+    add("mask_ignored", "without any mask", [](Pattern& m) {
+      m.boolean = nullptr;
+      m.window_left = m.window_right = -1;
+    });
+  }
+  return mistakes;
+}
+
+std::vector<Alternative> forward_alternatives(const Scene& scene, Names only) {
+  Forwards forwards(scene, only);
+  const Problem& p = scene.problem;
+  const double scale = p.scale();
+  for (const MaskMistake& mistake : mask_mistakes(p)) {
+    forwards.other(mistake.name, mistake.words, mistake.problem, scene.values);
+  }
+  forwards.other("scale_omitted", "without the softmax scale",
+                 [](Problem& other) { other.softmax_scale = 1.0; });
+  forwards.other("scale_twice", "with the softmax scale applied twice",
+                 [&](Problem& other) { other.softmax_scale = scale * scale; });
+  if (p.softcap > 0) {
+    forwards.other("softcap_ignored", "without the softcap",
+                   [](Problem& other) { other.softcap = 0; });
+    forwards.deviant("softcap_after_mask", "with the softcap applied after the mask",
+                     Deviation::softcap_after_mask);
+  }
+  if (p.alibi != Alibi::none) {
+    forwards.other("alibi_ignored", "without ALiBi",
+                   [](Problem& other) { other.alibi = Alibi::none; });
+    forwards.deviant("alibi_sign", "with ALiBi of the opposite sign", Deviation::alibi_sign);
+    forwards.deviant("alibi_first_slope", "with the ALiBi slope of the first head for every head",
+                     Deviation::alibi_first_slope);
+  }
+  add_heads(scene, forwards);
+  forwards.deviant("last_key_dropped", "without the last key of the sequence",
+                   Deviation::last_key_dropped);
+  forwards.averages("mean_of_v", "with equal weights for all visible keys", Averaged::every_row,
+                    [](Problem&) {});
+  forwards.averages("empty_row_mean", "where rows without a visible key are the mean of V",
+                    Averaged::rows_without_a_key, [](Problem& other) {
+                      other.mask.window_left = other.mask.window_right = -1;
+                      other.mask.boolean = nullptr;
+                    });
+  forwards.deviant("halves_unweighted", "where two halves of the keys are averaged, not weighted",
+                   Deviation::halves_unweighted);
+  add_tiled(forwards);
+  if (!forwards.has_lse()) return forwards.take();
+  if (forwards.base() == LseBase::e) {
+    forwards.lse_times("lse_base_two", "with LSE to base 2", std::numbers::log2e);
+  } else {
+    forwards.lse_times("lse_base_e", "with LSE to base e", std::numbers::ln2);
+  }
+  forwards.deviant("lse_without_maximum", "with LSE lacking the row's maximum",
+                   Deviation::lse_without_maximum);
+  return forwards.take();
+}
+
+}  // namespace attest::proptest

@@ -1,0 +1,122 @@
+#include "proptest/signatures/signature.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+#include "fixtures/register.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/laws/law.hpp"
+#include "proptest/signatures/deviation.hpp"
+#include "proptest/truth.hpp"
+
+namespace attest::proptest {
+namespace {
+
+using fixtures::Defect;
+
+bool fails(const LawResult& result) { return result.verdict == Verdict::violated; }
+
+struct Failure {
+  Case found, shrunk;
+};
+
+// The first failure of a reference law, shrunk.
+Failure first_failure(const attest_kernel& kernel) {
+  constexpr std::uint64_t kSeed = 2, kCases = 60;
+  for (std::uint64_t index = 0; index < kCases; ++index) {
+    const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
+    for (const char* name : {"reference_forward", "reference_backward"}) {
+      const Law& law = find_law(name);
+      if (!fails(law.check(kernel, c))) continue;
+      return {c, shrink(c, [&](const Case& smaller) { return fails(law.check(kernel, smaller)); })};
+    }
+  }
+  return {};
+}
+
+std::set<std::string> names_of(const attest_kernel& kernel) {
+  const Failure failure = first_failure(kernel);
+  std::set<std::string> names;
+  std::string text;
+  for (const Signature& one : signatures_of(kernel, failure.shrunk, failure.found)) {
+    names.insert(one.name);
+    text += " " + one.name;
+  }
+  std::printf("%-28s%s\n", kernel.description.name, text.empty() ? " -" : text.c_str());
+  std::fflush(stdout);
+  return names;
+}
+
+// What is computed without the reference must be right where nothing deviates.
+TEST_CASE("without a deviation the results are the reference's", "[signature]") {
+  const attest_kernel& correct = fixtures::defective_kernel(Defect::none);
+  constexpr std::uint64_t kSeed = 11, kCases = 30;
+  for (std::uint64_t index = 0; index < kCases; ++index) {
+    const Case c = generate(correct.description, Tier::smoke, kSeed, index);
+    const InputValues values = make_values(c.problem, c.values, c.seed);
+    const Truth truth(correct.description, c.problem, values, Direction::backward, c.seed);
+    if (!truth.in_domain()) continue;
+    const DeviantForward forward = deviant_forward(c.problem, values, Deviation::none);
+    KernelRun run;
+    run.O = forward.O.value;
+    run.LSE = forward.LSE.value;
+    const reference::Cotangents cotangents{
+        values.dO.view(), uses_dlse(correct.description, c.seed) ? &values.dLSE.view() : nullptr};
+    const DeviantBackward backward =
+        deviant_backward(c.problem, values, cotangents, {run.O, run.LSE}, Deviation::none);
+    run.dQ = backward.dQ.value;
+    run.dK = backward.dK.value;
+    run.dV = backward.dV.value;
+    INFO(c.problem.to_string() << " values=" << name(c.values));
+    const Judgement judgement = gravest(truth.judge(run));
+    INFO(judgement.reason);
+    CHECK(judgement.verdict == Verdict::passed);
+  }
+}
+
+TEST_CASE("every signature is of its defect, and no signature is of another defect",
+          "[signature]") {
+  const std::map<Defect, std::string> expected{
+      {Defect::top_left_causal, "top_left_causal"},
+      {Defect::causal_off_by_one, "causal_one_more"},
+      {Defect::window_off_by_one, "left_one_more"},
+      {Defect::last_key_dropped, "last_key_dropped"},
+      {Defect::padded_keys_counted, "padding_counted"},
+      {Defect::finite_sentinel, "empty_row_mean"},
+      {Defect::softcap_after_mask, "softcap_after_mask"},
+      {Defect::backward_unmasked, "mask_ignored"},
+      {Defect::scale_twice, "scale_twice"},
+      {Defect::alibi_sign, "alibi_sign"},
+      {Defect::alibi_first_head, "alibi_first_slope"},
+      {Defect::missing_rescale, "missing_rescale"},
+      {Defect::mean_of_v, "mean_of_v"},
+      {Defect::merge_unweighted, "halves_unweighted"},
+      {Defect::lse_without_maximum, "lse_without_maximum"},
+      {Defect::lse_base_two, "lse_base_two"},
+      {Defect::head_offset_zero, "k_head_zero"},
+      {Defect::gqa_head_modulo, "kv_head_modulo"},
+      {Defect::zero_gradients, "zero_gradients"},
+      {Defect::delta_omitted, "delta_omitted"},
+      {Defect::delta_from_do, "delta_from_do"},
+      {Defect::dlse_ignored, "dlse_ignored"},
+      {Defect::lse_of_another_row, "lse_of_previous_row"},
+      {Defect::softcap_slope_omitted, "softcap_slope_omitted"},
+      {Defect::dq_without_scale, "dq_without_scale"},
+      {Defect::dk_without_scale, "dk_without_scale"},
+      {Defect::gqa_first_head, "group_first_head"},
+      {Defect::dk_first_head, "dk_first_head"}};
+  for (const fixtures::DefectRecord& record : fixtures::defects()) {
+    const auto known = expected.find(record.defect);
+    const std::set<std::string> wanted =
+        known == expected.end() ? std::set<std::string>() : std::set{known->second};
+    INFO(record.name);
+    CHECK(names_of(fixtures::defective_kernel(record.defect)) == wanted);
+  }
+}
+
+}  // namespace
+}  // namespace attest::proptest
