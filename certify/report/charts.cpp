@@ -204,11 +204,11 @@ std::string io_html(const json& io) {
   std::string html =
       "<div class=\"scroll\"><table><tr><th>problem</th><th class=\"n\">words moved</th>"
       "<th class=\"n\">lower bound</th><th>bound</th><th class=\"n\">ratio</th>"
-      "<th>over the bound, log scale to 64\u00d7</th></tr>";
+      "<th>log scale to 64\u00d7</th></tr>";
   for (const json& row : io.at("table")) {
     const json &lower = row.at("lower"), &ratio = row.at("ratio");
     const bool bounded = lower.is_object() && ratio.is_number();
-    html += "<tr><td class=\"mono\">" + escaped(row.at("problem").get<std::string>()) +
+    html += "<tr><td class=\"mono problem\">" + escaped(row.at("problem").get<std::string>()) +
             "</td><td class=\"n\">" +
             readable(row.at("counted").at("moved").at("words").get<double>()) + "</td>";
     if (!bounded) {

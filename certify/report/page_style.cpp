@@ -46,8 +46,9 @@ table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th{font-weight:600;font-size:.8rem;color:var(--soft);text-align:left}
 th,td{padding:6px 10px 6px 0;border-bottom:1px solid var(--line);vertical-align:middle}
 tr:last-child td{border-bottom:0}
-td.n,th.n{text-align:right}
-td.wide{min-width:190px}
+td.n,th.n{text-align:right;white-space:nowrap}
+td.wide{min-width:110px}
+td.problem{overflow-wrap:anywhere;min-width:240px}
 .head{display:flex;gap:12px;align-items:center;flex-wrap:wrap}
 .finding{border:1px solid var(--line);border-left:4px solid var(--tone);border-radius:8px;
 padding:12px 16px;margin-top:10px}
@@ -76,7 +77,7 @@ border:2px solid var(--card);background-clip:padding-box}
 .missing{background:var(--warn-soft);color:var(--warn);font-weight:650}
 .matrix td.missing{background-clip:padding-box}
 .bar{display:flex;height:10px;border-radius:5px;overflow:hidden;background:var(--mark);
-min-width:150px}
+min-width:100px}
 .bar i{display:block;height:100%}
 .legend{display:flex;gap:14px;flex-wrap:wrap;font-size:.8rem;color:var(--soft);margin-top:8px}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:5px}
