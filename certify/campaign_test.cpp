@@ -218,6 +218,25 @@ TEST_CASE("a campaign of vacuous cases proves nothing", "[campaign]") {
   CHECK(exit_code({result}) == 3);
 }
 
+// A kernel may declare arithmetic so coarse that its bounds let every decoy pass.
+TEST_CASE("a campaign so flat that every decoy passes is vacuous", "[campaign]") {
+  attest_kernel kernel = fake(plain_forward);
+  kernel.description.max_head_dim = 16;
+  CampaignOptions options;
+  options.cases = 8;
+  options.law = "reference_forward";
+  const CampaignResult sharp = run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {});
+  CHECK(sharp.verdict == Verdict::passed);
+  kernel.description.numerics.input_roundoff = 0.5;
+  kernel.description.numerics.exp_ulps = 0x1p24;
+  const CampaignResult flat = run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {});
+  CHECK(flat.passed() == 0);
+  CHECK(flat.vacuous() > 0);
+  CHECK(flat.findings.empty());
+  CHECK(outcome(flat) == "vacuous");
+  CHECK(exit_code({flat}) == 3);
+}
+
 TEST_CASE("what is not claimed is not a law without content", "[campaign]") {
   attest_kernel kernel = fake(plain_forward);
   kernel.description.features = 0;

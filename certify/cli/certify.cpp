@@ -7,6 +7,7 @@
 #include "certify/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/defects.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
@@ -24,7 +25,7 @@ constexpr std::uint64_t kMostCases = 1000000000;
 
 struct CertifyOptions {
   std::vector<std::string> kernels;
-  bool all = false, json = false;
+  bool all = false, json = false, defects = false;
   std::string tier = "smoke", only, out, resume, shard = "1/1";
   ReportFiles reports;
   std::string failures;  // folder
@@ -106,6 +107,14 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
   require_report_files(options.reports);
   if (!options.failures.empty()) require_folder(options.failures);
+  if (options.defects) {
+    order.campaign.tier = parse_tier(options.tier);
+    order.campaign.seed = options.seed;
+    order.campaign.data_seed = options.data_seed;
+    order.campaign.cases = options.cases;
+    order.campaign.jobs = options.jobs;
+    return certify_defects(registry, order.campaign, {options.out, options.json});
+  }
   if (options.merge.empty()) {
     load_options(registry, options, known, order);
   } else {
@@ -197,7 +206,15 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify cpu/flash2 --html report.html --junit junit.xml --failures failures\n"
       "Ctrl-C ends at the next check: the certificate then says that it is partial, and the exit\n"
       "status is 3 unless something was found.");
+  command->add_flag("--defects", options->defects,
+                    "every kernel that is broken on purpose: which law refuses it, how soon, and "
+                    "which published rules do not");
   command->callback([&registry, &schedules, &action, options, command] {
+    for (const char* other : {"kernel", "--all", "--only", "--shard", "--resume", "--merge",
+                              "--html", "--junit", "--failures"}) {
+      if (!options->defects || command->count(other) == 0) continue;
+      throw InvalidProblem(fmt::format("--defects and {} together; pass one of them", other));
+    }
     for (const char* other : {"kernel", "--all", "--tier", "--seed", "--data-seed", "--cases",
                               "--only", "--shard", "--resume"}) {
       if (command->count("--merge") == 0 || command->count(other) == 0) continue;

@@ -1,0 +1,114 @@
+#include "certify/cli/defects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "certify/certificate.hpp"
+#include "certify/cli/interrupt.hpp"
+#include "certify/cli/terminal.hpp"
+#include "certify/defect_score.hpp"
+#include "certify/printable.hpp"
+#include "certify/published_rules.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+std::vector<DefectScore> score_all(const Registry& registry, const CampaignOptions& options) {
+  const std::vector<fixtures::CorpusEntry> corpus = fixtures::defect_corpus();
+  const PlainKernels plain{registry.find("cpu/standard"), registry.find("cpu/loss_gradient")};
+  std::vector<DefectScore> scores(corpus.size());
+  ProgressLine line("defects");
+  std::atomic<std::uint64_t> done{0};
+  run_parallel(options.jobs, corpus.size(), [&](std::size_t k) {
+    if (!interrupted()) scores[k] = score_defect(corpus[k], plain, options, interrupted);
+    line.update(++done, corpus.size());
+  });
+  return scores;
+}
+
+std::vector<CampaignResult> correct_campaigns(const CampaignOptions& options) {
+  std::vector<CampaignResult> results;
+  for (const attest_kernel* kernel : fixtures::correct_variants()) {
+    ProgressLine line(kernel->description.name);
+    results.push_back(
+        run_campaign(*kernel, options,
+                     [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
+                     {interrupted, nullptr}));
+  }
+  return results;
+}
+
+void print_score(const std::vector<DefectScore>& scores) {
+  for (const DefectScore& score : scores) {
+    if (!score.caught) {
+      fmt::print("{:<32} {} in {} cases\n", score.kernel, bad("NOT CAUGHT"), score.cases);
+      continue;
+    }
+    fmt::print("{:<32} {} by {} after {} cases\n", score.kernel, good("caught"), score.caught->law,
+               score.cases);
+    fmt::print("  shrunk to {} values={}\n", score.caught->shrunk.problem.to_string(),
+               proptest::name(score.caught->shrunk.values));
+    if (!score.accepted.empty())
+      fmt::print("  let through by {}\n", fmt::join(score.accepted, ", "));
+  }
+}
+
+void print_totals(const std::vector<DefectScore>& scores) {
+  const auto count = [&](const auto& holds) {
+    return std::count_if(scores.begin(), scores.end(), holds);
+  };
+  fmt::print("{} of {} defects caught, {} shrunk to at most four queries and keys\n",
+             count([](const auto& score) { return score.caught.has_value(); }), scores.size(),
+             count([](const auto& score) { return score.shrunk_to_few(); }));
+  for (const PublishedRule& rule : published_rules()) {
+    fmt::print("  {:<16} lets {} through ({})\n", rule.name, count([&](const auto& score) {
+                 return std::count(score.accepted.begin(), score.accepted.end(), rule.name) > 0;
+               }),
+               rule.source);
+  }
+}
+
+}  // namespace
+
+int certify_defects(const Registry& registry, const CampaignOptions& options,
+                    const ScoreOutput& output) {
+  constexpr int kFailed = 1, kNothingProven = 3;
+  const InterruptGuard guard;
+  const std::vector<DefectScore> scores = score_all(registry, options);
+  const std::vector<CampaignResult> correct = correct_campaigns(options);
+  const bool all = std::all_of(scores.begin(), scores.end(),
+                               [](const auto& score) { return score.caught.has_value(); });
+  const bool clean = std::all_of(correct.begin(), correct.end(),
+                                 [](const auto& result) { return result.findings.empty(); });
+  const int code = interrupted() ? kNothingProven : all && clean ? 0 : kFailed;
+  nlohmann::json object = score_json(scores, options);
+  object["exit_code"] = code;
+  object["interrupted"] = interrupted();
+  for (const CampaignResult& result : correct) {
+    object["correct"][result.kernel] = {{"cases", result.cases},
+                                        {"checks_passed", result.passed()},
+                                        {"false_alarms", result.findings.size()}};
+  }
+  if (!output.file.empty()) write_file(output.file, json_text(object) + "\n");
+  if (output.json) {
+    fmt::print("{}\n", json_text(object));
+    return code;
+  }
+  print_score(scores);
+  print_totals(scores);
+  for (const CampaignResult& result : correct) {
+    fmt::print("{}: {} cases, {} checks passed, {} false alarms\n", result.kernel, result.cases,
+               result.passed(), result.findings.size());
+    for (const Finding& finding : result.findings) {
+      fmt::print("  {} on {}: {}\n", finding.law, finding.shrunk.problem.to_string(),
+                 finding.message);
+    }
+  }
+  if (!output.file.empty()) fmt::print("score: {}\n", printable(output.file));
+  return code;
+}
+
+}  // namespace attest::certify::cli

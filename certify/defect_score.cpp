@@ -1,0 +1,109 @@
+#include "certify/defect_score.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "certify/certificate.hpp"
+#include "certify/plan.hpp"
+#include "certify/published_rules.hpp"
+#include "certify/shrunk_finding.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+// The first check that refuses the kernel, and the number of cases until then.
+std::optional<Finding> first_finding(const attest_kernel& kernel, const CampaignOptions& options,
+                                     const Interrupted& interrupted, std::uint64_t& cases) {
+  for (std::uint64_t index = 0; index < generated_count(options) && !interrupted(); ++index) {
+    ++cases;
+    for (const proptest::Law& law : proptest::laws()) {
+      if (!proptest::concerns(law, kernel.description)) continue;
+      proptest::Case c = generated_case(kernel.description, options, index);
+      const proptest::LawResult result = check_repeating(law, kernel, c);
+      if (result.verdict != Verdict::violated && result.verdict != Verdict::crashed) continue;
+      Finding finding;
+      finding.law = law.name;
+      finding.verdict = result.verdict;
+      finding.found = finding.shrunk = c;
+      finding.message = result.message;
+      finding.position = index;
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
+json defect_json(const DefectScore& score) {
+  json object{{"kernel", score.kernel},
+              {"smallest_documented", score.smallest},
+              {"cases", score.cases},
+              {"accepted_by", score.accepted},
+              {"caught", score.caught.has_value()}};
+  if (score.caught) {
+    object["law"] = score.caught->law;
+    object["message"] = score.caught->message;
+    object["shrunk"] = case_json(score.caught->shrunk);
+    object["reproduce"] =
+        reproduce_line(score.kernel, score.caught->law, score.caught->shrunk, score.caught->checks);
+  }
+  return object;
+}
+
+}  // namespace
+
+bool DefectScore::shrunk_to_few() const {
+  constexpr std::int64_t kFew = 4;
+  if (!caught) return false;
+  const Problem& problem = caught->shrunk.problem;
+  return problem.seqlen_q <= kFew && problem.seqlen_k <= kFew;
+}
+
+DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels& plain,
+                         const CampaignOptions& options, const Interrupted& interrupted) {
+  const auto begin = std::chrono::steady_clock::now();
+  const attest_kernel& kernel = *entry.kernel;
+  DefectScore score;
+  score.kernel = kernel.description.name;
+  score.smallest = entry.smallest;
+  score.caught = first_finding(kernel, options, interrupted, score.cases);
+  if (score.caught) shrink_finding(kernel, *score.caught, interrupted);
+  const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;
+  score.accepted = accepting_rules(kernel, loss ? plain.loss : plain.attention);
+  score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return score;
+}
+
+json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& options) {
+  json defects = json::array(), rules = json::object(), laws = json::object();
+  json seconds = json::object();
+  std::size_t caught = 0, few = 0;
+  for (const PublishedRule& rule : published_rules()) {
+    rules[rule.name] = {{"source", rule.source}, {"accepts", 0}};
+  }
+  for (const DefectScore& score : scores) {
+    defects.push_back(defect_json(score));
+    seconds[score.kernel] = score.seconds;
+    caught += score.caught ? 1 : 0;
+    few += score.shrunk_to_few() ? 1 : 0;
+    for (const std::string& rule : score.accepted) {
+      rules[rule]["accepts"] = rules[rule]["accepts"].get<int>() + 1;
+    }
+    if (score.caught) laws[score.caught->law] = laws.value(score.caught->law, 0) + 1;
+  }
+  return {{"schema", "attest-defects-1"},
+          {"tier", proptest::name(options.tier)},
+          {"seed", options.seed},
+          {"data_seed", options.values_seed()},
+          {"caught", caught},
+          {"all", scores.size()},
+          {"shrunk_to_four_keys", few},
+          {"laws", laws},
+          {"published_rules", rules},
+          {"defects", defects},
+          {"timings", {{"seconds", seconds}}}};
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "certify/campaign.hpp"
+#include "fixtures/corpus.hpp"
+
+/// Broken kernels on purpose, and how soon which law refuses each.
+namespace attest::certify {
+
+struct DefectScore {
+  std::string kernel, smallest;
+  std::optional<Finding> caught;      // by the first check that refused it, shrunk
+  std::uint64_t cases = 0;            // that the campaign ran until then
+  std::vector<std::string> accepted;  // published rules that let it through
+  double seconds = 0;
+
+  /// Whether it was shrunk to at most four queries and four keys.
+  bool shrunk_to_few() const;
+};
+
+/// What the plain kernels are that FlashAttention's rule compares with.
+struct PlainKernels {
+  const attest_kernel& attention;
+  const attest_kernel& loss;
+};
+
+/// Runs the generated cases of a campaign, every law on each, until one refuses the kernel; then
+/// the published rules.  [certify/defect_score_test]
+DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels& plain,
+                         const CampaignOptions& options, const Interrupted& interrupted);
+
+/// The score as an object: totals, and every defect.  [certify/defect_score_test]
+nlohmann::json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& options);
+
+}  // namespace attest::certify
