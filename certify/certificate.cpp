@@ -148,6 +148,14 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : ".";
 }
 
+// Asked by making a file: permissions say nothing of a folder that is no place for files.
+bool takes_files(const std::filesystem::path& folder) {
+  const std::string probe = (folder / (".attest-writable-" + std::to_string(getpid()))).string();
+  const bool made = std::ofstream(probe).is_open();
+  std::remove(probe.c_str());
+  return made;
+}
+
 // The file a path names once its symbolic links are followed, whether or not it exists.
 std::filesystem::path target_of(const std::string& path) {
   constexpr int kMostLinks = 40;
@@ -222,8 +230,7 @@ void require_writable(const std::string& path) {
   const std::filesystem::path target = target_of(path);
   std::error_code ignored;
   const auto folder = folder_of(target);
-  if (path.empty() || !std::filesystem::is_directory(folder, ignored) ||
-      access(folder.c_str(), W_OK) != 0) {
+  if (path.empty() || !std::filesystem::is_directory(folder, ignored) || !takes_files(folder)) {
     throw InvalidProblem("cannot write '" + path +
                          "'; pass the name of a file in an existing, writable directory");
   }

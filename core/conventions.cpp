@@ -41,9 +41,11 @@ std::string_view name(Strides strides) {
     case Strides::broadcast:
       return "broadcast";
     case Strides::huge:
+      return "huge";
+    case Strides::mixed:
       break;
   }
-  return "huge";
+  return "mixed";
 }
 
 }  // namespace attest

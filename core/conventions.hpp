@@ -23,9 +23,18 @@ enum class Layout : std::uint8_t { bshd, bhsd, thd };
 
 /// How the memory of a tensor departs from the packed layout. `padded` leaves gaps after every
 /// axis, `transposed` makes the head dimension the outermost axis, `interleaved` gives the head
-/// dimension stride 2, `broadcast` repeats one K/V head through stride 0, `huge` puts more than
-/// 2^31 elements between neighbours of the outermost axis of extent > 1.
-enum class Strides : std::uint8_t { packed, padded, transposed, interleaved, broadcast, huge };
+/// dimension stride 2, `broadcast` repeats one K/V head and one row of dO through stride 0, `huge`
+/// spreads the outermost axis of extent > 1 over more than 2^32 elements, `mixed` gives every
+/// tensor of a call strides of its own.
+enum class Strides : std::uint8_t {
+  packed,
+  padded,
+  transposed,
+  interleaved,
+  broadcast,
+  huge,
+  mixed
+};
 
 /// The conventions a kernel claims; the reference answers in the same ones.
 struct Conventions {

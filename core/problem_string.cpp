@@ -164,9 +164,10 @@ Problem Problem::parse(std::string_view text) {
                          std::array{DType::f64, DType::f32, DType::bf16, DType::f16});
   problem.layout =
       choice(fields, "layout", problem.layout, std::array{Layout::bshd, Layout::bhsd, Layout::thd});
-  problem.strides = choice(fields, "strides", problem.strides,
-                           std::array{Strides::packed, Strides::padded, Strides::transposed,
-                                      Strides::interleaved, Strides::broadcast, Strides::huge});
+  problem.strides =
+      choice(fields, "strides", problem.strides,
+             std::array{Strides::packed, Strides::padded, Strides::transposed, Strides::interleaved,
+                        Strides::broadcast, Strides::huge, Strides::mixed});
   problem.alibi = choice(fields, "alibi", problem.alibi, std::array{Alibi::none, Alibi::standard});
   if (const auto scale = fields.find("scale");
       scale != fields.end() && scale->second != kDefaultScale) {

@@ -22,10 +22,10 @@ void Registry::add(const attest_kernel* kernel) {
   const attest_description& description = kernel->description;
   const std::string name = description.name == nullptr ? "" : description.name;
   require(!name.empty(), "?", "description.name is empty; give it a unique name like cpu/flash2");
-  require(kernel->struct_size >= sizeof(attest_kernel) &&
-              description.struct_size >= sizeof(attest_description) &&
-              description.numerics.struct_size >= sizeof(attest_numerics),
-          name, "struct_size of kernel, description or numerics is too small; set it to sizeof");
+  require(kernel->struct_size == sizeof(attest_kernel) &&
+              description.struct_size == sizeof(attest_description) &&
+              description.numerics.struct_size == sizeof(attest_numerics),
+          name, "struct_size of kernel, description or numerics is another; set it to sizeof");
   const auto claims = [&](std::uint32_t direction) {
     return (description.directions & direction) != 0;
   };

@@ -41,14 +41,14 @@ void stack(std::vector<Axis>& axes, const std::vector<std::size_t>& order, std::
 
 }  // namespace
 
-std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides,
-                          HeadRepeat repeat) {
+std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides, Repeat repeat) {
   std::vector<std::size_t> order{0, 1, 2, 3};
   if (axes.size() == 3) order = {0, 1, 2};
   if (axes.size() == 4 && layout == Layout::bhsd) order = {0, 2, 1, 3};
   constexpr std::int64_t kGap = 3;
   switch (strides) {
     case Strides::packed:
+    case Strides::mixed:
       stack(axes, order, 1, 0);
       break;
     case Strides::padded:
@@ -63,14 +63,17 @@ std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides
       break;
     case Strides::broadcast:
       stack(axes, order, 1, 0);
-      if (repeat == HeadRepeat::allowed) axes[2].stride = 0;
+      if (repeat != Repeat::none) axes[repeat == Repeat::heads ? 2 : 1].stride = 0;
       break;
     case Strides::huge: {
       stack(axes, order, 1, 0);
-      constexpr std::int64_t kFar = (std::int64_t{1} << 31) + 64;
+      // The last element lies beyond what 32 bits count, and a tensor never needs more addresses
+      // than that, however many rows it has.
+      constexpr std::int64_t kFar = (std::int64_t{1} << 32) + 64, kGrain = 64;
       for (const std::size_t axis : order) {
         if (axes[axis].extent <= 1) continue;
-        axes[axis].stride = kFar;
+        const std::int64_t apart = kFar / (axes[axis].extent - 1);
+        axes[axis].stride = std::max(axes[axis].stride, (apart / kGrain + 1) * kGrain);
         break;
       }
       break;

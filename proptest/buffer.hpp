@@ -11,11 +11,12 @@
 
 namespace attest::proptest {
 
-/// Strides of a (batch, seqlen, heads, dim) tensor in a layout; `repeats_heads` lets
-/// Strides::broadcast repeat one head (inputs K and V).
-enum class HeadRepeat : std::uint8_t { none, allowed };
-std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides,
-                          HeadRepeat repeat);
+/// What Strides::broadcast repeats of a tensor: a head of the inputs K and V, a row of dO.
+enum class Repeat : std::uint8_t { none, heads, rows };
+
+/// Strides of a (batch, seqlen, heads, dim) tensor in a layout. Strides::mixed is resolved by the
+/// caller; here it is packed.
+std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides, Repeat repeat);
 
 /// Memory of one tensor as a kernel sees it. Guards before and after, gaps between the elements and
 /// the elements of outputs hold NaN bytes (0xff), never a plausible value.

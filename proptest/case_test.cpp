@@ -78,8 +78,8 @@ TEST_CASE("values are finite, rounded to the dtype and a function of the seed", 
 TEST_CASE("buffers notice every write outside their elements", "[buffer]") {
   for (const Strides strides : {Strides::packed, Strides::padded, Strides::transposed,
                                 Strides::interleaved, Strides::huge}) {
-    const auto axes = lay_out(Problem::parse("b=2,hq=2,sq=3,d=4").q_axes(), Layout::bhsd, strides,
-                              HeadRepeat::none);
+    const auto axes =
+        lay_out(Problem::parse("b=2,hq=2,sq=3,d=4").q_axes(), Layout::bhsd, strides, Repeat::none);
     Buffer buffer("O", DType::f32, axes);
     INFO(name(strides));
     CHECK(buffer.disturbed().empty());
@@ -91,7 +91,7 @@ TEST_CASE("buffers notice every write outside their elements", "[buffer]") {
     CHECK_THAT(buffer.disturbed(), Catch::Contains("before its first"));
   }
   const auto padded =
-      lay_out(Problem::parse("sq=3,d=4").q_axes(), Layout::bshd, Strides::padded, HeadRepeat::none);
+      lay_out(Problem::parse("sq=3,d=4").q_axes(), Layout::bshd, Strides::padded, Repeat::none);
   Buffer gaps("O", DType::f32, padded);
   static_cast<float*>(gaps.view().data())[4] = 0;
   CHECK_THAT(gaps.disturbed(), Catch::Contains("gap"));
@@ -106,7 +106,7 @@ TEST_CASE("buffers notice every write outside their elements", "[buffer]") {
 TEST_CASE("inputs notice a changed bit", "[buffer]") {
   const Problem p = Problem::parse("hq=2,sq=3,d=4");
   const Input Q(make_values(p, Values::normal, 1).Q, DType::bf16,
-                lay_out(p.q_axes(), Layout::bshd, Strides::padded, HeadRepeat::none));
+                lay_out(p.q_axes(), Layout::bshd, Strides::padded, Repeat::none));
   CHECK(Q.changed().empty());
   const TensorView& view = Q.buffer.view();
   view.set(-view(0, 2, 1, 3), 0, 2, 1, 3);
@@ -125,6 +125,37 @@ TEST_CASE("inputs notice a changed bit", "[buffer]") {
   CHECK(tensor.changed() == "Q: its description was modified");
 }
 
+TEST_CASE("mixed strides give every tensor its own", "[buffer]") {
+  const Problem mixed = Problem::parse("sq=4,d=4,strides=mixed");
+  attest_description contiguous = everything();
+  contiguous.features &= ~std::uint32_t{ATTEST_ANY_STRIDES};
+  std::set<std::pair<Strides, Strides>> pairs, plain_pairs;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    pairs.insert({tensor_strides(everything(), mixed, seed, 1),
+                  tensor_strides(everything(), mixed, seed, 2)});
+    plain_pairs.insert(
+        {tensor_strides(contiguous, mixed, seed, 1), tensor_strides(contiguous, mixed, seed, 2)});
+  }
+  CHECK(pairs.size() == 16);
+  CHECK(plain_pairs.size() == 4);
+  for (const auto& [first, second] : plain_pairs) {
+    CHECK((first == Strides::packed || first == Strides::padded));
+    CHECK((second == Strides::packed || second == Strides::padded));
+  }
+  CHECK(unclaimed(contiguous, mixed, Direction::forward).empty());
+}
+
+TEST_CASE("huge strides need the addresses of 2^32 elements, however many rows", "[buffer]") {
+  for (const char* text : {"sq=2,d=4", "sq=130,d=4", "b=3,hq=2,sq=1000,d=64"}) {
+    const auto axes =
+        lay_out(Problem::parse(text).q_axes(), Layout::bshd, Strides::huge, Repeat::none);
+    std::int64_t last = 0;
+    for (const Axis& axis : axes) last += (axis.extent - 1) * axis.stride;
+    CHECK(last > (std::int64_t{1} << 32));
+    CHECK(last < (std::int64_t{1} << 33));
+  }
+}
+
 TEST_CASE("LSE lies in memory in every way", "[run]") {
   const Problem packed = Problem::parse("sq=4,d=4"),
                 padded = Problem::parse("sq=4,d=4,strides=padded");
@@ -141,9 +172,9 @@ TEST_CASE("LSE lies in memory in every way", "[run]") {
 }
 
 TEST_CASE("a byte offset leads to the same elements", "[buffer]") {
-  const Buffer buffer("O", DType::bf16,
-                      lay_out(Problem::parse("sq=3,d=4").o_axes(), Layout::bshd, Strides::padded,
-                              HeadRepeat::none));
+  const Buffer buffer(
+      "O", DType::bf16,
+      lay_out(Problem::parse("sq=3,d=4").o_axes(), Layout::bshd, Strides::padded, Repeat::none));
   CHECK(byte_offset_of(Strides::packed) == 0);
   CHECK(byte_offset_of(Strides::padded) > 0);
   const KernelTensor tensor(buffer, byte_offset_of(Strides::padded));

@@ -37,6 +37,22 @@ TEST_CASE("the kernels without a defect keep every law", "[defects]") {
   }
 }
 
+// Computed in float64 throughout; the corpus claims narrower types only, as its defects need.
+TEST_CASE("a kernel in f64 without a defect keeps every law", "[defects]") {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.description.dtypes = 1u << ATTEST_F64;
+  constexpr std::uint64_t kDoubleCases = 30;
+  for (std::uint64_t index = 0; index < kDoubleCases; ++index) {
+    const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
+    for (const Law& law : laws()) {
+      if (!concerns(law, kernel.description)) continue;
+      const LawResult result = law.check(kernel, c);
+      INFO(law.name << " " << c.problem.to_string() << ": " << result.message);
+      CHECK_FALSE(fails(result));
+    }
+  }
+}
+
 // Refused by what the law itself says, not only because the reference says otherwise.
 bool fails_by_itself(const LawResult& result) {
   return fails(result) && result.message.rfind(kWrongAlike, 0) != 0;

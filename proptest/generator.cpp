@@ -26,7 +26,8 @@ std::int64_t sequence_length(Rng& rng, Tier tier) {
 }
 
 std::int64_t head_dim(Rng& rng) {
-  constexpr std::array<std::int64_t, 12> kDims{1, 2, 3, 8, 16, 17, 32, 33, 64, 64, 80, 128};
+  constexpr std::array<std::int64_t, 16> kDims{1,  2,  3,  8,  16, 17,  32,  33,
+                                               48, 64, 64, 80, 96, 128, 192, 256};
   return pick(rng, kDims);
 }
 
@@ -131,10 +132,10 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed, 
   p.head_dim_qk = head_dim(rng);
   p.head_dim_v = chance(rng, 75) ? p.head_dim_qk : head_dim(rng);
   p.layout = chance(rng, 60) ? Layout::bshd : Layout::bhsd;
-  if (chance(rng, 30)) {
-    constexpr std::array<Strides, 5> kStrides{Strides::padded, Strides::transposed,
-                                              Strides::interleaved, Strides::broadcast,
-                                              Strides::huge};
+  if (chance(rng, 40)) {
+    constexpr std::array<Strides, 7> kStrides{
+        Strides::padded, Strides::transposed, Strides::interleaved, Strides::broadcast,
+        Strides::huge,   Strides::mixed,      Strides::mixed};
     p.strides = pick(rng, kStrides);
   }
   constexpr std::array<double, 5> kScales{0.0, -0.25, 1.0, 0.125, 0.3};
@@ -158,36 +159,88 @@ Case draw_loss(const attest_description& description, Tier tier, std::uint64_t s
   return c;
 }
 
-// Whether case `index` has more keys than the others: two in a row, for of a kernel with attention
-// and loss gradient one of them is about the loss. Smoke campaigns have them once.
-bool about_many_keys(Tier tier, std::uint64_t index) {
-  constexpr std::uint64_t kPair = 3, kPairs = 12;
-  return (tier == Tier::smoke ? index / 2 : index / 2 % kPairs) == kPair;
+// One size beyond those of the other cases, and all else small: the cost stays that of the others.
+enum class Outlier : std::uint8_t { none, keys, rows, heads, batches };
+
+// Two cases in a row have the same outlier, for of a kernel with attention and loss gradient one of
+// them is about the loss. Smoke campaigns have each once.
+Outlier outlier_of(Tier tier, std::uint64_t index) {
+  constexpr std::uint64_t kPairs = 12;
+  switch (tier == Tier::smoke ? index / 2 : index / 2 % kPairs) {
+    case 3:
+      return Outlier::keys;
+    case 5:
+      return Outlier::rows;
+    case 7:
+      return Outlier::heads;
+    case 9:
+      return Outlier::batches;
+    default:
+      return Outlier::none;
+  }
 }
 
 std::int64_t long_length(Rng& rng, Tier tier) {
-  constexpr std::array<std::int64_t, 3> kSmoke{513, 514, 577};
+  constexpr std::array<std::int64_t, 4> kSmoke{513, 577, 700, 1025};
   constexpr std::array<std::int64_t, 6> kFast{513, 640, 1023, 1024, 1025, 2049};
   constexpr std::array<std::int64_t, 6> kFull{513, 1025, 2047, 2049, 4096, 4097};
   if (tier == Tier::smoke) return pick(rng, kSmoke);
   return tier == Tier::fast ? pick(rng, kFast) : pick(rng, kFull);
 }
 
-// Many keys, and all else small: the cost stays that of the other cases.
-Case draw_many_keys(const attest_description& description, Tier tier, bool loss, std::uint64_t seed,
-                    Rng& rng) {
+// As many queries as keys: gradients pass through all of them.
+std::int64_t long_square(Rng& rng, Tier tier) {
+  constexpr std::array<std::int64_t, 3> kSmoke{257, 300, 321};
+  constexpr std::array<std::int64_t, 4> kMore{257, 321, 513, 641};
+  return tier == Tier::smoke ? pick(rng, kSmoke) : pick(rng, kMore);
+}
+
+void set_head_dim(const attest_description& description, std::int64_t wanted, Problem& p) {
+  const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
+  p.head_dim_qk = p.head_dim_v = (wanted + multiple - 1) / multiple * multiple;
+}
+
+Case draw_outlier(const attest_description& description, Tier tier, Outlier outlier,
+                  std::uint64_t seed, Rng& rng) {
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
-  const bool cross = !loss && (description.features & ATTEST_CROSS_LENGTHS) != 0;
-  p.seqlen_k = long_length(rng, cross ? tier : Tier::smoke);
-  p.seqlen_q = cross ? rng.between(1, 3) : p.seqlen_k;
-  const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
-  const std::int64_t wanted = cross ? 8 : 2;
-  p.head_dim_qk = p.head_dim_v = (wanted + multiple - 1) / multiple * multiple;
-  if (chance(rng, 30)) p.strides = Strides::padded;
-  if (!loss && chance(rng, 40)) {
-    p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
+  const bool cross = (description.features & ATTEST_CROSS_LENGTHS) != 0;
+  const bool grouped = (description.features & ATTEST_GQA) != 0;
+  set_head_dim(description, 8, p);
+  p.seqlen_q = p.seqlen_k = rng.between(3, 9);
+  switch (outlier) {
+    case Outlier::none:
+      throw InternalError("draw_outlier: none");
+    case Outlier::keys:
+      p.seqlen_k = cross ? long_length(rng, tier) : long_square(rng, tier);
+      p.seqlen_q = cross ? rng.between(1, 3) : p.seqlen_k;
+      break;
+    case Outlier::rows:
+      p.seqlen_q = long_square(rng, tier);
+      p.seqlen_k = cross && chance(rng, 50) ? rng.between(3, 33) : p.seqlen_q;
+      break;
+    case Outlier::heads: {
+      constexpr std::array<std::int64_t, 3> kGroups{1, 8, 64};
+      p.num_heads_q = 64;
+      p.num_heads_kv = grouped ? p.num_heads_q / pick(rng, kGroups) : p.num_heads_q;
+      break;
+    }
+    case Outlier::batches:
+      p.batch = rng.between(5, 9);
+      break;
   }
+  if (chance(rng, 30)) p.strides = Strides::padded;
+  if (chance(rng, 40)) p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
+  return c;
+}
+
+// The loss has no heads and no batch: its outliers are long.
+Case draw_long_loss(const attest_description& description, std::uint64_t seed, Rng& rng) {
+  Case c = draw_call(description, seed, rng);
+  Problem& p = c.problem;
+  p.seqlen_q = p.seqlen_k = long_length(rng, Tier::smoke);
+  set_head_dim(description, 2, p);
+  if (chance(rng, 30)) p.strides = Strides::padded;
   return c;
 }
 
@@ -220,9 +273,12 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   constexpr int kDraws = 200;
   for (int attempt = 0; attempt < kDraws; ++attempt) {
     const bool loss = about_the_loss(description, index);
-    Case c = about_many_keys(tier, index) ? draw_many_keys(description, tier, loss, case_seed, rng)
-             : loss                       ? draw_loss(description, tier, case_seed, rng)
-                                          : draw(description, tier, case_seed, rng);
+    const Outlier outlier = outlier_of(tier, index);
+    const bool keys = outlier == Outlier::keys;
+    Case c = loss                       ? (keys ? draw_long_loss(description, case_seed, rng)
+                                                : draw_loss(description, tier, case_seed, rng))
+             : outlier == Outlier::none ? draw(description, tier, case_seed, rng)
+                                        : draw_outlier(description, tier, outlier, case_seed, rng);
     const auto claimed = [&](Direction direction) {
       return unclaimed(description, c.problem, direction).empty();
     };

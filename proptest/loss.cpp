@@ -46,7 +46,7 @@ Tensor near_identity(const char* name, double factor, const Problem& problem, st
 std::vector<Axis> strided(const TensorView& view, Strides strides) {
   const std::vector<Axis> axes =
       lay_out({{"batch", 1, 0}, view.axis(0), {"heads", 1, 0}, view.axis(1)}, Layout::bshd, strides,
-              HeadRepeat::none);
+              Repeat::none);
   return {axes[1], axes[3]};
 }
 

@@ -101,8 +101,8 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   if (p.alibi != Alibi::none && lacks(ATTEST_ALIBI)) return "ALiBi";
   if (p.scale() <= 0 && lacks(ATTEST_ANY_SCALE)) return "softmax_scale <= 0";
   if (p.seqlen_q != p.seqlen_k && lacks(ATTEST_CROSS_LENGTHS)) return "seqlen_q != seqlen_k";
-  const bool odd_strides =
-      p.strides != Strides::packed && p.strides != Strides::padded && p.strides != Strides::huge;
+  const bool odd_strides = p.strides == Strides::transposed || p.strides == Strides::interleaved ||
+                           p.strides == Strides::broadcast;
   if (odd_strides && lacks(ATTEST_ANY_STRIDES)) return "strides " + std::string(name(p.strides));
   if (!lacks(ATTEST_EMPTY_ROWS)) return "";
   for (const Sequence& sequence : p.sequences()) {
@@ -124,6 +124,17 @@ bool uses_dlse(const attest_description& description, std::uint64_t seed) {
   return (description.features & ATTEST_DLSE) != 0 && (mix(seed, kStream) & 1u) != 0;
 }
 
+Strides tensor_strides(const attest_description& description, const Problem& problem,
+                       std::uint64_t seed, std::uint64_t tensor) {
+  if (problem.strides != Strides::mixed) return problem.strides;
+  constexpr std::array<Strides, 4> kChoices{Strides::packed, Strides::padded, Strides::transposed,
+                                            Strides::interleaved};
+  const bool any = (description.features & ATTEST_ANY_STRIDES) != 0;
+  const std::size_t count = any ? kChoices.size() : 2;  // the first two need no claim
+  constexpr std::uint64_t kStream = 0x6d6978u;
+  return kChoices[static_cast<std::size_t>(mix(mix(seed, kStream), tensor) % count)];
+}
+
 Strides scalar_strides(const attest_description& description, const Problem& problem,
                        std::uint64_t seed) {
   constexpr std::array<Strides, 4> kChoices{Strides::packed, Strides::padded, Strides::transposed,
@@ -139,16 +150,17 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   if (request == LseRequest::never && direction != Direction::forward) {
     throw InternalError("run: the backward call needs LSE, so the forward call must ask for it");
   }
-  const auto axes = [&](const std::vector<Axis>& logical, HeadRepeat repeat = HeadRepeat::none) {
-    return lay_out(logical, problem.layout, problem.strides, repeat);
+  std::uint64_t laid_out = 0;  // tensors of the call, in the order they are laid out
+  const auto axes = [&](const std::vector<Axis>& logical, Repeat repeat = Repeat::none) {
+    return lay_out(logical, problem.layout,
+                   tensor_strides(kernel.description, problem, of.seed, laid_out++), repeat);
   };
   const DType dtype = problem.dtype, scalar = scalar_dtype(problem);
-  const auto scalars =
-      lay_out(problem.lse_axes(), problem.layout,
-              scalar_strides(kernel.description, problem, of.seed), HeadRepeat::none);
+  const auto scalars = lay_out(problem.lse_axes(), problem.layout,
+                               scalar_strides(kernel.description, problem, of.seed), Repeat::none);
   const Input Q(values.Q, dtype, axes(problem.q_axes())),
-      K(values.K, dtype, axes(problem.k_axes(), HeadRepeat::allowed)),
-      V(values.V, dtype, axes(problem.v_axes(), HeadRepeat::allowed));
+      K(values.K, dtype, axes(problem.k_axes(), Repeat::heads)),
+      V(values.V, dtype, axes(problem.v_axes(), Repeat::heads));
   Buffer O("O", dtype, axes(problem.o_axes())), LSE("LSE", scalar, scalars);
   const AbiProblem form(problem, of.threads);
   const std::uint64_t offset = byte_offset_of(problem.strides);
@@ -189,7 +201,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   if (wants_lse) result.LSE = LSE.packed_copy();
   if (direction == Direction::forward || !result.completed()) return result;
 
-  const Input dO(values.dO, dtype, axes(problem.o_axes())), dLSE(values.dLSE, scalar, scalars);
+  const Input dO(values.dO, dtype, axes(problem.o_axes(), Repeat::rows)),
+      dLSE(values.dLSE, scalar, scalars);
   Buffer dQ("dQ", dtype, axes(problem.q_axes())), dK("dK", dtype, axes(problem.k_axes())),
       dV("dV", dtype, axes(problem.v_axes()));
   const KernelTensor d_o(dO.buffer, offset), d_lse(dLSE.buffer, offset), d_q(dQ, offset),

@@ -31,6 +31,12 @@ struct KernelRun {
 
 enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 
+/// How tensor number `tensor` of a call lies in memory: as the problem says; with Strides::mixed
+/// packed or padded, or with ATTEST_ANY_STRIDES transposed or interleaved too, by the seed.
+/// [proptest/case_test "mixed strides"]
+Strides tensor_strides(const attest_description& description, const Problem& problem,
+                       std::uint64_t seed, std::uint64_t tensor);
+
 /// How LSE and dLSE lie in memory in a case: packed where the problem's tensors are, or where the
 /// kernel does not claim ATTEST_ANY_STRIDES; else packed, padded, transposed or interleaved, by the
 /// seed.  [proptest/case_test "LSE lies in memory in every way"]

@@ -299,6 +299,8 @@ InputValues make_values(const Problem& problem, Values values, std::uint64_t see
       const TensorView view = tensor->view();
       for_each(*tensor, [&](auto b, auto s, auto, auto c, double) { return view(b, s, 0, c); });
     }
+    const TensorView dO = in.dO.view();
+    for_each(in.dO, [&](auto b, auto, auto h, auto c, double) { return dO(b, 0, h, c); });
   }
   for (Tensor* tensor : {&in.Q, &in.K, &in.V, &in.dO}) round_all(*tensor, problem.dtype);
   round_all(in.dLSE, problem.dtype == DType::f64 ? DType::f64 : DType::f32);

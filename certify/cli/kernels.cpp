@@ -105,6 +105,7 @@ const attest_kernel& Kernels::find_one(const std::string& word) {
   const std::vector<const attest_kernel*> found = find(word);
   if (found.size() == 1) return *found.front();
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (const attest_kernel* kernel : found) names.emplace_back(kernel->description.name);
   throw InvalidProblem(fmt::format("library '{}': has {} kernels; choose one: {}", word,
                                    found.size(), fmt::join(names, ", ")));

@@ -1,5 +1,6 @@
 #include "certify/worker/description.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string_view>
@@ -27,11 +28,11 @@ std::string got(const std::string& field, const std::string& value, const std::s
   return field + " is " + value + "; " + needed;
 }
 
-std::string too_small(const std::string& object, std::size_t size, std::size_t needed) {
-  if (size >= needed) return "";
+std::string other_size(const std::string& object, std::size_t size, std::size_t needed) {
+  if (size == needed) return "";
   return got(object + ".struct_size", std::to_string(size),
              "it must be sizeof(" + object + "), " + std::to_string(needed) +
-                 " with this attest_kernel.h");
+                 " with this attest_kernel.h; rebuild with it");
 }
 
 // A string of at most `most` printable characters; names have no blanks or quotes either, because
@@ -75,7 +76,9 @@ std::string bad_roundoff(const std::string& field, double value, double most) {
 
 std::string numerics_objection(const attest_numerics& n) {
   constexpr std::int64_t kDtypeCodes = 1 + ATTEST_F16, kFlag = 1, kAny = INT32_MAX;
-  constexpr double kMostUlps = 0x1p24;
+  // An exponential that is 1 % off, and more merges than there are keys, bound nothing.
+  constexpr double kMostUlps = 0x1p17;
+  constexpr std::int64_t kMostSplits = 1 << 16;
   if (n.accumulation == ATTEST_FUSED_BLOCKS && (n.fused_block <= 0 || n.fused_fraction_bits <= 0)) {
     return "description.numerics.accumulation is ATTEST_FUSED_BLOCKS; fused_block and "
            "fused_fraction_bits must be positive";
@@ -95,7 +98,7 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_choice("numerics.flushes_p", n.flushes_p, kFlag),
         bad_roundoff("exp_ulps", n.exp_ulps, kMostUlps),
         bad_choice("numerics.exp_zero_not_one", n.exp_zero_not_one, kFlag),
-        bad_choice("numerics.lse_splits", n.lse_splits, kAny),
+        bad_choice("numerics.lse_splits", n.lse_splits, kMostSplits),
         bad_choice("numerics.gqa_partial", n.gqa_partial, kDtypeCodes),
         bad_choice("numerics.dq_accumulator", n.dq_accumulator, kDtypeCodes),
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
@@ -138,10 +141,17 @@ std::string objection(const attest_kernel& kernel) {
   }
   const attest_description& d = kernel.description;
   for (const std::string& text :
-       {too_small("attest_kernel", kernel.struct_size, sizeof kernel),
-        too_small("attest_description", d.struct_size, sizeof d),
-        too_small("attest_numerics", d.numerics.struct_size, sizeof d.numerics)}) {
+       {other_size("attest_kernel", kernel.struct_size, sizeof kernel),
+        other_size("attest_description", d.struct_size, sizeof d),
+        other_size("attest_numerics", d.numerics.struct_size, sizeof d.numerics)}) {
     if (!text.empty()) return text;
+  }
+  const auto set = [](const auto& reserved) {
+    return std::any_of(std::begin(reserved), std::end(reserved), [](auto x) { return x != 0; });
+  };
+  if (set(d.reserved) || set(d.numerics.reserved)) {
+    return "description: a reserved field is not 0; set what this attest_kernel.h does not name to "
+           "0";
   }
   if (d.name == nullptr || *d.name == '\0') {
     return "description.name is empty; give the kernel a unique name like mine/attention";

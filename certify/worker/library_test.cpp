@@ -169,6 +169,11 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.delta_from_p = 2; }, "numerics.delta_from_p");
   refused([](auto& d) { d.numerics.accumulation = ATTEST_FUSED_BLOCKS; }, "fused_block");
   refused([](auto& d) { d.numerics.struct_size = 0; }, "attest_numerics.struct_size is 0");
+  refused([](auto& d) { ++d.struct_size; }, "attest_description.struct_size is ");
+  refused([](auto& d) { d.reserved[7] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
+  refused([](auto& d) { d.numerics.lse_splits = 1 << 17; }, "numerics.lse_splits is 131072");
   refused([](auto& d) { d.device = ATTEST_CUDA; }, "description.device is 2");
   refused([](auto& d) { d.directions = 64; }, "directions");
   refused([](auto& d) { d.directions = ATTEST_BACKWARD; }, "ATTEST_BACKWARD");

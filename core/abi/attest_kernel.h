@@ -44,8 +44,9 @@
  *    standard output, or keep a pointer to the arguments or tensors of a call beyond it. Threads of
  *    its own, and memory it allocated itself, it may keep.
  *  - Equal calls give equal bits, unless numerics.nondeterministic says otherwise.
- *  - Structs begin with their size (sizeof as the one who filled it in knows it), so that fields
- *    can be added at the end. Zero means the plain choice in every field.
+ *  - Structs begin with their size. New fields take the place of `reserved` ones, which are zero,
+ * so that no offset changes; a library of another layout is refused. Zero means the plain choice in
+ *    every field.
  */
 #ifndef ATTEST_KERNEL_H
 #define ATTEST_KERNEL_H
@@ -128,6 +129,7 @@ typedef struct attest_mask {
   const int32_t *cu_seqlens_q; /* (batch + 1) or NULL: packed sequences */
   const int32_t *cu_seqlens_k; /* (batch + 1), given exactly when cu_seqlens_q is */
   const uint8_t *boolean;      /* (seqlen_q, seqlen_k) or NULL: 1 = visible, same for all heads */
+  const void *reserved[8];     /* NULL; other kinds of masks will take their place */
 } attest_mask;
 
 typedef struct attest_problem {
@@ -217,6 +219,7 @@ typedef struct attest_numerics {
                          * so that n keys take ceil(n / lse_split_keys) at most; 0 = not said */
   int32_t delta_from_p; /* 1: backward forms delta as the row sum of P * dP, neither of them cast,
                          * instead of dO * O */
+  uint64_t reserved[8]; /* 0 */
 } attest_numerics;
 
 /* A kernel is held to all of it: what is claimed is exercised, what is not claimed is listed as not
@@ -236,6 +239,7 @@ typedef struct attest_description {
   const char *schedule; /* NULL, or the schedule whose words are counted, like "flash2:bq=64,bk=32";
                          * tiles left open are those chosen for fast_memory_bytes */
   int64_t fast_memory_bytes; /* the fast memory the schedule is blocked for; 0 = not declared */
+  uint64_t reserved[8];      /* 0 */
 } attest_description;
 
 /* ---- the calls ---- */

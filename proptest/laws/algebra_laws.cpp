@@ -138,11 +138,18 @@ double merge_bound(double lse, double oa, double ob, double parts) {
   return bound;
 }
 
+// Before a check for content: what is not claimed is not without content.
+void require_cross_lengths(const attest_kernel& kernel) {
+  if ((kernel.description.features & ATTEST_CROSS_LENGTHS) != 0) return;
+  stop(Verdict::unsupported, "not claimed: seqlen_q != seqlen_k");
+}
+
 LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     if ((kernel.description.features & ATTEST_LSE) == 0) {
       stop(Verdict::unsupported, "not claimed: LSE");
     }
+    require_cross_lengths(kernel);
     const Problem p = plain_problem(c.problem);
     if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
     const Solved whole(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);

@@ -44,11 +44,13 @@ double odd_integer(Rng& rng) {  // never 0: an exp that does not reach 0 would l
   return static_cast<double>(2 * rng.between(0, 3) + 1) * (rng.between(0, 1) == 0 ? 1 : -1);
 }
 
-// Scores of exactly 0 for key permuted(i), at most -256 for every other: per digit
-// q.k = -2048 (j - t)^2, and every partial sum is exact in every dtype and order.
+// Scores of exactly 0 for key permuted(i), at most -256 for every other (-1024 in f64, where
+// exp(-256) is not 0): per digit q.k = -2048 (j - t)^2, and every partial sum is exact in every
+// dtype and order.
 InputValues one_hot_values(const Problem& p, std::uint64_t seed) {
   InputValues in = make_values(p, Values::integers, seed);
   const std::int64_t digits = digits_for(p.seqlen_k);
+  const double steep = p.dtype == DType::f64 ? 256 : 64;
   in.K = mapped(in.K, [&](auto, auto j, auto, auto c) -> double {
     if (c >= kCoordinates * digits) return 0;
     const auto x = static_cast<double>(digit(j, c / kCoordinates));
@@ -58,7 +60,7 @@ InputValues one_hot_values(const Problem& p, std::uint64_t seed) {
     if (c >= kCoordinates * digits) return 0;
     const std::int64_t target = permuted(i, p.seqlen_k, seed);
     const auto t = static_cast<double>(digit(target, c / kCoordinates));
-    return 64 * (c % kCoordinates == 0 ? 1 : c % kCoordinates == 1 ? t : t * t);
+    return steep * (c % kCoordinates == 0 ? 1 : c % kCoordinates == 1 ? t : t * t);
   });
   Rng rng(seed, 11);
   in.V = mapped(in.V, [&](auto, auto, auto, auto) { return odd_integer(rng); });
