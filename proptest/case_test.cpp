@@ -204,19 +204,27 @@ TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generat
   }
 }
 
-TEST_CASE("some cases have more than 512 keys, at every tier", "[generator]") {
+TEST_CASE("some cases are long, some have many heads or batch entries, at every tier",
+          "[generator]") {
+  constexpr std::uint64_t kSmokeCases = 40, kCases = 200;
   for (const Tier tier : {Tier::smoke, Tier::fast, Tier::full}) {
-    std::int64_t most = 0, rows = 0;
-    for (std::uint64_t index = 0; index < 200; ++index) {
+    std::int64_t keys = 0, rows = 0, square = 0, heads = 0, batch = 0, dim = 0;
+    for (std::uint64_t index = 0; index < (tier == Tier::smoke ? kSmokeCases : kCases); ++index) {
       const Problem p = generate(everything(), tier, 1, index).problem;
-      if (p.seqlen_k <= 512) continue;
-      most = std::max(most, p.seqlen_k);
+      keys = std::max(keys, p.seqlen_k);
       rows = std::max(rows, p.seqlen_q);
+      square = std::max(square, std::min(p.seqlen_q, p.seqlen_k));
+      heads = std::max(heads, p.num_heads_q);
+      batch = std::max(batch, p.batch);
+      dim = std::max(dim, p.head_dim_qk);
     }
     INFO(name(tier));
-    CHECK(most > 512);
-    CHECK(rows <= 3);
-    if (tier != Tier::smoke) CHECK(most > 2048);
+    CHECK(keys > 512);
+    CHECK(rows > 256);
+    CHECK(heads == 64);
+    CHECK(batch >= 5);
+    CHECK(dim >= 192);
+    if (tier != Tier::smoke) CHECK((keys > 1000 && square > 256));
   }
 }
 
