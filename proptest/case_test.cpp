@@ -228,6 +228,16 @@ TEST_CASE("some cases are long, some have many heads or batch entries, at every 
   }
 }
 
+TEST_CASE("every family of values has its turn within 48 cases, whatever the seed", "[generator]") {
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+    std::set<Values> met;
+    for (std::uint64_t index = 0; index < 48; ++index) {
+      met.insert(generate(everything(), Tier::smoke, seed, index).values);
+    }
+    CHECK(met.size() == all_values().size());
+  }
+}
+
 TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {
   Case big;
   big.problem = Problem::parse(
