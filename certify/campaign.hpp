@@ -92,7 +92,8 @@ std::vector<std::string> gaps_of(const attest_description& description,
                                  const CampaignResult& result);
 
 /// The outcome in a word: certified, incomplete (nothing failed, but there are gaps), law_holds
-/// (passed, one law chosen), shard_passed, or the verdict's name.  [certify/campaign_test "gaps"]
+/// (passed, one law chosen), shard_passed, or the verdict's name; vacuous too where a reference law
+/// found more cases vacuous than it counted.  [certify/campaign_test "gaps"]
 std::string_view outcome(const CampaignResult& result);
 
 /// Where a campaign writes what it finds, and when it ends early; all may be absent.

@@ -230,8 +230,7 @@ TEST_CASE("a campaign so flat that every decoy passes is vacuous", "[campaign]")
   kernel.description.numerics.input_roundoff = 0.5;
   kernel.description.numerics.exp_ulps = 0x1p24;
   const CampaignResult flat = run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {});
-  CHECK(flat.passed() == 0);
-  CHECK(flat.vacuous() > 0);
+  CHECK(flat.vacuous() > flat.passed());  // a row with one key is exact whatever was declared
   CHECK(flat.findings.empty());
   CHECK(outcome(flat) == "vacuous");
   CHECK(exit_code({flat}) == 3);

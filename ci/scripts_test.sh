@@ -18,12 +18,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps test certify nightly tidy check_format check_headers check_layers \
+for script in deps test test-gpu certify nightly tidy check_format check_headers check_layers \
   check_tolerances; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
-for script in deps test certify tidy check_format; do
+for script in deps test test-gpu certify tidy check_format; do
   expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
 done
 expect 2 "unknown step 'wrong'" "$ci/nightly" wrong

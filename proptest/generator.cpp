@@ -137,16 +137,16 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed, 
   p.head_dim_qk = head_dim(rng);
   p.head_dim_v = chance(rng, 75) ? p.head_dim_qk : head_dim(rng);
   p.layout = chance(rng, 60) ? Layout::bshd : Layout::bhsd;
-  if (chance(rng, 40)) {
-    constexpr std::array<Strides, 7> kStrides{
+  if (chance(rng, 50)) {
+    constexpr std::array<Strides, 8> kStrides{
         Strides::padded, Strides::transposed, Strides::interleaved, Strides::broadcast,
-        Strides::huge,   Strides::mixed,      Strides::mixed};
+        Strides::huge,   Strides::mixed,      Strides::mixed,       Strides::mixed};
     p.strides = pick(rng, kStrides);
   }
   constexpr std::array<double, 5> kScales{0.0, -0.25, 1.0, 0.125, 0.3};
   if (chance(rng, 15)) p.softmax_scale = pick(rng, kScales);
-  if (chance(rng, 10)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
-  if (chance(rng, 10)) p.alibi = Alibi::standard;
+  if (chance(rng, 15)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
+  if (chance(rng, 20)) p.alibi = Alibi::standard;
   draw_mask(rng, tier, p);
   return c;
 }

@@ -85,8 +85,8 @@ int demo(const Registry& registry, std::size_t json_flags) {
 }  // namespace
 
 void add_demo(CLI::App& app, const Registry& registry, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("demo", "certifies a good kernel, refuses three broken ones, shows why");
+  CLI::App* command = app.add_subcommand(
+      "demo", "judges a good kernel by its bounds, refuses three broken ones, shows why");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "as JSON");
   command->footer("Example:\n  attest demo");

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "certify/certificate.hpp"
@@ -102,9 +103,11 @@ Section library_section(const Registry& registry, const std::string& word) {
 void print_text(const std::vector<Section>& chosen) {
   for (const Section& section : chosen) {
     fmt::print("{}\n", bold(section.name));
+    std::size_t width = 26;
+    for (const Row& row : section.rows) width = std::max(width, row.name.size());
     for (const Row& row : section.rows) {
-      fmt::print("  {:<26} {}\n", row.name, row.text);
-      if (!row.more.empty()) fmt::print("  {:<26} {}\n", "", row.more);
+      fmt::print("  {:<{}} {}\n", row.name, width, row.text);
+      if (!row.more.empty()) fmt::print("  {:<{}} {}\n", "", width, row.more);
     }
   }
 }

@@ -212,7 +212,7 @@ typedef struct attest_numerics {
   int32_t lse_splits;
   int32_t gqa_partial;      /* 0: dK, dV of a group summed in f32; else 1 + attest_dtype */
   int32_t dq_accumulator;   /* 0: as `accumulator`; else 1 + attest_dtype */
-  int32_t lse_base_two;     /* 1: LSE is log2 of the sum */
+  int32_t lse_base_two;     /* 1: LSE is log2 of the sum; dLSE is of the natural logarithm always */
   int32_t nondeterministic; /* 1: two equal calls may differ in bits */
   int32_t
       lse_split_keys;   /* with lse_splits: at least so many keys enter at each merge but the last,
@@ -255,7 +255,8 @@ typedef struct attest_forward_args {
   void *stream;                   /* NULL on the CPU */
 } attest_forward_args;
 
-/* Gradients of the scalar sum of dO * O (+ dLSE * LSE) with respect to Q, K and V. */
+/* Gradients of the scalar sum of dO * O (+ dLSE * LSE) with respect to Q, K and V; LSE in that sum
+ * is the natural logarithm, whatever base the kernel stores. */
 
 typedef struct attest_backward_args {
   size_t struct_size;

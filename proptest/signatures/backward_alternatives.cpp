@@ -1,3 +1,4 @@
+#include <cmath>
 #include <optional>
 
 #include "proptest/signatures/alternative.hpp"
@@ -93,7 +94,7 @@ class Gradients {
       for (const std::string& output : which) {
         if (one.output != output) continue;
         one.value = times(one.value, factor);
-        one.bound = times(one.bound, factor);
+        one.bound = times(one.bound, std::abs(factor));
       }
     }
     add(name, words, outputs);
