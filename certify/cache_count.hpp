@@ -46,7 +46,8 @@ struct CallToSimulate {
 ///
 /// Requires: valgrind, a kernel that takes the problem. Else throws InvalidProblem with the reason
 ///           of the call or of valgrind.
-/// Cost:     about 50 times the call.  [certify/cache_count_test]
+/// Cost:     the call, instruction by instruction under valgrind.
+/// [certify/cache_simulation_test "a simulated cache counts"]
 CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
                          const std::string& program);
 

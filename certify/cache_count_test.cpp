@@ -3,7 +3,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "certify/instrumentation.hpp"
 #include "certify/testing/schema.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
@@ -79,53 +78,6 @@ TEST_CASE("cache counts have the fields of their schema", "[cache]") {
   const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_CACHE_COUNT_SCHEMA));
   const CacheCount count = judged("cpu/schedule/flash2", io::Direction::forward, {300, 70, 80});
   check_against(cache_count_json(count, 0), schema);
-}
-
-CacheLines simulated(const std::string& kernel) {
-  return simulate_call({std::string(ATTEST_PLUGINS) + "/libtraffic.so:" + kernel, "sq=1024,d=64",
-                        io::Direction::forward},
-                       CacheGeometry::parse("32768,8,64"), ATTEST_PROGRAM);
-}
-
-// A pass over K, whose 4096 lines are eight times the cache, drives out the `others` that the call
-// touches besides, and they may come back once.
-bool lines_of_keys(std::int64_t lines, std::int64_t others) {
-  return lines >= 4096 && lines <= 4096 + others;
-}
-
-TEST_CASE("a simulated cache counts every line that moves", "[cache]") {
-  if (!can_instrument()) return;  // a sanitizer's build; the command says so
-  const CacheLines unread = simulated("unread"), once = simulated("once"),
-                   twice = simulated("twice");
-  CHECK(unread.read < 4096);
-  CHECK(lines_of_keys(once.read - unread.read, unread.read));
-  CHECK(lines_of_keys(twice.read - once.read, unread.read));
-  // O is fetched to be written, and what was written leaves, up to the last line.
-  for (const CacheLines& lines : {unread, once, twice}) {
-    CHECK(lines.allocated >= 4096);
-    CHECK(lines.allocated <= 4096 + unread.read);
-    CHECK(lines.written_back >= 4096);
-    CHECK(lines.written_back <= 4096 + unread.read);
-  }
-}
-
-TEST_CASE("what the call says is passed on", "[cache]") {
-  if (!can_instrument()) return;
-  const CacheGeometry cache = CacheGeometry::parse("32768,8,64");
-  const auto refusal = [&](const CallToSimulate& call) {
-    try {
-      simulate_call(call, cache, ATTEST_PROGRAM);
-    } catch (const InvalidProblem& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  using Catch::Matchers::Contains;
-  CHECK_THAT(refusal({"cpu/flash2", "sq=2,d=4", io::Direction::loss_gradient}),
-             Contains("cpu/flash2") && Contains("loss"));
-  CHECK_THAT(refusal({std::string(ATTEST_PLUGINS) + "/libmisbehaving.so:crash", "sq=2,d=4",
-                      io::Direction::forward}),
-             Contains("died under valgrind of signal"));
 }
 
 }  // namespace

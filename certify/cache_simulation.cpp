@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "certify/cache_count.hpp"
+#include "certify/worker/arguments.hpp"
 #include "core/error.hpp"
 
 extern char** environ;
@@ -75,13 +76,6 @@ std::vector<std::string> environment() {
   return variables;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> list;
-  for (std::string& word : words) list.push_back(word.data());
-  list.push_back(nullptr);
-  return list;
-}
-
 // Runs a program found on the path, its outputs in one file; the status that waiting gave.
 int run(std::vector<std::string> words, const std::string& output) {
   posix_spawn_file_actions_t actions;
@@ -93,8 +87,9 @@ int run(std::vector<std::string> words, const std::string& output) {
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   std::vector<std::string> variables = environment();
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, words.front().c_str(), &actions, nullptr,
-                                 pointers(words).data(), pointers(variables).data());
+  const int error =
+      posix_spawnp(&pid, words.front().c_str(), &actions, nullptr, worker::pointers(words).data(),
+                   worker::pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     throw InvalidProblem("cannot start valgrind: " + std::string(std::strerror(error)) +

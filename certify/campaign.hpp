@@ -83,6 +83,15 @@ std::vector<std::string> unexercised(const attest_description& description,
 /// The claimed pairs that no check against the reference met with content.
 Pairs unmet_pairs(const CampaignResult& result);
 
+/// Whether a reference law found more cases vacuous than it counted: within such bounds wrong
+/// results pass more often than not, and what they do refuse is chance. [certify/campaign_test "so
+/// flat that every decoy passes"]
+bool flat(const CampaignResult& result);
+
+/// Laws that counted on no case although the kernel claims what they need.
+/// [certify/campaign_test "gaps"]
+std::vector<std::string> silent_laws(const CampaignResult& result);
+
 /// Why a campaign without findings does not cover what the kernel claims; empty when it does. An
 /// interrupted campaign and a refused problem are gaps; so is, unless only one law was chosen, a
 /// claimed dtype, feature or pair of properties that no counted check exercised and a law that

@@ -41,6 +41,22 @@ TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
   }
 }
 
+// A few keys of several lengths: the tiles that move the fewest words had key blocks shorter than
+// flash1 declares, and it refused what it claims.
+TEST_CASE("flash1 takes a few keys", "[schedules]") {
+  const Registry registry = schedule_kernels();
+  const attest_kernel& flash1 = registry.find("cpu/schedule/flash1");
+  for (const char* text :
+       {"b=3,hq=2,hkv=2,sq=2,sk=8,d=64,mask=lengths_0_2_8,layout=bhsd,scale=0.125",
+        "sq=2,sk=7,d=64", "sq=2,sk=9,d=128", "b=2,sq=40,sk=17,d=128,mask=lengths_3_17"}) {
+    Case c;
+    c.problem = Problem::parse(text);
+    INFO(text);
+    const LawResult result = find_law("reference_forward").check(flash1, c);
+    CHECK(result.verdict == Verdict::passed);
+  }
+}
+
 // What the kernel says to as many queries and keys as the longest fixed tile, of this head
 // dimension.
 attest_status status_of(const attest_kernel& kernel, std::int64_t head_dim) {

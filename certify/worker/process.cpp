@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "certify/worker/arguments.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "certify/worker/surroundings.hpp"
 #include "core/error.hpp"
@@ -55,13 +56,6 @@ std::vector<std::string> worker_environment() {
     }
   }
   return variables;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> list;
-  for (std::string& word : words) list.push_back(word.data());
-  list.push_back(nullptr);
-  return list;
 }
 
 class SpawnAttributes {

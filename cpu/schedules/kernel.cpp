@@ -180,6 +180,15 @@ class ScheduleKernel {
     }
   }
 
+  // The most keys of a batch entry: key blocks beyond are not visited.
+  static std::int64_t longest_keys(const attest_problem& problem) {
+    std::int64_t longest = 0;
+    for (std::int64_t b = 0; b < problem.batch; ++b) {
+      longest = std::max(longest, batch_of(problem, b).keys);
+    }
+    return longest;
+  }
+
   // Whether the key blocks of flash1, whose results are merged one after another, are as few and as
   // long as the numerics say.
   static bool merges_as_declared(const io::ScheduleSpec& spec, const attest_problem& problem,
@@ -187,11 +196,8 @@ class ScheduleKernel {
     if (spec.name != "flash1") return true;
     for (const auto& [key, value] : spec.parameters) {
       if (key != "bk") continue;
-      std::int64_t longest = 0;
-      for (std::int64_t b = 0; b < problem.batch; ++b) {
-        longest = std::max(longest, batch_of(problem, b).keys);  // blocks beyond are not visited
-      }
-      const std::int64_t block_k = std::stoll(value), blocks = io::tiles(longest, block_k);
+      const std::int64_t block_k = std::stoll(value);
+      const std::int64_t blocks = io::tiles(longest_keys(problem), block_k);
       return blocks <= 1 || (blocks <= numerics.lse_splits && block_k >= numerics.lse_split_keys);
     }
     throw InternalError("flash1 without key blocks");
@@ -214,7 +220,21 @@ class ScheduleKernel {
     if (known != chosen_.end()) return known->second;
     constexpr std::size_t kMostKept = 256;
     if (chosen_.size() == kMostKept) chosen_.clear();
-    return chosen_[key] = family_.make(spec_, problem, capacity_)->spec();
+    return chosen_[key] =
+               merging_as_declared(family_.make(spec_, problem, capacity_)->spec(), problem);
+  }
+
+  // For a few keys the search may find key blocks shorter than the kernel declares: then with as
+  // many keys as declared, or all of them in one block.
+  io::ScheduleSpec merging_as_declared(io::ScheduleSpec spec, const attest_problem& problem) const {
+    const attest_numerics& numerics = kernel_.description.numerics;
+    if (merges_as_declared(spec, problem, numerics)) return spec;
+    const std::int64_t least =
+        std::min<std::int64_t>(numerics.lse_split_keys, longest_keys(problem));
+    for (auto& [key, value] : spec.parameters) {
+      if (key == "bk") value = std::to_string(std::max<std::int64_t>(std::stoll(value), least));
+    }
+    return spec;
   }
 
   io::ScheduleSpec spec_;
