@@ -16,8 +16,17 @@ namespace {
 using proptest::Case;
 using proptest::Direction;
 
-enum Factor : std::size_t { kMask, kDtype, kHeads, kLayout, kSizes, kValueDim, kDirection };
-constexpr std::size_t kFactors = 7;
+enum Factor : std::size_t {
+  kMask,
+  kDtype,
+  kHeads,
+  kLayout,
+  kSizes,
+  kValueDim,
+  kScores,
+  kDirection
+};
+constexpr std::size_t kFactors = 8;
 
 // One level of every factor.
 using Levels = std::array<std::size_t, kFactors>;
@@ -28,6 +37,15 @@ struct FactorWords {
 };
 
 enum Mask : std::size_t { kNone, kTopLeft, kBottomRight, kWindow, kLengths, kPacked, kBoolean };
+enum ScoreShape : std::size_t {
+  kPlain,
+  kScaled,
+  kNegative,
+  kSoftcap,
+  kAlibi,
+  kNegativeSoftcap,
+  kSoftcapAlibi
+};
 enum Memory : std::size_t { kBshd, kBhsd, kThd, kStrided };
 enum Sizes : std::size_t { kEven, kRagged, kFewerQueries, kMoreQueries };
 
@@ -41,6 +59,8 @@ const std::array<FactorWords, kFactors>& factors() {
       {"layout", {"bshd", "bhsd", "thd", "strided"}},
       {"sizes", {"even", "ragged", "fewer_queries", "more_queries"}},
       {"dv", {"equal", "other"}},
+      {"scores",
+       {"plain", "scaled", "negative", "softcap", "alibi", "negative_softcap", "softcap_alibi"}},
       {"direction", {"forward", "backward", "loss_gradient"}},
   }};
   return all;
@@ -66,6 +86,22 @@ std::size_t memory_of(const Problem& p) {
   return p.layout == Layout::bshd ? kBshd : p.layout == Layout::bhsd ? kBhsd : kThd;
 }
 
+std::size_t scores_of(const Problem& p) {
+  const bool alibi = p.alibi != Alibi::none, negative = p.scale() < 0;
+  if (p.softcap > 0) return alibi ? kSoftcapAlibi : negative ? kNegativeSoftcap : kSoftcap;
+  if (alibi) return kAlibi;
+  return negative ? kNegative : p.softmax_scale ? kScaled : kPlain;
+}
+
+// Scales are small enough that many keys keep a weight.
+void shape_scores(std::size_t level, Problem& p) {
+  constexpr double kScale = 0.3, kNegativeScale = -0.25, kCap = 2.0;
+  if (level == kScaled) p.softmax_scale = kScale;
+  if (level == kNegative || level == kNegativeSoftcap) p.softmax_scale = kNegativeScale;
+  if (level == kSoftcap || level == kNegativeSoftcap || level == kSoftcapAlibi) p.softcap = kCap;
+  if (level == kAlibi || level == kSoftcapAlibi) p.alibi = Alibi::standard;
+}
+
 Levels levels_of(const Problem& p, Direction direction) {
   const auto dtype = std::find(kDtypes.begin(), kDtypes.end(), p.dtype) - kDtypes.begin();
   return {mask_of(p.mask),
@@ -74,6 +110,7 @@ Levels levels_of(const Problem& p, Direction direction) {
           memory_of(p),
           sizes_of(p),
           p.head_dim_qk == p.head_dim_v ? std::size_t{0} : std::size_t{1},
+          scores_of(p),
           static_cast<std::size_t>(direction)};
 }
 
@@ -148,7 +185,9 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
   const auto dims =
       head_dims(d, levels[kValueDim], kWidths[static_cast<std::size_t>(rng.between(0, 2))]);
   if (!dims) return std::nullopt;
+  if (loss && levels[kScores] != kPlain) return std::nullopt;
   Problem p;
+  shape_scores(levels[kScores], p);
   p.dtype = kDtypes[levels[kDtype]];
   std::tie(p.head_dim_qk, p.head_dim_v) = *dims;
   const std::int64_t tiles = rng.between(1, 2), odd = rng.between(1, 15);

@@ -26,7 +26,7 @@ TEST_CASE("pairs of a problem", "[pairwise]") {
   const Pairs pairs =
       pairs_of(Problem::parse("hq=4,hkv=2,sq=17,sk=33,d=8,dv=4,mask=window_3_0,dtype=bf16"),
                Direction::backward);
-  CHECK(pairs.size() == 21);
+  CHECK(pairs.size() == 28);
   for (const char* pair :
        {"mask=window dtype=bf16", "heads=grouped layout=bshd", "sizes=fewer_queries dv=other",
         "dv=other direction=backward", "mask=window direction=backward"}) {
@@ -43,6 +43,11 @@ TEST_CASE("pairs of a problem", "[pairwise]") {
   has("b=2,sq=3,d=8,mask=lengths_2_3+causal_br", "mask=lengths sizes=ragged");
   has("d=8,mask=cu_3x5_2x2", "mask=packed layout=thd");
   has("sq=3,d=8,mask=random_50_1", "mask=boolean direction=forward");
+  has("sq=3,d=8,scale=-0.5,softcap=30", "scores=negative_softcap direction=forward");
+  has("sq=3,d=8,scale=-0.5,softcap=30,alibi=standard,mask=causal_tl",
+      "mask=causal_tl scores=softcap_alibi");
+  has("sq=3,d=8,scale=-0.5", "sizes=ragged scores=negative");
+  has("sq=3,d=8,scale=0", "dv=equal scores=scaled");
 }
 
 TEST_CASE("what is claimed can be met", "[pairwise]") {

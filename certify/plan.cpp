@@ -79,7 +79,7 @@ std::uint64_t generated_count(const CampaignOptions& options) {
   if (options.cases) return *options.cases;
   switch (options.tier) {
     case proptest::Tier::smoke:
-      return 40;
+      return 60;
     case proptest::Tier::fast:
       return 150;
     case proptest::Tier::full:

@@ -206,9 +206,9 @@ TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generat
 
 TEST_CASE("some cases are long, some have many heads or batch entries, at every tier",
           "[generator]") {
-  constexpr std::uint64_t kSmokeCases = 40, kCases = 200;
+  constexpr std::uint64_t kSmokeCases = 60, kCases = 200;
   for (const Tier tier : {Tier::smoke, Tier::fast, Tier::full}) {
-    std::int64_t keys = 0, rows = 0, square = 0, heads = 0, batch = 0, dim = 0;
+    std::int64_t keys = 0, rows = 0, square = 0, heads = 0, batch = 0, window = 0;
     for (std::uint64_t index = 0; index < (tier == Tier::smoke ? kSmokeCases : kCases); ++index) {
       const Problem p = generate(everything(), tier, 1, index).problem;
       keys = std::max(keys, p.seqlen_k);
@@ -216,26 +216,53 @@ TEST_CASE("some cases are long, some have many heads or batch entries, at every 
       square = std::max(square, std::min(p.seqlen_q, p.seqlen_k));
       heads = std::max(heads, p.num_heads_q);
       batch = std::max(batch, p.batch);
-      dim = std::max(dim, p.head_dim_qk);
+      window = std::max(window, std::min(p.mask.window_left, p.seqlen_k - 1));
     }
     INFO(name(tier));
     CHECK(keys > 512);
     CHECK(rows > 256);
     CHECK(heads == 64);
     CHECK(batch >= 5);
-    CHECK(dim >= 192);
+    CHECK(window > 256);
     if (tier != Tier::smoke) CHECK((keys > 1000 && square > 256));
   }
 }
 
-TEST_CASE("every family of values has its turn within 48 cases, whatever the seed", "[generator]") {
+TEST_CASE("every family of values has its turn within 60 cases, whatever the seed", "[generator]") {
   for (const std::uint64_t seed : {1u, 2u, 3u}) {
     std::set<Values> met;
-    for (std::uint64_t index = 0; index < 48; ++index) {
+    for (std::uint64_t index = 0; index < 60; ++index) {
       met.insert(generate(everything(), Tier::smoke, seed, index).values);
     }
     CHECK(met.size() == all_values().size());
   }
+}
+
+TEST_CASE("every head dimension has its turn within 60 cases, with values that refuse much",
+          "[generator]") {
+  const auto claims = [](std::int64_t multiple, std::int64_t most) {
+    attest_description description = everything();
+    description.head_dim_multiple = multiple;
+    description.max_head_dim = most;
+    return description;
+  };
+  const std::set<Values> strong{Values::indicator, Values::normal, Values::halves, Values::x4};
+  const std::vector<std::pair<attest_description, std::size_t>> kernels{
+      {claims(0, 0), 19}, {claims(2, 0), 15}, {claims(8, 128), 11}, {claims(64, 256), 4}};
+  for (const auto& [description, count] : kernels) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      std::set<std::int64_t> met;
+      for (std::uint64_t index = 0; index < 60; ++index) {
+        const Case c = generate(description, Tier::smoke, seed, index);
+        if (c.problem.head_dim_qk != 8 && strong.count(c.values) > 0) {
+          met.insert(c.problem.head_dim_qk);
+        }
+      }
+      INFO(description.head_dim_multiple << " seed " << seed);
+      CHECK(met.size() == count - (count == 4 ? 0 : 1));  // 8 is that of cases with other aims
+    }
+  }
+  CHECK(generate(claims(300, 0), Tier::smoke, 1, 0).problem.head_dim_qk == 300);
 }
 
 TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {

@@ -9,9 +9,10 @@
 namespace attest::proptest {
 namespace {
 
-template <typename T, std::size_t N>
-T pick(Rng& rng, const std::array<T, N>& choices) {
-  return choices[static_cast<std::size_t>(rng.between(0, static_cast<std::int64_t>(N) - 1))];
+template <class Choices>
+auto pick(Rng& rng, const Choices& choices) {
+  const auto last = static_cast<std::int64_t>(choices.size()) - 1;
+  return choices[static_cast<std::size_t>(rng.between(0, last))];
 }
 
 bool chance(Rng& rng, std::int64_t percent) { return rng.between(0, 99) < percent; }
@@ -25,10 +26,18 @@ std::int64_t sequence_length(Rng& rng, Tier tier) {
   return pick(rng, kSmall);
 }
 
-std::int64_t head_dim(Rng& rng) {
-  constexpr std::array<std::int64_t, 16> kDims{1,  2,  3,  8,  16, 17,  32,  33,
-                                               48, 64, 64, 80, 96, 128, 192, 256};
-  return pick(rng, kDims);
+// The head dimensions that the kernel takes, of those that campaigns go through.
+std::vector<std::int64_t> head_dims(const attest_description& description) {
+  constexpr std::array<std::int64_t, 19> kDims{1,  2,  3,  8,  16,  17,  32,  33,  40, 48,
+                                               64, 72, 80, 96, 112, 128, 160, 192, 256};
+  const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
+  std::vector<std::int64_t> dims;
+  for (const std::int64_t dim : kDims) {
+    const bool fits = description.max_head_dim <= 0 || dim <= description.max_head_dim;
+    if (fits && dim % multiple == 0) dims.push_back(dim);
+  }
+  if (dims.empty()) dims.push_back(multiple);
+  return dims;
 }
 
 std::string draw_lengths(Rng& rng, const Problem& problem) {
@@ -98,23 +107,29 @@ DType draw_dtype(Rng& rng, std::uint32_t claimed) {
     if ((claimed & (1u << abi(dtype))) != 0) dtypes.push_back(dtype);
   }
   if (dtypes.empty()) throw InvalidProblem("kernel claims no dtype known here");
-  return dtypes[static_cast<std::size_t>(
-      rng.between(0, static_cast<std::int64_t>(dtypes.size()) - 1))];
+  return pick(rng, dtypes);
 }
 
-// Two cases of five go through all families in turn, from one that depends on the seed; the others
-// draw among those that refuse most.
-Values values_of(std::uint64_t seed, std::uint64_t index, Rng& rng) {
-  constexpr std::uint64_t kRound = 5, kInTurn = 2, kStream = 0x76616c75u;
-  const std::uint64_t place = index % kRound;
-  if (place < kInTurn) {
-    const auto& all = all_values();
-    const std::uint64_t turn = index / kRound * kInTurn + place + mix(seed, kStream) % all.size();
-    return all[static_cast<std::size_t>(turn % all.size())];
-  }
+Values strong_values(Rng& rng) {
   constexpr std::array<Values, 6> kStrong{Values::indicator, Values::normal, Values::halves,
                                           Values::x4,        Values::normal, Values::indicator};
   return pick(rng, kStrong);
+}
+
+// Head dimensions take turns, from one that depends on the seed.
+std::int64_t head_dim_of(const std::vector<std::int64_t>& dims, std::uint64_t seed,
+                         std::uint64_t turn) {
+  constexpr std::uint64_t kStream = 0x64696d73u;
+  return dims[static_cast<std::size_t>((turn + mix(seed, kStream)) % dims.size())];
+}
+
+// Every other case goes through all families in turn, from one that depends on the seed; the others
+// draw among those that refuse most. A head dimension has both kinds by turns.
+Values values_of(std::size_t dims, std::uint64_t seed, std::uint64_t turn, Rng& rng) {
+  constexpr std::uint64_t kStream = 0x76616c75u;
+  if ((turn % dims + turn / dims) % 2 != 0) return strong_values(rng);
+  const auto& all = all_values();
+  return all[static_cast<std::size_t>((turn / 2 + mix(seed, kStream) % all.size()) % all.size())];
 }
 
 // All but shapes and values: threads, dtype.
@@ -126,7 +141,8 @@ Case draw_call(const attest_description& description, std::uint64_t seed, Rng& r
   return c;
 }
 
-Case draw(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
+Case draw(const attest_description& description, Tier tier, std::uint64_t seed,
+          const std::vector<std::int64_t>& dims, std::int64_t head_dim, Rng& rng) {
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
   p.batch = chance(rng, 60) ? 1 : rng.between(2, 3);
@@ -134,8 +150,8 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed, 
   p.num_heads_q = p.num_heads_kv * (chance(rng, 60) ? 1 : rng.between(2, 4));
   p.seqlen_q = sequence_length(rng, tier);
   p.seqlen_k = chance(rng, 50) ? p.seqlen_q : sequence_length(rng, tier);
-  p.head_dim_qk = head_dim(rng);
-  p.head_dim_v = chance(rng, 75) ? p.head_dim_qk : head_dim(rng);
+  p.head_dim_qk = head_dim;
+  p.head_dim_v = chance(rng, 75) ? head_dim : pick(rng, dims);
   p.layout = chance(rng, 60) ? Layout::bshd : Layout::bhsd;
   if (chance(rng, 50)) {
     constexpr std::array<Strides, 8> kStrides{
@@ -143,19 +159,20 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed, 
         Strides::huge,   Strides::mixed,      Strides::mixed,       Strides::mixed};
     p.strides = pick(rng, kStrides);
   }
-  constexpr std::array<double, 5> kScales{0.0, -0.25, 1.0, 0.125, 0.3};
-  if (chance(rng, 15)) p.softmax_scale = pick(rng, kScales);
-  if (chance(rng, 15)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
+  constexpr std::array<double, 6> kScales{0.0, -0.25, -0.25, 1.0, 0.125, 0.3};
+  if (chance(rng, 18)) p.softmax_scale = pick(rng, kScales);
+  if (chance(rng, p.softmax_scale ? 40 : 12)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
   if (chance(rng, 20)) p.alibi = Alibi::standard;
   draw_mask(rng, tier, p);
   return c;
 }
 
-Case draw_loss(const attest_description& description, Tier tier, std::uint64_t seed, Rng& rng) {
+Case draw_loss(const attest_description& description, Tier tier, std::uint64_t seed,
+               std::int64_t head_dim, Rng& rng) {
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
   p.seqlen_q = p.seqlen_k = std::max<std::int64_t>(sequence_length(rng, tier), 1);
-  p.head_dim_qk = p.head_dim_v = head_dim(rng);
+  p.head_dim_qk = p.head_dim_v = head_dim;
   if (chance(rng, 30)) {
     constexpr std::array<Strides, 4> kStrides{Strides::padded, Strides::transposed,
                                               Strides::interleaved, Strides::huge};
@@ -165,24 +182,34 @@ Case draw_loss(const attest_description& description, Tier tier, std::uint64_t s
 }
 
 // One size beyond those of the other cases, and all else small: the cost stays that of the others.
-enum class Outlier : std::uint8_t { none, keys, rows, heads, batches };
+enum class Outlier : std::uint8_t { none, keys, rows, heads, batches, window };
 
 // Two cases in a row have the same outlier, for of a kernel with attention and loss gradient one of
 // them is about the loss. Smoke campaigns have each once.
+constexpr std::array<Outlier, 12> kOutliers{
+    Outlier::none, Outlier::none,  Outlier::none, Outlier::keys,    Outlier::none, Outlier::rows,
+    Outlier::none, Outlier::heads, Outlier::none, Outlier::batches, Outlier::none, Outlier::window};
+
 Outlier outlier_of(Tier tier, std::uint64_t index) {
-  constexpr std::uint64_t kPairs = 12;
-  switch (tier == Tier::smoke ? index / 2 : index / 2 % kPairs) {
-    case 3:
-      return Outlier::keys;
-    case 5:
-      return Outlier::rows;
-    case 7:
-      return Outlier::heads;
-    case 9:
-      return Outlier::batches;
-    default:
-      return Outlier::none;
-  }
+  const std::uint64_t pair = index / 2;
+  if (tier == Tier::smoke && pair >= kOutliers.size()) return Outlier::none;
+  return kOutliers[static_cast<std::size_t>(pair % kOutliers.size())];
+}
+
+// How many cases before case `index` are no outliers.
+std::uint64_t turn_of(Tier tier, std::uint64_t index) {
+  constexpr std::uint64_t kPeriod = 2 * kOutliers.size();
+  const auto plain = [tier](std::uint64_t first, std::uint64_t last) {
+    std::uint64_t count = 0;
+    for (std::uint64_t i = first; i < last; ++i) {
+      count += outlier_of(tier, i) == Outlier::none ? 1 : 0;
+    }
+    return count;
+  };
+  if (index < kPeriod) return plain(0, index);
+  const std::uint64_t rest = index % kPeriod, periods = index / kPeriod;
+  return plain(0, kPeriod) + (periods - 1) * plain(kPeriod, 2 * kPeriod) +
+         plain(index - rest, index);
 }
 
 std::int64_t long_length(Rng& rng, Tier tier) {
@@ -203,6 +230,13 @@ std::int64_t long_square(Rng& rng, Tier tier) {
 void set_head_dim(const attest_description& description, std::int64_t wanted, Problem& p) {
   const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
   p.head_dim_qk = p.head_dim_v = (wanted + multiple - 1) / multiple * multiple;
+}
+
+// A window wider than the sequences of the other cases and narrower than this one's.
+std::string wide_window(Rng& rng, std::int64_t length) {
+  const std::string wide = std::to_string(rng.between(257, length - 20));
+  const std::string narrow = chance(rng, 50) ? "inf" : std::to_string(rng.between(0, 9));
+  return chance(rng, 70) ? "window_" + wide + "_" + narrow : "window_" + narrow + "_" + wide;
 }
 
 Case draw_outlier(const attest_description& description, Tier tier, Outlier outlier,
@@ -233,9 +267,16 @@ Case draw_outlier(const attest_description& description, Tier tier, Outlier outl
     case Outlier::batches:
       p.batch = rng.between(5, 9);
       break;
+    case Outlier::window:
+      p.seqlen_q = p.seqlen_k = rng.between(300, 340);
+      break;
   }
   if (chance(rng, 30)) p.strides = Strides::padded;
-  if (chance(rng, 40)) p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
+  if (outlier == Outlier::window) {
+    p.mask = Pattern::parse(wide_window(rng, p.seqlen_k), p.seqlen_q, p.seqlen_k);
+  } else if (chance(rng, 40)) {
+    p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
+  }
   return c;
 }
 
@@ -249,11 +290,15 @@ Case draw_long_loss(const attest_description& description, std::uint64_t seed, R
   return c;
 }
 
+bool does_both(const attest_description& description) {
+  return (description.directions & ATTEST_LOSS_GRADIENT) != 0 &&
+         (description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0;
+}
+
 // Whether case `index` is about the loss gradient: every other one of a kernel that does both.
 bool about_the_loss(const attest_description& description, std::uint64_t index) {
   if ((description.directions & ATTEST_LOSS_GRADIENT) == 0) return false;
-  const bool attention = (description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0;
-  return !attention || index % 2 == 1;
+  return !does_both(description) || index % 2 == 1;
 }
 
 }  // namespace
@@ -273,29 +318,41 @@ std::string_view name(Tier tier) {
 Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
               std::uint64_t index) {
   const std::uint64_t case_seed = mix(seed, index);
+  const bool loss = about_the_loss(description, index);
+  // Attention and loss gradient of one kernel share the turns.
+  const std::uint64_t turn = turn_of(tier, index) / (does_both(description) ? 2 : 1);
+  const std::vector<std::int64_t> dims = head_dims(description);
+  const std::int64_t head_dim = head_dim_of(dims, seed, turn);
+  Outlier outlier = outlier_of(tier, index);
+  if (outlier == Outlier::window && (description.features & ATTEST_WINDOW) == 0) {
+    outlier = Outlier::rows;
+  }
   Rng rng(case_seed, 0x67656eu);
+  const auto drawn = [&] {
+    if (loss) {
+      return outlier == Outlier::keys ? draw_long_loss(description, case_seed, rng)
+                                      : draw_loss(description, tier, case_seed, head_dim, rng);
+    }
+    return outlier == Outlier::none ? draw(description, tier, case_seed, dims, head_dim, rng)
+                                    : draw_outlier(description, tier, outlier, case_seed, rng);
+  };
   // A kernel that claims little refuses many draws; the last resort is the plainest problem.
   constexpr int kDraws = 200;
   for (int attempt = 0; attempt < kDraws; ++attempt) {
-    const bool loss = about_the_loss(description, index);
-    const Outlier outlier = outlier_of(tier, index);
-    const bool keys = outlier == Outlier::keys;
-    Case c = loss                       ? (keys ? draw_long_loss(description, case_seed, rng)
-                                                : draw_loss(description, tier, case_seed, rng))
-             : outlier == Outlier::none ? draw(description, tier, case_seed, rng)
-                                        : draw_outlier(description, tier, outlier, case_seed, rng);
+    Case c = drawn();
     const auto claimed = [&](Direction direction) {
       return unclaimed(description, c.problem, direction).empty();
     };
     if (loss ? claimed(Direction::loss_gradient)
              : claimed(Direction::forward) || claimed(Direction::backward)) {
-      c.values = values_of(seed, index, rng);
+      c.values =
+          outlier == Outlier::none ? values_of(dims.size(), seed, turn, rng) : strong_values(rng);
       return c;
     }
   }
   Case plain;
   plain.seed = case_seed;
-  plain.problem = Problem::parse("sq=16,d=64");
+  plain.problem = Problem::parse("sq=16,d=" + std::to_string(head_dim));
   plain.problem.dtype = draw_dtype(rng, description.dtypes);
   return plain;
 }

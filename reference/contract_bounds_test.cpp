@@ -27,6 +27,24 @@ TEST_CASE("the exponential's error bounds its logarithm's in every accumulator",
   CHECK(exponential_error(hopeless) == std::numeric_limits<double>::infinity());
 }
 
+TEST_CASE("bounds of a contract without a bound on the exponential are numbers", "[reference]") {
+  Numerics hopeless;
+  hopeless.exp_ulps = 1 / hopeless.accumulator_roundoff;
+  for (const char* text : {"sq=2,sk=3,d=2", "sq=2,sk=3,d=2,softcap=2"}) {
+    Setting in(text, 1, 1, 5);
+    for (std::int64_t c = 0; c < 2; ++c) in.Q.set(0, 0, 0, 0, c);  // scores of 0
+    const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+    const ForwardBounds bounds =
+        forward_bounds(in.problem, {}, hopeless, in.Q.view(), in.K.view(), in.V.view(), exact);
+    for (const std::int64_t row : {0, 1}) {
+      INFO(text << " row " << row);
+      CHECK(bounds.O.deterministic(0, row, 0, 0) >= 0);
+      CHECK(bounds.O.probabilistic(0, row, 0, 0) >= 0);
+      CHECK(bounds.LSE.deterministic(0, 0, row) >= 0);
+    }
+  }
+}
+
 TEST_CASE("all roundings of a product may go the same way", "[reference]") {
   Numerics numerics;
   numerics.input_roundoff = 0x1p-11;

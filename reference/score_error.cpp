@@ -31,7 +31,8 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
     for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
       for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
         const double t = std::sqrt(1 - exact.slope(r, j));
-        error.bias(r, j) += relative * problem.softcap * t;
+        // Without a bound on the function, a score of 0 is 0 all the same.
+        if (t > 0) error.bias(r, j) += relative * problem.softcap * t;
       }
     }
   }

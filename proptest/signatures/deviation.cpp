@@ -126,8 +126,27 @@ void for_each_row(const Problem& p, const InputValues& values, Deviation deviati
   }
 }
 
+// Weights where each half of the keys has a softmax of its own and the halves are averaged.
+std::vector<double> halved_weights(const std::vector<Key>& keys) {
+  const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
+  std::vector<double> P;
+  for (const auto& [begin, end] :
+       {std::pair{keys.begin(), middle}, std::pair{middle, keys.end()}}) {
+    double maximum = kMinusInfinity, sum = 0;
+    for (auto key = begin; key != end; ++key) maximum = std::max(maximum, key->score);
+    for (auto key = begin; key != end; ++key) sum += std::exp(key->score - maximum);
+    for (auto key = begin; key != end; ++key) {
+      P.push_back(std::exp(key->score - maximum) / (2 * sum));
+    }
+  }
+  return P;
+}
+
 // Weights of the keys, divided by their true sum.
 std::vector<double> weights(const Row& row, Deviation deviation) {
+  if (deviation == Deviation::halves_unweighted && row.keys.size() > 1) {
+    return halved_weights(row.keys);
+  }
   const double maximum = row.maximum();
   std::vector<double> P;
   double sum = 0;
@@ -143,13 +162,6 @@ std::vector<double> weights(const Row& row, Deviation deviation) {
     }
     const double shift = deviation == Deviation::missing_rescale ? running : maximum;
     P.push_back(std::exp(row.keys[k].score - shift) / sum);
-  }
-  if (deviation != Deviation::halves_unweighted || P.size() < 2) return P;
-  const auto middle = P.begin() + static_cast<std::ptrdiff_t>(P.size() / 2);
-  for (const auto& [begin, end] : {std::pair{P.begin(), middle}, std::pair{middle, P.end()}}) {
-    double half = 0;
-    for (auto p = begin; p != end; ++p) half += *p;
-    for (auto p = begin; p != end; ++p) *p /= 2 * half;
   }
   return P;
 }
