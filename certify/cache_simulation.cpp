@@ -131,9 +131,12 @@ CacheGeometry CacheGeometry::parse(const std::string& text) {
     throw refuse("has a line that is no power of two from 32 to 1024");
   }
   if (cache.bytes > kMostBytes) throw refuse("is larger than 1 GiB");
-  const std::int64_t set_bytes = cache.ways * cache.line_bytes;
-  if (cache.ways > cache.bytes / cache.line_bytes || cache.bytes % set_bytes != 0 ||
-      !power_of_two(cache.bytes / set_bytes)) {
+  const auto sets_are_a_power_of_two = [&] {
+    if (cache.ways > cache.bytes / cache.line_bytes) return false;  // and their product overflows
+    const std::int64_t set_bytes = cache.ways * cache.line_bytes;
+    return cache.bytes % set_bytes == 0 && power_of_two(cache.bytes / set_bytes);
+  };
+  if (!sets_are_a_power_of_two()) {
     throw refuse("does not have a power of two of sets, SIZE / (ASSOC x LINE)");
   }
   return cache;

@@ -77,6 +77,7 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"found", case_json(finding.found)},
           {"shrunk", case_json(finding.shrunk)},
           {"signatures", signatures_json(finding.evidence.signatures)},
+          {"bound_term", finding.evidence.bound_term},
           {"errors", grid_json(finding.evidence.grid)},
           {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
           {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk, finding.checks)}};

@@ -1,6 +1,8 @@
 #include "core/dtype.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string>
 
 #include "core/error.hpp"
@@ -137,6 +139,12 @@ double underflow_unit(DType dtype) {
       break;
   }
   return 0x1p-25;
+}
+
+double ulp(DType dtype, double x) {
+  const double smallest = dtype == DType::f64 ? 0x1p-1074 : 2 * underflow_unit(dtype);
+  if (x == 0) return smallest;
+  return std::max(smallest, std::ldexp(2 * unit_roundoff(dtype), std::ilogb(x)));
 }
 
 }  // namespace attest

@@ -42,4 +42,8 @@ double unit_roundoff(DType dtype);
 /// in double).
 double underflow_unit(DType dtype);
 
+/// Unit in the last place: the distance between the values of `dtype` around a finite x.
+/// [core/dtype_test "ulp"]
+double ulp(DType dtype, double x);
+
 }  // namespace attest

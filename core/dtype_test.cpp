@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "core/testing/catch.hpp"
 
@@ -76,6 +77,26 @@ TEST_CASE("both 16-bit conversions equal Eigen's", "[core][dtype]") {
       REQUIRE(float_from_bf16(pattern) == brain);
     }
   }
+}
+
+TEST_CASE("ulp is the distance to the next value", "[dtype]") {
+  for (const double x : {1.0, -1.5, 0.75, 3e-39, 1e-45, 2.5e30}) {
+    INFO(x);
+    const auto value = static_cast<float>(x);
+    const float next = std::nextafter(std::abs(value), std::numeric_limits<float>::infinity());
+    CHECK(ulp(DType::f32, value) == static_cast<double>(next) - std::abs(value));
+    const auto bits = bf16_from_float(std::abs(value));
+    CHECK(ulp(DType::bf16, float_from_bf16(bits)) ==
+          float_from_bf16(static_cast<std::uint16_t>(bits + 1)) - float_from_bf16(bits));
+    CHECK(ulp(DType::f64, x) ==
+          std::nextafter(std::abs(x), std::numeric_limits<double>::infinity()) - std::abs(x));
+  }
+  for (const int pattern : {1, 0x3ff, 0x400, 0x3c00, 0x7bfe}) {
+    const auto bits = static_cast<std::uint16_t>(pattern);
+    CHECK(ulp(DType::f16, float_from_f16(bits)) ==
+          float_from_f16(static_cast<std::uint16_t>(bits + 1)) - float_from_f16(bits));
+  }
+  CHECK(ulp(DType::f16, 0) == 0x1p-24);
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 
+#include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "reference/roundoff.hpp"
 
@@ -57,6 +60,33 @@ struct Judged {
 // What a result is held against: the exact result, or another one that must agree with it.
 enum class Against { exact, another };
 
+// The elements refused, and along each axis the first and the last of them.
+struct Refused {
+  std::int64_t count = 0;
+  Index first{}, last{};
+
+  void add(const Index& i) {
+    for (std::size_t axis = 0; axis < i.size(); ++axis) {
+      first[axis] = count == 0 ? i[axis] : std::min(first[axis], i[axis]);
+      last[axis] = count == 0 ? i[axis] : std::max(last[axis], i[axis]);
+    }
+    ++count;
+  }
+
+  // "; 3 of 12 elements are, seqlen_q 7 to 8": axes that are refused from end to end say nothing.
+  std::string words(const TensorView& view) const {
+    if (view.size() <= 1) return "";
+    if (count == view.size()) return fmt::format("; so are all {} elements", count);
+    std::string text = fmt::format("; {} of {} elements are", count, view.size());
+    for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+      if (last[axis] - first[axis] + 1 == view.extent(axis)) continue;
+      text += fmt::format(", {} {}", view.axis(axis).name, first[axis]);
+      if (last[axis] > first[axis]) text += fmt::format(" to {}", last[axis]);
+    }
+    return text;
+  }
+};
+
 class Collector {
  public:
   Collector(const TensorView& got, Against against) : got_(got), against_(against) {
@@ -81,14 +111,21 @@ class Collector {
       const double relative = judged.error / judged.sigma;
       squares_ += relative * relative;
     }
-    if (proved) result_.verdict = Verdict::violated;
-    if (improbable) result_.verdict = graver(result_.verdict, Verdict::improbable);
-    if (result_.elements > 1 && !(ratio > result_.ratio)) return;
+    const Verdict verdict = proved       ? Verdict::violated
+                            : improbable ? Verdict::improbable
+                                         : Verdict::passed;
+    if (proved || improbable) refused_[proved ? 0 : 1].add(i);
+    const bool graver_one = verdict != worst_ && graver(verdict, worst_) == verdict;
+    result_.verdict = graver(result_.verdict, verdict);
+    if (result_.elements > 1 && !graver_one && !(verdict == worst_ && ratio > result_.ratio)) {
+      return;
+    }
+    worst_ = verdict;
     result_.ratio = ratio;
     result_.worst_index = i;
     result_.got = value;
     result_.exact = exact;
-    result_.bound = judged.probable;
+    result_.bound = proved ? judged.proved : judged.probable;
   }
 
   Comparison finish() {
@@ -97,9 +134,10 @@ class Collector {
     }
     const std::string element = result_.elements == 0 ? "" : worst_element();
     if (result_.verdict == Verdict::violated) {
-      result_.reason = "outside the proved bound: " + element;
+      result_.reason = "outside the proved bound: " + element + refused_[0].words(got_);
     } else if (result_.verdict == Verdict::improbable) {
-      result_.reason = "improbable (1e-12 under independent rounding): " + element;
+      result_.reason =
+          "improbable (1e-12 under independent rounding): " + element + refused_[1].words(got_);
     } else if (result_.elements >= reference::kAggregateElements &&
                !(result_.aggregate <= reference::kAggregateLimit)) {
       result_.verdict = Verdict::improbable;
@@ -111,17 +149,26 @@ class Collector {
 
  private:
   std::string worst_element() const {
-    const char* words = against_ == Against::exact
-                            ? "{} is {:.9g}, exact {:.9g}, error {:.3g}, bound {:.3g}"
-                            : "{} is {:.9g}, in the other result {:.9g}, difference {:.3g}, sum of "
-                              "both bounds {:.3g}";
-    return fmt::format(fmt::runtime(words), place(got_, result_.worst_index), result_.got,
-                       result_.exact, std::abs(result_.got - result_.exact), result_.bound);
+    const bool exact = against_ == Against::exact;
+    const std::string values =
+        fmt::format("{} is {:.9g}, {} {:.9g}", place(got_, result_.worst_index), result_.got,
+                    exact ? "exact" : "in the other result", result_.exact);
+    if (!same_class(result_.got, result_.exact)) return values;
+    const double error = std::abs(result_.got - result_.exact);
+    const std::string bound =
+        fmt::format("{} {:.3g}", exact ? "bound" : "sum of both bounds", result_.bound);
+    if (!exact) return fmt::format("{}, difference {:.3g}, {}", values, error, bound);
+    const std::string ulps =
+        result_.exact == 0 ? ""
+                           : fmt::format(" ({:.3g} ulp)", error / ulp(got_.dtype(), result_.exact));
+    return fmt::format("{}, error {:.3g}{}, {}", values, error, ulps, bound);
   }
 
   const TensorView& got_;
   Against against_;
   Comparison result_;
+  Verdict worst_ = Verdict::passed;  // of the worst element
+  std::array<Refused, 2> refused_;   // by the proved bound, by the other alone
   double squares_ = 0;
 };
 

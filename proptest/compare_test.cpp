@@ -60,7 +60,31 @@ TEST_CASE("the worst element is named", "[compare]") {
                                     {filled("Bd", 4, 1), filled("Bp", 4, 1), filled("s", 4, 1)});
   CHECK(result.worst_index[0] == 2);
   CHECK(result.ratio == 2);
-  CHECK_THAT(result.reason, Catch::Contains("O[row=2] is 3, exact 1"));
+  CHECK(result.reason ==
+        "outside the proved bound: O[row=2] is 3, exact 1, error 2 (9.01e+15 ulp), bound 1; 1 of 4 "
+        "elements are, row 2");
+}
+
+TEST_CASE("an element outside the proved bound is worse than any within it", "[compare]") {
+  Tensor got = filled("O", 5, 1), proved = filled("Bd", 5, 1);
+  for (const std::int64_t row : {1, 2}) got.set(3, row);
+  got.set(9, 4);
+  proved.set(100, 4);  // the largest error, improbable only
+  const Comparison result =
+      compare(got.view(), filled("exact", 5, 1), {proved, filled("Bp", 5, 0.5), filled("s", 5, 1)});
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(result.worst_index[0] == 1);
+  CHECK(result.ratio == 4);
+  CHECK_THAT(result.reason, Catch::Contains("bound 1; 2 of 5 elements are, row 1 to 2"));
+}
+
+TEST_CASE("what is said where no ulp or no error can be", "[compare]") {
+  CHECK_THAT(compared(2.5, 0, 1, 0.5).reason, Catch::EndsWith("exact 0, error 2.5, bound 1"));
+  CHECK_THAT(compared(kNan, 1, 1, 1, 3).reason,
+             Catch::EndsWith("O[row=0] is nan, exact 1; so are all 3 elements"));
+  CHECK_THAT(
+      compared(1.75, 1, 1, 0.5, 2).reason,
+      Catch::StartsWith("improbable") && Catch::EndsWith("bound 0.5; so are all 2 elements"));
 }
 
 TEST_CASE("of two results none is called exact", "[compare]") {
@@ -69,7 +93,7 @@ TEST_CASE("of two results none is called exact", "[compare]") {
       compare_pair(filled("O", 4, 4).view(), filled("O", 4, 1).view(), bound, bound);
   CHECK(result.reason ==
         "outside the proved bound: O[row=0] is 4, in the other result 1, difference 3, sum of both "
-        "bounds 2");
+        "bounds 2; so are all 4 elements");
 }
 
 TEST_CASE("bits are compared exactly, zeros of either sign alike", "[compare]") {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "proptest/contract_terms.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -129,12 +132,53 @@ const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) co
   for (const Remembered& known : bounds_) {
     if (identical(known.O, run.O) && identical(known.LSE, run.LSE)) return known.bounds;
   }
-  bounds_.push_back(
-      {run.O, run.LSE,
-       reference::backward_bounds(problem_, conventions_, numerics_, values_.Q.view(),
-                                  values_.K.view(), values_.V.view(), cotangents_,
-                                  {run.O.view(), run.LSE.view()}, plain_forward_, backward_)});
+  bounds_.push_back({run.O, run.LSE, backward_bounds(numerics_, {run.O.view(), run.LSE.view()})});
   return bounds_.back().bounds;
+}
+
+reference::BackwardBounds Truth::backward_bounds(const Numerics& numerics,
+                                                 const reference::Stored& stored) const {
+  return reference::backward_bounds(problem_, conventions_, numerics, values_.Q.view(),
+                                    values_.K.view(), values_.V.view(), cotangents_, stored,
+                                    plain_forward_, backward_);
+}
+
+// The bounds are formed again without each term in turn.
+std::string Truth::dominating_term(const KernelRun& run, const Comparison& comparison) const {
+  const bool of_forward = comparison.output == "O" || comparison.output == "LSE";
+  const auto bound = [&](const Numerics& numerics, const reference::Stored& stored) {
+    const auto at_worst = [&](const ErrorBound& bounds) {
+      const auto& [i, j, k, l] = comparison.worst_index;
+      const Tensor& chosen =
+          comparison.verdict == Verdict::violated ? bounds.deterministic : bounds.probabilistic;
+      return chosen(i, j, k, l);
+    };
+    if (of_forward) {
+      const reference::ForwardBounds bounds =
+          reference::forward_bounds(problem_, conventions_, numerics, values_.Q.view(),
+                                    values_.K.view(), values_.V.view(), forward_);
+      return at_worst(comparison.output == "O" ? bounds.O : bounds.LSE);
+    }
+    const reference::BackwardBounds bounds = backward_bounds(numerics, stored);
+    return at_worst(comparison.output == "dQ"   ? bounds.dQ
+                    : comparison.output == "dK" ? bounds.dK
+                                                : bounds.dV);
+  };
+  const reference::Stored stored{run.O.view(), run.LSE.view()};
+  double least = std::numeric_limits<double>::infinity();
+  std::string_view dominating;
+  const auto consider = [&](std::string_view term, double without) {
+    if (!(without < least)) return;
+    least = without;
+    dominating = term;
+  };
+  for (const WithoutTerm& one : without_each_term(numerics_)) {
+    consider(one.term, bound(one.numerics, stored));
+  }
+  if (!of_forward) {
+    consider("stored O and LSE", bound(numerics_, {forward_.O.view(), forward_.LSE.view()}));
+  }
+  return std::string(dominating);
 }
 
 bool Truth::in_domain() const {
@@ -164,11 +208,12 @@ std::vector<Comparison> Truth::judge(const KernelRun& run) const {
   if ((description_.features & ATTEST_LSE) != 0) {
     comparisons.push_back(compare(run.LSE.view(), forward_.LSE, forward_bounds_.LSE));
   }
-  if (direction_ == Direction::forward) return comparisons;
-  const reference::BackwardBounds& bounds = backward_bounds(run);
-  comparisons.push_back(compare(run.dQ.view(), backward_.dQ, bounds.dQ));
-  comparisons.push_back(compare(run.dK.view(), backward_.dK, bounds.dK));
-  comparisons.push_back(compare(run.dV.view(), backward_.dV, bounds.dV));
+  if (direction_ == Direction::backward) {
+    const reference::BackwardBounds& bounds = backward_bounds(run);
+    comparisons.push_back(compare(run.dQ.view(), backward_.dQ, bounds.dQ));
+    comparisons.push_back(compare(run.dK.view(), backward_.dK, bounds.dK));
+    comparisons.push_back(compare(run.dV.view(), backward_.dV, bounds.dV));
+  }
   return comparisons;
 }
 

@@ -34,6 +34,11 @@ class Truth {
   /// Compares every output of a run: O and LSE, then dQ, dK, dV.
   std::vector<Comparison> judge(const KernelRun& run) const;
 
+  /// The term of the contract ("accumulation", "cast of P"; "stored O and LSE" for gradients)
+  /// without which the bound of the worst element of a judged output shrinks most. Costs the bounds
+  /// once per term.  [proptest/contract_terms_test "the term that dominates is named"]
+  std::string dominating_term(const KernelRun& run, const Comparison& comparison) const;
+
   /// Compares two runs that should give the same outputs, within the sum of their bounds.
   std::vector<Comparison> agreement(const KernelRun& first, const KernelRun& second) const;
 
@@ -43,6 +48,8 @@ class Truth {
   std::vector<std::string> passing_decoys(const KernelRun& run) const;
 
  private:
+  reference::BackwardBounds backward_bounds(const Numerics& numerics,
+                                            const reference::Stored& stored) const;
   std::vector<std::string> forward_decoys() const;
   std::vector<std::string> backward_decoys(const KernelRun& run) const;
 

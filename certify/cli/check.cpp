@@ -9,7 +9,9 @@
 #include "certify/cli/commands.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/plan.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/evidence.hpp"
 #include "certify/report/failure.hpp"
 #include "core/error.hpp"
 
@@ -175,12 +177,16 @@ int check(const Registry& registry, const CheckOptions& given_options) {
     for (const auto& comparison : found.comparisons) {
       comparisons.push_back(comparison_json(comparison));
     }
+    const bool failed = found.verdict == Verdict::violated || found.verdict == Verdict::crashed;
+    const bool judged =
+        failed && !subject.given && reference_laws().count(std::string(law->name)) > 0;
+    const std::string term = judged ? bound_term(kernel, c) : "";
     laws.push_back({{"law", law->name},
                     {"verdict", name(found.verdict)},
                     {"message", found.message},
+                    {"bound_term", term},
                     {"outputs", comparisons}});
     if (options.json) continue;
-    const bool failed = found.verdict == Verdict::violated || found.verdict == Verdict::crashed;
     const std::string word = fmt::format("{:<12}", name(found.verdict));
     fmt::print("  {:<24} {}", law->name, failed ? bad(word) : word);
     for (const auto& comparison : found.comparisons) {
@@ -188,6 +194,7 @@ int check(const Registry& registry, const CheckOptions& given_options) {
     }
     fmt::print("\n");
     if (!found.message.empty()) fmt::print("    {}\n", printable(found.message));
+    if (!term.empty()) fmt::print("    largest term of the bound of {}\n", term);
   }
   // One improbable case is not a defect yet, and no certificate either.
   const int code = exit_code({result});

@@ -9,6 +9,9 @@ namespace attest::certify::cli {
 
 void print_finding(const std::string& kernel, const Finding& finding) {
   fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), finding.message);
+  if (!finding.evidence.bound_term.empty()) {
+    fmt::print("    largest term of the bound of {}\n", finding.evidence.bound_term);
+  }
   for (const proptest::Signature& one : finding.evidence.signatures) {
     fmt::print("    equals {}\n", one.statement);
   }

@@ -52,6 +52,9 @@ void print_certificate(const nlohmann::json& certificate) {
       for (const nlohmann::json& finding : kernel.at("findings")) {
         fmt::print("    {} {}: {}\n", text_of(finding, "law"), text_of(finding, "verdict"),
                    text_of(finding, "message"));
+        if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
+          fmt::print("    largest term of the bound of {}\n", term);
+        }
         for (const nlohmann::json& signature : finding.at("signatures")) {
           fmt::print("    equals {}\n", text_of(signature, "equals"));
         }

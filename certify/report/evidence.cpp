@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 #include "core/error.hpp"
 #include "proptest/laws/trial.hpp"
@@ -96,24 +97,24 @@ bool affordable(const Problem& p) {
          kMostProducts;
 }
 
-}  // namespace
+using Comparisons = std::vector<proptest::Comparison>;
 
-std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest::Case& c) {
+// Runs a case, compares it with the truth and shows the comparisons; nothing when all of them pass
+// or there is nothing to compare with.
+template <class Show>
+auto shown(const attest_kernel& kernel, const proptest::Case& c, const Show& show) -> std::optional<
+    std::invoke_result_t<Show, const proptest::Solved&, Direction, const Comparisons&>> {
   const bool attention = (kernel.description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0;
   if (!attention || !affordable(c.problem)) return std::nullopt;
   try {
     const Direction direction = proptest::furthest(kernel, c.problem);
     const proptest::Solved solved(kernel, c.problem,
                                   proptest::make_values(c.problem, c.values, c.seed), direction, c);
-    const std::vector<proptest::Comparison> comparisons = solved.truth.judge(solved.run);
-    const std::vector<Output> outputs = outputs_of(kernel.description, solved, direction);
-    const auto worst =
-        std::max_element(comparisons.begin(), comparisons.end(), [](const auto& a, const auto& b) {
-          return (a.verdict == Verdict::passed ? 0 : a.ratio) <
-                 (b.verdict == Verdict::passed ? 0 : b.ratio);
-        });
-    if (worst->verdict == Verdict::passed) return std::nullopt;
-    return grid_of(outputs[static_cast<std::size_t>(worst - comparisons.begin())], *worst);
+    const Comparisons comparisons = solved.truth.judge(solved.run);
+    const bool passed = std::all_of(comparisons.begin(), comparisons.end(),
+                                    [](const auto& one) { return one.verdict == Verdict::passed; });
+    if (passed) return std::nullopt;
+    return show(solved, direction, comparisons);
   } catch (const proptest::Stopped&) {
     return std::nullopt;
   } catch (const InvalidProblem&) {  // values without an answer
@@ -121,9 +122,38 @@ std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest:
   }
 }
 
+}  // namespace
+
+std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest::Case& c) {
+  return shown(kernel, c,
+               [&](const proptest::Solved& solved, Direction direction, const Comparisons& all) {
+                 const auto worst =
+                     std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+                       return (a.verdict == Verdict::passed ? 0 : a.ratio) <
+                              (b.verdict == Verdict::passed ? 0 : b.ratio);
+                     });
+                 const auto outputs = outputs_of(kernel.description, solved, direction);
+                 return grid_of(outputs[static_cast<std::size_t>(worst - all.begin())], *worst);
+               });
+}
+
+std::string bound_term(const attest_kernel& kernel, const proptest::Case& c) {
+  const auto show = [](const proptest::Solved& solved, Direction,
+                       const Comparisons& all) -> std::string {
+    const proptest::Judgement judgement = proptest::gravest(all);
+    const auto told = std::find_if(
+        all.begin(), all.end(), [&](const auto& one) { return one.verdict == judgement.verdict; });
+    // Of NaN and infinity no bound is the cause.
+    if (!std::isfinite(told->got) || !std::isfinite(told->exact)) return "";
+    return told->output + ": " + solved.truth.dominating_term(solved.run, *told);
+  };
+  return shown(kernel, c, show).value_or("");
+}
+
 Evidence examine(const attest_kernel& kernel, const proptest::Case& found,
                  const proptest::Case& shrunk) {
-  return {proptest::signatures_of(kernel, shrunk, found), error_grid(kernel, found)};
+  return {proptest::signatures_of(kernel, shrunk, found), error_grid(kernel, found),
+          bound_term(kernel, shrunk)};
 }
 
 std::size_t ratio_bin(double ratio) {

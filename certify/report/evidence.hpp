@@ -29,9 +29,16 @@ struct ErrorGrid {
 /// [certify/report/evidence_test "errors lie where the defect is"]
 std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest::Case& c);
 
+/// The output that the message of a refused run is about and the largest term of its bound, "dQ:
+/// stored O and LSE"; "" where error_grid has nothing and where
+/// a result is NaN or infinite.
+/// [certify/report/evidence_test "the bound's largest term is named"]
+std::string bound_term(const attest_kernel& kernel, const proptest::Case& c);
+
 struct Evidence {
   std::vector<proptest::Signature> signatures;
   std::optional<ErrorGrid> grid;  // of the case as it was found
+  std::string bound_term;         // of the shrunk case
 };
 
 /// [certify/report/evidence_test "errors lie where the defect is"]

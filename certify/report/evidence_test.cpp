@@ -42,6 +42,17 @@ TEST_CASE("errors lie where the defect is", "[evidence]") {
   CHECK(evidence.grid);
 }
 
+TEST_CASE("the bound's largest term is named", "[evidence]") {
+  const Case c{Problem::parse("hq=2,sq=9,sk=20,d=64,mask=causal_br"), proptest::Values::normal, 3,
+               1};
+  CHECK(bound_term(fixtures::defective_kernel(Defect::last_key_dropped), c) == "O: accumulation");
+  CHECK(bound_term(fixtures::defective_kernel(Defect::none), c).empty());
+  CHECK(bound_term(fixtures::defective_kernel(Defect::nan_output), c).empty());
+  CHECK(bound_term(fixtures::defective_loss_kernel(fixtures::LossDefect::zero_dx), c).empty());
+  const Evidence evidence = examine(fixtures::defective_kernel(Defect::last_key_dropped), c, c);
+  CHECK(evidence.bound_term == "O: accumulation");
+}
+
 TEST_CASE("bins of error over bound", "[evidence]") {
   CHECK(ratio_bin(1) == 0);
   CHECK(ratio_bin(0.75) == 0);

@@ -114,6 +114,9 @@ std::string finding_html(const json& finding, const json& schedule) {
       "<div class=\"finding {}\"><div class=\"split\"><div class=\"grow\"><div class=\"head\">"
       "<b class=\"mono\">{}</b>{}</div><p class=\"why\">{}</p>",
       tone_of(verdict).style, text_of(finding, "law"), chip(verdict), text_of(finding, "message"));
+  if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
+    html += "<p class=\"small soft\">largest term of the bound of " + term + "</p>";
+  }
   for (const json& signature : finding.at("signatures")) {
     html += "<p class=\"equals\">equals " + text_of(signature, "equals") + "</p>";
   }

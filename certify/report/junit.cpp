@@ -74,6 +74,9 @@ class Suite {
 
 std::string finding_text(const json& finding) {
   std::string text = finding.at("message").get<std::string>() + "\n";
+  if (const auto term = finding.at("bound_term").get<std::string>(); !term.empty()) {
+    text += "largest term of the bound of " + term + "\n";
+  }
   for (const json& signature : finding.at("signatures")) {
     text += "equals " + signature.at("equals").get<std::string>() + "\n";
   }

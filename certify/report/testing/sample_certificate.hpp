@@ -76,6 +76,7 @@ inline nlohmann::json sample_finding() {
       {"shrunk", {{"problem", "v1;sq=1"}, {"values", "normal"}, {"seed", 1}, {"threads", 1}}},
       {"signatures",
        {{{"name", "top_left_causal"}, {"equals", "the result with top-left causal alignment"}}}},
+      {"bound_term", "O: accumulation"},
       {"errors",
        {{"output", "O"},
         {"batch", 0},

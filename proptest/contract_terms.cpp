@@ -1,0 +1,33 @@
+#include "proptest/contract_terms.hpp"
+
+namespace attest::proptest {
+
+std::vector<WithoutTerm> without_each_term(const Numerics& numerics) {
+  std::vector<WithoutTerm> terms;
+  const auto add = [&](std::string_view term, double allowed, const auto& remove) {
+    if (!(allowed > 0)) return;
+    terms.push_back({term, numerics});
+    remove(terms.back().numerics);
+  };
+  add("accumulation", numerics.accumulator_roundoff, [](Numerics& n) {
+    constexpr double kExact = 0x1p-20;  // the error of exp is in units of this roundoff, and stays
+    n.accumulator_roundoff *= kExact;
+    n.exp_ulps /= kExact;
+    n.accumulation = Accumulation::nearest;
+  });
+  add("exp", numerics.exp_ulps, [](Numerics& n) { n.exp_ulps = 0; });
+  add("output rounding", numerics.output_roundoff,
+      [](Numerics& n) { n.output_roundoff = n.output_underflow = 0; });
+  add("cast of P", numerics.p_roundoff, [](Numerics& n) { n.p_roundoff = n.p_underflow = 0; });
+  add("input rounding", numerics.input_roundoff, [](Numerics& n) { n.input_roundoff = 0; });
+  add("rounding of scaled Q", numerics.scaled_q_roundoff,
+      [](Numerics& n) { n.scaled_q_roundoff = 0; });
+  add("merges through LSE", static_cast<double>(numerics.lse_splits),
+      [](Numerics& n) { n.lse_splits = 0; });
+  add("sums of a group", numerics.gqa_partial_roundoff,
+      [](Numerics& n) { n.gqa_partial_roundoff = n.gqa_partial_underflow = 0; });
+  add("sums of dQ", numerics.dq_roundoff, [](Numerics& n) { n.dq_roundoff = n.dq_underflow = 0; });
+  return terms;
+}
+
+}  // namespace attest::proptest
