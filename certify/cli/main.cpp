@@ -35,6 +35,28 @@ std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
                      attest::did_you_mean(argv[1], names));
 }
 
+// What was not expected, with the nearest option, and where to read more.
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
+  const auto parsed = app.get_subcommands();
+  const CLI::App* command = parsed.empty() ? &app : parsed.front();
+  const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  std::string why = lacks && parsed.empty() ? "no command given" : error.what();
+  const std::vector<std::string> extras = command->remaining(true);
+  // Of a misspelt option that is required, its spelling is the cause.
+  if ((lacks || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !extras.empty()) {
+    const std::string& word = extras.front();
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    why = word.rfind('-', 0) == 0
+              ? fmt::format("unknown option '{}'{}", word, attest::did_you_mean(word, names))
+              : fmt::format("unexpected argument '{}'", word);
+  }
+  const std::string name = parsed.empty() ? "attest" : "attest " + command->get_name();
+  return fmt::format("attest: {}\nRun '{} --help' for more.\n", why, name);
+}
+
 // A worker with a library calls no built-in kernel, and describing those of schedules (100 ms of
 // searches for tiles) is most of what starting a process costs.
 bool serves_library(int argc, char** argv) {
@@ -79,11 +101,14 @@ int run(int argc, char** argv) {
       fmt::print(stderr, "attest: {}Run 'attest --help' for all commands.\n", hint);
       return kUsage;
     }
-    std::ostringstream out, refusal;
-    const bool asked_for_help = app.exit(error, out, refusal) == 0;
-    fmt::print("{}", out.str());
-    fmt::print(stderr, "{}", attest::certify::printable_lines(refusal.str()));
-    return asked_for_help ? 0 : kUsage;
+    if (error.get_exit_code() != 0) {
+      fmt::print(stderr, "{}", attest::certify::printable_lines(refusal_of(app, error)));
+      return kUsage;
+    }
+    std::ostringstream help, nothing;
+    app.exit(error, help, nothing);
+    fmt::print("{}", help.str());
+    return 0;
   }
   return action();
 }

@@ -216,6 +216,17 @@ std::string description_html(const json& description) {
   return html + "</p></details>";
 }
 
+std::string pairs_html(const json& pairs) {
+  const json& not_met = pairs.at("not_met");
+  std::string html =
+      fmt::format("<p class=\"small\">pairs of properties met against the reference: {} of {}</p>",
+                  pairs.at("met").dump(), pairs.at("claimed").dump());
+  if (not_met.empty()) return html;
+  return html +
+         fmt::format("<details><summary class=\"plain\">the {} not met</summary>", not_met.size()) +
+         list_html(not_met) + "</details>";
+}
+
 std::string kernel_html(const json& kernel, std::size_t index, const char* state) {
   const json &description = kernel.at("description"), &coverage = kernel.at("coverage");
   std::string html = fmt::format(
@@ -241,7 +252,7 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
     html += "</div>";
   }
   html += "<div class=\"split\"><div><h3>Coverage: checks that counted</h3>" +
-          coverage_html(description, coverage);
+          coverage_html(description, coverage) + pairs_html(coverage.at("pairs"));
   if (!coverage.at("not_claimed").empty()) {
     html += "<p class=\"small soft\">not claimed:";
     const char* separator = " ";

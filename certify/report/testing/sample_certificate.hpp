@@ -45,6 +45,7 @@ inline nlohmann::json sample_kernel(const std::string& name, const std::string& 
             {"matrix", {{"f32", {{"any", 42}, {"gqa", 20}}}}},
             {"not_exercised", {"window"}},
             {"not_claimed", {{"softcap", 4}}},
+            {"pairs", {{"claimed", 7}, {"met", 6}, {"not_met", {"mask=window dtype=f32"}}}},
             {"refused", nlohmann::json::array()}}},
           {"io",
            {{"schedule", "flash2:bq=2,bk=2"},
