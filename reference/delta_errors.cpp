@@ -19,12 +19,7 @@ struct PairErrors {
 
 PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
                        const KeyTile& tile, Vector& terms) {
-  const Scores exact =
-      shaped_scores(in.problem, in.group, block.first, tile.first, product(block.Q, tile.K));
-  const ScoreError error = score_error(in.problem, in.numerics, in.group, block.first, tile.first,
-                                       product(block.Q_magnitude, tile.K_magnitude), exact);
-  const Matrix dP = product(block.dO, tile.V);
-  const Matrix dP_magnitude = product(block.dO_magnitude, tile.V_magnitude);
+  const auto& [exact, error, dP, dP_magnitude] = TileProducts(in, block, tile);
   const WeightErrors weights(in.numerics, error);
   const double products = static_cast<double>(in.problem.head_dim_v) + 2;
   const double proved = accumulation_error(in.numerics, products),

@@ -223,6 +223,14 @@ RowBlock::RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_
       Q_magnitude(Q.cwiseAbs()),
       dO_magnitude(dO.cwiseAbs()) {}
 
+TileProducts::TileProducts(const GradientInputs& in, const RowBlock& block, const KeyTile& tile)
+    : scores(
+          shaped_scores(in.problem, in.group, block.first, tile.first, product(block.Q, tile.K))),
+      error(score_error(in.problem, in.numerics, in.group, block.first, tile.first,
+                        product(block.Q_magnitude, tile.K_magnitude), scores)),
+      dP(product(block.dO, tile.V)),
+      dP_magnitude(product(block.dO_magnitude, tile.V_magnitude)) {}
+
 void begin_rows(const RowBlock& block, EntryErrors& entries) {
   entries.row_terms.setZero(block.count);
   entries.logs.assign(static_cast<std::size_t>(block.count), LogErrors{});
@@ -230,12 +238,7 @@ void begin_rows(const RowBlock& block, EntryErrors& entries) {
 
 void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
                   const KeyTile& tile, EntryErrors& entries) {
-  const Scores exact =
-      shaped_scores(in.problem, in.group, block.first, tile.first, product(block.Q, tile.K));
-  const ScoreError error = score_error(in.problem, in.numerics, in.group, block.first, tile.first,
-                                       product(block.Q_magnitude, tile.K_magnitude), exact);
-  const Matrix dP = product(block.dO, tile.V);
-  const Matrix dP_magnitude = product(block.dO_magnitude, tile.V_magnitude);
+  const auto& [exact, error, dP, dP_magnitude] = TileProducts(in, block, tile);
   const EntryAnalysis analyse(in, error);
   resize(block.count, tile.count, entries);
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);

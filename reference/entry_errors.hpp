@@ -72,6 +72,15 @@ struct RowBlock {
   RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_t rows);
 };
 
+/// The products of a block of rows and a tile of keys, exact, and what the computed scores err.
+struct TileProducts {
+  Scores scores;
+  ScoreError error;
+  Matrix dP, dP_magnitude;  // (rows, keys): dO V^T, |dO| |V|^T
+
+  TileProducts(const GradientInputs& in, const RowBlock& block, const KeyTile& tile);
+};
+
 /// A block of rows against a tile of keys; 0 where a key is not visible.
 struct EntryErrors {
   Matrix P, dS;                 // exact P and |dS|
