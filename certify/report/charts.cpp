@@ -200,6 +200,28 @@ std::string coverage_html(const json& description, const json& coverage) {
   return html + "</table></div>";
 }
 
+// The conditions under which the bounds of a table hold.
+std::string class_html(const json& kernel_class) {
+  std::string html =
+      "<details><summary class=\"plain\">the class of kernels that the bounds hold "
+      "for</summary><ul>";
+  for (const json& condition : kernel_class.at("conditions")) {
+    html += "<li>" + escaped(condition.at("name").get<std::string>()) + " " +
+            escaped(condition.at("text").get<std::string>());
+    if (!condition.at("met").get<bool>()) {
+      html += ": fails, " + escaped(condition.at("found").get<std::string>());
+    }
+    html += "</li>";
+  }
+  if (kernel_class.at("evaluates_once").get<bool>()) {
+    html += "<li>declared: no score, P or dP is evaluated twice</li>";
+  }
+  if (kernel_class.at("moves_whole_rows").get<bool>()) {
+    html += "<li>declared: all rows of an index enter and leave together</li>";
+  }
+  return html + "</ul></details>";
+}
+
 std::string io_html(const json& io) {
   std::string html =
       "<div class=\"scroll\"><table><tr><th>problem</th><th class=\"n\">words moved</th>"
@@ -226,7 +248,8 @@ std::string io_html(const json& io) {
                 "</td></tr>",
                 over, coordinate(std::max(1.0, 100 * part)));
   }
-  return html + "</table></div>";
+  html += "</table></div>";
+  return io.at("table").empty() ? html : html + class_html(io.at("table").front().at("class"));
 }
 
 }  // namespace attest::certify

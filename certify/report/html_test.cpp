@@ -57,6 +57,7 @@ TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   CHECK_THAT(page, Contains(escaped(kSampleReproduce)));
   CHECK_THAT(page, Contains("failures/x.safetensors"));
   CHECK_THAT(page, Contains("claimed, never exercised: window"));
+  CHECK_THAT(page, Contains("<li>K4 rows &lt;2: fails, &lt;1</li><li>declared: no score"));
   CHECK_THAT(page, Contains("6 of 7") && Contains("<li>mask=window dtype=f32</li>"));
   CHECK_THAT(page, Contains("largest term of the bound of O: accumulation"));
   CHECK_THAT(page, Contains("worst 0.420"));

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 
+#include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 
@@ -43,6 +45,57 @@ TEST_CASE("with a capacity in bytes, bytes are compared", "[cpu][schedules]") {
   CHECK_THAT(
       found.to_string(),
       Catch::Contains(std::to_string(found.best().traffic.total_bytes().value()) + " bytes"));
+}
+
+// Every spelling of the family's tiles up to the largest extent.
+std::vector<std::string> all_spellings(const io::ScheduleFamily& family, std::int64_t largest) {
+  std::vector<std::string> texts{family.name()};
+  char separator = ':';
+  for (const io::ScheduleParameter& parameter : family.parameters()) {
+    if (!parameter.choices.empty()) continue;
+    std::vector<std::string> longer;
+    for (const std::string& text : texts) {
+      for (std::int64_t tile = 1; tile <= largest; ++tile) {
+        longer.push_back(text + separator + parameter.name + "=" + std::to_string(tile));
+      }
+    }
+    texts = std::move(longer);
+    separator = ',';
+  }
+  return texts;
+}
+
+TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
+  constexpr std::int64_t kLargest = 6;
+  Rng rng(21);
+  int compared = 0;
+  for (const auto& family : cpu_schedules().families()) {
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    for (int round = 0; round < 4; ++round) {
+      const auto draw = [&] { return std::to_string(rng.between(2, kLargest)); };
+      const Problem problem =
+          Problem::parse("sq=" + draw() + ",sk=" + draw() + ",d=" + draw() + ",dv=" + draw());
+      const AbiProblem form(problem, 1);
+      const auto capacity = io::FastMemory::of_words(rng.between(20, 90));
+      std::optional<io::Words> least;
+      for (const std::string& text : all_spellings(*family, kLargest)) {
+        const auto schedule = family->make(io::ScheduleSpec::parse(text), *form.get(), {});
+        const io::Traffic traffic = schedule->closed_form();
+        if (traffic.peak.words > capacity.words) continue;
+        if (!least || traffic.total_words() < *least) least = traffic.total_words();
+      }
+      INFO(family->name() << " on " << problem.to_string() << " in " << capacity.words);
+      if (!least) {
+        CHECK_THROWS_AS(family->make({family->name(), {}}, *form.get(), capacity),
+                        io::CapacityExceeded);
+        continue;
+      }
+      const auto chosen = family->make({family->name(), {}}, *form.get(), capacity);
+      CHECK(chosen->closed_form().total_words().value() == least->value());
+      ++compared;
+    }
+  }
+  CHECK(compared > 30);
 }
 
 TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {

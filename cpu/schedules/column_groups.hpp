@@ -21,6 +21,7 @@ struct ColumnGroups {
   static constexpr const char* kName = "column_groups";
   static constexpr const char* kSummary =
       "flash2_row with V in groups of columns, scores computed for each; for dv > d";
+  static constexpr io::KernelClass kClass{.lse = io::LseOutput::written};
   static std::vector<Parameter<ColumnGroups>> parameters() {
     return {{"bq", &ColumnGroups::block_q, Extent::queries},
             {"bv", &ColumnGroups::columns, Extent::head_dim_v}};
@@ -84,7 +85,8 @@ struct Flash2Row {
   static constexpr const char* kName = "flash2_row";
   static constexpr const char* kSummary =
       "query blocks stay, single keys pass by word by word; optimal from 4 d^2 words on";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .lse = io::LseOutput::written};
   static std::vector<Parameter<Flash2Row>> parameters() {
     return {{"bq", &Flash2Row::block_q, Extent::queries}};
   }

@@ -325,13 +325,20 @@ class Family : public io::ScheduleFamily {
     return names;
   }
 
+  static std::string listed(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += " " + word;
+    return text;
+  }
+
   void set(S& schedule, const std::string& key, const std::string& value) const {
     const auto& known = S::parameters();
     const auto found = std::find_if(known.begin(), known.end(),
                                     [&](const auto& parameter) { return key == parameter.name; });
     if (found == known.end()) {
       throw InvalidProblem("schedule: " + name() + " has no parameter '" + key + "'" +
-                           did_you_mean(key, parameter_names()));
+                           did_you_mean(key, parameter_names()) +
+                           " (parameters:" + listed(parameter_names()) + ")");
     }
     if (found->choices.empty()) {
       const auto number = whole_number(value);
@@ -350,7 +357,9 @@ class Family : public io::ScheduleFamily {
       }
     }
     throw InvalidProblem("schedule: " + name() + ": " + key + "=" + value + " is unknown" +
-                         did_you_mean(value, {found->choices.begin(), found->choices.end()}));
+                         did_you_mean(value, {found->choices.begin(), found->choices.end()}) +
+                         " (choices:" + listed({found->choices.begin(), found->choices.end()}) +
+                         ")");
   }
 
   // Chooses the tiles that are still 0 and checks that the whole fits. The search leaves the mask
@@ -374,12 +383,18 @@ class Family : public io::ScheduleFamily {
     const io::Amount peak = heads_cost(schedule, problem).peak;
     if (fits(peak, capacity)) return;
     const bool words = peak.words > capacity.words;
-    throw io::CapacityExceeded(
-        std::string(words ? "fast_words: " : "fast_bytes: ") +
-        std::to_string(words ? capacity.words : capacity.bytes) + ", but " +
-        BoundSchedule<S>(schedule, problem).spec().to_string() + " needs " +
-        std::to_string((words ? peak.words : peak.bytes).value()) +
-        (complete ? "; give more or smaller tiles" : ", the least that works; give more"));
+    S least = schedule;
+    for (const Parameter<S>& parameter : S::parameters()) {
+      if (parameter.choices.empty()) least.*parameter.member = 1;
+    }
+    const bool smaller_fit = complete && fits(heads_cost(least, problem).peak, capacity);
+    throw io::CapacityExceeded(std::string(words ? "fast_words: " : "fast_bytes: ") +
+                               std::to_string(words ? capacity.words : capacity.bytes) + ", but " +
+                               BoundSchedule<S>(schedule, problem).spec().to_string() + " needs " +
+                               std::to_string((words ? peak.words : peak.bytes).value()) +
+                               (smaller_fit ? "; give more or smaller tiles"
+                                : complete  ? "; no tiles fit, give more"
+                                            : ", the least that works; give more"));
   }
 };
 

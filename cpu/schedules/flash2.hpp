@@ -18,7 +18,8 @@ struct Flash2 {
   static constexpr const char* kName = "flash2";
   static constexpr const char* kSummary =
       "FlashAttention-2: query blocks stay with their sums, key blocks pass by";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .lse = io::LseOutput::written};
   static std::vector<Parameter<Flash2>> parameters() {
     return {{"bq", &Flash2::block_q, Extent::queries}, {"bk", &Flash2::block_k, Extent::keys}};
   }

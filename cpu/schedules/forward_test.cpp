@@ -124,11 +124,16 @@ TEST_CASE("bad schedules are refused", "[cpu][schedules]") {
                     "9223372036854775807");
   CHECK_THROWS_WITH(make("flash2:bq=9223372036854775808", 1000),
                     Catch::Contains("bq=9223372036854775808, but a tile needs a whole number"));
-  CHECK_THROWS_WITH(make("flash2:bq=4,bkk=8", 1000),
-                    "schedule: flash2 has no parameter 'bkk'; did you mean 'bk'?");
+  CHECK_THROWS_WITH(
+      make("flash2:bq=4,bkk=8", 1000),
+      "schedule: flash2 has no parameter 'bkk'; did you mean 'bk'? (parameters: bq bk)");
   CHECK_THROWS_WITH(make("flash2:bq=30,bk=20", 1000),
                     "fast_words: 1000, but flash2:bq=30,bk=20 needs 1060; give more or smaller "
                     "tiles");
+  CHECK_THROWS_WITH(make("flash2:bq=1,bk=1", 10),
+                    Catch::Contains("needs 18; no tiles fit, give more"));
+  CHECK_THROWS_WITH(make("square_tiled:variant=foo", 1000),
+                    Catch::Contains("variant=foo is unknown (choices: stable paper)"));
   CHECK_THROWS_AS(make("flash2:bq=1x", 1000), InvalidProblem);
   CHECK_THROWS_AS(make("flash3", 1000), InvalidProblem);
 }

@@ -62,6 +62,25 @@ TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
   }
 }
 
+// Rows of tiles that fill the vectors of every instruction set, and their ragged ends.
+TEST_CASE("native and counted runs give equal bits in whole vectors", "[cpu][schedules]") {
+  Rng rng(13);
+  constexpr std::int64_t kLargestTile = 70;
+  for (const auto& family : cpu_schedules().families()) {
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    for (const char* text : {"hq=2,sq=70,sk=67,d=64,dv=48,mask=causal_br", "sq=65,sk=66,d=33,dv=80",
+                             "sq=67,sk=65,d=64,dtype=bf16,mask=window_20_3"}) {
+      const Problem problem = Problem::parse(text);
+      const std::string schedule = testing::random_schedule(rng, *family, kLargestTile);
+      const std::uint64_t seed = rng.bits64();
+      INFO(schedule << " on " << text);
+      const auto counted = bits(problem, *family, schedule, seed, How::counted, 1, Memory::packed);
+      CHECK(bits(problem, *family, schedule, seed, How::native, 1, Memory::packed) == counted);
+      CHECK(bits(problem, *family, schedule, seed, How::native, 3, Memory::scattered) == counted);
+    }
+  }
+}
+
 TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]") {
   Rng rng(12);
   for (const auto& family : cpu_schedules().families()) {

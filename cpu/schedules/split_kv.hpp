@@ -16,7 +16,8 @@ struct SplitKv {
   static constexpr const char* kName = "split_kv";
   static constexpr const char* kSummary =
       "flash-decoding: flash2 on parts of the keys, merged through LSE";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .lse = io::LseOutput::written};
   static std::vector<Parameter<SplitKv>> parameters() {
     return {{"splits", &SplitKv::splits, Extent::keys},
             {"bq", &SplitKv::block_q, Extent::queries},

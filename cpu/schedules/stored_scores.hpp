@@ -53,7 +53,8 @@ struct Rank1Tiled {
   using Head = ForwardHead;
   static constexpr const char* kName = "rank1_tiled";
   static constexpr const char* kSummary = "rank-1 tiles for both products; best up to d^2/4 words";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .lse = io::LseOutput::written};
   static std::vector<Parameter<Rank1Tiled>> parameters() {
     return {{"bq", &Rank1Tiled::block_q, Extent::queries},
             {"bk", &Rank1Tiled::block_k, Extent::keys},
@@ -95,7 +96,8 @@ struct Hybrid {
   static constexpr const char* kName = "hybrid";
   static constexpr const char* kSummary =
       "query blocks stay, S is stored, rank-1 tiles for P V; best from d^2/4 to d^2 words";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .lse = io::LseOutput::written};
   static std::vector<Parameter<Hybrid>> parameters() {
     return {{"bq", &Hybrid::block_q, Extent::queries},
             {"oq", &Hybrid::output_q, Extent::queries},

@@ -80,7 +80,7 @@ std::optional<Bound> greatest(const std::vector<Bound>& bounds) {
   return best;
 }
 
-std::string report(const KernelClass& kernel, const std::vector<Bound>& bounds) {
+std::string class_text(const KernelClass& kernel) {
   std::string text = "class\n";
   for (const Condition& condition : class_conditions(kernel)) {
     text += "  " + condition.name + "  " + condition.text;
@@ -93,7 +93,11 @@ std::string report(const KernelClass& kernel, const std::vector<Bound>& bounds) 
   if (kernel.movement == RowMovement::whole_index) {
     text += "  declared: all rows of an index enter and leave together\n";
   }
-  text += "bounds\n";
+  return text;
+}
+
+std::string report(const KernelClass& kernel, const std::vector<Bound>& bounds) {
+  std::string text = class_text(kernel) + "bounds\n";
   for (const Bound& bound : bounds) text += "  " + bound.to_string() + '\n';
   const std::optional<Bound> best = greatest(bounds);
   text += best ? "greatest lower bound: " + std::to_string(best->words) + " words, " + best->name

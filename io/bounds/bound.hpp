@@ -60,7 +60,11 @@ struct Bound {
 /// counts the same words.  [io/bounds/report_test "the greatest"]
 std::optional<Bound> greatest(const std::vector<Bound>& bounds);
 
-/// The class K1 to K6 of the kernel, then the bounds, one to a line, then the greatest.
+/// What bounds hold for: "class", then K1 to K6 and what the kernel declares, one to a line.
+/// [io/bounds/report_test "approved"]
+std::string class_text(const KernelClass& kernel);
+
+/// The class of the kernel, then the bounds, one to a line, then the greatest.
 /// [io/bounds/report_test "approved"]
 std::string report(const KernelClass& kernel, const std::vector<Bound>& bounds);
 

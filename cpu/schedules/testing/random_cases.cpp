@@ -52,7 +52,7 @@ Problem random_problem(Rng& rng, io::Direction direction) {
   return Problem::parse(problem);
 }
 
-std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
+std::string random_schedule(Rng& rng, const io::ScheduleFamily& family, std::int64_t largest_tile) {
   std::string text = family.name();
   char separator = ':';
   for (const io::ScheduleParameter& parameter : family.parameters()) {
@@ -65,7 +65,7 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
     }
     text +=
         separator + parameter.name + "=" +
-        (choices == 0 ? std::to_string(rng.between(1, 12))
+        (choices == 0 ? std::to_string(rng.between(1, largest_tile))
                       : parameter.choices[static_cast<std::size_t>(rng.between(0, choices - 1))]);
     separator = ',';
   }

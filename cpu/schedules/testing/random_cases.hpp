@@ -17,7 +17,8 @@ namespace attest::cpu::testing {
 Problem random_problem(Rng& rng, io::Direction direction);
 
 /// A spelling of the family with every parameter given, some tiles larger than the extents.
-std::string random_schedule(Rng& rng, const io::ScheduleFamily& family);
+std::string random_schedule(Rng& rng, const io::ScheduleFamily& family,
+                            std::int64_t largest_tile = 12);
 
 /// Whether a spelling asks for a gradient of LSE.
 Dlse dlse_of(const std::string& schedule);
