@@ -1,7 +1,9 @@
 // Every dense schedule as a pebbling: recorded word by word, followed to the vertices of a
 // computation that knows no schedule, judged by rules R1 to R4 with the counted words.
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/column_groups.hpp"
+#include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/heads.hpp"
 #include "cpu/schedules/key_stationary.hpp"
@@ -289,6 +292,84 @@ TEST_CASE("loss schedules are legal pebblings", "[cpu][schedules]") {
     const LossSmall schedule{tile()};
     return with(schedule, testing::loss_dag(n, d, LossOrder::stored, narrow(schedule.side)));
   });
+}
+
+// Sizes with a mask of whole tiles: no query sees one key alone. Forward some see none; backward
+// each has delta formed, and its O is no word of a computation that does not need it.
+Sizes masked_sizes(Rng& rng, io::Direction direction, std::int64_t block_q, std::int64_t block_k) {
+  constexpr std::int64_t kQueryTiles = 3, kKeyTiles = 3;
+  Sizes sizes;
+  io::AttentionShape& shape = sizes.shape;
+  shape = {narrow(rng.between(1, kQueryTiles * block_q)),
+           narrow(rng.between(2, kKeyTiles * block_k)),
+           narrow(rng.between(1, 3)),
+           narrow(rng.between(1, 3)),
+           {}};
+  const auto few = [&] {
+    for (std::int32_t i = 0; i < shape.seqlen_q; ++i) {
+      const std::size_t keys = shape.keys(i).size();
+      if (keys == 1 || (keys == 0 && direction == io::Direction::backward)) return true;
+    }
+    return shape.visible.empty();
+  };
+  while (few()) {
+    std::vector<std::uint8_t> tiles;
+    for (std::int64_t tile = 0; tile < kQueryTiles * kKeyTiles; ++tile) {
+      tiles.push_back(rng.between(0, 9) < 6 ? 1 : 0);
+    }
+    shape.visible.clear();
+    for (std::int64_t i = 0; i < shape.seqlen_q; ++i) {
+      for (std::int64_t j = 0; j < shape.seqlen_k; ++j) {
+        const std::int64_t tile = i / block_q * kKeyTiles + j / block_k;
+        shape.visible.push_back(tiles[static_cast<std::size_t>(tile)]);
+      }
+    }
+  }
+  Problem& problem = sizes.problem;
+  problem.seqlen_q = shape.seqlen_q, problem.seqlen_k = shape.seqlen_k;
+  problem.head_dim_qk = shape.head_dim_qk, problem.head_dim_v = shape.head_dim_v;
+  problem.mask.boolean = std::make_shared<BooleanMask>(
+      BooleanMask{shape.seqlen_q, shape.seqlen_k, shape.visible, "tiles"});
+  return sizes;
+}
+
+template <class S, class Arguments, class HeadOf, class DagOf>
+void masked(const char* name, const io::InputName& inputs, std::int64_t block_q,
+            std::int64_t block_k, const S& schedule, const HeadOf& head_of, const DagOf& dag_of) {
+  Rng rng(7);
+  for (int round = 0; round < kRounds; ++round) {
+    const Sizes sizes =
+        masked_sizes(rng, DirectionOf<typename S::Head>::kDirection, block_q, block_k);
+    const AbiProblem form(sizes.problem, 1);
+    Arguments args{};
+    args.problem = form.get();
+    INFO(name << " round " << round);
+    const Dag dag = dag_of(sizes.shape);
+    check_legal(dag, record(schedule, head_of(args, HeadIndex{0, 0}), dag, inputs), rng);
+  }
+}
+
+TEST_CASE("schedules that skip masked tiles are legal pebblings", "[cpu][schedules]") {
+  using Shape = io::AttentionShape;
+  const auto forward_of = [](const char* name, std::int64_t bq, std::int64_t bk,
+                             const auto& schedule) {
+    masked<std::decay_t<decltype(schedule)>, attest_forward_args>(
+        name, kForwardInputs, bq, bk, schedule, forward_head,
+        [&](const Shape& shape) { return running(shape, bk); });
+  };
+  forward_of("flash2", 2, 3, Flash2{2, 3});
+  forward_of("flash2, rows", 1, 2, Flash2{1, 2});
+  forward_of("flash2_row", 2, 1, Flash2Row{2});
+  forward_of("column_groups", 2, 1, ColumnGroups{2, 2});
+  const auto backward_of = [](const char* name, std::int64_t bq, std::int64_t bk,
+                              const auto& schedule) {
+    masked<std::decay_t<decltype(schedule)>, attest_backward_args>(
+        name, kBackwardInputs, bq, bk, schedule, backward_head,
+        [](const Shape& shape) { return backward_dag(shape, io::Statistics::given); });
+  };
+  backward_of("key_stationary", 2, 2, KeyStationary{2, 2});
+  backward_of("two_pass", 2, 2, TwoPass{2, 2, 2, 2});
+  backward_of("two_pass_row", 2, 2, TwoPassRow{2, 2});
 }
 
 }  // namespace
