@@ -129,6 +129,7 @@ Truth::Truth(const attest_description& description, const Problem& problem,
 }
 
 const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) const {
+  const std::lock_guard lock(*guard_);
   for (const Remembered& known : bounds_) {
     if (identical(known.O, run.O) && identical(known.LSE, run.LSE)) return known.bounds;
   }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <list>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,8 @@
 namespace attest::proptest {
 
 /// Exact results and bounds for one set of values under a kernel's contract. Throws InvalidProblem
-/// for values without an answer, see require_answer.
+/// for values without an answer, see require_answer. Thread-safe.  [proptest/backward_power_test
+/// under the tsan preset]
 class Truth {
  public:
   Truth(const attest_description& description, const Problem& problem, const InputValues& values,
@@ -68,7 +71,8 @@ class Truth {
     Tensor O, LSE;  // what forward stored
     reference::BackwardBounds bounds;
   };
-  mutable std::list<Remembered> bounds_;  // elements do not move
+  mutable std::list<Remembered> bounds_;                                // elements do not move
+  std::unique_ptr<std::mutex> guard_ = std::make_unique<std::mutex>();  // of bounds_
 };
 
 /// The gravest verdict and its reason.
