@@ -26,12 +26,12 @@ nlohmann::json case_json(const proptest::Case& c);
 
 /// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
 /// links: a directory, device, pipe or socket is refused. Creates nothing there.
-/// [certify/campaign_test "only regular files are written"]
+/// [certify/written_files_test "only regular files are written"]
 void require_writable(const std::string& path);
 
 /// Writes to a temporary name beside the file, then renames: it is old, new or absent, never half.
 /// A symbolic link stays and its target is written. Throws InvalidProblem when that fails.
-/// [certify/campaign_test "files are written whole or not at all"]
+/// [certify/written_files_test "files are written whole or not at all"]
 void write_file(const std::string& path, const std::string& text);
 
 /// The same with what `write` writes; when it throws, nothing is left behind.

@@ -161,16 +161,19 @@ std::string mask_text(std::size_t level, std::int64_t rows, std::int64_t keys, R
       return "causal_tl";
     case kBottomRight:
       return "causal_br";
-    case kWindow:  // wide enough that every query sees a key
-      return "window_" + text(rng.between(2, 5)) + "_" +
-             text(std::max<std::int64_t>(rows - keys, 0) + rng.between(1, 4));
+    case kWindow: {  // wide enough that every query sees a key
+      const std::int64_t left = rng.between(2, 5), right = rng.between(1, 4);
+      return "window_" + text(left) + "_" + text(std::max<std::int64_t>(rows - keys, 0) + right);
+    }
     case kLengths:
       return "lengths_" + text(keys) + "_" + text(rng.between(1, keys));
     case kPacked:
       return "cu_" + text(rows) + "x" + text(keys) + "_" + text((rows + 1) / 2) + "x" +
              text((keys + 1) / 2);
-    case kBoolean:
-      return "random_" + text(rng.between(60, 90)) + "_" + text(rng.between(0, 1000));
+    case kBoolean: {
+      const std::int64_t percent = rng.between(60, 90), seed = rng.between(0, 1000);
+      return "random_" + text(percent) + "_" + text(seed);
+    }
     default:
       return "none";
   }

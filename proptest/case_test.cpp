@@ -1,4 +1,4 @@
-// Values, buffers, generator, shrinking and vacuity.
+// Values, buffers and vacuity.
 #include <cmath>
 #include <limits>
 #include <set>
@@ -181,108 +181,6 @@ TEST_CASE("a byte offset leads to the same elements", "[buffer]") {
   CHECK(tensor.get()->data != buffer.view().data());
   CHECK(view_of(*tensor.get(), "O", {"b", "s", "h", "c"}).data() == buffer.view().data());
   CHECK_THROWS_AS(KernelTensor(buffer, std::uint64_t{1} << 20), InternalError);
-}
-
-TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generator]") {
-  std::set<std::string> problems, dtypes;
-  for (std::uint64_t index = 0; index < 300; ++index) {
-    const Case c = generate(everything(), Tier::smoke, 1, index);
-    CHECK(generate(everything(), Tier::smoke, 1, index).problem.to_string() ==
-          c.problem.to_string());
-    CHECK(Problem::parse(c.problem.to_string()).to_string() == c.problem.to_string());
-    problems.insert(c.problem.to_string());
-    dtypes.insert(std::string(name(c.problem.dtype)));
-  }
-  CHECK(problems.size() > 290);
-  CHECK(dtypes == std::set<std::string>{"f32", "bf16", "f16"});
-  attest_description little = everything();
-  little.features = 0;
-  little.dtypes = 1u << ATTEST_BF16;
-  for (std::uint64_t index = 0; index < 50; ++index) {
-    const Case c = generate(little, Tier::smoke, 1, index);
-    CHECK(unclaimed(little, c.problem, Direction::forward) == "");
-  }
-}
-
-TEST_CASE("some cases are long, some have many heads or batch entries, at every tier",
-          "[generator]") {
-  constexpr std::uint64_t kSmokeCases = 60, kCases = 200;
-  for (const Tier tier : {Tier::smoke, Tier::fast, Tier::full}) {
-    std::int64_t keys = 0, rows = 0, square = 0, heads = 0, batch = 0, window = 0;
-    for (std::uint64_t index = 0; index < (tier == Tier::smoke ? kSmokeCases : kCases); ++index) {
-      const Problem p = generate(everything(), tier, 1, index).problem;
-      keys = std::max(keys, p.seqlen_k);
-      rows = std::max(rows, p.seqlen_q);
-      square = std::max(square, std::min(p.seqlen_q, p.seqlen_k));
-      heads = std::max(heads, p.num_heads_q);
-      batch = std::max(batch, p.batch);
-      window = std::max(window, std::min(p.mask.window_left, p.seqlen_k - 1));
-    }
-    INFO(name(tier));
-    CHECK(keys > 512);
-    CHECK(rows > 256);
-    CHECK(heads == 64);
-    CHECK(batch >= 5);
-    CHECK(window > 256);
-    if (tier != Tier::smoke) CHECK((keys > 1000 && square > 256));
-  }
-}
-
-TEST_CASE("every family of values has its turn within 60 cases, whatever the seed", "[generator]") {
-  for (const std::uint64_t seed : {1u, 2u, 3u}) {
-    std::set<Values> met;
-    for (std::uint64_t index = 0; index < 60; ++index) {
-      met.insert(generate(everything(), Tier::smoke, seed, index).values);
-    }
-    CHECK(met.size() == all_values().size());
-  }
-}
-
-TEST_CASE("every head dimension has its turn within 60 cases, with values that refuse much",
-          "[generator]") {
-  const auto claims = [](std::int64_t multiple, std::int64_t most) {
-    attest_description description = everything();
-    description.head_dim_multiple = multiple;
-    description.max_head_dim = most;
-    return description;
-  };
-  const std::set<Values> strong{Values::indicator, Values::normal, Values::halves, Values::x4};
-  const std::vector<std::pair<attest_description, std::size_t>> kernels{
-      {claims(0, 0), 19}, {claims(2, 0), 15}, {claims(8, 128), 11}, {claims(64, 256), 4}};
-  for (const auto& [description, count] : kernels) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      std::set<std::int64_t> met;
-      for (std::uint64_t index = 0; index < 60; ++index) {
-        const Case c = generate(description, Tier::smoke, seed, index);
-        if (c.problem.head_dim_qk != 8 && strong.count(c.values) > 0) {
-          met.insert(c.problem.head_dim_qk);
-        }
-      }
-      INFO(description.head_dim_multiple << " seed " << seed);
-      CHECK(met.size() == count - (count == 4 ? 0 : 1));  // 8 is that of cases with other aims
-    }
-  }
-  CHECK(generate(claims(300, 0), Tier::smoke, 1, 0).problem.head_dim_qk == 300);
-}
-
-TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {
-  Case big;
-  big.problem = Problem::parse(
-      "b=3,hq=6,hkv=3,sq=65,sk=70,d=33,dv=17,mask=window_9_3,dtype=bf16,layout=bhsd,"
-      "softcap=30,alibi=standard,scale=0.3,strides=padded");
-  const Case small = shrink(big, [](const Case& c) { return c.problem.seqlen_k >= 5; });
-  CHECK(small.problem.to_string() ==
-        "b=1,hq=1,hkv=1,sq=1,sk=5,d=1,dv=1,mask=none,dtype=f32,layout=bshd,scale=1/sqrt(d)");
-  CHECK(small.values == Values::integers);
-  const Case masked = shrink(big, [](const Case& c) { return c.problem.mask.banded(); });
-  CHECK(masked.problem.mask.banded());
-  CHECK(masked.problem.seqlen_k == 1);
-  // A failure that small problems show only with lucky values.
-  const Case lucky = shrink(big, [](const Case& c) {
-    return c.problem.seqlen_k >= 2 && (c.problem.seqlen_k == 70 || c.seed == 3);
-  });
-  CHECK(lucky.problem.seqlen_k == 2);
-  CHECK(lucky.seed == 3);
 }
 
 TEST_CASE("flat problems are vacuous, others are not", "[truth]") {

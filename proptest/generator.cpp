@@ -51,8 +51,8 @@ std::string draw_lengths(Rng& rng, const Problem& problem) {
 std::string draw_packed(Rng& rng, Tier tier, std::int64_t batch) {
   std::string text = "cu";
   for (std::int64_t b = 0; b < batch; ++b) {
-    text += "_" + std::to_string(sequence_length(rng, tier)) + "x" +
-            std::to_string(sequence_length(rng, tier));
+    const std::int64_t queries = sequence_length(rng, tier), keys = sequence_length(rng, tier);
+    text += "_" + std::to_string(queries) + "x" + std::to_string(keys);
   }
   return text;
 }
@@ -63,17 +63,11 @@ std::string draw_band(Rng& rng, const Problem& problem) {
                ? std::string("inf")
                : std::to_string(rng.between(0, std::max<std::int64_t>(problem.seqlen_k, 1)));
   };
-  switch (rng.between(0, 4)) {
-    case 0:
-    case 1:
-      return "causal_br";
-    case 2:
-      return "causal_tl";
-    case 3:
-      return "window_" + width() + "_" + width();
-    default:
-      return "window_tl_" + width() + "_" + width();
-  }
+  const std::int64_t kind = rng.between(0, 4);
+  if (kind <= 1) return "causal_br";
+  if (kind == 2) return "causal_tl";
+  const std::string left = width(), right = width();
+  return (kind == 3 ? "window_" : "window_tl_") + left + "_" + right;
 }
 
 void draw_mask(Rng& rng, Tier tier, Problem& problem) {
@@ -95,8 +89,8 @@ void draw_mask(Rng& rng, Tier tier, Problem& problem) {
   }
   if (chance(rng, 45)) add(draw_band(rng, problem));
   if (chance(rng, 12)) {
-    add("random_" + std::to_string(rng.between(20, 95)) + "_" +
-        std::to_string(rng.between(0, 1000)));
+    const std::int64_t percent = rng.between(20, 95), seed = rng.between(0, 1000);
+    add("random_" + std::to_string(percent) + "_" + std::to_string(seed));
   }
   problem.mask = Pattern::parse(text.empty() ? "none" : text, problem.seqlen_q, problem.seqlen_k);
 }

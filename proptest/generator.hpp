@@ -19,19 +19,19 @@ std::string_view name(Tier tier);
 /// are drawn from what the kernel claims. A kernel of the loss gradient gets problems of one head
 /// and one length. A few cases have more than 512 keys, 256 rows, 64 heads, more than four batch
 /// entries or a window of more than 256; in the others head dimensions and families of values take
-/// turns.  [proptest/case_test "generated cases", "some cases are long", "every family of values",
-/// "every head dimension"]
+/// turns.  [proptest/generator_test "generated cases", "some cases are long", "every family of
+/// values", "every head dimension"]
 Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
               std::uint64_t index);
 
 /// Simpler cases to try in place of a failing one, simplest kind of step first: fewer batch entries
 /// and heads, shorter sequences, smaller head dimensions, plainer mask, contiguous layout, default
-/// scale and extras, one thread, integer values.  [proptest/case_test "shrinking"]
+/// scale and extras, one thread, integer values.  [proptest/generator_test "shrinking"]
 std::vector<Case> shrink_candidates(const Case& failing);
 
 /// Walks shrink candidates greedily as long as the predicate holds; where it holds for none, tries
 /// them with other seeds, for smaller problems draw other values. At most `budget` calls of it.
-/// [proptest/case_test "shrinking"]
+/// [proptest/generator_test "shrinking"]
 Case shrink(const Case& failing, const std::function<bool(const Case&)>& still_fails,
             int budget = 200);
 

@@ -15,8 +15,8 @@
 namespace attest::proptest {
 
 /// Exact results and bounds for one set of values under a kernel's contract. Throws InvalidProblem
-/// for values without an answer, see require_answer. Thread-safe.  [proptest/backward_power_test
-/// under the tsan preset]
+/// for values without an answer, see require_answer. Thread-safe: campaigns share one among
+/// their jobs, and the nightly runs them under ThreadSanitizer.
 class Truth {
  public:
   Truth(const attest_description& description, const Problem& problem, const InputValues& values,

@@ -117,12 +117,7 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
     print_bounds(counted);
     print_replays(replays, counted.counted.reads.words);
     fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));
-    const std::string choice = best.to_string();
-    for (std::size_t begin = 0; begin < choice.size();) {
-      const std::size_t end = choice.find('\n', begin);
-      fmt::print("  {}\n", choice.substr(begin, end - begin));
-      begin = end + 1;
-    }
+    fmt::print("{}", indented(best.to_string(), 2));
   }
   for (const std::string& fault : faults) fmt::print(stderr, "attest: internal error: {}\n", fault);
   return code;

@@ -28,21 +28,14 @@ std::string headline(const CampaignResult& result) {
   return result.verdict == Verdict::passed ? good("CERTIFIED") : verdict_text(result.verdict);
 }
 
-// What the lower bounds below it hold for; a problem to which one does not apply has none printed.
-void print_class(const ::attest::io::KernelClass& kernel) {
-  const std::string text = ::attest::io::class_text(kernel);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    fmt::print("    {}\n", text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 void print_io(const ScheduleAudit& io) {
   fmt::print("  I/O of {}", bold(io.schedule));
   if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
   fmt::print(": {} cases counted with data, {} with the kernel's bits\n", io.cases, io.equal_bits);
-  if (!io.table.empty()) print_class(io.table.front().count.kernel);
+  // What the lower bounds below hold for; a problem to which one does not apply has none printed.
+  if (!io.table.empty()) {
+    fmt::print("{}", indented(::attest::io::class_text(io.table.front().count.kernel), 4));
+  }
   for (const CountedProblem& counted : io.table) {
     const ::attest::io::ScheduleCount& count = counted.count;
     const ::attest::io::Traffic& moved = count.counted;

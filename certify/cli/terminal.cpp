@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace attest::certify::cli {
 namespace {
@@ -44,6 +45,15 @@ std::string verdict_text(Verdict verdict) {
       break;
   }
   return warning("NOTHING PROVEN (unsupported)");
+}
+
+std::string indented(const std::string& text, std::size_t spaces) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) {
+    result += std::string(spaces, ' ') + line + '\n';
+  }
+  return result;
 }
 
 std::string json_text(const nlohmann::json& object) {

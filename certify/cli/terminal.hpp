@@ -25,6 +25,9 @@ std::string bold(const std::string& text);
 /// A verdict as a person reads it: PASSED, REFUSED, …
 std::string verdict_text(Verdict verdict);
 
+/// Every line with so many spaces before it; the last needs no end of line.
+std::string indented(const std::string& text, std::size_t spaces);
+
 /// The object as indented JSON text; bytes that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& object);
 

@@ -71,10 +71,12 @@ TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
   int compared = 0;
   for (const auto& family : cpu_schedules().families()) {
     if (family->direction() == io::Direction::loss_gradient) continue;
-    for (int round = 0; round < 4; ++round) {
-      const auto draw = [&] { return std::to_string(rng.between(2, kLargest)); };
-      const Problem problem =
-          Problem::parse("sq=" + draw() + ",sk=" + draw() + ",d=" + draw() + ",dv=" + draw());
+    for (int round = 0; round < 60; ++round) {
+      std::string sizes;
+      for (const char* name : {"sq=", ",sk=", ",d=", ",dv="}) {
+        sizes += name + std::to_string(rng.between(2, kLargest));
+      }
+      const Problem problem = Problem::parse(sizes);
       const AbiProblem form(problem, 1);
       const auto capacity = io::FastMemory::of_words(rng.between(20, 90));
       std::optional<io::Words> least;
@@ -95,7 +97,17 @@ TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
       ++compared;
     }
   }
-  CHECK(compared > 30);
+  CHECK(compared > 500);
+}
+
+// The tile of both head dimensions is 5, one block of d = 5; as 3, it has two blocks of dv = 6 as
+// well, but costs four words more.
+TEST_CASE("a tile that divides two extents is not shrunk for one", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=4,sk=6,d=5,dv=6");
+  const AbiProblem form(problem, 1);
+  const auto chosen =
+      cpu_schedules().make("standard_bwd", *form.get(), io::FastMemory::of_words(29));
+  CHECK(chosen->closed_form().total_words().value() == 480);
 }
 
 TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {

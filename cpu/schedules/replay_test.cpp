@@ -39,11 +39,13 @@ io::CacheTraffic replay(const Run& run, io::CacheSpec::Kind kind, std::int64_t w
 Problem random_head(Rng& rng, io::Direction direction) {
   const auto size = [&rng] { return std::to_string(rng.between(1, 12)); };
   if (direction == io::Direction::loss_gradient) {
-    return Problem::parse("sq=" + size() + ",d=" + size());
+    const std::string n = size();
+    return Problem::parse("sq=" + n + ",d=" + size());
   }
   static const char* const kMasks[] = {"none", "causal_tl", "causal_br", "window_2_1"};
-  return Problem::parse("sq=" + size() + ",sk=" + size() + ",d=" + size() + ",dv=" + size() +
-                        ",mask=" + kMasks[rng.between(0, 3)]);
+  std::string problem = std::string("mask=") + kMasks[rng.between(0, 3)];
+  for (const char* name : {"sq", "sk", "d", "dv"}) problem += "," + (name + ("=" + size()));
+  return Problem::parse(problem);
 }
 
 TEST_CASE("recordings of every schedule have the counted words", "[cpu][schedules][replay]") {

@@ -80,9 +80,12 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                                      ? (fits(cost().peak, capacity) ? value : 0)
                                      : largest_fit(*second.value, second.extent, capacity, cost);
       if (other == 0) break;
-      // As small as its number of tiles allows: what is left over serves other tiles.
-      *second.value = io::tiles(second.extent, io::tiles(second.extent, other));
+      *second.value = other;
       const io::Words words = moved();
+      // As small as its number of tiles allows, unless it divides another extent too and that
+      // costs: what is left over serves other tiles.
+      *second.value = io::tiles(second.extent, io::tiles(second.extent, other));
+      if (moved() > words) *second.value = other;
       if (words < best) {
         best = words;
         best_first = value;

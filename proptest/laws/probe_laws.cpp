@@ -41,7 +41,8 @@ Problem probe_problem(const attest_kernel& kernel, const Case& c) {
 }
 
 double odd_integer(Rng& rng) {  // never 0: an exp that does not reach 0 would leak unseen
-  return static_cast<double>(2 * rng.between(0, 3) + 1) * (rng.between(0, 1) == 0 ? 1 : -1);
+  const auto odd = static_cast<double>(2 * rng.between(0, 3) + 1);
+  return rng.between(0, 1) == 0 ? odd : -odd;
 }
 
 // Scores of exactly 0 for key permuted(i), at most -256 for every other (-1024 in f64, where

@@ -244,7 +244,8 @@ ErrorBound bound_like(const ErrorBound& of_truth, const Tensor& truth_terms, con
     }
     Tensor sum = times(terms, factor);
     for (std::int64_t e = 0; e < sum.view().size(); ++e) {
-      sum.doubles()[e] += unit_roundoff(output) * std::abs(value.doubles()[e]);
+      sum.doubles()[e] +=
+          unit_roundoff(output) * std::abs(value.doubles()[e]) + underflow_unit(output);
     }
     return sum;
   };

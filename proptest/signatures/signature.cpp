@@ -96,17 +96,18 @@ class Played {
         });
   }
 
-  // Whether the mistake leaves f16's range, where its bounds say nothing.
+  // Whether the mistake leaves the dtype's range, where its bounds say nothing. A gradient without
+  // a limit has left it; an LSE of -inf is an answer.
   bool leaves_range(const Alternative& alternative) const {
-    constexpr double kLargest = 3e4;  // as Truth::in_domain
-    const auto leaves = [](const Expected& expected) {
+    const double largest = case_.problem.dtype == DType::f16 ? 3e4 : 1e37;  // as Truth::in_domain
+    const auto leaves = [&](const Expected& expected) {
+      const bool gradient = expected.output[0] == 'd';
       const double* values = expected.value.doubles();
-      return std::any_of(values, values + expected.value.view().size(), [](double value) {
-        return std::isfinite(value) && std::abs(value) >= kLargest;
+      return std::any_of(values, values + expected.value.view().size(), [&](double value) {
+        return std::isfinite(value) ? std::abs(value) >= largest : gradient;
       });
     };
-    return case_.problem.dtype == DType::f16 &&
-           std::any_of(alternative.outputs.begin(), alternative.outputs.end(), leaves);
+    return std::any_of(alternative.outputs.begin(), alternative.outputs.end(), leaves);
   }
 
   // Whether the alternative would be refused where the kernel was.

@@ -6,20 +6,20 @@ namespace attest::cpu::testing {
 namespace {
 
 std::string random_mask(Rng& rng, std::int64_t batch, std::int64_t k) {
-  const auto width = [&] { return std::to_string(rng.between(0, 6)); };
+  const std::string width = std::to_string(rng.between(0, 6));
   switch (rng.between(0, 9)) {
     case 0:
       return "causal_tl";
     case 1:
       return "causal_br";
     case 2:
-      return "window_" + width() + "_" + width();
+      return "window_" + width + "_" + std::to_string(rng.between(0, 6));
     case 3:
-      return "window_tl_inf_" + width();
+      return "window_tl_inf_" + width;
     case 4:
-      return "random_" + std::to_string(rng.between(0, 60)) + "_" + width();
+      return "random_" + std::to_string(rng.between(0, 60)) + "_" + width;
     case 5:
-      return "causal_br+random_30_" + width();
+      return "causal_br+random_30_" + width;
     case 6: {
       std::string text = "lengths";
       for (std::int64_t b = 0; b < batch; ++b) text += "_" + std::to_string(rng.between(0, k));
@@ -37,14 +37,16 @@ Problem random_problem(Rng& rng, io::Direction direction) {
   const bool forward = direction == io::Direction::forward;
   const auto length = [&] { return rng.between(0, 19) == 0 ? 0 : rng.between(1, 19); };
   const std::int64_t batch = rng.between(1, 3), heads = rng.between(1, 2), k = length();
-  std::string problem = "b=" + text(batch) + ",d=" + text(rng.between(1, 9)) +
-                        ",dv=" + text(rng.between(1, 9)) + ",hkv=" + text(heads) +
-                        ",hq=" + text(rng.between(0, 2) == 0 ? rng.between(2, 3) * heads : heads);
+  const std::int64_t d = rng.between(1, 9), dv = rng.between(1, 9);
+  const std::int64_t group = rng.between(0, 2) == 0 ? rng.between(2, 3) : 1;
+  std::string problem = "b=" + text(batch) + ",d=" + text(d) + ",dv=" + text(dv) +
+                        ",hkv=" + text(heads) + ",hq=" + text(group * heads);
   if (rng.between(0, 9) == 0) {
     problem += ",mask=cu_3x5_9x1_0x12_4x0";
     problem.replace(0, problem.find(',') + 1, "");
   } else {
-    problem += ",sq=" + text(length()) + ",sk=" + text(k) + ",mask=" + random_mask(rng, batch, k);
+    problem += ",sq=" + text(length()) + ",sk=" + text(k);
+    problem += ",mask=" + random_mask(rng, batch, k);
   }
   if (rng.between(0, 3) == 0) problem += ",alibi=standard";
   if (forward && rng.between(0, 3) == 0) problem += ",softcap=2";
