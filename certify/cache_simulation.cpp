@@ -175,13 +175,28 @@ CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
   const std::string line = std::to_string(cache.line_bytes);
   // The last-level cache is the one that writes back, so it is the cache asked for; in front of it
   // stand the least that callgrind allows, two lines, and instructions that never miss twice.
-  const int status = run(
-      {"valgrind", "--tool=callgrind", "--instr-atstart=no", "--cache-sim=yes", "--simulate-wb=yes",
-       "--I1=1048576,8," + line, "--D1=" + std::to_string(2 * cache.line_bytes) + ",2," + line,
-       "--LL=" + cache.to_string(), "--callgrind-out-file=" + counts, program, "simulated-call",
-       "--kernel", call.kernel, "--problem", call.problem, "--direction",
-       std::string(io::name(call.direction)), "--flush-bytes", std::to_string(cache.bytes)},
-      output);
+  // Valgrind's own optimiser would drop loads whose value is overwritten unread.
+  const int status = run({"valgrind",
+                          "--tool=callgrind",
+                          "--vex-iropt-level=0",
+                          "--instr-atstart=no",
+                          "--cache-sim=yes",
+                          "--simulate-wb=yes",
+                          "--I1=1048576,8," + line,
+                          "--D1=" + std::to_string(2 * cache.line_bytes) + ",2," + line,
+                          "--LL=" + cache.to_string(),
+                          "--callgrind-out-file=" + counts,
+                          program,
+                          "simulated-call",
+                          "--kernel",
+                          call.kernel,
+                          "--problem",
+                          call.problem,
+                          "--direction",
+                          std::string(io::name(call.direction)),
+                          "--flush-bytes",
+                          std::to_string(cache.bytes)},
+                         output);
   const std::string said = last_words(contents(output));
   if (WIFSIGNALED(status)) {
     throw InvalidProblem(call.kernel + ": died under valgrind of signal " +
