@@ -35,26 +35,27 @@ void Arena::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   const std::size_t wanted = std::max(bytes, 2 * bytes_);
   void* memory = MAP_FAILED;
+  // The file keeps what was written. Not mremap: ThreadSanitizer does not see it, and takes the
+  // next owner of the addresses left for a race.
   if (ftruncate(descriptor_, static_cast<off_t>(wanted)) == 0) {
-    memory = base_ == nullptr ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_NORESERVE, descriptor_, 0)
-                              : mremap(base_, bytes_, wanted, MREMAP_MAYMOVE);
+    memory =
+        mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   }
   if (memory == MAP_FAILED) {
     throw InvalidProblem("cannot share " + std::to_string(wanted) + " bytes with a worker: " +
                          std::strerror(errno) + "; choose a smaller problem");
   }
+  if (base_ != nullptr) munmap(base_, bytes_);
   base_ = static_cast<std::byte*>(memory);
   bytes_ = wanted;
 }
 
 void Arena::trim() {
   if (bytes_ <= kKeptBytes) return;
-  void* const memory = mremap(base_, bytes_, kKeptBytes, MREMAP_MAYMOVE);
-  if (memory == MAP_FAILED || ftruncate(descriptor_, kKeptBytes) != 0) {
+  if (munmap(base_ + kKeptBytes, bytes_ - kKeptBytes) != 0 ||
+      ftruncate(descriptor_, kKeptBytes) != 0) {
     throw InternalError(std::string("arena: cannot be made smaller: ") + std::strerror(errno));
   }
-  base_ = static_cast<std::byte*>(memory);
   bytes_ = kKeptBytes;
 }
 
