@@ -10,6 +10,7 @@
 #include "certify/coverage.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "fixtures/devices.hpp"
 #include "fixtures/models.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"
@@ -36,8 +37,16 @@ std::string parameters_text(const io::ScheduleFamily& family) {
   return text;
 }
 
+std::string levels_text(const fixtures::Device& device) {
+  std::string text = device.kind;
+  for (const fixtures::Boundary& boundary : device.boundaries) {
+    text += fmt::format("; {} {} bytes per {}", boundary.fast, boundary.fast_bytes, boundary.per);
+  }
+  return text;
+}
+
 std::vector<Section> sections(const Registry& registry, const io::ScheduleRegistry& schedules) {
-  std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"models", {}},
+  std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"devices", {}}, {"models", {}},
                            {"laws", {}},    {"values", {}},    {"defects", {}}};
   for (const attest_kernel* kernel : registry.kernels()) {
     const std::string kernel_name = kernel->description.name;
@@ -47,26 +56,29 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   for (const auto& family : schedules.families()) {
     all[1].rows.push_back({family->name(), family->summary(), parameters_text(*family)});
   }
+  for (const fixtures::Device& device : fixtures::devices()) {
+    all[2].rows.push_back({device.name, levels_text(device), device.source});
+  }
   for (const fixtures::Model& model : fixtures::models()) {
-    all[2].rows.push_back({model.name, model.problem.to_string(), model.source});
+    all[3].rows.push_back({model.name, model.problem.to_string(), model.source});
   }
   for (const proptest::Law& law : proptest::laws()) {
-    all[3].rows.push_back({std::string(law.name), std::string(law.statement), ""});
+    all[4].rows.push_back({std::string(law.name), std::string(law.statement), ""});
   }
   for (const auto* families : {&proptest::all_values(), &proptest::refused_values()}) {
     for (const proptest::Values values : *families) {
-      all[4].rows.push_back(
+      all[5].rows.push_back(
           {std::string(proptest::name(values)), std::string(proptest::reason(values)), ""});
     }
   }
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
-    all[5].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+    all[6].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest) +
                                (record.seen.empty() ? "" : "; seen in ") +
                                std::string(record.seen)});
   }
   for (const fixtures::LossDefectRecord& record : fixtures::loss_defects()) {
-    all[5].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+    all[6].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest)});
   }
   return all;
@@ -135,7 +147,7 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
   }
   if (chosen.empty()) {
     throw InvalidProblem("nothing called '" + what + "' to list" + did_you_mean(what, names) +
-                         " (kernels schedules models laws values defects)");
+                         " (kernels schedules devices models laws values defects)");
   }
   if (json_flags > 0) {
     print_json(chosen);
@@ -150,12 +162,12 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
 void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
               Action& action) {
   CLI::App* command =
-      app.add_subcommand("list", "kernels, schedules, models, laws, values, defects");
+      app.add_subcommand("list", "kernels, schedules, devices, models, laws, values, defects");
   auto what = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command->add_option("what", *what,
-                      "kernels, schedules, models, laws, values or defects, or a library "
-                      "(./libmine.so); all when absent");
+                      "kernels, schedules, devices, models, laws, values or defects, or a "
+                      "library (./libmine.so); all when absent");
   command->add_flag("--json", *json, "as JSON");
   command->footer(
       "Examples:\n  attest list laws\n  attest list models --json\n  attest list ./libmine.so");

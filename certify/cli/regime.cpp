@@ -1,0 +1,243 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "certify/cli/commands.hpp"
+#include "certify/cli/terminal.hpp"
+#include "certify/host.hpp"
+#include "certify/printable.hpp"
+#include "certify/regime/regime_table.hpp"
+#include "certify/regime/statements.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+struct RegimeOptions {
+  std::vector<std::string> devices, models, dtypes;
+  std::optional<std::int64_t> fast_bytes, head_dim, head_dim_v;
+  std::int64_t seqlen = 4096;
+  std::string direction;
+  bool json = false;
+};
+
+// Sizes alone are a table of all devices; what is named has its words predicted.
+bool wants_predictions(const RegimeOptions& options) {
+  return !options.devices.empty() || !options.models.empty() || options.fast_bytes ||
+         options.head_dim;
+}
+
+std::vector<RegimePlace> places(const RegimeOptions& options) {
+  if (!options.fast_bytes) return places_of(options.devices);
+  if (!options.devices.empty()) {
+    throw InvalidProblem("--fast-bytes and --device together; pass one of them");
+  }
+  return {{"", "", {"fast memory", "slow memory", "block", *options.fast_bytes}}};
+}
+
+std::vector<RegimeShape> shapes(const RegimeOptions& options) {
+  if (!options.head_dim) {
+    if (options.head_dim_v) throw InvalidProblem("--head-dim-v needs --head-dim");
+    return shapes_of(options.models);
+  }
+  if (!options.models.empty()) {
+    throw InvalidProblem("--head-dim and --model together; pass one of them");
+  }
+  const std::int64_t head_dim_v = options.head_dim_v.value_or(*options.head_dim);
+  return {{"", "",
+           Problem::parse(
+               fmt::format("sq={},d={},dv={}", options.seqlen, *options.head_dim, head_dim_v))}};
+}
+
+RegimeTable table_of(const RegimeOptions& options) {
+  RegimeTable table;
+  table.places = places(options);
+  table.shapes = shapes(options);
+  for (const std::string& dtype : options.dtypes) table.words.push_back(find_word_type(dtype));
+  if (table.words.empty()) table.words = word_types();
+  if (!wants_predictions(options)) return table;
+  for (const io::Direction direction : {io::Direction::forward, io::Direction::backward}) {
+    if (options.direction.empty() || options.direction == io::name(direction)) {
+      table.directions.push_back(direction);
+    }
+  }
+  if (table.directions.empty()) {
+    throw InvalidProblem("direction: '" + options.direction + "' is unknown (forward backward)");
+  }
+  return table;
+}
+
+std::string ratio_text(const CacheSize& size) {
+  const std::string text = size.ratio < 10     ? fmt::format("{:.2f}", size.ratio)
+                           : size.ratio < 1000 ? fmt::format("{:.1f}", size.ratio)
+                                               : fmt::format("{:.0f}", size.ratio);
+  return size.regime == CacheRegime::small ? text + "*" : text;
+}
+
+std::string dims_text(const Problem& problem) {
+  return fmt::format("{}/{}", problem.head_dim_qk, problem.head_dim_v);
+}
+
+std::string place_text(const RegimePlace& place) {
+  const fixtures::Boundary& boundary = place.boundary;
+  return fmt::format("{} <-> {}, {} bytes per {}", boundary.fast, boundary.slow,
+                     boundary.fast_bytes, boundary.per);
+}
+
+// One shape for each pair of head dimensions, in ascending order.
+std::vector<RegimeShape> distinct_dims(std::vector<RegimeShape> shapes) {
+  const auto product = [](const RegimeShape& shape) {
+    return shape.problem.head_dim_qk * shape.problem.head_dim_v;
+  };
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [&](const auto& a, const auto& b) { return product(a) < product(b); });
+  const auto same = [](const RegimeShape& a, const RegimeShape& b) {
+    return dims_text(a.problem) == dims_text(b.problem);
+  };
+  shapes.erase(std::unique(shapes.begin(), shapes.end(), same), shapes.end());
+  return shapes;
+}
+
+// The left column and the others, in characters.
+constexpr int kPlace = 43, kRatio = 7;
+
+void print_sizes(const RegimeTable& table) {
+  const std::vector<RegimeShape> shapes = distinct_dims(table.shapes);
+  fmt::print("{}; * small cache, M < d_k d_v\n", bold("M / (d_k d_v)"));
+  std::string widths, dims;
+  for (const WordType& word : table.words) {
+    for (const RegimeShape& shape : shapes) {
+      const std::string heading = &shape == &shapes.front() ? word.name : "";
+      widths += fmt::format(" {:>{}}", heading, kRatio);
+      dims += fmt::format(" {:>{}}", dims_text(shape.problem), kRatio);
+    }
+  }
+  fmt::print("{:<{}}{}\n{:<{}}{}\n", "", kPlace, widths, "", kPlace, dims);
+  std::string device;
+  for (const RegimePlace& place : table.places) {
+    if (place.device != device) fmt::print("{}\n", bold(place.device));
+    device = place.device;
+    std::string ratios;
+    for (const WordType& word : table.words) {
+      for (const RegimeShape& shape : shapes) {
+        const Problem& problem = shape.problem;
+        const CacheSize size =
+            cache_size(place.boundary.fast_bytes, word, problem.head_dim_qk, problem.head_dim_v);
+        ratios += fmt::format(" {:>{}}", ratio_text(size), kRatio);
+      }
+    }
+    fmt::print("{:<{}}{}\n",
+               fmt::format("  {}, {} KB", place.boundary.fast, place.boundary.fast_bytes / 1024),
+               kPlace, ratios);
+  }
+}
+
+void print_statements() {
+  fmt::print("\n{}\n", bold("what is said"));
+  for (const Statement& statement : statements()) {
+    fmt::print("  {}:\n  {}\n", statement.source, statement.text);
+    for (const Figure& figure : figures(statement)) {
+      fmt::print("    {:<42} {:<4} d={:<4} M/d^2 {:>6}  {}\n", figure.place, figure.word,
+                 figure.head_dim, ratio_text(figure.size),
+                 figure.holds == Figure::Holds::yes ? good("right") : warning("not so"));
+    }
+  }
+}
+
+void print_prediction(const Prediction& prediction, const WordType& word) {
+  const std::string_view direction = io::name(prediction.direction);
+  if (!prediction.refusal.empty()) {
+    const std::string reason = prediction.refusal.substr(0, prediction.refusal.find('\n'));
+    fmt::print("      {:<8} none: {}\n", direction, reason);
+    return;
+  }
+  fmt::print("      {:<8} {:<38} {:>16} words {:>17} bytes", direction, prediction.schedule,
+             prediction.words, prediction.words * word.bytes);
+  if (prediction.ratio) {
+    fmt::print("  {:.3f} times {}", *prediction.ratio, prediction.lower->name);
+  }
+  fmt::print("\n");
+}
+
+void print_rows(const std::vector<RegimeRow>& rows) {
+  std::string place, shape;
+  for (const RegimeRow& row : rows) {
+    const std::string here = row.place.device + " " + place_text(row.place);
+    if (here != place) {
+      fmt::print("{}\n",
+                 bold(row.place.device.empty() ? place_text(row.place)
+                                               : row.place.device + "  " + place_text(row.place)));
+      shape.clear();
+    }
+    place = here;
+    const std::string problem = row.shape.problem.to_string();
+    if (row.shape.model + problem != shape) {
+      fmt::print("  {}{}\n", row.shape.model.empty() ? "" : row.shape.model + "  ", problem);
+    }
+    shape = row.shape.model + problem;
+    fmt::print("    {:<4} M = {} words, M/(d_k d_v) = {}: {}\n", row.word.name, row.size.fast_words,
+               ratio_text(row.size), name(row.size.regime));
+    for (const Prediction& prediction : row.predictions) print_prediction(prediction, row.word);
+  }
+}
+
+int regime(const io::ScheduleRegistry& schedules, const RegimeOptions& options) {
+  const RegimeTable table = table_of(options);
+  if (!options.json && !wants_predictions(options)) {
+    print_sizes(table);
+    print_statements();
+    fmt::print(
+        "\nWith --device or --model: the best schedule at each boundary and the words it moves.\n");
+    return 0;
+  }
+  ProgressLine progress("regime");
+  const std::vector<RegimeRow> rows = regime_rows(
+      schedules, table, [&](std::uint64_t done, std::uint64_t all) { progress.update(done, all); });
+  progress.clear();
+  if (options.json) {
+    nlohmann::json object = regime_json(rows);
+    object["version"] = version();
+    fmt::print("{}\n", json_text(object));
+  } else {
+    print_rows(rows);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "regime", "which devices and models are in the small-cache case, and what moves there");
+  auto options = std::make_shared<RegimeOptions>();
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  command->add_option("--device", options->devices, "devices (attest list devices), default all");
+  command->add_option("--model", options->models, "models (attest list models), default all");
+  command->add_option("--dtype", options->dtypes, "widths of a word: f32, bf16, fp8; default all");
+  command
+      ->add_option("--fast-bytes", options->fast_bytes, "instead of a device: bytes of fast memory")
+      ->check(whole_number(kMost));
+  command->add_option("--head-dim", options->head_dim, "instead of a model: head dimension d_k")
+      ->check(whole_number(kMost));
+  command->add_option("--head-dim-v", options->head_dim_v, "d_v, default d_k")
+      ->check(whole_number(kMost));
+  command->add_option("--seqlen", options->seqlen, "with --head-dim: sequence length, default 4096")
+      ->check(whole_number(kMost));
+  command->add_option("--direction", options->direction, "forward or backward, default both");
+  command->add_flag("--json", options->json, "as JSON (certify/regime.schema.json)");
+  command->footer(
+      "M is the fast memory in words: at a GPU's first boundary registers count (condition K1 of\n"
+      "the bounds). Words are those of the best schedule known here, every word of one width;\n"
+      "query heads that share K and V count as rows of one head where no mask tells them apart.\n"
+      "Examples:\n"
+      "  attest regime\n"
+      "  attest regime --device h100 --model deepseek-v3-latent --dtype bf16\n"
+      "  attest regime --fast-bytes 49152 --head-dim 128 --dtype f32");
+  command->callback([&schedules, &action, options] {
+    action = [&schedules, options] { return regime(schedules, *options); };
+  });
+}
+
+}  // namespace attest::certify::cli
