@@ -1,6 +1,4 @@
 // The outer half of a simulated call: starts valgrind and reads its counts.
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +11,8 @@
 #include <sstream>
 
 #include "certify/cache_count.hpp"
-#include "certify/worker/arguments.hpp"
+#include "certify/program.hpp"
 #include "core/error.hpp"
-
-extern char** environ;
 
 namespace attest::certify {
 namespace {
@@ -64,41 +60,6 @@ std::string contents(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
-}
-
-// Variables that would give the call threads or spin them are replaced.
-std::vector<std::string> environment() {
-  std::vector<std::string> variables{"OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"};
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text(*variable);
-    if (text.rfind("OMP_", 0) != 0) variables.push_back(text);
-  }
-  return variables;
-}
-
-// Runs a program found on the path, its outputs in one file; the status that waiting gave.
-int run(std::vector<std::string> words, const std::string& output) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  constexpr int kReadable = 0600;
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, kReadable);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  std::vector<std::string> variables = environment();
-  pid_t pid = -1;
-  const int error =
-      posix_spawnp(&pid, words.front().c_str(), &actions, nullptr, worker::pointers(words).data(),
-                   worker::pointers(variables).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    throw InvalidProblem("cannot start valgrind: " + std::string(std::strerror(error)) +
-                         "; install it (apt-get install valgrind)");
-  }
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
 }
 
 // What the call said before it ended: its own line, else valgrind's last.
@@ -176,7 +137,8 @@ CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
   // The last-level cache is the one that writes back, so it is the cache asked for; in front of it
   // stand the least that callgrind allows, two lines, and instructions that never miss twice.
   // Valgrind's own optimiser would drop loads whose value is overwritten unread.
-  const int status = run({"valgrind",
+  // OpenMP threads would add their own traffic, and spin.
+  const Program valgrind{{"valgrind",
                           "--tool=callgrind",
                           "--vex-iropt-level=0",
                           "--instr-atstart=no",
@@ -196,7 +158,9 @@ CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
                           std::string(io::name(call.direction)),
                           "--flush-bytes",
                           std::to_string(cache.bytes)},
-                         output);
+                         "valgrind",
+                         {"OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"}};
+  const int status = run_program(valgrind, output);
   const std::string said = last_words(contents(output));
   if (WIFSIGNALED(status)) {
     throw InvalidProblem(call.kernel + ": died under valgrind of signal " +

@@ -8,6 +8,7 @@
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/coverage.hpp"
+#include "certify/reproduce/experiment.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "fixtures/devices.hpp"
@@ -46,8 +47,9 @@ std::string levels_text(const fixtures::Device& device) {
 }
 
 std::vector<Section> sections(const Registry& registry, const io::ScheduleRegistry& schedules) {
-  std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"devices", {}}, {"models", {}},
-                           {"laws", {}},    {"values", {}},    {"defects", {}}};
+  std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"experiments", {}},
+                           {"devices", {}}, {"models", {}},    {"laws", {}},
+                           {"values", {}},  {"defects", {}}};
   for (const attest_kernel* kernel : registry.kernels()) {
     const std::string kernel_name = kernel->description.name;
     if (kernel_name.rfind("broken/", 0) == 0) continue;
@@ -56,29 +58,35 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   for (const auto& family : schedules.families()) {
     all[1].rows.push_back({family->name(), family->summary(), parameters_text(*family)});
   }
+  for (const Experiment& experiment : experiments()) {
+    std::string sizes;
+    for (const std::string& size : experiment.sizes) sizes += " --" + size;
+    all[2].rows.push_back(
+        {experiment.name, experiment.title, sizes.empty() ? "" : "takes" + sizes});
+  }
   for (const fixtures::Device& device : fixtures::devices()) {
-    all[2].rows.push_back({device.name, levels_text(device), device.source});
+    all[3].rows.push_back({device.name, levels_text(device), device.source});
   }
   for (const fixtures::Model& model : fixtures::models()) {
-    all[3].rows.push_back({model.name, model.problem.to_string(), model.source});
+    all[4].rows.push_back({model.name, model.problem.to_string(), model.source});
   }
   for (const proptest::Law& law : proptest::laws()) {
-    all[4].rows.push_back({std::string(law.name), std::string(law.statement), ""});
+    all[5].rows.push_back({std::string(law.name), std::string(law.statement), ""});
   }
   for (const auto* families : {&proptest::all_values(), &proptest::refused_values()}) {
     for (const proptest::Values values : *families) {
-      all[5].rows.push_back(
+      all[6].rows.push_back(
           {std::string(proptest::name(values)), std::string(proptest::reason(values)), ""});
     }
   }
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
-    all[6].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+    all[7].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest) +
                                (record.seen.empty() ? "" : "; seen in ") +
                                std::string(record.seen)});
   }
   for (const fixtures::LossDefectRecord& record : fixtures::loss_defects()) {
-    all[6].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
+    all[7].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest)});
   }
   return all;
@@ -147,7 +155,7 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
   }
   if (chosen.empty()) {
     throw InvalidProblem("nothing called '" + what + "' to list" + did_you_mean(what, names) +
-                         " (kernels schedules devices models laws values defects)");
+                         " (kernels schedules experiments devices models laws values defects)");
   }
   if (json_flags > 0) {
     print_json(chosen);
@@ -161,13 +169,13 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
 
 void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
               Action& action) {
-  CLI::App* command =
-      app.add_subcommand("list", "kernels, schedules, devices, models, laws, values, defects");
+  CLI::App* command = app.add_subcommand(
+      "list", "kernels, schedules, experiments, devices, models, laws, values, defects");
   auto what = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command->add_option("what", *what,
-                      "kernels, schedules, devices, models, laws, values or defects, or a "
-                      "library (./libmine.so); all when absent");
+                      "kernels, schedules, experiments, devices, models, laws, values or "
+                      "defects, or a library (./libmine.so); all when absent");
   command->add_flag("--json", *json, "as JSON");
   command->footer(
       "Examples:\n  attest list laws\n  attest list models --json\n  attest list ./libmine.so");

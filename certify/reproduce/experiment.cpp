@@ -1,0 +1,40 @@
+#include "certify/reproduce/experiment.hpp"
+
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+
+namespace attest::certify {
+
+std::string name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::reproduced:
+      return "reproduced";
+    case Outcome::corrected:
+      return "reproduced with a correction";
+    case Outcome::not_reproduced:
+      break;
+  }
+  return "not reproduced";
+}
+
+const std::vector<Experiment>& experiments() {
+  static const std::vector<Experiment> all{
+      forward_io_experiment(),   backward_io_experiment(),   loss_io_experiment(),
+      size_io_experiment(),      constants_experiment(),     tile_rules_experiment(),
+      gpt2_traffic_experiment(), pebble_minima_experiment(), caches_experiment()};
+  return all;
+}
+
+const Experiment& find_experiment(const std::string& name) {
+  std::vector<std::string> names{"all"};
+  std::string list = "all";
+  for (const Experiment& experiment : experiments()) {
+    if (experiment.name == name) return experiment;
+    names.push_back(experiment.name);
+    list += " " + experiment.name;
+  }
+  throw InvalidProblem("unknown experiment '" + name + "'" + did_you_mean(name, names) +
+                       " (experiments: " + list + ")");
+}
+
+}  // namespace attest::certify

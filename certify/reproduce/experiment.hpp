@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/schedule.hpp"
+
+/// The claims of the I/O papers, each with an experiment that counts or measures it.
+namespace attest::certify {
+
+/// How a claim fared.
+enum class Outcome : std::uint8_t {
+  reproduced,
+  corrected,  // what is claimed holds with another constant or under a condition
+  not_reproduced,
+};
+
+/// "reproduced", "reproduced with a correction" or "not reproduced".
+std::string name(Outcome outcome);
+
+/// What a paper says and what was found.
+struct Claim {
+  std::string text;      // in our words
+  std::string source;    // paper and number of the statement
+  std::string measured;  // with its numbers
+  Outcome outcome = Outcome::not_reproduced;
+};
+
+/// Points of a plot, by ascending x.
+struct Curve {
+  enum class Kind : std::uint8_t { measured, bound };
+
+  std::string name;
+  Kind kind = Kind::measured;
+  std::vector<std::pair<double, double>> points;
+};
+
+/// Curves over logarithmic axes, base 2 and 10.
+struct Plot {
+  std::string name;  // of its files
+  std::string title, x, y;
+  std::vector<Curve> curves;
+};
+
+/// Rows of text, for the page and as CSV.
+struct Table {
+  std::string name;  // of its file
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+struct Findings {
+  std::vector<Claim> claims;
+  std::vector<Plot> plots;
+  std::vector<Table> tables;
+};
+
+/// How much work: smoke is for every run of CI, fast for a laptop and a reader.
+enum class Effort : std::uint8_t { smoke, fast };
+
+/// What an experiment works with; sizes that are absent are its own.
+struct Laboratory {
+  const io::ScheduleRegistry& schedules;
+  Effort effort = Effort::fast;
+  std::optional<std::int64_t> seqlen, head_dim, fast_words;
+
+  std::int64_t seqlen_or(std::int64_t smoke, std::int64_t fast) const {
+    return seqlen.value_or(effort == Effort::smoke ? smoke : fast);
+  }
+  std::int64_t head_dim_or(std::int64_t otherwise) const { return head_dim.value_or(otherwise); }
+};
+
+/// A name, what it is about, and how it is done. Sizes it does not take are refused by the command.
+struct Experiment {
+  std::string name;
+  std::string title;
+  std::vector<std::string> sizes;  // of "seqlen", "head-dim", "fast-words"
+  std::function<Findings(const Laboratory&)> run;
+};
+
+/// All experiments, in the order of the page.
+const std::vector<Experiment>& experiments();
+
+/// Throws InvalidProblem with the nearest name when there is none.
+/// [certify/reproduce/experiment_test "unknown names"]
+const Experiment& find_experiment(const std::string& name);
+
+// One file each.
+Experiment forward_io_experiment();
+Experiment backward_io_experiment();
+Experiment loss_io_experiment();
+Experiment size_io_experiment();
+Experiment constants_experiment();
+Experiment tile_rules_experiment();
+Experiment gpt2_traffic_experiment();
+Experiment pebble_minima_experiment();
+Experiment caches_experiment();
+
+}  // namespace attest::certify

@@ -1,0 +1,149 @@
+#include "certify/reproduce/experiment.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "certify/reproduce/counted.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+io::ScheduleRegistry all_schedules() {
+  io::ScheduleRegistry schedules;
+  register_cpu_schedules(schedules);
+  return schedules;
+}
+
+Laboratory laboratory(const io::ScheduleRegistry& schedules) {
+  return {schedules, Effort::smoke, {}, {}, {}};
+}
+
+// A family under another's name that moves the same words in every fast memory.
+class Flat : public io::ScheduleFamily {
+ public:
+  Flat(const io::ScheduleFamily& of, std::int64_t words) : of_(of), words_(words) {}
+
+  std::string name() const override { return of_.name(); }
+  std::string summary() const override { return of_.summary(); }
+  io::KernelClass kernel_class() const override { return of_.kernel_class(); }
+  io::Direction direction() const override { return of_.direction(); }
+  std::vector<io::ScheduleParameter> parameters() const override { return of_.parameters(); }
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem&,
+                                     io::FastMemory) const override {
+    return std::make_unique<Constant>(spec, words_);
+  }
+
+ private:
+  class Constant : public io::Schedule {
+   public:
+    Constant(io::ScheduleSpec spec, std::int64_t words) : spec_(std::move(spec)), words_(words) {}
+    io::ScheduleSpec spec() const override { return spec_; }
+    io::Traffic closed_form() const override { return dry_count({}).traffic(); }
+    io::Meter dry_count(io::FastMemory capacity) const override {
+      io::Meter meter(capacity);
+      meter.read(words_, sizeof(float));
+      return meter;
+    }
+
+   private:
+    io::ScheduleSpec spec_;
+    std::int64_t words_;
+  };
+
+  const io::ScheduleFamily& of_;
+  std::int64_t words_;
+};
+
+TEST_CASE("unknown names have a suggestion, known ones a title and sizes", "[reproduce]") {
+  std::set<std::string> names;
+  for (const Experiment& experiment : experiments()) {
+    CHECK(names.insert(experiment.name).second);
+    CHECK_FALSE(experiment.title.empty());
+    CHECK(&find_experiment(experiment.name) == &experiment);
+  }
+  CHECK_THROWS_WITH(find_experiment("forward_oi"),
+                    Catch::Contains("did you mean 'forward_io'?") && Catch::Contains("caches"));
+}
+
+TEST_CASE("every experiment finds something, with points in order", "[reproduce]") {
+  const io::ScheduleRegistry schedules = all_schedules();
+  for (const Experiment& experiment : experiments()) {
+    INFO(experiment.name);
+    const Findings findings = experiment.run(laboratory(schedules));
+    CHECK_FALSE(findings.claims.empty());
+    CHECK(findings.plots.size() + findings.tables.size() > 0);
+    for (const Claim& claim : findings.claims) {
+      CHECK_FALSE(claim.source.empty());
+      CHECK_FALSE(claim.measured.empty());
+    }
+    for (const Plot& plot : findings.plots) {
+      for (const Curve& curve : plot.curves) {
+        CHECK(std::is_sorted(curve.points.begin(), curve.points.end()));
+      }
+    }
+    for (const Table& table : findings.tables) {
+      for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
+    }
+  }
+}
+
+TEST_CASE("the papers' cases are seen, and the corrections too", "[reproduce]") {
+  const io::ScheduleRegistry schedules = all_schedules();
+  const Findings forward = find_experiment("forward_io").run(laboratory(schedules));
+  REQUIRE(forward.claims.size() == 4);
+  CHECK(forward.claims[0].outcome == Outcome::reproduced);  // -1
+  CHECK(forward.claims[1].outcome == Outcome::reproduced);  // -1/2
+  CHECK(forward.claims[2].outcome == Outcome::corrected);   // the crossing
+  CHECK(forward.claims[3].outcome == Outcome::reproduced);  // the bound
+  const Findings rules = find_experiment("tile_rules").run(laboratory(schedules));
+  for (const Claim& claim : rules.claims) CHECK(claim.outcome == Outcome::corrected);
+}
+
+TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce]") {
+  const io::ScheduleRegistry schedules = all_schedules();
+  const auto outcomes = [&](std::int64_t words) {
+    io::ScheduleRegistry flat;
+    for (const auto& family : schedules.families()) {
+      flat.add(std::make_unique<Flat>(*family, words));
+    }
+    std::vector<Outcome> list;
+    for (const Claim& claim : find_experiment("forward_io").run(laboratory(flat)).claims) {
+      list.push_back(claim.outcome);
+    }
+    return list;
+  };
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;
+  const std::vector<Outcome> many = outcomes(kMany), one = outcomes(1);
+  for (std::size_t claim = 0; claim < 3; ++claim) {
+    CHECK(many[claim] == Outcome::not_reproduced);
+    CHECK(one[claim] == Outcome::not_reproduced);
+  }
+  CHECK(many[3] == Outcome::reproduced);  // above the bound
+  CHECK(one[3] == Outcome::not_reproduced);
+}
+
+TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]") {
+  const io::ScheduleRegistry schedules = all_schedules();
+  CHECK(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 1000));
+  CHECK_FALSE(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 10));
+  CHECK_THROWS_AS(count_words(schedules, "no_such", square_problem(16, 4), 10), InvalidProblem);
+}
+
+TEST_CASE("a crossing is the first size at which the second moves no more", "[reproduce]") {
+  const io::ScheduleRegistry schedules = all_schedules();
+  const Problem problem = square_problem(1024, 16);
+  const auto at = crossover(schedules, problem, {"rank1_tiled"}, {"flash2_row"}, 16, 4096);
+  REQUIRE(at);
+  const auto words = [&](const char* name, std::int64_t fast_words) {
+    return count_words(schedules, name, problem, fast_words)->words;
+  };
+  CHECK(words("flash2_row", *at) <= words("rank1_tiled", *at));
+  CHECK(words("flash2_row", *at - 1) > words("rank1_tiled", *at - 1));
+  CHECK_FALSE(crossover(schedules, problem, {"rank1_tiled"}, {"flash2_row"}, *at, 4096));
+}
+
+}  // namespace
+}  // namespace attest::certify

@@ -1,0 +1,236 @@
+// I/O against M: exponents on both sides of d^2 and where the two cases meet.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "certify/reproduce/counted.hpp"
+#include "certify/reproduce/fit.hpp"
+#include "io/schedule_count.hpp"
+
+namespace attest::certify {
+namespace {
+
+constexpr double kLargeCache = -1, kSmallCache = -0.5;
+// Fits in units of d^2: the large cache up to where the words that are moved once begin to count.
+constexpr double kLeast = 1.0 / 64, kMost = 16;
+
+// A pair of schedules, one for each case.
+struct Rivals {
+  std::string whose;
+  std::vector<std::string> small, large;
+};
+
+struct Subject {
+  std::string name, title;
+  io::Direction direction;
+  std::string large_claim, small_claim, bound_claim;  // in our words
+  std::string large_source, small_source, bound_source;
+  std::vector<Rivals> rivals;  // the papers' own first, then the best known
+};
+
+using Points = std::vector<std::pair<double, double>>;
+
+struct Counts {
+  std::map<std::string, Points> schedules, bounds;
+  double least_ratio = 0;  // words over the greatest lower bound, over all schedules and sizes
+  int compared = 0;
+};
+
+Counts count_all(const Laboratory& lab, const Subject& subject, const Problem& problem,
+                 std::int64_t head_dim) {
+  constexpr int kLow = -6, kHigh = 6;
+  Counts counts;
+  const int steps = lab.effort == Effort::smoke ? 1 : 2;
+  for (const std::int64_t fast_words : fast_memory_grid(head_dim, kLow, kHigh, steps)) {
+    const auto x = static_cast<double>(fast_words);
+    const std::int64_t lower = lower_bound(subject.direction, problem, fast_words);
+    for (const io::Bound& bound :
+         io::bounds_of(subject.direction, problem, io::plain_class(problem), fast_words)) {
+      if (!bound.is_lower_bound() || bound.words <= 0) continue;
+      counts.bounds[bound.name].emplace_back(x, static_cast<double>(bound.words));
+    }
+    for (const auto& family : lab.schedules.families()) {
+      if (family->direction() != subject.direction) continue;
+      const auto counted = count_words(lab.schedules, family->name(), problem, fast_words);
+      if (!counted) continue;
+      counts.schedules[family->name()].emplace_back(x, static_cast<double>(counted->words));
+      if (lower <= 0) continue;
+      const double ratio = static_cast<double>(counted->words) / static_cast<double>(lower);
+      counts.least_ratio = counts.compared == 0 ? ratio : std::min(counts.least_ratio, ratio);
+      ++counts.compared;
+    }
+  }
+  return counts;
+}
+
+Points within(const Points& points, double low, double high) {
+  Points inside;
+  for (const auto& point : points) {
+    if (point.first >= low && point.first <= high) inside.push_back(point);
+  }
+  return inside;
+}
+
+// The claimed exponent is the nearest multiple of a half, and the interval excludes its neighbours.
+Outcome outcome_of(const Exponent& fitted, double claimed) {
+  const bool nearest = std::lround(2 * fitted.value) == std::lround(2 * claimed);
+  return nearest && !fitted.contains(claimed - 0.5) && !fitted.contains(claimed + 0.5)
+             ? Outcome::reproduced
+             : Outcome::not_reproduced;
+}
+
+Claim exponent_claim(const Counts& counts, const Subject& subject, double claimed, double head_dim,
+                     Table& table) {
+  const bool large = claimed == kLargeCache;
+  const double square = head_dim * head_dim;
+  Claim claim{large ? subject.large_claim : subject.small_claim,
+              large ? subject.large_source : subject.small_source,
+              "exponent of M",
+              {}};
+  claim.outcome = Outcome::reproduced;
+  std::vector<std::string> names;
+  for (const Rivals& rivals : subject.rivals) {
+    for (const std::string& name : large ? rivals.large : rivals.small) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    const Points points = large ? within(counts.schedules.at(name), square, kMost * square)
+                                : within(counts.schedules.at(name), kLeast * square, square);
+    const Exponent fitted = fit_exponent(points);
+    claim.measured +=
+        fmt::format("{} {} {}", name == names.front() ? "" : ",", name, fitted.to_string());
+    claim.outcome = std::max(claim.outcome, outcome_of(fitted, claimed));
+    table.rows.push_back({name, large ? "d^2 to 16 d^2" : "d^2/64 to d^2",
+                          std::to_string(fitted.points), fmt::format("{:.4f}", fitted.value),
+                          fmt::format("{:.4f}", fitted.low), fmt::format("{:.4f}", fitted.high),
+                          fmt::format("{}", claimed)});
+  }
+  return claim;
+}
+
+Claim crossover_claim(const Laboratory& lab, const Subject& subject, std::int64_t seqlen,
+                      Table& table) {
+  Claim claim{"the two cases meet at M = d^2", subject.bound_source, "", Outcome::corrected};
+  std::vector<std::int64_t> dims{32, 48, 64, 96, 128};
+  if (lab.effort == Effort::fast) dims.insert(dims.end(), {192, 256});
+  for (const Rivals& rivals : subject.rivals) {
+    Points points;
+    double ratio = 0;
+    for (const std::int64_t d : dims) {
+      const auto met = crossover(lab.schedules, square_problem(seqlen, d), rivals.small,
+                                 rivals.large, d * d / 64, 64 * d * d);
+      if (!met) continue;
+      ratio = static_cast<double>(*met) / static_cast<double>(d * d);
+      points.emplace_back(static_cast<double>(d), static_cast<double>(*met));
+      table.rows.push_back(
+          {rivals.whose, std::to_string(d), std::to_string(*met), fmt::format("{:.3f}", ratio)});
+    }
+    if (points.size() < dims.size()) {
+      claim.measured += fmt::format("{}: no crossing. ", rivals.whose);
+      claim.outcome = Outcome::not_reproduced;
+      continue;
+    }
+    const Exponent grows = fit_exponent(points);
+    claim.measured += fmt::format("{}: at {:.2f} d^2 (d = {}), growing as d to the {}. ",
+                                  rivals.whose, ratio, dims.back(), grows.to_string());
+    // M of the order of d^2, not of d or d^3; at another multiple than 1.
+    const bool square = std::lround(grows.value) == 2 && !grows.contains(1) && !grows.contains(3);
+    if (!square) claim.outcome = Outcome::not_reproduced;
+  }
+  return claim;
+}
+
+Findings run(const Laboratory& lab, const Subject& subject) {
+  const std::int64_t head_dim = lab.head_dim_or(64);
+  const std::int64_t seqlen = lab.seqlen_or(16384, 65536);
+  const Problem problem = square_problem(seqlen, head_dim);
+  const Counts counts = count_all(lab, subject, problem, head_dim);
+  Findings findings;
+  Plot plot{subject.name,
+            fmt::format("{}, N = {}, d = {}", subject.title, seqlen, head_dim),
+            "words of fast memory M",
+            "words moved",
+            {}};
+  for (const auto& [name, points] : counts.schedules) {
+    plot.curves.push_back({name, Curve::Kind::measured, points});
+  }
+  for (const auto& [name, points] : counts.bounds) {
+    plot.curves.push_back({name, Curve::Kind::bound, points});
+  }
+  findings.plots.push_back(std::move(plot));
+  Table fits{subject.name + "_exponents",
+             "fitted exponents, 95 % intervals",
+             {"schedule", "range of M", "points", "exponent", "low", "high", "claimed"},
+             {}};
+  Table meetings{subject.name + "_crossover",
+                 "where the large-cache schedule overtakes",
+                 {"schedules", "d", "M", "M/d^2"},
+                 {}};
+  const auto d = static_cast<double>(head_dim);
+  findings.claims.push_back(exponent_claim(counts, subject, kLargeCache, d, fits));
+  findings.claims.push_back(exponent_claim(counts, subject, kSmallCache, d, fits));
+  findings.claims.push_back(crossover_claim(lab, subject, seqlen, meetings));
+  findings.claims.push_back(
+      {subject.bound_claim, subject.bound_source,
+       fmt::format("{} counts, the least {:.3f} times the greatest proved lower bound",
+                   counts.compared, counts.least_ratio),
+       counts.compared > 0 && counts.least_ratio >= 1 ? Outcome::reproduced
+                                                      : Outcome::not_reproduced});
+  findings.tables = {std::move(fits), std::move(meetings)};
+  return findings;
+}
+
+Experiment experiment_of(Subject subject) {
+  Experiment experiment{subject.name, subject.title, {"seqlen", "head-dim"}, {}};
+  experiment.run = [subject = std::move(subject)](const Laboratory& lab) {
+    return run(lab, subject);
+  };
+  return experiment;
+}
+
+}  // namespace
+
+Experiment forward_io_experiment() {
+  return experiment_of({"forward_io",
+                        "forward I/O against fast memory",
+                        io::Direction::forward,
+                        "FlashAttention moves words in proportion to N^2 d^2 / M for M >= d^2",
+                        "square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
+                        "no schedule moves fewer words than the lower bound, whatever M",
+                        "Dao et al. 2022, Theorem 2",
+                        "Saha and Ye 2024, Theorem 3.5",
+                        "Saha and Ye 2024, min(N^2 d / sqrt(M), N^2 d^2 / M)",
+                        {{"the papers' schedules", {"square_tiled"}, {"flash1"}},
+                         {"the best known", {"rank1_tiled"}, {"flash2_row"}}}});
+}
+
+Experiment backward_io_experiment() {
+  return experiment_of(
+      {"backward_io",
+       "backward I/O against fast memory",
+       io::Direction::backward,
+       "FlashAttention's backward moves words in proportion to N^2 d^2 / M for M >= d^2",
+       "square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
+       "no schedule moves fewer words than the lower bound, whatever M",
+       "Dao et al. 2022, Theorem 5; Li et al. 2024, Theorem 1.1",
+       "Li et al. 2024, Theorem 1.1 and Algorithm 6",
+       "Li et al. 2024, Theorem 1.1",
+       {{"the papers' schedules", {"square_tiled_bwd"}, {"flash1_bwd"}},
+        {"the best known", {"rank1_tiled_bwd"}, {"two_pass_row"}}}});
+}
+
+Experiment loss_io_experiment() {
+  return experiment_of({"loss_io",
+                        "I/O of the attention loss gradient against fast memory",
+                        io::Direction::loss_gradient,
+                        "with a large cache dL/dX needs words in proportion to n^2 d^2 / M",
+                        "with a small cache dL/dX needs words in proportion to n^2 d / sqrt(M)",
+                        "no schedule moves fewer words than the lower bound, whatever M",
+                        "Li et al. 2024, Theorem 1.1",
+                        "Li et al. 2024, Theorem 1.1 and Algorithm 6",
+                        "Li et al. 2024, Theorem 1.1",
+                        {{"the paper's schedules", {"loss_small"}, {"loss_large"}}}});
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "certify/reproduce/experiment.hpp"
+
+namespace attest::certify {
+
+/// An experiment that was run.
+struct Reproduced {
+  std::string name, title;
+  std::string command;  // the line that makes it again
+  double seconds = 0;
+  Findings findings;
+};
+
+/// A table as CSV, RFC 4180.  [certify/reproduce/page_test "CSV"]
+std::string csv(const Table& table);
+
+/// A plot as CSV: curve, kind, x, y.  [certify/reproduce/page_test "CSV"]
+std::string csv(const Plot& plot);
+
+/// Everything, certify/reproduce.schema.json.
+nlohmann::json reproduce_json(const std::vector<Reproduced>& results);
+
+/// One page that needs nothing beside it. `drawings` has the SVG of every plot by name, and where
+/// one lacks, the page says how to get it.  [certify/reproduce/page_test "the page"]
+std::string reproduce_page(const std::vector<Reproduced>& results,
+                           const std::map<std::string, std::string>& drawings);
+
+}  // namespace attest::certify

@@ -1,0 +1,49 @@
+#include "certify/reproduce/page.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "certify/testing/schema.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify {
+namespace {
+
+Reproduced sample() {
+  Reproduced one{"sample", "a <title>", "attest reproduce sample", 1.5, {}};
+  one.findings.claims = {{"a & b", "Somebody 1999", "1 < 2", Outcome::corrected},
+                         {"c", "Nobody", "no", Outcome::not_reproduced}};
+  one.findings.plots = {
+      {"drawn", "drawn plot", "M", "words", {{"w", Curve::Kind::bound, {{1, 2}}}}},
+      {"undrawn", "other plot", "M", "words", {}}};
+  one.findings.tables = {{"table", "a table", {"x", "y, z"}, {{"1", "say \"two\""}}}};
+  return one;
+}
+
+TEST_CASE("CSV of tables and plots", "[page]") {
+  const Reproduced one = sample();
+  CHECK(csv(one.findings.tables[0]) == "x,\"y, z\"\r\n1,\"say \"\"two\"\"\"\r\n");
+  CHECK(csv(one.findings.plots[0]) == "curve,kind,M,words\r\nw,bound,1,2\r\n");
+}
+
+TEST_CASE("the page says every claim, escapes text and needs nothing beside it", "[page]") {
+  const std::string page = reproduce_page({sample()}, {{"drawn", "<?xml?><svg id=\"d\"></svg>"}});
+  using Catch::Matchers::Contains;
+  CHECK_THAT(page, Contains("a &lt;title&gt;") && Contains("a &amp; b") && Contains("1 &lt; 2"));
+  CHECK_THAT(page, Contains("reproduced with a correction") && Contains("not reproduced"));
+  CHECK_THAT(page, Contains("<svg id=\"d\">") && !Contains("<?xml?>"));
+  CHECK_THAT(page, Contains("gnuplot is not installed; the points are in undrawn.csv"));
+  CHECK_THAT(page, Contains("<pre>attest reproduce sample</pre>"));
+  CHECK_THAT(page, !Contains("src=") && !Contains("http-equiv") && !Contains("<link"));
+}
+
+TEST_CASE("the results as JSON have every required field of the schema", "[page]") {
+  nlohmann::json object = reproduce_json({sample()});
+  object["version"] = "test";
+  object["host"] = nlohmann::json::object();
+  const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_REPRODUCE_SCHEMA));
+  check_against(object, schema);
+}
+
+}  // namespace
+}  // namespace attest::certify

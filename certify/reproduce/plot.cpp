@@ -1,0 +1,113 @@
+#include "certify/reproduce/plot.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "certify/certificate.hpp"
+#include "certify/program.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+// Okabe and Ito's colours, which the colour-blind tell apart, and points that grey tells apart.
+constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                              "#B8860B", "#56B4E9", "#7A5195"};
+constexpr std::array<int, 8> kPoints{5, 7, 9, 13, 4, 6, 8, 12};
+
+// Double quotes and backslashes would end or change gnuplot's text.
+std::string quoted(const std::string& text) {
+  std::string safe;
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') safe += '\\';
+    safe += letter;
+  }
+  return '"' + safe + '"';
+}
+
+std::string style(const Curve& curve, std::size_t index) {
+  if (curve.kind == Curve::Kind::bound) {
+    return fmt::format("with lines lc rgb \"#808080\" dt {} lw 1.6", 2 + index % 4);
+  }
+  return fmt::format("with linespoints lc rgb \"{}\" pt {} ps 1.0",
+                     kColours[index % kColours.size()], kPoints[index % kPoints.size()]);
+}
+
+std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+std::string gnuplot_script(const Plot& plot) {
+  std::string data, curves;
+  std::size_t measured = 0, bounds = 0, number = 0;
+  for (const Curve& curve : plot.curves) {
+    if (curve.points.empty()) continue;
+    data += fmt::format("$c{} << EOD\n", number);
+    for (const auto& [x, y] : curve.points) data += fmt::format("{:.10g} {:.10g}\n", x, y);
+    data += "EOD\n";
+    const std::size_t index = curve.kind == Curve::Kind::bound ? bounds++ : measured++;
+    curves += fmt::format("{}$c{} using 1:2 {} title {}", number == 0 ? "plot " : ", \\\n  ",
+                          number, style(curve, index), quoted(curve.name));
+    ++number;
+  }
+  return fmt::format(
+      "# gnuplot {0}.gp\n{1}"
+      "set title {2} noenhanced\nset xlabel {3} noenhanced\nset ylabel {4} noenhanced\n"
+      "set logscale x 2\nset logscale y 10\nset format x \"%.6g\"\nset format y \"10^{{%T}}\"\n"
+      "set xtics rotate by -35\nset grid lt 1 lc rgb \"#a0a0a0\" lw 0.3\n"
+      "set key outside right top noenhanced\n"
+      "set terminal svg size 860,460 dynamic font \"sans,13\" linewidth 1.3\n"
+      "set output \"{0}.svg\"\n{5}\n"
+      "set terminal pngcairo size 1720,920 font \"sans,24\" linewidth 2.4 background rgb "
+      "\"white\"\n"
+      "set output \"{0}.png\"\nreplot\n",
+      plot.name, data, quoted(plot.title), quoted(plot.x), quoted(plot.y), curves);
+}
+
+void draw(const Plot& plot, const std::string& folder) {
+  const std::filesystem::path base = std::filesystem::path(folder) / plot.name;
+  write_file(base.string() + ".gp", gnuplot_script(plot));
+  const std::string log = base.string() + ".log";
+  const int status = run_program(
+      {{"sh", "-c", "command -v gnuplot >/dev/null || exit 127; cd \"$1\" && gnuplot \"$2\"", "sh",
+        folder, plot.name + ".gp"},
+       "gnuplot-nox",
+       {}},
+      log);
+  const std::string said = contents(log);
+  std::remove(log.c_str());
+  constexpr int kAbsent = 127;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kAbsent) {
+    throw InvalidProblem("cannot start gnuplot; install it (apt-get install gnuplot-nox)");
+  }
+  if (status != 0) throw InternalError("gnuplot " + plot.name + ".gp: " + said);
+}
+
+std::string inline_svg(const std::string& svg) {
+  const std::size_t begin = svg.find("<svg");
+  if (begin == std::string::npos) throw InternalError("gnuplot drew no SVG");
+  std::string text = svg.substr(begin);
+  const std::array<std::pair<const char*, const char*>, 4> inks{
+      {{" color=\"black\"", ""},
+       {"=\"black\"", "=\"currentColor\""},
+       {"='black'", "='currentColor'"},
+       {"<title>Gnuplot</title>", ""}}};
+  for (const auto& [from, to] : inks) {
+    const std::string old = from;
+    for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos;) {
+      text.replace(at, old.size(), to);
+    }
+  }
+  return text;
+}
+
+}  // namespace attest::certify
