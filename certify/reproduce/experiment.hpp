@@ -100,5 +100,8 @@ Experiment tile_rules_experiment();
 Experiment gpt2_traffic_experiment();
 Experiment pebble_minima_experiment();
 Experiment caches_experiment();
+Experiment fast_multiplication_experiment();
+Experiment clock_experiment();
+Experiment regimes_experiment();
 
 }  // namespace attest::certify

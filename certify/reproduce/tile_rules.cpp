@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "certify/reproduce/counted.hpp"
-#include "core/tensor.hpp"
+#include "certify/reproduce/forward_call.hpp"
 
 namespace attest::certify {
 namespace {
@@ -41,10 +41,11 @@ void tile_need(const Laboratory& lab, Findings& findings) {
       const double need = static_cast<double>(paper_peak(lab, fast_words, d, seqlen)) /
                           static_cast<double>(fast_words);
       curve.points.emplace_back(theta, need);
-      sizes += fast_words >= 5 * d + 2 ? 1 : 0;  // below, no key fits
-      fitted += count_words(lab.schedules, "flash1:rule=fit", square_problem(seqlen, d), fast_words)
-                    ? 1
-                    : 0;
+      if (fast_words >= 5 * d + 2) {  // below, no key fits
+        const Problem problem = square_problem(seqlen, d);
+        ++sizes;
+        fitted += count_words(lab.schedules, "flash1:rule=fit", problem, fast_words) ? 1 : 0;
+      }
       if (curve.points.size() == 1) first = need;
       if (need > 1) fits_from = 0;
       if (need <= 1 && fits_from == 0) fits_from = theta;
@@ -77,34 +78,21 @@ void tile_need(const Laboratory& lab, Findings& findings) {
 }
 
 // Whether every element of O is a number, for scores of at most +-`largest`.
-bool all_finite(const Laboratory& lab, const std::string& variant, float largest) {
+bool all_finite(const Laboratory& lab, const std::string& variant, double largest) {
+  const auto one = [](auto, auto, auto, std::int64_t c) { return c == 0 ? 1.0 : 0.0; };
+  const auto score = [largest](auto, std::int64_t row, auto, std::int64_t c) {
+    if (c != 0) return 0.0;
+    return row % 2 == 0 ? largest : -largest;
+  };
+  const auto value = [](auto, std::int64_t row, auto, auto) { return static_cast<double>(row); };
   const Problem problem = Problem::parse("sq=8,d=4,scale=1");
-  Tensor Q("Q", DType::f32, problem.q_axes()), K("K", DType::f32, problem.k_axes()),
-      V("V", DType::f32, problem.v_axes()), O("O", DType::f32, problem.o_axes()),
-      LSE("LSE", DType::f32, problem.lse_axes());
-  for (std::int64_t row = 0; row < problem.seqlen_q; ++row) {
-    for (std::int64_t c = 0; c < problem.head_dim_qk; ++c) {
-      Q.set(c == 0 ? 1 : 0, 0, row, 0, c);
-      K.set(c == 0 ? (row % 2 == 0 ? largest : -largest) : 0, 0, row, 0, c);
-      V.set(static_cast<double>(row), 0, row, 0, c);
-    }
-  }
-  const AbiProblem form(problem, 1);
-  const AbiTensor q(Q.view()), k(K.view()), v(V.view()), o(O.view()), lse(LSE.view());
-  attest_forward_args args{};
-  args.struct_size = sizeof args;
-  args.problem = form.get();
-  args.Q = q.get();
-  args.K = k.get();
-  args.V = v.get();
-  args.O = o.get();
-  args.LSE = lse.get();
+  const ForwardCall call(problem, 1, one, score, value);
   const auto schedule =
-      lab.schedules.make("square_tiled:b=4,variant=" + variant, *form.get(), io::FastMemory{});
-  schedule->count(io::FastMemory{}, args);
+      lab.schedules.make("square_tiled:b=4,variant=" + variant, call.problem(), io::FastMemory{});
+  schedule->count(io::FastMemory{}, call.args());
   for (std::int64_t row = 0; row < problem.seqlen_q; ++row) {
     for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
-      if (!std::isfinite(O.view()(0, row, 0, c))) return false;
+      if (!std::isfinite(call.O()(0, row, 0, c))) return false;
     }
   }
   return true;
@@ -113,7 +101,7 @@ bool all_finite(const Laboratory& lab, const std::string& variant, float largest
 // The largest whole score without an overflow, up to `most`.
 int largest_score(const Laboratory& lab, const std::string& variant, int most) {
   int score = 0;
-  while (score < most && all_finite(lab, variant, static_cast<float>(score + 1))) ++score;
+  while (score < most && all_finite(lab, variant, score + 1)) ++score;
   return score;
 }
 
