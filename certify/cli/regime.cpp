@@ -17,8 +17,7 @@ namespace {
 
 struct RegimeOptions {
   std::vector<std::string> devices, models, dtypes;
-  std::optional<std::int64_t> fast_bytes, head_dim, head_dim_v;
-  std::int64_t seqlen = 4096;
+  std::optional<std::int64_t> fast_bytes, head_dim, head_dim_v, seqlen;
   std::string direction;
   bool json = false;
 };
@@ -40,15 +39,18 @@ std::vector<RegimePlace> places(const RegimeOptions& options) {
 std::vector<RegimeShape> shapes(const RegimeOptions& options) {
   if (!options.head_dim) {
     if (options.head_dim_v) throw InvalidProblem("--head-dim-v needs --head-dim");
+    if (options.seqlen) throw InvalidProblem("--seqlen needs --head-dim; models have their own");
     return shapes_of(options.models);
   }
   if (!options.models.empty()) {
     throw InvalidProblem("--head-dim and --model together; pass one of them");
   }
   const std::int64_t head_dim_v = options.head_dim_v.value_or(*options.head_dim);
-  return {{"", "",
-           Problem::parse(
-               fmt::format("sq={},d={},dv={}", options.seqlen, *options.head_dim, head_dim_v))}};
+  constexpr std::int64_t kSeqlen = 4096;
+  const std::int64_t seqlen = options.seqlen.value_or(kSeqlen);
+  if (seqlen < 1) throw InvalidProblem("--seqlen 0: without rows nothing moves; give 1 or more");
+  return {{"", "", io::Storage::disjoint,
+           Problem::parse(fmt::format("sq={},d={},dv={}", seqlen, *options.head_dim, head_dim_v))}};
 }
 
 RegimeTable table_of(const RegimeOptions& options) {
@@ -57,7 +59,6 @@ RegimeTable table_of(const RegimeOptions& options) {
   table.shapes = shapes(options);
   for (const std::string& dtype : options.dtypes) table.words.push_back(find_word_type(dtype));
   if (table.words.empty()) table.words = word_types();
-  if (!wants_predictions(options)) return table;
   for (const io::Direction direction : {io::Direction::forward, io::Direction::backward}) {
     if (options.direction.empty() || options.direction == io::name(direction)) {
       table.directions.push_back(direction);
@@ -66,11 +67,17 @@ RegimeTable table_of(const RegimeOptions& options) {
   if (table.directions.empty()) {
     throw InvalidProblem("direction: '" + options.direction + "' is unknown (forward backward)");
   }
+  if (wants_predictions(options)) return table;
+  if (!options.direction.empty()) {
+    throw InvalidProblem("--direction is for predictions; name a --device, a --model or sizes");
+  }
+  table.directions.clear();
   return table;
 }
 
 std::string ratio_text(const CacheSize& size) {
-  const std::string text = size.ratio < 10     ? fmt::format("{:.2f}", size.ratio)
+  const std::string text = size.ratio < 0.1    ? fmt::format("{:.2g}", size.ratio)
+                           : size.ratio < 10   ? fmt::format("{:.2f}", size.ratio)
                            : size.ratio < 1000 ? fmt::format("{:.1f}", size.ratio)
                                                : fmt::format("{:.0f}", size.ratio);
   return size.regime == CacheRegime::small ? text + "*" : text;
@@ -139,9 +146,10 @@ void print_statements() {
   for (const Statement& statement : statements()) {
     fmt::print("  {}:\n  {}\n", statement.source, statement.text);
     for (const Figure& figure : figures(statement)) {
-      fmt::print("    {:<42} {:<4} d={:<4} M/d^2 {:>6}  {}\n", figure.place, figure.word,
-                 figure.head_dim, ratio_text(figure.size),
-                 figure.holds == Figure::Holds::yes ? good("right") : warning("not so"));
+      fmt::print("    {:<42} {:<4} {:>7}  M/(d_k d_v) {:>6}  {}\n", figure.place, figure.word,
+                 fmt::format("{}/{}", figure.head_dim_qk, figure.head_dim_v),
+                 ratio_text(figure.size),
+                 figure.holds == Figure::Holds::yes ? good("so") : warning("not so"));
     }
   }
 }
@@ -149,8 +157,7 @@ void print_statements() {
 void print_prediction(const Prediction& prediction, const WordType& word) {
   const std::string_view direction = io::name(prediction.direction);
   if (!prediction.refusal.empty()) {
-    const std::string reason = prediction.refusal.substr(0, prediction.refusal.find('\n'));
-    fmt::print("      {:<8} none: {}\n", direction, reason);
+    fmt::print("      {:<8} none: so little memory is enough for no schedule\n", direction);
     return;
   }
   fmt::print("      {:<8} {:<38} {:>16} words {:>17} bytes", direction, prediction.schedule,
@@ -159,6 +166,13 @@ void print_prediction(const Prediction& prediction, const WordType& word) {
     fmt::print("  {:.3f} times {}", *prediction.ratio, prediction.lower->name);
   }
   fmt::print("\n");
+}
+
+// The width is the row's, whatever the model has.
+std::string without_dtype(const Problem& problem) {
+  std::string text = problem.to_string();
+  const std::size_t begin = text.find(",dtype=");
+  return begin == std::string::npos ? text : text.erase(begin, text.find(',', begin + 1) - begin);
 }
 
 void print_rows(const std::vector<RegimeRow>& rows) {
@@ -172,7 +186,7 @@ void print_rows(const std::vector<RegimeRow>& rows) {
       shape.clear();
     }
     place = here;
-    const std::string problem = row.shape.problem.to_string();
+    const std::string problem = without_dtype(row.shape.problem);
     if (row.shape.model + problem != shape) {
       fmt::print("  {}{}\n", row.shape.model.empty() ? "" : row.shape.model + "  ", problem);
     }

@@ -44,7 +44,11 @@ std::vector<const Experiment*> chosen(const std::vector<std::string>& names) {
       list.push_back(&find_experiment(name));
     }
   }
-  return list;
+  std::vector<const Experiment*> once;  // whatever was named twice
+  for (const Experiment* experiment : list) {
+    if (std::find(once.begin(), once.end(), experiment) == once.end()) once.push_back(experiment);
+  }
+  return once;
 }
 
 // A size that an experiment does not take would be ignored in silence.
@@ -132,6 +136,14 @@ Reproduced carry_out(const Experiment& experiment, const io::ScheduleRegistry& s
   return one;
 }
 
+// What made the page, on what, in which time.
+std::string about(const nlohmann::json& object, const std::vector<Reproduced>& results) {
+  double seconds = 0;
+  for (const Reproduced& one : results) seconds += one.seconds;
+  return fmt::format("Attest {} on {}, {:.0f} s", object.at("version").get<std::string>(),
+                     object.at("host").value("processor", "a processor without a name"), seconds);
+}
+
 int reproduce(const io::ScheduleRegistry& schedules, const ReproduceOptions& options) {
   effort_of(options.tier);
   const std::vector<const Experiment*> list = chosen(options.names);
@@ -160,7 +172,8 @@ int reproduce(const io::ScheduleRegistry& schedules, const ReproduceOptions& opt
   object["version"] = version();
   object["host"] = host_json();
   write_file((folder / "reproduce.json").string(), json_text(object) + "\n");
-  write_file((folder / "index.html").string(), reproduce_page(results, drawings));
+  write_file((folder / "index.html").string(),
+             reproduce_page(results, drawings, about(object, results)));
   if (options.json) {
     fmt::print("{}\n", json_text(object));
   } else {

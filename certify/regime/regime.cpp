@@ -58,7 +58,7 @@ Problem with_groups_as_rows(const Problem& problem) {
 }
 
 Prediction predict(const io::ScheduleRegistry& schedules, io::Direction direction,
-                   const Problem& problem, std::int64_t fast_words) {
+                   const Problem& problem, std::int64_t fast_words, io::Storage storage) {
   Prediction prediction;
   prediction.direction = direction;
   const Problem rows = with_groups_as_rows(problem);
@@ -72,8 +72,9 @@ Prediction predict(const io::ScheduleRegistry& schedules, io::Direction directio
     prediction.refusal = error.what();
     return prediction;
   }
-  prediction.lower =
-      io::greatest(io::bounds_of(direction, problem, io::plain_class(problem), fast_words));
+  io::KernelClass kernel = io::plain_class(problem);
+  kernel.storage = storage;
+  prediction.lower = io::greatest(io::bounds_of(direction, problem, kernel, fast_words));
   if (prediction.lower && prediction.lower->words > 0) {
     prediction.ratio =
         static_cast<double>(prediction.words) / static_cast<double>(prediction.lower->words);

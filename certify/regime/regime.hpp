@@ -49,7 +49,8 @@ CacheSize cache_size(std::int64_t fast_bytes, const WordType& word, std::int64_t
 Problem with_groups_as_rows(const Problem& problem);
 
 /// What the best schedule moves across a boundary, every word of one width, all heads and batch
-/// entries; K and V count apart even where a model stores them as one.
+/// entries. The schedules read K and V apart even where `storage` says that they are one; the bound
+/// counts distinct words (K3).
 struct Prediction {
   io::Direction direction = io::Direction::forward;
   std::string schedule;            // with its tiles
@@ -63,6 +64,7 @@ struct Prediction {
 /// Cost:     tens of milliseconds, and linear in the sequence lengths with a mask.
 /// [certify/regime/regime_test "a prediction is the best schedule's count"]
 Prediction predict(const io::ScheduleRegistry& schedules, io::Direction direction,
-                   const Problem& problem, std::int64_t fast_words);
+                   const Problem& problem, std::int64_t fast_words,
+                   io::Storage storage = io::Storage::disjoint);
 
 }  // namespace attest::certify

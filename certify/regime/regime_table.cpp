@@ -1,5 +1,7 @@
 #include "certify/regime/regime_table.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "certify/regime/statements.hpp"
@@ -18,7 +20,9 @@ std::vector<Row> chosen(const std::vector<Row>& table, const std::vector<std::st
   std::vector<std::string> known;
   for (const Row& row : table) known.push_back(row.name);
   std::vector<Row> rows;
-  for (const std::string& name : names) {
+  for (std::string name : names) {
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     const std::size_t before = rows.size();
     for (const Row& row : table) {
       if (row.name == name) rows.push_back(row);
@@ -66,7 +70,8 @@ nlohmann::json statements_json() {
       nlohmann::json one = size_json(figure.size);
       one["place"] = figure.place;
       one["dtype"] = figure.word;
-      one["head_dim"] = figure.head_dim;
+      one["head_dim_qk"] = figure.head_dim_qk;
+      one["head_dim_v"] = figure.head_dim_v;
       one["holds"] = figure.holds == Figure::Holds::yes;
       object["figures"].push_back(one);
     }
@@ -90,7 +95,10 @@ std::vector<RegimePlace> places_of(const std::vector<std::string>& devices) {
 std::vector<RegimeShape> shapes_of(const std::vector<std::string>& models) {
   std::vector<RegimeShape> shapes;
   for (const fixtures::Model& model : chosen(fixtures::models(), models, "model")) {
-    shapes.push_back({model.name, model.source, model.problem});
+    const io::Storage storage = model.sharing == fixtures::Sharing::value_in_key
+                                    ? io::Storage::key_is_value
+                                    : io::Storage::disjoint;
+    shapes.push_back({model.name, model.source, storage, model.problem});
   }
   return shapes;
 }
@@ -111,7 +119,8 @@ std::vector<RegimeRow> regime_rows(
             cache_size(place.boundary.fast_bytes, word, problem.head_dim_qk, problem.head_dim_v),
             {}};
         for (const io::Direction direction : table.directions) {
-          row.predictions.push_back(predict(schedules, direction, problem, row.size.fast_words));
+          row.predictions.push_back(
+              predict(schedules, direction, problem, row.size.fast_words, shape.storage));
         }
         rows.push_back(std::move(row));
         progress(rows.size(), all);
@@ -127,6 +136,8 @@ nlohmann::json regime_json(const std::vector<RegimeRow>& rows) {
     const fixtures::Boundary& boundary = row.place.boundary;
     nlohmann::json object = size_json(row.size);
     object["device"] = row.place.device;
+    object["device_source"] = row.place.source;
+    object["model_source"] = row.shape.source;
     object["fast"] = boundary.fast;
     object["slow"] = boundary.slow;
     object["per"] = boundary.per;

@@ -20,6 +20,7 @@ struct RegimePlace {
 /// An attention layer: a model's, or one given by hand.
 struct RegimeShape {
   std::string model, source;
+  io::Storage storage = io::Storage::disjoint;  // whether K and V are stored as one
   Problem problem;
 };
 
@@ -40,11 +41,12 @@ struct RegimeTable {
   std::vector<io::Direction> directions;  // none: sizes only
 };
 
-/// All boundaries of the devices named, of all devices when none is. Throws InvalidProblem with the
-/// nearest name for one that is unknown.  [certify/regime/regime_test "unknown names"]
+/// All boundaries of the devices named, in letters of either case, of all devices when none is.
+/// Throws InvalidProblem with the nearest name for one that is unknown. [certify/regime/regime_test
+/// "unknown names"]
 std::vector<RegimePlace> places_of(const std::vector<std::string>& devices);
 
-/// The models named, all when none is. Throws as places_of.
+/// The models named, in letters of either case, all when none is. Throws as places_of.
 std::vector<RegimeShape> shapes_of(const std::vector<std::string>& models);
 
 /// The rows, place by place, then shape by shape. Calls `progress` with the rows done and all.

@@ -1,28 +1,38 @@
 #include "certify/regime/statements.hpp"
 
+#include <limits>
+
 namespace attest::certify {
 
 const std::vector<Statement>& statements() {
   constexpr std::int64_t kKilobyte = 1024;
+  constexpr double kAnyMore = std::numeric_limits<double>::infinity();
+  using Of = Statement::Of;
   static const std::vector<Statement> all{
       {"Dao et al. 2022 (FlashAttention), section 3.2",
        "for head dimensions of 64 to 128 and a fast memory of about 100 KB, d^2 is many times "
-       "smaller than M",
-       CacheRegime::large,
+       "smaller than M (held to four times)",
+       4,
+       kAnyMore,
+       Of::every,
        {{"100 KB", 100 * kKilobyte}},
-       {64, 128}},
+       {{64, 64}, {128, 128}}},
       {"discussion of Li et al. 2024 (arXiv 2410.09397), in our words",
-       "on an A100 the fast memory is larger than d^2 for the head dimensions in use",
-       CacheRegime::large,
+       "on an A100 the fast memory holds d^2 words for the head dimensions in use",
+       1,
+       kAnyMore,
+       Of::every,
        {{"L1 and shared memory, 192 KB", 192 * kKilobyte},
         {"registers + shared memory (K1), 420 KB", 420 * kKilobyte}},
-       {64, 128, 256}},
+       {{64, 64}, {128, 128}, {256, 256}, {576, 512}}},
       {"discussion of Li et al. 2024 (arXiv 2410.09397), in our words",
-       "on a GTX 1060 the fast memory can be smaller than d^2",
-       CacheRegime::small,
+       "on a GTX 1060 the fast memory can be smaller than d^2, for some head dimension to 256",
+       0,
+       1,
+       Of::some,
        {{"shared memory of a block, 48 KB", 48 * kKilobyte},
         {"registers + shared memory (K1), 352 KB", 352 * kKilobyte}},
-       {64, 128, 256}},
+       {{64, 64}, {128, 128}, {256, 256}}},
   };
   return all;
 }
@@ -30,15 +40,17 @@ const std::vector<Statement>& statements() {
 std::vector<Figure> figures(const Statement& statement) {
   std::vector<Figure> list;
   for (const Place& place : statement.places) {
-    for (const std::int64_t head_dim : statement.head_dims) {
+    for (const auto& [head_dim_qk, head_dim_v] : statement.head_dims) {
       for (const WordType& word : word_types()) {
         Figure figure;
         figure.place = place.name;
         figure.word = word.name;
-        figure.head_dim = head_dim;
-        figure.size = cache_size(place.fast_bytes, word, head_dim, head_dim);
-        figure.holds =
-            figure.size.regime == statement.claimed ? Figure::Holds::yes : Figure::Holds::no;
+        figure.head_dim_qk = head_dim_qk;
+        figure.head_dim_v = head_dim_v;
+        figure.size = cache_size(place.fast_bytes, word, head_dim_qk, head_dim_v);
+        const bool holds =
+            statement.at_least <= figure.size.ratio && figure.size.ratio < statement.below;
+        figure.holds = holds ? Figure::Holds::yes : Figure::Holds::no;
         list.push_back(figure);
       }
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "certify/regime/regime.hpp"
@@ -14,13 +15,17 @@ struct Place {
   std::int64_t fast_bytes;
 };
 
-/// What is said of a device's regime, in our words, and the sizes to hold it against.
+/// What is said of M/d^2 on a device, in our words, and the sizes to hold it against.
 struct Statement {
+  /// Whether it is said of all figures of a place, or that there is one.
+  enum class Of : std::uint8_t { every, some };
+
   std::string source;
   std::string text;
-  CacheRegime claimed;
+  double at_least = 0, below = 0;  // the ratios for which it holds: at_least <= M/d^2 < below
+  Of of = Of::every;
   std::vector<Place> places;
-  std::vector<std::int64_t> head_dims;  // d_k = d_v
+  std::vector<std::pair<std::int64_t, std::int64_t>> head_dims;  // d_k, d_v
 };
 
 /// What papers and their discussion say of M and d^2 on real devices.
@@ -29,7 +34,7 @@ const std::vector<Statement>& statements();
 /// A statement at one size, head dimension and width.
 struct Figure {
   std::string place, word;
-  std::int64_t head_dim = 0;
+  std::int64_t head_dim_qk = 0, head_dim_v = 0;
   CacheSize size;
   enum class Holds : std::uint8_t { yes, no } holds = Holds::yes;
 };

@@ -45,31 +45,32 @@ Problem square_problem(std::int64_t seqlen, std::int64_t head_dim) {
   return Problem::parse("sq=" + std::to_string(seqlen) + ",d=" + std::to_string(head_dim));
 }
 
-std::optional<std::int64_t> crossover(const io::ScheduleRegistry& schedules, const Problem& problem,
-                                      const std::vector<std::string>& first,
-                                      const std::vector<std::string>& second, std::int64_t low,
-                                      std::int64_t high) {
-  const auto least = [&](const std::vector<std::string>& names, std::int64_t fast_words) {
-    std::optional<std::int64_t> words;
-    for (const std::string& name : names) {
-      const auto counted = count_words(schedules, name, problem, fast_words);
-      if (counted) words = std::min(words.value_or(counted->words), counted->words);
-    }
-    return words;
-  };
-  // A schedule that does not fit moves no fewer words than one that does.
-  const auto overtaken = [&](std::int64_t fast_words) {
-    const auto after = least(second, fast_words);
-    if (!after) return false;
-    const auto before = least(first, fast_words);
-    return !before || *after <= *before;
-  };
-  if (overtaken(low) || !overtaken(high)) return std::nullopt;
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (overtaken(middle) ? high : low) = middle;
+std::string paper_tiles(const std::string& schedule, std::int64_t fast_words,
+                        std::int64_t head_dim) {
+  if (schedule.rfind("square_tiled", 0) == 0) {
+    const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(fast_words) / 4));
+    return schedule + ":b=" + std::to_string(std::max<std::int64_t>(side, 1));
   }
-  return high;
+  const std::int64_t block_k = (fast_words + 4 * head_dim - 1) / (4 * head_dim);
+  return schedule + ":bq=" + std::to_string(std::min(block_k, head_dim)) +
+         ",bk=" + std::to_string(block_k);
+}
+
+std::optional<Crossing> crossing(const std::vector<std::int64_t>& grid, const WordsAt& sooner,
+                                 const WordsAt& later) {
+  Crossing found;
+  for (const std::int64_t fast_words : grid) {
+    const auto before = sooner(fast_words), after = later(fast_words);
+    const bool no_higher = after && (!before || *after <= *before);
+    if (!no_higher) {
+      found.last = 0;
+      continue;
+    }
+    if (found.first == 0) found.first = fast_words;
+    if (found.last == 0) found.last = fast_words;
+  }
+  if (found.last == 0 || found.first == grid.front()) return std::nullopt;
+  return found;
 }
 
 }  // namespace attest::certify

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,11 +34,25 @@ std::int64_t lower_bound(io::Direction direction, const Problem& problem, std::i
 /// A square problem of one head: seqlen_q = seqlen_k, one head dimension.
 Problem square_problem(std::int64_t seqlen, std::int64_t head_dim);
 
-/// The least fast memory from which on `second` moves no more words than `first`, between two
-/// sizes; nothing when it does at `low` already, or not at `high`. Both must fit throughout.
-std::optional<std::int64_t> crossover(const io::ScheduleRegistry& schedules, const Problem& problem,
-                                      const std::vector<std::string>& first,
-                                      const std::vector<std::string>& second, std::int64_t low,
-                                      std::int64_t high);
+/// The papers' own tiles for a fast memory, whatever they need: B_c = ceil(M / 4d) keys and
+/// B_r = min(B_c, d) queries (Dao et al. 2022, Algorithm 1), sides of floor(sqrt(M / 4)) (Saha and
+/// Ye 2024, Algorithm 1). `schedule` is flash1, flash1_bwd, square_tiled or square_tiled_bwd.
+std::string paper_tiles(const std::string& schedule, std::int64_t fast_words,
+                        std::int64_t head_dim);
+
+/// Where one curve over fast memory falls below another.
+struct Crossing {
+  std::int64_t first = 0;  // the least size of the grid at which it is no higher
+  std::int64_t last = 0;   // the least size from which on it never is higher again
+};
+
+/// Words for a fast memory; nothing where nothing fits.
+using WordsAt = std::function<std::optional<std::int64_t>(std::int64_t fast_words)>;
+
+/// Compares `later` with `sooner` at every size of an ascending grid; where one has nothing it is
+/// the higher. Nothing when `later` is no higher from the first size on, or is higher at the last.
+/// [certify/reproduce/experiment_test "a crossing"]
+std::optional<Crossing> crossing(const std::vector<std::int64_t>& grid, const WordsAt& sooner,
+                                 const WordsAt& later);
 
 }  // namespace attest::certify

@@ -94,35 +94,51 @@ TEST_CASE("the papers' cases are seen, and the corrections too", "[reproduce]") 
   const io::ScheduleRegistry schedules = all_schedules();
   const Findings forward = find_experiment("forward_io").run(laboratory(schedules));
   REQUIRE(forward.claims.size() == 4);
-  CHECK(forward.claims[0].outcome == Outcome::reproduced);  // -1
-  CHECK(forward.claims[1].outcome == Outcome::reproduced);  // -1/2
-  CHECK(forward.claims[2].outcome == Outcome::corrected);   // the crossing
-  CHECK(forward.claims[3].outcome == Outcome::reproduced);  // the bound
+  CHECK(forward.claims[0].outcome == Outcome::reproduced);      // -1
+  CHECK(forward.claims[1].outcome == Outcome::reproduced);      // -1/2
+  CHECK(forward.claims[2].outcome != Outcome::not_reproduced);  // the crossing
+  CHECK(forward.claims[3].outcome == Outcome::reproduced);      // the bound
   const Findings rules = find_experiment("tile_rules").run(laboratory(schedules));
   for (const Claim& claim : rules.claims) CHECK(claim.outcome == Outcome::corrected);
 }
 
+std::vector<Outcome> outcomes(const io::ScheduleRegistry& schedules, const char* experiment) {
+  std::vector<Outcome> list;
+  for (const Claim& claim : find_experiment(experiment).run(laboratory(schedules)).claims) {
+    list.push_back(claim.outcome);
+  }
+  return list;
+}
+
 TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce]") {
   const io::ScheduleRegistry schedules = all_schedules();
-  const auto outcomes = [&](std::int64_t words) {
-    io::ScheduleRegistry flat;
+  const auto flat = [&](std::int64_t words) {
+    io::ScheduleRegistry registry;
     for (const auto& family : schedules.families()) {
-      flat.add(std::make_unique<Flat>(*family, words));
+      registry.add(std::make_unique<Flat>(*family, words));
     }
-    std::vector<Outcome> list;
-    for (const Claim& claim : find_experiment("forward_io").run(laboratory(flat)).claims) {
-      list.push_back(claim.outcome);
-    }
-    return list;
+    return registry;
   };
   constexpr std::int64_t kMany = std::int64_t{1} << 40;
-  const std::vector<Outcome> many = outcomes(kMany), one = outcomes(1);
-  for (std::size_t claim = 0; claim < 3; ++claim) {
-    CHECK(many[claim] == Outcome::not_reproduced);
-    CHECK(one[claim] == Outcome::not_reproduced);
+  const io::ScheduleRegistry many = flat(kMany), one = flat(1);
+  for (const char* experiment : {"forward_io", "backward_io", "loss_io"}) {
+    INFO(experiment);
+    const std::vector<Outcome> above = outcomes(many, experiment),
+                               below = outcomes(one, experiment);
+    REQUIRE(above.size() == 4);
+    for (std::size_t claim = 0; claim < 3; ++claim) {
+      CHECK(above[claim] == Outcome::not_reproduced);
+      CHECK(below[claim] == Outcome::not_reproduced);
+    }
+    CHECK(above[3] == Outcome::reproduced);  // above the bound
+    CHECK(below[3] == Outcome::not_reproduced);
   }
-  CHECK(many[3] == Outcome::reproduced);  // above the bound
-  CHECK(one[3] == Outcome::not_reproduced);
+  for (const Outcome outcome : outcomes(many, "size_io")) CHECK(outcome == Outcome::not_reproduced);
+  for (const Outcome outcome : outcomes(many, "constants")) {
+    CHECK(outcome == Outcome::not_reproduced);
+  }
+  CHECK(outcomes(many, "gpt2_traffic")[1] == Outcome::not_reproduced);
+  CHECK(outcomes(one, "pebble_minima")[0] == Outcome::not_reproduced);
 }
 
 TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]") {
@@ -132,17 +148,29 @@ TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]")
   CHECK_THROWS_AS(count_words(schedules, "no_such", square_problem(16, 4), 10), InvalidProblem);
 }
 
-TEST_CASE("a crossing is the first size at which the second moves no more", "[reproduce]") {
-  const io::ScheduleRegistry schedules = all_schedules();
-  const Problem problem = square_problem(1024, 16);
-  const auto at = crossover(schedules, problem, {"rank1_tiled"}, {"flash2_row"}, 16, 4096);
-  REQUIRE(at);
-  const auto words = [&](const char* name, std::int64_t fast_words) {
-    return count_words(schedules, name, problem, fast_words)->words;
+TEST_CASE("a crossing is where a curve falls below another, at first and for good", "[reproduce]") {
+  const std::vector<std::int64_t> grid{1, 2, 3, 4, 5};
+  const auto curve = [](std::vector<std::int64_t> words) -> WordsAt {
+    return [words](std::int64_t at) -> std::optional<std::int64_t> {
+      const std::int64_t value = words[static_cast<std::size_t>(at - 1)];
+      return value < 0 ? std::nullopt : std::optional(value);
+    };
   };
-  CHECK(words("flash2_row", *at) <= words("rank1_tiled", *at));
-  CHECK(words("flash2_row", *at - 1) > words("rank1_tiled", *at - 1));
-  CHECK_FALSE(crossover(schedules, problem, {"rank1_tiled"}, {"flash2_row"}, *at, 4096));
+  const WordsAt level = curve({5, 5, 5, 5, 5});
+  const auto met = crossing(grid, level, curve({9, 5, 6, 4, 3}));
+  REQUIRE(met);
+  CHECK(met->first == 2);
+  CHECK(met->last == 4);
+  CHECK(crossing(grid, level, curve({-1, 4, 4, 4, 4}))->first == 2);  // nothing fits at first
+  CHECK_FALSE(crossing(grid, level, curve({4, 4, 4, 4, 4})));
+  CHECK_FALSE(crossing(grid, level, curve({9, 4, 4, 4, 9})));
+}
+
+TEST_CASE("the papers' tiles", "[reproduce]") {
+  CHECK(paper_tiles("flash1", 98304, 64) == "flash1:bq=64,bk=384");
+  CHECK(paper_tiles("flash1_bwd", 257, 64) == "flash1_bwd:bq=2,bk=2");
+  CHECK(paper_tiles("square_tiled", 4096, 64) == "square_tiled:b=32");
+  CHECK(paper_tiles("square_tiled_bwd", 3, 64) == "square_tiled_bwd:b=1");
 }
 
 }  // namespace

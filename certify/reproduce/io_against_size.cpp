@@ -18,73 +18,112 @@ Outcome outcome_of(const Exponent& fitted, int claimed) {
              : Outcome::not_reproduced;
 }
 
+enum class CacheSide : std::uint8_t { large, small };
+
 struct Line {
   std::string schedule;
-  int claimed;
+  int claimed;  // exponent
+};
+
+const char* source_of(const std::string& schedule) {
+  if (schedule == "flash1") return "Dao et al. 2022, Theorem 2";
+  if (schedule == "square_tiled") return "Saha and Ye 2024, Theorem 3.5";
+  return "docs/theory/schedules.md";
+}
+
+struct Sweep {
+  std::string name, title, variable;
+  std::int64_t fast_words;
+  std::vector<Line> lines;
+  std::vector<std::pair<std::int64_t, Problem>> problems;
 };
 
 // One plot, and a claim for each schedule.
-void measure(const Laboratory& lab, const std::string& name, const std::string& title,
-             const std::string& variable, std::int64_t fast_words, const std::vector<Line>& lines,
-             const std::vector<std::pair<std::int64_t, Problem>>& problems, Findings& findings) {
-  Plot plot{name, title, variable, "words moved", {}};
-  for (const Line& line : lines) {
+void measure(const Laboratory& lab, const Sweep& sweep, Findings& findings) {
+  Plot plot{sweep.name, sweep.title, sweep.variable, "words moved", {}};
+  for (const Line& line : sweep.lines) {
     Curve curve{line.schedule, Curve::Kind::measured, {}};
-    for (const auto& [x, problem] : problems) {
-      const auto counted = count_words(lab.schedules, line.schedule, problem, fast_words);
+    for (const auto& [x, problem] : sweep.problems) {
+      const auto counted = count_words(lab.schedules, line.schedule, problem, sweep.fast_words);
       if (!counted) continue;
       curve.points.emplace_back(static_cast<double>(x), static_cast<double>(counted->words));
     }
     const Exponent fitted = fit_exponent(curve.points);
     findings.claims.push_back(
-        {fmt::format("{}: words grow as {} to the {}", line.schedule, variable, line.claimed),
-         "Dao et al. 2022, Theorem 2; Saha and Ye 2024, Theorem 3.5",
-         fmt::format("{}: exponent {}", title, fitted.to_string()),
+        {fmt::format("{}: words grow as {} to the {}", line.schedule, sweep.variable, line.claimed),
+         source_of(line.schedule), fmt::format("{}: exponent {}", sweep.title, fitted.to_string()),
          outcome_of(fitted, line.claimed)});
     plot.curves.push_back(std::move(curve));
   }
-  Curve bound{"lower bound", Curve::Kind::bound, {}};
-  for (const auto& [x, problem] : problems) {
-    const std::int64_t words = lower_bound(io::Direction::forward, problem, fast_words);
+  Curve bound{"greatest lower bound", Curve::Kind::bound, {}};
+  for (const auto& [x, problem] : sweep.problems) {
+    const std::int64_t words = lower_bound(io::Direction::forward, problem, sweep.fast_words);
     if (words > 0) bound.points.emplace_back(static_cast<double>(x), static_cast<double>(words));
   }
   plot.curves.push_back(std::move(bound));
   findings.plots.push_back(std::move(plot));
 }
 
-Findings run(const Laboratory& lab) {
-  const std::int64_t d = lab.head_dim_or(64);
-  const bool smoke = lab.effort == Effort::smoke;
-  Findings findings;
-  const std::int64_t large = lab.fast_words.value_or(4 * d * d), small = d * d / 16;
-  for (const std::int64_t fast_words : {large, small}) {
-    std::vector<std::pair<std::int64_t, Problem>> problems;
-    for (std::int64_t n = 1024; n <= lab.seqlen_or(16384, 65536); n *= 2) {
-      problems.emplace_back(n, square_problem(n, d));
-    }
-    const bool fits = fast_words >= d * d;
-    measure(lab, fits ? "io_against_n_large" : "io_against_n_small",
-            fmt::format("forward, d = {}, M = {}", d, fast_words), "N", fast_words,
-            fits ? std::vector<Line>{{"flash1", 2}, {"flash2_row", 2}}
-                 : std::vector<Line>{{"square_tiled", 2}, {"rank1_tiled", 2}},
-            problems, findings);
+const std::vector<std::string>& schedules_of(double theta) {
+  static const std::vector<std::string> large{"flash1", "flash2_row"},
+      small{"square_tiled", "rank1_tiled"};
+  return theta < 1 ? small : large;
+}
+
+void against_n(const Laboratory& lab, std::int64_t fast_words, std::int64_t d, Findings& findings) {
+  Sweep sweep{fmt::format("io_against_n_{}", fast_words),
+              fmt::format("forward, d = {}, M = {}", d, fast_words),
+              "N",
+              fast_words,
+              {},
+              {}};
+  const double theta = static_cast<double>(fast_words) / static_cast<double>(d * d);
+  for (const std::string& name : schedules_of(theta)) sweep.lines.push_back({name, 2});
+  for (std::int64_t n = 1024; n <= lab.seqlen_or(16384, 65536); n *= 2) {
+    sweep.problems.emplace_back(n, square_problem(n, d));
   }
+  measure(lab, sweep, findings);
+}
+
+// Head dimensions on one side of the square root of M: 2 where all of them are in the large cache.
+void against_d(const Laboratory& lab, std::int64_t fast_words, CacheSide side, Findings& findings) {
+  const bool large = side == CacheSide::large;
+  const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(fast_words)));
   const std::int64_t seqlen = lab.seqlen_or(16384, 65536);
-  const auto over_d = [&](std::int64_t first, std::int64_t last) {
-    std::vector<std::pair<std::int64_t, Problem>> problems;
-    for (std::int64_t dim = first; dim <= last; dim *= 2) {
-      problems.emplace_back(dim, square_problem(seqlen, dim));
-      const std::int64_t between = dim + dim / 2;
-      if (!smoke && between <= last)
-        problems.emplace_back(between, square_problem(seqlen, between));
-    }
-    return problems;
-  };
+  Sweep sweep{fmt::format("io_against_d_{}", fast_words),
+              fmt::format("forward, N = {}, M = {}", seqlen, fast_words),
+              "d",
+              fast_words,
+              {},
+              {}};
+  for (const std::string& name : schedules_of(large ? 1 : 0)) {
+    sweep.lines.push_back({name, large ? 2 : 1});
+  }
+  constexpr std::int64_t kOctaves = 8, kSteps = 2;
+  const std::int64_t least = large ? root / kOctaves : root, most = large ? root : kOctaves * root;
+  for (int k = 0;; ++k) {
+    const std::int64_t d = std::llround(static_cast<double>(std::max<std::int64_t>(least, 1)) *
+                                        std::exp2(static_cast<double>(k) / kSteps));
+    if (d > most) break;
+    sweep.problems.emplace_back(d, square_problem(seqlen, d));
+  }
+  measure(lab, sweep, findings);
+}
+
+Findings run(const Laboratory& lab) {
   constexpr std::int64_t kLarge = 65536, kSmall = 256;
-  measure(lab, "io_against_d_large", fmt::format("forward, N = {}, M = {}", seqlen, kLarge), "d",
-          kLarge, {{"flash1", 2}, {"flash2_row", 2}}, over_d(32, 256), findings);
-  measure(lab, "io_against_d_small", fmt::format("forward, N = {}, M = {}", seqlen, kSmall), "d",
-          kSmall, {{"square_tiled", 1}, {"rank1_tiled", 1}}, over_d(32, 512), findings);
+  const std::int64_t d = lab.head_dim_or(64);
+  Findings findings;
+  if (lab.fast_words) {
+    against_n(lab, *lab.fast_words, d, findings);
+    const bool large = *lab.fast_words >= d * d;
+    against_d(lab, *lab.fast_words, large ? CacheSide::large : CacheSide::small, findings);
+    return findings;
+  }
+  against_n(lab, 4 * d * d, d, findings);
+  against_n(lab, std::max<std::int64_t>(d * d / 16, 1), d, findings);
+  against_d(lab, kLarge, CacheSide::large, findings);
+  against_d(lab, kSmall, CacheSide::small, findings);
   return findings;
 }
 

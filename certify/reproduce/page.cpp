@@ -7,6 +7,7 @@
 #include "certify/report/markup.hpp"
 #include "certify/report/page_style.hpp"
 #include "certify/reproduce/plot.hpp"
+#include "io/bounds/bound.hpp"
 
 namespace attest::certify {
 namespace {
@@ -94,23 +95,23 @@ std::string section_html(const Reproduced& one,
 std::string overview_html(const std::vector<Reproduced>& results) {
   std::string rows;
   for (const Reproduced& one : results) {
+    rows += fmt::format("<tr><th colspan=\"2\">{}</th></tr>", escaped(one.title));
     for (const Claim& claim : one.findings.claims) {
       rows += fmt::format(
-          "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td><td><span class=\"chip "
-          "{}\">{}</span></td></tr>",
-          escaped(one.name), escaped(one.name), escaped(claim.text), tone(claim.outcome),
-          name(claim.outcome));
+          "<tr><td><a href=\"#{}\">{}</a></td><td><span class=\"chip {}\">{}"
+          "</span></td></tr>",
+          escaped(one.name), escaped(claim.text), tone(claim.outcome), name(claim.outcome));
     }
   }
-  return "<section class=\"card\"><h2>Claims</h2><div class=\"scroll\"><table><tr><th>experiment"
-         "</th><th>claim</th><th>outcome</th></tr>" +
-         rows + "</table></div></section>\n";
+  return "<section class=\"card\"><h2>Claims</h2><table class=\"claims\">" + rows +
+         "</table></section>\n";
 }
 
 // Plots as wide as the page, and on narrow screens as wide as they must be to be read.
 constexpr const char* kPlotStyle =
     "figure.plot{overflow-x:auto;margin:18px 0}figure.plot svg{min-width:620px;width:100%}"
-    "figure.plot figcaption{max-width:none}";
+    "figure.plot figcaption{max-width:none}.claims "
+    ".chip{white-space:normal;border-radius:10px}h3{text-transform:none}";
 
 }  // namespace
 
@@ -171,7 +172,8 @@ nlohmann::json reproduce_json(const std::vector<Reproduced>& results) {
 }
 
 std::string reproduce_page(const std::vector<Reproduced>& results,
-                           const std::map<std::string, std::string>& drawings) {
+                           const std::map<std::string, std::string>& drawings,
+                           const std::string& about) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\"><title>The I/O of attention, counted"
@@ -179,8 +181,11 @@ std::string reproduce_page(const std::vector<Reproduced>& results,
       "<section class=\"card\"><h1>The I/O of attention, counted</h1><p>Claims of the papers on "
       "the "
       "I/O complexity of attention, each beside what was counted or measured here. Words are exact "
-      "counts of schedules in a two-level memory; bounds are proved.</p></section>\n",
-      kPageStyle, kPlotStyle);
+      "counts of schedules in a two-level memory; bounds are proved for the class below unless "
+      "their "
+      "name says that they are none.</p><details><summary>What the bounds hold for</summary><pre>{}"
+      "</pre></details><p class=\"soft small\">{}</p></section>\n",
+      kPageStyle, kPlotStyle, escaped(io::class_text({})), escaped(about));
   html += overview_html(results);
   for (const Reproduced& one : results) html += section_html(one, drawings);
   return html + "</main></body></html>\n";

@@ -20,6 +20,8 @@ constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "
                                               "#B8860B", "#56B4E9", "#7A5195"};
 constexpr std::array<int, 8> kPoints{5, 7, 9, 13, 4, 6, 8, 12};
 
+constexpr std::array<int, 5> kBoundPoints{1, 2, 3, 11, 10};
+
 // Double quotes and backslashes would end or change gnuplot's text.
 std::string quoted(const std::string& text) {
   std::string safe;
@@ -32,7 +34,8 @@ std::string quoted(const std::string& text) {
 
 std::string style(const Curve& curve, std::size_t index) {
   if (curve.kind == Curve::Kind::bound) {
-    return fmt::format("with lines lc rgb \"#808080\" dt {} lw 1.6", 2 + index % 4);
+    return fmt::format("with linespoints lc rgb \"#707070\" dt {} pt {} ps 0.9 lw 1.2",
+                       2 + index % 4, kBoundPoints[index % kBoundPoints.size()]);
   }
   return fmt::format("with linespoints lc rgb \"{}\" pt {} ps 1.0",
                      kColours[index % kColours.size()], kPoints[index % kPoints.size()]);

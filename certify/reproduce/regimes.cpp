@@ -1,6 +1,8 @@
 // Which devices are on which side of d^2, and what is said of them.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "certify/regime/regime_table.hpp"
 #include "certify/regime/statements.hpp"
 #include "certify/reproduce/experiment.hpp"
@@ -31,25 +33,36 @@ Table sizes_table() {
   return table;
 }
 
-// The shorter of the two lists says it all.
+// Of every figure of a place, or of some; of all places, or not.
 Claim claim_of(const Statement& statement) {
+  std::map<std::string, std::pair<int, int>> places;  // right figures, all
   std::vector<std::string> right, wrong;
   for (const Figure& figure : figures(statement)) {
-    (figure.holds == Figure::Holds::yes ? right : wrong)
-        .push_back(fmt::format("{}, {}, d = {}: {}", figure.place, figure.word, figure.head_dim,
-                               ratio_text(figure.size)));
+    const bool holds = figure.holds == Figure::Holds::yes;
+    auto& [count, all] = places[figure.place];
+    count += holds ? 1 : 0;
+    ++all;
+    (holds ? right : wrong)
+        .push_back(fmt::format("{}, {}, {}/{}: {}", figure.place, figure.word, figure.head_dim_qk,
+                               figure.head_dim_v, ratio_text(figure.size)));
   }
-  std::string measured =
-      fmt::format("right for {} of {} values of M/d^2", right.size(), right.size() + wrong.size());
-  if (!wrong.empty() && wrong.size() <= right.size()) {
-    measured += fmt::format("; not for {}", fmt::join(wrong, "; "));
-  } else if (!right.empty() && !wrong.empty()) {
-    measured += fmt::format("; for {}", fmt::join(right, "; "));
+  std::size_t holding = 0;
+  for (const auto& [place, counts] : places) {
+    const bool holds =
+        statement.of == Statement::Of::some ? counts.first > 0 : counts.first == counts.second;
+    holding += holds ? 1 : 0;
+  }
+  std::string measured = fmt::format("so for {} of {} values of M/(d_k d_v)", right.size(),
+                                     right.size() + wrong.size());
+  const bool list_right = right.size() < wrong.size();
+  const std::vector<std::string>& shorter = list_right ? right : wrong;
+  if (!shorter.empty()) {
+    measured += fmt::format("; {} for {}", list_right ? "only" : "not", fmt::join(shorter, "; "));
   }
   return {statement.text, statement.source, measured,
-          wrong.empty()   ? Outcome::reproduced
-          : right.empty() ? Outcome::not_reproduced
-                          : Outcome::corrected};
+          holding == places.size() ? Outcome::reproduced
+          : right.empty()          ? Outcome::not_reproduced
+                                   : Outcome::corrected};
 }
 
 Findings run(const Laboratory&) {
