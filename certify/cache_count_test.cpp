@@ -49,8 +49,7 @@ TEST_CASE("callgrind's file says what moved", "[cache]") {
 CacheCount judged(const std::string& name, io::Direction direction, const CacheLines& lines) {
   Registry registry;
   register_cpu_schedule_kernels(registry);
-  io::ScheduleRegistry schedules;
-  register_cpu_schedules(schedules);
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   return judge_lines(schedules, registry.find(name), {name, "sq=64,d=16", direction},
                      CacheGeometry::parse("4096,4,64"), lines);
 }

@@ -6,11 +6,11 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "certify/cache_count.hpp"
+#include "certify/files.hpp"
 #include "certify/program.hpp"
 #include "core/error.hpp"
 
@@ -55,12 +55,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-std::string contents(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // What the call said before it ended: its own line, else valgrind's last.
 std::string last_words(const std::string& text) {
@@ -161,7 +155,7 @@ CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
                          "valgrind",
                          {"OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"}};
   const int status = run_program(valgrind, output);
-  const std::string said = last_words(contents(output));
+  const std::string said = last_words(read_file(output));
   if (WIFSIGNALED(status)) {
     throw InvalidProblem(call.kernel + ": died under valgrind of signal " +
                          std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) +
@@ -172,7 +166,7 @@ CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
                                             std::to_string(WEXITSTATUS(status))
                                       : said);
   }
-  CacheLines lines = parse_callgrind(contents(counts));
+  CacheLines lines = parse_callgrind(read_file(counts));
   lines.read -= cache.bytes / cache.line_bytes;  // those that drove the others out
   return lines;
 }

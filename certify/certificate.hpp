@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -23,18 +21,5 @@ nlohmann::json description_json(const attest_description& description);
 
 /// A case as an object.
 nlohmann::json case_json(const proptest::Case& c);
-
-/// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
-/// links: a directory, device, pipe or socket is refused. Creates nothing there.
-/// [certify/written_files_test "only regular files are written"]
-void require_writable(const std::string& path);
-
-/// Writes to a temporary name beside the file, then renames: it is old, new or absent, never half.
-/// A symbolic link stays and its target is written. Throws InvalidProblem when that fails.
-/// [certify/written_files_test "files are written whole or not at all"]
-void write_file(const std::string& path, const std::string& text);
-
-/// The same with what `write` writes; when it throws, nothing is left behind.
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace attest::certify

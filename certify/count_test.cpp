@@ -14,8 +14,7 @@ namespace {
 
 nlohmann::json counted(const std::string& schedule, const std::string& text,
                        io::FastMemory capacity) {
-  io::ScheduleRegistry schedules;
-  register_cpu_schedules(schedules);
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   const Problem problem = Problem::parse(text);
   const AbiProblem form(problem, 1);
   const auto spec = io::ScheduleSpec::parse(schedule);
@@ -38,8 +37,7 @@ TEST_CASE("counts have the fields of their schema", "[count]") {
 }
 
 TEST_CASE("a recorded run is written and replayed", "[count]") {
-  io::ScheduleRegistry schedules;
-  register_cpu_schedules(schedules);
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   const Problem problem = Problem::parse("sq=6,sk=5,d=3");
   const AbiProblem form(problem, 1);
   const auto made = schedules.make("flash2:bq=2,bk=1", *form.get(), io::FastMemory{});

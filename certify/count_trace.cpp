@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "certify/certificate.hpp"
+#include "certify/files.hpp"
 #include "core/error.hpp"
 #include "io/recording/trace_text.hpp"
 #include "io/replay/accesses.hpp"

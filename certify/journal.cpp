@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "certify/certificate.hpp"
+#include "certify/files.hpp"
 #include "certify/host.hpp"
 #include "certify/plan.hpp"
 #include "core/error.hpp"

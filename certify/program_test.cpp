@@ -4,9 +4,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
+#include "certify/files.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 
@@ -24,9 +23,7 @@ TEST_CASE("a program's outputs, status and variables", "[program]") {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 7);
   CHECK(run("echo $ATTEST_PROGRAM_TEST", {"ATTEST_PROGRAM_TEST=given"}) == 0);
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  CHECK(text.str() == "out\nerr\ninherited\ngiven\n");
+  CHECK(read_file(file) == "out\nerr\ninherited\ngiven\n");
   std::remove(file.c_str());
   unsetenv("ATTEST_PROGRAM_TEST");
   CHECK_THROWS_WITH(run_program({{"no-such-program"}, "its-package", {}}, file),

@@ -219,8 +219,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "timed rounds")->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
-    ScheduleRegistry schedules;
-    attest::register_cpu_schedules(schedules);
+    const ScheduleRegistry& schedules = attest::cpu_schedules();
     goal_table(schedules);
     dry_counts(schedules, options);
     data_counts(schedules, options);

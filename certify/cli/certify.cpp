@@ -13,6 +13,7 @@
 #include "certify/cli/report.hpp"
 #include "certify/cli/reports.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/files.hpp"
 #include "certify/merge.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"

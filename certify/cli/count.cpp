@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/count_cache.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/files.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "io/best_schedule.hpp"

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "certify/certificate.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/defect_score.hpp"
+#include "certify/files.hpp"
 #include "certify/printable.hpp"
 #include "certify/published_rules.hpp"
 

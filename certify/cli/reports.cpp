@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/files.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/comparison.hpp"
 #include "certify/report/failure.hpp"

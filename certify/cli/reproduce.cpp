@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/files.hpp"
 #include "certify/host.hpp"
 #include "certify/printable.hpp"
 #include "certify/reproduce/page.hpp"
@@ -77,12 +75,6 @@ std::string command_of(const Experiment& experiment, const ReproduceOptions& opt
   return command;
 }
 
-std::string contents(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 // Draws what can be drawn; the reason when gnuplot is absent.
 std::string draw_all(const std::vector<Reproduced>& results, const fs::path& folder,
                      std::map<std::string, std::string>& drawings) {
@@ -93,7 +85,7 @@ std::string draw_all(const std::vector<Reproduced>& results, const fs::path& fol
       } catch (const InvalidProblem& error) {
         return error.what();
       }
-      drawings[plot.name] = contents(folder / (plot.name + ".svg"));
+      drawings[plot.name] = read_file((folder / (plot.name + ".svg")).string());
     }
   }
   return "";
@@ -192,7 +184,7 @@ void add_reproduce(CLI::App& app, const io::ScheduleRegistry& schedules, Action&
   constexpr std::uint64_t kMost = std::uint64_t{1} << 24;
   command->add_option("experiment", options->names,
                       "experiments (attest list experiments), or all");
-  command->add_option("--tier", options->tier, "smoke (a minute) or fast (five), default fast");
+  command->add_option("--tier", options->tier, "smoke (seconds) or fast (minutes), default fast");
   command->add_option("--seqlen", options->seqlen, "N, where the experiment takes it")
       ->check(whole_number(kMost));
   command->add_option("--head-dim", options->head_dim, "d, where the experiment takes it")

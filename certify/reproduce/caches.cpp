@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "certify/count_trace.hpp"
 #include "certify/reproduce/counted.hpp"
@@ -34,7 +34,8 @@ Replays replay_tile(const Laboratory& lab, const Problem& problem, const std::st
   Curve lru{"LRU, " + text, Curve::Kind::measured, {}},
       belady{"Belady, " + text, Curve::Kind::measured, {}};
   Replays found;
-  double optimum = 0;  // of a cache of exactly the peak
+  double optimum = 0;                                         // of a cache of exactly the peak
+  std::vector<std::pair<std::int64_t, double>> least_recent;  // words held and read by LRU
   for (const Replayed& replayed :
        record_schedule(*schedule, problem, io::FastMemory::of_words(peak), options)) {
     const auto reads = static_cast<double>(replayed.traffic.read_words().value());
@@ -46,17 +47,17 @@ Replays replay_tile(const Laboratory& lab, const Problem& problem, const std::st
       if (replayed.cache.words == peak) optimum = reads;
     } else {
       lru.points.emplace_back(size, ratio);
+      least_recent.emplace_back(replayed.cache.words, reads);
       if (replayed.cache.words == peak) found.lru_at_peak = ratio;
       if (ratio > 1) found.lru_equal_from = 0;
       if (ratio <= 1 && found.lru_equal_from == 0) found.lru_equal_from = size;
     }
   }
   // LRU_M <= M / (M - h + 1) OPT_h + h with h the peak.
-  for (const auto& [size, ratio] : lru.points) {
-    const auto h = static_cast<double>(peak);
-    const double words = std::round(size * h);
+  for (const auto& [held, reads] : least_recent) {
+    const auto h = static_cast<double>(peak), m = static_cast<double>(held);
     ++found.compared;
-    found.within += ratio * explicit_reads <= words / (words - h + 1) * optimum + h ? 1 : 0;
+    found.within += reads <= m / (m - h + 1) * optimum + h ? 1 : 0;
   }
   plot.curves.push_back(std::move(lru));
   plot.curves.push_back(std::move(belady));

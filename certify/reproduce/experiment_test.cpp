@@ -11,12 +11,6 @@
 namespace attest::certify {
 namespace {
 
-io::ScheduleRegistry all_schedules() {
-  io::ScheduleRegistry schedules;
-  register_cpu_schedules(schedules);
-  return schedules;
-}
-
 Laboratory laboratory(const io::ScheduleRegistry& schedules) {
   return {schedules, Effort::smoke, {}, {}, {}};
 }
@@ -69,7 +63,7 @@ TEST_CASE("unknown names have a suggestion, known ones a title and sizes", "[rep
 }
 
 TEST_CASE("every experiment finds something, with points in order", "[reproduce]") {
-  const io::ScheduleRegistry schedules = all_schedules();
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   for (const Experiment& experiment : experiments()) {
     INFO(experiment.name);
     const Findings findings = experiment.run(laboratory(schedules));
@@ -91,7 +85,7 @@ TEST_CASE("every experiment finds something, with points in order", "[reproduce]
 }
 
 TEST_CASE("the papers' cases are seen, and the corrections too", "[reproduce]") {
-  const io::ScheduleRegistry schedules = all_schedules();
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   const Findings forward = find_experiment("forward_io").run(laboratory(schedules));
   REQUIRE(forward.claims.size() == 4);
   CHECK(forward.claims[0].outcome == Outcome::reproduced);      // -1
@@ -111,7 +105,7 @@ std::vector<Outcome> outcomes(const io::ScheduleRegistry& schedules, const char*
 }
 
 TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce]") {
-  const io::ScheduleRegistry schedules = all_schedules();
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   const auto flat = [&](std::int64_t words) {
     io::ScheduleRegistry registry;
     for (const auto& family : schedules.families()) {
@@ -142,7 +136,7 @@ TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce
 }
 
 TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]") {
-  const io::ScheduleRegistry schedules = all_schedules();
+  const io::ScheduleRegistry& schedules = cpu_schedules();
   CHECK(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 1000));
   CHECK_FALSE(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 10));
   CHECK_THROWS_AS(count_words(schedules, "no_such", square_problem(16, 4), 10), InvalidProblem);

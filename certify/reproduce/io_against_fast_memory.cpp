@@ -25,11 +25,14 @@ struct Rivals {
   Tiles tiles = Tiles::best;
 };
 
+struct CitedClaim {
+  std::string text, source;  // the text in our words
+};
+
 struct Subject {
   std::string name, title;
   io::Direction direction;
-  std::string large_claim, small_claim, bound_claim;  // in our words
-  std::string large_source, small_source, bound_source;
+  CitedClaim large, small, bound;
   std::string bound_note;
   std::vector<Rivals> rivals;  // the papers' own first, then the best known
 };
@@ -93,11 +96,8 @@ Claim exponent_claim(const Counts& counts, const Subject& subject, double claime
                      Table& table) {
   const bool large = claimed == kLargeCache;
   const double square = head_dim * head_dim;
-  Claim claim{large ? subject.large_claim : subject.small_claim,
-              large ? subject.large_source : subject.small_source,
-              "exponent of M",
-              {}};
-  claim.outcome = Outcome::reproduced;
+  const CitedClaim& stated = large ? subject.large : subject.small;
+  Claim claim{stated.text, stated.source, "exponent of M", Outcome::reproduced};
   std::vector<std::string> names;
   for (const Rivals& rivals : subject.rivals) {
     // The others of a case lie between the two.
@@ -150,7 +150,7 @@ Outcome meeting_of(const Crossing& met, double square, const Exponent& grows) {
 
 Claim crossover_claim(const Laboratory& lab, const Subject& subject, std::int64_t seqlen,
                       Table& table) {
-  Claim claim{"the two cases meet at M = d^2", subject.bound_source, "", Outcome::reproduced};
+  Claim claim{"the two cases meet at M = d^2", subject.bound.source, "", Outcome::reproduced};
   const bool smoke = lab.effort == Effort::smoke;
   const std::vector<std::int64_t> dims = smoke ? std::vector<std::int64_t>{32, 48, 64, 96}
                                                : std::vector<std::int64_t>{32, 64, 96, 128, 256};
@@ -224,7 +224,7 @@ Findings run(const Laboratory& lab, const Subject& subject) {
   findings.claims.push_back(exponent_claim(counts, subject, kSmallCache, d, fits));
   findings.claims.push_back(crossover_claim(lab, subject, seqlen, meetings));
   findings.claims.push_back(
-      {subject.bound_claim, subject.bound_source,
+      {subject.bound.text, subject.bound.source,
        fmt::format("{} counts, the least {:.3f} times the greatest lower bound that is proved for "
                    "kernels that may recompute{}",
                    counts.compared, counts.least_ratio, subject.bound_note),
@@ -245,50 +245,53 @@ Experiment experiment_of(Subject subject) {
 }  // namespace
 
 Experiment forward_io_experiment() {
-  return experiment_of({"forward_io",
-                        "forward I/O against fast memory",
-                        io::Direction::forward,
-                        "FlashAttention moves words in proportion to N^2 d^2 / M for M >= d^2",
-                        "square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
-                        "no schedule moves fewer words than the lower bound, whatever M",
-                        "Dao et al. 2022, Theorem 2",
-                        "Saha and Ye 2024, Theorem 3.5",
-                        "Saha and Ye 2024, min(N^2 d / sqrt(M), N^2 d^2 / M)",
-                        "",
-                        {{"the papers' tiles", {"square_tiled"}, {"flash1"}, Tiles::papers},
-                         {"the papers' orders, best tiles", {"square_tiled"}, {"flash1"}},
-                         {"the best known", {"rank1_tiled", "hybrid"}, {"flash2_row"}}}});
+  return experiment_of(
+      {.name = "forward_io",
+       .title = "forward I/O against fast memory",
+       .direction = io::Direction::forward,
+       .large = {"FlashAttention moves words in proportion to N^2 d^2 / M for M >= d^2",
+                 "Dao et al. 2022, Theorem 2"},
+       .small = {"square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
+                 "Saha and Ye 2024, Theorem 3.5"},
+       .bound = {"no schedule moves fewer words than the lower bound, whatever M",
+                 "Saha and Ye 2024, min(N^2 d / sqrt(M), N^2 d^2 / M)"},
+       .bound_note = "",
+       .rivals = {{"the papers' tiles", {"square_tiled"}, {"flash1"}, Tiles::papers},
+                  {"the papers' orders, best tiles", {"square_tiled"}, {"flash1"}},
+                  {"the best known", {"rank1_tiled", "hybrid"}, {"flash2_row"}}}});
 }
 
 Experiment backward_io_experiment() {
   return experiment_of(
-      {"backward_io",
-       "backward I/O against fast memory",
-       io::Direction::backward,
-       "FlashAttention's backward moves words in proportion to N^2 d^2 / M for M >= d^2",
-       "square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
-       "no schedule moves fewer words than the lower bound, whatever M",
-       "Dao et al. 2022, Theorem 5; Li et al. 2024, Theorem 1.1",
-       "Li et al. 2024, Theorem 1.1 and Algorithm 6",
-       "Li et al. 2024, Theorem 1.1",
-       "",
-       {{"the papers' tiles", {"square_tiled_bwd"}, {"flash1_bwd"}, Tiles::papers},
-        {"the papers' orders, best tiles", {"square_tiled_bwd"}, {"flash1_bwd"}},
-        {"the best known", {"rank1_tiled_bwd", "query_stationary_p"}, {"two_pass_row"}}}});
+      {.name = "backward_io",
+       .title = "backward I/O against fast memory",
+       .direction = io::Direction::backward,
+       .large = {"FlashAttention's backward moves words in proportion to N^2 d^2 / M for M >= d^2",
+                 "Dao et al. 2022, Theorem 5; Li et al. 2024, Theorem 1.1"},
+       .small = {"square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
+                 "Li et al. 2024, Theorem 1.1 and Algorithm 6"},
+       .bound = {"no schedule moves fewer words than the lower bound, whatever M",
+                 "Li et al. 2024, Theorem 1.1"},
+       .bound_note = "",
+       .rivals = {
+           {"the papers' tiles", {"square_tiled_bwd"}, {"flash1_bwd"}, Tiles::papers},
+           {"the papers' orders, best tiles", {"square_tiled_bwd"}, {"flash1_bwd"}},
+           {"the best known", {"rank1_tiled_bwd", "query_stationary_p"}, {"two_pass_row"}}}});
 }
 
 Experiment loss_io_experiment() {
-  return experiment_of({"loss_io",
-                        "I/O of the attention loss gradient against fast memory",
-                        io::Direction::loss_gradient,
-                        "the large-cache algorithm moves words in proportion to n^2 d^2 / M",
-                        "the small-cache algorithm moves words in proportion to n^2 d / sqrt(M)",
-                        "no schedule moves fewer words than the lower bound, whatever M",
-                        "Li et al. 2024, Theorem 1.1",
-                        "Li et al. 2024, Theorem 1.1 and Algorithm 6",
-                        "Li et al. 2024, Theorem 1.1",
-                        ", inputs and output only: of the order of n^2 d^2 / M none is proved here",
-                        {{"the paper's orders, best tiles", {"loss_small"}, {"loss_large"}}}});
+  return experiment_of(
+      {.name = "loss_io",
+       .title = "I/O of the attention loss gradient against fast memory",
+       .direction = io::Direction::loss_gradient,
+       .large = {"the large-cache algorithm moves words in proportion to n^2 d^2 / M",
+                 "Li et al. 2024, Theorem 1.1"},
+       .small = {"the small-cache algorithm moves words in proportion to n^2 d / sqrt(M)",
+                 "Li et al. 2024, Theorem 1.1 and Algorithm 6"},
+       .bound = {"no schedule moves fewer words than the lower bound, whatever M",
+                 "Li et al. 2024, Theorem 1.1"},
+       .bound_note = ", inputs and output only: of the order of n^2 d^2 / M none is proved here",
+       .rivals = {{"the paper's orders, best tiles", {"loss_small"}, {"loss_large"}}}});
 }
 
 }  // namespace attest::certify

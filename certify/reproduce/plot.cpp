@@ -1,14 +1,13 @@
 #include "certify/reproduce/plot.hpp"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "certify/certificate.hpp"
+#include "certify/files.hpp"
 #include "certify/program.hpp"
 #include "core/error.hpp"
 
@@ -39,12 +38,6 @@ std::string style(const Curve& curve, std::size_t index) {
   }
   return fmt::format("with linespoints lc rgb \"{}\" pt {} ps 1.0",
                      kColours[index % kColours.size()], kPoints[index % kPoints.size()]);
-}
-
-std::string contents(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 }  // namespace
@@ -86,7 +79,7 @@ void draw(const Plot& plot, const std::string& folder) {
        "gnuplot-nox",
        {}},
       log);
-  const std::string said = contents(log);
+  const std::string said = read_file(log);
   std::remove(log.c_str());
   constexpr int kAbsent = 127;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kAbsent) {

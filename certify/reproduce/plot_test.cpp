@@ -2,8 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "certify/files.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 
@@ -36,12 +36,11 @@ TEST_CASE("a plot is drawn as SVG and PNG", "[plot]") {
   fs::remove_all(folder);
   fs::create_directory(folder);
   draw(small_plot(), folder.string());
-  std::ostringstream svg, png;
-  svg << std::ifstream(folder / "plot_test.svg").rdbuf();
-  png << std::ifstream(folder / "plot_test.png").rdbuf();
-  CHECK_THAT(svg.str(), Catch::Contains("measured_1") && Catch::Contains("bound_1"));
-  CHECK(png.str().substr(1, 3) == "PNG");
-  const std::string part = inline_svg(svg.str());
+  const std::string svg = read_file((folder / "plot_test.svg").string()),
+                    png = read_file((folder / "plot_test.png").string());
+  CHECK_THAT(svg, Catch::Contains("measured_1") && Catch::Contains("bound_1"));
+  CHECK(png.substr(1, 3) == "PNG");
+  const std::string part = inline_svg(svg);
   CHECK_THAT(part, Catch::StartsWith("<svg"));
   CHECK_THAT(part, !Catch::Contains("black"));
   CHECK_FALSE(fs::exists(folder / "plot_test.log"));

@@ -1,10 +1,11 @@
+#include "certify/files.hpp"
+
 #include <sys/stat.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
-#include "certify/certificate.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 
@@ -15,9 +16,7 @@ TEST_CASE("files are written whole or not at all", "[certificate]") {
   const std::string path = "certificate_test.json";
   write_file(path, "first");
   write_file(path, "second");
-  std::string text;
-  std::ifstream(path) >> text;
-  CHECK(text == "second");
+  CHECK(read_file(path) == "second");
   CHECK_THROWS_AS(write_file("missing_directory/x.json", "text"), InvalidProblem);
   CHECK_THROWS_AS(write_file("", "text"), InvalidProblem);
   CHECK_THROWS_AS(write_file(path,
@@ -26,8 +25,9 @@ TEST_CASE("files are written whole or not at all", "[certificate]") {
                                throw InternalError("half way");
                              }),
                   InternalError);
-  std::ifstream(path) >> text;
-  CHECK(text == "second");
+  CHECK(read_file(path) == "second");
+  write_file(path, "");
+  CHECK(read_file(path).empty());
   std::remove(path.c_str());
   for (const auto& entry : std::filesystem::directory_iterator(".")) {
     CHECK(entry.path().string().find(".partial-") == std::string::npos);
@@ -39,23 +39,20 @@ TEST_CASE("only regular files are written", "[certificate]") {
   const fs::path folder = "certificate_test_folder";
   fs::remove_all(folder);
   fs::create_directory(folder);
-  const auto words_in = [](const fs::path& path) {
-    std::string text;
-    std::ifstream(path) >> text;
-    return text;
-  };
   const fs::path pipe = folder / "pipe", link = folder / "link", chain = folder / "chain";
   REQUIRE(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR) == 0);
   CHECK_THROWS_WITH(write_file(pipe.string(), "text"), Catch::Contains("it is a pipe"));
   CHECK(fs::is_fifo(pipe));
   CHECK_THROWS_WITH(require_writable(folder.string()), Catch::Contains("it is a directory"));
+  CHECK_THROWS_WITH(read_file(folder.string()), Catch::Contains("cannot read"));
+  CHECK_THROWS_WITH(read_file((folder / "absent").string()), Catch::Contains("No such file"));
 
   fs::create_symlink("target.json", link);  // dangling at first
   fs::create_symlink("link", chain);
   write_file(link.string(), "first");
-  CHECK(words_in(folder / "target.json") == "first");
+  CHECK(read_file((folder / "target.json").string()) == "first");
   write_file(chain.string(), "second");
-  CHECK(words_in(folder / "target.json") == "second");
+  CHECK(read_file((folder / "target.json").string()) == "second");
   CHECK(fs::is_symlink(link));
   CHECK(fs::is_symlink(chain));
 

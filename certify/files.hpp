@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+namespace attest::certify {
+
+/// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
+/// links: a directory, device, pipe or socket is refused. Creates nothing there.
+/// [certify/files_test "only regular files are written"]
+void require_writable(const std::string& path);
+
+/// Writes to a temporary name beside the file, then renames: it is old, new or absent, never half.
+/// A symbolic link stays and its target is written. Throws InvalidProblem when that fails.
+/// [certify/files_test "files are written whole or not at all"]
+void write_file(const std::string& path, const std::string& text);
+
+/// The same with what `write` writes; when it throws, nothing is left behind.
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
+
+/// All bytes of a file. Throws InvalidProblem when it cannot be read.
+/// [certify/files_test "files are written whole or not at all"]
+std::string read_file(const std::string& path);
+
+}  // namespace attest::certify
