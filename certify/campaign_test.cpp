@@ -142,7 +142,7 @@ TEST_CASE("a tier adds cases for what its own have not met", "[campaign]") {
 TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
   Registry registry;
   register_cpu(registry);
-  register_broken(registry);
+  register_fixtures(registry);
   const CampaignResult good = small_campaign(registry.find("cpu/flash2"));
   CHECK(good.verdict == Verdict::passed);
   CHECK(good.findings.empty());
@@ -166,7 +166,7 @@ TEST_CASE("a good kernel is certified and a broken one is not", "[campaign]") {
 TEST_CASE("the loss gradient is certified by its own laws, a broken one is not", "[campaign]") {
   Registry registry;
   register_cpu(registry);
-  register_broken(registry);
+  register_fixtures(registry);
   const CampaignResult good = small_campaign(registry.find("cpu/loss_gradient"));
   CHECK(good.verdict == Verdict::passed);
   for (const auto& [law, count] : good.laws) {
@@ -311,7 +311,7 @@ TEST_CASE("certificates are equal for equal seeds but for the timings", "[certif
 
 TEST_CASE("certificates have every required field of the schema", "[certificate]") {
   Registry registry;
-  register_broken(registry);
+  register_fixtures(registry);
   CampaignOptions options;
   options.cases = 2;
   const auto object = certificate(registry, options,

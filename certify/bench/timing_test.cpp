@@ -17,7 +17,7 @@ TEST_CASE("a wrong kernel is not timed", "[bench]") {
   const Problem problem = Problem::parse("sq=20,sk=24,d=8,dv=12");
   CHECK_NOTHROW(verify({&eigen_kernel()}, problem, 1));
   Registry broken;
-  register_broken(broken);
+  register_fixtures(broken);
   // The mask matters to a kernel that misplaces its causal diagonal.
   const Problem masked = Problem::parse("sq=20,sk=24,d=8,mask=causal_br");
   for (const char* defect : {"zero_gradients", "top_left_causal", "missing_rescale", "row_sum_off",

@@ -18,6 +18,7 @@
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "fixtures/register.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -62,7 +63,7 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
     return names;
   }
   for (const std::string& name : registry.names()) {
-    if (name.rfind("broken/", 0) != 0) names.push_back(name);
+    if (!is_fixture(name)) names.push_back(name);
   }
   return names;
 }

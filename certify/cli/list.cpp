@@ -52,7 +52,7 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
                            {"values", {}},  {"defects", {}}};
   for (const attest_kernel* kernel : registry.kernels()) {
     const std::string kernel_name = kernel->description.name;
-    if (kernel_name.rfind("broken/", 0) == 0) continue;
+    if (is_fixture(kernel_name)) continue;
     all[0].rows.push_back({kernel_name, kernel->description.summary, ""});
   }
   for (const auto& family : schedules.families()) {

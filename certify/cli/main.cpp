@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
   if (!serves_library(argc, argv)) {
     attest::register_cpu(registry);
     attest::register_cpu_schedule_kernels(registry);
-    attest::register_broken(registry);
+    attest::register_fixtures(registry);
     attest::register_cpu_schedules(schedules);
   }
   CLI::App app{
