@@ -57,8 +57,9 @@ BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction
                      return a.refusal.empty() && result.moved(a) < result.moved(b);
                    });
   if (result.candidates.empty() || !result.best().refusal.empty()) {
-    throw CapacityExceeded("no " + std::string(name(direction)) + " schedule fits:\n" +
-                           result.to_string());
+    std::string lines = result.to_string();
+    if (!lines.empty()) lines.pop_back();  // messages end without a line feed
+    throw CapacityExceeded("no " + std::string(name(direction)) + " schedule fits:\n" + lines);
   }
   return result;
 }

@@ -128,7 +128,7 @@ int guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const attest::InvalidProblem& error) {
-    fmt::print(stderr, "attest: {}\n", attest::certify::printable(error.what()));
+    fmt::print(stderr, "attest: {}\n", attest::certify::printable_lines(error.what()));
     return kUsage;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "attest: not enough memory for this problem; make it smaller\n");

@@ -20,65 +20,94 @@ Outcome outcome_of(const Exponent& fitted, int claimed) {
 
 enum class CacheSide : std::uint8_t { large, small };
 
-struct Line {
-  std::string schedule;
-  int claimed;  // exponent
+// The papers' schedule and the best known, on each side of d^2.
+struct Subject {
+  io::Direction direction;
+  std::vector<std::string> large, small;
+  const char* large_source;
+  const char* small_source;
+
+  const std::vector<std::string>& schedules(CacheSide side) const {
+    return side == CacheSide::large ? large : small;
+  }
+  // Of the first; the others are ours.
+  std::string source(CacheSide side, std::size_t index) const {
+    if (index > 0) return "docs/theory/schedules.md";
+    return side == CacheSide::large ? large_source : small_source;
+  }
 };
 
-const char* source_of(const std::string& schedule) {
-  if (schedule == "flash1") return "Dao et al. 2022, Theorem 2";
-  if (schedule == "square_tiled") return "Saha and Ye 2024, Theorem 3.5";
-  return "docs/theory/schedules.md";
+const std::vector<Subject>& subjects() {
+  static const std::vector<Subject> all{{io::Direction::forward,
+                                         {"flash1", "flash2_row"},
+                                         {"square_tiled", "rank1_tiled"},
+                                         "Dao et al. 2022, Theorem 2",
+                                         "Saha and Ye 2024, Theorem 3.5"},
+                                        {io::Direction::backward,
+                                         {"flash1_bwd", "two_pass_row"},
+                                         {"square_tiled_bwd", "rank1_tiled_bwd"},
+                                         "Dao et al. 2022, Theorem 5",
+                                         "Li et al. 2024, Theorem 1.1 and Algorithm 6"},
+                                        {io::Direction::loss_gradient,
+                                         {"loss_large"},
+                                         {"loss_small"},
+                                         "Li et al. 2024, Theorem 1.1",
+                                         "Li et al. 2024, Theorem 1.1 and Algorithm 6"}};
+  return all;
 }
 
+// Problems of growing size in one fast memory.
 struct Sweep {
-  std::string name, title, variable;
+  const Subject& subject;
+  CacheSide side;
   std::int64_t fast_words;
-  std::vector<Line> lines;
+  std::string variable, fixed;
+  int claimed;  // exponent
   std::vector<std::pair<std::int64_t, Problem>> problems;
 };
 
 // One plot, and a claim for each schedule.
 void measure(const Laboratory& lab, const Sweep& sweep, Findings& findings) {
-  Plot plot{sweep.name, sweep.title, sweep.variable, "words moved", {}};
-  for (const Line& line : sweep.lines) {
-    Curve curve{line.schedule, Curve::Kind::measured, {}};
+  const std::string direction(io::name(sweep.subject.direction));
+  const std::string title = fmt::format("{}, {}, M = {}", direction, sweep.fixed, sweep.fast_words);
+  Plot plot{fmt::format("io_against_{}_{}_{}", sweep.variable == "N" ? "n" : "d", direction,
+                        sweep.fast_words),
+            title,
+            sweep.variable,
+            "words moved",
+            {}};
+  const std::vector<std::string>& schedules = sweep.subject.schedules(sweep.side);
+  for (std::size_t k = 0; k < schedules.size(); ++k) {
+    Curve curve{schedules[k], Curve::Kind::measured, {}};
     for (const auto& [x, problem] : sweep.problems) {
-      const auto counted = count_words(lab.schedules, line.schedule, problem, sweep.fast_words);
+      const auto counted = count_words(lab.schedules, schedules[k], problem, sweep.fast_words);
       if (!counted) continue;
       curve.points.emplace_back(static_cast<double>(x), static_cast<double>(counted->words));
     }
     const Exponent fitted = fit_exponent(curve.points);
     findings.claims.push_back(
-        {fmt::format("{}: words grow as {} to the {}", line.schedule, sweep.variable, line.claimed),
-         source_of(line.schedule), fmt::format("{}: exponent {}", sweep.title, fitted.to_string()),
-         outcome_of(fitted, line.claimed)});
+        {fmt::format("{}: words grow as {} to the {}", schedules[k], sweep.variable, sweep.claimed),
+         sweep.subject.source(sweep.side, k),
+         fmt::format("{}: exponent {}", title, fitted.to_string()),
+         outcome_of(fitted, sweep.claimed)});
     plot.curves.push_back(std::move(curve));
   }
   Curve bound{"greatest lower bound", Curve::Kind::bound, {}};
   for (const auto& [x, problem] : sweep.problems) {
-    const std::int64_t words = lower_bound(io::Direction::forward, problem, sweep.fast_words);
+    const std::int64_t words = lower_bound(sweep.subject.direction, problem, sweep.fast_words);
     if (words > 0) bound.points.emplace_back(static_cast<double>(x), static_cast<double>(words));
   }
   plot.curves.push_back(std::move(bound));
   findings.plots.push_back(std::move(plot));
 }
 
-const std::vector<std::string>& schedules_of(double theta) {
-  static const std::vector<std::string> large{"flash1", "flash2_row"},
-      small{"square_tiled", "rank1_tiled"};
-  return theta < 1 ? small : large;
+CacheSide side_of(std::int64_t fast_words, std::int64_t d) {
+  return fast_words < d * d ? CacheSide::small : CacheSide::large;
 }
 
-void against_n(const Laboratory& lab, std::int64_t fast_words, std::int64_t d, Findings& findings) {
-  Sweep sweep{fmt::format("io_against_n_{}", fast_words),
-              fmt::format("forward, d = {}, M = {}", d, fast_words),
-              "N",
-              fast_words,
-              {},
-              {}};
-  const double theta = static_cast<double>(fast_words) / static_cast<double>(d * d);
-  for (const std::string& name : schedules_of(theta)) sweep.lines.push_back({name, 2});
+void against_n(const Laboratory& lab, const Subject& subject, std::int64_t fast_words,
+               std::int64_t d, Findings& findings) {
+  Sweep sweep{subject, side_of(fast_words, d), fast_words, "N", fmt::format("d = {}", d), 2, {}};
   for (std::int64_t n = 1024; n <= lab.seqlen_or(16384, 65536); n *= 2) {
     sweep.problems.emplace_back(n, square_problem(n, d));
   }
@@ -86,19 +115,12 @@ void against_n(const Laboratory& lab, std::int64_t fast_words, std::int64_t d, F
 }
 
 // Head dimensions on one side of the square root of M: 2 where all of them are in the large cache.
-void against_d(const Laboratory& lab, std::int64_t fast_words, CacheSide side, Findings& findings) {
+void against_d(const Laboratory& lab, const Subject& subject, std::int64_t fast_words,
+               CacheSide side, Findings& findings) {
   const bool large = side == CacheSide::large;
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(fast_words)));
   const std::int64_t seqlen = lab.seqlen_or(16384, 65536);
-  Sweep sweep{fmt::format("io_against_d_{}", fast_words),
-              fmt::format("forward, N = {}, M = {}", seqlen, fast_words),
-              "d",
-              fast_words,
-              {},
-              {}};
-  for (const std::string& name : schedules_of(large ? 1 : 0)) {
-    sweep.lines.push_back({name, large ? 2 : 1});
-  }
+  Sweep sweep{subject, side, fast_words, "d", fmt::format("N = {}", seqlen), large ? 2 : 1, {}};
   constexpr std::int64_t kOctaves = 8, kSteps = 2;
   const std::int64_t least = large ? root / kOctaves : root, most = large ? root : kOctaves * root;
   for (int k = 0;; ++k) {
@@ -114,16 +136,17 @@ Findings run(const Laboratory& lab) {
   constexpr std::int64_t kLarge = 65536, kSmall = 256;
   const std::int64_t d = lab.head_dim_or(64);
   Findings findings;
-  if (lab.fast_words) {
-    against_n(lab, *lab.fast_words, d, findings);
-    const bool large = *lab.fast_words >= d * d;
-    against_d(lab, *lab.fast_words, large ? CacheSide::large : CacheSide::small, findings);
-    return findings;
+  for (const Subject& subject : subjects()) {
+    if (lab.fast_words) {
+      against_n(lab, subject, *lab.fast_words, d, findings);
+      against_d(lab, subject, *lab.fast_words, side_of(*lab.fast_words, d), findings);
+      continue;
+    }
+    against_n(lab, subject, 4 * d * d, d, findings);
+    against_n(lab, subject, std::max<std::int64_t>(d * d / 16, 1), d, findings);
+    against_d(lab, subject, kLarge, CacheSide::large, findings);
+    against_d(lab, subject, kSmall, CacheSide::small, findings);
   }
-  against_n(lab, 4 * d * d, d, findings);
-  against_n(lab, std::max<std::int64_t>(d * d / 16, 1), d, findings);
-  against_d(lab, kLarge, CacheSide::large, findings);
-  against_d(lab, kSmall, CacheSide::small, findings);
   return findings;
 }
 
