@@ -25,6 +25,33 @@ std::optional<Counted> count_words(const io::ScheduleRegistry& schedules, const 
   }
 }
 
+namespace {
+
+class ArithmeticCount : public io::WordMoveSink {
+ public:
+  void take(const io::WordMove& move) override {
+    using Kind = io::WordMove::Kind;
+    const bool sum = move.kind == Kind::accumulate;
+    if (sum && move.operands.size() == 2) {
+      ++counted.multiply_adds;
+    } else if (sum || move.kind == Kind::form || move.kind == Kind::rescale) {
+      ++counted.others;
+    }
+  }
+
+  Arithmetic counted;
+};
+
+}  // namespace
+
+Arithmetic count_arithmetic(const io::ScheduleRegistry& schedules, const std::string& text,
+                            const Problem& problem) {
+  const AbiProblem form(problem, 1);
+  ArithmeticCount count;
+  schedules.make(text, *form.get(), io::FastMemory{})->record(io::FastMemory{}, count);
+  return count.counted;
+}
+
 std::vector<std::int64_t> fast_memory_grid(std::int64_t head_dim, int low, int high, int steps) {
   std::vector<std::int64_t> grid;
   for (int k = low * steps; k <= high * steps; ++k) {

@@ -25,6 +25,19 @@ struct Counted {
 std::optional<Counted> count_words(const io::ScheduleRegistry& schedules, const std::string& text,
                                    const Problem& problem, std::int64_t fast_words);
 
+/// Arithmetic of a recorded run, a word at a time.
+struct Arithmetic {
+  std::int64_t multiply_adds = 0;  // a product of two words added to a third
+  std::int64_t others = 0;         // exponentials, quotients, rescalings, maxima, sums
+
+  std::int64_t flops() const { return 2 * multiply_adds + others; }
+};
+
+/// Records a schedule with its tiles given and counts what it computes. Cost: linear in that.
+/// [certify/reproduce/experiment_test "arithmetic is counted from the recorded run"]
+Arithmetic count_arithmetic(const io::ScheduleRegistry& schedules, const std::string& text,
+                            const Problem& problem);
+
 /// `d^2 2^(k/steps)` for k from low*steps to high*steps, whole words, ascending.
 std::vector<std::int64_t> fast_memory_grid(std::int64_t head_dim, int low, int high, int steps);
 

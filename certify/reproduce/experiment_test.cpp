@@ -135,6 +135,23 @@ TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce
   CHECK(outcomes(one, "pebble_minima")[0] == Outcome::not_reproduced);
 }
 
+TEST_CASE("arithmetic is counted from the recorded run", "[reproduce]") {
+  constexpr std::int64_t kRows = 12, kDim = 4, kPairs = kRows * kRows;
+  const auto count = [&](const char* text) {
+    return count_arithmetic(cpu_schedules(), text, square_problem(kRows, kDim));
+  };
+  const Arithmetic standard = count("standard:bm=3,bn=3,bl=2");
+  CHECK(standard.multiply_adds == 2 * kPairs * kDim);
+  // Of a pair: maximum, exponential, sum, quotient; scores are scaled in place.
+  CHECK(standard.others >= 4 * kPairs);
+  CHECK(standard.flops() == 2 * standard.multiply_adds + standard.others);
+  const Arithmetic flash = count("flash1:bq=3,bk=4");
+  CHECK(flash.multiply_adds == standard.multiply_adds);
+  CHECK(flash.others > standard.others);  // the rescaling of O
+  // Scores are formed again, and the products of rows of O and dO are sums of d each.
+  CHECK(count("flash1_bwd:bq=3,bk=4").multiply_adds >= 5 * kPairs * kDim);
+}
+
 TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]") {
   const io::ScheduleRegistry& schedules = cpu_schedules();
   CHECK(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 1000));

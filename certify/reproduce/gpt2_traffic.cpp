@@ -1,6 +1,7 @@
 // FlashAttention's Figure 2: what GPT-2 medium's attention computes and moves.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "certify/reproduce/counted.hpp"
@@ -21,10 +22,26 @@ double gigabytes(std::int64_t words_of_a_head) {
   return static_cast<double>(words_of_a_head * kHeads * kWidth) / kGiga;
 }
 
-// Products of N by N by d: two forward; four backward, one more where P is formed again.
-double gflops(int products) {
-  const double one = 2.0 * kRows * kRows * kHeadDim;
-  return products * one * static_cast<double>(kHeads) / kGiga;
+// Of recorded runs, forward and backward. Those of fewer rows are scaled by their square.
+struct Gflops {
+  std::int64_t rows = 0;  // recorded
+  double products = 0;    // multiply-adds for each of N N d
+  double all = 0;         // of the workload, exponentials and the like as one each
+};
+
+Gflops gflops(const Laboratory& lab, const std::string& forward, const std::string& backward) {
+  const std::int64_t rows = lab.effort == Effort::smoke ? kRows / 8 : kRows / 2;
+  const Problem problem = square_problem(rows, kHeadDim);
+  const Arithmetic there = count_arithmetic(lab.schedules, forward, problem),
+                   back = count_arithmetic(lab.schedules, backward, problem);
+  const auto pairs = static_cast<double>(rows * rows);
+  Gflops counted;
+  counted.rows = rows;
+  counted.products =
+      static_cast<double>(there.multiply_adds + back.multiply_adds) / pairs / kHeadDim;
+  counted.all = static_cast<double>(there.flops() + back.flops()) / pairs *
+                static_cast<double>(kRows * kRows * kHeads) / kGiga;
+  return counted;
 }
 
 Counted counted(const Laboratory& lab, const std::string& text, std::int64_t fast_words) {
@@ -106,12 +123,13 @@ Claim flash_claim(const Tiles& tiles, double count) {
 Findings run(const Laboratory& lab) {
   const std::int64_t fast_words = kOnChipBytes / kWidth;
   const Tiles tiles = paper_tiles(fast_words);
-  const double standard = gigabytes(counted(lab, "standard", fast_words).words +
-                                    counted(lab, "standard_bwd", fast_words).words);
+  const Counted forward = counted(lab, "standard", fast_words),
+                backward = counted(lab, "standard_bwd", fast_words);
+  const double standard = gigabytes(forward.words + backward.words);
   const double flash = flash_gigabytes(lab, tiles.block_k);
   const double pass = gigabytes(kRows * kRows);
-  constexpr int kStandardProducts = 6, kFlashProducts = 7;
-  const double standard_gflops = gflops(kStandardProducts), flash_gflops = gflops(kFlashProducts);
+  const Gflops standard_work = gflops(lab, forward.schedule, backward.schedule),
+               flash_work = gflops(lab, tiles.of("flash1"), tiles.of("flash1_bwd"));
   Findings findings;
   findings.claims = {
       {fmt::format("standard attention moves {} GB", kStandardGb),
@@ -124,13 +142,17 @@ Findings run(const Laboratory& lab) {
       {fmt::format("standard attention computes {} GFLOPs, FlashAttention {}", kStandardGflops,
                    kFlashGflops),
        "Dao et al. 2022, Figure 2, left",
-       fmt::format("the {} and {} products alone are {:.0f} and {:.0f} GFLOPs, {:.1f} and {:.1f} "
-                   "times as many: the printed figures do not follow from the stated workload; "
-                   "printed ratio {:.3f}, of the products {:.3f}",
-                   kStandardProducts, kFlashProducts, standard_gflops, flash_gflops,
-                   standard_gflops / kStandardGflops, flash_gflops / kFlashGflops,
-                   kFlashGflops / kStandardGflops, flash_gflops / standard_gflops),
-       outcome_of(standard_gflops, kStandardGflops)},
+       fmt::format("{:.2f} and {:.2f} multiply-adds are counted for each of N N d in runs of {} "
+                   "rows; with what else is computed, and N = {}, {:.0f} and {:.0f} GFLOPs, {:.1f} "
+                   "and {:.1f} times the printed: "
+                   "those do not follow from the stated workload; printed ratio {:.3f}, counted "
+                   "{:.3f}",
+                   standard_work.products, flash_work.products, standard_work.rows, kRows,
+                   standard_work.all, flash_work.all, standard_work.all / kStandardGflops,
+                   flash_work.all / kFlashGflops, kFlashGflops / kStandardGflops,
+                   flash_work.all / standard_work.all),
+       std::max(outcome_of(standard_work.all, kStandardGflops),
+                outcome_of(flash_work.all, kFlashGflops))},
       {"FlashAttention needs up to nine times fewer accesses", "Dao et al. 2022, section 1",
        fmt::format("{:.1f} times fewer bytes counted; {:.1f} printed in Figure 2", standard / flash,
                    kStandardGb / kFlashGb),
@@ -143,9 +165,8 @@ Findings run(const Laboratory& lab) {
        {"", "standard, counted", "printed", "FlashAttention, counted", "printed"},
        {{"GB moved", fmt::format("{:.2f}", standard), fmt::format("{}", kStandardGb),
          fmt::format("{:.2f}", flash), fmt::format("{}", kFlashGb)},
-        {"GFLOPs of products", fmt::format("{:.1f}", standard_gflops),
-         fmt::format("{}", kStandardGflops), fmt::format("{:.1f}", flash_gflops),
-         fmt::format("{}", kFlashGflops)}}});
+        {"GFLOPs", fmt::format("{:.1f}", standard_work.all), fmt::format("{}", kStandardGflops),
+         fmt::format("{:.1f}", flash_work.all), fmt::format("{}", kFlashGflops)}}});
   block_sizes(lab, fast_words, findings);
   return findings;
 }
