@@ -1,0 +1,141 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/simt/diagnosis.hpp"
+#include "gpu/simt/fiber.hpp"
+#include "gpu/simt/shared_memory.hpp"
+
+/// One emulated block: its lanes take turns on one thread, each on a stack of its own.
+namespace attest::simt {
+
+inline constexpr std::uint32_t kWarpLanes = 32;
+inline constexpr std::uint32_t kMostLanes = 1024;
+
+/// Which of the lanes that can go on goes on, and which block begins next.
+enum class Order : std::uint8_t { ascending, descending, shuffled };
+
+/// How a launch is emulated.
+struct Emulation {
+  Order order = Order::ascending;
+  std::uint64_t seed = 1;  // of the shuffled order
+  std::int64_t shared_bytes_limit = std::int64_t{227}
+                                    << 10;  // of a block on compute capability 9.0
+  SharedChecks shared_checks = SharedChecks::off;
+  int threads = 1;                  // blocks at a time
+  std::size_t most_diagnoses = 16;  // the others are dropped
+};
+
+/// One thread of the kernel.
+struct Lane {
+  std::unique_ptr<Fiber> fiber;
+  Index3 thread;             // threadIdx
+  std::uint32_t number = 0;  // linear, 0 for the first of the block
+  std::uint32_t warp = 0, in_warp = 0;
+  bool started = false, ended = false;
+
+  const char* operation = "";  // what it waits in
+  SourceLine where;
+  const void* given = nullptr;  // what it brings to a collective, and where its result goes
+  void* taken = nullptr;
+};
+
+/// What the lanes of a collective bring and take; entries outside `mask` are null.
+struct Exchange {
+  std::uint32_t mask = 0;
+  std::array<const void*, kWarpLanes> given{};
+  std::array<void*, kWarpLanes> taken{};
+};
+
+/// Thrown through a lane's frames when its block is given up. Kernels do not catch it.
+struct LaneStopped {};
+
+class Block {
+ public:
+  /// Carries out a collective once all its lanes have come.
+  using Finish = void (*)(Block& block, const Exchange& exchange);
+
+  Block();
+  ~Block();
+
+  /// The block of the lane that runs on this thread; null elsewhere.
+  static Block* current();
+
+  /// Runs the kernel once for each lane. Diagnoses are added to `found`.
+  void run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
+           std::int64_t dynamic_shared_bytes, const std::function<void()>& kernel,
+           std::vector<Diagnosis>& found);
+
+  const Lane& lane() const { return *running_; }
+  Index3 grid() const { return grid_; }
+  Index3 size() const { return size_; }
+  Index3 index() const { return index_; }
+  SharedMemory& shared() { return shared_; }
+  std::uint64_t switches() const { return switches_; }
+
+  /// Waits until every lane that has not returned is here; the sum of their values.
+  int barrier(int value, const char* operation, SourceLine where);
+
+  /// Waits until every lane of `mask` is here with the same operation; the last one finishes it.
+  void collective(std::uint32_t mask, const char* operation, SourceLine where, const void* given,
+                  void* taken, Finish finish);
+
+  /// The same without exchange, ordering the memory accesses of the warp's lanes.
+  void warp_barrier(std::uint32_t mask, SourceLine where);
+
+  /// Adds a diagnosis; the kernel goes on.
+  void report(Fault fault, std::string text, SourceLine where);
+  /// Adds one and gives the block up.
+  [[noreturn]] void stop(Fault fault, std::string text, SourceLine where);
+
+ private:
+  struct Group {  // lanes that wait for one another in a collective
+    std::uint32_t mask = 0, arrived = 0;
+    const char* operation = nullptr;
+    SourceLine where;
+  };
+  struct Warp {
+    std::uint32_t live = 0, runnable = 0;
+    std::array<Group, kWarpLanes> groups{};  // by the lowest lane of the mask
+  };
+
+  static void lane_entry();
+  void prepare(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
+               std::int64_t dynamic_shared_bytes);
+  void unwind();
+  void end_lane();
+  Lane* next_lane();
+  std::uint32_t choose(std::uint32_t candidates);
+  Fiber& take_up(Lane& lane);  // now the running one; its fiber, begun if it was not
+  void wait();                 // the running lane is not runnable: another goes on
+  void release_barrier();
+  void give_up(Fault fault, std::string text, SourceLine where);
+  std::string waiting_lanes() const;
+
+  Fiber thread_;
+  std::vector<Lane> lanes_;  // more than `count_` after a larger block
+  std::vector<Warp> warps_;
+  std::uint32_t count_ = 0, live_ = 0;
+  std::uint32_t runnable_warps_ = 0;
+  Lane* running_ = nullptr;
+
+  std::uint32_t arrived_ = 0;  // at the barrier of the block
+  SourceLine barrier_where_;
+  int barrier_sum_ = 0, barrier_result_ = 0;
+
+  Emulation emulation_;
+  std::uint64_t random_ = 0;
+  Index3 grid_, size_, index_;
+  SharedMemory shared_;
+  const std::function<void()>* kernel_ = nullptr;
+  std::vector<Diagnosis>* found_ = nullptr;
+  bool stopped_ = false;
+  std::uint64_t switches_ = 0;
+};
+
+}  // namespace attest::simt

@@ -1,0 +1,58 @@
+#include "gpu/simt/diagnosis.hpp"
+
+#include <cstring>
+
+namespace attest::simt {
+
+std::string SourceLine::to_string() const {
+  const char* slash = std::strrchr(file, '/');
+  return std::string(slash == nullptr ? file : slash + 1) + ":" + std::to_string(line);
+}
+
+bool operator==(const SourceLine& a, const SourceLine& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+const char* name(Fault fault) {
+  switch (fault) {
+    case Fault::deadlock:
+      return "deadlock";
+    case Fault::divergence:
+      return "divergence";
+    case Fault::exited_lane:
+      return "exited lane";
+    case Fault::outside_mask:
+      return "outside the mask";
+    case Fault::shared_budget:
+      return "shared memory budget";
+    case Fault::misaligned:
+      return "misaligned access";
+    case Fault::out_of_bounds:
+      return "out of bounds";
+    case Fault::uninitialised:
+      return "uninitialised shared memory";
+    case Fault::race:
+      return "race";
+    case Fault::async_pending:
+      return "asynchronous copy under way";
+    case Fault::async_unwaited:
+      return "asynchronous copy never waited for";
+    case Fault::barrier_misuse:
+      return "mbarrier misuse";
+    case Fault::uncounted:
+      return "uncounted access";
+    case Fault::exception:
+      return "exception";
+  }
+  return "unknown";
+}
+
+std::string Diagnosis::to_string() const {
+  const auto coordinate = [](unsigned value) { return std::to_string(value); };
+  std::string place =
+      "block " + coordinate(block.x) + "," + coordinate(block.y) + "," + coordinate(block.z);
+  if (where.line != 0) place = where.to_string() + ", " + place;
+  return std::string(name(fault)) + ": " + text + " (" + place + ")";
+}
+
+}  // namespace attest::simt

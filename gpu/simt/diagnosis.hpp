@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+/// What the emulation finds wrong with a kernel.
+namespace attest::simt {
+
+/// A place in a source file; as a default argument, that of the call.
+struct SourceLine {
+  const char* file = "";
+  int line = 0;
+
+  static constexpr SourceLine here(const char* file = __builtin_FILE(),
+                                   int line = __builtin_LINE()) {
+    return {file, line};
+  }
+  /// "flash2.cuh:17", without folders.
+  std::string to_string() const;
+
+  friend bool operator==(const SourceLine&, const SourceLine&);
+};
+
+/// Three coordinates as CUDA has them.
+struct Index3 {
+  unsigned x = 0, y = 0, z = 0;
+
+  friend bool operator==(const Index3&, const Index3&) = default;
+};
+
+enum class Fault : std::uint8_t {
+  deadlock,        // no lane can go on
+  divergence,      // lanes of one collective or barrier came from different calls
+  exited_lane,     // a mask names a lane that has returned or never was
+  outside_mask,    // a lane is not in its own mask, or reads from a lane that is not
+  shared_budget,   // more shared memory than the block may have
+  misaligned,      // a wide access that is not a multiple of its size
+  out_of_bounds,   // beyond shared memory, or beyond a tensor
+  uninitialised,   // shared memory is read before anything was written
+  race,            // two lanes, one writes, nothing orders them
+  async_pending,   // read or written while an asynchronous copy is under way
+  async_unwaited,  // a lane ends with a copy that it never waited for
+  barrier_misuse,  // an mbarrier before its initialisation, or with more arrivals than it expects
+  uncounted,       // global memory accessed past the traffic policy
+  exception,       // the kernel's code threw
+};
+
+/// "deadlock", "divergence", ...
+const char* name(Fault fault);
+
+struct Diagnosis {
+  Fault fault = Fault::deadlock;
+  std::string text;  // what happened, in one line
+  SourceLine where;
+  Index3 block;
+
+  /// "race: … (flash2.cuh:17, block 0,1,0)".
+  std::string to_string() const;
+};
+
+}  // namespace attest::simt

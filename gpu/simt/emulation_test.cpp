@@ -1,0 +1,173 @@
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "gpu/simt/launch.hpp"
+#include "gpu/simt/simt.hpp"
+
+namespace attest::simt {
+namespace {
+
+std::vector<Emulation> orders() {
+  std::vector<Emulation> all(4);
+  all[1].order = Order::descending;
+  all[2].order = Order::shuffled;
+  all[3].order = Order::shuffled;
+  all[3].seed = 2;
+  return all;
+}
+
+LaunchShape one_block(unsigned lanes) { return {{1, 1, 1}, {lanes, 1, 1}, 0}; }
+
+__global__ void shuffle_all(int* out, int argument, int width) {
+  const int lane = static_cast<int>(threadIdx.x);
+  int* const row = out + 4 * lane;
+  row[0] = __shfl_sync(~0U, lane, argument, width);
+  row[1] = __shfl_xor_sync(~0U, lane, argument, width);
+  row[2] = __shfl_up_sync(~0U, lane, static_cast<unsigned>(argument), width);
+  row[3] = __shfl_down_sync(~0U, lane, static_cast<unsigned>(argument), width);
+}
+
+// What the PTX manual's pseudocode gives, in segments of `width` lanes.
+std::array<int, 4> shuffled(int lane, int argument, int width) {
+  const int low = lane / width * width, high = low + width;
+  const int other = lane ^ argument;
+  return {low + argument % width, other < high ? other : lane,
+          lane - argument < low ? lane : lane - argument,
+          lane + argument >= high ? lane : lane + argument};
+}
+
+TEST_CASE("shuffles read where PTX says", "[emulation]") {
+  for (const Emulation& emulation : orders()) {
+    for (const int width : {2, 4, 8, 16, 32}) {
+      for (int argument = 0; argument < width; ++argument) {
+        std::array<int, 4 * 32> out{};
+        const LaunchReport report =
+            launch(one_block(32), emulation, shuffle_all, out.data(), argument, width);
+        CHECK(report.diagnoses.empty());
+        for (int lane = 0; lane < 32; ++lane) {
+          INFO("lane " << lane << " argument " << argument << " width " << width);
+          std::array<int, 4> row{};
+          std::copy_n(out.begin() + 4 * lane, 4, row.begin());
+          CHECK(row == shuffled(lane, argument, width));
+        }
+      }
+    }
+  }
+}
+
+// A sum by shuffles within warps and through shared memory between them.
+__global__ void block_sum(const float* in, float* out, int count) {
+  ATTEST_SHARED(float, of_warp, [32]);
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+    sum += in[static_cast<int>(blockIdx.x) * count + i];
+  }
+  for (int bits = 16; bits > 0; bits /= 2) sum += __shfl_xor_sync(~0U, sum, bits);
+  if (lane == 0) of_warp[warp] = sum;
+  __syncthreads();
+  if (warp == 0) {
+    sum = lane < static_cast<int>(blockDim.x / 32) ? of_warp[lane] : 0;
+    for (int bits = 16; bits > 0; bits /= 2) sum += __shfl_xor_sync(~0U, sum, bits);
+    if (lane == 0) atomicAdd(out, sum);
+  }
+}
+
+TEST_CASE("a sum over blocks is the same in every order", "[emulation]") {
+  constexpr int kBlocks = 5, kCount = 300;
+  std::vector<float> in(kBlocks * kCount);
+  std::iota(in.begin(), in.end(), 1.0F);
+  const float expected = std::accumulate(in.begin(), in.end(), 0.0F);  // whole numbers: exact
+  for (Emulation emulation : orders()) {
+    for (emulation.threads = 1; emulation.threads <= 2; ++emulation.threads) {
+      float out = 0;
+      const LaunchReport report =
+          launch({{kBlocks, 1, 1}, {96, 1, 1}, 0}, emulation, block_sum, in.data(), &out, kCount);
+      CHECK(report.to_string().empty());
+      CHECK(out == expected);
+      CHECK(report.shared_bytes == 32 * sizeof(float));
+    }
+  }
+}
+
+__global__ void votes(unsigned* out) {
+  const unsigned lane = threadIdx.x;
+  const unsigned mask = lane < 16 ? 0xffffU : 0xffff0000U;
+  out[4 * lane] = __ballot_sync(mask, lane % 3 == 0 ? 1 : 0);
+  out[4 * lane + 1] = static_cast<unsigned>(__any_sync(mask, lane == 20 ? 1 : 0));
+  out[4 * lane + 2] = static_cast<unsigned>(__all_sync(mask, lane < 16 ? 1 : 0));
+  out[4 * lane + 3] = static_cast<unsigned>(__syncthreads_count(lane % 2 == 0 ? 1 : 0));
+}
+
+TEST_CASE("halves of a warp vote apart", "[emulation]") {
+  unsigned thirds = 0;
+  for (unsigned lane = 0; lane < 32; lane += 3) thirds |= 1U << lane;
+  for (const Emulation& emulation : orders()) {
+    std::array<unsigned, 4 * 32> out{};
+    CHECK(launch(one_block(32), emulation, votes, out.data()).diagnoses.empty());
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      const unsigned half = lane < 16 ? 0xffffU : 0xffff0000U;
+      INFO("lane " << lane);
+      CHECK(out[4 * lane] == (thirds & half));
+      CHECK(out[4 * lane + 1] == (lane < 16 ? 0U : 1U));
+      CHECK(out[4 * lane + 2] == (lane < 16 ? 1U : 0U));
+      CHECK(out[4 * lane + 3] == 16);
+    }
+  }
+}
+
+__global__ void early_returns(int* out) {
+  if (threadIdx.x >= 40) return;
+  __syncthreads();
+  out[threadIdx.x] = static_cast<int>(threadIdx.y);
+}
+
+TEST_CASE("lanes that have returned are not waited for", "[emulation]") {
+  for (const Emulation& emulation : orders()) {
+    std::array<int, 64> out{};
+    out.fill(-1);
+    CHECK(launch({{1, 1, 1}, {64, 1, 1}, 0}, emulation, early_returns, out.data())
+              .to_string()
+              .empty());
+    CHECK(std::count(out.begin(), out.end(), 0) == 40);
+  }
+}
+
+__global__ void indices(int* out) {
+  const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const unsigned lane = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  out[block * (blockDim.x * blockDim.y * blockDim.z) + lane] += 1;
+}
+
+TEST_CASE("every lane of every block runs once, in every order", "[emulation]") {
+  for (const Emulation& emulation : orders()) {
+    for (const Index3 grid : {Index3{1, 1, 1}, Index3{6, 1, 1}, Index3{3, 4, 5}, Index3{7, 1, 9}}) {
+      std::vector<int> out(grid.x * grid.y * grid.z * 3 * 5 * 2);
+      CHECK(launch({grid, {3, 5, 2}, 0}, emulation, indices, out.data()).diagnoses.empty());
+      CHECK(std::count(out.begin(), out.end(), 1) == static_cast<std::ptrdiff_t>(out.size()));
+    }
+  }
+}
+
+__global__ void read_unwritten(float* out) {
+  ATTEST_SHARED(float, tile, [4]);
+  ATTEST_DYNAMIC_SHARED(float, words);
+  out[0] = tile[3];
+  out[1] = words[1];
+}
+
+TEST_CASE("shared memory begins as NaN", "[emulation]") {
+  std::array<float, 2> out{};
+  LaunchShape shape = one_block(1);
+  shape.dynamic_shared_bytes = 8;
+  const LaunchReport report = launch(shape, {}, read_unwritten, out.data());
+  CHECK(std::isnan(out[0]));
+  CHECK(std::isnan(out[1]));
+  CHECK(report.shared_bytes == 16 + 4 * sizeof(float));  // each variable at a multiple of 16
+}
+
+}  // namespace
+}  // namespace attest::simt

@@ -1,0 +1,193 @@
+#include "gpu/simt/fiber.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "core/error.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ATTEST_ASAN_FIBERS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ATTEST_ASAN_FIBERS 1
+#endif
+#endif
+#ifdef ATTEST_ASAN_FIBERS
+#include <pthread.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#if !defined(ATTEST_UCONTEXT_FIBERS) && !defined(__x86_64__) && !defined(__aarch64__)
+#define ATTEST_UCONTEXT_FIBERS 1
+#endif
+#ifdef ATTEST_UCONTEXT_FIBERS
+#include <ucontext.h>
+#endif
+
+namespace attest::simt {
+namespace {
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+
+#ifdef ATTEST_UCONTEXT_FIBERS
+
+struct Fiber::Context {
+  ucontext_t registers;
+};
+
+void Fiber::restart(Entry entry) {
+  if (pointer_ == nullptr) pointer_ = new Context;
+  ucontext_t& context = static_cast<Context*>(pointer_)->registers;
+  getcontext(&context);
+  context.uc_stack.ss_sp = static_cast<char*>(stack_) + page_bytes();
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, entry, 0);
+}
+
+namespace {
+void change_registers(void*& from, void* to) {
+  swapcontext(static_cast<ucontext_t*>(from), static_cast<ucontext_t*>(to));
+}
+}  // namespace
+
+#else
+
+// Pushes what a call preserves, keeps the stack pointer in *from and takes up what was left at
+// `to`. The rounding mode and the like stay as they are: no lane changes them.
+extern "C" void attest_simt_change_stack(void** from, void* to);
+#ifdef __x86_64__
+asm(R"(
+.text
+.hidden attest_simt_change_stack
+.globl attest_simt_change_stack
+.type attest_simt_change_stack,@function
+attest_simt_change_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size attest_simt_change_stack, .-attest_simt_change_stack
+)");
+constexpr std::size_t kSavedWords = 6;
+#else
+asm(R"(
+.text
+.hidden attest_simt_change_stack
+.globl attest_simt_change_stack
+.type attest_simt_change_stack,%function
+attest_simt_change_stack:
+  sub sp, sp, #160
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  ret
+.size attest_simt_change_stack, .-attest_simt_change_stack
+)");
+#endif
+
+struct Fiber::Context {};
+
+// The stack looks as if the entry had been about to begin when it was left.
+void Fiber::restart(Entry entry) {
+  auto* top = reinterpret_cast<void**>(static_cast<char*>(stack_) + page_bytes() + kStackBytes);
+#ifdef __x86_64__
+  *--top = nullptr;  // where the entry would return to; keeps the alignment of a call
+  *--top = reinterpret_cast<void*>(entry);
+  for (std::size_t k = 0; k < kSavedWords; ++k) *--top = nullptr;
+#else
+  constexpr std::size_t kSavedWords = 20, kLink = 11;
+  top -= kSavedWords;
+  for (std::size_t k = 0; k < kSavedWords; ++k) top[k] = nullptr;
+  top[kLink] = reinterpret_cast<void*>(entry);
+#endif
+  pointer_ = top;
+}
+
+namespace {
+void change_registers(void*& from, void* to) { attest_simt_change_stack(&from, to); }
+}  // namespace
+
+#endif
+
+Fiber::Fiber(Entry entry) {
+  const std::size_t bytes = page_bytes() + kStackBytes;
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED || mprotect(mapped, page_bytes(), PROT_NONE) != 0) {
+    throw InternalError("no memory for the stack of an emulated lane");
+  }
+  stack_ = mapped;
+  restart(entry);
+}
+
+Fiber::~Fiber() {
+  if (stack_ != nullptr) munmap(stack_, page_bytes() + kStackBytes);
+#ifdef ATTEST_UCONTEXT_FIBERS
+  delete static_cast<Context*>(pointer_);
+#endif
+}
+
+void Fiber::change(Fiber& from, Fiber& to) {
+#ifdef ATTEST_UCONTEXT_FIBERS
+  if (from.pointer_ == nullptr) from.pointer_ = new Context;  // the thread itself
+#endif
+#ifdef ATTEST_ASAN_FIBERS
+  const void* bottom = static_cast<char*>(to.stack_) + page_bytes();
+  std::size_t bytes = kStackBytes;
+  if (to.stack_ == nullptr) {  // back to the thread's own stack
+    pthread_attr_t attributes;
+    void* lowest = nullptr;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &lowest, &bytes);
+    pthread_attr_destroy(&attributes);
+    bottom = lowest;
+  }
+  __sanitizer_start_switch_fiber(&from.shadow_, bottom, bytes);
+  change_registers(from.pointer_, to.pointer_);
+  __sanitizer_finish_switch_fiber(from.shadow_, nullptr, nullptr);
+#else
+  change_registers(from.pointer_, to.pointer_);
+#endif
+}
+
+}  // namespace attest::simt

@@ -1,0 +1,99 @@
+#include "gpu/simt/launch.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::simt {
+namespace {
+
+void require_valid(const LaunchShape& shape) {
+  const auto text = [](Index3 extents) {
+    return std::to_string(extents.x) + " x " + std::to_string(extents.y) + " x " +
+           std::to_string(extents.z);
+  };
+  const auto product = [](Index3 extents) {
+    return std::uint64_t{extents.x} * extents.y * extents.z;
+  };
+  if (product(shape.grid) == 0) {
+    throw InvalidProblem("grid: " + text(shape.grid) + " blocks; every extent must be at least 1");
+  }
+  const std::uint64_t lanes = product(shape.block);
+  if (lanes == 0 || lanes > kMostLanes) {
+    throw InvalidProblem("block: " + text(shape.block) + " threads; a block has 1 to " +
+                         std::to_string(kMostLanes));
+  }
+}
+
+Index3 index_of(std::uint64_t number, Index3 grid) {
+  return {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+          static_cast<unsigned>(number / grid.x / grid.y)};
+}
+
+// The block that is k-th to begin: a bijection of 0 .. count - 1 without a table of them.
+std::uint64_t block_at(std::uint64_t k, std::uint64_t count, const Emulation& emulation) {
+  switch (emulation.order) {
+    case Order::ascending:
+      return k;
+    case Order::descending:
+      return count - 1 - k;
+    case Order::shuffled:
+      break;
+  }
+  // A stride without a common divisor visits every block.
+  std::uint64_t stride = mix(emulation.seed, count) % count | 1;
+  while (std::gcd(stride, count) != 1) ++stride;
+  const std::uint64_t offset = mix(count, emulation.seed) % count;
+  return (offset + k % count * (stride % count)) % count;
+}
+
+}  // namespace
+
+std::string LaunchReport::to_string() const {
+  std::string text;
+  for (const Diagnosis& diagnosis : diagnoses) text += diagnosis.to_string() + "\n";
+  return text;
+}
+
+LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
+                           const std::function<void()>& kernel) {
+  require_valid(shape);
+  const std::uint64_t count =
+      std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
+  LaunchReport report;
+  const int threads = std::max(emulation.threads, 1);
+#pragma omp parallel num_threads(threads)
+  {
+    static thread_local Block block;  // keeps its lanes' stacks from launch to launch
+    LaunchReport own;
+    const std::uint64_t switches = block.switches();
+#pragma omp for schedule(dynamic, 1)
+    for (std::uint64_t k = 0; k < count; ++k) {
+      block.run(emulation, shape.grid, shape.block,
+                index_of(block_at(k, count, emulation), shape.grid), shape.dynamic_shared_bytes,
+                kernel, own.diagnoses);
+      own.shared_bytes = std::max(own.shared_bytes, block.shared().used_bytes());
+    }
+#pragma omp critical(attest_simt_launch)
+    {
+      report.diagnoses.insert(report.diagnoses.end(), own.diagnoses.begin(), own.diagnoses.end());
+      report.shared_bytes = std::max(report.shared_bytes, own.shared_bytes);
+      report.switches += block.switches() - switches;
+    }
+  }
+  std::stable_sort(report.diagnoses.begin(), report.diagnoses.end(),
+                   [](const Diagnosis& a, const Diagnosis& b) {
+                     const auto key = [](Index3 i) { return std::array{i.z, i.y, i.x}; };
+                     return key(a.block) < key(b.block);
+                   });
+  if (report.diagnoses.size() > emulation.most_diagnoses) {
+    report.diagnoses.resize(emulation.most_diagnoses);
+  }
+  return report;
+}
+
+}  // namespace attest::simt
