@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/rng.hpp"
+#include "gpu/simt/source_line.hpp"
 
 namespace attest::simt {
 namespace {
@@ -55,13 +56,16 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
   barrier_sum_ = barrier_result_ = 0;
   running_ = nullptr;
   stopped_ = false;
+  reported_.clear();
   shared_.begin(dynamic_shared_bytes, emulation.shared_bytes_limit, emulation.shared_checks, warps);
 }
 
 void Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
-                std::int64_t dynamic_shared_bytes, const std::function<void()>& kernel,
-                std::vector<Diagnosis>& found) {
+                std::int64_t dynamic_shared_bytes, const GlobalMemory& global,
+                const std::function<void()>& kernel, std::vector<Diagnosis>& found) {
   prepare(emulation, grid, block, index, dynamic_shared_bytes);
+  global_ = &global;
+  traffic_.assign(global.ranges().size(), GlobalTraffic{});
   kernel_ = &kernel;
   found_ = &found;
   Block* const outer = std::exchange(current_block, this);
@@ -275,6 +279,15 @@ void Block::report(Fault fault, std::string text, SourceLine where) {
   if (found_->size() < emulation_.most_diagnoses) {
     found_->push_back({fault, std::move(text), where, index_});
   }
+}
+
+void Block::report_at(Fault fault, std::string text, const void* return_address) {
+  if (found_->size() >= emulation_.most_diagnoses ||
+      std::find(reported_.begin(), reported_.end(), return_address) != reported_.end()) {
+    return;
+  }
+  reported_.push_back(return_address);
+  report(fault, std::move(text), line_of_code(return_address));
 }
 
 void Block::give_up(Fault fault, std::string text, SourceLine where) {

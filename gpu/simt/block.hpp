@@ -9,6 +9,7 @@
 
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
+#include "gpu/simt/global_memory.hpp"
 #include "gpu/simt/shared_memory.hpp"
 
 /// One emulated block: its lanes take turns on one thread, each on a stack of its own.
@@ -68,14 +69,18 @@ class Block {
 
   /// Runs the kernel once for each lane. Diagnoses are added to `found`.
   void run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
-           std::int64_t dynamic_shared_bytes, const std::function<void()>& kernel,
-           std::vector<Diagnosis>& found);
+           std::int64_t dynamic_shared_bytes, const GlobalMemory& global,
+           const std::function<void()>& kernel, std::vector<Diagnosis>& found);
 
   const Lane& lane() const { return *running_; }
   Index3 grid() const { return grid_; }
   Index3 size() const { return size_; }
   Index3 index() const { return index_; }
   SharedMemory& shared() { return shared_; }
+  const GlobalMemory& global() const { return *global_; }
+  /// What the block has moved of a tensor.
+  GlobalTraffic& traffic(int tensor) { return traffic_[static_cast<std::size_t>(tensor)]; }
+  const std::vector<GlobalTraffic>& traffic() const { return traffic_; }
   std::uint64_t switches() const { return switches_; }
 
   /// Waits until every lane that has not returned is here; the sum of their values.
@@ -90,6 +95,8 @@ class Block {
 
   /// Adds a diagnosis; the kernel goes on.
   void report(Fault fault, std::string text, SourceLine where);
+  /// The same for an access of the code before `return_address`, once for each.
+  void report_at(Fault fault, std::string text, const void* return_address);
   /// Adds one and gives the block up.
   [[noreturn]] void stop(Fault fault, std::string text, SourceLine where);
 
@@ -132,8 +139,11 @@ class Block {
   std::uint64_t random_ = 0;
   Index3 grid_, size_, index_;
   SharedMemory shared_;
+  const GlobalMemory* global_ = nullptr;
+  std::vector<GlobalTraffic> traffic_;
   const std::function<void()>* kernel_ = nullptr;
   std::vector<Diagnosis>* found_ = nullptr;
+  std::vector<const void*> reported_;  // return addresses
   bool stopped_ = false;
   std::uint64_t switches_ = 0;
 };

@@ -128,6 +128,21 @@ T atomicMax(T* address, T value) {
   return seen;
 }
 
+// Four words of shared memory at once, at a multiple of their size.
+inline float4 shared_load4(const float* words,
+                           attest::simt::Line where = attest::simt::Line::here()) {
+  attest::simt::require_aligned(words, sizeof(float4), where);
+  return {words[0], words[1], words[2], words[3]};
+}
+inline void shared_store4(float* words, float4 value,
+                          attest::simt::Line where = attest::simt::Line::here()) {
+  attest::simt::require_aligned(words, sizeof(float4), where);
+  words[0] = value.x;
+  words[1] = value.y;
+  words[2] = value.z;
+  words[3] = value.w;
+}
+
 inline float __int_as_float(int bits) {
   float value;
   std::memcpy(&value, &bits, sizeof value);

@@ -45,7 +45,7 @@ TEST_CASE("shuffles read where PTX says", "[emulation]") {
       for (int argument = 0; argument < width; ++argument) {
         std::array<int, 4 * 32> out{};
         const LaunchReport report =
-            launch(one_block(32), emulation, shuffle_all, out.data(), argument, width);
+            launch(one_block(32), emulation, {}, shuffle_all, out.data(), argument, width);
         CHECK(report.diagnoses.empty());
         for (int lane = 0; lane < 32; ++lane) {
           INFO("lane " << lane << " argument " << argument << " width " << width);
@@ -84,8 +84,8 @@ TEST_CASE("a sum over blocks is the same in every order", "[emulation]") {
   for (Emulation emulation : orders()) {
     for (emulation.threads = 1; emulation.threads <= 2; ++emulation.threads) {
       float out = 0;
-      const LaunchReport report =
-          launch({{kBlocks, 1, 1}, {96, 1, 1}, 0}, emulation, block_sum, in.data(), &out, kCount);
+      const LaunchReport report = launch({{kBlocks, 1, 1}, {96, 1, 1}, 0}, emulation, {}, block_sum,
+                                         in.data(), &out, kCount);
       CHECK(report.to_string().empty());
       CHECK(out == expected);
       CHECK(report.shared_bytes == 32 * sizeof(float));
@@ -107,7 +107,7 @@ TEST_CASE("halves of a warp vote apart", "[emulation]") {
   for (unsigned lane = 0; lane < 32; lane += 3) thirds |= 1U << lane;
   for (const Emulation& emulation : orders()) {
     std::array<unsigned, 4 * 32> out{};
-    CHECK(launch(one_block(32), emulation, votes, out.data()).diagnoses.empty());
+    CHECK(launch(one_block(32), emulation, {}, votes, out.data()).diagnoses.empty());
     for (unsigned lane = 0; lane < 32; ++lane) {
       const unsigned half = lane < 16 ? 0xffffU : 0xffff0000U;
       INFO("lane " << lane);
@@ -129,7 +129,7 @@ TEST_CASE("lanes that have returned are not waited for", "[emulation]") {
   for (const Emulation& emulation : orders()) {
     std::array<int, 64> out{};
     out.fill(-1);
-    CHECK(launch({{1, 1, 1}, {64, 1, 1}, 0}, emulation, early_returns, out.data())
+    CHECK(launch({{1, 1, 1}, {64, 1, 1}, 0}, emulation, {}, early_returns, out.data())
               .to_string()
               .empty());
     CHECK(std::count(out.begin(), out.end(), 0) == 40);
@@ -146,7 +146,7 @@ TEST_CASE("every lane of every block runs once, in every order", "[emulation]") 
   for (const Emulation& emulation : orders()) {
     for (const Index3 grid : {Index3{1, 1, 1}, Index3{6, 1, 1}, Index3{3, 4, 5}, Index3{7, 1, 9}}) {
       std::vector<int> out(grid.x * grid.y * grid.z * 3 * 5 * 2);
-      CHECK(launch({grid, {3, 5, 2}, 0}, emulation, indices, out.data()).diagnoses.empty());
+      CHECK(launch({grid, {3, 5, 2}, 0}, emulation, {}, indices, out.data()).diagnoses.empty());
       CHECK(std::count(out.begin(), out.end(), 1) == static_cast<std::ptrdiff_t>(out.size()));
     }
   }
@@ -163,7 +163,7 @@ TEST_CASE("shared memory begins as NaN", "[emulation]") {
   std::array<float, 2> out{};
   LaunchShape shape = one_block(1);
   shape.dynamic_shared_bytes = 8;
-  const LaunchReport report = launch(shape, {}, read_unwritten, out.data());
+  const LaunchReport report = launch(shape, {}, {}, read_unwritten, out.data());
   CHECK(std::isnan(out[0]));
   CHECK(std::isnan(out[1]));
   CHECK(report.shared_bytes == 16 + 4 * sizeof(float));  // each variable at a multiple of 16

@@ -51,6 +51,11 @@ std::uint64_t block_at(std::uint64_t k, std::uint64_t count, const Emulation& em
   return (offset + k % count * (stride % count)) % count;
 }
 
+void add(std::vector<GlobalTraffic>& sums, const std::vector<GlobalTraffic>& traffic) {
+  sums.resize(std::max(sums.size(), traffic.size()));
+  for (std::size_t k = 0; k < traffic.size(); ++k) sums[k] += traffic[k];
+}
+
 }  // namespace
 
 std::string LaunchReport::to_string() const {
@@ -60,7 +65,7 @@ std::string LaunchReport::to_string() const {
 }
 
 LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
-                           const std::function<void()>& kernel) {
+                           const GlobalMemory& global, const std::function<void()>& kernel) {
   require_valid(shape);
   const std::uint64_t count =
       std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
@@ -75,13 +80,15 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
     for (std::uint64_t k = 0; k < count; ++k) {
       block.run(emulation, shape.grid, shape.block,
                 index_of(block_at(k, count, emulation), shape.grid), shape.dynamic_shared_bytes,
-                kernel, own.diagnoses);
+                global, kernel, own.diagnoses);
+      add(own.traffic, block.traffic());
       own.shared_bytes = std::max(own.shared_bytes, block.shared().used_bytes());
     }
 #pragma omp critical(attest_simt_launch)
     {
       report.diagnoses.insert(report.diagnoses.end(), own.diagnoses.begin(), own.diagnoses.end());
       report.shared_bytes = std::max(report.shared_bytes, own.shared_bytes);
+      add(report.traffic, own.traffic);
       report.switches += block.switches() - switches;
     }
   }

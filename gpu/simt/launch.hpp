@@ -19,6 +19,8 @@ struct LaunchReport {
   std::vector<Diagnosis> diagnoses;  // ascending by block; at most those asked for
   std::int64_t shared_bytes = 0;     // the most of any block, static and dynamic
   std::uint64_t switches = 0;        // between lanes
+  // By tensor, in the order in which they were added to the global memory.
+  std::vector<GlobalTraffic> traffic;
 
   /// All diagnoses, one to a line.
   std::string to_string() const;
@@ -30,13 +32,13 @@ struct LaunchReport {
 /// Requires: extents of at least 1, at most 1024 lanes a block. Else throws InvalidProblem.
 ///           [gpu/simt/launch_test]
 LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
-                           const std::function<void()>& kernel);
+                           const GlobalMemory& global, const std::function<void()>& kernel);
 
 /// `kernel<<<shape>>>(arguments...)` on the host.
 template <class Kernel, class... Arguments>
-LaunchReport launch(const LaunchShape& shape, const Emulation& emulation, Kernel&& kernel,
-                    const Arguments&... arguments) {
-  return launch_blocks(shape, emulation, [&] { kernel(arguments...); });
+LaunchReport launch(const LaunchShape& shape, const Emulation& emulation,
+                    const GlobalMemory& global, Kernel&& kernel, const Arguments&... arguments) {
+  return launch_blocks(shape, emulation, global, [&] { kernel(arguments...); });
 }
 
 }  // namespace attest::simt

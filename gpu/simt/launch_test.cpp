@@ -19,7 +19,7 @@ void check_found(Fault fault, const std::string& text, unsigned lanes, Kernel ke
     Emulation emulation;
     emulation.order = order;
     const LaunchReport report =
-        launch({{2, 1, 1}, {lanes, 1, 1}, 0}, emulation, kernel, arguments...);
+        launch({{2, 1, 1}, {lanes, 1, 1}, 0}, emulation, {}, kernel, arguments...);
     INFO(report.to_string());
     REQUIRE(report.diagnoses.size() >= 2);  // of each block
     CHECK(report.diagnoses.front().fault == fault);
@@ -110,7 +110,8 @@ TEST_CASE("more shared memory than a block may have", "[launch]") {
               32, too_much_shared);
   Emulation small;
   small.shared_bytes_limit = 1024;
-  const LaunchReport report = launch({{1, 1, 1}, {32, 1, 1}, 1028}, small, [] { __syncthreads(); });
+  const LaunchReport report =
+      launch({{1, 1, 1}, {32, 1, 1}, 1028}, small, {}, [] { __syncthreads(); });
   REQUIRE(report.diagnoses.size() == 1);
   CHECK_THAT(report.to_string(),
              Catch::Contains("1028 bytes of dynamic shared memory, but a block may have 1024"));
@@ -124,7 +125,7 @@ struct Counted {
 
 TEST_CASE("a block that is given up unwinds its lanes, the others go on", "[launch]") {
   int alive = 0, ended = 0;
-  const LaunchReport report = launch({{3, 1, 1}, {64, 1, 1}, 0}, {}, [&] {
+  const LaunchReport report = launch({{3, 1, 1}, {64, 1, 1}, 0}, {}, {}, [&] {
     const Counted counted(alive);
     if (blockIdx.x == 1 && threadIdx.x == 5) throw InvalidProblem("of the kernel");
     __syncthreads();
@@ -139,15 +140,17 @@ TEST_CASE("a block that is given up unwinds its lanes, the others go on", "[laun
 
 TEST_CASE("shapes that no device takes", "[launch]") {
   const auto nothing = [] {};
-  CHECK_THROWS_WITH(launch({{0, 1, 1}, {1, 1, 1}, 0}, {}, nothing), Catch::Contains("0 x 1 x 1"));
-  CHECK_THROWS_WITH(launch({{1, 1, 1}, {32, 33, 1}, 0}, {}, nothing), Catch::Contains("1 to 1024"));
+  CHECK_THROWS_WITH(launch({{0, 1, 1}, {1, 1, 1}, 0}, {}, {}, nothing),
+                    Catch::Contains("0 x 1 x 1"));
+  CHECK_THROWS_WITH(launch({{1, 1, 1}, {32, 33, 1}, 0}, {}, {}, nothing),
+                    Catch::Contains("1 to 1024"));
   CHECK_THROWS_AS(lane_index(), InternalError);
 }
 
 TEST_CASE("only so many diagnoses are kept", "[launch]") {
   Emulation emulation;
   emulation.most_diagnoses = 3;
-  CHECK(launch({{50, 1, 1}, {32, 1, 1}, 0}, emulation, not_in_own_mask).diagnoses.size() == 3);
+  CHECK(launch({{50, 1, 1}, {32, 1, 1}, 0}, emulation, {}, not_in_own_mask).diagnoses.size() == 3);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "gpu/simt/shared_memory.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -31,7 +32,10 @@ void SharedMemory::begin(std::int64_t dynamic_bytes, std::int64_t limit_bytes, S
   variables_.clear();
   std::memset(bytes_, kNaNByte, std::min(used_, kMostBytes));
   checks_ = checks;
-  if (checks == SharedChecks::on) shadows_.assign(kMostBytes / kGranule, Shadow{});
+  if (checks == SharedChecks::on) {
+    shadows_.resize(kMostBytes / kGranule);
+    forget(0, std::min(used_, kMostBytes));
+  }
   block_epoch_ = 1;
   warp_epochs_.assign(warps, 1);
 }
@@ -44,9 +48,17 @@ void* SharedMemory::variable(const void* tag, std::size_t bytes, std::size_t ali
   const std::size_t offset = rounded_up(used_, std::max(alignment, kLeastAlignment));
   if (offset + bytes > limit_) return nullptr;
   std::memset(bytes_ + offset, kNaNByte, bytes);
+  if (checks_ == SharedChecks::on) forget(used_, offset + bytes);
   used_ = offset + bytes;
   variables_.push_back({tag, offset});
   return bytes_ + offset;
+}
+
+// What an earlier block did between two offsets, the granule of the last byte included.
+void SharedMemory::forget(std::size_t begin, std::size_t end) {
+  const auto first = shadows_.begin() + static_cast<std::ptrdiff_t>(begin / kGranule);
+  const auto last = shadows_.begin() + static_cast<std::ptrdiff_t>((end + kGranule - 1) / kGranule);
+  std::fill(first, last, Shadow{});
 }
 
 std::string SharedMemory::describe(std::size_t offset, std::size_t bytes) const {

@@ -83,6 +83,7 @@ class SharedMemory {
   bool unordered_read(const Shadow& shadow, Accessor by) const;
   void note_read(Shadow& shadow, Accessor by) const;
   void note_write(Shadow& shadow, Accessor by, Shadow::Written how) const;
+  void forget(std::size_t begin, std::size_t end);
   std::string describe(std::size_t offset, std::size_t bytes) const;
 
   std::byte* bytes_ = nullptr;

@@ -7,7 +7,7 @@
 /// program can hold both. ATTEST_SHARED(float, tile, [32][33]); declares a shared variable,
 /// ATTEST_DYNAMIC_SHARED(float, words); the dynamic ones.
 #ifdef __CUDACC__
-#include "gpu/simt/device.hpp"
+#include "gpu/simt/device.cuh"
 #else
 #include "gpu/simt/emulation.hpp"
 #endif

@@ -107,6 +107,14 @@ void* shared_variable(const void* tag, const char* name, std::size_t bytes, std:
 
 void* dynamic_shared() { return block().shared().dynamic(); }
 
+void require_aligned(const void* pointer, std::size_t bytes, SourceLine where) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0) return;
+  block().report(Fault::misaligned,
+                 "lane " + std::to_string(block().lane().number) + " moves " +
+                     std::to_string(bytes) + " bytes at an address that is no multiple of that",
+                 where);
+}
+
 int barrier(int value, const char* operation, SourceLine where) {
   return block().barrier(value, operation, where);
 }

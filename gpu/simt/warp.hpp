@@ -18,6 +18,8 @@ Index3 grid_size();    // gridDim
 /// A static shared variable; its bytes begin as NaN. Ends the block when it does not fit.
 void* shared_variable(const void* tag, const char* name, std::size_t bytes, std::size_t alignment);
 void* dynamic_shared();
+/// Diagnoses a wide access at an address that is no multiple of its size, as devices fault on it.
+void require_aligned(const void* pointer, std::size_t bytes, SourceLine where);
 
 int barrier(int value, const char* operation, SourceLine where);
 void warp_barrier(std::uint32_t mask, SourceLine where);

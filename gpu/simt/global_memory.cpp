@@ -1,0 +1,79 @@
+#include "gpu/simt/global_memory.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "gpu/simt/block.hpp"
+
+namespace attest::simt {
+
+int GlobalMemory::find(const void* pointer) const {
+  const auto* byte = static_cast<const std::byte*>(pointer);
+  for (std::size_t k = 0; k < ranges_.size(); ++k) {
+    if (byte >= ranges_[k].data && byte < ranges_[k].data + ranges_[k].bytes) {
+      return static_cast<int>(k);
+    }
+  }
+  return -1;
+}
+
+namespace {
+
+enum class GlobalUse : std::uint8_t { read, write, add };
+
+bool may_access(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
+                SourceLine where) {
+  Block* const block = Block::current();
+  if (block == nullptr) throw InternalError("global memory opened outside of an emulated kernel");
+  const auto lane = [&] { return "lane " + std::to_string(block->lane().number); };
+  const char* const verb = use == GlobalUse::read ? " reads " : " writes ";
+  const std::vector<GlobalRange>& ranges = block->global().ranges();
+  if (tensor < 0 || static_cast<std::size_t>(tensor) >= ranges.size()) {
+    block->report(Fault::out_of_bounds, lane() + verb + "through a pointer to no tensor", where);
+    return false;
+  }
+  const GlobalRange& range = ranges[static_cast<std::size_t>(tensor)];
+  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+  const auto size = static_cast<std::int64_t>(bytes);
+  if (range.data == nullptr || offset < 0 || offset + size > range.bytes) {
+    block->report(Fault::out_of_bounds,
+                  lane() + verb + std::to_string(bytes) + " bytes at byte " +
+                      std::to_string(offset) + " of '" + range.name + "', which has " +
+                      std::to_string(range.data == nullptr ? 0 : range.bytes),
+                  where);
+    return false;
+  }
+  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
+    block->report(Fault::misaligned,
+                  lane() + verb + std::to_string(bytes) + " bytes of '" + range.name +
+                      "' at an address that is no multiple of that",
+                  where);
+    return false;
+  }
+  GlobalTraffic& traffic = block->traffic(tensor);
+  if (use != GlobalUse::write) traffic.read_bytes += size;
+  if (use != GlobalUse::read) traffic.written_bytes += size;
+  return true;
+}
+
+}  // namespace
+
+void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
+  if (may_access(tensor, from, bytes, GlobalUse::read, where)) {
+    std::memcpy(to, from, bytes);
+  } else {
+    std::memset(to, 0, bytes);
+  }
+}
+
+void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where) {
+  if (may_access(tensor, to, bytes, GlobalUse::write, where)) std::memcpy(to, from, bytes);
+}
+
+void global_add(int tensor, float* to, float value, SourceLine where) {
+  if (!may_access(tensor, to, sizeof *to, GlobalUse::add, where)) return;
+  std::atomic_ref<float>(*to).fetch_add(value, std::memory_order_relaxed);
+}
+
+}  // namespace attest::simt

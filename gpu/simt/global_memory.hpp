@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/simt/diagnosis.hpp"
+
+/// Global memory of an emulated launch: the tensors that its kernel may touch, and what it moves.
+namespace attest::simt {
+
+/// Bytes moved between global memory and the blocks. An atomic addition reads and writes.
+struct GlobalTraffic {
+  std::int64_t read_bytes = 0, written_bytes = 0;
+
+  GlobalTraffic& operator+=(const GlobalTraffic& other) {
+    read_bytes += other.read_bytes;
+    written_bytes += other.written_bytes;
+    return *this;
+  }
+  friend bool operator==(const GlobalTraffic&, const GlobalTraffic&) = default;
+};
+
+/// A tensor as a kernel's pointer sees it: `count` elements from `data` on.
+struct GlobalRange {
+  std::string name;
+  const std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// A pointer that only the traffic policy opens (gpu/simt/traffic.hpp): what bypasses the count
+/// does not compile.
+template <class T>
+class GlobalPointer {
+ public:
+  GlobalPointer() = default;
+  GlobalPointer(T* data, int tensor) : data_(data), tensor_(tensor) {}
+  /// Reading alone.
+  operator GlobalPointer<const T>() const { return {data_, tensor_}; }  // NOLINT: as pointers do
+
+  GlobalPointer operator+(std::int64_t elements) const { return {data_ + elements, tensor_}; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  friend struct GlobalAccess;
+  T* data_ = nullptr;
+  int tensor_ = -1;
+};
+
+/// The tensors of one launch, by the number in which they were added.
+class GlobalMemory {
+ public:
+  /// A pointer to `count` elements; null stays null and may not be followed.
+  template <class T>
+  GlobalPointer<T> add(std::string name, T* data, std::int64_t count) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(data);
+    ranges_.push_back({std::move(name), bytes, count * static_cast<std::int64_t>(sizeof(T))});
+    return {data, static_cast<int>(ranges_.size()) - 1};
+  }
+
+  const std::vector<GlobalRange>& ranges() const { return ranges_; }
+
+  /// The tensor in which a byte lies, or -1.
+  int find(const void* pointer) const;
+
+ private:
+  std::vector<GlobalRange> ranges_;
+};
+
+/// An access of the running lane: counted, checked, carried out. One that leaves its tensor, or
+/// lies at an address that is no multiple of its size, is a diagnosis instead; a read then gives
+/// zeros. [gpu/simt/traffic_test]
+void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where);
+void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where);
+/// Atomic also between blocks that run on several threads.
+void global_add(int tensor, float* to, float value, SourceLine where);
+
+}  // namespace attest::simt
