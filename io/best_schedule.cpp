@@ -36,7 +36,10 @@ BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction
                            const attest_problem& problem, FastMemory capacity) {
   BestSchedule result;
   for (const auto& family : registry.families()) {
-    if (family->direction() != direction) continue;
+    if (family->direction() != direction ||
+        family->kernel_class().products == Products::scores_given) {
+      continue;
+    }
     Candidate candidate{family->name(), {}, ""};
     try {
       const auto schedule = family->make({family->name(), {}}, problem, capacity);

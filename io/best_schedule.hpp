@@ -35,7 +35,8 @@ struct BestSchedule {
 };
 
 /// Searches all families of the direction and their tiles. A family whose count overflows has no
-/// schedule.
+/// schedule. Families that take the weights as an input (K2) are left out: what wrote the weights
+/// is not in their count.
 ///
 /// Requires: at least one schedule that fits. Else throws InvalidProblem with every family's
 /// reason.  [cpu/schedules/best_schedule_test]

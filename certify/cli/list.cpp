@@ -60,7 +60,7 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   }
   for (const Experiment& experiment : experiments()) {
     std::string sizes;
-    for (const std::string& size : experiment.sizes) sizes += " --" + size;
+    for (const SizeOption& size : experiment.sizes) sizes += " --" + size.name;
     all[2].rows.push_back(
         {experiment.name, experiment.title, sizes.empty() ? "" : "takes" + sizes});
   }

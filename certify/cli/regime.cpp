@@ -141,12 +141,19 @@ void print_sizes(const RegimeTable& table) {
   }
 }
 
-void print_statements() {
-  fmt::print("\n{}\n", bold("what is said"));
+// What is said of some devices, or of all.
+void print_statements(const std::vector<RegimePlace>& places) {
+  const auto named = [&](const Figure& figure) {
+    return std::any_of(places.begin(), places.end(),
+                       [&](const RegimePlace& place) { return figure.device == place.device; });
+  };
   for (const Statement& statement : statements()) {
-    fmt::print("  {}:\n  {}\n", statement.source, statement.text);
-    for (const Figure& figure : figures(statement)) {
-      fmt::print("    {:<42} {:<4} {:>7}  M/(d_k d_v) {:>6}  {}\n", figure.place, figure.word,
+    std::vector<Figure> chosen = figures(statement);
+    if (!places.empty()) std::erase_if(chosen, [&](const auto& figure) { return !named(figure); });
+    if (chosen.empty()) continue;
+    fmt::print("\n{}: {}:\n  {}\n", bold("what is said"), statement.source, statement.text);
+    for (const Figure& figure : chosen) {
+      fmt::print("    {:<48} {:<4} {:>7}  M/(d_k d_v) {:>6}  {}\n", figure.place, figure.word,
                  fmt::format("{}/{}", figure.head_dim_qk, figure.head_dim_v),
                  ratio_text(figure.size),
                  figure.holds == Figure::Holds::yes ? good("so") : warning("not so"));
@@ -157,7 +164,11 @@ void print_statements() {
 void print_prediction(const Prediction& prediction, const WordType& word) {
   const std::string_view direction = io::name(prediction.direction);
   if (!prediction.refusal.empty()) {
-    fmt::print("      {:<8} none: so little memory is enough for no schedule\n", direction);
+    // One schedule's reason stands for all: the first line names none yet.
+    std::string why = prediction.refusal;
+    const std::size_t first = why.find('\n');
+    if (first != std::string::npos) why[first] = ' ';
+    fmt::print("      {:<8} none: {}\n", direction, why.substr(0, why.find('\n')));
     return;
   }
   fmt::print("      {:<8} {:<38} {:>16} words {:>17} bytes", direction, prediction.schedule,
@@ -201,7 +212,7 @@ int regime(const io::ScheduleRegistry& schedules, const RegimeOptions& options) 
   const RegimeTable table = table_of(options);
   if (!options.json && !wants_predictions(options)) {
     print_sizes(table);
-    print_statements();
+    print_statements({});
     fmt::print(
         "\nWith --device or --model: the best schedule at each boundary and the words it moves.\n");
     return 0;
@@ -216,6 +227,7 @@ int regime(const io::ScheduleRegistry& schedules, const RegimeOptions& options) 
     fmt::print("{}\n", json_text(object));
   } else {
     print_rows(rows);
+    if (!options.devices.empty() && options.models.empty()) print_statements(table.places);
   }
   return 0;
 }

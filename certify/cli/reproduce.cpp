@@ -51,13 +51,19 @@ std::vector<const Experiment*> chosen(const std::vector<std::string>& names) {
 
 // A size that an experiment does not take would be ignored in silence.
 void require_taken(const Experiment& experiment, const ReproduceOptions& options) {
-  const auto require = [&](const char* size, const std::optional<std::int64_t>& given) {
-    const auto& sizes = experiment.sizes;
-    if (!given || std::find(sizes.begin(), sizes.end(), size) != sizes.end()) return;
-    throw InvalidProblem(experiment.name + " takes no --" + size +
-                         (sizes.empty()
-                              ? std::string("; it has its own sizes")
-                              : fmt::format(" (it takes --{})", fmt::join(sizes, " --"))));
+  const auto require = [&](const char* name, const std::optional<std::int64_t>& given) {
+    if (!given) return;
+    std::string taken;
+    for (const SizeOption& size : experiment.sizes) {
+      taken += " --" + size.name;
+      if (size.name != name) continue;
+      if (size.least <= *given && *given <= size.most) return;
+      throw InvalidProblem(fmt::format("{}: --{} {} is not among the {} to {} that it works with",
+                                       experiment.name, name, *given, size.least, size.most));
+    }
+    throw InvalidProblem(
+        experiment.name + " takes no --" + name +
+        (taken.empty() ? std::string("; it has its own sizes") : " (it takes" + taken + ")"));
   };
   require("seqlen", options.seqlen);
   require("head-dim", options.head_dim);
@@ -75,17 +81,23 @@ std::string command_of(const Experiment& experiment, const ReproduceOptions& opt
   return command;
 }
 
-// Draws what can be drawn; the reason when gnuplot is absent.
+// What an earlier run drew would stand beside the new points.
+void remove_drawings(const fs::path& folder, const Plot& plot) {
+  std::error_code ignored;
+  for (const char* suffix : {".svg", ".png"}) fs::remove(folder / (plot.name + suffix), ignored);
+}
+
+// Draws what can be drawn; why not, when gnuplot is absent or fails.
 std::string draw_all(const std::vector<Reproduced>& results, const fs::path& folder,
                      std::map<std::string, std::string>& drawings) {
   for (const Reproduced& one : results) {
     for (const Plot& plot : one.findings.plots) {
       try {
         draw(plot, folder.string());
-      } catch (const InvalidProblem& error) {
+        drawings[plot.name] = inline_svg(read_file((folder / (plot.name + ".svg")).string()));
+      } catch (const std::exception& error) {
         return error.what();
       }
-      drawings[plot.name] = read_file((folder / (plot.name + ".svg")).string());
     }
   }
   return "";
@@ -152,18 +164,19 @@ int reproduce(const io::ScheduleRegistry& schedules, const ReproduceOptions& opt
     results.push_back(carry_out(*experiment, schedules, options));
     if (!options.json) print(results.back());
     for (const Plot& plot : results.back().findings.plots) {
+      remove_drawings(folder, plot);
       write_file((folder / (plot.name + ".csv")).string(), csv(plot));
     }
     for (const Table& table : results.back().findings.tables) {
       write_file((folder / (table.name + ".csv")).string(), csv(table));
     }
   }
-  std::map<std::string, std::string> drawings;
-  const std::string undrawn = draw_all(results, folder, drawings);
   nlohmann::json object = reproduce_json(results);
   object["version"] = version();
   object["host"] = host_json();
   write_file((folder / "reproduce.json").string(), json_text(object) + "\n");
+  std::map<std::string, std::string> drawings;
+  const std::string undrawn = draw_all(results, folder, drawings);
   write_file((folder / "index.html").string(),
              reproduce_page(results, drawings, about(object, results)));
   if (options.json) {

@@ -15,23 +15,35 @@ const std::vector<Statement>& statements() {
        4,
        kAnyMore,
        Of::every,
-       {{"100 KB", 100 * kKilobyte}},
+       {{"", "100 KB", 100 * kKilobyte}},
        {{64, 64}, {128, 128}}},
-      {"discussion of Li et al. 2024 (arXiv 2410.09397), in our words",
-       "on an A100 the fast memory holds d^2 words for the head dimensions in use",
+      {"Saha and Ye 2024, section 1 (arXiv 2402.07443v1)",
+       "M >= d^2 is \"the more practical regime\" (held to head dimensions to 256 in the L1 and "
+       "shared memory of GPUs since 2017)",
        1,
        kAnyMore,
        Of::every,
-       {{"L1 and shared memory, 192 KB", 192 * kKilobyte},
-        {"registers + shared memory (K1), 420 KB", 420 * kKilobyte}},
-       {{64, 64}, {128, 128}, {256, 256}, {576, 512}}},
-      {"discussion of Li et al. 2024 (arXiv 2410.09397), in our words",
-       "on a GTX 1060 the fast memory can be smaller than d^2, for some head dimension to 256",
+       {{"v100", "V100, L1 and shared memory, 128 KB", 128 * kKilobyte},
+        {"a100", "A100, L1 and shared memory, 192 KB", 192 * kKilobyte},
+        {"h100", "H100, L1 and shared memory, 256 KB", 256 * kKilobyte}},
+       {{64, 64}, {128, 128}, {256, 256}}},
+      {"the discussion of Li et al. 2024 (arXiv 2410.09397), whose wording was not found: in "
+       "our words",
+       "on an A100 the fast memory holds d^2 words",
+       1,
+       kAnyMore,
+       Of::every,
+       {{"a100", "A100, L1 and shared memory, 192 KB", 192 * kKilobyte},
+        {"a100", "A100, registers + shared memory (K1), 420 KB", 420 * kKilobyte}},
+       {{64, 64}, {128, 128}, {256, 256}}},
+      {"the discussion of Li et al. 2024 (arXiv 2410.09397), whose wording was not found: in "
+       "our words",
+       "on a GTX 1060 the fast memory can be smaller than d^2",
        0,
        1,
        Of::some,
-       {{"shared memory of a block, 48 KB", 48 * kKilobyte},
-        {"registers + shared memory (K1), 352 KB", 352 * kKilobyte}},
+       {{"gtx1060", "GTX 1060, shared memory of a block, 48 KB", 48 * kKilobyte},
+        {"gtx1060", "GTX 1060, registers + shared memory (K1), 352 KB", 352 * kKilobyte}},
        {{64, 64}, {128, 128}, {256, 256}}},
   };
   return all;
@@ -43,6 +55,7 @@ std::vector<Figure> figures(const Statement& statement) {
     for (const auto& [head_dim_qk, head_dim_v] : statement.head_dims) {
       for (const WordType& word : word_types()) {
         Figure figure;
+        figure.device = place.device;
         figure.place = place.name;
         figure.word = word.name;
         figure.head_dim_qk = head_dim_qk;

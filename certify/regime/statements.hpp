@@ -11,6 +11,7 @@ namespace attest::certify {
 
 /// A size of fast memory that a statement speaks of, or should have.
 struct Place {
+  std::string device;  // of fixtures/devices.json, or empty
   std::string name;
   std::int64_t fast_bytes;
 };
@@ -33,7 +34,7 @@ const std::vector<Statement>& statements();
 
 /// A statement at one size, head dimension and width.
 struct Figure {
-  std::string place, word;
+  std::string device, place, word;
   std::int64_t head_dim_qk = 0, head_dim_v = 0;
   CacheSize size;
   enum class Holds : std::uint8_t { yes, no } holds = Holds::yes;

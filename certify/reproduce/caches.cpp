@@ -71,7 +71,9 @@ Findings run(const Laboratory& lab) {
             fmt::format("flash2 on N = {}, d = {}: words read over the schedule's", seqlen, d),
             "cache size over the schedule's peak",
             "words read / explicit",
-            {}};
+            {},
+            Plot::Scale::linear,
+            Plot::Scale::linear};
   std::string lru, belady;
   Outcome explicit_control = Outcome::reproduced, optimal = Outcome::reproduced;
   int compared = 0, within = 0;
@@ -108,7 +110,8 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment caches_experiment() {
-  return {"caches", "caches against explicit control", {"seqlen", "head-dim"}, run};
+  return {
+      "caches", "caches against explicit control", {{"seqlen", 16, 128}, {"head-dim", 1, 64}}, run};
 }
 
 }  // namespace attest::certify

@@ -64,7 +64,8 @@ struct Run {
 std::vector<Run> time_all(const Laboratory& lab, const ForwardCall& call, std::int64_t fast_words,
                           int runs) {
   std::vector<Run> all;
-  for (const std::string name : {"flash2", "flash2:bk=16", "hybrid", "square_tiled"}) {
+  for (const std::string name :
+       {"flash2", "flash2:bk=4", "flash2:bk=16", "flash2:bk=64", "hybrid", "square_tiled"}) {
     try {
       const auto schedule =
           lab.schedules.make(name, call.problem(), io::FastMemory::of_words(fast_words));
@@ -83,16 +84,29 @@ bool of_flash(const Run& run) { return run.name.rfind("flash2", 0) == 0; }
 struct Tally {
   int agree = 0, disagree = 0;  // clearly faster than flash2 exactly where fewer words move
   std::string surprises;
-  std::string wins_below, wins_above;  // of small-cache schedules over the faster flash2
+  // The fastest small-cache schedule against the fastest flash2, below d^2 and above.
+  struct Side {
+    int won = 0, lost = 0, undecided = 0;
+    std::string wins, losses;
+
+    std::string to_string() const {
+      const auto list = [](const std::string& entries) {
+        return entries.empty() ? "" : " (" + entries + ")";
+      };
+      return fmt::format("clearly faster at {} of {} places{}, clearly slower at {}{}", won,
+                         won + lost + undecided, list(wins), lost, list(losses));
+    }
+  };
+  Side below, above;
 
   static std::string entry(const Run& one, const Run& flash, const std::string& where) {
-    return fmt::format("{} {} ({:.2f} of the words, {:.2f} of the time)", one.name, where,
+    return fmt::format("{} {}: {:.2f} of the words, {:.2f} of the time", one.name, where,
                        static_cast<double>(one.words) / static_cast<double>(flash.words),
                        one.timing.median / flash.timing.median);
   }
 
   static void add(std::string& list, const std::string& entry) {
-    list += (list.empty() ? "" : ", ") + entry;
+    list += (list.empty() ? "" : "; ") + entry;
   }
 
   void compare_words(const Run& flash2, const Run& other, const std::string& where) {
@@ -105,15 +119,29 @@ struct Tally {
   }
 
   void compare(const std::vector<Run>& all, double theta, const std::string& where) {
-    const Run* fastest = &all.front();
+    const Run *flash = nullptr, *small = nullptr;
     for (const Run& one : all) {
       if (&one != &all.front()) compare_words(all.front(), one, where);
-      if (of_flash(one) && one.timing.median < fastest->timing.median) fastest = &one;
+      const Run*& fastest = of_flash(one) ? flash : small;
+      if (fastest == nullptr || one.timing.median < fastest->timing.median) fastest = &one;
     }
-    for (const Run& one : all) {
-      if (of_flash(one) || !clearly_faster(one.timing, fastest->timing)) continue;
-      add(theta < 1 ? wins_below : wins_above, entry(one, *fastest, where));
+    if (flash == nullptr || small == nullptr) return;
+    Side& side = theta < 1 ? below : above;
+    if (clearly_faster(small->timing, flash->timing)) {
+      ++side.won;
+      add(side.wins, entry(*small, *flash, where));
+    } else if (clearly_faster(flash->timing, small->timing)) {
+      ++side.lost;
+      if (theta < 1) add(side.losses, entry(*small, *flash, where));
+    } else {
+      ++side.undecided;
     }
+  }
+
+  // Held everywhere, somewhere, or nowhere.
+  Outcome small_cache_wins() const {
+    if (below.won == 0) return Outcome::not_reproduced;
+    return below.lost + below.undecided + above.won == 0 ? Outcome::reproduced : Outcome::corrected;
   }
 };
 
@@ -125,7 +153,7 @@ Findings run(const Laboratory& lab) {
   constexpr int kSmokeRuns = 3, kRuns = 5;
   const std::string title =
       fmt::format("forward on this machine, N = {}, float32, one thread", seqlen);
-  Table table{"clock",
+  Table table{"clock_runs",
               title + ": milliseconds, median and spread",
               {"d", "budget", "M/d^2", "schedule", "median", "least", "most", "words moved"},
               {}};
@@ -165,11 +193,11 @@ Findings run(const Laboratory& lab) {
       {"below M = d^2 a small-cache schedule is faster than FlashAttention's order, above it is "
        "not",
        "Saha and Ye 2024; Li et al. 2024, if words were all that took time",
-       fmt::format("clearly faster than the faster of flash2's two tiles below d^2: {}; above: {}",
-                   or_none(tally.wins_below), or_none(tally.wins_above)),
-       tally.wins_below.empty()   ? Outcome::not_reproduced
-       : tally.wins_above.empty() ? Outcome::reproduced
-                                  : Outcome::corrected}};
+       fmt::format(
+           "the fastest of them against the fastest of flash2's tiles, below d^2: {}; above: "
+           "{}",
+           tally.below.to_string(), tally.above.to_string()),
+       tally.small_cache_wins()}};
   findings.plots.push_back(std::move(plot));
   findings.tables.push_back(std::move(table));
   return findings;
@@ -178,7 +206,7 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment clock_experiment() {
-  return {"clock", "wall clock of both cases on this machine", {"seqlen"}, run};
+  return {"clock", "wall clock of both cases on this machine", {{"seqlen", 64, 2048}}, run};
 }
 
 }  // namespace attest::certify

@@ -39,11 +39,16 @@ struct Curve {
   std::vector<std::pair<double, double>> points;
 };
 
-/// Curves over logarithmic axes, base 2 and 10.
+/// Curves over two axes.
 struct Plot {
+  enum class Scale : std::uint8_t { logarithmic, linear };  // base 2 in x, 10 in y
+
   std::string name;  // of its files
   std::string title, x, y;
   std::vector<Curve> curves;
+  Scale scale_x = Scale::logarithmic, scale_y = Scale::logarithmic;
+  std::optional<double> mark_x{};  // a vertical line, and what stands at it
+  std::string mark{};
 };
 
 /// Rows of text, for the page and as CSV.
@@ -75,11 +80,17 @@ struct Laboratory {
   std::int64_t head_dim_or(std::int64_t otherwise) const { return head_dim.value_or(otherwise); }
 };
 
+/// A size that an experiment takes, and what it can work with in reasonable time.
+struct SizeOption {
+  std::string name;  // "seqlen", "head-dim" or "fast-words"
+  std::int64_t least, most;
+};
+
 /// A name, what it is about, and how it is done. Sizes it does not take are refused by the command.
 struct Experiment {
   std::string name;
   std::string title;
-  std::vector<std::string> sizes;  // of "seqlen", "head-dim", "fast-words"
+  std::vector<SizeOption> sizes;
   std::function<Findings(const Laboratory&)> run;
 };
 

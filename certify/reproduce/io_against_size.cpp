@@ -6,6 +6,7 @@
 
 #include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/fit.hpp"
+#include "core/error.hpp"
 
 namespace attest::certify {
 namespace {
@@ -47,7 +48,7 @@ const std::vector<Subject>& subjects() {
                                          {"flash1_bwd", "two_pass_row"},
                                          {"square_tiled_bwd", "rank1_tiled_bwd"},
                                          "Dao et al. 2022, Theorem 5",
-                                         "Li et al. 2024, Theorem 1.1 and Algorithm 6"},
+                                         "our tiles, after those of Saha and Ye 2024"},
                                         {io::Direction::loss_gradient,
                                          {"loss_large"},
                                          {"loss_small"},
@@ -105,12 +106,29 @@ CacheSide side_of(std::int64_t fast_words, std::int64_t d) {
   return fast_words < d * d ? CacheSide::small : CacheSide::large;
 }
 
+// The papers' range ends where a whole operand fits, M = N d; sizes near that are left out.
+void add_size(Sweep& sweep, std::int64_t x, std::int64_t seqlen, std::int64_t d) {
+  constexpr std::int64_t kOfOperand = 4;
+  if (seqlen * d < kOfOperand * sweep.fast_words) return;
+  sweep.problems.emplace_back(x, square_problem(seqlen, d));
+}
+
+void require_enough(const Sweep& sweep, std::int64_t seqlen) {
+  constexpr std::size_t kLeastPoints = 3;
+  if (sweep.problems.size() >= kLeastPoints) return;
+  throw InvalidProblem(fmt::format(
+      "M = {} with sequences up to {}: the papers speak of M <= N d, of which too little is left "
+      "to fit an exponent in {}; give a longer --seqlen or fewer --fast-words",
+      sweep.fast_words, seqlen, sweep.variable));
+}
+
 void against_n(const Laboratory& lab, const Subject& subject, std::int64_t fast_words,
                std::int64_t d, Findings& findings) {
   Sweep sweep{subject, side_of(fast_words, d), fast_words, "N", fmt::format("d = {}", d), 2, {}};
-  for (std::int64_t n = 1024; n <= lab.seqlen_or(16384, 65536); n *= 2) {
-    sweep.problems.emplace_back(n, square_problem(n, d));
-  }
+  constexpr std::int64_t kLeastRows = 1024;
+  const std::int64_t most = lab.seqlen_or(16384, 65536);
+  for (std::int64_t n = kLeastRows; n <= most; n *= 2) add_size(sweep, n, n, d);
+  require_enough(sweep, most);
   measure(lab, sweep, findings);
 }
 
@@ -127,8 +145,9 @@ void against_d(const Laboratory& lab, const Subject& subject, std::int64_t fast_
     const std::int64_t d = std::llround(static_cast<double>(std::max<std::int64_t>(least, 1)) *
                                         std::exp2(static_cast<double>(k) / kSteps));
     if (d > most) break;
-    sweep.problems.emplace_back(d, square_problem(seqlen, d));
+    add_size(sweep, d, seqlen, d);
   }
+  require_enough(sweep, seqlen);
   measure(lab, sweep, findings);
 }
 
@@ -155,7 +174,7 @@ Findings run(const Laboratory& lab) {
 Experiment size_io_experiment() {
   return {"size_io",
           "I/O against sequence length and head dimension",
-          {"seqlen", "head-dim", "fast-words"},
+          {{"seqlen", 4096, 1 << 24}, {"head-dim", 16, 4096}, {"fast-words", 16, 1 << 24}},
           run};
 }
 

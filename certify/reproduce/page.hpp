@@ -27,8 +27,9 @@ std::string csv(const Plot& plot);
 nlohmann::json reproduce_json(const std::vector<Reproduced>& results);
 
 /// One page that needs nothing beside it, with the class that the bounds hold for. `drawings` has
-/// the SVG of every plot by name, and where one lacks, the page says how to get it; `about` says
-/// what made the page, and where.  [certify/reproduce/page_test "the page"]
+/// the SVG of every plot by name, as inline_svg() gives it; where one lacks, the page says where
+/// the points are; `about` says what made the page, and where.  [certify/reproduce/page_test "the
+/// page"]
 std::string reproduce_page(const std::vector<Reproduced>& results,
                            const std::map<std::string, std::string>& drawings,
                            const std::string& about);

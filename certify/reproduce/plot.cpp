@@ -17,7 +17,7 @@ namespace {
 // Okabe and Ito's colours, which the colour-blind tell apart, and points that grey tells apart.
 constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                               "#B8860B", "#56B4E9", "#7A5195"};
-constexpr std::array<int, 8> kPoints{5, 7, 9, 13, 4, 6, 8, 12};
+constexpr std::array<int, 10> kPoints{5, 7, 9, 13, 4, 6, 8, 12, 15, 14};
 
 constexpr std::array<int, 5> kBoundPoints{1, 2, 3, 11, 10};
 
@@ -36,8 +36,31 @@ std::string style(const Curve& curve, std::size_t index) {
     return fmt::format("with linespoints lc rgb \"#707070\" dt {} pt {} ps 0.9 lw 1.2",
                        2 + index % 4, kBoundPoints[index % kBoundPoints.size()]);
   }
+  // Where points would cover each other the line alone tells curves apart, by its dashes too.
+  constexpr std::size_t kMostPoints = 60;
+  if (curve.points.size() > kMostPoints) {
+    return fmt::format("with lines lc rgb \"{}\" dt {} lw 1.5", kColours[index % kColours.size()],
+                       1 + index % 5);
+  }
   return fmt::format("with linespoints lc rgb \"{}\" pt {} ps 1.0",
                      kColours[index % kColours.size()], kPoints[index % kPoints.size()]);
+}
+
+std::string axes(const Plot& plot) {
+  using Scale = Plot::Scale;
+  std::string text;
+  text += plot.scale_x == Scale::logarithmic ? "set logscale x 2\nset format x \"%.6g\"\n"
+                                             : "set format x \"%.4g\"\n";
+  text += plot.scale_y == Scale::logarithmic ? "set logscale y 10\nset format y \"10^{%T}\"\n"
+                                             : "set format y \"%.4g\"\n";
+  if (plot.mark_x) {
+    text += fmt::format(
+        "set arrow 1 from first {0:.10g}, graph 0 to first {0:.10g}, graph 1 nohead lc rgb "
+        "\"#808080\" dt 3\nset label 1 {1} at first {0:.10g}, graph 0.03 offset 0.6,0 "
+        "noenhanced\n",
+        *plot.mark_x, quoted(plot.mark));
+  }
+  return text;
 }
 
 }  // namespace
@@ -58,7 +81,7 @@ std::string gnuplot_script(const Plot& plot) {
   return fmt::format(
       "# gnuplot {0}.gp\n{1}"
       "set title {2} noenhanced\nset xlabel {3} noenhanced\nset ylabel {4} noenhanced\n"
-      "set logscale x 2\nset logscale y 10\nset format x \"%.6g\"\nset format y \"10^{{%T}}\"\n"
+      "{6}"
       "set xtics rotate by -35\nset grid lt 1 lc rgb \"#a0a0a0\" lw 0.3\n"
       "set key outside right top noenhanced\n"
       "set terminal svg size 860,460 dynamic font \"sans,13\" linewidth 1.3\n"
@@ -66,7 +89,7 @@ std::string gnuplot_script(const Plot& plot) {
       "set terminal pngcairo size 1720,920 font \"sans,24\" linewidth 2.4 background rgb "
       "\"white\"\n"
       "set output \"{0}.png\"\nreplot\n",
-      plot.name, data, quoted(plot.title), quoted(plot.x), quoted(plot.y), curves);
+      plot.name, data, quoted(plot.title), quoted(plot.x), quoted(plot.y), curves, axes(plot));
 }
 
 void draw(const Plot& plot, const std::string& folder) {
@@ -74,8 +97,8 @@ void draw(const Plot& plot, const std::string& folder) {
   write_file(base.string() + ".gp", gnuplot_script(plot));
   const std::string log = base.string() + ".log";
   const int status = run_program(
-      {{"sh", "-c", "command -v gnuplot >/dev/null || exit 127; cd \"$1\" && gnuplot \"$2\"", "sh",
-        folder, plot.name + ".gp"},
+      {{"sh", "-c", "command -v gnuplot >/dev/null || exit 127; cd -- \"$1\" && gnuplot \"$2\"",
+        "sh", folder, plot.name + ".gp"},
        "gnuplot-nox",
        {}},
       log);

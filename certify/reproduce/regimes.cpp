@@ -11,7 +11,9 @@ namespace attest::certify {
 namespace {
 
 std::string ratio_text(const CacheSize& size) {
-  return fmt::format("{:.3g}{}", size.ratio, size.regime == CacheRegime::small ? "*" : "");
+  const char* const small = size.regime == CacheRegime::small ? "*" : "";
+  return size.ratio < 100 ? fmt::format("{:.3g}{}", size.ratio, small)
+                          : fmt::format("{:.0f}{}", size.ratio, small);
 }
 
 Table sizes_table() {
