@@ -50,16 +50,18 @@ Ratios tabulate(const Laboratory& lab, std::int64_t seqlen, std::int64_t d, Find
                 {"FlashAttention's tiles", Curve::Kind::measured, {}},
                 {"Saha and Ye's tiles", Curve::Kind::measured, {}},
                 {"lower bound", Curve::Kind::bound, {}}}};
-  Plot backward{
-      "backward_constants",
-      title("backward"),
-      "M / d^2",
-      "words / N^2",
-      {{"best known", Curve::Kind::measured, {}}, {"lower bound", Curve::Kind::bound, {}}}};
+  Plot backward{"backward_constants",
+                title("backward"),
+                "M / d^2",
+                "words / N^2",
+                {{"best known", Curve::Kind::measured, {}},
+                 {"FlashAttention's tiles", Curve::Kind::measured, {}},
+                 {"square tiles by the same rule", Curve::Kind::measured, {}},
+                 {"lower bound", Curve::Kind::bound, {}}}};
   Table table{"constants",
               title("forward and backward"),
               {"M/d^2", "forward best", "forward bound", "ratio", "FlashAttention", "Saha and Ye",
-               "backward best", "backward bound", "ratio"},
+               "backward best", "backward bound", "ratio", "FlashAttention", "square tiles"},
               {}};
   Ratios ratios;
   constexpr int kLow = -6, kHigh = 6;
@@ -80,8 +82,14 @@ Ratios tabulate(const Laboratory& lab, std::int64_t seqlen, std::int64_t d, Find
     for (std::size_t k = 0; k < curves.size(); ++k) {
       forward.curves[k].points.emplace_back(theta, curves[k]);
     }
-    backward.curves[0].points.emplace_back(theta, back);
-    backward.curves[1].points.emplace_back(theta, back_bound);
+    const double flash_back =
+        per_pair(words_of(lab, paper_tiles("flash1_bwd", fast_words, d), problem));
+    const double square_back =
+        per_pair(words_of(lab, paper_tiles("square_tiled_bwd", fast_words, d), problem));
+    const std::vector<double> backward_curves{back, flash_back, square_back, back_bound};
+    for (std::size_t k = 0; k < backward_curves.size(); ++k) {
+      backward.curves[k].points.emplace_back(theta, backward_curves[k]);
+    }
     if (best / bound > ratios.forward) ratios.forward_at = theta;
     ratios.forward = std::max(ratios.forward, best / bound);
     ratios.backward = std::max(ratios.backward, back / back_bound);
@@ -89,7 +97,8 @@ Ratios tabulate(const Laboratory& lab, std::int64_t seqlen, std::int64_t d, Find
     if (theta < 1) ratios.square = std::max(ratios.square, square / bound);
     const auto text = [](double value) { return fmt::format("{:.4g}", value); };
     table.rows.push_back({text(theta), text(best), text(bound), text(best / bound), text(flash),
-                          text(square), text(back), text(back_bound), text(back / back_bound)});
+                          text(square), text(back), text(back_bound), text(back / back_bound),
+                          text(flash_back), text(square_back)});
   }
   findings.plots = {std::move(forward), std::move(backward)};
   findings.tables = {std::move(table)};

@@ -87,7 +87,8 @@ void measure(const Laboratory& lab, const Sweep& sweep, Findings& findings) {
     }
     const Exponent fitted = fit_exponent(curve.points);
     findings.claims.push_back(
-        {fmt::format("{}: words grow as {} to the {}", schedules[k], sweep.variable, sweep.claimed),
+        {fmt::format("{}, {}, M {} d^2: words grow as {} to the {}", direction, schedules[k],
+                     sweep.side == CacheSide::large ? ">=" : "<", sweep.variable, sweep.claimed),
          sweep.subject.source(sweep.side, k),
          fmt::format("{}: exponent {}", title, fitted.to_string()),
          outcome_of(fitted, sweep.claimed)});

@@ -45,7 +45,18 @@ Findings run(const Laboratory& lab) {
        "greatest lower bound", "best schedule (O only)"},
       {}};
   int compared = 0, sound = 0, reached = 0, scheduled = 0;
+  Plot plot{"pebble_game",
+            "least words of forward attention on tiny instances (q x k, d = 1)",
+            "words of fast memory M",
+            "words moved",
+            {},
+            Plot::Scale::linear,
+            Plot::Scale::linear};
   for (const Instance& one : instances) {
+    const std::string name = fmt::format("{} x {}", one.q, one.k);
+    Curve minimum{name + ", exact minimum", Curve::Kind::measured, {}},
+        schedule{name + ", best schedule", Curve::Kind::measured, {}},
+        below{name + ", lower bound", Curve::Kind::bound, {}};
     const io::AttentionShape shape{one.q, one.k, one.d, one.d, {}};
     const io::StepSystem any = io::any_order_forward(shape, io::OneKeyRow::copied);
     const io::StepSystem chains = io::steps_of(io::forward_dag(shape, {}));
@@ -55,12 +66,16 @@ Findings run(const Laboratory& lab) {
       const io::Minimum chained = io::least_traffic(chains, fast_words + 1, most);
       const std::int64_t bound = lower_bound(io::Direction::forward, problem, fast_words);
       const auto best = best_words(lab, problem, fast_words);
-      const auto text = [](const io::Minimum& minimum) {
-        if (minimum.certainty == io::Minimum::Certainty::impossible) return std::string("none");
-        return (minimum.certainty == io::Minimum::Certainty::at_least ? ">= " : "") +
-               std::to_string(minimum.words);
+      const auto text = [](const io::Minimum& found) {
+        if (found.certainty == io::Minimum::Certainty::impossible) return std::string("none");
+        return (found.certainty == io::Minimum::Certainty::at_least ? ">= " : "") +
+               std::to_string(found.words);
       };
+      const auto x = static_cast<double>(fast_words);
+      below.points.emplace_back(x, static_cast<double>(bound));
+      if (best) schedule.points.emplace_back(x, static_cast<double>(*best));
       if (least.certainty == io::Minimum::Certainty::exact) {
+        minimum.points.emplace_back(x, static_cast<double>(least.words));
         ++compared;
         sound += bound <= least.words && (!best || least.words <= *best) ? 1 : 0;
         reached += bound == least.words ? 1 : 0;
@@ -70,6 +85,7 @@ Findings run(const Laboratory& lab) {
                             std::to_string(fast_words), text(least), text(chained),
                             std::to_string(bound), best ? std::to_string(*best) : "none"});
     }
+    for (Curve* curve : {&minimum, &schedule, &below}) plot.curves.push_back(std::move(*curve));
   }
   Findings findings;
   findings.claims.push_back(
@@ -80,6 +96,7 @@ Findings run(const Laboratory& lab) {
                    "the bound, {} the best schedule",
                    compared, sound, reached, scheduled),
        compared > 0 && sound == compared ? Outcome::reproduced : Outcome::not_reproduced});
+  findings.plots.push_back(std::move(plot));
   findings.tables.push_back(std::move(table));
   return findings;
 }

@@ -35,6 +35,33 @@ Table sizes_table() {
   return table;
 }
 
+// M over d^2 as d grows, at the boundary nearest to the arithmetic of each device.
+Plot ratios_plot() {
+  Plot plot{"regimes_of_devices",
+            "16-bit words of fast memory over d^2",
+            "head dimension d",
+            "M / d^2",
+            {}};
+  std::map<std::int64_t, std::string> sizes;  // devices by what they have
+  std::string device;
+  for (const RegimePlace& place : places_of({})) {
+    if (place.device == device) continue;
+    device = place.device;
+    std::string& names = sizes[place.boundary.fast_bytes];
+    names += (names.empty() ? "" : ", ") + device;
+  }
+  for (const auto& [bytes, names] : sizes) {
+    Curve curve{names, Curve::Kind::measured, {}};
+    for (const std::int64_t d : {32, 64, 128, 256, 512, 1024}) {
+      curve.points.emplace_back(static_cast<double>(d),
+                                cache_size(bytes, find_word_type("bf16"), d, d).ratio);
+    }
+    plot.curves.push_back(std::move(curve));
+  }
+  plot.curves.push_back({"M = d^2", Curve::Kind::bound, {{32, 1}, {1024, 1}}});
+  return plot;
+}
+
 // Of every figure of a place, or of some; of all places, or not.
 Claim claim_of(const Statement& statement) {
   std::map<std::string, std::pair<int, int>> places;  // right figures, all
@@ -70,6 +97,7 @@ Claim claim_of(const Statement& statement) {
 Findings run(const Laboratory&) {
   Findings findings;
   for (const Statement& statement : statements()) findings.claims.push_back(claim_of(statement));
+  findings.plots.push_back(ratios_plot());
   findings.tables.push_back(sizes_table());
   return findings;
 }
