@@ -18,6 +18,7 @@
 #include "core/suggest.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
+#include "gpu/register.hpp"
 
 namespace {
 
@@ -70,6 +71,7 @@ int run(int argc, char** argv) {
   if (!serves_library(argc, argv)) {
     attest::register_cpu(registry);
     attest::register_cpu_schedule_kernels(registry);
+    attest::register_gpu(registry);
     attest::register_fixtures(registry);
     attest::register_cpu_schedules(schedules);
   }

@@ -17,7 +17,7 @@ namespace {
 // Okabe and Ito's colours, which the colour-blind tell apart, and points that grey tells apart.
 constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                               "#B8860B", "#56B4E9", "#7A5195"};
-constexpr std::array<int, 10> kPoints{5, 7, 9, 13, 4, 6, 8, 12, 15, 14};
+constexpr std::array<int, 5> kPoints{5, 7, 9, 13, 11};
 
 constexpr std::array<int, 5> kBoundPoints{1, 2, 3, 11, 10};
 
@@ -42,8 +42,10 @@ std::string style(const Curve& curve, std::size_t index) {
     return fmt::format("with lines lc rgb \"{}\" dt {} lw 1.5", kColours[index % kColours.size()],
                        1 + index % 5);
   }
-  return fmt::format("with linespoints lc rgb \"{}\" pt {} ps 1.0",
-                     kColours[index % kColours.size()], kPoints[index % kPoints.size()]);
+  // Once every point was used, the lines are dashed.
+  return fmt::format("with linespoints lc rgb \"{}\" pt {} dt {} ps 1.1",
+                     kColours[index % kColours.size()], kPoints[index % kPoints.size()],
+                     1 + index / kPoints.size());
 }
 
 std::string axes(const Plot& plot) {

@@ -58,6 +58,14 @@ void add(std::vector<GlobalTraffic>& sums, const std::vector<GlobalTraffic>& tra
 
 }  // namespace
 
+LaunchReport& LaunchReport::operator+=(const LaunchReport& later) {
+  diagnoses.insert(diagnoses.end(), later.diagnoses.begin(), later.diagnoses.end());
+  shared_bytes = std::max(shared_bytes, later.shared_bytes);
+  switches += later.switches;
+  add(traffic, later.traffic);
+  return *this;
+}
+
 std::string LaunchReport::to_string() const {
   std::string text;
   for (const Diagnosis& diagnosis : diagnoses) text += diagnosis.to_string() + "\n";

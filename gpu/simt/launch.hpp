@@ -22,6 +22,9 @@ struct LaunchReport {
   // By tensor, in the order in which they were added to the global memory.
   std::vector<GlobalTraffic> traffic;
 
+  /// What a later launch of the same tensors adds.
+  LaunchReport& operator+=(const LaunchReport& later);
+
   /// All diagnoses, one to a line.
   std::string to_string() const;
 };

@@ -1,0 +1,135 @@
+#pragma once
+
+#include "gpu/simt/traffic.hpp"
+
+/// What the attention kernels share: their arguments, where sequences lie, which keys a query sees,
+/// and how Q K^T becomes scores. Sequences and masks as core/abi/attest_kernel.h has them.
+namespace attest::gpu {
+inline namespace ATTEST_SIMT_WORLD {
+
+/// In elements; of a packed tensor, `batch` is not used.
+struct Strides {
+  std::int64_t batch = 0, row = 0, head = 0, column = 0;
+};
+
+/// Masks that kernels read as they go. Pointers may be null.
+template <class Mem>
+struct MaskArguments {
+  std::int64_t window_left = -1, window_right = -1;
+  int bottom_right = 0;
+  typename Mem::template In<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
+  typename Mem::template In<std::uint8_t> boolean;
+};
+
+struct AttentionShape {
+  std::int64_t batch = 0, num_heads_q = 0, num_heads_kv = 0;
+  std::int64_t seqlen_q = 0, seqlen_k = 0;
+  int head_dim_qk = 0, head_dim_v = 0;
+  float softmax_scale = 0, softcap = 0;
+};
+
+template <class Mem>
+struct ForwardArguments {
+  AttentionShape shape;
+  MaskArguments<Mem> mask;
+  typename Mem::template In<float> alibi_slopes;
+  typename Mem::template In<float> Q, K, V;
+  typename Mem::template Out<float> O, LSE;  // LSE may be null
+  Strides q, k, v, o, lse;                   // lse.column is not used
+  typename Mem::Sink sink;
+};
+
+template <class Mem>
+struct BackwardArguments {
+  AttentionShape shape;
+  MaskArguments<Mem> mask;
+  typename Mem::template In<float> alibi_slopes;
+  typename Mem::template In<float> Q, K, V, O, LSE, dO, dLSE;  // dLSE may be null
+  typename Mem::template Out<float> dQ, dK, dV;
+  typename Mem::template Out<float> D;  // workspace: a word for each row of Q
+  Strides q, k, v, o, d_o, dq, dk, dv, lse, dlse, d;
+  typename Mem::Sink sink;
+};
+
+/// One sequence and what there is of it.
+struct Sequence {
+  std::int64_t batch = 0;  // in the tensors
+  std::int64_t q_begin = 0, q_length = 0, k_begin = 0, k_length = 0;
+  std::int64_t keys = 0;   // that exist
+  std::int64_t shift = 0;  // query i is aligned with key i + shift
+};
+
+template <class Mem>
+__device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
+                                const MaskArguments<Mem>& mask, std::int64_t b) {
+  Sequence sequence;
+  sequence.batch = b;
+  sequence.q_length = shape.seqlen_q;
+  sequence.k_length = shape.seqlen_k;
+  if (mask.cu_seqlens_q) {
+    sequence.batch = 0;
+    sequence.q_begin = mem.load(mask.cu_seqlens_q, b);
+    sequence.q_length = mem.load(mask.cu_seqlens_q, b + 1) - sequence.q_begin;
+    sequence.k_begin = mem.load(mask.cu_seqlens_k, b);
+    sequence.k_length = mem.load(mask.cu_seqlens_k, b + 1) - sequence.k_begin;
+  }
+  sequence.keys = mask.key_lengths ? mem.load(mask.key_lengths, b) : sequence.k_length;
+  sequence.shift = mask.bottom_right != 0 ? sequence.keys - sequence.q_length : 0;
+  return sequence;
+}
+
+/// Keys begin .. end-1.
+struct KeyBand {
+  std::int64_t begin = 0, end = 0;
+
+  __device__ bool holds(std::int64_t key) const { return begin <= key && key < end; }
+};
+
+/// What window and lengths leave to query i.
+template <class Mem>
+__device__ KeyBand band_of(const Sequence& sequence, const MaskArguments<Mem>& mask,
+                           std::int64_t i) {
+  const std::int64_t aligned = i + sequence.shift;
+  KeyBand band{0, sequence.keys};
+  // Compared without adding, so that widths near 2^63 do not overflow.
+  if (mask.window_left >= 0 && aligned > mask.window_left) {
+    band.begin =
+        aligned - mask.window_left < sequence.keys ? aligned - mask.window_left : sequence.keys;
+  }
+  if (mask.window_right >= 0 && mask.window_right < sequence.keys - 1 - aligned) {
+    band.end = aligned + mask.window_right + 1;
+  }
+  if (band.end < band.begin) band.end = band.begin;
+  return band;
+}
+
+/// The score of a visible pair and its derivative by the scaled product.
+struct Score {
+  float value, derivative;
+};
+
+/// Scale, softcap, ALiBi.
+__device__ inline Score score_of(float product, const AttentionShape& shape, float slope,
+                                 std::int64_t aligned, std::int64_t key) {
+  Score score{shape.softmax_scale * product, 1};
+  if (shape.softcap != 0) {
+    const float capped = tanhf(score.value / shape.softcap);
+    score = {shape.softcap * capped, 1 - capped * capped};
+  }
+  const std::int64_t distance = aligned < key ? key - aligned : aligned - key;
+  if (slope != 0) score.value -= slope * static_cast<float>(distance);
+  return score;
+}
+__device__ inline float warp_max(float value) {
+  for (int bits = 16; bits > 0; bits /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(~0U, value, bits));
+  }
+  return value;
+}
+__device__ inline float warp_sum(float value) {
+  for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(~0U, value, bits);
+  return value;
+}
+
+}  // namespace ATTEST_SIMT_WORLD
+}  // namespace attest::gpu

@@ -1,0 +1,73 @@
+#include "gpu/kernels/flash2.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "gpu/kernels/flash2.cuh"
+#include "gpu/testing/call.hpp"
+
+namespace attest::gpu {
+namespace {
+
+const std::vector<const char*>& problems() {
+  static const std::vector<const char*> all{
+      "sq=33,d=8", "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
+      "sq=65,sk=65,d=5,mask=window_tl_7_3", "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
+      "hq=3,sq=37,d=33,dv=129,softcap=3,alibi=standard"};
+  return all;
+}
+
+TEST_CASE("no order of lanes and blocks changes a bit, and nothing is wrong in any",
+          "[gpu][flash2]") {
+  for (const char* text : problems()) {
+    INFO(text);
+    std::vector<std::vector<std::uint32_t>> outputs;
+    for (const simt::Emulation& emulation : testing::checked_orders()) {
+      const testing::Call call(text);
+      const EmulatedForward emulated(call.forward_arguments());
+      const simt::LaunchReport report = flash2_forward_emulated(emulated, emulation);
+      CHECK(report.to_string().empty());
+      std::vector<std::uint32_t> bits = testing::bits_of({&call.O, &call.LSE});
+      CHECK(std::count(bits.begin(), bits.end(), ~std::uint32_t{0}) == 0);  // all are written
+      outputs.push_back(std::move(bits));
+    }
+    for (const auto& bits : outputs) CHECK(bits == outputs.front());
+  }
+}
+
+TEST_CASE("words moved are those of the schedule it names", "[gpu][flash2][words]") {
+  for (const char* text : problems()) {
+    INFO(text);
+    const testing::Call call(text);
+    const Problem& p = call.problem;
+    const EmulatedForward emulated(call.forward_arguments());
+    const simt::LaunchReport report = flash2_forward_emulated(emulated, {});
+    const testing::TileWords words = testing::visited_tiles(p, Flash2::kBlockQ, Flash2::kBlockK);
+    const auto bytes = [&](const char* name) { return traffic_of(emulated.memory, report, name); };
+    const std::int64_t heads = p.num_heads_q, rows = p.batch * heads * p.seqlen_q;
+    CHECK(bytes("Q") == simt::GlobalTraffic{4 * heads * words.queries * p.head_dim_qk, 0});
+    CHECK(bytes("K") == simt::GlobalTraffic{4 * heads * words.tile_keys * p.head_dim_qk, 0});
+    CHECK(bytes("V") == simt::GlobalTraffic{4 * heads * words.tile_keys * p.head_dim_v, 0});
+    CHECK(bytes("O") == simt::GlobalTraffic{0, 4 * rows * p.head_dim_v});
+    CHECK(bytes("LSE") == simt::GlobalTraffic{0, 4 * rows});
+  }
+}
+
+TEST_CASE("what does not fit is refused before anything is written", "[gpu][flash2]") {
+  const attest_kernel& kernel = flash2_kernel();
+  const testing::Call wide("sq=2,d=8,dv=577"), deep("sq=2,d=1500"),
+      latent("sq=3,sk=40,d=576,dv=512");
+  const auto forward = [&](const testing::Call& call) {
+    const attest_forward_args args = call.forward_arguments();
+    return kernel.forward(kernel.self, &args);
+  };
+  CHECK(forward(wide) == ATTEST_UNSUPPORTED);
+  CHECK(forward(deep) == ATTEST_UNSUPPORTED);
+  const std::vector<std::uint32_t> bits = wide.O.bits();
+  CHECK(std::count(bits.begin(), bits.end(), ~std::uint32_t{0}) == 2 * 577);
+  CHECK(forward(latent) == ATTEST_OK);
+}
+
+}  // namespace
+}  // namespace attest::gpu

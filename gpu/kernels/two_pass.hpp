@@ -1,0 +1,16 @@
+#pragma once
+
+#include "gpu/kernels/emulated.hpp"
+
+namespace attest::gpu {
+
+/// Whether a block's shared memory suffices for these head dimensions.
+bool two_pass_fits(const AttentionShape& shape, const simt::Emulation& emulation);
+
+/// One emulated backward, both passes, with all that they found and moved.
+///
+/// Requires: two_pass_fits(). Else the report says what does not.  [gpu/kernels/two_pass_test]
+simt::LaunchReport two_pass_emulated(const EmulatedBackward& call,
+                                     const simt::Emulation& emulation);
+
+}  // namespace attest::gpu

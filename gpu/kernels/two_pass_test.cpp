@@ -1,0 +1,74 @@
+#include "gpu/kernels/two_pass.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "gpu/kernels/flash2.hpp"
+#include "gpu/testing/call.hpp"
+
+namespace attest::gpu {
+namespace {
+
+using simt::GlobalTraffic;
+
+const std::vector<const char*>& problems() {
+  static const std::vector<const char*> all{
+      "sq=33,d=8", "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
+      "sq=65,sk=65,d=5,mask=window_tl_7_3", "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
+      "hq=3,sq=37,d=33,dv=70,softcap=3,alibi=standard"};
+  return all;
+}
+
+TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is wrong in any",
+          "[gpu][two_pass]") {
+  for (const char* text : problems()) {
+    INFO(text);
+    std::vector<std::vector<std::uint32_t>> outputs;
+    for (const simt::Emulation& emulation : testing::checked_orders()) {
+      testing::Call call(text);
+      const EmulatedForward forward(call.forward_arguments());
+      CHECK(flash2_forward_emulated(forward, emulation).to_string().empty());
+      const EmulatedBackward backward(call.backward_arguments());
+      CHECK(two_pass_emulated(backward, emulation).to_string().empty());
+      outputs.push_back(testing::bits_of({&call.dQ, &call.dK, &call.dV}));
+      CHECK(std::count(outputs.back().begin(), outputs.back().end(), ~std::uint32_t{0}) == 0);
+    }
+    for (const auto& bits : outputs) CHECK(bits == outputs.front());
+  }
+}
+
+TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][words]") {
+  for (const char* text : problems()) {
+    INFO(text);
+    testing::Call call(text);
+    const Problem& p = call.problem;
+    const EmulatedForward forward(call.forward_arguments());
+    flash2_forward_emulated(forward, {});
+    const EmulatedBackward backward(call.backward_arguments());
+    const simt::LaunchReport report = two_pass_emulated(backward, {});
+    const testing::TileWords words = testing::visited_tiles(p, 32, 32);
+    const std::int64_t heads = p.num_heads_q, group = heads / p.num_heads_kv;
+    const std::int64_t rows = p.batch * heads * p.seqlen_q,
+                       columns = p.batch * p.num_heads_kv * p.seqlen_k;
+    const auto moved = [&](const char* name) { return traffic_of(backward.memory, report, name); };
+    const std::int64_t dk = p.head_dim_qk, dv = p.head_dim_v;
+    // The first pass reads keys tile by tile, the second those of its block once for the group.
+    const std::int64_t key_rows = heads * words.tile_keys + heads / group * words.keys;
+    const std::int64_t query_rows = heads * (words.queries + words.tile_queries);
+    CHECK(moved("K") == GlobalTraffic{4 * key_rows * dk, 0});
+    CHECK(moved("V") == GlobalTraffic{4 * key_rows * dv, 0});
+    CHECK(moved("Q") == GlobalTraffic{4 * query_rows * dk, 0});
+    CHECK(moved("dO") == GlobalTraffic{4 * (rows + heads * words.tile_queries) * dv, 0});
+    CHECK(moved("O") == GlobalTraffic{4 * rows * dv, 0});
+    CHECK(moved("LSE") == GlobalTraffic{4 * query_rows, 0});
+    CHECK(moved("dLSE") == GlobalTraffic{4 * rows, 0});
+    CHECK(moved("D") == GlobalTraffic{4 * heads * words.tile_queries, 4 * rows});
+    CHECK(moved("dQ") == GlobalTraffic{0, 4 * rows * dk});
+    CHECK(moved("dK") == GlobalTraffic{0, 4 * columns * dk});
+    CHECK(moved("dV") == GlobalTraffic{0, 4 * columns * dv});
+  }
+}
+
+}  // namespace
+}  // namespace attest::gpu
