@@ -42,14 +42,14 @@ struct Fiber::Context {
   ucontext_t registers;
 };
 
-void Fiber::restart(Entry entry) {
+void Fiber::place(void (*code)()) {
   if (pointer_ == nullptr) pointer_ = new Context;
   ucontext_t& context = static_cast<Context*>(pointer_)->registers;
   getcontext(&context);
   context.uc_stack.ss_sp = static_cast<char*>(stack_) + page_bytes();
   context.uc_stack.ss_size = kStackBytes;
   context.uc_link = nullptr;
-  makecontext(&context, entry, 0);
+  makecontext(&context, code, 0);
 }
 
 namespace {
@@ -127,18 +127,18 @@ attest_simt_change_stack:
 
 struct Fiber::Context {};
 
-// The stack looks as if the entry had been about to begin when it was left.
-void Fiber::restart(Entry entry) {
+// The stack looks as if the code had been about to begin when it was left.
+void Fiber::place(void (*code)()) {
   auto* top = reinterpret_cast<void**>(static_cast<char*>(stack_) + page_bytes() + kStackBytes);
 #ifdef __x86_64__
-  *--top = nullptr;  // where the entry would return to; keeps the alignment of a call
-  *--top = reinterpret_cast<void*>(entry);
+  *--top = nullptr;  // where the code would return to; keeps the alignment of a call
+  *--top = reinterpret_cast<void*>(code);
   for (std::size_t k = 0; k < kSavedWords; ++k) *--top = nullptr;
 #else
   constexpr std::size_t kSavedWords = 20, kLink = 11;
   top -= kSavedWords;
   for (std::size_t k = 0; k < kSavedWords; ++k) top[k] = nullptr;
-  top[kLink] = reinterpret_cast<void*>(entry);
+  top[kLink] = reinterpret_cast<void*>(code);
 #endif
   pointer_ = top;
 }
@@ -148,6 +148,22 @@ void change_registers(void*& from, void* to) { attest_simt_change_stack(&from, t
 }  // namespace
 
 #endif
+
+namespace {
+thread_local Fiber* entered = nullptr;  // the fiber that was switched to last
+}  // namespace
+
+void Fiber::begin() {
+#ifdef ATTEST_ASAN_FIBERS
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+  entered->entry_();
+}
+
+void Fiber::restart(Entry entry) {
+  entry_ = entry;
+  place(begin);
+}
 
 Fiber::Fiber(Entry entry) {
   const std::size_t bytes = page_bytes() + kStackBytes;
@@ -168,6 +184,7 @@ Fiber::~Fiber() {
 }
 
 void Fiber::change(Fiber& from, Fiber& to) {
+  entered = &to;
 #ifdef ATTEST_UCONTEXT_FIBERS
   if (from.pointer_ == nullptr) from.pointer_ = new Context;  // the thread itself
 #endif

@@ -35,6 +35,10 @@ class Fiber {
  private:
   struct Context;
 
+  static void begin();  // on the new stack, before the entry
+  void place(void (*code)());
+
+  Entry entry_ = nullptr;
   void* stack_ = nullptr;    // lowest byte of what was mapped; null for the thread itself
   void* pointer_ = nullptr;  // of the stack where the fiber was left, or its Context
   void* shadow_ = nullptr;   // what AddressSanitizer keeps of it
