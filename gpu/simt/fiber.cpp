@@ -7,11 +7,15 @@
 
 #include "core/error.hpp"
 
+// Sanitizers keep a record of each stack and must be told of every change.
 #if defined(__SANITIZE_ADDRESS__)
 #define ATTEST_ASAN_FIBERS 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ATTEST_ASAN_FIBERS 1
+#elif __has_feature(thread_sanitizer)
+#define ATTEST_TSAN_FIBERS 1
+#include <sanitizer/tsan_interface.h>
 #endif
 #endif
 #ifdef ATTEST_ASAN_FIBERS
@@ -182,6 +186,9 @@ Fiber::Fiber(Entry entry) {
 }
 
 Fiber::~Fiber() {
+#ifdef ATTEST_TSAN_FIBERS
+  if (stack_ != nullptr && shadow_ != nullptr) __tsan_destroy_fiber(shadow_);
+#endif
   if (stack_ != nullptr) munmap(stack_, page_bytes() + kStackBytes);
 #ifdef ATTEST_UCONTEXT_FIBERS
   delete static_cast<Context*>(pointer_);
@@ -192,6 +199,11 @@ void Fiber::change(Fiber& from, Fiber& to) {
   entered = &to;
 #ifdef ATTEST_UCONTEXT_FIBERS
   if (from.pointer_ == nullptr) from.pointer_ = new Context;  // the thread itself
+#endif
+#ifdef ATTEST_TSAN_FIBERS
+  if (from.stack_ == nullptr) from.shadow_ = __tsan_get_current_fiber();
+  if (to.shadow_ == nullptr) to.shadow_ = __tsan_create_fiber(0);
+  __tsan_switch_to_fiber(to.shadow_, 0);
 #endif
 #ifdef ATTEST_ASAN_FIBERS
   const void* bottom = static_cast<char*>(to.stack_) + page_bytes();

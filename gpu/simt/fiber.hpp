@@ -41,7 +41,7 @@ class Fiber {
   Entry entry_ = nullptr;
   void* stack_ = nullptr;    // lowest byte of what was mapped; null for the thread itself
   void* pointer_ = nullptr;  // of the stack where the fiber was left, or its Context
-  void* shadow_ = nullptr;   // what AddressSanitizer keeps of it
+  void* shadow_ = nullptr;   // what a sanitizer keeps of it
 };
 
 }  // namespace attest::simt
