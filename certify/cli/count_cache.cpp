@@ -17,8 +17,6 @@
 namespace attest::certify::cli {
 namespace {
 
-constexpr int kNothingProven = 3;
-
 io::Direction parse_direction(const std::string& text) {
   std::vector<std::string> names;
   for (const io::Direction direction :
@@ -106,6 +104,7 @@ int count_cache(const Registry& registry, const io::ScheduleRegistry& schedules,
     return simulate_call(call, cache, std::filesystem::read_symlink("/proc/self/exe").string());
   }();
   const CacheCount count = judge_lines(schedules, kernel, call, cache, lines);
+  constexpr int kNothingProven = 3;
   const int code = count.below_bound() ? kNothingProven : 0;
   if (options.json) {
     fmt::print("{}\n", json_text(cache_count_json(count, code)));

@@ -120,6 +120,10 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args) {
   arguments.d = {heads * rows, 1, rows, 0};
 }
 
+std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch) {
+  return (rows + block_rows - 1) / block_rows * heads * batch;
+}
+
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,
                                const char* name) {
   for (std::size_t k = 0; k < memory.ranges().size(); ++k) {

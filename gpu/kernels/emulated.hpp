@@ -29,6 +29,11 @@ struct EmulatedBackward {
   BackwardArguments<simt::Counted> arguments;
 };
 
+/// Blocks of so many rows for every (batch, head); all lie in x of the grid.
+std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch);
+/// The most that a device takes in x.
+inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+
 /// What a launch moved of the tensors of that name; zeros when there is none.
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,
                                const char* name);

@@ -27,13 +27,18 @@ Launcher launcher_for(int head_dim_v) {
   return nullptr;
 }
 
-simt::LaunchShape shape_for(const AttentionShape& shape) {
-  const std::int64_t blocks =
-      (shape.seqlen_q + Flash2::kBlockQ - 1) / Flash2::kBlockQ * shape.num_heads_q * shape.batch;
-  const std::int64_t floats = Flash2::shared_floats(shape.head_dim_qk, shape.head_dim_v);
-  return {{static_cast<unsigned>(blocks), 1, 1},
-          {Flash2::kLanes, 1, 1},
-          floats * static_cast<std::int64_t>(sizeof(float))};
+std::int64_t shared_bytes(const AttentionShape& shape) {
+  return Flash2::shared_floats(shape.head_dim_qk, shape.head_dim_v) *
+         static_cast<std::int64_t>(sizeof(float));
+}
+
+std::int64_t blocks(const AttentionShape& shape) {
+  return blocks_for(shape.seqlen_q, Flash2::kBlockQ, shape.num_heads_q, shape.batch);
+}
+
+bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
+  return launcher_for(shape.head_dim_v) != nullptr && blocks(shape) <= kMostBlocks &&
+         shared_bytes(shape) <= emulation.shared_bytes_limit;
 }
 
 attest_status forward(const void*, const attest_forward_args* args) {
@@ -42,10 +47,7 @@ attest_status forward(const void*, const attest_forward_args* args) {
   const AttentionShape& shape = call.arguments.shape;
   simt::Emulation emulation;
   emulation.threads = args->problem->num_threads;
-  if (launcher_for(shape.head_dim_v) == nullptr ||
-      shape_for(shape).dynamic_shared_bytes > emulation.shared_bytes_limit) {
-    return ATTEST_UNSUPPORTED;
-  }
+  if (!fits(shape, emulation)) return ATTEST_UNSUPPORTED;
   return flash2_forward_emulated(call, emulation).diagnoses.empty() ? ATTEST_OK : ATTEST_FAILED;
 }
 
@@ -74,9 +76,10 @@ simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
   const AttentionShape& shape = call.arguments.shape;
   const Launcher launcher = launcher_for(shape.head_dim_v);
   if (launcher == nullptr) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
-  const simt::LaunchShape grid = shape_for(shape);
-  if (grid.grid.x == 0) return {};  // no query: nothing to write
-  return launcher(grid, emulation, call.memory, call.arguments);
+  if (blocks(shape) == 0) return {};  // no query: nothing to write
+  return launcher(
+      {{static_cast<unsigned>(blocks(shape)), 1, 1}, {Flash2::kLanes, 1, 1}, shared_bytes(shape)},
+      emulation, call.memory, call.arguments);
 }
 
 const attest_kernel& flash2_kernel() {

@@ -69,5 +69,12 @@ TEST_CASE("what does not fit is refused before anything is written", "[gpu][flas
   CHECK(forward(latent) == ATTEST_OK);
 }
 
+TEST_CASE("more blocks than a grid has are refused", "[gpu][flash2]") {
+  CHECK(blocks_for(33, 32, 70000, 3) == 2 * 70000 * std::int64_t{3});
+  CHECK(blocks_for(0, 32, 8, 8) == 0);
+  CHECK(blocks_for(32, 32, kMostBlocks, 1) <= kMostBlocks);
+  CHECK(blocks_for(33, 32, kMostBlocks, 1) > kMostBlocks);
+}
+
 }  // namespace
 }  // namespace attest::gpu

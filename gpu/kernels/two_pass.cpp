@@ -15,7 +15,7 @@ std::int64_t shared_bytes(const AttentionShape& shape) {
 }
 
 simt::LaunchShape grid_of(const AttentionShape& shape, std::int64_t rows, std::int64_t heads) {
-  const std::int64_t blocks = (rows + TwoPass::kBlock - 1) / TwoPass::kBlock * heads * shape.batch;
+  const std::int64_t blocks = blocks_for(rows, TwoPass::kBlock, heads, shape.batch);
   return {{static_cast<unsigned>(blocks), 1, 1}, {TwoPass::kLanes, 1, 1}, shared_bytes(shape)};
 }
 
@@ -39,7 +39,12 @@ simt::LaunchReport launch(const EmulatedBackward& call, const simt::Emulation& e
 }  // namespace
 
 bool two_pass_fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return shared_bytes(shape) <= emulation.shared_bytes_limit;
+  const auto blocks = [&](std::int64_t rows, std::int64_t heads) {
+    return blocks_for(rows, TwoPass::kBlock, heads, shape.batch);
+  };
+  return shared_bytes(shape) <= emulation.shared_bytes_limit &&
+         std::max(blocks(shape.seqlen_q, shape.num_heads_q),
+                  blocks(shape.seqlen_k, shape.num_heads_kv)) <= kMostBlocks;
 }
 
 simt::LaunchReport two_pass_emulated(const EmulatedBackward& call,

@@ -4,7 +4,7 @@
 
 namespace attest::gpu {
 
-/// Whether a block's shared memory suffices for these head dimensions.
+/// Whether shared memory suffices for these head dimensions, and a grid for the blocks.
 bool two_pass_fits(const AttentionShape& shape, const simt::Emulation& emulation);
 
 /// One emulated backward, both passes, with all that they found and moved.
