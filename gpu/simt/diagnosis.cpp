@@ -35,10 +35,6 @@ const char* name(Fault fault) {
       return "race";
     case Fault::async_pending:
       return "asynchronous copy under way";
-    case Fault::async_unwaited:
-      return "asynchronous copy never waited for";
-    case Fault::barrier_misuse:
-      return "mbarrier misuse";
     case Fault::uncounted:
       return "uncounted access";
     case Fault::exception:

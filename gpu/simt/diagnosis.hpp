@@ -29,20 +29,18 @@ struct Index3 {
 };
 
 enum class Fault : std::uint8_t {
-  deadlock,        // no lane can go on
-  divergence,      // lanes of one collective or barrier came from different calls
-  exited_lane,     // a mask names a lane that has returned or never was
-  outside_mask,    // a lane is not in its own mask, or reads from a lane that is not
-  shared_budget,   // more shared memory than the block may have
-  misaligned,      // a wide access that is not a multiple of its size
-  out_of_bounds,   // beyond shared memory, or beyond a tensor
-  uninitialised,   // shared memory is read before anything was written
-  race,            // two lanes, one writes, nothing orders them
-  async_pending,   // read or written while an asynchronous copy is under way
-  async_unwaited,  // a lane ends with a copy that it never waited for
-  barrier_misuse,  // an mbarrier before its initialisation, or with more arrivals than it expects
-  uncounted,       // global memory accessed past the traffic policy
-  exception,       // the kernel's code threw
+  deadlock,       // no lane can go on
+  divergence,     // lanes of one collective or barrier came from different calls
+  exited_lane,    // a mask names a lane that has returned or never was
+  outside_mask,   // a lane is not in its own mask, or reads from a lane that is not
+  shared_budget,  // more shared memory than the block may have
+  misaligned,     // a wide access that is not a multiple of its size
+  out_of_bounds,  // beyond shared memory, or beyond a tensor
+  uninitialised,  // shared memory is read before anything was written
+  race,           // two lanes, one writes, nothing orders them
+  async_pending,  // read or written while an asynchronous copy is under way
+  uncounted,      // global memory accessed past the traffic policy
+  exception,      // the kernel's code threw
 };
 
 /// "deadlock", "divergence", ...
