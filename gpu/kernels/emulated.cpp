@@ -127,7 +127,8 @@ std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, s
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,
                                const char* name) {
   for (std::size_t k = 0; k < memory.ranges().size(); ++k) {
-    if (memory.ranges()[k].name == name) return report.traffic.at(k);
+    const bool moved = k < report.traffic.size();  // nothing was launched
+    if (moved && memory.ranges()[k].name == name) return report.traffic[k];
   }
   return {};
 }

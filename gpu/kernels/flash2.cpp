@@ -37,8 +37,9 @@ std::int64_t blocks(const AttentionShape& shape) {
 }
 
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return launcher_for(shape.head_dim_v) != nullptr && blocks(shape) <= kMostBlocks &&
-         shared_bytes(shape) <= emulation.shared_bytes_limit;
+  constexpr int kMostColumns = 576;
+  return launcher_for(shape.head_dim_v) != nullptr && shape.head_dim_qk <= kMostColumns &&
+         blocks(shape) <= kMostBlocks && shared_bytes(shape) <= emulation.shared_bytes_limit;
 }
 
 attest_status forward(const void*, const attest_forward_args* args) {

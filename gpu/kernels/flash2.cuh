@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(Flash2::kLanes) flash2_forward(ForwardArgument
   const std::int64_t begin = band_of(sequence, a.mask, first).begin,
                      end = band_of(sequence, a.mask, first + rows - 1).end;
   bool loaded = false;
-  for (std::int64_t key = begin / kBlockK * kBlockK; key < end; key += kBlockK) {
+  for (std::int64_t key = begin < end ? begin / kBlockK * kBlockK : end; key < end;
+       key += kBlockK) {
     const int keys =
         static_cast<int>(sequence.k_length - key < kBlockK ? sequence.k_length - key : kBlockK);
     if (a.mask.boolean && !tile_visible(mem, a.shape, a.mask, sequence, {first, rows}, {key, keys}))

@@ -42,7 +42,9 @@ bool two_pass_fits(const AttentionShape& shape, const simt::Emulation& emulation
   const auto blocks = [&](std::int64_t rows, std::int64_t heads) {
     return blocks_for(rows, TwoPass::kBlock, heads, shape.batch);
   };
-  return shared_bytes(shape) <= emulation.shared_bytes_limit &&
+  constexpr int kMostColumns = 576;  // of the largest launch below
+  return std::max(shape.head_dim_qk, shape.head_dim_v) <= kMostColumns &&
+         shared_bytes(shape) <= emulation.shared_bytes_limit &&
          std::max(blocks(shape.seqlen_q, shape.num_heads_q),
                   blocks(shape.seqlen_k, shape.num_heads_kv)) <= kMostBlocks;
 }

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(TwoPass::kLanes) two_pass_queries(BackwardArgu
   const std::int64_t begin = band_of(sequence, a.mask, first).begin,
                      end = band_of(sequence, a.mask, first + rows - 1).end;
   bool loaded = false;
-  for (std::int64_t key = begin / kBlock * kBlock; key < end; key += kBlock) {
+  for (std::int64_t key = begin < end ? begin / kBlock * kBlock : end; key < end; key += kBlock) {
     const int keys =
         static_cast<int>(sequence.k_length - key < kBlock ? sequence.k_length - key : kBlock);
     if (a.mask.boolean && !tile_visible(mem, a.shape, a.mask, sequence, {first, rows}, {key, keys}))

@@ -13,10 +13,12 @@ namespace {
 using simt::GlobalTraffic;
 
 const std::vector<const char*>& problems() {
-  static const std::vector<const char*> all{
-      "sq=33,d=8", "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
-      "sq=65,sk=65,d=5,mask=window_tl_7_3", "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
-      "hq=3,sq=37,d=33,dv=70,softcap=3,alibi=standard"};
+  static const std::vector<const char*> all{"sq=33,d=8",
+                                            "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
+                                            "sq=65,sk=65,d=5,mask=window_tl_7_3",
+                                            "sq=100,sk=40,d=8,mask=window_tl_7_3",
+                                            "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
+                                            "hq=3,sq=37,d=33,dv=70,softcap=3,alibi=standard"};
   return all;
 }
 
@@ -67,6 +69,16 @@ TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][wo
     CHECK(moved("dQ") == GlobalTraffic{0, 4 * rows * dk});
     CHECK(moved("dK") == GlobalTraffic{0, 4 * columns * dk});
     CHECK(moved("dV") == GlobalTraffic{0, 4 * columns * dv});
+  }
+}
+
+TEST_CASE("backward: head dimensions that no launch holds are refused", "[gpu][two_pass]") {
+  const attest_kernel& kernel = flash2_kernel();
+  for (const char* text : {"sq=4,d=800,dv=8", "sq=4,d=8,dv=800", "sq=4,d=577,dv=8"}) {
+    INFO(text);
+    testing::Call call(text);
+    const attest_backward_args args = call.backward_arguments();
+    CHECK(kernel.backward(kernel.self, &args) == ATTEST_UNSUPPORTED);
   }
 }
 

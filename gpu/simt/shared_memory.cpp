@@ -48,7 +48,7 @@ void* SharedMemory::variable(const void* tag, std::size_t bytes, std::size_t ali
   const std::size_t offset = rounded_up(used_, std::max(alignment, kLeastAlignment));
   if (offset + bytes > limit_) return nullptr;
   std::memset(bytes_ + offset, kNaNByte, bytes);
-  if (checks_ == SharedChecks::on) forget(used_, offset + bytes);
+  if (checks_ == SharedChecks::on) forget(offset, offset + bytes);
   used_ = offset + bytes;
   variables_.push_back({tag, offset});
   return bytes_ + offset;
@@ -133,7 +133,7 @@ std::string SharedMemory::check(const void* pointer, std::size_t bytes, Access a
         text = found(Fault::uninitialised, ", which nothing has written");
       } else if (unordered_write(shadow, by) && !(atomic && shadow.written == Written::atomic)) {
         text = found(Fault::race, ", which lane " + other + " wrote; nothing orders the two");
-      } else if (!reads && !atomic && unordered_read(shadow, by)) {
+      } else if (!reads && unordered_read(shadow, by)) {
         text = found(Fault::race, ", which lane " + std::to_string(shadow.reader) +
                                       " read; nothing orders the two");
       }

@@ -67,6 +67,17 @@ TEST_CASE("atomic additions and reads do not race with one another", "[shared]")
   for (const std::uint32_t lane : {3U, 4U, 40U, 3U}) CHECK_FALSE(shared.read(lane));
 }
 
+TEST_CASE("a plain read and another lane's atomic addition race", "[shared]") {
+  for (const std::uint32_t other : {6U, 37U}) {
+    INFO("lane " << other);
+    Checked shared;
+    CHECK_FALSE(shared.write(5));
+    shared.memory().block_barrier();
+    CHECK_FALSE(shared.read(5));
+    CHECK(shared.add(other) == Fault::race);
+  }
+}
+
 TEST_CASE("a barrier of the warp orders its lanes only", "[shared]") {
   Checked shared;
   CHECK_FALSE(shared.write(5));
@@ -145,6 +156,17 @@ TEST_CASE("an asynchronous copy is not to be touched before its end", "[shared]"
   CHECK(shared.read(6) == Fault::race);  // the copy counts as lane 5's write
   CHECK_FALSE(shared.memory().begin_copy(shared.at(62), 16, 5, fault).empty());
   CHECK(fault == Fault::out_of_bounds);
+}
+
+TEST_CASE("a variable that is met later leaves an odd neighbour alone", "[shared]") {
+  SharedMemory memory;
+  memory.begin(0, 128, SharedChecks::on, 1);
+  const char first = 0, second = 0;
+  auto* const odd = static_cast<std::byte*>(memory.variable(&first, 3, 1));
+  Fault fault = Fault::deadlock;
+  CHECK(memory.check(odd, 3, Access::write, 0, 0, fault).empty());
+  CHECK(memory.variable(&second, 4, 4) != nullptr);
+  CHECK(memory.check(odd, 3, Access::read, 0, 0, fault).empty());
 }
 
 TEST_CASE("variables have their place by tag, aligned, within the limit", "[shared]") {
