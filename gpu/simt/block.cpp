@@ -99,6 +99,10 @@ void Block::lane_entry() {
   } catch (const std::exception& error) {
     block.give_up(Fault::exception,
                   "lane " + std::to_string(block.running_->number) + ": " + error.what(), {});
+  } catch (...) {
+    block.give_up(Fault::exception,
+                  "lane " + std::to_string(block.running_->number) + " throws no std::exception",
+                  {});
   }
   block.end_lane();
 }

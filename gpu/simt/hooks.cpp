@@ -12,29 +12,38 @@ namespace {
 
 enum class Alignment : std::uint8_t { natural, any };
 
-void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, Alignment alignment,
-              const void* caller) {
-  Block* const block = Block::current();
-  if (block == nullptr) return;
-  const Lane& lane = block->lane();
+void examine(Block& block, const void* pointer, std::size_t bytes, SharedMemory::Access how,
+             Alignment alignment, const void* caller) {
+  const Lane& lane = block.lane();
   Fault fault = Fault::race;
   std::string text;
   const bool reads = how == SharedMemory::Access::read;
-  if (block->shared().contains(pointer)) {
-    text = block->shared().check(pointer, bytes, how, lane.number, lane.warp, fault);
+  if (block.shared().contains(pointer)) {
+    text = block.shared().check(pointer, bytes, how, lane.number, lane.warp, fault);
     if (text.empty() && alignment == Alignment::natural &&
         reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
       fault = Fault::misaligned;
       text = "lane " + std::to_string(lane.number) + (reads ? " reads " : " writes ") +
              std::to_string(bytes) + " bytes of shared memory at no multiple of that";
     }
-  } else if (const int tensor = block->global().find(pointer); tensor >= 0) {
+  } else if (const int tensor = block.global().find(pointer); tensor >= 0) {
     fault = Fault::uncounted;
     text = "lane " + std::to_string(lane.number) + (reads ? " reads '" : " writes '") +
-           block->global().ranges()[static_cast<std::size_t>(tensor)].name +
+           block.global().ranges()[static_cast<std::size_t>(tensor)].name +
            "' past the traffic policy";
   }
-  if (!text.empty()) block->report_at(fault, std::move(text), caller);
+  if (!text.empty()) block.report_at(fault, std::move(text), caller);
+}
+
+void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, Alignment alignment,
+              const void* caller) {
+  // What this calls may itself be a copy with hooks: the linker keeps one of each inline function.
+  thread_local bool inside = false;
+  Block* const block = Block::current();
+  if (inside || block == nullptr) return;
+  inside = true;
+  examine(*block, pointer, bytes, how, alignment, caller);
+  inside = false;
 }
 
 }  // namespace
