@@ -7,7 +7,7 @@
 ///
 /// Grid:   one block for each 32 queries of a (batch, head), all in x; 4 warps of 8 queries each.
 /// Shared: Q (32, head_dim_qk), K or V (32, larger head dimension), P (32, 32), rows of odd length.
-/// Words:  those of the schedule flash2:bq=32,bk=32 for Q, K, V, O and LSE.
+/// Words:  by the formula of the schedule flash2:bq=32,bk=32 for Q, K, V, O and LSE.
 ///         [gpu/kernels/flash2_test "words"]
 /// Source: Dao 2023, Algorithm 1.
 namespace attest::gpu {

@@ -8,7 +8,8 @@
 /// Grid:   a block for each 32 queries of a (batch, query head), then one for each 32 keys of a
 ///         (batch, key head), which goes through the query heads of its group.
 /// Shared: Q, K (32, head_dim_qk), dO, V (32, head_dim_v), P and dS (32, 32), rows of odd length.
-/// Words:  those of the schedule two_pass:bq=32,bk=32,cq=32,ck=32 where every head has keys of its
+/// Words:  by the formula of the schedule two_pass:bq=32,bk=32,cq=32,ck=32 where every head has
+/// keys of its
 ///         own; a group reads K and V once in the second pass and leaves no partial sums.
 ///         [gpu/kernels/two_pass_test "words"]
 namespace attest::gpu {

@@ -12,19 +12,9 @@ namespace {
 
 using simt::GlobalTraffic;
 
-const std::vector<const char*>& problems() {
-  static const std::vector<const char*> all{"sq=33,d=8",
-                                            "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
-                                            "sq=65,sk=65,d=5,mask=window_tl_7_3",
-                                            "sq=100,sk=40,d=8,mask=window_tl_7_3",
-                                            "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
-                                            "hq=3,sq=37,d=33,dv=70,softcap=3,alibi=standard"};
-  return all;
-}
-
 TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is wrong in any",
           "[gpu][two_pass]") {
-  for (const char* text : problems()) {
+  for (const char* text : testing::problems()) {
     INFO(text);
     std::vector<std::vector<std::uint32_t>> outputs;
     for (const simt::Emulation& emulation : testing::checked_orders()) {
@@ -41,7 +31,7 @@ TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is 
 }
 
 TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][words]") {
-  for (const char* text : problems()) {
+  for (const char* text : testing::problems()) {
     INFO(text);
     testing::Call call(text);
     const Problem& p = call.problem;

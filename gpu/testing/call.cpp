@@ -78,6 +78,16 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors) {
   return all;
 }
 
+const std::vector<const char*>& problems() {
+  static const std::vector<const char*> all{"sq=33,d=8",
+                                            "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
+                                            "sq=65,sk=65,d=5,mask=window_tl_7_3",
+                                            "sq=100,sk=40,d=8,mask=window_tl_7_3",
+                                            "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
+                                            "hq=3,sq=37,d=33,dv=129,softcap=3,alibi=standard"};
+  return all;
+}
+
 std::vector<simt::Emulation> checked_orders() {
   std::vector<simt::Emulation> all(4);
   for (simt::Emulation& emulation : all) emulation.shared_checks = simt::SharedChecks::on;

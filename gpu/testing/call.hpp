@@ -43,6 +43,9 @@ struct Call {
 
 std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 
+/// Shapes and masks that every kernel is tried on.
+const std::vector<const char*>& problems();
+
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
 
