@@ -17,17 +17,6 @@ std::string name(Outcome outcome) {
   return "not reproduced";
 }
 
-const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> all{
-      forward_io_experiment(),    backward_io_experiment(),
-      loss_io_experiment(),       size_io_experiment(),
-      constants_experiment(),     tile_rules_experiment(),
-      gpt2_traffic_experiment(),  fast_multiplication_experiment(),
-      pebble_minima_experiment(), caches_experiment(),
-      clock_experiment(),         regimes_experiment()};
-  return all;
-}
-
 const Experiment& find_experiment(const std::string& name) {
   std::vector<std::string> names{"all"};
   std::string list = "all";

@@ -1,9 +1,11 @@
 #include "certify/reproduce/experiment.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "certify/reproduce/counted.hpp"
+#include "certify/reproduce/testing/altered_schedules.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -11,48 +13,7 @@
 namespace attest::certify {
 namespace {
 
-Laboratory laboratory(const io::ScheduleRegistry& schedules) {
-  return {schedules, Effort::smoke, {}, {}, {}};
-}
-
-// A family under another's name that moves the same words in every fast memory.
-class Flat : public io::ScheduleFamily {
- public:
-  Flat(const io::ScheduleFamily& of, std::int64_t words) : of_(of), words_(words) {}
-
-  std::string name() const override { return of_.name(); }
-  std::string summary() const override { return of_.summary(); }
-  io::KernelClass kernel_class() const override { return of_.kernel_class(); }
-  io::Direction direction() const override { return of_.direction(); }
-  std::vector<io::ScheduleParameter> parameters() const override { return of_.parameters(); }
-  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem&,
-                                     io::FastMemory) const override {
-    return std::make_unique<Constant>(spec, words_);
-  }
-
- private:
-  class Constant : public io::Schedule {
-   public:
-    Constant(io::ScheduleSpec spec, std::int64_t words) : spec_(std::move(spec)), words_(words) {}
-    io::ScheduleSpec spec() const override { return spec_; }
-    io::Traffic closed_form() const override { return dry_count({}).traffic(); }
-    io::Meter dry_count(io::FastMemory capacity) const override {
-      io::Meter meter(capacity);
-      meter.read(words_, sizeof(float));
-      return meter;
-    }
-    io::Meter record(io::FastMemory capacity, io::WordMoveSink&) const override {
-      return dry_count(capacity);
-    }
-
-   private:
-    io::ScheduleSpec spec_;
-    std::int64_t words_;
-  };
-
-  const io::ScheduleFamily& of_;
-  std::int64_t words_;
-};
+using testing::laboratory;
 
 TEST_CASE("unknown names have a suggestion, known ones a title and sizes", "[reproduce]") {
   std::set<std::string> names;
@@ -111,16 +72,9 @@ std::vector<Outcome> outcomes(const io::ScheduleRegistry& schedules, const char*
 }
 
 TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
-  const auto flat = [&](std::int64_t words) {
-    io::ScheduleRegistry registry;
-    for (const auto& family : schedules.families()) {
-      registry.add(std::make_unique<Flat>(*family, words));
-    }
-    return registry;
-  };
   constexpr std::int64_t kMany = std::int64_t{1} << 40;
-  const io::ScheduleRegistry many = flat(kMany), one = flat(1);
+  const io::ScheduleRegistry many = testing::flat_schedules({kMany}),
+                             one = testing::flat_schedules({1});
   for (const char* experiment : {"forward_io", "backward_io", "loss_io"}) {
     INFO(experiment);
     const std::vector<Outcome> above = outcomes(many, experiment),
@@ -139,6 +93,34 @@ TEST_CASE("schedules that do not follow the claims are seen not to", "[reproduce
   }
   CHECK(outcomes(many, "gpt2_traffic")[1] == Outcome::not_reproduced);
   CHECK(outcomes(one, "pebble_minima")[0] == Outcome::not_reproduced);
+  const io::ScheduleRegistry large = testing::flat_schedules({1, kMany});
+  CHECK(outcomes(large, "tile_rules")[0] == Outcome::not_reproduced);  // no rule fits
+  CHECK(outcomes(one, "tile_rules")[0] == Outcome::reproduced);        // every rule fits
+}
+
+TEST_CASE("results that do not follow the claims are seen not to", "[reproduce]") {
+  const io::ScheduleRegistry unbounded =
+      testing::altered_schedules({.forward = testing::ForwardResult::infinite});
+  CHECK(outcomes(unbounded, "tile_rules")[1] == Outcome::not_reproduced);  // nor a running maximum
+  const io::ScheduleRegistry understated = testing::altered_schedules({.understated = true});
+  CHECK_THROWS_AS(outcomes(understated, "caches"), InternalError);  // the recorded run holds more
+  // Schedules that move fewer words sleep longer; flash2 does not sleep.
+  const io::ScheduleRegistry slow = testing::altered_schedules({.sleeps = true});
+  for (const Outcome outcome : outcomes(slow, "clock")) CHECK(outcome == Outcome::not_reproduced);
+}
+
+TEST_CASE("every file is an experiment of its name", "[reproduce]") {
+  std::set<std::string> files, names;
+  for (const auto& file : std::filesystem::directory_iterator(ATTEST_EXPERIMENTS)) {
+    files.insert(file.path().stem().string());
+  }
+  int place = 0;
+  for (const Experiment& experiment : experiments()) {
+    names.insert(experiment.name);
+    CHECK(experiment.place > place);
+    place = experiment.place;
+  }
+  CHECK(files == names);
 }
 
 TEST_CASE("arithmetic is counted from the recorded run", "[reproduce]") {

@@ -1,4 +1,5 @@
-// I/O against M: exponents on both sides of d^2 and where the two cases meet.
+#include "certify/reproduce/io_against_fast_memory.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,27 +22,6 @@ constexpr std::int64_t kOfOperand = 4;
 // The least N over d with three sizes to fit, d^2 to N d / 4 = 4 d^2.
 constexpr std::int64_t kLeastRows = 16;
 
-enum class Tiles : std::uint8_t { best, papers };
-
-// Schedules for each case.
-struct Rivals {
-  std::string whose;
-  std::vector<std::string> small, large;
-  Tiles tiles = Tiles::best;
-};
-
-struct CitedClaim {
-  std::string text, source;  // the text in our words
-};
-
-struct Subject {
-  std::string name, title;
-  io::Direction direction;
-  CitedClaim large, small, bound;
-  std::string bound_note, meeting_source;
-  std::vector<Rivals> rivals;  // the papers' own first, then the best known
-};
-
 using Points = std::vector<std::pair<double, double>>;
 
 struct Counts {
@@ -51,7 +31,7 @@ struct Counts {
   int compared = 0;
 };
 
-Counts count_all(const Laboratory& lab, const Subject& subject, const Problem& problem,
+Counts count_all(const Laboratory& lab, const IoSubject& subject, const Problem& problem,
                  std::int64_t head_dim) {
   constexpr int kLow = -6, kHigh = 6;
   Counts counts;
@@ -102,7 +82,7 @@ Outcome outcome_of(const Exponent& fitted, double claimed) {
              : Outcome::not_reproduced;
 }
 
-Claim exponent_claim(const Counts& counts, const Subject& subject, double claimed,
+Claim exponent_claim(const Counts& counts, const IoSubject& subject, double claimed,
                      const Problem& problem, Table& table) {
   const bool large = claimed == kLargeCache;
   const auto d = static_cast<double>(problem.head_dim_qk);
@@ -156,7 +136,7 @@ Outcome meeting_of(const Crossing& met, double square, const Exponent& grows) {
   return as_square ? Outcome::corrected : Outcome::not_reproduced;
 }
 
-Claim crossover_claim(const Laboratory& lab, const Subject& subject, std::int64_t seqlen,
+Claim crossover_claim(const Laboratory& lab, const IoSubject& subject, std::int64_t seqlen,
                       Table& table) {
   Claim claim{"the two cases meet at M = d^2", subject.meeting_source, "", Outcome::reproduced};
   const bool smoke = lab.effort == Effort::smoke;
@@ -202,7 +182,7 @@ Claim crossover_claim(const Laboratory& lab, const Subject& subject, std::int64_
 }
 
 // One plot of what the claims speak of, one of every schedule and bound.
-std::vector<Plot> plots_of(const Subject& subject, const Counts& counts, const Problem& problem) {
+std::vector<Plot> plots_of(const IoSubject& subject, const Counts& counts, const Problem& problem) {
   const std::string sizes = fmt::format("N = {}, d = {}", problem.seqlen_q, problem.head_dim_qk);
   Plot some{
       subject.name, subject.title + ", " + sizes, "words of fast memory M", "words moved", {}};
@@ -230,7 +210,7 @@ std::vector<Plot> plots_of(const Subject& subject, const Counts& counts, const P
   return {std::move(some), std::move(all)};
 }
 
-Findings run(const Laboratory& lab, const Subject& subject) {
+Findings run(const Laboratory& lab, const IoSubject& subject) {
   const std::int64_t head_dim = lab.head_dim_or(64);
   const std::int64_t seqlen = lab.seqlen_or(16384, 65536);
   if (seqlen < kLeastRows * head_dim) {
@@ -265,77 +245,15 @@ Findings run(const Laboratory& lab, const Subject& subject) {
   return findings;
 }
 
-Experiment experiment_of(Subject subject) {
+}  // namespace
+
+Experiment io_against_fast_memory(IoSubject subject, int place) {
   Experiment experiment{
-      subject.name, subject.title, {{"seqlen", 256, 1 << 24}, {"head-dim", 16, 4096}}, {}};
+      subject.name, subject.title, {{"seqlen", 256, 1 << 24}, {"head-dim", 16, 4096}}, {}, place};
   experiment.run = [subject = std::move(subject)](const Laboratory& lab) {
     return run(lab, subject);
   };
   return experiment;
-}
-
-}  // namespace
-
-Experiment forward_io_experiment() {
-  return experiment_of(
-      {.name = "forward_io",
-       .title = "forward I/O against fast memory",
-       .direction = io::Direction::forward,
-       .large = {"FlashAttention moves words in proportion to N^2 d^2 / M for d^2 <= M <= N d",
-                 "Dao et al. 2022, Theorem 2"},
-       .small = {"square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
-                 "Saha and Ye 2024, Theorem 3.5"},
-       .bound = {"no schedule moves fewer words than the lower bound, whatever M",
-                 "our Theorems A and B (docs/theory), of the order of Saha and Ye 2024, Theorem "
-                 "3.1"},
-       .bound_note = "",
-       .meeting_source = "Saha and Ye 2024, section 3, the crossover point",
-       .rivals = {
-           {"the papers' tiles, whatever they need", {"square_tiled"}, {"flash1"}, Tiles::papers},
-           {"the papers' orders, best tiles", {"square_tiled"}, {"flash1"}},
-           {"the best known", {"rank1_tiled", "hybrid"}, {"flash2_row"}}}});
-}
-
-Experiment backward_io_experiment() {
-  return experiment_of(
-      {.name = "backward_io",
-       .title = "backward I/O against fast memory",
-       .direction = io::Direction::backward,
-       .large =
-           {"FlashAttention's backward moves words in proportion to N^2 d^2 / M, d^2 <= M <= N d",
-            "Dao et al. 2022, Theorem 5"},
-       .small = {"square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",
-                 "our tiles, after those of Saha and Ye 2024; order of Li et al. 2024, Theorem "
-                 "1.1"},
-       .bound = {"no schedule moves fewer words than the lower bound, whatever M",
-                 "our Theorem C (docs/theory), of the order of Li et al. 2024, Theorem 1.1"},
-       .bound_note = "",
-       .meeting_source = "Li et al. 2024, Theorem 1.1",
-       .rivals = {
-           {"tiles by the papers' rules, whatever they need",
-            {"square_tiled_bwd"},
-            {"flash1_bwd"},
-            Tiles::papers},
-           {"the papers' orders, best tiles", {"square_tiled_bwd"}, {"flash1_bwd"}},
-           {"the best known", {"rank1_tiled_bwd", "query_stationary_p"}, {"two_pass_row"}}}});
-}
-
-Experiment loss_io_experiment() {
-  return experiment_of(
-      {.name = "loss_io",
-       .title = "I/O of the attention loss gradient against fast memory",
-       .direction = io::Direction::loss_gradient,
-       .large = {"the large-cache algorithm moves words in proportion to n^2 d^2 / M",
-                 "Li et al. 2024, Theorem 1.1"},
-       .small = {"the small-cache algorithm moves words in proportion to n^2 d / sqrt(M)",
-                 "Li et al. 2024, Theorem 1.1 and Algorithm 6"},
-       .bound = {"no schedule moves fewer words than what is proved of its kind here",
-                 "docs/theory, for M < d^2 of the order of Li et al. 2024, Theorem 1.1"},
-       .bound_note =
-           "; of the order of n^2 d^2 / M none is proved here: there it is inputs and output only",
-       .meeting_source = "Li et al. 2024, Theorem 1.1",
-       .rivals = {{"the paper's orders, best tiles", {"loss_small"}, {"loss_large"}},
-                  {"the best known", {"loss_small"}, {"loss_large_direct"}}}});
 }
 
 }  // namespace attest::certify

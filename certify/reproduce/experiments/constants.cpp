@@ -176,7 +176,8 @@ Experiment constants_experiment() {
   return {"constants",
           "constants of schedules and bounds",
           {{"seqlen", 1024, 1 << 24}, {"head-dim", 16, 1024}},
-          run};
+          run,
+          5};
 }
 
 }  // namespace attest::certify

@@ -176,7 +176,8 @@ Experiment size_io_experiment() {
   return {"size_io",
           "I/O against sequence length and head dimension",
           {{"seqlen", 4096, 1 << 24}, {"head-dim", 16, 4096}, {"fast-words", 16, 1 << 24}},
-          run};
+          run,
+          4};
 }
 
 }  // namespace attest::certify

@@ -157,7 +157,7 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment tile_rules_experiment() {
-  return {"tile_rules", "the papers' tile rules and exponentials", {}, run};
+  return {"tile_rules", "the papers' tile rules and exponentials", {}, run, 6};
 }
 
 }  // namespace attest::certify

@@ -104,6 +104,6 @@ Findings run(const Laboratory&) {
 
 }  // namespace
 
-Experiment regimes_experiment() { return {"regimes", "devices on both sides of d^2", {}, run}; }
+Experiment regimes_experiment() { return {"regimes", "devices on both sides of d^2", {}, run, 12}; }
 
 }  // namespace attest::certify

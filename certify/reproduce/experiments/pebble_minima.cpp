@@ -104,7 +104,7 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment pebble_minima_experiment() {
-  return {"pebble_minima", "exact minima of the pebble game", {}, run};
+  return {"pebble_minima", "exact minima of the pebble game", {}, run, 9};
 }
 
 }  // namespace attest::certify

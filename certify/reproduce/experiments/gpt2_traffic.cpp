@@ -182,7 +182,7 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment gpt2_traffic_experiment() {
-  return {"gpt2_traffic", "FlashAttention's Figure 2: GPT-2 medium", {}, run};
+  return {"gpt2_traffic", "FlashAttention's Figure 2: GPT-2 medium", {}, run, 7};
 }
 
 }  // namespace attest::certify

@@ -110,8 +110,11 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment caches_experiment() {
-  return {
-      "caches", "caches against explicit control", {{"seqlen", 16, 128}, {"head-dim", 1, 64}}, run};
+  return {"caches",
+          "caches against explicit control",
+          {{"seqlen", 16, 128}, {"head-dim", 1, 64}},
+          run,
+          10};
 }
 
 }  // namespace attest::certify

@@ -1,0 +1,139 @@
+#include "certify/reproduce/testing/altered_schedules.hpp"
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "core/error.hpp"
+#include "cpu/register.hpp"
+
+namespace attest::certify::testing {
+namespace {
+
+// A family under another's name.
+class Renamed : public io::ScheduleFamily {
+ public:
+  explicit Renamed(const io::ScheduleFamily& of) : of_(of) {}
+
+  std::string name() const override { return of_.name(); }
+  std::string summary() const override { return of_.summary(); }
+  io::KernelClass kernel_class() const override { return of_.kernel_class(); }
+  io::Direction direction() const override { return of_.direction(); }
+  std::vector<io::ScheduleParameter> parameters() const override { return of_.parameters(); }
+
+ protected:
+  const io::ScheduleFamily& of_;
+};
+
+class Constant : public io::Schedule {
+ public:
+  Constant(io::ScheduleSpec spec, FlatWords words) : spec_(std::move(spec)), words_(words) {}
+
+  io::ScheduleSpec spec() const override { return spec_; }
+  io::Traffic closed_form() const override { return meter({}).traffic(); }
+  io::Meter dry_count(io::FastMemory capacity) const override { return meter(capacity); }
+  io::Meter record(io::FastMemory capacity, io::WordMoveSink&) const override {
+    return meter(capacity);
+  }
+  io::Meter count(io::FastMemory capacity, const attest_forward_args&) const override {
+    return meter(capacity);
+  }
+
+ private:
+  io::Meter meter(io::FastMemory capacity) const {
+    io::Meter meter(capacity);
+    meter.read(words_.moved, sizeof(float));
+    meter.release(meter.take("everything", words_.held, 1, sizeof(float)));
+    return meter;
+  }
+
+  io::ScheduleSpec spec_;
+  FlatWords words_;
+};
+
+class Flat : public Renamed {
+ public:
+  Flat(const io::ScheduleFamily& of, FlatWords words) : Renamed(of), words_(words) {}
+
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem&,
+                                     io::FastMemory) const override {
+    return std::make_unique<Constant>(spec, words_);
+  }
+
+ private:
+  FlatWords words_;
+};
+
+class AlteredSchedule : public io::Schedule {
+ public:
+  AlteredSchedule(std::unique_ptr<io::Schedule> of, Alteration alteration)
+      : of_(std::move(of)), alteration_(alteration) {}
+
+  io::ScheduleSpec spec() const override { return of_->spec(); }
+  io::Traffic closed_form() const override {
+    io::Traffic traffic = of_->closed_form();
+    if (alteration_.understated) traffic.peak.words = traffic.peak.words.value() / 4;
+    return traffic;
+  }
+  io::Meter dry_count(io::FastMemory capacity) const override { return of_->dry_count(capacity); }
+  io::Meter record(io::FastMemory, io::WordMoveSink& sink) const override {
+    return of_->record({}, sink);
+  }
+  io::Meter count(io::FastMemory capacity, const attest_forward_args& args) const override {
+    io::Meter meter = of_->count(capacity, args);
+    if (alteration_.forward == ForwardResult::infinite) {
+      *static_cast<float*>(args.O->data) = std::numeric_limits<float>::infinity();
+    }
+    return meter;
+  }
+  void run(const attest_forward_args& args) const override {
+    of_->run(args);
+    if (alteration_.sleeps && of_->spec().name != "flash2") {
+      constexpr std::int64_t kNanoseconds = 3'000'000'000'000;  // 3 s over thousands of words
+      std::this_thread::sleep_for(
+          std::chrono::nanoseconds(kNanoseconds / of_->closed_form().total_words().value()));
+    }
+  }
+
+ private:
+  std::unique_ptr<io::Schedule> of_;
+  Alteration alteration_;
+};
+
+class AlteredFamily : public Renamed {
+ public:
+  AlteredFamily(const io::ScheduleFamily& of, Alteration alteration)
+      : Renamed(of), alteration_(alteration) {}
+
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                     io::FastMemory capacity) const override {
+    return std::make_unique<AlteredSchedule>(of_.make(spec, problem, capacity), alteration_);
+  }
+
+ private:
+  Alteration alteration_;
+};
+
+template <class Family, class How>
+io::ScheduleRegistry registry_of(How how) {
+  io::ScheduleRegistry registry;
+  for (const auto& family : cpu_schedules().families()) {
+    registry.add(std::make_unique<Family>(*family, how));
+  }
+  return registry;
+}
+
+}  // namespace
+
+Laboratory laboratory(const io::ScheduleRegistry& schedules) {
+  return {schedules, Effort::smoke, {}, {}, {}};
+}
+
+io::ScheduleRegistry flat_schedules(FlatWords words) { return registry_of<Flat>(words); }
+
+io::ScheduleRegistry altered_schedules(Alteration alteration) {
+  return registry_of<AlteredFamily>(alteration);
+}
+
+}  // namespace attest::certify::testing

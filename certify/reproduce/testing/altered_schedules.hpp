@@ -1,0 +1,30 @@
+#pragma once
+
+#include "certify/reproduce/experiment.hpp"
+
+/// Schedules that do not do what the papers claim: the broken subjects of experiments.
+namespace attest::certify::testing {
+
+/// The smoke effort with an experiment's own sizes.
+Laboratory laboratory(const io::ScheduleRegistry& schedules);
+
+/// What a schedule of whatever problem and fast memory moves and holds.
+struct FlatWords {
+  std::int64_t moved = 1, held = 0;
+};
+
+/// Families under the names of all built-in ones, with those words.
+io::ScheduleRegistry flat_schedules(FlatWords words);
+
+enum class ForwardResult : std::uint8_t { own, infinite };
+
+/// What is changed of the built-in schedules.
+struct Alteration {
+  ForwardResult forward = ForwardResult::own;  // what counting on data leaves in O
+  bool understated = false;                    // the closed form says a quarter of the peak
+  bool sleeps = false;  // a run of any family but flash2 takes longer the fewer words move
+};
+
+io::ScheduleRegistry altered_schedules(Alteration alteration);
+
+}  // namespace attest::certify::testing
