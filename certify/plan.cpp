@@ -76,16 +76,7 @@ const std::set<std::string>& reference_laws() {
 }
 
 std::uint64_t generated_count(const CampaignOptions& options) {
-  if (options.cases) return *options.cases;
-  switch (options.tier) {
-    case proptest::Tier::smoke:
-      return 60;
-    case proptest::Tier::fast:
-      return 150;
-    case proptest::Tier::full:
-      break;
-  }
-  return 2000;
+  return options.cases.value_or(proptest::tier_cases(options.tier));
 }
 
 Case generated_case(const attest_description& description, const CampaignOptions& options,

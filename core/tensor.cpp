@@ -107,35 +107,15 @@ double TensorView::at(std::int64_t i0, std::int64_t i1, std::int64_t i2, std::in
   return (*this)(i0, i1, i2, i3);
 }
 
-double TensorView::load(std::int64_t offset) const {
-  switch (dtype_) {
-    case DType::f64:
-      return static_cast<const double*>(data_)[offset];
-    case DType::f32:
-      return static_cast<double>(static_cast<const float*>(data_)[offset]);
-    case DType::bf16:
-      return static_cast<double>(float_from_bf16(static_cast<const std::uint16_t*>(data_)[offset]));
-    case DType::f16:
-      break;
-  }
-  return static_cast<double>(float_from_f16(static_cast<const std::uint16_t*>(data_)[offset]));
+double TensorView::load_16_bits(std::int64_t offset) const {
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(data_)[offset];
+  return static_cast<double>(dtype_ == DType::bf16 ? float_from_bf16(bits) : float_from_f16(bits));
 }
 
-void TensorView::store(std::int64_t offset, double value) const {
-  switch (dtype_) {
-    case DType::f64:
-      static_cast<double*>(data_)[offset] = value;
-      return;
-    case DType::f32:
-      static_cast<float*>(data_)[offset] = static_cast<float>(value);
-      return;
-    case DType::bf16:
-      static_cast<std::uint16_t*>(data_)[offset] = bf16_from_float(round_to_odd(value));
-      return;
-    case DType::f16:
-      static_cast<std::uint16_t*>(data_)[offset] = f16_from_float(round_to_odd(value));
-      return;
-  }
+void TensorView::store_16_bits(std::int64_t offset, double value) const {
+  const float nearby = round_to_odd(value);
+  static_cast<std::uint16_t*>(data_)[offset] =
+      dtype_ == DType::bf16 ? bf16_from_float(nearby) : f16_from_float(nearby);
 }
 
 std::uint64_t TensorView::bits(std::int64_t i0, std::int64_t i1, std::int64_t i2,

@@ -77,8 +77,22 @@ class TensorView {
     return i0 * axes_[0].stride + i1 * axes_[1].stride + i2 * axes_[2].stride +
            i3 * axes_[3].stride;
   }
-  double load(std::int64_t offset) const;
-  void store(std::int64_t offset, double value) const;
+  double load(std::int64_t offset) const {
+    if (dtype_ == DType::f32) return static_cast<double>(static_cast<const float*>(data_)[offset]);
+    if (dtype_ == DType::f64) return static_cast<const double*>(data_)[offset];
+    return load_16_bits(offset);
+  }
+  void store(std::int64_t offset, double value) const {
+    if (dtype_ == DType::f32) {
+      static_cast<float*>(data_)[offset] = static_cast<float>(value);
+    } else if (dtype_ == DType::f64) {
+      static_cast<double*>(data_)[offset] = value;
+    } else {
+      store_16_bits(offset, value);
+    }
+  }
+  double load_16_bits(std::int64_t offset) const;
+  void store_16_bits(std::int64_t offset, double value) const;
 
   std::string_view name_;
   void* data_ = nullptr;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <limits>
 
 #include "core/error.hpp"
@@ -16,17 +15,36 @@ constexpr std::size_t kGuardBytes = 4096;
 constexpr unsigned char kPoison = 0xff;
 constexpr std::size_t kDenseBytes = std::size_t{1} << 28;  // above it gaps stay unmapped zeros
 
-void for_each_index(
-    const TensorView& view,
-    const std::function<void(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& visit) {
+template <class Visit>
+void for_each_index(const TensorView& view, const Visit& visit) {
   const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
-  for (std::int64_t a = 0; a < extent(0); ++a) {
-    for (std::int64_t b = 0; b < extent(1); ++b) {
-      for (std::int64_t c = 0; c < extent(2); ++c) {
-        for (std::int64_t d = 0; d < extent(3); ++d) visit(a, b, c, d);
+  const std::int64_t extents[4] = {extent(0), extent(1), extent(2), extent(3)};
+  for (std::int64_t a = 0; a < extents[0]; ++a) {
+    for (std::int64_t b = 0; b < extents[1]; ++b) {
+      for (std::int64_t c = 0; c < extents[2]; ++c) {
+        for (std::int64_t d = 0; d < extents[3]; ++d) visit(a, b, c, d);
       }
     }
   }
+}
+
+// Where the elements of a tensor begin, in bytes from its first.
+template <class Visit>
+void for_each_offset(const TensorView& view, const Visit& visit) {
+  const auto width = static_cast<std::int64_t>(size_bytes(view.dtype()));
+  std::int64_t strides[4] = {};
+  for (std::size_t axis = 0; axis < view.rank(); ++axis) strides[axis] = view.stride(axis) * width;
+  for_each_index(view, [&](auto a, auto b, auto c, auto d) {
+    visit(static_cast<std::size_t>(a * strides[0] + b * strides[1] + c * strides[2] +
+                                   d * strides[3]));
+  });
+}
+
+bool without_gaps(const TensorView& view) {
+  for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+    if (view.stride(axis) == 0 && view.extent(axis) > 1) return false;  // its span says less
+  }
+  return view.span_elements() == view.size();
 }
 
 // Fills strides from the innermost axis of `order` outwards; `gap` elements after every axis.
@@ -125,8 +143,13 @@ Tensor Buffer::packed_copy() const {
   std::vector<Axis> axes;
   for (std::size_t axis = 0; axis < view_.rank(); ++axis) axes.push_back(view_.axis(axis));
   Tensor copy(view_.name(), view_.dtype(), axes);
-  for_each_index(view_,
-                 [&](auto a, auto b, auto c, auto d) { copy.set(view_(a, b, c, d), a, b, c, d); });
+  const std::size_t width = size_bytes(view_.dtype());
+  const auto* const from = static_cast<const unsigned char*>(view_.data());
+  auto* to = static_cast<unsigned char*>(copy.view().data());  // packed: in the order of indices
+  for_each_offset(view_, [&](std::size_t offset) {
+    std::memcpy(to, from + offset, width);
+    to += width;
+  });
   return copy;
 }
 
@@ -142,18 +165,13 @@ std::string Buffer::disturbed() const {
   }
   if (!memory.dense) return "";
   const std::size_t width = size_bytes(view_.dtype());
-  std::vector<bool> owned(memory.bytes, false);
-  for_each_index(view_, [&](auto a, auto b, auto c, auto d) {
-    std::int64_t offset = 0;
-    const std::int64_t indices[4] = {a, b, c, d};
-    for (std::size_t axis = 0; axis < view_.rank(); ++axis) {
-      offset += indices[axis] * view_.stride(axis);
-    }
-    const std::size_t first = kGuardBytes + static_cast<std::size_t>(offset) * width;
-    std::fill_n(owned.begin() + static_cast<std::ptrdiff_t>(first), width, true);
+  if (without_gaps(view_)) return "";
+  std::vector<char> owned(memory.bytes, 0);
+  for_each_offset(view_, [&](std::size_t offset) {
+    std::memset(owned.data() + kGuardBytes + offset, 1, width);
   });
   for (std::size_t byte = kGuardBytes; byte < memory.bytes - kGuardBytes; ++byte) {
-    if (!owned[byte] && memory.base[byte] != kPoison) {
+    if (owned[byte] == 0 && memory.base[byte] != kPoison) {
       return tensor + ": gap between its elements was written, at byte " +
              std::to_string(byte - kGuardBytes);
     }
@@ -186,12 +204,15 @@ std::uint64_t byte_offset_of(Strides strides) {
 }
 
 std::string Buffer::changed_since(const Tensor& before) const {
-  std::string finding;
-  for_each_index(view_, [&](auto a, auto b, auto c, auto d) {
-    if (view_.bits(a, b, c, d) == before.view().bits(a, b, c, d)) return;
-    finding = "input " + std::string(view_.name()) + " was modified";
+  const std::size_t width = size_bytes(view_.dtype());
+  const auto* const now = static_cast<const unsigned char*>(view_.data());
+  const auto* then = static_cast<const unsigned char*>(before.view().data());
+  bool same = true;
+  for_each_offset(view_, [&](std::size_t offset) {
+    same = same && std::memcmp(now + offset, then, width) == 0;
+    then += width;
   });
-  return finding;
+  return same ? "" : "input " + std::string(view_.name()) + " was modified";
 }
 
 Input::Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes)

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "core/dtype.hpp"
@@ -17,7 +16,8 @@ namespace {
 
 using Index = std::array<std::int64_t, 4>;
 
-void for_each(const TensorView& view, const std::function<void(const Index&)>& visit) {
+template <class Visit>
+void for_each(const TensorView& view, const Visit& visit) {
   const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
   Index i{};
   for (i[0] = 0; i[0] < extent(0); ++i[0]) {

@@ -17,23 +17,31 @@ auto pick(Rng& rng, const Choices& choices) {
 
 bool chance(Rng& rng, std::int64_t percent) { return rng.between(0, 99) < percent; }
 
-std::int64_t sequence_length(Rng& rng, Tier tier) {
+// How large what is drawn may be.
+enum class Sizes : std::uint8_t { small, smoke, more };
+
+std::int64_t sequence_length(Rng& rng, Sizes sizes) {
+  constexpr std::array<std::int64_t, 12> kTiny{1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17};
   constexpr std::array<std::int64_t, 20> kSmall{1,  2,  3,  5,  7,  8,  15, 16, 17, 31,
                                                 32, 33, 37, 63, 64, 65, 66, 29, 13, 4};
   constexpr std::array<std::int64_t, 8> kLarge{97, 127, 128, 129, 130, 191, 192, 193};
-  if (chance(rng, tier == Tier::smoke ? 10 : 25)) return pick(rng, kLarge);
+  if (sizes != Sizes::small && chance(rng, sizes == Sizes::smoke ? 10 : 25)) {
+    return pick(rng, kLarge);
+  }
   if (chance(rng, 3)) return 0;
-  return pick(rng, kSmall);
+  return sizes == Sizes::small ? pick(rng, kTiny) : pick(rng, kSmall);
 }
 
 // The head dimensions that the kernel takes, of those that campaigns go through.
-std::vector<std::int64_t> head_dims(const attest_description& description) {
+std::vector<std::int64_t> head_dims(const attest_description& description, Sizes sizes) {
+  constexpr std::int64_t kMostOfSmall = 40;
   constexpr std::array<std::int64_t, 19> kDims{1,  2,  3,  8,  16,  17,  32,  33,  40, 48,
                                                64, 72, 80, 96, 112, 128, 160, 192, 256};
   const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
   std::vector<std::int64_t> dims;
   for (const std::int64_t dim : kDims) {
     const bool fits = description.max_head_dim <= 0 || dim <= description.max_head_dim;
+    if (sizes == Sizes::small && dim > kMostOfSmall) break;
     if (fits && dim % multiple == 0) dims.push_back(dim);
   }
   if (dims.empty()) dims.push_back(multiple);
@@ -48,10 +56,10 @@ std::string draw_lengths(Rng& rng, const Problem& problem) {
   return text;
 }
 
-std::string draw_packed(Rng& rng, Tier tier, std::int64_t batch) {
+std::string draw_packed(Rng& rng, Sizes sizes, std::int64_t batch) {
   std::string text = "cu";
   for (std::int64_t b = 0; b < batch; ++b) {
-    const std::int64_t queries = sequence_length(rng, tier), keys = sequence_length(rng, tier);
+    const std::int64_t queries = sequence_length(rng, sizes), keys = sequence_length(rng, sizes);
     text += "_" + std::to_string(queries) + "x" + std::to_string(keys);
   }
   return text;
@@ -70,11 +78,11 @@ std::string draw_band(Rng& rng, const Problem& problem) {
   return (kind == 3 ? "window_" : "window_tl_") + left + "_" + right;
 }
 
-void draw_mask(Rng& rng, Tier tier, Problem& problem) {
+void draw_mask(Rng& rng, Sizes sizes, Problem& problem) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
   if (chance(rng, 15)) {
-    add(draw_packed(rng, tier, problem.batch));
+    add(draw_packed(rng, sizes, problem.batch));
     const Pattern packed = Pattern::parse_packed(text);
     problem.layout = Layout::thd;
     problem.seqlen_q = problem.seqlen_k = 0;
@@ -135,15 +143,16 @@ Case draw_call(const attest_description& description, std::uint64_t seed, Rng& r
   return c;
 }
 
-Case draw(const attest_description& description, Tier tier, std::uint64_t seed,
+Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed,
           const std::vector<std::int64_t>& dims, std::int64_t head_dim, Rng& rng) {
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
-  p.batch = chance(rng, 60) ? 1 : rng.between(2, 3);
-  p.num_heads_kv = chance(rng, 50) ? 1 : rng.between(2, 3);
-  p.num_heads_q = p.num_heads_kv * (chance(rng, 60) ? 1 : rng.between(2, 4));
-  p.seqlen_q = sequence_length(rng, tier);
-  p.seqlen_k = chance(rng, 50) ? p.seqlen_q : sequence_length(rng, tier);
+  const bool small = sizes == Sizes::small;
+  p.batch = chance(rng, small ? 80 : 60) ? 1 : rng.between(2, 3);
+  p.num_heads_kv = chance(rng, small ? 75 : 50) ? 1 : rng.between(2, 3);
+  p.num_heads_q = p.num_heads_kv * (chance(rng, small ? 75 : 60) ? 1 : rng.between(2, 4));
+  p.seqlen_q = sequence_length(rng, sizes);
+  p.seqlen_k = chance(rng, 50) ? p.seqlen_q : sequence_length(rng, sizes);
   p.head_dim_qk = head_dim;
   p.head_dim_v = chance(rng, 75) ? head_dim : pick(rng, dims);
   p.layout = chance(rng, 60) ? Layout::bshd : Layout::bhsd;
@@ -157,15 +166,15 @@ Case draw(const attest_description& description, Tier tier, std::uint64_t seed,
   if (chance(rng, 18)) p.softmax_scale = pick(rng, kScales);
   if (chance(rng, p.softmax_scale ? 40 : 12)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
   if (chance(rng, 20)) p.alibi = Alibi::standard;
-  draw_mask(rng, tier, p);
+  draw_mask(rng, sizes, p);
   return c;
 }
 
-Case draw_loss(const attest_description& description, Tier tier, std::uint64_t seed,
+Case draw_loss(const attest_description& description, Sizes sizes, std::uint64_t seed,
                std::int64_t head_dim, Rng& rng) {
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
-  p.seqlen_q = p.seqlen_k = std::max<std::int64_t>(sequence_length(rng, tier), 1);
+  p.seqlen_q = p.seqlen_k = std::max<std::int64_t>(sequence_length(rng, sizes), 1);
   p.head_dim_qk = p.head_dim_v = head_dim;
   if (chance(rng, 30)) {
     constexpr std::array<Strides, 4> kStrides{Strides::padded, Strides::transposed,
@@ -188,6 +197,15 @@ Outlier outlier_of(Tier tier, std::uint64_t index) {
   const std::uint64_t pair = index / 2;
   if (tier == Tier::smoke && pair >= kOutliers.size()) return Outlier::none;
   return kOutliers[static_cast<std::size_t>(pair % kOutliers.size())];
+}
+
+// Cases past those of the tier come in pairs too; pairs that are no multiple of this are small. It
+// has no divisor in common with the number of outliers, so that each has its turn.
+constexpr std::uint64_t kSmallPairs = 31;
+
+Sizes sizes_of(Tier tier, std::uint64_t index) {
+  if (index >= tier_cases(tier) && index / 2 % kSmallPairs != 0) return Sizes::small;
+  return tier == Tier::smoke ? Sizes::smoke : Sizes::more;
 }
 
 // How many cases before case `index` are no outliers.
@@ -309,15 +327,28 @@ std::string_view name(Tier tier) {
   return "full";
 }
 
+std::uint64_t tier_cases(Tier tier) {
+  switch (tier) {
+    case Tier::smoke:
+      return 60;
+    case Tier::fast:
+      return 150;
+    case Tier::full:
+      break;
+  }
+  return 2000;
+}
+
 Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
               std::uint64_t index) {
   const std::uint64_t case_seed = mix(seed, index);
   const bool loss = about_the_loss(description, index);
   // Attention and loss gradient of one kernel share the turns.
   const std::uint64_t turn = turn_of(tier, index) / (does_both(description) ? 2 : 1);
-  const std::vector<std::int64_t> dims = head_dims(description);
+  const Sizes sizes = sizes_of(tier, index);
+  const std::vector<std::int64_t> dims = head_dims(description, sizes);
   const std::int64_t head_dim = head_dim_of(dims, seed, turn);
-  Outlier outlier = outlier_of(tier, index);
+  Outlier outlier = sizes == Sizes::small ? Outlier::none : outlier_of(tier, index);
   if (outlier == Outlier::window && (description.features & ATTEST_WINDOW) == 0) {
     outlier = Outlier::rows;
   }
@@ -325,9 +356,9 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   const auto drawn = [&] {
     if (loss) {
       return outlier == Outlier::keys ? draw_long_loss(description, case_seed, rng)
-                                      : draw_loss(description, tier, case_seed, head_dim, rng);
+                                      : draw_loss(description, sizes, case_seed, head_dim, rng);
     }
-    return outlier == Outlier::none ? draw(description, tier, case_seed, dims, head_dim, rng)
+    return outlier == Outlier::none ? draw(description, sizes, case_seed, dims, head_dim, rng)
                                     : draw_outlier(description, tier, outlier, case_seed, rng);
   };
   // A kernel that claims little refuses many draws; the last resort is the plainest problem.
