@@ -103,6 +103,31 @@ void score_gradient(const Scores& block, const Eigen::Ref<const Vector>& dLSE, M
   }
 }
 
+// Largest errors of the rows' delta: docs/theory/reference.md, "Delta". P is normalised; keys of no
+// weight may hold anything.
+Vector delta_errors(const Problem& problem, const Matrix& P, const Matrix& Q, const Matrix& K,
+                    const Matrix& V, const Matrix& dO, const Eigen::Ref<const Vector>& dLSE) {
+  constexpr double kUnit = 0x1p-53;
+  constexpr double kLargestLog = 745;  // of a weight that is not 0, negative
+  const auto n = static_cast<double>(K.rows()), d = static_cast<double>(problem.head_dim_qk),
+             dv = static_cast<double>(problem.head_dim_v);
+  const double distance =
+      problem.alibi == Alibi::none ? 0 : static_cast<double>(problem.seqlen_q + problem.seqlen_k);
+  const double sums = 2 * n + dv + 2 * (kLargestLog + 4), scores = 2 * (d + 8);
+  const Vector keys = K.rowwise().norm(), values = V.rowwise().norm();
+  Vector errors(P.rows());
+  for (Eigen::Index r = 0; r < P.rows(); ++r) {
+    const double query = std::abs(problem.scale()) * Q.row(r).norm();
+    double terms = 0;
+    for (Eigen::Index j = 0; j < P.cols(); ++j) {
+      if (P(r, j) == 0) continue;
+      terms += P(r, j) * values(j) * (sums + scores * (query * keys(j) + distance));
+    }
+    errors(r) = kUnit * (dO.row(r).norm() * terms + n * std::abs(dLSE(r)));
+  }
+  return errors;
+}
+
 // Divides by the row sums. A row with a NaN score is NaN in every key it sees and 0 in the others,
 // where 0 / NaN would spread it to keys that the row has nothing to do with.
 void normalize(const Problem& problem, const Group& group, std::int64_t first, const Vector& sum,
@@ -124,9 +149,10 @@ struct BackwardInputs {
   const Cotangents& cotangents;
 };
 
-// The rows of one slice: writes their dQ, returns their share of the group's dK and dV.
+// The rows of one slice: writes their dQ and what their delta errs, returns their share of the
+// group's dK and dV.
 KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const Block& slice,
-                            Tensor& dQ) {
+                            Backward& result) {
   const Matrix K = key_rows(in.K, group), V = key_rows(in.V, group);
   Vector dLSE = Vector::Zero(group.rows());
   if (in.cotangents.dLSE != nullptr) dLSE = stacked_scalars(*in.cotangents.dLSE, group);
@@ -141,10 +167,15 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
     const RowStatistics statistics = exponentiate(P);
     normalize(in.problem, group, first, statistics.sum, P);
     sums.dV += transposed_weighted_sum(P, dO);
+    const Vector errors = delta_errors(in.problem, P, Q, K, V, dO, dLSE.segment(first, count));
+    for (std::int64_t r = 0; r < count; ++r) {
+      result.delta_error.set(errors(r), group.sequence.tensor_batch, group.query_head(first + r),
+                             group.sequence.q_begin + group.query(first + r));
+    }
     Matrix dS = dO * V.transpose();
     score_gradient(block, dLSE.segment(first, count), dS);
     dS *= in.problem.scale();
-    scatter_rows(weighted_sum(dS, K), group, first, dQ);
+    scatter_rows(weighted_sum(dS, K), group, first, result.dQ);
     sums.dK += transposed_weighted_sum(dS, Q);
   }
   return sums;
@@ -187,7 +218,8 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
   if (cotangents.dLSE != nullptr) require_shape(*cotangents.dLSE, "dLSE", problem.lse_axes());
   Backward result{Tensor("dQ", DType::f64, problem.q_axes()),
                   Tensor("dK", DType::f64, problem.k_axes()),
-                  Tensor("dV", DType::f64, problem.v_axes())};
+                  Tensor("dV", DType::f64, problem.v_axes()),
+                  Tensor("delta_error", DType::f64, problem.lse_axes())};
   const BackwardInputs inputs{problem, Q, K, V, cotangents};
   const std::vector<Group> groups = groups_of(problem);
   const std::vector<Block> slices = slices_of(groups);
@@ -195,7 +227,7 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
   const bool threads = worth_threads(5 * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t s = 0; s < slices.size(); ++s) {
-    shares[s] = backward_slice(inputs, groups[slices[s].group], slices[s], result.dQ);
+    shares[s] = backward_slice(inputs, groups[slices[s].group], slices[s], result);
   }
   for (std::size_t s = 0; s < slices.size(); ++s) {
     if (slices[s].first == 0) {

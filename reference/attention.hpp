@@ -17,6 +17,9 @@ struct Backward {
   Tensor dQ;  // as Q
   Tensor dK;  // as K
   Tensor dV;  // as V
+  // What rounding in float64 can make of delta = sum of P dP - dLSE in a row, as LSE: it shows
+  // where a kernel's delta is exact because the terms of its O cancel (docs/theory/reference.md).
+  Tensor delta_error{};
 };
 
 /// The gradient inputs of a backward pass; dLSE may be absent (null).

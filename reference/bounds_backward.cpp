@@ -236,7 +236,8 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                             finite_part(key_rows(V, group)),
                             finite_part(stacked_rows(cotangents.dO, group, 0, group.rows())),
                             dLSE};
-    RowErrors rows = row_errors(in, conventions.lse_base, stored, exact_forward);
+    RowErrors rows =
+        row_errors(in, conventions.lse_base, stored, exact_forward, exact_backward.delta_error);
     const GroupResult result = bound_group(in, rows, exact_backward);
     scatter_rows(result.dQ.proved, group, 0, bounds.dQ.deterministic);
     scatter_rows(result.dQ.probable, group, 0, bounds.dQ.probabilistic);

@@ -172,6 +172,37 @@ TEST_CASE("maxima that only rounding makes rise cost a rescale each", "[referenc
   CHECK(lse_error > apart.forward.LSE.deterministic(0, 0, 0));
 }
 
+TEST_CASE("a delta that cancels to exactly 0 leaves the reference's own rounding", "[reference]") {
+  // Weights e, 1, 1/e, e, 1, e, e of values 1 -1 0 0 1 0 -1: O and delta are 0, and so is dK where
+  // the value is. A kernel that adds e - 1 + 1 - e finds that; normalised weights do not.
+  Setting in("sq=1,sk=7,d=1", 1, 1, 5);
+  const std::vector<double> keys{-1, 0, 1, -1, 0, -1, -1}, values{1, -1, 0, 0, 1, 0, -1};
+  in.Q.set(-1, 0, 0, 0, 0);
+  in.dO.set(1, 0, 0, 0, 0);
+  for (std::size_t j = 0; j < keys.size(); ++j) {
+    in.K.set(keys[j], 0, static_cast<std::int64_t>(j));
+    in.V.set(values[j], 0, static_cast<std::int64_t>(j));
+  }
+  const TensorView &Q = in.Q.view(), &K = in.K.view(), &V = in.V.view();
+  const Cotangents cotangents{in.dO.view()};
+  const Forward exact = forward(in.problem, {}, Q, K, V);
+  const Backward gradients = backward(in.problem, Q, K, V, cotangents);
+  Forward stored = exact;
+  stored.O.set(0, 0, 0);
+  const ErrorBound bound =
+      backward_bounds(in.problem, {}, resolve(attest_numerics{}, DType::f32), Q, K, V, cotangents,
+                      {stored.O.view(), stored.LSE.view()}, exact, gradients)
+          .dK;
+  bool off = false;
+  for (std::int64_t j = 0; j < 7; ++j) {
+    if (in.V(0, j) != 0) continue;
+    off = off || gradients.dK(0, j) != 0;
+    CHECK(std::abs(gradients.dK(0, j)) <= bound.probabilistic(0, j));
+    CHECK(std::abs(gradients.dK(0, j)) <= bound.deterministic(0, j));
+  }
+  CHECK(off);
+}
+
 TEST_CASE("the probabilistic bound never exceeds the proved one, and neither is negative",
           "[reference]") {
   attest_numerics low{};

@@ -163,12 +163,13 @@ WeightError WeightErrors::operator()(Eigen::Index i, Eigen::Index j, double s, d
 }
 
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
-                     const Forward& exact) {
+                     const Forward& exact, const Tensor& delta_error) {
   const double u = in.numerics.accumulator_roundoff;
   const Eigen::Index count = in.dO.rows();
   const Matrix O = stacked_rows(exact.O.view(), in.group, 0, count);
   const Matrix stored_O = stacked_rows(stored.O, in.group, 0, count);
   const Vector stored_lse = stacked_scalars(stored.LSE, in.group);
+  const Vector reference_errors = stacked_scalars(delta_error.view(), in.group);
   const double terms = static_cast<double>(in.problem.head_dim_v) + 2;
   const double product = std::max(gamma(terms, u), accumulation_error(in.numerics, terms));
   RowErrors rows{stacked_scalars(exact.LSE.view(), in.group),
@@ -185,7 +186,10 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       const double magnitude =
           in.dO.row(r).cwiseAbs().dot(stored_O.row(r).cwiseAbs()) + std::abs(in.dLSE(r));
       rows.inherited(r) = in.dO.row(r).dot(stored_O.row(r) - O.row(r));
-      const double linear = std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r));
+      // What the kernel errs, and what the exact result it is held against does.
+      const double reference = std::isfinite(reference_errors(r)) ? reference_errors(r) : 0;
+      const double linear =
+          std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r)) + reference;
       rows.delta_proved(r) = linear + product * magnitude;
       rows.delta_linear(r) = linear + accumulation_bias(in.numerics, terms) * magnitude;
       rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;

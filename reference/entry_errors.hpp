@@ -31,8 +31,9 @@ struct RowErrors {
 };
 
 /// With a delta made of pairs, its own errors are still 0: add_delta_errors adds them.
+/// `delta_error` is that of the reference's Backward.
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
-                     const Forward& exact);
+                     const Forward& exact, const Tensor& delta_error);
 
 /// Error weights of one summand P or dS per (row, key), as multiples of the operand it meets.
 struct WeightedErrors {
