@@ -1,6 +1,11 @@
 #include "gpu/simt/launch.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <fstream>
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
@@ -207,6 +212,32 @@ TEST_CASE("a block that is given up unwinds its lanes, the others go on", "[laun
   CHECK(report.diagnoses.front().fault == Fault::exception);
   CHECK(report.diagnoses.front().to_string() == "exception: lane 5: of the kernel (block 1,0,0)");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+// In a process of its own, which may map little more than it has.
+TEST_CASE("a launch without memory for its stacks throws", "[launch]") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::ifstream statistics("/proc/self/statm");
+    rlim_t pages = 0;
+    statistics >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      launch({{4, 1, 1}, {1024, 1, 1}, 0}, {}, {}, [] {});
+    } catch (const InternalError&) {
+      _exit(7);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+}
+#endif
 
 TEST_CASE("shapes that no device takes", "[launch]") {
   const auto nothing = [] {};
