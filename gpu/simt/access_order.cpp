@@ -32,6 +32,7 @@ void AccessOrder::warp_barrier(std::uint32_t warp_number, std::uint32_t lanes) {
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     warp.seen[static_cast<std::size_t>(std::countr_zero(left))] = joined;
   }
+  if (lanes == ~std::uint32_t{0}) warp.whole_time = warp.time;
   ++warp.time;
 }
 
@@ -40,6 +41,7 @@ std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t lanes,
   const Warp& warp = warps_[lane / kWarpLanes];
   lanes &= ~bit(lane);
   if (warp_time == warp.time) return lanes;  // no barrier since
+  if (warp_time <= warp.whole_time) return 0;
   const Times& seen = warp.seen[lane % kWarpLanes];
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const auto other = static_cast<std::uint32_t>(std::countr_zero(left));
@@ -52,35 +54,33 @@ void Accesses::add(std::uint32_t lane, const AccessOrder& order) {
   const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
   if (block_time_ != order.block_time()) {
     block_time_ = order.block_time();
-    warp_ = warp;
-    elsewhere_.reset();
-    at_times_.clear();
+    warp_ = static_cast<std::uint16_t>(warp);
+    elsewhere_ = kNone;
+    earlier_.clear();
   } else if (warp_ != warp) {
-    elsewhere_ = lane;  // nothing in this block time comes after both warps
+    elsewhere_ =
+        static_cast<std::uint16_t>(lane);  // nothing in this block time is after both warps
     return;
-  }
-  if (!at_times_.empty() && at_times_.back().time == time) {
-    at_times_.back().lanes |= bit(lane);
+  } else if (latest_.time == time) {
+    latest_.lanes |= bit(lane);
     return;
+  } else {
+    // What comes after this access comes after those before it, too.
+    earlier_.push_back(latest_);
+    for (AtTime& each : earlier_) each.lanes = order.unordered(lane, each.lanes, each.time);
+    std::erase_if(earlier_, [](const AtTime& each) { return each.lanes == 0; });
   }
-  // What comes after this access comes after those before it, too.
-  for (AtTime& earlier : at_times_) {
-    earlier.lanes = order.unordered(lane, earlier.lanes, earlier.time);
-  }
-  std::erase_if(at_times_, [](const AtTime& earlier) { return earlier.lanes == 0; });
-  at_times_.push_back({time, bit(lane)});
+  latest_ = {time, bit(lane)};
 }
 
-std::optional<std::uint32_t> Accesses::unordered(std::uint32_t lane,
-                                                 const AccessOrder& order) const {
-  if (block_time_ != order.block_time()) return std::nullopt;
-  if (warp_ != lane / AccessOrder::kWarpLanes) return first(warp_, at_times_.front().lanes);
-  if (elsewhere_) return elsewhere_;
-  for (const AtTime& at : at_times_) {
-    const std::uint32_t lanes = order.unordered(lane, at.lanes, at.time);
-    if (lanes != 0) return first(warp_, lanes);
-  }
-  return std::nullopt;
+std::optional<std::uint32_t> Accesses::unordered_now(std::uint32_t lane,
+                                                     const AccessOrder& order) const {
+  if (warp_ != lane / AccessOrder::kWarpLanes) return first(warp_, latest_.lanes);
+  if (elsewhere_ != kNone) return elsewhere_;
+  std::uint32_t lanes = order.unordered(lane, latest_.lanes, latest_.time);
+  for (const AtTime& each : earlier_) lanes |= order.unordered(lane, each.lanes, each.time);
+  if (lanes == 0) return std::nullopt;
+  return first(warp_, lanes);
 }
 
 }  // namespace attest::simt

@@ -37,6 +37,7 @@ class AccessOrder {
   using Times = std::array<std::uint32_t, kWarpLanes>;
   struct Warp {
     std::uint32_t time = 1;
+    std::uint32_t whole_time = 0;  // of the last barrier of all lanes, which orders all before it
     // seen[a][b]: accesses of lane b up to that time come before what lane a does now.
     std::array<Times, kWarpLanes> seen{};
   };
@@ -53,17 +54,26 @@ class Accesses {
   void add(std::uint32_t lane, const AccessOrder& order);
 
   /// A lane whose access does not come before what `lane` does now.
-  std::optional<std::uint32_t> unordered(std::uint32_t lane, const AccessOrder& order) const;
+  std::optional<std::uint32_t> unordered(std::uint32_t lane, const AccessOrder& order) const {
+    if (block_time_ != order.block_time()) return std::nullopt;
+    return unordered_now(lane, order);
+  }
 
  private:
-  struct AtTime {
-    std::uint32_t time, lanes;  // of the warp
-  };
+  // In this block time.
+  std::optional<std::uint32_t> unordered_now(std::uint32_t lane, const AccessOrder& order) const;
 
-  std::uint32_t block_time_ = 0;            // 0: none
-  std::uint32_t warp_ = 0;                  // of the first access in this block time
-  std::optional<std::uint32_t> elsewhere_;  // a lane of another warp
-  std::vector<AtTime> at_times_;            // ascending
+  struct AtTime {
+    std::uint32_t time = 0, lanes = 0;  // of the warp
+  };
+  static constexpr std::uint16_t kNone = 0xFFFF;
+
+  std::uint32_t block_time_ = 0;     // 0: none
+  std::uint16_t warp_ = 0;           // of the first access in this block time
+  std::uint16_t elsewhere_ = kNone;  // a lane of another warp
+  AtTime latest_;
+  std::vector<AtTime>
+      earlier_;  // that are not before the latest; only barriers of some lanes leave any
 };
 
 }  // namespace attest::simt

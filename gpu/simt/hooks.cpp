@@ -18,17 +18,19 @@ enum class Alignment : std::uint8_t { natural, any };
 std::optional<Finding> examine(Block& block, const void* pointer, std::size_t bytes,
                                SharedMemory::Access how, Alignment alignment) {
   const std::uint32_t lane = block.lane().number;
-  const std::string verb =
-      "lane " + std::to_string(lane) + (how == SharedMemory::Access::read ? " reads " : " writes ");
+  const auto verb = [&] {
+    return "lane " + std::to_string(lane) +
+           (how == SharedMemory::Access::read ? " reads " : " writes ");
+  };
   if (block.shared().contains(pointer)) {
     if (auto finding = block.shared().check(pointer, bytes, how, lane)) return finding;
     if (alignment == Alignment::natural && reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
-      return Finding{Fault::misaligned, verb + std::to_string(bytes) +
+      return Finding{Fault::misaligned, verb() + std::to_string(bytes) +
                                             " bytes of shared memory at no multiple of that"};
     }
   } else if (const int tensor = block.global().find(pointer); tensor >= 0) {
     return Finding{Fault::uncounted,
-                   verb + "'" + block.global().ranges()[static_cast<std::size_t>(tensor)].name +
+                   verb() + "'" + block.global().ranges()[static_cast<std::size_t>(tensor)].name +
                        "' past the traffic policy"};
   }
   return std::nullopt;

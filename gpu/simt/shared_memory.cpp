@@ -63,13 +63,20 @@ void SharedMemory::place(const void* tag, const char* name, std::byte* begin, st
   used_ = offset + bytes;
   variables_.push_back({tag, name, begin, bytes, offset});
   if (checks_ == SharedChecks::off) return;
-  const std::size_t shadows = rounded_up(used_, kWord);
-  if (shadows_.size() < shadows) shadows_.resize(shadows);
-  apart_.resize(shadows / kWord);
-  for (std::size_t word = offset / kWord; word < shadows / kWord; ++word) {
+  const std::size_t end = rounded_up(used_, kWord) / kWord;
+  if (words_.size() < end) words_.resize(end);
+  apart_.resize(end);
+  for (std::size_t word = offset / kWord; word < end; ++word) {
     apart_[word] = false;
-    shadows_[word * kWord] = Shadow{};
+    words_[word].clear();
   }
+}
+
+void SharedMemory::Shadow::clear() {
+  written = copying = false;
+  writes.clear();
+  atomics.clear();
+  reads.clear();
 }
 
 void* SharedMemory::variable(const void* tag, const char* name, std::size_t bytes,
@@ -130,17 +137,17 @@ void SharedMemory::for_each_shadow(std::size_t offset, std::size_t bytes, Functi
     const std::size_t word = offset / kWord;
     const bool whole = offset % kWord == 0 && end - offset >= kWord;
     if (whole && !apart_[word]) {
-      function(shadows_[offset]);
+      function(words_[word]);
       offset += kWord;
       continue;
     }
     if (!apart_[word]) {
       apart_[word] = true;
-      for (std::size_t k = 1; k < kWord; ++k) {
-        shadows_[word * kWord + k] = shadows_[word * kWord];
-      }
+      if (bytes_apart_.size() < words_.size() * kWord) bytes_apart_.resize(words_.size() * kWord);
+      std::fill_n(bytes_apart_.begin() + static_cast<std::ptrdiff_t>(word * kWord), kWord,
+                  words_[word]);
     }
-    function(shadows_[offset]);
+    function(bytes_apart_[offset]);
     ++offset;
   }
 }

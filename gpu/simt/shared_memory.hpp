@@ -89,11 +89,13 @@ class SharedMemory {
     std::size_t offset;  // on a device, and of its shadows
   };
 
-  // What has happened to a byte, or to the four bytes of a word that were never accessed apart.
+  // What has happened to a word that was never accessed in parts, or to a byte of one that was.
   struct Shadow {
     bool written = false, copying = false;
     std::uint32_t writer = 0;  // the last lane
     Accesses writes, atomics, reads;
+
+    void clear();
   };
 
   void open_pages(SharedChecks checks);
@@ -111,7 +113,7 @@ class SharedMemory {
   std::size_t used_ = 0, static_bytes_ = 0, limit_ = 0;
   std::vector<Variable> variables_;
   SharedChecks checks_ = SharedChecks::off;
-  std::vector<Shadow> shadows_;
+  std::vector<Shadow> words_, bytes_apart_;
   std::vector<bool> apart_;  // words whose bytes have a shadow each
   AccessOrder order_;
 };
