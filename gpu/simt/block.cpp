@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/rng.hpp"
 #include "gpu/simt/source_line.hpp"
 
@@ -36,6 +37,12 @@ Block* Block::current() {
   return current_block != nullptr && current_block->running_ != nullptr ? current_block : nullptr;
 }
 
+Block& Block::running() {
+  Block* const block = current();
+  if (block == nullptr) throw InternalError("a word of CUDA outside of an emulated kernel");
+  return *block;
+}
+
 void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
                     std::int64_t dynamic_shared_bytes) {
   emulation_ = emulation;
@@ -59,6 +66,7 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
     lane.warp = n / kWarpLanes;
     lane.in_warp = n % kWarpLanes;
     lane.started = lane.ended = false;
+    lane.copies = {};
   }
   arrived_ = 0;
   barrier_sum_ = barrier_result_ = 0;
@@ -305,13 +313,22 @@ void Block::report(Fault fault, std::string text, SourceLine where) {
   }
 }
 
+void Block::report_once(const Finding& finding, SourceLine where) {
+  for (const Diagnosis& known : *found_) {
+    if (where.line != 0 && known.fault == finding.fault && known.where == where &&
+        known.block == index_)
+      return;
+  }
+  report(finding.fault, finding.text, where);
+}
+
 void Block::report_at(Fault fault, std::string text, const void* return_address) {
   if (found_->size() >= emulation_.most_diagnoses ||
       std::find(reported_.begin(), reported_.end(), return_address) != reported_.end()) {
     return;
   }
   reported_.push_back(return_address);
-  report(fault, std::move(text), line_of_code(return_address));
+  report_once({fault, std::move(text)}, line_of_code(return_address));
 }
 
 void Block::give_up(Fault fault, std::string text, SourceLine where) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/simt/async_copy.hpp"
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
 #include "gpu/simt/global_memory.hpp"
@@ -46,6 +47,8 @@ struct Lane {
   SourceLine where;
   const void* given = nullptr;  // what it brings to a collective, and where its result goes
   void* taken = nullptr;
+
+  AsyncCopies copies;
 };
 
 /// What the lanes of a collective bring and take: those of `mask` that have come, for others have
@@ -71,6 +74,8 @@ class Block {
 
   /// The block of the lane that runs on this thread; null elsewhere.
   static Block* current();
+  /// The same. Throws InternalError elsewhere.
+  static Block& running();
 
   /// Runs the kernel once for each lane. Diagnoses are added to `found`. Whether the block came to
   /// its end; else it was given up. Throws InternalError when there is no memory for the stacks.
@@ -79,6 +84,7 @@ class Block {
            const std::function<void()>& kernel, std::vector<Diagnosis>& found);
 
   const Lane& lane() const { return *running_; }
+  AsyncCopies& copies() { return running_->copies; }
   Index3 grid() const { return grid_; }
   Index3 size() const { return size_; }
   Index3 index() const { return index_; }
@@ -102,6 +108,8 @@ class Block {
 
   /// Adds a diagnosis; the kernel goes on.
   void report(Fault fault, std::string text, SourceLine where);
+  /// The same, once for each fault at each known line.
+  void report_once(const Finding& finding, SourceLine where);
   /// The same for an access of the code before `return_address`, once for each.
   void report_at(Fault fault, std::string text, const void* return_address);
   /// Adds one and gives the block up.

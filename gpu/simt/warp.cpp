@@ -3,17 +3,12 @@
 #include <bit>
 #include <string>
 
-#include "core/error.hpp"
 #include "gpu/simt/block.hpp"
 
 namespace attest::simt {
 namespace {
 
-Block& block() {
-  Block* const current = Block::current();
-  if (current == nullptr) throw InternalError("a word of CUDA outside of an emulated kernel");
-  return *current;
-}
+Block& block() { return Block::running(); }
 
 const char* shuffle_name(Source source) {
   switch (source) {

@@ -170,6 +170,20 @@ SeededRun run_seeded(SeededBug bug, const Emulation& emulation) {
       return run_groups<SeededBug::none>(emulation);
     case SeededBug::barrier_of_too_few:
       return run_groups<SeededBug::barrier_of_too_few>(emulation);
+    case SeededBug::none_of_copies:
+    case SeededBug::no_wait:
+    case SeededBug::wait_for_too_few:
+    case SeededBug::no_commit:
+    case SeededBug::no_barrier_after_wait:
+    case SeededBug::copy_over_readers:
+    case SeededBug::copy_past_the_stages:
+      return run_copies(bug, emulation);
+    case SeededBug::none_of_products:
+    case SeededBug::no_barrier_before_ldmatrix:
+    case SeededBug::odd_row_address:
+    case SeededBug::swapped_fragments:
+    case SeededBug::not_transposed:
+      return run_products(bug, emulation);
   }
   return run<SeededBug::none>(emulation);
 }

@@ -25,6 +25,20 @@ enum class SeededBug : std::uint8_t {
 
   none_of_groups,      // bytes turned round among eight lanes
   barrier_of_too_few,  // four of the eight wait for one another
+
+  none_of_copies,         // tiles that come by asynchronous copies are summed
+  no_wait,                // for the copies
+  wait_for_too_few,       // one group fewer than are needed
+  no_commit,              // so that a wait waits for nothing
+  no_barrier_after_wait,  // a lane waits for its own copies only
+  copy_over_readers,      // before all lanes have read the tile before
+  copy_past_the_stages,   // to memory that is not there
+
+  none_of_products,            // a product of 16-bit matrices by tensor cores
+  no_barrier_before_ldmatrix,  // rows are loaded that others have not written yet
+  odd_row_address,             // of a row, at no multiple of 16 bytes
+  swapped_fragments,           // of the first factor: rows below where columns to the right belong
+  not_transposed,              // the second factor, where its columns are needed
 };
 
 struct SeededRun {
@@ -33,5 +47,10 @@ struct SeededRun {
 };
 
 SeededRun run_seeded(SeededBug bug, const Emulation& emulation);
+
+/// Those of asynchronous copies.
+SeededRun run_copies(SeededBug bug, const Emulation& emulation);
+/// Those of matrix products.
+SeededRun run_products(SeededBug bug, const Emulation& emulation);
 
 }  // namespace attest::simt
