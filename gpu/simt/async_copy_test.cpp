@@ -1,5 +1,6 @@
 #include "gpu/simt/async_copy.cuh"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -29,7 +30,7 @@ __global__ void wait_for_some(GlobalPointer<const float> in, float* seen) {
 
 template <int kPending>
 void check_waits() {
-  std::array<float, 4 * kGroups> in{}, seen{};
+  alignas(16) std::array<float, 4 * kGroups> in{}, seen{};
   std::iota(in.begin(), in.end(), 1.0F);
   GlobalMemory memory;
   const auto from = memory.add("in", static_cast<const float*>(in.data()), 4 * kGroups);
@@ -67,6 +68,42 @@ TEST_CASE("a copy without a commit is in no group", "[async_copy]") {
   CHECK(std::isnan(seen[0]));
   CHECK(seen[1] == 4);
 }
+
+__global__ void copy_rows_and_zeros(GlobalPointer<const float> in, float* seen, int count) {
+  Counted mem(Counted::Sink{});
+  ATTEST_SHARED(float, words, [12]);
+  cp_async_zfill_16(words, mem, in, 0, 0 < count);
+  cp_async_zfill_16(words + 4, mem, in, 4, 4 < count);
+  cp_async_zfill_8(words + 8, mem, in, 8, 8 < count);
+  cp_async_zfill_4(words + 10, mem, in, 10, 10 < count);
+  cp_async_zfill_4(words + 11, mem, in, 11, 11 < count);
+  cp_async_wait_all();
+  for (int k = 0; k < 12; ++k) seen[k] = words[k];
+}
+
+TEST_CASE("zeros come where a source does not exist", "[async_copy]") {
+  alignas(16) std::array<float, 12> in{};
+  std::iota(in.begin(), in.end(), 1.0F);
+  for (const int count : {0, 4, 8, 10, 11, 12}) {
+    std::array<float, 12> seen{}, expected{};
+    std::copy_n(in.begin(), count, expected.begin());
+    GlobalMemory memory;
+    const auto from = memory.add("in", static_cast<const float*>(in.data()), count);
+    const LaunchReport report =
+        launch({}, {}, memory, copy_rows_and_zeros, from, seen.data(), count);
+    CHECK(report.to_string().empty());
+    CHECK(report.traffic[0] == GlobalTraffic{std::int64_t{4} * count, 0});
+    CHECK(seen == expected);
+  }
+}
+
+// A policy takes its own pointers alone.
+template <class Mem, class Pointer>
+concept Copies = requires(Mem mem, Pointer p) {
+  copy_async<4>(nullptr, mem, p, 0, SourceLine{});
+};
+static_assert(Copies<Counted, GlobalPointer<const float>> && Copies<Uncounted, const float*>);
+static_assert(!Copies<Counted, const float*> && !Copies<Uncounted, GlobalPointer<const float>>);
 
 TEST_CASE("copies that no device takes", "[async_copy]") {
   alignas(16) const std::array<float, 8> in{};

@@ -114,7 +114,7 @@ TEST_CASE("a product is rounded once", "[tensor_core]") {
 
 template <int kMatrices, bool kTransposed>
 __global__ void load(unsigned* out) {
-  ATTEST_SHARED(alignas(16) std::uint16_t, rows, [32 * 8]);
+  ATTEST_SHARED(std::uint16_t, rows, [32 * 8]);
   const unsigned lane = threadIdx.x;
   for (unsigned k = 0; k < 8; ++k) rows[lane * 8 + k] = static_cast<std::uint16_t>(lane * 8 + k);
   __syncwarp();
@@ -202,7 +202,7 @@ __global__ void rows_elsewhere(unsigned* seen) {
 }
 
 __global__ void rows_from_part_of_the_warp() {
-  ATTEST_SHARED(alignas(16) std::uint16_t, rows, [64]);
+  ATTEST_SHARED(std::uint16_t, rows, [64]);
   unsigned r[1];
   if (threadIdx.x != 31) ldmatrix_x1(r, rows + threadIdx.x % 8 * 8);
 }

@@ -16,8 +16,8 @@ constexpr int kStride = 40;  // of a row in shared memory: a multiple of eight e
 __global__ void multiply(SeededBug bug, GlobalPointer<const std::uint16_t> A,
                          GlobalPointer<const std::uint16_t> B, GlobalPointer<float> C) {
   Counted mem(Counted::Sink{});
-  ATTEST_SHARED(alignas(16) std::uint16_t, rows_a, [kRows * kStride]);
-  ATTEST_SHARED(alignas(16) std::uint16_t, rows_b, [kInner * kStride]);
+  ATTEST_SHARED(std::uint16_t, rows_a, [kRows * kStride]);
+  ATTEST_SHARED(std::uint16_t, rows_b, [kInner * kStride]);
   const int lane = static_cast<int>(threadIdx.x);
   for (int k = lane; k < kRows * kInner; k += 32) {
     // shows: no_barrier_before_ldmatrix
