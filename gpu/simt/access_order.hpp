@@ -11,7 +11,7 @@ namespace attest::simt {
 /// Vector clocks, exact for the barriers that there are. A barrier of the block orders all lanes,
 /// so its clock is one number. A __syncwarp orders the lanes that take part, and what each of them
 /// had seen of others: 32 x 32 numbers for a warp. Lanes of different warps are ordered by barriers
-/// of the block alone.  [gpu/simt/shared_memory_test]
+/// of the block alone.  [gpu/simt/access_order_test "a race is found where the definition says"]
 ///
 /// Cost: a __syncwarp 32 numbers for each lane that takes part; a question one comparison.
 class AccessOrder {
@@ -72,8 +72,7 @@ class Accesses {
   std::uint16_t warp_ = 0;           // of the first access in this block time
   std::uint16_t elsewhere_ = kNone;  // a lane of another warp
   AtTime latest_;
-  std::vector<AtTime>
-      earlier_;  // that are not before the latest; only barriers of some lanes leave any
+  std::vector<AtTime> earlier_;  // not before the latest: only barriers of some lanes leave any
 };
 
 }  // namespace attest::simt

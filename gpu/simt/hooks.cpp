@@ -59,7 +59,7 @@ using attest::simt::Alignment;
 }  // namespace
 
 // The names are the compiler's. One macro for the widths: a symbol cannot be a template's.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cppcoreguidelines-macro-usage)
+// NOLINTBEGIN(bugprone-reserved-identifier,bugprone-macro-parentheses,readability-identifier-naming,cppcoreguidelines-macro-usage)
 #define ATTEST_CALLER __builtin_return_address(0)
 #define ATTEST_PLAIN_HOOKS(bytes)                                         \
   void __tsan_read##bytes(void* p) {                                      \
@@ -132,4 +132,4 @@ void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}
 void __tsan_atomic_thread_fence(int) {}
 }
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,cppcoreguidelines-macro-usage)
+// NOLINTEND(bugprone-reserved-identifier,bugprone-macro-parentheses,readability-identifier-naming,cppcoreguidelines-macro-usage)

@@ -97,8 +97,7 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
       std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
   LaunchReport report;
   std::exception_ptr error;  // the first one; none may leave the parallel region
-  const int threads = std::max(emulation.threads, 1);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(std::max(emulation.threads, 1))
   {
     LaunchReport own;
     std::exception_ptr own_error;
