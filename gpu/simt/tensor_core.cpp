@@ -26,26 +26,31 @@ float value_of(std::uint16_t bits, Half type) {
   return type == Half::bf16 ? float_from_bf16(bits) : float_from_f16(bits);
 }
 
+template <class Call>
+const Call& first_call(const Exchange& exchange) {
+  const auto lane = static_cast<std::size_t>(std::countr_zero(exchange.lanes));
+  return *static_cast<const Call*>(exchange.given[lane]);
+}
+
 // PTX ISA, `.sync.aligned`: all lanes of the warp, at the same instruction; else undefined.
 template <class Call>
 bool is_whole(Block& in, const Exchange& exchange, std::string_view operation) {
-  const Call* first = nullptr;
+  const SourceLine here = first_call<Call>(exchange).where;
   for (const void* given : exchange.given) {
-    const auto* const call = static_cast<const Call*>(given);
-    if (call == nullptr) continue;
-    if (first == nullptr) first = call;
-    if (call->where == first->where) continue;
+    if (given == nullptr) continue;
+    const SourceLine where = static_cast<const Call*>(given)->where;
+    if (where == here) continue;
     in.report_once(
         {Fault::divergence, "lanes of a warp come to different " + std::string(operation) +
-                                ", here and at " + first->where.to_string()},
-        call->where);
+                                ", here and at " + here.to_string()},
+        where);
     return false;
   }
   if (exchange.lanes == kAllLanes) return true;
   in.report_once({Fault::exited_lane, std::string(operation) +
                                           " needs all lanes of the warp, of which some have " +
                                           "returned or never were"},
-                 first->where);
+                 here);
   return false;
 }
 
@@ -68,9 +73,7 @@ std::uint16_t element(const Exchange& exchange, std::uint32_t matrix, std::size_
 }
 
 void finish_load(Block& in, std::uint32_t, const Exchange& exchange) {
-  const auto& any = *static_cast<const LoadCall*>(
-      exchange.given[static_cast<std::size_t>(std::countr_zero(exchange.lanes))]);
-  if (!is_whole<LoadCall>(in, exchange, any.operation)) return;
+  if (!is_whole<LoadCall>(in, exchange, first_call<LoadCall>(exchange).operation)) return;
   for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
     const auto& call = *static_cast<const LoadCall*>(exchange.given[lane]);
     const std::size_t group = lane / 4, pair = lane % 4 * 2;

@@ -177,7 +177,7 @@ __global__ void some_return() {
 __global__ void halves_apart() {
   unsigned a[4] = {}, b[2] = {};
   float c[4] = {};
-  if (threadIdx.x < 16) {
+  if (threadIdx.x < 16) {  // NOLINT(bugprone-branch-clone): two places
     mma_m16n8k16_bf16(c, a, b, c);
   } else {
     mma_m16n8k16_bf16(c, a, b, c);
