@@ -1,12 +1,11 @@
 #include "gpu/simt/block.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <exception>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/rng.hpp"
-#include "gpu/simt/source_line.hpp"
 
 namespace attest::simt {
 namespace {
@@ -28,6 +27,12 @@ Block* Block::current() {
   return current_block != nullptr && current_block->running_ != nullptr ? current_block : nullptr;
 }
 
+Block& Block::running() {
+  Block* const block = current();
+  if (block == nullptr) throw InternalError("a word of CUDA outside of an emulated kernel");
+  return *block;
+}
+
 void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
                     std::int64_t dynamic_shared_bytes) {
   emulation_ = emulation;
@@ -38,7 +43,7 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
   live_ = count_;
   const std::uint32_t warps = (count_ + kWarpLanes - 1) / kWarpLanes;
   random_ = mix(emulation.seed, mix(index.x, mix(index.y, index.z)));
-  if (lanes_.size() < count_) lanes_.resize(count_);
+  if (lanes_.size() < count_) make_lanes();
   warps_.assign(warps, Warp{});
   for (std::uint32_t w = 0; w < warps; ++w) {
     warps_[w].live = warps_[w].runnable = first_bits(count_ - w * kWarpLanes);
@@ -51,6 +56,7 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
     lane.warp = n / kWarpLanes;
     lane.in_warp = n % kWarpLanes;
     lane.started = lane.ended = false;
+    lane.copies = {};
   }
   arrived_ = 0;
   barrier_sum_ = barrier_result_ = 0;
@@ -60,7 +66,17 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
   shared_.begin(dynamic_shared_bytes, emulation.shared_bytes_limit, emulation.shared_checks, warps);
 }
 
-void Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
+void Block::make_lanes() {
+  lanes_.clear();  // before the stacks that their fibers run on
+  stacks_ = std::make_unique<FiberStacks>(count_);
+  std::vector<Lane> lanes(count_);
+  for (std::uint32_t n = 0; n < count_; ++n) {
+    lanes[n].fiber = std::make_unique<Fiber>(stacks_->lowest(n));
+  }
+  lanes_ = std::move(lanes);
+}
+
+bool Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
                 std::int64_t dynamic_shared_bytes, const GlobalMemory& global,
                 const std::function<void()>& kernel, std::vector<Diagnosis>& found) {
   prepare(emulation, grid, block, index, dynamic_shared_bytes);
@@ -81,6 +97,7 @@ void Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 in
   }
   running_ = nullptr;
   current_block = outer;
+  return !stopped_;
 }
 
 // Lanes that wait are resumed, so that LaneStopped runs the destructors on their stacks.
@@ -107,38 +124,29 @@ void Block::lane_entry() {
   block.end_lane();
 }
 
-void Block::end_lane() {
-  Lane& lane = *running_;
-  lane.ended = true;
+// Lanes that have returned are not waited for.
+void Block::leave_warp(const Lane& lane) {
   --live_;
   Warp& warp = warps_[lane.warp];
   warp.live &= ~bit(lane.in_warp);
   warp.runnable &= ~bit(lane.in_warp);
   if (warp.runnable == 0) runnable_warps_ &= ~bit(lane.warp);
-  if (!stopped_) {
-    for (const Group& group : warp.groups) {
-      if (group.arrived != 0 && (group.mask & bit(lane.in_warp)) != 0) {
-        give_up(Fault::exited_lane,
-                "lane " + std::to_string(lane.number) +
-                    " returns while others wait for it in a collective whose mask names it",
-                group.where);
-        break;
-      }
-    }
-    // Lanes that have returned are not waited for.
-    if (!stopped_ && live_ > 0 && arrived_ == live_) release_barrier();
+  if (stopped_) return;
+  for (std::size_t g = warp.groups.size(); g > 0; --g) {
+    if (is_complete(warp, warp.groups[g - 1])) complete(lane.warp, g - 1);
   }
+  if (live_ > 0 && arrived_ == live_) release_barrier();
+}
+
+void Block::end_lane() {
+  Lane& lane = *running_;
+  lane.ended = true;
+  leave_warp(lane);
   Lane* next = stopped_ || live_ == 0 ? nullptr : next_lane();
   if (next == nullptr && !stopped_ && live_ > 0) {
     give_up(Fault::deadlock, waiting_lanes(), {});
   }
-  Fiber& own = *lane.fiber;
-  if (next == nullptr) {
-    Fiber::change(own, thread_);
-  } else {
-    Fiber::change(own, take_up(*next));
-  }
-  std::terminate();  // a lane that has ended is never resumed
+  Fiber::finish(*lane.fiber, next == nullptr ? thread_ : take_up(*next));
 }
 
 std::uint32_t Block::choose(std::uint32_t candidates) {
@@ -172,11 +180,7 @@ Fiber& Block::take_up(Lane& lane) {
   ++switches_;
   if (!lane.started) {
     lane.started = true;
-    if (lane.fiber == nullptr) {
-      lane.fiber = std::make_unique<Fiber>(lane_entry);
-    } else {
-      lane.fiber->restart(lane_entry);
-    }
+    lane.fiber->restart(lane_entry);
   }
   return *lane.fiber;
 }
@@ -206,16 +210,19 @@ void Block::release_barrier() {
   }
 }
 
-int Block::barrier(int value, const char* operation, SourceLine where) {
+int Block::barrier(int value, std::string_view operation, SourceLine where) {
   if (arrived_ == 0) {
+    barrier_operation_ = operation;
     barrier_where_ = where;
-  } else if (!(barrier_where_ == where)) {
+  } else if (!(barrier_where_ == where) || barrier_operation_ != operation) {
     stop(Fault::divergence,
-         "lane " + std::to_string(running_->number) + " comes to " + operation +
-             " here while others wait in that of " + barrier_where_.to_string(),
+         "lane " + std::to_string(running_->number) + " comes to " + std::string(operation) +
+             " here while others wait in " + std::string(barrier_operation_) + " of " +
+             barrier_where_.to_string(),
          where);
   }
   running_->operation = operation;
+  running_->mask = 0;
   running_->where = where;
   barrier_sum_ += value;
   ++arrived_;
@@ -227,109 +234,67 @@ int Block::barrier(int value, const char* operation, SourceLine where) {
   return barrier_result_;
 }
 
-void Block::collective(std::uint32_t mask, const char* operation, SourceLine where,
+bool Block::is_complete(const Warp& warp, const Group& group) const {
+  return group.arrived == (group.mask & warp.live);
+}
+
+void Block::complete(std::uint32_t warp_number, std::size_t index) {
+  Warp& warp = warps_[warp_number];
+  const Group group = warp.groups[index];
+  warp.groups[index] = warp.groups.back();
+  warp.groups.pop_back();
+  Exchange exchange;
+  exchange.mask = group.mask;
+  exchange.lanes = group.arrived;
+  for (std::uint32_t k = 0; k < kWarpLanes; ++k) {
+    if ((group.arrived & bit(k)) == 0) continue;
+    exchange.given[k] = lanes_[warp_number * kWarpLanes + k].given;
+    exchange.taken[k] = lanes_[warp_number * kWarpLanes + k].taken;
+  }
+  warp.runnable |= group.arrived;
+  runnable_warps_ |= bit(warp_number);
+  group.finish(*this, warp_number, exchange);
+}
+
+void Block::collective(std::uint32_t mask, std::string_view operation, SourceLine where,
                        const void* given, void* taken, Finish finish) {
   Lane& self = *running_;
   Warp& warp = warps_[self.warp];
-  const auto who = [&self] { return "lane " + std::to_string(self.number); };
+  const auto who = [&] {
+    return "lane " + std::to_string(self.number) + " comes to " + std::string(operation);
+  };
   if ((mask & bit(self.in_warp)) == 0) {
-    stop(Fault::outside_mask, who() + " is not in the mask of its own " + operation, where);
+    stop(Fault::outside_mask, who() + " with a mask that does not name it", where);
   }
-  if ((mask & ~warp.live) != 0) {
-    const auto missing = static_cast<std::uint32_t>(std::countr_zero(mask & ~warp.live));
-    stop(Fault::exited_lane,
-         std::string("the mask of ") + operation + " names lane " +
-             std::to_string(self.warp * kWarpLanes + missing) + ", which has returned or never was",
-         where);
-  }
-  Group& group = warp.groups[static_cast<std::size_t>(std::countr_zero(mask))];
-  if (group.arrived == 0) {
-    group = {mask, 0, operation, where};
-  } else if (group.mask != mask || group.operation != operation) {
+  std::size_t index = 0;
+  while (index < warp.groups.size() && warp.groups[index].mask != mask) ++index;
+  if (index == warp.groups.size()) {
+    warp.groups.push_back({mask, 0, operation, where, finish});
+  } else if (warp.groups[index].operation != operation) {
     stop(Fault::divergence,
-         who() + " comes to " + operation + " with another mask or operation than the lanes that " +
-             "wait in " + group.where.to_string(),
+         who() + " with the mask of lanes that wait in " +
+             std::string(warp.groups[index].operation) + " of " +
+             warp.groups[index].where.to_string(),
          where);
   }
   self.operation = operation;
+  self.mask = mask;
   self.where = where;
   self.given = given;
   self.taken = taken;
-  group.arrived |= bit(self.in_warp);
-  if (group.arrived != mask) {
+  warp.groups[index].arrived |= bit(self.in_warp);
+  if (is_complete(warp, warp.groups[index])) {
+    complete(self.warp, index);
+  } else {
     wait();
-    return;
   }
-  Exchange exchange;
-  exchange.mask = mask;
-  for (std::uint32_t k = 0; k < kWarpLanes; ++k) {
-    if ((mask & bit(k)) == 0) continue;
-    exchange.given[k] = lanes_[self.warp * kWarpLanes + k].given;
-    exchange.taken[k] = lanes_[self.warp * kWarpLanes + k].taken;
-  }
-  group.arrived = 0;
-  warp.runnable |= mask;
-  runnable_warps_ |= bit(self.warp);
-  finish(*this, exchange);
 }
 
 void Block::warp_barrier(std::uint32_t mask, SourceLine where) {
-  collective(mask, "__syncwarp", where, nullptr, nullptr, [](Block& block, const Exchange&) {
-    block.shared_.warp_barrier(block.running_->warp);
-  });
-}
-
-void Block::report(Fault fault, std::string text, SourceLine where) {
-  if (found_->size() < emulation_.most_diagnoses) {
-    found_->push_back({fault, std::move(text), where, index_});
-  }
-}
-
-void Block::report_at(Fault fault, std::string text, const void* return_address) {
-  if (found_->size() >= emulation_.most_diagnoses ||
-      std::find(reported_.begin(), reported_.end(), return_address) != reported_.end()) {
-    return;
-  }
-  reported_.push_back(return_address);
-  report(fault, std::move(text), line_of_code(return_address));
-}
-
-void Block::give_up(Fault fault, std::string text, SourceLine where) {
-  report(fault, std::move(text), where);
-  stopped_ = true;
-}
-
-void Block::stop(Fault fault, std::string text, SourceLine where) {
-  give_up(fault, std::move(text), where);
-  throw LaneStopped{};
-}
-
-// Lanes 0-15 wait in __syncthreads (a.cuh:3); lanes 16-31 …: at most a few.
-std::string Block::waiting_lanes() const {
-  constexpr int kMostGroups = 4;
-  std::string text;
-  int groups = 0;
-  for (std::uint32_t n = 0; n < count_;) {
-    const Lane& first = lanes_[n];
-    std::uint32_t last = n;
-    const auto alike = [&](const Lane& lane) {
-      if (lane.ended || first.ended) return lane.ended && first.ended;
-      return std::string(lane.operation) == first.operation && lane.where == first.where;
-    };
-    while (last + 1 < count_ && alike(lanes_[last + 1])) ++last;
-    if (++groups > kMostGroups) return text + "; …";
-    if (!text.empty()) text += "; ";
-    text += last == n ? "lane " + std::to_string(n)
-                      : "lanes " + std::to_string(n) + "-" + std::to_string(last);
-    if (first.ended) {
-      text += last == n ? " has returned" : " have returned";
-    } else {
-      text += last == n ? " waits in " : " wait in ";
-      text += std::string(first.operation) + " (" + first.where.to_string() + ")";
-    }
-    n = last + 1;
-  }
-  return text;
+  collective(mask, "__syncwarp", where, nullptr, nullptr,
+             [](Block& block, std::uint32_t warp, const Exchange& exchange) {
+               block.shared_.warp_barrier(warp, exchange.lanes);
+             });
 }
 
 }  // namespace attest::simt

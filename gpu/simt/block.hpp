@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "gpu/simt/async_copy.hpp"
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
 #include "gpu/simt/global_memory.hpp"
@@ -40,15 +42,19 @@ struct Lane {
   std::uint32_t warp = 0, in_warp = 0;
   bool started = false, ended = false;
 
-  const char* operation = "";  // what it waits in
+  std::string_view operation;  // what it waits in
+  std::uint32_t mask = 0;      // of a collective; 0 at a barrier of the block
   SourceLine where;
   const void* given = nullptr;  // what it brings to a collective, and where its result goes
   void* taken = nullptr;
+
+  AsyncCopies copies;
 };
 
-/// What the lanes of a collective bring and take; entries outside `mask` are null.
+/// What the lanes of a collective bring and take: those of `mask` that have come, for others have
+/// returned or never were. The entries of others are null.
 struct Exchange {
-  std::uint32_t mask = 0;
+  std::uint32_t mask = 0, lanes = 0;
   std::array<const void*, kWarpLanes> given{};
   std::array<void*, kWarpLanes> taken{};
 };
@@ -58,21 +64,27 @@ struct LaneStopped {};
 
 class Block {
  public:
-  /// Carries out a collective once all its lanes have come.
-  using Finish = void (*)(Block& block, const Exchange& exchange);
+  /// Carries out a collective of a warp once all its lanes have come.
+  using Finish = void (*)(Block& block, std::uint32_t warp, const Exchange& exchange);
 
   Block();
   ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
   /// The block of the lane that runs on this thread; null elsewhere.
   static Block* current();
+  /// The same. Throws InternalError elsewhere.
+  static Block& running();
 
-  /// Runs the kernel once for each lane. Diagnoses are added to `found`.
-  void run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
+  /// Runs the kernel once for each lane. Diagnoses are added to `found`. Whether the block came to
+  /// its end; else it was given up. Throws InternalError when there is no memory for the stacks.
+  bool run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
            std::int64_t dynamic_shared_bytes, const GlobalMemory& global,
            const std::function<void()>& kernel, std::vector<Diagnosis>& found);
 
   const Lane& lane() const { return *running_; }
+  AsyncCopies& copies() { return running_->copies; }
   Index3 grid() const { return grid_; }
   Index3 size() const { return size_; }
   Index3 index() const { return index_; }
@@ -84,17 +96,20 @@ class Block {
   std::uint64_t switches() const { return switches_; }
 
   /// Waits until every lane that has not returned is here; the sum of their values.
-  int barrier(int value, const char* operation, SourceLine where);
+  int barrier(int value, std::string_view operation, SourceLine where);
 
-  /// Waits until every lane of `mask` is here with the same operation; the last one finishes it.
-  void collective(std::uint32_t mask, const char* operation, SourceLine where, const void* given,
-                  void* taken, Finish finish);
+  /// Waits until every lane of `mask` that has not returned is here with the same mask; the last
+  /// one, or the one whose return the others waited for, finishes the operation.
+  void collective(std::uint32_t mask, std::string_view operation, SourceLine where,
+                  const void* given, void* taken, Finish finish);
 
   /// The same without exchange, ordering the memory accesses of the warp's lanes.
   void warp_barrier(std::uint32_t mask, SourceLine where);
 
   /// Adds a diagnosis; the kernel goes on.
   void report(Fault fault, std::string text, SourceLine where);
+  /// The same, once for each fault at each known line.
+  void report_once(const Finding& finding, SourceLine where);
   /// The same for an access of the code before `return_address`, once for each.
   void report_at(Fault fault, std::string text, const void* return_address);
   /// Adds one and gives the block up.
@@ -103,28 +118,34 @@ class Block {
  private:
   struct Group {  // lanes that wait for one another in a collective
     std::uint32_t mask = 0, arrived = 0;
-    const char* operation = nullptr;
+    std::string_view operation;
     SourceLine where;
+    Finish finish = nullptr;
   };
   struct Warp {
     std::uint32_t live = 0, runnable = 0;
-    std::array<Group, kWarpLanes> groups{};  // by the lowest lane of the mask
+    std::vector<Group> groups;  // of different masks, which may overlap
   };
 
   static void lane_entry();
   void prepare(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
                std::int64_t dynamic_shared_bytes);
+  void make_lanes();
   void unwind();
-  void end_lane();
+  void leave_warp(const Lane& lane);
+  [[noreturn]] void end_lane();
   Lane* next_lane();
   std::uint32_t choose(std::uint32_t candidates);
   Fiber& take_up(Lane& lane);  // now the running one; its fiber, begun if it was not
   void wait();                 // the running lane is not runnable: another goes on
+  bool is_complete(const Warp& warp, const Group& group) const;
+  void complete(std::uint32_t warp, std::size_t group);
   void release_barrier();
   void give_up(Fault fault, std::string text, SourceLine where);
   std::string waiting_lanes() const;
 
   Fiber thread_;
+  std::unique_ptr<FiberStacks> stacks_;
   std::vector<Lane> lanes_;  // more than `count_` after a larger block
   std::vector<Warp> warps_;
   std::uint32_t count_ = 0, live_ = 0;
@@ -132,6 +153,7 @@ class Block {
   Lane* running_ = nullptr;
 
   std::uint32_t arrived_ = 0;  // at the barrier of the block
+  std::string_view barrier_operation_;
   SourceLine barrier_where_;
   int barrier_sum_ = 0, barrier_result_ = 0;
 

@@ -7,7 +7,8 @@
 
 #define ATTEST_SIMT_WORLD device
 
-#define ATTEST_SHARED(type, name, ...) __shared__ type name __VA_ARGS__
+// At a multiple of 16, as the emulation has it: for the widest load of a lane.
+#define ATTEST_SHARED(type, name, ...) __shared__ __align__(16) type name __VA_ARGS__
 __device__ inline float4 shared_load4(const float* words) {
   return *reinterpret_cast<const float4*>(words);
 }

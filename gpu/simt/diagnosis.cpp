@@ -20,9 +20,11 @@ const char* name(Fault fault) {
     case Fault::divergence:
       return "divergence";
     case Fault::exited_lane:
-      return "exited lane";
+      return "exited lane in a mask";
     case Fault::outside_mask:
       return "outside the mask";
+    case Fault::shuffle_width:
+      return "width of a shuffle";
     case Fault::shared_budget:
       return "shared memory budget";
     case Fault::misaligned:

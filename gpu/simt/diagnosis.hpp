@@ -31,8 +31,9 @@ struct Index3 {
 enum class Fault : std::uint8_t {
   deadlock,       // no lane can go on
   divergence,     // lanes of one collective or barrier came from different calls
-  exited_lane,    // a mask names a lane that has returned or never was
+  exited_lane,    // a collective needs a lane that has returned or never was
   outside_mask,   // a lane is not in its own mask, or reads from a lane that is not
+  shuffle_width,  // no power of two from 1 to 32
   shared_budget,  // more shared memory than the block may have
   misaligned,     // a wide access that is not a multiple of its size
   out_of_bounds,  // beyond shared memory, or beyond a tensor

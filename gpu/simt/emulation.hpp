@@ -1,11 +1,11 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "gpu/simt/warp.hpp"
 
@@ -70,23 +70,23 @@ inline void __syncwarp(unsigned mask = ~0U, attest::simt::Line where = attest::s
   attest::simt::warp_barrier(mask, where);
 }
 
-template <class T>
+template <attest::simt::Shuffled T>
 T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
               attest::simt::Line where = attest::simt::Line::here()) {
   return attest::simt::shuffle(mask, value, attest::simt::Source::index, lane, width, where);
 }
-template <class T>
+template <attest::simt::Shuffled T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32,
                   attest::simt::Line where = attest::simt::Line::here()) {
   return attest::simt::shuffle(mask, value, attest::simt::Source::exclusive_or, bits, width, where);
 }
-template <class T>
+template <attest::simt::Shuffled T>
 T __shfl_up_sync(unsigned mask, T value, unsigned lanes, int width = 32,
                  attest::simt::Line where = attest::simt::Line::here()) {
   return attest::simt::shuffle(mask, value, attest::simt::Source::up, static_cast<int>(lanes),
                                width, where);
 }
-template <class T>
+template <attest::simt::Shuffled T>
 T __shfl_down_sync(unsigned mask, T value, unsigned lanes, int width = 32,
                    attest::simt::Line where = attest::simt::Line::here()) {
   return attest::simt::shuffle(mask, value, attest::simt::Source::down, static_cast<int>(lanes),
@@ -94,48 +94,63 @@ T __shfl_down_sync(unsigned mask, T value, unsigned lanes, int width = 32,
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate,
                               attest::simt::Line where = attest::simt::Line::here()) {
-  return attest::simt::ballot(mask, predicate != 0, where);
+  return attest::simt::vote(mask, attest::simt::Vote::ballot, predicate != 0, where);
 }
 inline int __any_sync(unsigned mask, int predicate,
                       attest::simt::Line where = attest::simt::Line::here()) {
-  return attest::simt::ballot(mask, predicate != 0, where) != 0 ? 1 : 0;
+  return static_cast<int>(attest::simt::vote(mask, attest::simt::Vote::any, predicate != 0, where));
 }
 inline int __all_sync(unsigned mask, int predicate,
                       attest::simt::Line where = attest::simt::Line::here()) {
-  return attest::simt::ballot(mask, predicate != 0, where) == mask ? 1 : 0;
+  return static_cast<int>(attest::simt::vote(mask, attest::simt::Vote::all, predicate != 0, where));
 }
 
-// Blocks may run on several threads of the host, so these are atomic there too.
-template <class T>
-T atomicAdd(T* address, T value) {
-  return std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
+// For the types that CUDA has each for. Blocks may run on several threads of the host, so these are
+// atomic there too. They are part of the kernel's own line, also where nothing else is inlined:
+// diagnoses name that line.
+template <attest::simt::OneOf<int, unsigned, unsigned long long> T>
+[[gnu::always_inline]] inline T atomicAdd(T* address, std::type_identity_t<T> value) {
+  return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
-template <class T>
-T atomicExch(T* address, T value) {
-  return std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
+template <attest::simt::OneOf<float, double> T>
+[[gnu::always_inline]] inline T atomicAdd(T* address, std::type_identity_t<T> value) {
+  T seen, sum;
+  __atomic_load(address, &seen, __ATOMIC_RELAXED);
+  do {
+    sum = seen + value;
+  } while (
+      !__atomic_compare_exchange(address, &seen, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return seen;
 }
-template <class T>
-T atomicCAS(T* address, T expected, T value) {
-  std::atomic_ref<T>(*address).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+template <attest::simt::OneOf<int, unsigned, unsigned long long, float> T>
+[[gnu::always_inline]] inline T atomicExch(T* address, std::type_identity_t<T> value) {
+  T seen;
+  __atomic_exchange(address, &value, &seen, __ATOMIC_RELAXED);
+  return seen;
+}
+template <attest::simt::OneOf<int, unsigned, unsigned long long, unsigned short> T>
+[[gnu::always_inline]] inline T atomicCAS(T* address, std::type_identity_t<T> expected,
+                                          std::type_identity_t<T> value) {
+  __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
-template <class T>
-T atomicMax(T* address, T value) {
-  std::atomic_ref<T> word(*address);
-  T seen = word.load(std::memory_order_relaxed);
-  while (seen < value && !word.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+template <attest::simt::OneOf<int, unsigned, long long, unsigned long long> T>
+[[gnu::always_inline]] inline T atomicMax(T* address, std::type_identity_t<T> value) {
+  T seen = __atomic_load_n(address, __ATOMIC_RELAXED);
+  while (seen < value && !__atomic_compare_exchange_n(address, &seen, value, true, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED)) {
   }
   return seen;
 }
 
 // Four words of shared memory at once, at a multiple of their size.
-inline float4 shared_load4(const float* words,
-                           attest::simt::Line where = attest::simt::Line::here()) {
+[[gnu::always_inline]] inline float4 shared_load4(
+    const float* words, attest::simt::Line where = attest::simt::Line::here()) {
   attest::simt::require_aligned(words, sizeof(float4), where);
   return {words[0], words[1], words[2], words[3]};
 }
-inline void shared_store4(float* words, float4 value,
-                          attest::simt::Line where = attest::simt::Line::here()) {
+[[gnu::always_inline]] inline void shared_store4(
+    float* words, float4 value, attest::simt::Line where = attest::simt::Line::here()) {
   attest::simt::require_aligned(words, sizeof(float4), where);
   words[0] = value.x;
   words[1] = value.y;

@@ -3,7 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
+#include <string>
 
 #include "core/error.hpp"
 
@@ -39,7 +42,40 @@ std::size_t page_bytes() {
   return bytes;
 }
 
+// Of all blocks of the process.
+std::atomic<std::size_t> closed_pages{0};
+
 }  // namespace
+
+FiberStacks::FiberStacks(std::size_t count) : count_(count) {
+  constexpr std::size_t kMostClosed = 16384, kSparse = 32;
+  const std::size_t stride = page_bytes() + kStackBytes;
+  mapped_ = mmap(nullptr, count * stride, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped_ == MAP_FAILED) {
+    throw InternalError("no memory for the stacks of " + std::to_string(count) + " emulated lanes");
+  }
+  const std::size_t interval = closed_pages.fetch_add(count) + count <= kMostClosed ? 1 : kSparse;
+  closed_ = (count + interval - 1) / interval;
+  closed_pages -= count - closed_;
+  for (std::size_t k = 0; k < count; k += interval) {
+    if (mprotect(static_cast<char*>(mapped_) + k * stride, page_bytes(), PROT_NONE) != 0) {
+      munmap(mapped_, count * stride);
+      closed_pages -= closed_;
+      throw InternalError("no mappings left for the stacks of " + std::to_string(count) +
+                          " emulated lanes; run fewer blocks at a time");
+    }
+  }
+}
+
+FiberStacks::~FiberStacks() {
+  munmap(mapped_, count_ * (page_bytes() + kStackBytes));
+  closed_pages -= closed_;
+}
+
+void* FiberStacks::lowest(std::size_t k) const {
+  return static_cast<char*>(mapped_) + k * (page_bytes() + kStackBytes) + page_bytes();
+}
 
 #ifdef ATTEST_UCONTEXT_FIBERS
 
@@ -51,8 +87,8 @@ void Fiber::place(void (*code)()) {
   if (pointer_ == nullptr) pointer_ = new Context;
   ucontext_t& context = static_cast<Context*>(pointer_)->registers;
   getcontext(&context);
-  context.uc_stack.ss_sp = static_cast<char*>(stack_) + page_bytes();
-  context.uc_stack.ss_size = kStackBytes;
+  context.uc_stack.ss_sp = stack_;
+  context.uc_stack.ss_size = FiberStacks::kStackBytes;
   context.uc_link = nullptr;
   makecontext(&context, code, 0);
 }
@@ -134,7 +170,7 @@ struct Fiber::Context {};
 
 // The stack looks as if the code had been about to begin when it was left.
 void Fiber::place(void (*code)()) {
-  auto* top = reinterpret_cast<void**>(static_cast<char*>(stack_) + page_bytes() + kStackBytes);
+  auto* top = reinterpret_cast<void**>(static_cast<char*>(stack_) + FiberStacks::kStackBytes);
 #ifdef __x86_64__
   *--top = nullptr;  // where the code would return to; keeps the alignment of a call
   *--top = reinterpret_cast<void*>(code);
@@ -168,34 +204,29 @@ void Fiber::begin() {
 void Fiber::restart(Entry entry) {
 #ifdef ATTEST_ASAN_FIBERS
   // Frames that never returned left their marks.
-  ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack_) + page_bytes(), kStackBytes);
+  ASAN_UNPOISON_MEMORY_REGION(stack_, FiberStacks::kStackBytes);
+  shadow_ = nullptr;  // what was left belongs to frames that are no more
+#endif
+#ifdef ATTEST_TSAN_FIBERS
+  // Its calls that never returned would stay on the record.
+  if (shadow_ != nullptr) __tsan_destroy_fiber(shadow_);
+  shadow_ = nullptr;
 #endif
   entry_ = entry;
   place(begin);
-}
-
-Fiber::Fiber(Entry entry) {
-  const std::size_t bytes = page_bytes() + kStackBytes;
-  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED || mprotect(mapped, page_bytes(), PROT_NONE) != 0) {
-    throw InternalError("no memory for the stack of an emulated lane");
-  }
-  stack_ = mapped;
-  restart(entry);
 }
 
 Fiber::~Fiber() {
 #ifdef ATTEST_TSAN_FIBERS
   if (stack_ != nullptr && shadow_ != nullptr) __tsan_destroy_fiber(shadow_);
 #endif
-  if (stack_ != nullptr) munmap(stack_, page_bytes() + kStackBytes);
 #ifdef ATTEST_UCONTEXT_FIBERS
   delete static_cast<Context*>(pointer_);
 #endif
 }
 
-void Fiber::change(Fiber& from, Fiber& to) {
+// Where `shadow` is null, a sanitizer forgets the stack that is left.
+void Fiber::change(Fiber& from, Fiber& to, [[maybe_unused]] void** shadow) {
   entered = &to;
 #ifdef ATTEST_UCONTEXT_FIBERS
   if (from.pointer_ == nullptr) from.pointer_ = new Context;  // the thread itself
@@ -206,8 +237,8 @@ void Fiber::change(Fiber& from, Fiber& to) {
   __tsan_switch_to_fiber(to.shadow_, 0);
 #endif
 #ifdef ATTEST_ASAN_FIBERS
-  const void* bottom = static_cast<char*>(to.stack_) + page_bytes();
-  std::size_t bytes = kStackBytes;
+  const void* bottom = to.stack_;
+  std::size_t bytes = FiberStacks::kStackBytes;
   if (to.stack_ == nullptr) {  // back to the thread's own stack
     pthread_attr_t attributes;
     void* lowest = nullptr;
@@ -216,12 +247,19 @@ void Fiber::change(Fiber& from, Fiber& to) {
     pthread_attr_destroy(&attributes);
     bottom = lowest;
   }
-  __sanitizer_start_switch_fiber(&from.shadow_, bottom, bytes);
+  __sanitizer_start_switch_fiber(shadow, bottom, bytes);
   change_registers(from.pointer_, to.pointer_);
   __sanitizer_finish_switch_fiber(from.shadow_, nullptr, nullptr);
 #else
   change_registers(from.pointer_, to.pointer_);
 #endif
+}
+
+void Fiber::change(Fiber& from, Fiber& to) { change(from, to, &from.shadow_); }
+
+void Fiber::finish(Fiber& from, Fiber& to) {
+  change(from, to, nullptr);
+  std::terminate();  // switched to without a restart
 }
 
 }  // namespace attest::simt

@@ -13,7 +13,15 @@ namespace {
 
 // What the fibers of a test share: entries take no arguments.
 struct Stage {
+  Stage(std::size_t count, Fiber::Entry entry) : stacks(count) {
+    for (std::size_t k = 0; k < count; ++k) {
+      fibers.push_back(std::make_unique<Fiber>(stacks.lowest(k)));
+      fibers.back()->restart(entry);
+    }
+  }
+
   Fiber thread;
+  FiberStacks stacks;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::string said;
   std::size_t current = 0;
@@ -32,9 +40,8 @@ void speak() {
 }
 
 TEST_CASE("fibers go on where they were left", "[fiber]") {
-  Stage here;
+  Stage here(3, speak);
   stage = &here;
-  for (int k = 0; k < 3; ++k) here.fibers.push_back(std::make_unique<Fiber>(speak));
   const auto enter = [&](std::size_t k) {
     here.current = k;
     Fiber::change(here.thread, *here.fibers[k]);
@@ -65,10 +72,9 @@ void compute() {
 
 TEST_CASE("each fiber keeps its registers and its stack", "[fiber]") {
   std::vector<double> sums;
-  for (const int count : {1, 5}) {
-    Stage here;
+  for (const std::size_t count : {1U, 5U}) {
+    Stage here(count, compute);
     stage = &here;
-    for (int k = 0; k < count; ++k) here.fibers.push_back(std::make_unique<Fiber>(compute));
     for (int step = 0; step <= 100; ++step) {
       for (std::size_t k = 0; k < here.fibers.size(); ++k) {
         here.current = k;
@@ -93,9 +99,8 @@ void catch_own() {
 }
 
 TEST_CASE("exceptions stay on the fiber that throws", "[fiber]") {
-  Stage here;
+  Stage here(2, catch_own);
   stage = &here;
-  for (int k = 0; k < 2; ++k) here.fibers.push_back(std::make_unique<Fiber>(catch_own));
   for (int round = 0; round < 4; ++round) {
     for (std::size_t k = 0; k < 2; ++k) {
       here.current = k;
@@ -103,6 +108,36 @@ TEST_CASE("exceptions stay on the fiber that throws", "[fiber]") {
     }
   }
   CHECK(here.sum == 2 * (0 + 1 + 2 + 3));
+}
+
+void speak_once() {
+  stage->said += "once ";
+  Fiber::finish(*stage->fibers[stage->current], stage->thread);
+}
+
+TEST_CASE("a fiber that has finished may be restarted", "[fiber]") {
+  Stage here(1, speak_once);
+  stage = &here;
+  for (int k = 0; k < 3; ++k) {
+    here.fibers[0]->restart(speak_once);
+    Fiber::change(here.thread, *here.fibers[0]);
+  }
+  CHECK(here.said == "once once once ");
+}
+
+// More than a process may have mappings for, were each page below a stack closed: as many blocks at
+// a time as a large machine has threads, of as many lanes as a block may have.
+TEST_CASE("stacks of many blocks", "[fiber]") {
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (int block = 0; block < 36; ++block) stages.push_back(std::make_unique<Stage>(1024, speak));
+  for (auto& each : stages) {
+    stage = each.get();
+    for (const std::size_t k : {std::size_t{0}, std::size_t{31}, std::size_t{1023}}) {
+      stage->current = k;
+      Fiber::change(stage->thread, *stage->fibers[k]);
+    }
+    CHECK(stage->said == "a0a31a1023");
+  }
 }
 
 }  // namespace

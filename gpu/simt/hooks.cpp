@@ -4,6 +4,9 @@
 // Seen: loads and stores of the kernel's own code. Not seen: what a call of memcpy moves.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "gpu/simt/block.hpp"
 
@@ -12,27 +15,25 @@ namespace {
 
 enum class Alignment : std::uint8_t { natural, any };
 
-void examine(Block& block, const void* pointer, std::size_t bytes, SharedMemory::Access how,
-             Alignment alignment, const void* caller) {
-  const Lane& lane = block.lane();
-  Fault fault = Fault::race;
-  std::string text;
-  const bool reads = how == SharedMemory::Access::read;
+std::optional<Finding> examine(Block& block, const void* pointer, std::size_t bytes,
+                               SharedMemory::Access how, Alignment alignment) {
+  const std::uint32_t lane = block.lane().number;
+  const auto verb = [&] {
+    return "lane " + std::to_string(lane) +
+           (how == SharedMemory::Access::read ? " reads " : " writes ");
+  };
   if (block.shared().contains(pointer)) {
-    text = block.shared().check(pointer, bytes, how, lane.number, lane.warp, fault);
-    if (text.empty() && alignment == Alignment::natural &&
-        reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
-      fault = Fault::misaligned;
-      text = "lane " + std::to_string(lane.number) + (reads ? " reads " : " writes ") +
-             std::to_string(bytes) + " bytes of shared memory at no multiple of that";
+    if (auto finding = block.shared().check(pointer, bytes, how, lane)) return finding;
+    if (alignment == Alignment::natural && reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
+      return Finding{Fault::misaligned, verb() + std::to_string(bytes) +
+                                            " bytes of shared memory at no multiple of that"};
     }
   } else if (const int tensor = block.global().find(pointer); tensor >= 0) {
-    fault = Fault::uncounted;
-    text = "lane " + std::to_string(lane.number) + (reads ? " reads '" : " writes '") +
-           block.global().ranges()[static_cast<std::size_t>(tensor)].name +
-           "' past the traffic policy";
+    return Finding{Fault::uncounted,
+                   verb() + "'" + block.global().ranges()[static_cast<std::size_t>(tensor)].name +
+                       "' past the traffic policy"};
   }
-  if (!text.empty()) block.report_at(fault, std::move(text), caller);
+  return std::nullopt;
 }
 
 void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, Alignment alignment,
@@ -42,7 +43,9 @@ void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, 
   Block* const block = Block::current();
   if (inside || block == nullptr) return;
   inside = true;
-  examine(*block, pointer, bytes, how, alignment, caller);
+  if (auto finding = examine(*block, pointer, bytes, how, alignment)) {
+    block->report_at(finding->fault, std::move(finding->text), caller);
+  }
   inside = false;
 }
 
@@ -56,7 +59,7 @@ using attest::simt::Alignment;
 }  // namespace
 
 // The names are the compiler's. One macro for the widths: a symbol cannot be a template's.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cppcoreguidelines-macro-usage)
+// NOLINTBEGIN(bugprone-reserved-identifier,bugprone-macro-parentheses,readability-identifier-naming,cppcoreguidelines-macro-usage)
 #define ATTEST_CALLER __builtin_return_address(0)
 #define ATTEST_PLAIN_HOOKS(bytes)                                         \
   void __tsan_read##bytes(void* p) {                                      \
@@ -79,12 +82,12 @@ using attest::simt::Alignment;
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                  \
   }                                                                                               \
   void __tsan_atomic##bits##_store(volatile type* p, type value, int) {                           \
-    accessed(const_cast<const type*>(p), sizeof(type), Access::atomic, Alignment::natural,        \
+    accessed(const_cast<const type*>(p), sizeof(type), Access::exchange, Alignment::natural,      \
              ATTEST_CALLER);                                                                      \
     __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                 \
   }                                                                                               \
   type __tsan_atomic##bits##_exchange(volatile type* p, type value, int) {                        \
-    accessed(const_cast<const type*>(p), sizeof(type), Access::atomic, Alignment::natural,        \
+    accessed(const_cast<const type*>(p), sizeof(type), Access::exchange, Alignment::natural,      \
              ATTEST_CALLER);                                                                      \
     return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                       \
   }                                                                                               \
@@ -129,4 +132,4 @@ void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}
 void __tsan_atomic_thread_fence(int) {}
 }
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,cppcoreguidelines-macro-usage)
+// NOLINTEND(bugprone-reserved-identifier,bugprone-macro-parentheses,readability-identifier-naming,cppcoreguidelines-macro-usage)

@@ -3,6 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
+#include <exception>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -19,13 +21,24 @@ void require_valid(const LaunchShape& shape) {
   const auto product = [](Index3 extents) {
     return std::uint64_t{extents.x} * extents.y * extents.z;
   };
-  if (product(shape.grid) == 0) {
-    throw InvalidProblem("grid: " + text(shape.grid) + " blocks; every extent must be at least 1");
+  const auto within = [](Index3 extents, Index3 most) {
+    return extents.x <= most.x && extents.y <= most.y && extents.z <= most.z;
+  };
+  // CUDA programming guide, technical specifications per compute capability.
+  constexpr Index3 kMostBlocks{(1U << 31) - 1, 65535, 65535}, kMostThreads{1024, 1024, 64};
+  if (product(shape.grid) == 0 || !within(shape.grid, kMostBlocks)) {
+    throw InvalidProblem("grid: " + text(shape.grid) +
+                         " blocks; every extent must be at least 1, and at most " +
+                         text(kMostBlocks));
   }
   const std::uint64_t lanes = product(shape.block);
-  if (lanes == 0 || lanes > kMostLanes) {
+  if (lanes == 0 || lanes > kMostLanes || !within(shape.block, kMostThreads)) {
     throw InvalidProblem("block: " + text(shape.block) + " threads; a block has 1 to " +
-                         std::to_string(kMostLanes));
+                         std::to_string(kMostLanes) + ", at most " + text(kMostThreads));
+  }
+  if (shape.dynamic_shared_bytes < 0) {
+    throw InvalidProblem("block: " + std::to_string(shape.dynamic_shared_bytes) +
+                         " bytes of dynamic shared memory; there must be at least 0");
   }
 }
 
@@ -60,6 +73,7 @@ void add(std::vector<GlobalTraffic>& sums, const std::vector<GlobalTraffic>& tra
 
 LaunchReport& LaunchReport::operator+=(const LaunchReport& later) {
   diagnoses.insert(diagnoses.end(), later.diagnoses.begin(), later.diagnoses.end());
+  blocks_given_up += later.blocks_given_up;
   shared_bytes = std::max(shared_bytes, later.shared_bytes);
   switches += later.switches;
   add(traffic, later.traffic);
@@ -69,6 +83,10 @@ LaunchReport& LaunchReport::operator+=(const LaunchReport& later) {
 std::string LaunchReport::to_string() const {
   std::string text;
   for (const Diagnosis& diagnosis : diagnoses) text += diagnosis.to_string() + "\n";
+  if (blocks_given_up > 0) {
+    text += std::to_string(blocks_given_up) +
+            (blocks_given_up == 1 ? " block was given up\n" : " blocks were given up\n");
+  }
   return text;
 }
 
@@ -78,28 +96,35 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
   const std::uint64_t count =
       std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
   LaunchReport report;
-  const int threads = std::max(emulation.threads, 1);
-#pragma omp parallel num_threads(threads)
+  std::exception_ptr error;  // the first one; none may leave the parallel region
+#pragma omp parallel num_threads(std::max(emulation.threads, 1))
   {
-    static thread_local Block block;  // keeps its lanes' stacks from launch to launch
     LaunchReport own;
-    const std::uint64_t switches = block.switches();
+    std::exception_ptr own_error;
 #pragma omp for schedule(dynamic, 1)
     for (std::uint64_t k = 0; k < count; ++k) {
-      block.run(emulation, shape.grid, shape.block,
-                index_of(block_at(k, count, emulation), shape.grid), shape.dynamic_shared_bytes,
-                global, kernel, own.diagnoses);
-      add(own.traffic, block.traffic());
-      own.shared_bytes = std::max(own.shared_bytes, block.shared().used_bytes());
+      if (own_error) continue;
+      try {
+        static thread_local Block block;  // keeps its lanes' stacks from launch to launch
+        const std::uint64_t switches = block.switches();
+        const bool ended = block.run(emulation, shape.grid, shape.block,
+                                     index_of(block_at(k, count, emulation), shape.grid),
+                                     shape.dynamic_shared_bytes, global, kernel, own.diagnoses);
+        own.blocks_given_up += ended ? 0 : 1;
+        own.switches += block.switches() - switches;
+        add(own.traffic, block.traffic());
+        own.shared_bytes = std::max(own.shared_bytes, block.shared().used_bytes());
+      } catch (...) {
+        own_error = std::current_exception();
+      }
     }
 #pragma omp critical(attest_simt_launch)
     {
-      report.diagnoses.insert(report.diagnoses.end(), own.diagnoses.begin(), own.diagnoses.end());
-      report.shared_bytes = std::max(report.shared_bytes, own.shared_bytes);
-      add(report.traffic, own.traffic);
-      report.switches += block.switches() - switches;
+      report += own;
+      if (own_error) error = own_error;
     }
   }
+  if (error) std::rethrow_exception(error);
   std::stable_sort(report.diagnoses.begin(), report.diagnoses.end(),
                    [](const Diagnosis& a, const Diagnosis& b) {
                      const auto key = [](Index3 i) { return std::array{i.z, i.y, i.x}; };

@@ -17,6 +17,7 @@ struct LaunchShape {
 /// What a launch found and took.
 struct LaunchReport {
   std::vector<Diagnosis> diagnoses;  // ascending by block; at most those asked for
+  std::int64_t blocks_given_up = 0;  // whose kernel did not come to its end
   std::int64_t shared_bytes = 0;     // the most of any block, static and dynamic
   std::uint64_t switches = 0;        // between lanes
   // By tensor, in the order in which they were added to the global memory.
@@ -25,15 +26,21 @@ struct LaunchReport {
   /// What a later launch of the same tensors adds.
   LaunchReport& operator+=(const LaunchReport& later);
 
-  /// All diagnoses, one to a line.
+  /// Nothing was found, also of what `most_diagnoses` dropped, and every block came to its end.
+  bool clean() const { return diagnoses.empty() && blocks_given_up == 0; }
+
+  /// All diagnoses and how many blocks were given up, one to a line; empty when clean.
   std::string to_string() const;
 };
 
 /// Runs a kernel's body once for each lane of each block. A block that is given up leaves the
 /// others alone. With one thread, blocks run one after the other in the order of the emulation.
 ///
-/// Requires: extents of at least 1, at most 1024 lanes a block. Else throws InvalidProblem.
-///           [gpu/simt/launch_test]
+/// Requires: extents that a device takes: a grid of 1 to 2^31 - 1, 65535 and 65535 blocks, a block
+/// of
+///           1 to 1024 lanes, 64 in z; dynamic_shared_bytes >= 0. Else throws InvalidProblem.
+///           [gpu/simt/launch_test "shapes that no device takes"]
+/// Throws InternalError when there is no memory for the stacks of the lanes.
 LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
                            const GlobalMemory& global, const std::function<void()>& kernel);
 

@@ -1,172 +1,241 @@
 #include "gpu/simt/shared_memory.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
+
+#include "core/error.hpp"
 
 namespace attest::simt {
 namespace {
 
-// Alignment of a swizzle atom, the largest that any instruction asks for.
-constexpr std::size_t kAlignment = 1024;
 constexpr int kNaNByte = 0xFF;  // in every floating-point type
+constexpr std::size_t kWord = 4;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-}  // namespace
+bool may_write(SharedMemory::Access access) { return access != SharedMemory::Access::read; }
 
-SharedMemory::SharedMemory()
-    : bytes_(static_cast<std::byte*>(std::aligned_alloc(kAlignment, kMostBytes))) {
-  if (bytes_ == nullptr) throw std::bad_alloc();
+bool is_atomic(SharedMemory::Access access) {
+  return access == SharedMemory::Access::atomic || access == SharedMemory::Access::exchange;
 }
 
-SharedMemory::~SharedMemory() { std::free(bytes_); }
+}  // namespace
+
+SharedMemory::SharedMemory() {
+  void* const mapped =
+      mmap(nullptr, kMappedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw InternalError("no memory for the shared memory of a block");
+  mapped_ = static_cast<std::byte*>(mapped);
+  bytes_ = mapped_ + kBefore;  // a multiple of any alignment that an instruction asks for
+  open_pages(SharedChecks::off);
+}
+
+SharedMemory::~SharedMemory() { munmap(mapped_, kMappedBytes); }
+
+// With checks, all of it: a miss is reported and must not end the program before.
+void SharedMemory::open_pages(SharedChecks checks) {
+  const int outside = checks == SharedChecks::on ? PROT_READ | PROT_WRITE : PROT_NONE;
+  if (mprotect(mapped_, kMappedBytes, outside) != 0 ||
+      mprotect(bytes_, kMostBytes, PROT_READ | PROT_WRITE) != 0) {
+    throw InternalError("no mappings left for the shared memory of a block");
+  }
+  checks_ = checks;
+}
 
 void SharedMemory::begin(std::int64_t dynamic_bytes, std::int64_t limit_bytes, SharedChecks checks,
                          std::uint32_t warps) {
-  used_ = static_cast<std::size_t>(dynamic_bytes);
+  if (checks != checks_) open_pages(checks);
   limit_ = std::min(static_cast<std::size_t>(limit_bytes), kMostBytes);
+  used_ = static_bytes_ = 0;
   variables_.clear();
-  std::memset(bytes_, kNaNByte, std::min(used_, kMostBytes));
-  checks_ = checks;
-  if (checks == SharedChecks::on) {
-    shadows_.resize(kMostBytes / kGranule);
-    forget(0, std::min(used_, kMostBytes));
-  }
-  block_epoch_ = 1;
-  warp_epochs_.assign(warps, 1);
+  order_.begin(warps);
+  place(nullptr, "dynamic shared memory", bytes_,
+        std::min(static_cast<std::size_t>(dynamic_bytes), kMostBytes), 0);
 }
 
-void* SharedMemory::variable(const void* tag, std::size_t bytes, std::size_t alignment) {
+void SharedMemory::place(const void* tag, const char* name, std::byte* begin, std::size_t bytes,
+                         std::size_t offset) {
+  std::memset(begin, kNaNByte, bytes);
+  used_ = offset + bytes;
+  variables_.push_back({tag, name, begin, bytes, offset});
+  if (checks_ == SharedChecks::off) return;
+  const std::size_t end = rounded_up(used_, kWord) / kWord;
+  if (words_.size() < end) words_.resize(end);
+  apart_.resize(end);
+  for (std::size_t word = offset / kWord; word < end; ++word) {
+    apart_[word] = false;
+    words_[word].clear();
+  }
+}
+
+void SharedMemory::Shadow::clear() {
+  written = copying = false;
+  writes.clear();
+  atomics.clear();
+  reads.clear();
+}
+
+void* SharedMemory::variable(const void* tag, const char* name, std::size_t bytes,
+                             std::size_t alignment) {
   for (const Variable& known : variables_) {
-    if (known.tag == tag) return bytes_ + known.offset;
+    if (known.tag == tag) return known.begin;
   }
   constexpr std::size_t kLeastAlignment = 16;  // of the widest load of a lane
   const std::size_t offset = rounded_up(used_, std::max(alignment, kLeastAlignment));
-  if (offset + bytes > limit_) return nullptr;
-  std::memset(bytes_ + offset, kNaNByte, bytes);
-  if (checks_ == SharedChecks::on) forget(offset, offset + bytes);
-  used_ = offset + bytes;
-  variables_.push_back({tag, offset});
-  return bytes_ + offset;
-}
-
-// What an earlier block did between two offsets, the granule of the last byte included.
-void SharedMemory::forget(std::size_t begin, std::size_t end) {
-  const auto first = shadows_.begin() + static_cast<std::ptrdiff_t>(begin / kGranule);
-  const auto last = shadows_.begin() + static_cast<std::ptrdiff_t>((end + kGranule - 1) / kGranule);
-  std::fill(first, last, Shadow{});
-}
-
-std::string SharedMemory::describe(std::size_t offset, std::size_t bytes) const {
-  return std::to_string(bytes) + " bytes at shared offset " + std::to_string(offset);
-}
-
-bool SharedMemory::unordered_write(const Shadow& shadow, Accessor by) const {
-  if (shadow.written == Shadow::Written::never || shadow.write_block != block_epoch_ ||
-      shadow.writer == by.lane) {
-    return false;
+  if (offset + bytes > limit_ || static_bytes_ + bytes > kMostStaticBytes) return nullptr;
+  std::byte* begin = bytes_ + offset;
+  if (checks_ == SharedChecks::on) {
+    const Variable& last = variables_.back();
+    const auto end = static_cast<std::size_t>(last.begin - bytes_) + last.bytes;
+    begin = bytes_ + rounded_up(end + kRedZoneBytes, kRedZoneBytes);
+    if (begin + bytes + kRedZoneBytes > mapped_ + kMappedBytes) return nullptr;
   }
-  const bool same_warp = shadow.writer / 32U == by.warp;
-  return !same_warp || shadow.write_warp == warp_epochs_[by.warp];
+  static_bytes_ += bytes;
+  place(tag, name, begin, bytes, offset);
+  return begin;
 }
 
-bool SharedMemory::unordered_read(const Shadow& shadow, Accessor by) const {
-  if (shadow.read_block != block_epoch_) return false;
-  if (shadow.readers_in_block || shadow.reader / 32U != by.warp) return true;
-  return shadow.read_warp == warp_epochs_[by.warp] &&
-         (shadow.readers_in_warp || shadow.reader != by.lane);
+std::string SharedMemory::taken() const {
+  return std::to_string(static_bytes_) + " of " + std::to_string(kMostStaticBytes) +
+         " static ones are taken, " + std::to_string(used_) + " of " + std::to_string(limit_) +
+         " in all";
 }
 
-void SharedMemory::note_read(Shadow& shadow, Accessor by) const {
-  const std::uint32_t epoch = warp_epochs_[by.warp];
-  if (shadow.read_block != block_epoch_) {
-    shadow.read_block = block_epoch_;
-    shadow.readers_in_block = false;
-  } else if (shadow.reader / 32U != by.warp) {
-    shadow.readers_in_block = true;
-    return;
-  } else if (shadow.read_warp == epoch) {
-    shadow.readers_in_warp |= shadow.reader != by.lane;
-    return;
+const SharedMemory::Variable* SharedMemory::holder(const std::byte* pointer,
+                                                   std::size_t bytes) const {
+  for (const Variable& variable : variables_) {
+    if (pointer >= variable.begin && pointer + bytes <= variable.begin + variable.bytes) {
+      return &variable;
+    }
   }
-  shadow.read_warp = epoch;
-  shadow.reader = static_cast<std::uint16_t>(by.lane);
-  shadow.readers_in_warp = false;
+  return nullptr;
 }
 
-void SharedMemory::note_write(Shadow& shadow, Accessor by, Shadow::Written how) const {
-  shadow.written = how;
-  shadow.write_block = block_epoch_;
-  shadow.write_warp = warp_epochs_[by.warp];
-  shadow.writer = static_cast<std::uint16_t>(by.lane);
-}
-
-std::string SharedMemory::check(const void* pointer, std::size_t bytes, Access access,
-                                std::uint32_t lane, std::uint32_t warp, Fault& fault) {
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - bytes_);
-  const bool reads = access == Access::read;
-  const auto found = [&](Fault kind, const std::string& what) {
-    fault = kind;
-    return "lane " + std::to_string(lane) + (reads ? " reads " : " writes ") +
-           describe(offset, bytes) + what;
+// By the variable that holds it, else by the nearest one.
+std::string SharedMemory::describe(const std::byte* pointer, std::size_t bytes) const {
+  const auto distance = [pointer](const Variable& variable) {
+    const std::byte* const end = variable.begin + variable.bytes;
+    return pointer < variable.begin ? variable.begin - pointer : std::max(pointer - end, {});
   };
-  if (offset + bytes > used_) {
-    return found(Fault::out_of_bounds, " of " + std::to_string(used_));
-  }
-  if (checks_ == SharedChecks::off) return "";
-  std::string text;
-  const Accessor by{lane, warp};
-  const bool atomic = access == Access::atomic;
-  for (std::size_t g = offset / kGranule; g <= (offset + bytes - 1) / kGranule; ++g) {
-    Shadow& shadow = shadows_[g];
-    using Written = Shadow::Written;
-    const std::string other = std::to_string(shadow.writer);
-    if (text.empty()) {
-      if (shadow.written == Written::copying) {
-        text = found(Fault::async_pending,
-                     ", to which lane " + other + " copies asynchronously and has not yet waited");
-      } else if (reads && shadow.written == Written::never) {
-        text = found(Fault::uninitialised, ", which nothing has written");
-      } else if (unordered_write(shadow, by) && !(atomic && shadow.written == Written::atomic)) {
-        text = found(Fault::race, ", which lane " + other + " wrote; nothing orders the two");
-      } else if (!reads && unordered_read(shadow, by)) {
-        text = found(Fault::race, ", which lane " + std::to_string(shadow.reader) +
-                                      " read; nothing orders the two");
-      }
-    }
-    if (shadow.written == Written::copying) continue;
-    if (reads) {
-      note_read(shadow, by);
-    } else {
-      note_write(shadow, by, atomic ? Written::atomic : Written::plain);
-    }
-  }
+  const Variable& nearest = *std::min_element(
+      variables_.begin(), variables_.end(),
+      [&](const Variable& a, const Variable& b) { return distance(a) < distance(b); });
+  std::string text = std::to_string(bytes) + " bytes at byte " +
+                     std::to_string(pointer - nearest.begin) + " of '" + nearest.name + "'";
+  if (holder(pointer, bytes) == nullptr) text += ", which has " + std::to_string(nearest.bytes);
   return text;
 }
 
-std::string SharedMemory::begin_copy(const void* pointer, std::size_t bytes, std::uint32_t lane,
-                                     Fault& fault) {
-  const auto warp = lane / 32U;
-  std::string text = check(pointer, bytes, Access::write, lane, warp, fault);
-  if (checks_ == SharedChecks::off || fault == Fault::out_of_bounds) return text;
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - bytes_);
-  for (std::size_t g = offset / kGranule; g <= (offset + bytes - 1) / kGranule; ++g) {
-    note_write(shadows_[g], {lane, warp}, Shadow::Written::copying);
+// One shadow for a word as long as all accesses to it are to the whole word, as most are.
+template <class Function>
+void SharedMemory::for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function) {
+  for (const std::size_t end = offset + bytes; offset < end;) {
+    const std::size_t word = offset / kWord;
+    const bool whole = offset % kWord == 0 && end - offset >= kWord;
+    if (whole && !apart_[word]) {
+      function(words_[word]);
+      offset += kWord;
+      continue;
+    }
+    if (!apart_[word]) {
+      apart_[word] = true;
+      if (bytes_apart_.size() < words_.size() * kWord) bytes_apart_.resize(words_.size() * kWord);
+      std::fill_n(bytes_apart_.begin() + static_cast<std::ptrdiff_t>(word * kWord), kWord,
+                  words_[word]);
+    }
+    function(bytes_apart_[offset]);
+    ++offset;
   }
-  return text;
 }
 
-void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane,
-                            std::uint32_t warp) {
-  if (checks_ == SharedChecks::off) return;
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - bytes_);
-  for (std::size_t g = offset / kGranule; g <= (offset + bytes - 1) / kGranule; ++g) {
-    note_write(shadows_[g], {lane, warp}, Shadow::Written::plain);
+std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access access,
+                                              std::uint32_t lane) const {
+  const auto race = [](std::uint32_t other, const char* what) {
+    return Finding{Fault::race,
+                   ", which lane " + std::to_string(other) + what + "; nothing orders the two"};
+  };
+  if (shadow.copying) {
+    return Finding{Fault::async_pending, ", to which lane " + std::to_string(shadow.writer) +
+                                             " copies asynchronously and has not yet waited"};
   }
+  if (!shadow.written && (access == Access::read || access == Access::atomic)) {
+    return Finding{Fault::uninitialised, ", which nothing has written"};
+  }
+  if (const auto other = shadow.writes.unordered(lane, order_)) return race(*other, " wrote");
+  if (!is_atomic(access)) {
+    if (const auto other = shadow.atomics.unordered(lane, order_)) {
+      return race(*other, " changed atomically");
+    }
+  }
+  if (may_write(access)) {
+    if (const auto other = shadow.reads.unordered(lane, order_)) return race(*other, " read");
+  }
+  return std::nullopt;
+}
+
+void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
+  if (access == Access::read) {
+    shadow.reads.add(lane, order_);
+    return;
+  }
+  shadow.written = true;
+  shadow.writer = lane;
+  if (is_atomic(access)) {
+    shadow.atomics.add(lane, order_);
+    return;
+  }
+  // What comes after this write comes after all that it came after.
+  shadow.writes.clear();
+  shadow.atomics.clear();
+  shadow.reads.clear();
+  shadow.writes.add(lane, order_);
+}
+
+std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t bytes, Access access,
+                                           std::uint32_t lane) {
+  const auto* const first = static_cast<const std::byte*>(pointer);
+  const auto found = [&](Finding finding) {
+    finding.text = "lane " + std::to_string(lane) + (may_write(access) ? " writes " : " reads ") +
+                   describe(first, bytes) + finding.text;
+    return finding;
+  };
+  const Variable* const variable = holder(first, bytes);
+  if (variable == nullptr) return found({Fault::out_of_bounds, ""});
+  if (checks_ == SharedChecks::off) return std::nullopt;
+  std::optional<Finding> finding;
+  const auto offset = variable->offset + static_cast<std::size_t>(first - variable->begin);
+  for_each_shadow(offset, bytes, [&](Shadow& shadow) {
+    if (!finding) finding = conflict(shadow, access, lane);
+    if (!shadow.copying) note(shadow, access, lane);
+  });
+  if (finding) return found(std::move(*finding));
+  return std::nullopt;
+}
+
+std::optional<Finding> SharedMemory::begin_copy(const void* pointer, std::size_t bytes,
+                                                std::uint32_t lane) {
+  std::optional<Finding> finding = check(pointer, bytes, Access::write, lane);
+  const auto* const first = static_cast<const std::byte*>(pointer);
+  const Variable* const variable = holder(first, bytes);
+  if (checks_ == SharedChecks::off || variable == nullptr) return finding;
+  for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
+                  [](Shadow& shadow) { shadow.copying = true; });
+  return finding;
+}
+
+void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane) {
+  const auto* const first = static_cast<const std::byte*>(pointer);
+  const Variable* const variable = holder(first, bytes);
+  if (checks_ == SharedChecks::off || variable == nullptr) return;
+  for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
+                  [&](Shadow& shadow) {
+                    shadow.copying = false;
+                    note(shadow, Access::write, lane);
+                  });
 }
 
 }  // namespace attest::simt

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gpu/simt/access_order.hpp"
 #include "gpu/simt/diagnosis.hpp"
 
 namespace attest::simt {
@@ -13,14 +15,25 @@ namespace attest::simt {
 /// compiled with hooks (gpu/simt/hooks.cpp); takes about ten times as long.
 enum class SharedChecks : std::uint8_t { off, on };
 
+/// What is wrong with an access.
+struct Finding {
+  Fault fault;
+  std::string text;
+};
+
 /// The shared memory of one block: dynamic first, then static variables as they are met.
 ///
-/// Words begin as NaN, so that what reads them before they are written shows. With checks on, two
-/// accesses of which one writes are ordered when a barrier of the block lies between them, or both
-/// lanes are of one warp and a __syncwarp lies between them: collectives order nothing else.
-/// [gpu/simt/shared_memory_test]
+/// Words begin as NaN, so that what reads them before they are written shows. With checks on, each
+/// variable lies alone among bytes that belong to none, and two accesses of which one writes are
+/// ordered when a barrier of the block lies between them, or both lanes are of one warp and
+/// __syncwarps between them order the two: collectives order nothing else. With checks off,
+/// variables lie as on a device, and what leaves the memory of all ends the program: pages around
+/// it are closed.  [gpu/simt/shared_memory_test]
 class SharedMemory {
  public:
+  static constexpr std::size_t kMostStaticBytes = std::size_t{48} << 10;
+
+  /// Throws InternalError when no memory can be mapped.
   SharedMemory();
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
@@ -31,68 +44,78 @@ class SharedMemory {
              std::uint32_t warps);
 
   void* dynamic() const { return bytes_; }
-  /// The variable of that name, whose address is its `tag`. Null when it does not fit.
-  void* variable(const void* tag, std::size_t bytes, std::size_t alignment);
+  /// The variable whose address is `tag`. Null when it does not fit: static variables may have
+  /// 48 KiB, all memory what the block may have.
+  void* variable(const void* tag, const char* name, std::size_t bytes, std::size_t alignment);
 
   std::int64_t used_bytes() const { return static_cast<std::int64_t>(used_); }
   std::int64_t limit_bytes() const { return static_cast<std::int64_t>(limit_); }
+  /// "32000 of 49152 static ones are taken, 33024 of 232448 in all".
+  std::string taken() const;
 
+  /// Whether an address is in the memory, or so near that nothing else is there.
   bool contains(const void* pointer) const {
     const auto* byte = static_cast<const std::byte*>(pointer);
-    return byte >= bytes_ && byte < bytes_ + kMostBytes;
+    return byte >= mapped_ && byte < mapped_ + kMappedBytes;
   }
 
-  enum class Access : std::uint8_t { read, write, atomic };
+  /// `exchange` is atomic, too, but needs no value to be there.
+  enum class Access : std::uint8_t { read, write, atomic, exchange };
 
-  /// What is wrong with an access of a lane; empty when nothing is, or when checks are off and it
-  /// stays within. `fault` is set with the text.
-  std::string check(const void* pointer, std::size_t bytes, Access access, std::uint32_t lane,
-                    std::uint32_t warp, Fault& fault);
+  /// What is wrong with an access of a lane. With checks off, only whether it stays within.
+  std::optional<Finding> check(const void* pointer, std::size_t bytes, Access access,
+                               std::uint32_t lane);
 
   /// An asynchronous copy to those bytes begins, or has ended and counts as the lane's own write.
-  std::string begin_copy(const void* pointer, std::size_t bytes, std::uint32_t lane, Fault& fault);
-  void end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane, std::uint32_t warp);
+  std::optional<Finding> begin_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
+  void end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
 
-  void block_barrier() { ++block_epoch_; }
-  void warp_barrier(std::uint32_t warp) { ++warp_epochs_[warp]; }
+  void block_barrier() { order_.block_barrier(); }
+  void warp_barrier(std::uint32_t warp, std::uint32_t lanes) {
+    if (checks_ == SharedChecks::on) order_.warp_barrier(warp, lanes);
+  }
 
  private:
   static constexpr std::size_t kMostBytes = std::size_t{256} << 10;
-  static constexpr std::size_t kGranule = 2;  // bytes: the smallest type that lanes share
+  // Untouched pages cost nothing, so that far misses are found, too.
+  static constexpr std::size_t kMappedBytes = std::size_t{96} << 20, kBefore = kMappedBytes / 3;
+  static constexpr std::size_t kRedZoneBytes = std::size_t{64} << 10;
 
   struct Variable {
     const void* tag;
-    std::size_t offset;
+    std::string name;
+    std::byte* begin;
+    std::size_t bytes;
+    std::size_t offset;  // on a device, and of its shadows
   };
 
-  // The last write to a granule and the reads since.
+  // What has happened to a word that was never accessed in parts, or to a byte of one that was.
   struct Shadow {
-    enum class Written : std::uint8_t { never, plain, atomic, copying };
-    std::uint32_t write_block = 0, write_warp = 0;  // epochs
-    std::uint32_t read_block = 0, read_warp = 0;
-    std::uint16_t writer = 0, reader = 0;  // lanes
-    Written written = Written::never;
-    bool readers_in_warp = false;   // more than one lane in this warp epoch
-    bool readers_in_block = false;  // lanes of another warp in this block epoch
+    bool written = false, copying = false;
+    std::uint32_t writer = 0;  // the last lane
+    Accesses writes, atomics, reads;
+
+    void clear();
   };
 
-  struct Accessor {
-    std::uint32_t lane, warp;
-  };
-  bool unordered_write(const Shadow& shadow, Accessor by) const;
-  bool unordered_read(const Shadow& shadow, Accessor by) const;
-  void note_read(Shadow& shadow, Accessor by) const;
-  void note_write(Shadow& shadow, Accessor by, Shadow::Written how) const;
-  void forget(std::size_t begin, std::size_t end);
-  std::string describe(std::size_t offset, std::size_t bytes) const;
+  void open_pages(SharedChecks checks);
+  void place(const void* tag, const char* name, std::byte* begin, std::size_t bytes,
+             std::size_t offset);
+  const Variable* holder(const std::byte* pointer, std::size_t bytes) const;
+  std::string describe(const std::byte* pointer, std::size_t bytes) const;
+  template <class Function>
+  void for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function);
+  std::optional<Finding> conflict(const Shadow& shadow, Access access, std::uint32_t lane) const;
+  void note(Shadow& shadow, Access access, std::uint32_t lane);
 
+  std::byte* mapped_ = nullptr;
   std::byte* bytes_ = nullptr;
-  std::size_t used_ = 0, limit_ = 0;
+  std::size_t used_ = 0, static_bytes_ = 0, limit_ = 0;
   std::vector<Variable> variables_;
   SharedChecks checks_ = SharedChecks::off;
-  std::vector<Shadow> shadows_;
-  std::uint32_t block_epoch_ = 1;
-  std::vector<std::uint32_t> warp_epochs_;
+  std::vector<Shadow> words_, bytes_apart_;
+  std::vector<bool> apart_;  // words whose bytes have a shadow each
+  AccessOrder order_;
 };
 
 }  // namespace attest::simt

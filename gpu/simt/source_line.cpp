@@ -1,60 +1,96 @@
 #include "gpu/simt/source_line.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <string>
 
 namespace attest::simt {
 namespace {
 
-struct Line {
-  std::string file;
-  int line = 0;
-};
-
 // "/path/flash2.cuh:17 (discriminator 3)", or "??:0".
-Line parse(const std::string& text) {
-  const std::size_t colon = text.rfind(':', text.find(' '));
-  if (colon == std::string::npos || text.compare(0, 2, "??") == 0) return {};
-  return {text.substr(0, colon), std::atoi(text.c_str() + colon + 1)};
+CodeLine parse(std::string_view text) {
+  text = text.substr(0, text.rfind(" (discriminator"));
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.substr(0, 2) == "??") return {};
+  return {std::string(text.substr(0, colon)),
+          std::atoi(std::string(text.substr(colon + 1)).c_str())};
 }
 
-Line ask(const void* address) {
+// The emulation's headers, whose folder this is, and the library's.
+bool is_helper(const std::string& file) {
+  const std::string folder = file.substr(0, file.rfind('/'));
+  constexpr std::string_view kOwn = "gpu/simt";
+  return folder.find("/include/c++/") != std::string::npos ||
+         (folder.size() >= kOwn.size() &&
+          folder.compare(folder.size() - kOwn.size(), kOwn.size(), kOwn) == 0);
+}
+
+// For a shell.
+std::string quoted(const std::string& path) {
+  std::string text = "'";
+  for (const char letter : path) {
+    if (letter == '\'') {
+      text += "'\\''";
+    } else {
+      text += letter;
+    }
+  }
+  return text + "'";
+}
+
+CodeLine ask(const void* address) {
   Dl_info module{};
-  if (dladdr(address, &module) == 0 || module.dli_fname == nullptr) return {};
-  std::string path = module.dli_fname;
-  if (path.find('\'') != std::string::npos) return {};
-  if (path.find('/') == std::string::npos) path = "/proc/self/exe";
-  // The call lies before the address that it returns to.
-  const auto offset =
-      static_cast<const char*>(address) - static_cast<const char*>(module.dli_fbase) - 1;
-  std::array<char, 64> hexadecimal{};
-  std::snprintf(hexadecimal.data(), hexadecimal.size(), "0x%llx",
-                static_cast<unsigned long long>(offset));
-  if (path == "/proc/self/exe") {
-    std::array<char, 4096> target{};
+  link_map* map = nullptr;
+  if (dladdr1(address, &module, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+      map == nullptr) {
+    return {};
+  }
+  std::string path = map->l_name;
+  if (path.empty()) {  // the program itself
+    std::array<char, PATH_MAX> target{};
     if (realpath("/proc/self/exe", target.data()) != nullptr) path = target.data();
   }
-  const std::string command = "addr2line -e '" + path + "' " + hexadecimal.data() + " 2>/dev/null";
+  // The call lies before the address that it returns to. A program with a fixed place has no base.
+  const auto offset = reinterpret_cast<std::uintptr_t>(address) - map->l_addr - 1;
+  std::array<char, 32> hexadecimal{};
+  std::snprintf(hexadecimal.data(), hexadecimal.size(), "0x%llx",
+                static_cast<unsigned long long>(offset));
+  const std::string command =
+      "addr2line -i -e " + quoted(path) + " " + hexadecimal.data() + " 2>/dev/null";
   std::FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
-  std::array<char, 4096> answer{};
-  const bool answered = std::fgets(answer.data(), answer.size(), pipe) != nullptr;
+  std::string answer;
+  std::array<char, 4096> part{};
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) answer += part.data();
   pclose(pipe);
-  return answered ? parse(answer.data()) : Line{};
+  return kernel_line(answer);
 }
 
 }  // namespace
 
+CodeLine kernel_line(std::string_view answer) {
+  CodeLine innermost;
+  for (std::size_t begin = 0; begin < answer.size();) {
+    const std::size_t end = std::min(answer.find('\n', begin), answer.size());
+    CodeLine frame = parse(answer.substr(begin, end - begin));
+    if (begin == 0) innermost = frame;
+    if (frame.line != 0 && !is_helper(frame.file)) return frame;
+    begin = end + 1;
+  }
+  return innermost;
+}
+
 SourceLine line_of_code(const void* return_address) {
   static std::mutex mutex;
-  static std::map<const void*, Line> known;  // its strings outlive the diagnoses
+  static std::map<const void*, CodeLine> known;  // its strings outlive the diagnoses
   const std::lock_guard lock(mutex);
   const auto [entry, inserted] = known.try_emplace(return_address);
   if (inserted) entry->second = ask(return_address);

@@ -38,6 +38,7 @@ struct Uncounted {
   __device__ void add(T* p, std::int64_t i, T value) {
     atomicAdd(p + i, value);
   }
+  __device__ void count_read(int) {}
   __device__ void flush() {}
 };
 
@@ -75,6 +76,8 @@ struct Counted {
     written_ += sizeof(T);
     atomicAdd(p + i, value);
   }
+  /// Of bytes that no register takes (gpu/simt/async_copy.cuh).
+  __device__ void count_read(int bytes) { read_ += bytes; }
   /// Adds what this block counted; every lane of the block calls it once, at the end.
   __device__ void flush() {
     __shared__ unsigned long long block_bytes[2];

@@ -1,18 +1,14 @@
 #include "gpu/simt/warp.hpp"
 
+#include <bit>
 #include <string>
 
-#include "core/error.hpp"
 #include "gpu/simt/block.hpp"
 
 namespace attest::simt {
 namespace {
 
-Block& block() {
-  Block* const current = Block::current();
-  if (current == nullptr) throw InternalError("a word of CUDA outside of an emulated kernel");
-  return *current;
-}
+Block& block() { return Block::running(); }
 
 const char* shuffle_name(Source source) {
   switch (source) {
@@ -28,23 +24,24 @@ const char* shuffle_name(Source source) {
   return "__shfl_sync";
 }
 
-struct Shuffled {
+struct ShuffleCall {
   std::uint64_t value;
   Source source;
   int argument, width;
   SourceLine where;
 };
 
-// PTX ISA, shfl.sync: segments of `width` lanes; what leaves them reads the lane itself.
-std::uint32_t source_lane(std::uint32_t lane, const Shuffled& shuffled) {
-  const auto width = static_cast<std::uint32_t>(shuffled.width);
-  const auto argument = static_cast<std::uint32_t>(shuffled.argument);
+// PTX ISA, shfl.sync: segments of `width` lanes; what leaves them reads the lane itself. Of the
+// argument, the lowest five bits count.
+std::uint32_t source_lane(std::uint32_t lane, const ShuffleCall& call) {
+  const auto width = static_cast<std::uint32_t>(call.width);
+  const std::uint32_t argument = static_cast<std::uint32_t>(call.argument) % kWarpLanes;
   const std::uint32_t within = lane % width, segment = lane - within;
-  switch (shuffled.source) {
+  switch (call.source) {
     case Source::index:
       return segment + argument % width;
     case Source::exclusive_or: {
-      const std::uint32_t other = lane ^ (argument % kWarpLanes);
+      const std::uint32_t other = lane ^ argument;
       return other < segment + width ? other : lane;
     }
     case Source::up:
@@ -55,33 +52,50 @@ std::uint32_t source_lane(std::uint32_t lane, const Shuffled& shuffled) {
   return lane;
 }
 
-void finish_shuffle(Block& in, const Exchange& exchange) {
+void finish_shuffle(Block& in, std::uint32_t, const Exchange& exchange) {
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     if (exchange.given[lane] == nullptr) continue;
-    const auto& own = *static_cast<const Shuffled*>(exchange.given[lane]);
+    const auto& own = *static_cast<const ShuffleCall*>(exchange.given[lane]);
     const std::uint32_t from = source_lane(lane, own);
     if (exchange.given[from] == nullptr) {
-      in.report(Fault::outside_mask,
-                "lane " + std::to_string(lane) + " of a warp reads from lane " +
-                    std::to_string(from) + " in " + shuffle_name(own.source) +
-                    ", which the mask does not name",
-                own.where);
+      const bool named = (exchange.mask >> from & 1U) != 0;
+      in.report(
+          named ? Fault::exited_lane : Fault::outside_mask,
+          "lane " + std::to_string(lane) + " of a warp reads from lane " + std::to_string(from) +
+              " in " + shuffle_name(own.source) +
+              (named ? ", which has returned or never was" : ", which the mask does not name"),
+          own.where);
       continue;  // undefined on a device; here its own
     }
     *static_cast<std::uint64_t*>(exchange.taken[lane]) =
-        static_cast<const Shuffled*>(exchange.given[from])->value;
+        static_cast<const ShuffleCall*>(exchange.given[from])->value;
   }
 }
 
-void finish_ballot(Block&, const Exchange& exchange) {
-  std::uint32_t votes = 0;
+const char* vote_name(Vote kind) {
+  switch (kind) {
+    case Vote::ballot:
+      return "__ballot_sync";
+    case Vote::any:
+      return "__any_sync";
+    case Vote::all:
+      return "__all_sync";
+  }
+  return "__ballot_sync";
+}
+
+struct Ballot {
+  std::uint32_t yes = 0, voters = 0;
+};
+
+void finish_vote(Block&, std::uint32_t, const Exchange& exchange) {
+  Ballot ballot{0, exchange.lanes};
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
-    if (exchange.given[lane] != nullptr && *static_cast<const bool*>(exchange.given[lane])) {
-      votes |= std::uint32_t{1} << lane;
-    }
+    const auto* const yes = static_cast<const bool*>(exchange.given[lane]);
+    if (yes != nullptr && *yes) ballot.yes |= std::uint32_t{1} << lane;
   }
   for (void* taken : exchange.taken) {
-    if (taken != nullptr) *static_cast<std::uint32_t*>(taken) = votes;
+    if (taken != nullptr) *static_cast<Ballot*>(taken) = ballot;
   }
 }
 
@@ -94,12 +108,11 @@ Index3 grid_size() { return block().grid(); }
 
 void* shared_variable(const void* tag, const char* name, std::size_t bytes, std::size_t alignment) {
   Block& in = block();
-  void* const variable = in.shared().variable(tag, bytes, alignment);
+  void* const variable = in.shared().variable(tag, name, bytes, alignment);
   if (variable == nullptr) {
     in.stop(Fault::shared_budget,
             std::string("'") + name + "' takes " + std::to_string(bytes) + " bytes, but " +
-                std::to_string(in.shared().used_bytes()) + " of " +
-                std::to_string(in.shared().limit_bytes()) + " are taken",
+                in.shared().taken(),
             {});
   }
   return variable;
@@ -115,21 +128,37 @@ void require_aligned(const void* pointer, std::size_t bytes, SourceLine where) {
                  where);
 }
 
-int barrier(int value, const char* operation, SourceLine where) {
+int barrier(int value, std::string_view operation, SourceLine where) {
   return block().barrier(value, operation, where);
 }
 
 void warp_barrier(std::uint32_t mask, SourceLine where) { block().warp_barrier(mask, where); }
 
-std::uint32_t ballot(std::uint32_t mask, bool predicate, SourceLine where) {
-  std::uint32_t votes = 0;
-  block().collective(mask, "__ballot_sync", where, &predicate, &votes, finish_ballot);
-  return votes;
+std::uint32_t vote(std::uint32_t mask, Vote kind, bool predicate, SourceLine where) {
+  Ballot ballot;
+  block().collective(mask, vote_name(kind), where, &predicate, &ballot, finish_vote);
+  switch (kind) {
+    case Vote::ballot:
+      return ballot.yes;
+    case Vote::any:
+      return ballot.yes != 0 ? 1 : 0;
+    case Vote::all:
+      return ballot.yes == ballot.voters ? 1 : 0;
+  }
+  return 0;
 }
 
 std::uint64_t shuffle_bits(std::uint32_t mask, std::uint64_t value, Source source, int argument,
                            int width, SourceLine where) {
-  Shuffled given{value, source, argument, width, where};
+  if (width < 1 || width > static_cast<int>(kWarpLanes) ||
+      !std::has_single_bit(static_cast<unsigned>(width))) {
+    block().stop(Fault::shuffle_width,
+                 "lane " + std::to_string(block().lane().number) + " calls " +
+                     shuffle_name(source) + " by a width of " + std::to_string(width) +
+                     "; it must be 1, 2, 4, 8, 16 or 32",
+                 where);
+  }
+  ShuffleCall given{value, source, argument, width, where};
   std::uint64_t taken = value;
   block().collective(mask, shuffle_name(source), where, &given, &taken, finish_shuffle);
   return taken;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
+#include <type_traits>
 
 #include "gpu/simt/diagnosis.hpp"
 
@@ -21,9 +23,15 @@ void* dynamic_shared();
 /// Diagnoses a wide access at an address that is no multiple of its size, as devices fault on it.
 void require_aligned(const void* pointer, std::size_t bytes, SourceLine where);
 
-int barrier(int value, const char* operation, SourceLine where);
+int barrier(int value, std::string_view operation, SourceLine where);
 void warp_barrier(std::uint32_t mask, SourceLine where);
-std::uint32_t ballot(std::uint32_t mask, bool predicate, SourceLine where);  // NOLINT: CUDA's own
+/// Of the lanes of `mask` that have not returned: which say yes, whether any does, whether all do.
+enum class Vote : std::uint8_t { ballot, any, all };
+std::uint32_t vote(std::uint32_t mask, Vote kind, bool predicate,
+                   SourceLine where);  // NOLINT: CUDA's own
+
+template <class T, class... Types>
+concept OneOf = (std::is_same_v<T, Types> || ...);
 
 /// Where a lane of a shuffle reads.
 enum class Source : std::uint8_t { index, exclusive_or, up, down };
@@ -32,11 +40,17 @@ enum class Source : std::uint8_t { index, exclusive_or, up, down };
 std::uint64_t shuffle_bits(std::uint32_t mask, std::uint64_t value, Source source, int argument,
                            int width, SourceLine where);
 
-/// The value of the lane that `source` and `argument` name among `width` neighbours; its own where
-/// up or down leaves them. A source outside of the mask is a diagnosis.
+/// What __shfl_sync and its like have overloads for.
 template <class T>
+concept Shuffled =
+    OneOf<T, int, unsigned, long, unsigned long, long long, unsigned long long, float, double>;
+
+/// The value of the lane that `source` and `argument` name among `width` neighbours; its own where
+/// they are left. A source that the mask does not name, that has returned or never was, and a width
+/// that is no power of two up to 32 are diagnoses.  [gpu/simt/emulation_test "shuffles read where
+/// PTX says"]
+template <Shuffled T>
 T shuffle(std::uint32_t mask, T value, Source source, int argument, int width, SourceLine where) {
-  static_assert(sizeof(T) <= sizeof(std::uint64_t), "shuffles move at most eight bytes");
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   bits = shuffle_bits(mask, bits, source, argument, width, where);

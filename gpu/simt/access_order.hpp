@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+/// Which accesses of a block's lanes come before which, by its barriers alone.
+namespace attest::simt {
+
+/// Vector clocks, exact for the barriers that there are. A barrier of the block orders all lanes,
+/// so its clock is one number. A __syncwarp orders the lanes that take part, and what each of them
+/// had seen of others: 32 x 32 numbers for a warp. Lanes of different warps are ordered by barriers
+/// of the block alone.  [gpu/simt/access_order_test "a race is found where the definition says"]
+///
+/// Cost: a __syncwarp 32 numbers for each lane that takes part; a question one comparison.
+class AccessOrder {
+ public:
+  static constexpr std::uint32_t kWarpLanes = 32;
+
+  /// Of a block's beginning.
+  void begin(std::uint32_t warps);
+
+  void block_barrier() { ++block_time_; }
+  /// Of the lanes of a warp that came to it.
+  void warp_barrier(std::uint32_t warp, std::uint32_t lanes);
+
+  /// When a lane's next access is: barriers of the block, then barriers in its warp.
+  std::uint32_t block_time() const { return block_time_; }
+  std::uint32_t warp_time(std::uint32_t warp) const { return warps_[warp].time; }
+
+  /// Those of `lanes` of a lane's own warp whose accesses at `warp_time`, since the last barrier of
+  /// the block, do not come before what the lane does now. Its own always do.
+  std::uint32_t unordered(std::uint32_t lane, std::uint32_t lanes, std::uint32_t warp_time) const;
+
+ private:
+  using Times = std::array<std::uint32_t, kWarpLanes>;
+  struct Warp {
+    std::uint32_t time = 1;
+    std::uint32_t whole_time = 0;  // of the last barrier of all lanes, which orders all before it
+    // seen[a][b]: accesses of lane b up to that time come before what lane a does now.
+    std::array<Times, kWarpLanes> seen{};
+  };
+
+  std::uint32_t block_time_ = 1;
+  std::vector<Warp> warps_;
+};
+
+/// The accesses of one kind to one place, as far as later ones need to know of them: what comes
+/// after all that are kept comes after all there were.
+class Accesses {
+ public:
+  void clear() { block_time_ = 0; }
+  void add(std::uint32_t lane, const AccessOrder& order);
+
+  /// A lane whose access does not come before what `lane` does now.
+  std::optional<std::uint32_t> unordered(std::uint32_t lane, const AccessOrder& order) const {
+    if (block_time_ != order.block_time()) return std::nullopt;
+    return unordered_now(lane, order);
+  }
+
+ private:
+  // In this block time.
+  std::optional<std::uint32_t> unordered_now(std::uint32_t lane, const AccessOrder& order) const;
+
+  struct AtTime {
+    std::uint32_t time = 0, lanes = 0;  // of the warp
+  };
+  static constexpr std::uint16_t kNone = 0xFFFF;
+
+  std::uint32_t block_time_ = 0;     // 0: none
+  std::uint16_t warp_ = 0;           // of the first access in this block time
+  std::uint16_t elsewhere_ = kNone;  // a lane of another warp
+  AtTime latest_;
+  std::vector<AtTime> earlier_;  // not before the latest: only barriers of some lanes leave any
+};
+
+}  // namespace attest::simt
