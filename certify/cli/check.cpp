@@ -7,6 +7,7 @@
 #include "certify/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/emulate.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/plan.hpp"
@@ -22,7 +23,7 @@ struct CheckOptions {
   std::string kernel, problem, values = "normal", law, file;
   std::uint64_t seed = 1;
   std::int32_t threads = 1, repeat = 1;
-  bool json = false;
+  bool json = false, emulate = false, races = false;
   IsolationOptions isolation;
 };
 
@@ -134,6 +135,10 @@ void require_kind(const attest_kernel& kernel, const Subject& subject) {
 }
 
 int check(const Registry& registry, const CheckOptions& given_options) {
+  if (given_options.emulate || given_options.races) {
+    become_emulation({given_options.kernel, given_options.problem, given_options.values,
+                      given_options.seed, given_options.races, given_options.json});
+  }
   const Subject subject = subject_of(given_options);
   const CheckOptions& options = subject.options;
   const proptest::Case& c = subject.c;
@@ -242,7 +247,16 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
           ->check(CLI::Range(1, 1024))};
   command->add_option("--repeat", options->repeat, "check so often in one process, default once")
       ->check(CLI::Range(1, 1000000));
+  const std::vector<CLI::Option*> of_the_emulation{
+      command->add_flag("--emulate", options->emulate,
+                        "an emulated CUDA kernel (gpu/...): no law, but every order of lanes and "
+                        "blocks, and what the emulation finds wrong"),
+      command->add_flag("--races", options->races,
+                        "with that, races and uninitialised reads of shared memory")};
   command->add_flag("--json", options->json, "as JSON");
+  for (CLI::Option* emulation : of_the_emulation) {
+    emulation->needs(problem)->excludes(file)->excludes(of_the_case[2]);
+  }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
   command->footer(
@@ -251,6 +265,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n"
       "  attest check --kernel broken/missing_rescale --problem 'sq=1,sk=17,d=4' --law "
       "reference_forward\n"
+      "  attest check --kernel gpu/flash2 --problem 'sq=65,d=64' --emulate --races\n"
       "  attest check --file failures/broken-missing_rescale.reference_forward.safetensors");
   command->callback([&registry, &action, options] {
     action = [&registry, options] { return check(registry, *options); };

@@ -51,7 +51,7 @@ function(attest_add_library name)
   install(TARGETS ${name} EXPORT attest_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   install(DIRECTORY ./ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest/${room}
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "testing" EXCLUDE)
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh" PATTERN "testing" EXCLUDE)
 endfunction()
 
 # One test program with the project's own main, run as the CTest of the same name less `_test`.

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "gpu/simt/watch.hpp"
 
 namespace attest::simt {
 namespace {
@@ -90,9 +91,11 @@ std::string LaunchReport::to_string() const {
   return text;
 }
 
-LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
+LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
                            const GlobalMemory& global, const std::function<void()>& kernel) {
   require_valid(shape);
+  Watch* const watch = Watch::current();
+  const Emulation emulation = watch == nullptr ? wanted : watch->emulation_of(wanted);
   const std::uint64_t count =
       std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
   LaunchReport report;
@@ -133,6 +136,7 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& emulation,
   if (report.diagnoses.size() > emulation.most_diagnoses) {
     report.diagnoses.resize(emulation.most_diagnoses);
   }
+  if (watch != nullptr) watch->add(report);
   return report;
 }
 

@@ -1,0 +1,115 @@
+#include "certify/emulation/emulated_check.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "proptest/loss.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+using proptest::Direction;
+
+std::string_view name(Direction direction) {
+  switch (direction) {
+    case Direction::forward:
+      return "forward";
+    case Direction::backward:
+      return "backward";
+    case Direction::loss_gradient:
+      break;
+  }
+  return "loss gradient";
+}
+
+// What a call left behind, whatever its direction.
+struct Results {
+  attest_status status = ATTEST_OK;
+  std::string misconduct;
+  std::vector<Tensor> outputs;
+};
+
+Results results_of(const attest_kernel& kernel, const Case& c, Direction direction) {
+  if (direction == Direction::loss_gradient) {
+    proptest::LossRun run = proptest::run_loss(
+        kernel, c.problem, proptest::make_loss_values(c.problem, c.values, c.seed), c);
+    return {run.status, run.misconduct, {run.dX, run.dY}};
+  }
+  proptest::KernelRun run = proptest::run(
+      kernel, c.problem, proptest::make_values(c.problem, c.values, c.seed), direction, c);
+  return {run.status, run.misconduct, {run.O, run.LSE, run.dQ, run.dK, run.dV}};
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const auto bytes = static_cast<std::size_t>(a.view().size()) * size_bytes(a.view().dtype());
+  return a.view().data() == nullptr || b.view().data() == nullptr ||
+         std::memcmp(a.view().data(), b.view().data(), bytes) == 0;
+}
+
+std::vector<Direction> directions_of(const attest_kernel& kernel, const Problem& problem) {
+  std::vector<Direction> claimed;
+  std::string why;
+  // Backward runs forward first.
+  for (const Direction direction :
+       {Direction::backward, Direction::forward, Direction::loss_gradient}) {
+    const std::string missing = proptest::unclaimed(kernel.description, problem, direction);
+    if (!missing.empty()) {
+      why = missing;
+      continue;
+    }
+    if (direction == Direction::forward && !claimed.empty()) continue;
+    claimed.push_back(direction);
+  }
+  if (claimed.empty()) {
+    throw InvalidProblem(std::string(kernel.description.name) +
+                         " does not claim this problem: " + why);
+  }
+  return claimed;
+}
+
+}  // namespace
+
+bool EmulatedCheck::clean() const {
+  return findings.empty() && std::all_of(runs.begin(), runs.end(), [](const EmulatedRun& run) {
+           return run.launches.clean() && run.misconduct.empty();
+         });
+}
+
+EmulatedCheck check_emulated(const attest_kernel& kernel, const Case& c,
+                             SharedMemoryChecks checks) {
+  EmulatedCheck found;
+  for (const Direction direction : directions_of(kernel, c.problem)) {
+    Results first;
+    for (std::size_t order = 0; order < emulation_orders().size(); ++order) {
+      Results results;
+      EmulatedRun run{std::string(name(direction)), emulation_orders()[order], {}, ""};
+      run.launches =
+          watch_launches(order, checks, [&] { results = results_of(kernel, c, direction); });
+      if (results.status == ATTEST_UNSUPPORTED) {
+        throw InvalidProblem(std::string(kernel.description.name) + " refuses this problem, " +
+                             run.direction);
+      }
+      if (run.launches.launches == 0) {
+        throw InvalidProblem(std::string(kernel.description.name) +
+                             " launches nothing that is emulated here");
+      }
+      run.misconduct = results.misconduct;
+      if (order == 0) {
+        first = results;
+      } else if (kernel.description.numerics.nondeterministic == 0) {
+        for (std::size_t k = 0; k < first.outputs.size(); ++k) {
+          if (same_bits(first.outputs[k], results.outputs[k])) continue;
+          found.findings.push_back(std::string(first.outputs[k].view().name()) +
+                                   " has other bits in the order '" + run.order + "' than in '" +
+                                   emulation_orders()[0] + "'");
+        }
+      }
+      found.runs.push_back(std::move(run));
+    }
+  }
+  return found;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "gpu/watch.hpp"
+#include "proptest/run.hpp"
+
+/// `attest check --emulate`: one case of an emulated CUDA kernel, in every order of lanes and
+/// blocks.
+namespace attest::certify {
+
+/// One direction in one order.
+struct EmulatedRun {
+  std::string direction, order;
+  WatchedLaunches launches;
+  std::string misconduct;  // "" or what the calls did besides
+};
+
+struct EmulatedCheck {
+  std::vector<EmulatedRun> runs;
+  std::vector<std::string> findings;  // besides diagnoses: bits that depend on the order
+
+  bool clean() const;
+};
+
+/// Runs every direction that the kernel claims for the case, on the values and strides that the
+/// laws would use. Bits that differ between orders are a finding, unless the kernel declares that
+/// equal calls may differ.
+///
+/// Throws InvalidProblem for a problem that the kernel does not claim or refuses, and for a kernel
+/// that launches nothing emulated. [certify/emulation/emulated_check_test]
+EmulatedCheck check_emulated(const attest_kernel& kernel, const proptest::Case& c,
+                             SharedMemoryChecks checks);
+
+}  // namespace attest::certify

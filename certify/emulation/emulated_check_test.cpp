@@ -1,0 +1,69 @@
+#include "certify/emulation/emulated_check.hpp"
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+const Registry& kernels() {
+  static const Registry registry = [] {
+    Registry all;
+    register_emulated(all);
+    register_cpu(all);
+    return all;
+  }();
+  return registry;
+}
+
+proptest::Case case_of(const char* problem) {
+  return {Problem::parse(problem), proptest::Values::normal, 1, 1};
+}
+
+TEST_CASE("an emulated kernel runs in every order and leaves the same bits", "[emulation]") {
+  const EmulatedCheck found =
+      check_emulated(kernels().find("gpu/flash2"), case_of("sq=33,sk=40,d=8,mask=causal_br"),
+                     SharedMemoryChecks::off);
+  CHECK(found.clean());
+  REQUIRE(found.runs.size() == emulation_orders().size());
+  for (const EmulatedRun& run : found.runs) {
+    CHECK(run.direction == "backward");
+    CHECK(run.launches.launches >= 2);
+    CHECK(run.launches.shared_bytes > 0);
+  }
+}
+
+// A kernel whose result depends on how often it was called, emulated or not.
+attest_status restless_forward(const void* self, const attest_forward_args* args) {
+  static int calls = 0;
+  const attest_kernel& of = *static_cast<const attest_kernel*>(self);
+  const attest_status status = of.forward(of.self, args);
+  static_cast<float*>(args->O->data)[0] += static_cast<float>(++calls);
+  return status;
+}
+
+TEST_CASE("bits that depend on the order are found", "[emulation]") {
+  attest_kernel restless = kernels().find("gpu/flash2");
+  restless.self = const_cast<attest_kernel*>(&kernels().find("gpu/flash2"));
+  restless.forward = restless_forward;
+  restless.description.directions = ATTEST_FORWARD;
+  const EmulatedCheck found =
+      check_emulated(restless, case_of("sq=3,d=8"), SharedMemoryChecks::off);
+  CHECK_FALSE(found.clean());
+  CHECK(found.findings.size() == emulation_orders().size() - 1);
+  restless.description.numerics.nondeterministic = 1;
+  CHECK(check_emulated(restless, case_of("sq=3,d=8"), SharedMemoryChecks::off).clean());
+}
+
+TEST_CASE("what cannot be emulated is refused", "[emulation]") {
+  CHECK_THROWS_WITH(
+      check_emulated(kernels().find("cpu/flash2"), case_of("sq=3,d=8"), SharedMemoryChecks::off),
+      Catch::Contains("launches nothing that is emulated"));
+  CHECK_THROWS_WITH(check_emulated(kernels().find("gpu/flash2"), case_of("sq=3,d=8,dtype=f64"),
+                                   SharedMemoryChecks::off),
+                    Catch::Contains("does not claim"));
+}
+
+}  // namespace
+}  // namespace attest::certify
