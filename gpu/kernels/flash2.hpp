@@ -1,16 +1,16 @@
 #pragma once
 
-#include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/emulated_kernel.hpp"
 
 namespace attest::gpu {
 
-/// The kernel gpu/flash2, on the CPU: each call is an emulated launch.
-const attest_kernel& flash2_kernel();
+/// gpu/flash2: forward as flash2, backward in two passes.
+const EmulatedKernel& flash2_kernel();
 
 /// One emulated forward with all that it found and moved.
 ///
 /// Requires: head_dim_v at most 576, shared memory that fits. Else the report says what does not.
-/// [gpu/kernels/flash2_test]
+/// [gpu/kernels/forward_test]
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation);
 

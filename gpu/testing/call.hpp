@@ -13,17 +13,19 @@
 /// One float32 call of an emulated kernel, for the tests of this room.
 namespace attest::gpu::testing {
 
-/// Packed; every bit set (NaN) until it is written.
+/// A tensor in memory of its own; every bit set (NaN) until it is written. Strides other than
+/// packed, padded, transposed and interleaved ones are taken as packed.
 class Values {
  public:
-  Values(const char* name, const std::vector<Axis>& axes);
+  Values(const char* name, std::vector<Axis> axes,
+         attest::Strides strides = attest::Strides::packed);
   const attest_tensor* abi() const { return form_.get(); }
   void fill(Rng& rng);  // normal values
   std::vector<std::uint32_t> bits() const;
 
  private:
-  std::size_t count_;
-  Tensor tensor_;
+  std::vector<float> storage_;
+  TensorView view_;
   AbiTensor form_;
 };
 
@@ -31,7 +33,11 @@ class Values {
 struct Call {
   explicit Call(const std::string& text);
   attest_forward_args forward_arguments() const;
+  /// With the workspace that the kernel asks for, all NaN, and LSE if it writes that.
+  attest_forward_args forward_arguments(const attest_kernel& kernel);
   attest_backward_args backward_arguments();
+  /// O, and LSE if the kernel writes that.
+  std::vector<std::uint32_t> output_bits(const attest_kernel& kernel) const;
 
   Problem problem;
   AbiProblem form;
@@ -45,6 +51,9 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 
 /// Shapes and masks that every kernel is tried on.
 const std::vector<const char*>& problems();
+
+/// Packed sequences and extents of zero.
+const std::vector<const char*>& sequence_problems();
 
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
