@@ -74,7 +74,7 @@ __device__ void multiply_tile(Mem& mem, const ForwardArguments<Mem>& a, const Qu
 
 /// Scores and, if kept, LSE.
 template <Queries kQueries, ScoreStatistics kStatistics, class Mem>
-__global__ void __launch_bounds__(StoredScores::kLanes)
+__global__ void __launch_bounds__(StoredScores::kLanes, 2)
     store_scores(ForwardArguments<Mem> a, ScoreMatrix<Mem> scores) {
   constexpr int kTile = StoredScores::kTile, kRows = StoredScores::kRows;
   Mem mem(a.sink);
@@ -139,7 +139,7 @@ enum class Stored : std::uint8_t { weights, scores };
 /// O = P V, 32 `kColumns` columns at a time. Of stored scores, P is exp(S - LSE) and the sums are
 /// divided by those of its rows: LSE is rounded to a word, so these are 1 but for |LSE| roundings.
 template <Stored kStored, int kColumns, class Mem>
-__global__ void __launch_bounds__(StoredScores::kLanes)
+__global__ void __launch_bounds__(StoredScores::kLanes, 2)
     weigh_values(ForwardArguments<Mem> a, ScoreMatrix<Mem> scores) {
   constexpr int kTile = StoredScores::kTile, kRows = StoredScores::kRows;
   Mem mem(a.sink);

@@ -80,15 +80,16 @@ __device__ KeyBand band_of_rows(const Sequence& sequence, const MaskArguments<Me
           band_of(sequence, mask, rows.first + rows.count - 1).end};
 }
 
-/// `count` rows of one head into shared memory, by all lanes of the block.
+/// `count` rows of one head into shared memory, a row by each warp of the block.
 template <class Mem>
 __device__ void load_rows(Mem& mem, typename Mem::template In<float> tensor, const Strides& strides,
                           std::int64_t origin, int count, int columns, float* shared, int stride) {
-  for (int i = static_cast<int>(threadIdx.x); i < count * columns;
-       i += static_cast<int>(blockDim.x)) {
-    const int row = i / columns, column = i % columns;
-    shared[row * stride + column] =
-        mem.load(tensor, origin + row * strides.row + column * strides.column);
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  for (int row = warp_in_block(); row < count; row += warps) {
+    for (int column = lane_in_warp(); column < columns; column += 32) {
+      shared[row * stride + column] =
+          mem.load(tensor, origin + row * strides.row + column * strides.column);
+    }
   }
 }
 
@@ -97,9 +98,11 @@ template <int kTileRows, class Mem>
 __device__ void load_tile(Mem& mem, typename Mem::template In<float> tensor, const Strides& strides,
                           std::int64_t origin, int count, int columns, float* shared, int stride) {
   load_rows(mem, tensor, strides, origin, count, columns, shared, stride);
-  for (int i = count * columns + static_cast<int>(threadIdx.x); i < kTileRows * columns;
-       i += static_cast<int>(blockDim.x)) {
-    shared[i / columns * stride + i % columns] = 0;
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  for (int row = count + warp_in_block(); row < kTileRows; row += warps) {
+    for (int column = lane_in_warp(); column < columns; column += 32) {
+      shared[row * stride + column] = 0;
+    }
   }
 }
 
