@@ -7,9 +7,9 @@
 namespace attest::gpu {
 
 const std::vector<const EmulatedKernel*>& emulated_kernels() {
-  static const std::vector<const EmulatedKernel*> all{&flash2_kernel(),       &standard_kernel(),
-                                                      &flash1_kernel(),       &split_kv_kernel(),
-                                                      &square_tiled_kernel(), &hybrid_kernel()};
+  static const std::vector<const EmulatedKernel*> all{
+      &flash2_kernel(),   &flash2_16bit_kernel(), &standard_kernel(), &flash1_kernel(),
+      &split_kv_kernel(), &square_tiled_kernel(), &hybrid_kernel()};
   return all;
 }
 

@@ -38,14 +38,16 @@ struct AttentionShape {
   float softmax_scale = 0, softcap = 0;
 };
 
-template <class Mem>
+/// `T` is what memory holds of Q, K, V and O: float, or a type of sixteen_bit.cuh.
+template <class Mem, class T = float>
 struct ForwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
   typename Mem::template In<float> alibi_slopes;
-  typename Mem::template In<float> Q, K, V;
-  typename Mem::template Out<float> O, LSE;  // LSE may be null
-  Strides q, k, v, o, lse;                   // lse.column is not used
+  typename Mem::template In<T> Q, K, V;
+  typename Mem::template Out<T> O;
+  typename Mem::template Out<float> LSE;  // may be null
+  Strides q, k, v, o, lse;                // lse.column is not used
   typename Mem::Sink sink;
 };
 

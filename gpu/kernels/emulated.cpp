@@ -61,17 +61,22 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
   return arguments;
 }
 
-// What both directions have.
-template <class Arguments, class Args>
+// What Q, K, V and O are made of, and where they lie.
+template <class T, class Arguments, class Args>
 void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
+  arguments.Q = add<T>(memory, "Q", args.Q);
+  arguments.K = add<T>(memory, "K", args.K);
+  arguments.V = add<T>(memory, "V", args.V);
+  arguments.O = add<T>(memory, "O", args.O);
+}
+
+// What both directions have of any type of these.
+template <class Arguments, class Args>
+void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
   const attest_problem& problem = *args.problem;
   arguments.shape = shape_of(problem);
   arguments.mask = mask_of(memory, problem);
   arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
-  arguments.Q = add<float>(memory, "Q", args.Q);
-  arguments.K = add<float>(memory, "K", args.K);
-  arguments.V = add<float>(memory, "V", args.V);
-  arguments.O = add<float>(memory, "O", args.O);
   arguments.LSE = add<float>(memory, "LSE", args.LSE);
   arguments.q = strides_of(*args.Q);
   arguments.k = strides_of(*args.K);
@@ -117,9 +122,29 @@ simt::GlobalPointer<float> Workspace::take(simt::GlobalMemory& memory, const cha
 EmulatedForward::EmulatedForward(const attest_forward_args& args)
     : workspace(args.workspace, args.workspace_bytes),
       batch_rows(args.O->shape[1]),
-      rows(args.O->shape[0] * batch_rows) {
-  add_inputs(memory, args, arguments);
+      rows(args.O->shape[0] * batch_rows),
+      args_(args) {
+  add_common(memory, args, arguments);
+  if (args.problem->dtype == ATTEST_F32) add_inputs<float>(memory, args, arguments);
 }
+
+template <class T>
+ForwardArguments<simt::Counted, T> EmulatedForward::sixteen_bit() {
+  ForwardArguments<simt::Counted, T> typed;
+  typed.shape = arguments.shape;
+  typed.mask = arguments.mask;
+  typed.alibi_slopes = arguments.alibi_slopes;
+  typed.LSE = arguments.LSE;
+  typed.q = arguments.q;
+  typed.k = arguments.k;
+  typed.v = arguments.v;
+  typed.o = arguments.o;
+  typed.lse = arguments.lse;
+  add_inputs<T>(memory, args_, typed);
+  return typed;
+}
+template ForwardArguments<simt::Counted, Bf16> EmulatedForward::sixteen_bit();
+template ForwardArguments<simt::Counted, F16> EmulatedForward::sixteen_bit();
 
 Strides EmulatedForward::o_strides() const {
   const Strides lse = lse_strides();
@@ -138,7 +163,8 @@ void EmulatedForward::require_LSE() {
 }
 
 EmulatedBackward::EmulatedBackward(const attest_backward_args& args) {
-  add_inputs(memory, args, arguments);
+  add_common(memory, args, arguments);
+  add_inputs<float>(memory, args, arguments);
   arguments.dO = add<float>(memory, "dO", args.dO);
   arguments.dLSE = add<float>(memory, "dLSE", args.dLSE);
   arguments.dQ = add<float>(memory, "dQ", args.dQ);

@@ -5,6 +5,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/sixteen_bit.cuh"
 #include "gpu/simt/launch.hpp"
 
 /// From the ABI's arguments to those of an emulated kernel.
@@ -31,7 +32,7 @@ class Workspace {
 };
 
 /// Arguments with the tensors they may touch, by name: Q K V O LSE, masks and slopes. Launches
-/// refer to the memory, so it outlives them.
+/// refer to the memory, so it outlives them. Those for tensors of 16 bits come from sixteen_bit().
 struct EmulatedForward {
   explicit EmulatedForward(const attest_forward_args& args);
   EmulatedForward(const EmulatedForward&) = delete;
@@ -40,6 +41,13 @@ struct EmulatedForward {
   simt::GlobalPointer<float> take(const char* name, std::int64_t words) {
     return workspace.take(memory, name, words);
   }
+  attest_dtype dtype() const { return args_.problem->dtype; }
+  /// The arguments for Q, K, V and O of `T`, once for a call.
+  ///
+  /// Requires: a problem of that dtype.
+  template <class T>
+  ForwardArguments<simt::Counted, T> sixteen_bit();
+
   /// LSE in the workspace where the caller has none: lse_words() of it.
   void require_LSE();
 
@@ -53,6 +61,9 @@ struct EmulatedForward {
   ForwardArguments<simt::Counted> arguments;
   Workspace workspace;
   std::int64_t batch_rows = 0, rows = 0;  // of the tensors: of a batch entry, in all
+
+ private:
+  attest_forward_args args_;
 };
 
 /// The same for backward: Q K V O LSE dO dLSE dQ dK dV D. D is the workspace, a float for each row

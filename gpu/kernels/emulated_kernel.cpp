@@ -5,7 +5,6 @@ namespace {
 
 template <class Call, class Args>
 attest_status call(const EmulatedDirection<Call>& direction, const Args& args) {
-  if (args.problem->dtype != ATTEST_F32) return ATTEST_UNSUPPORTED;
   simt::Emulation emulation;
   emulation.threads = args.problem->num_threads;
   if (!direction.fits(shape_of(*args.problem), emulation)) return ATTEST_UNSUPPORTED;
@@ -39,17 +38,21 @@ EmulatedKernel::EmulatedKernel(const attest_description& description, const Forw
     return static_cast<std::size_t>(words) * sizeof(float);
   };
   abi_.forward = [](const void* self, const attest_forward_args* args) {
+    const EmulatedKernel& kernel = kernel_of(self);
     // The kernels without LSE have nowhere to take it from.
-    if (args->LSE != nullptr && (kernel_of(self).description().features & ATTEST_LSE) == 0) {
+    const bool no_LSE = (kernel.description().features & ATTEST_LSE) == 0;
+    if (!kernel.takes(args->problem->dtype) || (args->LSE != nullptr && no_LSE)) {
       return ATTEST_UNSUPPORTED;
     }
-    return call(kernel_of(self).forward_, *args);
+    return call(kernel.forward_, *args);
   };
   if (backward_.run != nullptr) {
     abi_.description.directions |= ATTEST_BACKWARD;
     abi_.description.features |= ATTEST_DLSE;
     abi_.backward = [](const void* self, const attest_backward_args* args) {
-      return call(kernel_of(self).backward_, *args);
+      const EmulatedKernel& kernel = kernel_of(self);
+      if (!kernel.takes(args->problem->dtype)) return ATTEST_UNSUPPORTED;
+      return call(kernel.backward_, *args);
     };
   }
 }

@@ -32,6 +32,7 @@ class EmulatedKernel {
   const attest_kernel& abi() const { return abi_; }
   const attest_description& description() const { return abi_.description; }
   const Forward& forward() const { return forward_; }
+  bool takes(attest_dtype dtype) const { return (description().dtypes >> dtype & 1U) != 0; }
 
  private:
   std::int64_t largest_head_dim() const;

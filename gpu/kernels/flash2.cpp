@@ -21,9 +21,29 @@ bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
          grid_fits(blocks(shape), shared_floats(shape), emulation);
 }
 
+template <class T>
+simt::LaunchReport launch(const EmulatedForward& call,
+                          const ForwardArguments<simt::Counted, T>& arguments,
+                          const simt::Emulation& emulation) {
+  const AttentionShape& shape = arguments.shape;
+  if (shape.head_dim_v > kMostColumns) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
+  if (blocks(shape) == 0) return {};  // no query: nothing to write
+  return with_columns(shape.head_dim_v, [&]<int kColumns>() {
+    return simt::launch(grid_of(blocks(shape), Flash2::kLanes, shared_floats(shape)), emulation,
+                        call.memory, flash2_forward<kColumns, simt::Counted, T>, arguments);
+  });
+}
+
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
   return flash2_forward_emulated(call, emulation);
 }
+
+simt::LaunchReport run_16bit(EmulatedForward& call, const simt::Emulation& emulation) {
+  return call.dtype() == ATTEST_BF16 ? launch(call, call.sixteen_bit<Bf16>(), emulation)
+                                     : launch(call, call.sixteen_bit<F16>(), emulation);
+}
+
+std::int64_t no_workspace(const attest_problem&) { return 0; }
 
 simt::LaunchReport run_backward(EmulatedBackward& call, const simt::Emulation& emulation) {
   return two_pass_emulated(call, emulation);
@@ -33,13 +53,7 @@ simt::LaunchReport run_backward(EmulatedBackward& call, const simt::Emulation& e
 
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
-  if (shape.head_dim_v > kMostColumns) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
-  if (blocks(shape) == 0) return {};  // no query: nothing to write
-  return with_columns(shape.head_dim_v, [&]<int kColumns>() {
-    return simt::launch(grid_of(blocks(shape), Flash2::kLanes, shared_floats(shape)), emulation,
-                        call.memory, flash2_forward<kColumns, simt::Counted>, call.arguments);
-  });
+  return launch(call, call.arguments, emulation);
 }
 
 const EmulatedKernel& flash2_kernel() {
@@ -47,10 +61,24 @@ const EmulatedKernel& flash2_kernel() {
       emulated_description("gpu/flash2",
                            "CUDA, emulated on the host: online softmax; backward in two passes",
                            "flash2:bq=32,bk=32"),
-      {fits, [](const attest_problem&) { return std::int64_t{0}; }, run},
+      {fits, no_workspace, run},
       {two_pass_fits,
        [](const attest_problem& problem) { return tensor_rows(problem) * problem.num_heads_q; },
        run_backward});
+  return kernel;
+}
+
+const EmulatedKernel& flash2_16bit_kernel() {
+  static const EmulatedKernel kernel(
+      [] {
+        attest_description d = emulated_description(
+            "gpu/flash2_16bit",
+            "CUDA, emulated on the host: online softmax, float32 between 16-bit tensors",
+            "flash2:bq=32,bk=32");
+        d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
+        return d;
+      }(),
+      {fits, no_workspace, run_16bit});
   return kernel;
 }
 

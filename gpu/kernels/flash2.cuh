@@ -2,8 +2,8 @@
 
 #include "gpu/kernels/row_sums.cuh"
 
-/// FlashAttention-2 forward, float32: a block of queries stays with its sums, blocks of keys pass
-/// by, K leaves shared memory before V comes.
+/// FlashAttention-2 forward in float32, of tensors in float32 or 16 bits: a block of queries stays
+/// with its sums, blocks of keys pass by, K leaves shared memory before V comes.
 ///
 /// Grid:   one block for each 32 queries of a (batch, head), all in x; 8 warps of 4 queries each.
 /// Shared: Q (32, head_dim_qk), K or V (32, larger head dimension), P (32, 32), rows of odd length.
@@ -25,8 +25,8 @@ struct Flash2 {
 
 /// Takes the keys of `band`, tile by tile from its beginning rounded down to a tile, into the sums
 /// of a block's queries; tiles without a visible pair are not loaded.
-template <int kColumns, class Mem>
-__device__ void attend(Mem& mem, const ForwardArguments<Mem>& a, const QueryBlock& block,
+template <int kColumns, class Mem, class T>
+__device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryBlock& block,
                        KeyBand band, float* shared, RowSums<Flash2::kRows, kColumns>& sums) {
   constexpr int kBlockQ = Flash2::kBlockQ, kBlockK = Flash2::kBlockK, kRows = Flash2::kRows;
   const int dk = a.shape.head_dim_qk, dv = a.shape.head_dim_v;
@@ -64,15 +64,15 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem>& a, const QueryBloc
 }
 
 /// `kColumns` times 32 columns of V, at least head_dim_v, are held in registers.
-template <int kColumns, class Mem>
-__global__ void __launch_bounds__(Flash2::kLanes) flash2_forward(ForwardArguments<Mem> a) {
+template <int kColumns, class Mem, class T = float>
+__global__ void __launch_bounds__(Flash2::kLanes) flash2_forward(ForwardArguments<Mem, T> a) {
   Mem mem(a.sink);
   ATTEST_DYNAMIC_SHARED(float, shared);
   const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Flash2::kBlockQ);
   if (block.rows.count > 0) {
     RowSums<Flash2::kRows, kColumns> sums;
     attend(mem, a, block, band_of_rows(block.sequence, a.mask, block.rows), shared, sums);
-    sums.store_O(mem, block, a.shape.head_dim_v, a.O, a.o);
+    sums.template store_O<T>(mem, block, a.shape.head_dim_v, a.O, a.o);
     if (a.LSE) sums.store_LSE(mem, block, a.LSE, a.lse);
   }
   mem.flush();

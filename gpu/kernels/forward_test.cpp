@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "core/error.hpp"
@@ -28,7 +29,7 @@ TEST_CASE("no order of lanes and blocks changes a bit, and nothing is wrong in a
       INFO(kernel->description().name << " " << text);
       std::vector<std::vector<std::uint32_t>> outputs;
       for (const simt::Emulation& emulation : testing::checked_orders()) {
-        testing::Call call(text);
+        testing::Call call(testing::spelled_for(kernel->abi(), text));
         EmulatedForward emulated(call.forward_arguments(kernel->abi()));
         CHECK(kernel->forward().run(emulated, emulation).to_string().empty());
         outputs.push_back(call.output_bits(kernel->abi()));
@@ -43,7 +44,8 @@ TEST_CASE("O is the same with and without LSE", "[gpu][forward]") {
   for (const EmulatedKernel* kernel : emulated_kernels()) {
     for (const char* text : {"hq=2,sq=37,sk=70,d=9,mask=causal_br", "d=8,mask=cu_5x9_3x0_33x70"}) {
       INFO(kernel->description().name << " " << text);
-      testing::Call with(text), without(text);
+      const std::string spelled = testing::spelled_for(kernel->abi(), text);
+      testing::Call with(spelled), without(spelled);
       EmulatedForward emulated(with.forward_arguments(kernel->abi()));
       CHECK(kernel->forward().run(emulated, {}).to_string().empty());
       attest_forward_args args = without.forward_arguments(kernel->abi());
@@ -62,7 +64,8 @@ TEST_CASE("the description tells the largest head dimension", "[gpu][forward]") 
     const std::int64_t most = kernel.description.max_head_dim;
     INFO(kernel.description.name << " " << most);
     const auto forward = [&](std::int64_t head_dim) {
-      testing::Call call("sq=2,d=" + std::to_string(head_dim));
+      testing::Call call(
+          testing::spelled_for(kernel, ("sq=2,d=" + std::to_string(head_dim)).c_str()));
       const attest_forward_args args = call.forward_arguments(kernel);
       const attest_status status = kernel.forward(kernel.self, &args);
       const std::int64_t left = unwritten(call.O.bits());
@@ -89,10 +92,24 @@ TEST_CASE("head dimensions of latent attention are taken", "[gpu][forward]") {
   for (const EmulatedKernel* entry : emulated_kernels()) {
     const attest_kernel& kernel = entry->abi();
     INFO(kernel.description.name);
-    testing::Call call("sq=3,sk=40,d=576,dv=512");
+    testing::Call call(testing::spelled_for(kernel, "sq=3,sk=40,d=576,dv=512"));
     const attest_forward_args args = call.forward_arguments(kernel);
     CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
     CHECK(unwritten(call.O.bits()) == 0);
+  }
+}
+
+TEST_CASE("other types of tensors are refused before anything is written", "[gpu][forward]") {
+  for (const EmulatedKernel* entry : emulated_kernels()) {
+    const attest_kernel& kernel = entry->abi();
+    for (const char* text : {"sq=3,d=8,dtype=f32", "sq=3,d=8,dtype=bf16", "sq=3,d=8,dtype=f16"}) {
+      INFO(kernel.description.name << " " << text);
+      testing::Call call(text);
+      const attest_forward_args args = call.forward_arguments(kernel);
+      const bool taken = entry->takes(call.form.get()->dtype);
+      CHECK(kernel.forward(kernel.self, &args) == (taken ? ATTEST_OK : ATTEST_UNSUPPORTED));
+      CHECK(unwritten(call.O.bits()) == (taken ? 0 : 24));
+    }
   }
 }
 
@@ -100,7 +117,7 @@ TEST_CASE("LSE is refused where it is not claimed", "[gpu][forward]") {
   for (const EmulatedKernel* entry : emulated_kernels()) {
     const attest_kernel& kernel = entry->abi();
     INFO(kernel.description.name);
-    testing::Call call("sq=3,d=8");
+    testing::Call call(testing::spelled_for(kernel, "sq=3,d=8"));
     attest_forward_args args = call.forward_arguments(kernel);
     args.LSE = call.LSE.abi();
     const bool claimed = (kernel.description.features & ATTEST_LSE) != 0;

@@ -44,11 +44,12 @@ struct RowStatistics {
   }
 };
 
-/// Columns lane, lane + 32, … of a warp's rows, those that exist.
-template <int kRows, int kColumns, class Mem>
+/// Columns lane, lane + 32, … of a warp's rows, those that exist, as a tensor of `T`.
+template <class T, int kRows, int kColumns, class Mem>
 __device__ void store_rows(Mem& mem, const QueryBlock& block, int first_column, int columns,
                            const float (&values)[kRows][kColumns],
-                           typename Mem::template Out<float> tensor, const Strides& strides) {
+                           typename Mem::template Out<T> tensor, const Strides& strides) {
+  ATTEST_UNROLL
   for (int r = 0; r < kRows; ++r) {
     const int row = warp_in_block() * kRows + r;
     if (row >= block.rows.count) continue;
@@ -56,7 +57,8 @@ __device__ void store_rows(Mem& mem, const QueryBlock& block, int first_column, 
     ATTEST_UNROLL
     for (int c = 0; c < kColumns; ++c) {
       const int column = first_column + c * 32 + lane_in_warp();
-      if (column < columns) mem.store(tensor, origin + column * strides.column, values[r][c]);
+      if (column < columns)
+        mem.store(tensor, origin + column * strides.column, rounded<T>(values[r][c]));
     }
   }
 }
@@ -68,13 +70,15 @@ struct RowSums : RowStatistics<kRows> {
 
   __device__ RowSums() {
     ATTEST_UNROLL
-    for (int c = 0; c < kColumns; ++c) {
-      for (int r = 0; r < kRows; ++r) O[r][c] = 0;
+    for (int r = 0; r < kRows; ++r) {
+      ATTEST_UNROLL
+      for (int c = 0; c < kColumns; ++c) O[r][c] = 0;
     }
   }
 
   /// Takes a tile of scores in: they become weights of the tile's rows of V.
   __device__ void take_scores(float (&S)[kRows]) {
+    ATTEST_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const float rescale = this->take(r, S[r]);
       ATTEST_UNROLL
@@ -83,14 +87,15 @@ struct RowSums : RowStatistics<kRows> {
   }
 
   /// Divided by the sums of weights; rows without a key are zero.
-  template <class Mem>
+  template <class T, class Mem>
   __device__ void store_O(Mem& mem, const QueryBlock& block, int columns,
-                          typename Mem::template Out<float> tensor, const Strides& strides) {
+                          typename Mem::template Out<T> tensor, const Strides& strides) {
+    ATTEST_UNROLL
     for (int r = 0; r < kRows; ++r) {
       ATTEST_UNROLL
       for (int c = 0; c < kColumns; ++c) O[r][c] = this->l[r] == 0 ? 0 : O[r][c] / this->l[r];
     }
-    store_rows(mem, block, 0, columns, O, tensor, strides);
+    store_rows<T>(mem, block, 0, columns, O, tensor, strides);
   }
 };
 

@@ -13,9 +13,10 @@
 /// launches move are those that the schedule's dry count moves on the same problem, reads and
 /// writes each, integer for integer, summed over the heads; of one head, tensor by tensor too.
 ///
-/// Every load and store of Q, K, V, O, LSE and the workspace counts, each of one word, as often as
-/// any lane makes it. What tells which pairs are visible and how far apart they are does not: it is
-/// no operand of the schedules. These tensors are named below; all others count.
+/// Every load and store of Q, K, V, O, LSE and the workspace counts, each of one word whatever its
+/// width, as often as any lane makes it. What tells which pairs are visible and how far apart they
+/// are does not: it is no operand of the schedules. These tensors are named below; all others
+/// count.
 namespace attest::gpu {
 namespace {
 
@@ -37,18 +38,20 @@ std::string to_string(const MovedByTensor& moved) {
   return text;
 }
 
-MovedByTensor moved_by_launches(const simt::GlobalMemory& memory,
+MovedByTensor moved_by_launches(const testing::Call& call, const simt::GlobalMemory& memory,
                                 const simt::LaunchReport& report) {
-  constexpr std::int64_t kWord = sizeof(float);
+  const std::set<std::string> of_the_problem{"Q", "K", "V", "O"};
   MovedByTensor moved;
   for (std::size_t k = 0; k < report.traffic.size(); ++k) {
     const std::string& name = memory.ranges()[k].name;
     const simt::GlobalTraffic& traffic = report.traffic[k];
     if (kNotCounted.count(name) != 0 || traffic == simt::GlobalTraffic{}) continue;
-    CHECK(traffic.read_bytes % kWord == 0);
-    CHECK(traffic.written_bytes % kWord == 0);
-    moved[name].read += traffic.read_bytes / kWord;
-    moved[name].written += traffic.written_bytes / kWord;
+    const DType dtype = of_the_problem.count(name) != 0 ? call.problem.dtype : DType::f32;
+    const auto word = static_cast<std::int64_t>(size_bytes(dtype));
+    CHECK(traffic.read_bytes % word == 0);
+    CHECK(traffic.written_bytes % word == 0);
+    moved[name].read += traffic.read_bytes / word;
+    moved[name].written += traffic.written_bytes / word;
   }
   return moved;
 }
@@ -84,11 +87,11 @@ MovedByTensor moved_by_schedule(const io::Schedule& schedule, const Problem& pro
 /// "" where the law holds, else both sides: words read and written.
 std::string difference(const EmulatedKernel& kernel, const std::string& spelling,
                        const char* text) {
-  testing::Call call(text);
+  testing::Call call(testing::spelled_for(kernel.abi(), text));
   EmulatedForward emulated(call.forward_arguments(kernel.abi()));
   const simt::LaunchReport report = kernel.forward().run(emulated, {});
   const auto schedule = cpu_schedules().make(spelling, *call.form.get(), {});
-  const MovedByTensor by_launches = moved_by_launches(emulated.memory, report);
+  const MovedByTensor by_launches = moved_by_launches(call, emulated.memory, report);
   const MovedByTensor by_schedule = moved_by_schedule(*schedule, call.problem);
   if (by_launches == by_schedule || total(by_launches) == by_schedule) return "";
   return "launches" + to_string(by_launches) + "; schedule" + to_string(by_schedule);
@@ -118,10 +121,10 @@ TEST_CASE("forward: words moved are those of the schedule that the kernel names"
 
 TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
           "[gpu][schedule_words]") {
-  const std::set<std::string> no_other_use{"gpu/flash2", "gpu/split_kv"};
+  const std::set<std::string> no_other_use{"gpu/flash2", "gpu/flash2_16bit", "gpu/split_kv"};
   for (const EmulatedKernel* kernel : emulated_kernels()) {
     INFO(kernel->description().name);
-    testing::Call call("b=2,hq=3,sq=40,sk=50,d=5");
+    testing::Call call(testing::spelled_for(kernel->abi(), "b=2,hq=3,sq=40,sk=50,d=5"));
     attest_forward_args args = call.forward_arguments(kernel->abi());
     args.LSE = nullptr;
     EmulatedForward emulated(args);
@@ -132,17 +135,20 @@ TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
     if (no_other_use.count(kernel->description().name) != 0) {
       expected["all tensors"].written -= 2 * 3 * 40;
     }
-    CHECK(total(moved_by_launches(emulated.memory, report)) == expected);
+    CHECK(total(moved_by_launches(call, emulated.memory, report)) == expected);
   }
 }
 
 // The deliberately wrong subjects.
 
 TEST_CASE("the law refuses a schedule with other tiles", "[gpu][schedule_words]") {
-  const std::map<std::string, const char*> others{
-      {"gpu/flash2", "flash2:bq=32,bk=64"},      {"gpu/standard", "standard:bm=32,bn=16,bl=32"},
-      {"gpu/flash1", "flash1:bq=32,bk=64"},      {"gpu/split_kv", "split_kv:splits=2,bq=32,bk=32"},
-      {"gpu/square_tiled", "square_tiled:b=16"}, {"gpu/hybrid", "hybrid:bq=32,oq=32,ov=64"}};
+  const std::map<std::string, const char*> others{{"gpu/flash2", "flash2:bq=32,bk=64"},
+                                                  {"gpu/flash2_16bit", "flash2:bq=64,bk=32"},
+                                                  {"gpu/standard", "standard:bm=32,bn=16,bl=32"},
+                                                  {"gpu/flash1", "flash1:bq=32,bk=64"},
+                                                  {"gpu/split_kv", "split_kv:splits=2,bq=32,bk=32"},
+                                                  {"gpu/square_tiled", "square_tiled:b=16"},
+                                                  {"gpu/hybrid", "hybrid:bq=32,oq=32,ov=64"}};
   for (const EmulatedKernel* kernel : emulated_kernels()) {
     INFO(kernel->description().name);
     // A mask, so that other tiles see other pairs.

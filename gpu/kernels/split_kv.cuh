@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(Flash2::kLanes)
     if (band_visible(mem, a, block, band)) {
       RowSums<Flash2::kRows, kColumns> sums;
       attend(mem, a, block, band, shared, sums);
-      sums.store_O(mem, block, a.shape.head_dim_v, parts.O + part * parts.o_part, parts.o);
+      sums.template store_O<float>(mem, block, a.shape.head_dim_v, parts.O + part * parts.o_part,
+                                   parts.o);
       sums.store_LSE(mem, block, parts.LSE + part * parts.lse_part, parts.lse);
     }
   }

@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(StoredScores::kLanes, 2)
       ATTEST_UNROLL
       for (int c = 0; c < kColumns; ++c) O[r][c] = sum == 0 ? 0 : O[r][c] / sum;
     }
-    store_rows(mem, block, column, dv, O, a.O, a.o);
+    store_rows<float>(mem, block, column, dv, O, a.O, a.o);
   }
   mem.flush();
 }

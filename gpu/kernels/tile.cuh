@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/sixteen_bit.cuh"
 
 /// Tiles of queries and keys in shared memory, and the products of a block's warps with them: a
 /// warp has some rows of the tile, a lane a key or every 32nd column.
@@ -81,21 +82,21 @@ __device__ KeyBand band_of_rows(const Sequence& sequence, const MaskArguments<Me
 }
 
 /// `count` rows of one head into shared memory, a row by each warp of the block.
-template <class Mem>
-__device__ void load_rows(Mem& mem, typename Mem::template In<float> tensor, const Strides& strides,
+template <class Mem, class Pointer>
+__device__ void load_rows(Mem& mem, const Pointer& tensor, const Strides& strides,
                           std::int64_t origin, int count, int columns, float* shared, int stride) {
   const int warps = static_cast<int>(blockDim.x) / 32;
   for (int row = warp_in_block(); row < count; row += warps) {
     for (int column = lane_in_warp(); column < columns; column += 32) {
       shared[row * stride + column] =
-          mem.load(tensor, origin + row * strides.row + column * strides.column);
+          to_float(mem.load(tensor, origin + row * strides.row + column * strides.column));
     }
   }
 }
 
 /// The same, then rows of zeros to the tile's end, so that products need not ask which rows exist.
-template <int kTileRows, class Mem>
-__device__ void load_tile(Mem& mem, typename Mem::template In<float> tensor, const Strides& strides,
+template <int kTileRows, class Mem, class Pointer>
+__device__ void load_tile(Mem& mem, const Pointer& tensor, const Strides& strides,
                           std::int64_t origin, int count, int columns, float* shared, int stride) {
   load_rows(mem, tensor, strides, origin, count, columns, shared, stride);
   const int warps = static_cast<int>(blockDim.x) / 32;
@@ -157,8 +158,8 @@ __device__ bool tile_visible(Mem& mem, const AttentionShape& shape, const MaskAr
 }
 
 /// Products of a warp's rows of the block with the lane's key become scores, -inf where masked.
-template <int kRows, class Mem>
-__device__ void finish_scores(Mem& mem, const ForwardArguments<Mem>& a, const QueryBlock& block,
+template <int kRows, class Mem, class T>
+__device__ void finish_scores(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryBlock& block,
                               TileRows keys, float slope, float (&S)[kRows]) {
   const int lane = lane_in_warp();
   const std::int64_t j = keys.first + lane;

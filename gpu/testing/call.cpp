@@ -1,8 +1,6 @@
 #include "gpu/testing/call.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <limits>
 
 namespace attest::gpu::testing {
@@ -34,16 +32,10 @@ void for_each_element(const TensorView& view, const Body& body) {
   const auto extent = [&](std::size_t axis) {
     return axis < view.rank() ? view.extent(axis) : std::int64_t{1};
   };
-  const auto stride = [&](std::size_t axis) {
-    return axis < view.rank() ? view.stride(axis) : std::int64_t{0};
-  };
-  auto* const data = static_cast<float*>(view.data());
   for (std::int64_t i = 0; i < extent(0); ++i) {
     for (std::int64_t j = 0; j < extent(1); ++j) {
       for (std::int64_t k = 0; k < extent(2); ++k) {
-        for (std::int64_t l = 0; l < extent(3); ++l) {
-          body(data[i * stride(0) + j * stride(1) + k * stride(2) + l * stride(3)]);
-        }
+        for (std::int64_t l = 0; l < extent(3); ++l) body(i, j, k, l);
       }
     }
   }
@@ -51,37 +43,38 @@ void for_each_element(const TensorView& view, const Body& body) {
 
 }  // namespace
 
-Values::Values(const char* name, std::vector<Axis> axes, attest::Strides strides)
-    : storage_(lay_out(axes, strides)),
-      view_(name, storage_.data(), DType::f32, axes),
-      form_(view_) {
-  std::memset(storage_.data(), 0xFF, storage_.size() * sizeof(float));
-}
+Values::Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides)
+    : storage_(lay_out(axes, strides) * size_bytes(dtype), std::byte{0xFF}),
+      view_(name, storage_.data(), dtype, axes),
+      form_(view_) {}
 
 void Values::fill(Rng& rng) {
-  for_each_element(view_, [&](float& value) { value = static_cast<float>(rng.normal()); });
+  for_each_element(view_,
+                   [&](auto i, auto j, auto k, auto l) { view_.set(rng.normal(), i, j, k, l); });
 }
 
 std::vector<std::uint32_t> Values::bits() const {
+  const std::uint32_t above = size_bytes(view_.dtype()) == 2 ? 0xFFFF0000U : 0;
   std::vector<std::uint32_t> bits;
-  for_each_element(view_,
-                   [&](float value) { bits.push_back(std::bit_cast<std::uint32_t>(value)); });
+  for_each_element(view_, [&](auto i, auto j, auto k, auto l) {
+    bits.push_back(above | static_cast<std::uint32_t>(view_.bits(i, j, k, l)));
+  });
   return bits;
 }
 
 Call::Call(const std::string& text)
     : problem(Problem::parse(text)),
       form(problem, 1),
-      Q("Q", problem.q_axes(), problem.strides),
-      K("K", problem.k_axes(), problem.strides),
-      V("V", problem.v_axes(), problem.strides),
-      O("O", problem.o_axes(), problem.strides),
-      LSE("LSE", problem.lse_axes(), problem.strides),
-      dO("dO", problem.o_axes(), problem.strides),
-      dLSE("dLSE", problem.lse_axes(), problem.strides),
-      dQ("dQ", problem.q_axes(), problem.strides),
-      dK("dK", problem.k_axes(), problem.strides),
-      dV("dV", problem.v_axes(), problem.strides) {
+      Q("Q", problem.dtype, problem.q_axes(), problem.strides),
+      K("K", problem.dtype, problem.k_axes(), problem.strides),
+      V("V", problem.dtype, problem.v_axes(), problem.strides),
+      O("O", problem.dtype, problem.o_axes(), problem.strides),
+      LSE("LSE", DType::f32, problem.lse_axes(), problem.strides),
+      dO("dO", problem.dtype, problem.o_axes(), problem.strides),
+      dLSE("dLSE", DType::f32, problem.lse_axes(), problem.strides),
+      dQ("dQ", problem.dtype, problem.q_axes(), problem.strides),
+      dK("dK", problem.dtype, problem.k_axes(), problem.strides),
+      dV("dV", problem.dtype, problem.v_axes(), problem.strides) {
   Rng rng(1);
   for (Values* input : {&Q, &K, &V, &dO, &dLSE}) input->fill(rng);
 }
@@ -143,6 +136,12 @@ const std::vector<const char*>& problems() {
       "b=2,hq=2,sq=5,sk=33,d=6,strides=interleaved",
       "sq=3,sk=35,d=40,dv=300,mask=causal_br,strides=padded"};
   return all;
+}
+
+std::string spelled_for(const attest_kernel& kernel, const char* text) {
+  if ((kernel.description.dtypes & 1U << ATTEST_F32) != 0) return text;
+  return std::string(text) +
+         ((kernel.description.dtypes & 1U << ATTEST_BF16) != 0 ? ",dtype=bf16" : ",dtype=f16");
 }
 
 const std::vector<const char*>& sequence_problems() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,21 +11,21 @@
 #include "core/tensor.hpp"
 #include "gpu/simt/block.hpp"
 
-/// One float32 call of an emulated kernel, for the tests of this room.
+/// One call of an emulated kernel, for the tests of this room.
 namespace attest::gpu::testing {
 
 /// A tensor in memory of its own; every bit set (NaN) until it is written. Strides other than
 /// packed, padded, transposed and interleaved ones are taken as packed.
 class Values {
  public:
-  Values(const char* name, std::vector<Axis> axes,
-         attest::Strides strides = attest::Strides::packed);
+  Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides);
   const attest_tensor* abi() const { return form_.get(); }
   void fill(Rng& rng);  // normal values
+  /// All ones where nothing was written, whatever the width.
   std::vector<std::uint32_t> bits() const;
 
  private:
-  std::vector<float> storage_;
+  std::vector<std::byte> storage_;
   TensorView view_;
   AbiTensor form_;
 };
@@ -51,6 +52,9 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 
 /// Shapes and masks that every kernel is tried on.
 const std::vector<const char*>& problems();
+
+/// The same as a problem of 16 bits where a kernel takes no float32.
+std::string spelled_for(const attest_kernel& kernel, const char* text);
 
 /// Packed sequences and extents of zero.
 const std::vector<const char*>& sequence_problems();
