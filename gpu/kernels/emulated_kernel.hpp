@@ -47,7 +47,10 @@ class EmulatedKernel {
 attest_description emulated_description(const char* name, const char* summary,
                                         const char* schedule);
 
-/// All kernels of this room.
+/// All kernels of this room. Forward, each moves the words of the schedule that it names, reads and
+/// writes, integer for integer: every access to Q, K, V, O, LSE and workspace is a word; lengths,
+/// masks and slopes are not counted. Where the caller asks for no LSE, a kernel that needs none
+/// itself does not write it.  [gpu/kernels/schedule_words_test]
 const std::vector<const EmulatedKernel*>& emulated_kernels();
 
 }  // namespace attest::gpu

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,28 @@ TEST_CASE("head dimensions of latent attention are taken", "[gpu][forward]") {
     CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
     CHECK(unwritten(call.O.bits()) == 0);
   }
+}
+
+TEST_CASE("little shared memory leaves the kernels whose tiles are shorter than a head dimension",
+          "[gpu][forward]") {
+  const auto fitting = [](std::int64_t shared_bytes) {
+    std::set<std::string> names;
+    for (const EmulatedKernel* kernel : emulated_kernels()) {
+      testing::Call call(testing::spelled_for(kernel->abi(), "sq=3,sk=40,d=576,dv=512"));
+      simt::Emulation emulation;
+      emulation.shared_bytes_limit = shared_bytes;
+      if (!kernel->forward().fits(shape_of(*call.form.get()), emulation)) continue;
+      EmulatedForward emulated(call.forward_arguments(kernel->abi()));
+      const simt::LaunchReport report = kernel->forward().run(emulated, emulation);
+      CHECK(report.to_string().empty());
+      CHECK(report.shared_bytes <= shared_bytes);
+      names.insert(kernel->description().name);
+    }
+    return names;
+  };
+  CHECK(fitting(16 << 10) == std::set<std::string>{"gpu/standard", "gpu/square_tiled"});
+  CHECK(fitting(96 << 10) ==
+        std::set<std::string>{"gpu/standard", "gpu/square_tiled", "gpu/hybrid"});
 }
 
 TEST_CASE("other types of tensors are refused before anything is written", "[gpu][forward]") {
