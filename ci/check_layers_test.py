@@ -23,6 +23,8 @@ REFUSED = [
     ('sparse/a.cpp', '#include "cpu/kernels/b.hpp"', 'sparse/ may include only'),
     ('fixtures/defects/a.cpp', '#include <unsupported/Eigen/FFT>', 'no suspect uses Eigen'),
     ('gpu/a.cu', '#include "proptest/b.hpp"', 'gpu/ may include only'),
+    ('gpu/a.cpp', '#include "cpu/register.hpp"', 'gpu/ may include only'),
+    ('gpu/a_test.cpp', '#include "cpu/schedules/b.hpp"', 'gpu/ may include only'),
     ('proptest/a.cpp', '#include "cpu/kernels/b.hpp"', 'through core/registry.hpp'),
     ('proptest/a.cpp', '#include "fixtures/defects/b.hpp"', 'through core/registry.hpp'),
     ('proptest/a.cpp', '#include "certify/b.hpp"', 'proptest/ may include only'),
@@ -48,6 +50,7 @@ ACCEPTED = [
     ('proptest/a_test.cpp', '#include "fixtures/defects/b.hpp"'),
     ('proptest/testing/a.hpp', '#include "fixtures/emulated/b.hpp"'),
     ('certify/cli/a.cpp', '#include "proptest/b.hpp"'),
+    ('gpu/kernels/a_test.cpp', '#include "cpu/register.hpp"'),
     ('docs/example.cpp', '#include <cpu/kernels/b.hpp>'),
 ]
 

@@ -63,7 +63,7 @@ TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][wo
 }
 
 TEST_CASE("backward: head dimensions that no launch holds are refused", "[gpu][two_pass]") {
-  const attest_kernel& kernel = flash2_kernel();
+  const attest_kernel& kernel = flash2_kernel().abi();
   for (const char* text : {"sq=4,d=800,dv=8", "sq=4,d=8,dv=800", "sq=4,d=577,dv=8"}) {
     INFO(text);
     testing::Call call(text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,20 +11,22 @@
 #include "core/tensor.hpp"
 #include "gpu/simt/block.hpp"
 
-/// One float32 call of an emulated kernel, for the tests of this room.
+/// One call of an emulated kernel, for the tests of this room.
 namespace attest::gpu::testing {
 
-/// Packed; every bit set (NaN) until it is written.
+/// A tensor in memory of its own; every bit set (NaN) until it is written. Strides other than
+/// packed, padded, transposed and interleaved ones are taken as packed.
 class Values {
  public:
-  Values(const char* name, const std::vector<Axis>& axes);
+  Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides);
   const attest_tensor* abi() const { return form_.get(); }
   void fill(Rng& rng);  // normal values
+  /// All ones where nothing was written, whatever the width.
   std::vector<std::uint32_t> bits() const;
 
  private:
-  std::size_t count_;
-  Tensor tensor_;
+  std::vector<std::byte> storage_;
+  TensorView view_;
   AbiTensor form_;
 };
 
@@ -31,7 +34,11 @@ class Values {
 struct Call {
   explicit Call(const std::string& text);
   attest_forward_args forward_arguments() const;
+  /// With the workspace that the kernel asks for, all NaN, and LSE if it writes that.
+  attest_forward_args forward_arguments(const attest_kernel& kernel);
   attest_backward_args backward_arguments();
+  /// O, and LSE if the kernel writes that.
+  std::vector<std::uint32_t> output_bits(const attest_kernel& kernel) const;
 
   Problem problem;
   AbiProblem form;
@@ -45,6 +52,12 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 
 /// Shapes and masks that every kernel is tried on.
 const std::vector<const char*>& problems();
+
+/// The same as a problem of 16 bits where a kernel takes no float32.
+std::string spelled_for(const attest_kernel& kernel, const char* text);
+
+/// Packed sequences and extents of zero.
+const std::vector<const char*>& sequence_problems();
 
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
