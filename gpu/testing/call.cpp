@@ -88,6 +88,20 @@ const std::vector<const char*>& problems() {
   return all;
 }
 
+const std::vector<const char*>& backward_problems() {
+  static const std::vector<const char*> all = [] {
+    std::vector<const char*> more = problems();
+    for (const char* text :
+         {"hq=4,hkv=2,d=8,mask=cu_3x5_0x7_40x33_9x0+causal_br", "sq=50,sk=20,d=8,mask=causal_br",
+          "b=2,hq=2,sq=70,sk=90,d=8,mask=random_1_5", "sq=20,sk=33,d=40,dv=200",
+          "sq=18,sk=35,d=576,dv=512", "sq=3,sk=17,d=576"}) {
+      more.push_back(text);
+    }
+    return more;
+  }();
+  return all;
+}
+
 std::vector<simt::Emulation> checked_orders() {
   std::vector<simt::Emulation> all(4);
   for (simt::Emulation& emulation : all) emulation.shared_checks = simt::SharedChecks::on;
@@ -101,12 +115,13 @@ std::vector<simt::Emulation> checked_orders() {
 TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64_t block_k) {
   TileWords words;
   for (const Sequence& sequence : problem.sequences()) {
-    std::vector<std::int64_t> keys_of(static_cast<std::size_t>(problem.seqlen_k / block_k + 1));
-    for (std::int64_t q = 0; q < problem.seqlen_q; q += block_q) {
-      const std::int64_t rows = std::min(block_q, problem.seqlen_q - q);
+    const std::int64_t q_length = sequence.q_length, k_length = sequence.k_length;
+    std::vector<std::int64_t> keys_of(static_cast<std::size_t>(k_length / block_k + 1));
+    for (std::int64_t q = 0; q < q_length; q += block_q) {
+      const std::int64_t rows = std::min(block_q, q_length - q);
       bool any = false;
-      for (std::int64_t k = 0; k < problem.seqlen_k; k += block_k) {
-        const std::int64_t keys = std::min(block_k, problem.seqlen_k - k);
+      for (std::int64_t k = 0; k < k_length; k += block_k) {
+        const std::int64_t keys = std::min(block_k, k_length - k);
         bool seen = false;
         for (std::int64_t i = q; i < q + rows; ++i) {
           for (std::int64_t j = k; j < k + keys; ++j) seen |= problem.mask.visible(sequence, i, j);
@@ -120,6 +135,7 @@ TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64
       words.queries += any ? rows : 0;
     }
     for (const std::int64_t keys : keys_of) words.keys += keys;
+    words.all_keys += k_length;
   }
   return words;
 }

@@ -46,13 +46,17 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 /// Shapes and masks that every kernel is tried on.
 const std::vector<const char*>& problems();
 
+/// These, and what costs more: packed sequences, a boolean mask, wide heads.
+const std::vector<const char*>& backward_problems();
+
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
 
 /// Sums over the tiles that hold a visible pair, of one head and all batch entries, pair by pair
-/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one.
+/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one;
+/// all keys.
 struct TileWords {
-  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0;
+  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0, all_keys = 0;
 };
 TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64_t block_k);
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "gpu/kernels/emulated.hpp"
+
+namespace attest::gpu::testing {
+
+/// The second launch of key_stationary, all barriers of its blocks forgotten. For heads of at most
+/// 32 columns.
+simt::LaunchReport key_stationary_without_barriers(const EmulatedBackward& call,
+                                                   const simt::Emulation& emulation);
+
+}  // namespace attest::gpu::testing
