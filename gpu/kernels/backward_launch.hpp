@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu/kernels/deltas.cuh"
 #include "gpu/kernels/emulated.hpp"
 #include "gpu/kernels/key_gradients.cuh"
 #include "gpu/kernels/query_gradients.cuh"
@@ -25,19 +26,24 @@ struct BlockLine {
 };
 
 /// The kernel on all blocks; nothing of no block.
-template <class Kernel, class Arguments>
+template <class Kernel, class... Arguments>
 simt::LaunchReport launch_line(const BlockLine& line, const simt::Emulation& emulation,
                                const simt::GlobalMemory& memory, const Kernel& kernel,
-                               const Arguments& arguments) {
+                               const Arguments&... arguments) {
   if (line.blocks == 0) return {};
   return simt::launch({{static_cast<unsigned>(line.blocks), 1, 1},
                        {static_cast<unsigned>(line.lanes), 1, 1},
                        line.shared_bytes()},
-                      emulation, memory, kernel, arguments);
+                      emulation, memory, kernel, arguments...);
 }
 
 inline int widest_head(const AttentionShape& shape) {
   return std::max(shape.head_dim_qk, shape.head_dim_v);
+}
+
+inline BlockLine delta_line(const AttentionShape& shape) {
+  return {blocks_for(shape.seqlen_q, Deltas::kRows, shape.num_heads_q, shape.batch), Deltas::kLanes,
+          0};
 }
 
 template <class Tile>

@@ -6,8 +6,8 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Whether the block adds its part of dQ to global memory, or leaves dQ to another kernel.
-enum class QueryGradient { added, elsewhere };
+/// What a block sums; its part of dQ is added to global memory.
+enum class KeySums { dK_dV, dK_dV_dQ };
 
 struct KeyGradients {
   /// K (32, head_dim_qk), V (32, head_dim_v), Q, dO (passing), P, dS (32, passing), LSE, D.
@@ -42,8 +42,8 @@ __device__ void add_query_gradients(Mem& mem, const BackwardArguments<Mem>& a, s
   }
 }
 
-/// One block's dK and dV, summed over the query heads of its group. D is read.
-template <class Tile, QueryGradient kQueryGradient, class Mem>
+/// One block's sums over the query heads of its group. D is read.
+template <class Tile, KeySums kSums, class Mem>
 __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
   constexpr int kResident = Tile::kResident, kPassing = Tile::kPassing;
   ATTEST_DYNAMIC_SHARED(float, shared);
@@ -121,7 +121,7 @@ __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
       __syncthreads();
       add_weighted<Tile>(P, dO, rows, dv, stride_v, at, dV);
       add_weighted<Tile>(dS, Q, rows, dk, stride_k, at, dK);
-      if constexpr (kQueryGradient == QueryGradient::added) {
+      if constexpr (kSums == KeySums::dK_dV_dQ) {
         add_query_gradients<Tile>(mem, a, row_origin(a.dq, sequence, head, position), rows, dS, K,
                                   keys, stride_k);
       }

@@ -7,11 +7,6 @@
 namespace attest::gpu {
 namespace {
 
-BlockLine prepare_line(const AttentionShape& shape) {
-  constexpr int kRows = KeyStationary::kRows;
-  return {blocks_for(shape.seqlen_q, kRows, shape.num_heads_q, shape.batch), 32 * kRows, 0};
-}
-
 attest_status backward(const void*, const attest_backward_args* args) {
   if (args->problem->dtype != ATTEST_F32) return ATTEST_UNSUPPORTED;
   const EmulatedBackward call(*args);
@@ -24,7 +19,7 @@ attest_status backward(const void*, const attest_backward_args* args) {
 }  // namespace
 
 bool key_stationary_fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return widest_head(shape) <= WidestTile::kMostColumns && prepare_line(shape).fits(emulation) &&
+  return widest_head(shape) <= WidestTile::kMostColumns && delta_line(shape).fits(emulation) &&
          with_backward_tile(widest_head(shape),
                             [&](auto tile) { return key_line(tile, shape).fits(emulation); });
 }
@@ -35,7 +30,7 @@ std::string key_stationary_schedule(const AttentionShape& shape) {
 
 simt::LaunchReport key_stationary_prepare_emulated(const EmulatedBackward& call,
                                                    const simt::Emulation& emulation) {
-  return launch_line(prepare_line(call.arguments.shape), emulation, call.memory,
+  return launch_line(delta_line(call.arguments.shape), emulation, call.memory,
                      key_stationary_prepare<simt::Counted>, call.arguments);
 }
 

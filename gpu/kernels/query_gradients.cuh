@@ -7,7 +7,7 @@ namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
 /// Whether D = rowsum(dO o O) - dLSE is made and stored by the block, or read.
-enum class Deltas { formed, given };
+enum class DeltaSource { formed, given };
 
 struct QueryGradients {
   /// Q (32, head_dim_qk), dO (32, head_dim_v), K, V (passing), P, dS (32, passing), LSE, D.
@@ -39,8 +39,8 @@ __device__ void form_deltas(Mem& mem, const BackwardArguments<Mem>& a, const Seq
   }
 }
 
-/// One block's dQ; with Deltas::formed its D too.
-template <class Tile, Deltas kDeltas, class Mem>
+/// One block's dQ; with DeltaSource::formed its D too.
+template <class Tile, DeltaSource kDeltas, class Mem>
 __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
   constexpr int kResident = Tile::kResident, kPassing = Tile::kPassing;
   ATTEST_DYNAMIC_SHARED(float, shared);
@@ -69,7 +69,7 @@ __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
 
   load_rows(mem, a.dO, a.d_o, row_origin(a.d_o, sequence, head, position), rows, dv, dO, stride_v);
   clear_rows(dO, rows, stride_v);
-  if constexpr (kDeltas == Deltas::formed) {
+  if constexpr (kDeltas == DeltaSource::formed) {
     __syncthreads();
     form_deltas<Tile>(mem, a, sequence, head, {position, rows}, dO, stride_v, at, D);
   } else {

@@ -18,7 +18,7 @@ inline namespace ATTEST_SIMT_WORLD {
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_queries(BackwardArguments<Mem> a) {
   Mem mem(a.sink);
-  query_gradients<Tile, Deltas::formed>(mem, a);
+  query_gradients<Tile, DeltaSource::formed>(mem, a);
   mem.flush();
 }
 
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_queries(BackwardArgu
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_keys(BackwardArguments<Mem> a) {
   Mem mem(a.sink);
-  key_gradients<Tile, QueryGradient::elsewhere>(mem, a);
+  key_gradients<Tile, KeySums::dK_dV>(mem, a);
   mem.flush();
 }
 
