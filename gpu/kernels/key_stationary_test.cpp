@@ -80,5 +80,18 @@ TEST_CASE("key_stationary: words moved are those of the schedule and of the zero
   }
 }
 
+TEST_CASE("backward: grids that no device takes are refused", "[gpu][key_stationary][two_pass]") {
+  AttentionShape shape;
+  shape.batch = 3;
+  shape.num_heads_q = shape.num_heads_kv = 70000;
+  shape.seqlen_q = shape.seqlen_k = 33;
+  shape.head_dim_qk = shape.head_dim_v = 8;
+  CHECK(key_stationary_fits(shape, {}));
+  CHECK(two_pass_fits(shape, {}));
+  shape.batch = std::int64_t{1} << 15;
+  CHECK_FALSE(key_stationary_fits(shape, {}));
+  CHECK_FALSE(two_pass_fits(shape, {}));
+}
+
 }  // namespace
 }  // namespace attest::gpu

@@ -2,7 +2,7 @@
 
 #include "gpu/kernels/tile.cuh"
 
-#define __syncthreads() static_cast<void>(0)
+#define __syncthreads() static_cast<void>(0)  // NOLINT(bugprone-reserved-identifier): forgotten
 #include "gpu/kernels/backward_launch.hpp"
 #include "gpu/kernels/key_stationary.cuh"
 
