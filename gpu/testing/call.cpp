@@ -93,7 +93,8 @@ const std::vector<const char*>& backward_problems() {
     std::vector<const char*> more = problems();
     for (const char* text :
          {"hq=4,hkv=2,d=8,mask=cu_3x5_0x7_40x33_9x0+causal_br", "sq=50,sk=20,d=8,mask=causal_br",
-          "b=2,hq=2,sq=70,sk=90,d=8,mask=random_1_5", "sq=17,sk=33,d=264,dv=512", "sq=1,sk=17,d=576"}) {
+          "b=2,hq=2,sq=70,sk=90,d=8,mask=random_1_5", "sq=17,sk=33,d=264,dv=512",
+          "sq=1,sk=17,d=576"}) {
       more.push_back(text);
     }
     return more;
