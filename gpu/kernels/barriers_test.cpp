@@ -20,5 +20,11 @@ TEST_CASE("a backward kernel that forgets its barriers is found out in every ord
   }
 }
 
+TEST_CASE("a product whose panels have no barriers is found out in every order", "[gpu][loss]") {
+  for (const simt::Emulation& emulation : testing::checked_orders()) {
+    CHECK_FALSE(testing::square_product_without_barriers(emulation).diagnoses.empty());
+  }
+}
+
 }  // namespace
 }  // namespace attest::gpu

@@ -127,7 +127,8 @@ __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
       }
     }
   }
-  __syncthreads();  // K and V are no longer read
+  // V is not read after the last barrier, K only by the sums of dQ.
+  if constexpr (kSums == KeySums::dK_dV_dQ) __syncthreads();
   leave_sums<Tile>(dK, a.shape.softmax_scale, at, K, dk, stride_k);
   leave_sums<Tile>(dV, 1, at, V, dv, stride_v);
   __syncthreads();

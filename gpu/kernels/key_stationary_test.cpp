@@ -80,6 +80,18 @@ TEST_CASE("key_stationary: words moved are those of the schedule and of the zero
   }
 }
 
+TEST_CASE("backward: heads of 576 columns fit in shared memory, wider ones do not",
+          "[gpu][key_stationary][two_pass]") {
+  AttentionShape shape;
+  shape.batch = shape.num_heads_q = shape.num_heads_kv = shape.seqlen_q = shape.seqlen_k = 1;
+  for (const int columns : {1, 32, 128, 256, 257, 440, 576, 577}) {
+    INFO(columns);
+    shape.head_dim_qk = shape.head_dim_v = columns;
+    CHECK(key_stationary_fits(shape, {}) == (columns <= 576));
+    CHECK(two_pass_fits(shape, {}) == (columns <= 576));
+  }
+}
+
 TEST_CASE("backward: grids that no device takes are refused", "[gpu][key_stationary][two_pass]") {
   AttentionShape shape;
   shape.batch = 3;

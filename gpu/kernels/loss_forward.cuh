@@ -77,7 +77,7 @@ __device__ void loss_forward(Mem& mem, const LossArguments<Mem>& a,
     }
     add_weighted<Tile>(P, V, keys, d, stride, at, sums);
   }
-  __syncthreads();  // QX is no longer read
+  // QX is not read after the last barrier.
   leave_sums<Tile>(sums, 1, at, QX, d, stride);
   __syncthreads();
   for (int row = at.warp; row < rows; row += Tile::kWarps) {

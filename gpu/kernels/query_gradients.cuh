@@ -115,7 +115,7 @@ __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
     __syncthreads();
     add_weighted<Tile>(dS, K, keys, dk, stride_k, at, dQ);
   }
-  __syncthreads();  // Q is no longer read
+  // Q is not read after the last barrier.
   leave_sums<Tile>(dQ, a.shape.softmax_scale, at, Q, dk, stride_k);
   __syncthreads();
   store_rows(mem, a.dQ, a.dq, row_origin(a.dq, sequence, head, position), rows, dk, Q, stride_k);

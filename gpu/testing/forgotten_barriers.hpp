@@ -9,4 +9,7 @@ namespace attest::gpu::testing {
 simt::LaunchReport key_stationary_without_barriers(const EmulatedBackward& call,
                                                    const simt::Emulation& emulation);
 
+/// A tile of A A, A (64, 64), the panels' barriers forgotten.
+simt::LaunchReport square_product_without_barriers(const simt::Emulation& emulation);
+
 }  // namespace attest::gpu::testing
