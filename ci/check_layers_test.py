@@ -44,13 +44,14 @@ ACCEPTED = [
     ('reference/a_test.cpp', '#include <rapidcheck.h>'),
     ('cpu/a.cpp', '#include "io/b.hpp"'),
     ('sparse/a.cpp', '#include "cpu/schedules/b.hpp"'),
+    ('gpu/a_test.cpp', '#include "cpu/register.hpp"'),
+    ('gpu/testing/a.cpp', '#include "cpu/register.hpp"'),
     ('proptest/a.cpp', '#include "cpu/register.hpp"'),
     ('proptest/a.cpp', '#include "reference/b.hpp"'),
     ('certify/a.cpp', '#include "fixtures/models.hpp"'),
     ('proptest/a_test.cpp', '#include "fixtures/defects/b.hpp"'),
     ('proptest/testing/a.hpp', '#include "fixtures/emulated/b.hpp"'),
     ('certify/cli/a.cpp', '#include "proptest/b.hpp"'),
-    ('gpu/kernels/a_test.cpp', '#include "cpu/register.hpp"'),
     ('docs/example.cpp', '#include <cpu/kernels/b.hpp>'),
 ]
 

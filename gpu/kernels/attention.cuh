@@ -63,12 +63,6 @@ struct BackwardArguments {
   typename Mem::Sink sink;
 };
 
-/// Where a row of a (batch, head) begins.
-__device__ inline std::int64_t row_origin(const Strides& strides, std::int64_t batch,
-                                          std::int64_t row, std::int64_t head) {
-  return batch * strides.batch + row * strides.row + head * strides.head;
-}
-
 /// One sequence and what there is of it.
 struct Sequence {
   std::int64_t batch = 0;  // in the tensors
@@ -76,6 +70,12 @@ struct Sequence {
   std::int64_t keys = 0;   // that exist
   std::int64_t shift = 0;  // query i is aligned with key i + shift
 };
+
+/// Where row `position` of the tensor begins, of the sequence's batch entry and one head.
+__device__ inline std::int64_t row_origin(const Strides& strides, const Sequence& sequence,
+                                          std::int64_t head, std::int64_t position) {
+  return sequence.batch * strides.batch + position * strides.row + head * strides.head;
+}
 
 template <class Mem>
 __device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
@@ -96,11 +96,20 @@ __device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
   return sequence;
 }
 
+/// Rows of a tile.
+struct TileRows {
+  std::int64_t first = 0;
+  int count = 0;
+};
+
 /// Keys begin .. end-1.
 struct KeyBand {
   std::int64_t begin = 0, end = 0;
 
   __device__ bool holds(std::int64_t key) const { return begin <= key && key < end; }
+  __device__ bool meets(TileRows keys) const {
+    return begin < end && keys.first < end && begin < keys.first + keys.count;
+  }
   /// The first key of the first tile that the band meets; `end` when it is empty.
   __device__ std::int64_t first_tile(int block) const {
     return begin < end ? begin / block * block : end;

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "gpu/kernels/tile.cuh"
 
 namespace attest::gpu {
 namespace {
@@ -162,7 +161,8 @@ void EmulatedForward::require_LSE() {
   arguments.lse = lse_strides();
 }
 
-EmulatedBackward::EmulatedBackward(const attest_backward_args& args) {
+EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
+    : workspace(args.workspace, args.workspace_bytes) {
   add_common(memory, args, arguments);
   add_inputs<float>(memory, args, arguments);
   arguments.dO = add<float>(memory, "dO", args.dO);
@@ -171,8 +171,7 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args) {
   arguments.dK = add<float>(memory, "dK", args.dK);
   arguments.dV = add<float>(memory, "dV", args.dV);
   const std::int64_t heads = args.dO->shape[2], rows = args.dO->shape[1];
-  arguments.D =
-      memory.add("D", static_cast<float*>(args.workspace), args.dO->shape[0] * heads * rows);
+  arguments.D = take("D", args.dO->shape[0] * heads * rows);
   arguments.d_o = strides_of(*args.dO);
   arguments.dq = strides_of(*args.dQ);
   arguments.dk = strides_of(*args.dK);
@@ -181,19 +180,12 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args) {
   arguments.d = {heads * rows, 1, rows, 0};
 }
 
-std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch) {
-  return tiles_of(rows, block_rows) * heads * batch;
+std::int64_t delta_words(const attest_problem& problem) {
+  return tensor_rows(problem) * problem.num_heads_q;
 }
 
-simt::LaunchShape grid_of(std::int64_t blocks, int lanes, std::int64_t shared_floats) {
-  return {{static_cast<unsigned>(blocks), 1, 1},
-          {static_cast<unsigned>(lanes), 1, 1},
-          shared_floats * static_cast<std::int64_t>(sizeof(float))};
-}
-
-bool grid_fits(std::int64_t blocks, std::int64_t shared_floats, const simt::Emulation& emulation) {
-  return blocks <= kMostBlocks &&
-         shared_floats <= emulation.shared_bytes_limit / static_cast<std::int64_t>(sizeof(float));
+bool fits(const BlockLine& line, const simt::Emulation& emulation) {
+  return line.blocks <= kMostBlocks && line.dynamic_shared_bytes <= emulation.shared_bytes_limit;
 }
 
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

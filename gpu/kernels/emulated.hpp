@@ -5,6 +5,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/sixteen_bit.cuh"
 #include "gpu/simt/launch.hpp"
 
@@ -66,27 +67,39 @@ struct EmulatedForward {
   attest_forward_args args_;
 };
 
-/// The same for backward: Q K V O LSE dO dLSE dQ dK dV D. D is the workspace, a float for each row
-/// of dO.
+/// The same for backward: Q K V O LSE dO dLSE dQ dK dV D. D begins the workspace, delta_words() of
+/// it.
 struct EmulatedBackward {
   explicit EmulatedBackward(const attest_backward_args& args);
   EmulatedBackward(const EmulatedBackward&) = delete;
   EmulatedBackward& operator=(const EmulatedBackward&) = delete;
 
+  simt::GlobalPointer<float> take(const char* name, std::int64_t words) {
+    return workspace.take(memory, name, words);
+  }
+
   simt::GlobalMemory memory;
   BackwardArguments<simt::Counted> arguments;
+  Workspace workspace;
 };
 
-/// Blocks of so many rows for every (batch, head); all lie in x of the grid.
-std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch);
-/// The most that a device takes in x.
-inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+/// A word for each row of dO.
+std::int64_t delta_words(const attest_problem& problem);
 
-/// A grid of `blocks` in x with so many floats of dynamic shared memory.
-simt::LaunchShape grid_of(std::int64_t blocks, int lanes, std::int64_t shared_floats);
+/// Whether a device takes so many blocks, and the emulated one so much shared memory.
+bool fits(const BlockLine& line, const simt::Emulation& emulation);
 
-/// Whether a device takes it.
-bool grid_fits(std::int64_t blocks, std::int64_t shared_floats, const simt::Emulation& emulation);
+/// The kernel on all blocks; nothing of no block.
+template <class Kernel, class... Arguments>
+simt::LaunchReport launch_line(const BlockLine& line, const simt::Emulation& emulation,
+                               const simt::GlobalMemory& memory, const Kernel& kernel,
+                               const Arguments&... arguments) {
+  if (line.blocks == 0) return {};
+  return simt::launch({{static_cast<unsigned>(line.blocks), 1, 1},
+                       {static_cast<unsigned>(line.lanes), 1, 1},
+                       line.dynamic_shared_bytes},
+                      emulation, memory, kernel, arguments...);
+}
 
 /// What a launch moved of the tensors of that name; zeros when there is none.
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

@@ -7,15 +7,9 @@ namespace {
 
 constexpr int kMostMerges = 256;
 
-std::int64_t shared_floats(const AttentionShape& shape) {
-  return Flash1::shared_floats(shape.head_dim_qk, shape.head_dim_v);
-}
-
-std::int64_t heads(const AttentionShape& shape) { return shape.batch * shape.num_heads_q; }
-
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
   return tiles_of(shape.seqlen_k, Flash1::kBlockK) <= kMostMerges &&
-         grid_fits(heads(shape), shared_floats(shape), emulation);
+         gpu::fits(Flash1::line(shape), emulation);
 }
 
 std::int64_t workspace_words(const attest_problem& problem) {
@@ -23,12 +17,10 @@ std::int64_t workspace_words(const attest_problem& problem) {
 }
 
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
-  if (heads(shape) == 0 || shape.seqlen_q == 0) return {};  // no query: nothing to write
   const SavedStatistics<simt::Counted> saved{call.take("m", call.lse_words()),
                                              call.take("l", call.lse_words()), call.lse_strides()};
-  return simt::launch(grid_of(heads(shape), Flash1::kLanes, shared_floats(shape)), emulation,
-                      call.memory, flash1_forward<simt::Counted>, call.arguments, saved);
+  return launch_line(Flash1::line(call.arguments.shape), emulation, call.memory,
+                     flash1_forward<simt::Counted>, call.arguments, saved);
 }
 
 }  // namespace
@@ -44,7 +36,7 @@ const EmulatedKernel& flash1_kernel() {
         d.numerics.lse_split_keys = 1;  // a band may leave one to a block
         return d;
       }(),
-      {fits, workspace_words, run});
+      {.forward = {fits, workspace_words, run}});
   return kernel;
 }
 

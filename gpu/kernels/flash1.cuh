@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
 /// FlashAttention forward, float32: a block of keys stays, blocks of queries pass by with O, m and
@@ -21,6 +22,10 @@ struct Flash1 {
   __host__ __device__ static std::int64_t shared_floats(int head_dim_qk, int head_dim_v) {
     return std::int64_t{kBlockQ + kBlockK} * odd_stride(head_dim_qk) +
            std::int64_t{kBlockK} * odd_stride(head_dim_v) + std::int64_t{kBlockQ} * kBlockK;
+  }
+  static BlockLine line(const AttentionShape& shape) {
+    return {shape.seqlen_q == 0 ? 0 : shape.batch * shape.num_heads_q, kLanes,
+            bytes_of_floats(shared_floats(shape.head_dim_qk, shape.head_dim_v))};
   }
 };
 
@@ -109,10 +114,7 @@ __device__ void update_O(Mem& mem, const ForwardArguments<Mem>& a, const QueryBl
 template <class Mem>
 __device__ bool tile_visited(Mem& mem, const ForwardArguments<Mem>& a, const QueryBlock& block,
                              TileRows keys) {
-  const KeyBand band = band_of_rows(block.sequence, a.mask, block.rows);
-  if (band.begin >= band.end || band.end <= keys.first || band.begin >= keys.first + keys.count) {
-    return false;
-  }
+  if (!band_of_rows(block.sequence, a.mask, block.rows).meets(keys)) return false;
   return !a.mask.boolean || tile_visible(mem, a.shape, a.mask, block.sequence, block.rows, keys);
 }
 

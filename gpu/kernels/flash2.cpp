@@ -8,17 +8,8 @@
 namespace attest::gpu {
 namespace {
 
-std::int64_t shared_floats(const AttentionShape& shape) {
-  return Flash2::shared_floats(shape.head_dim_qk, shape.head_dim_v);
-}
-
-std::int64_t blocks(const AttentionShape& shape) {
-  return blocks_for(shape.seqlen_q, Flash2::kBlockQ, shape.num_heads_q, shape.batch);
-}
-
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return shape.head_dim_v <= kMostColumns &&
-         grid_fits(blocks(shape), shared_floats(shape), emulation);
+  return shape.head_dim_v <= kMostColumns && gpu::fits(Flash2::line(shape), emulation);
 }
 
 template <class T>
@@ -27,10 +18,9 @@ simt::LaunchReport launch(const EmulatedForward& call,
                           const simt::Emulation& emulation) {
   const AttentionShape& shape = arguments.shape;
   if (shape.head_dim_v > kMostColumns) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
-  if (blocks(shape) == 0) return {};  // no query: nothing to write
   return with_columns(shape.head_dim_v, [&]<int kColumns>() {
-    return simt::launch(grid_of(blocks(shape), Flash2::kLanes, shared_floats(shape)), emulation,
-                        call.memory, flash2_forward<kColumns, simt::Counted, T>, arguments);
+    return launch_line(Flash2::line(shape), emulation, call.memory,
+                       flash2_forward<kColumns, simt::Counted, T>, arguments);
   });
 }
 
@@ -61,10 +51,8 @@ const EmulatedKernel& flash2_kernel() {
       emulated_description("gpu/flash2",
                            "CUDA, emulated on the host: online softmax; backward in two passes",
                            "flash2:bq=32,bk=32"),
-      {fits, no_workspace, run},
-      {two_pass_fits,
-       [](const attest_problem& problem) { return tensor_rows(problem) * problem.num_heads_q; },
-       run_backward});
+      {.forward = {fits, no_workspace, run},
+       .backward = {two_pass_fits, delta_words, run_backward}});
   return kernel;
 }
 
@@ -78,7 +66,7 @@ const EmulatedKernel& flash2_16bit_kernel() {
         d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
         return d;
       }(),
-      {fits, no_workspace, run_16bit});
+      {.forward = {fits, no_workspace, run_16bit}});
   return kernel;
 }
 

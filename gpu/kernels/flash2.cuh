@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
 /// FlashAttention-2 forward in float32, of tensors in float32 or 16 bits: a block of queries stays
@@ -20,6 +21,10 @@ struct Flash2 {
     const int larger = head_dim_qk > head_dim_v ? head_dim_qk : head_dim_v;
     return std::int64_t{kBlockQ} * odd_stride(head_dim_qk) +
            std::int64_t{kBlockK} * odd_stride(larger) + std::int64_t{kBlockQ} * kBlockK;
+  }
+  static BlockLine line(const AttentionShape& shape) {
+    return {blocks_for(shape.seqlen_q, kBlockQ, shape.num_heads_q, shape.batch), kLanes,
+            bytes_of_floats(shared_floats(shape.head_dim_qk, shape.head_dim_v))};
   }
 };
 

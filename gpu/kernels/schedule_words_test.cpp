@@ -5,83 +5,51 @@
 
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
+#include "gpu/testing/forward_kernels.hpp"
+#include "gpu/testing/words.hpp"
 #include "io/recording/word_move.hpp"
 
 /// The law that ties a CUDA kernel to the schedule that it names: the words that its emulated
 /// launches move are those that the schedule's dry count moves on the same problem, reads and
 /// writes each, integer for integer, summed over the heads; of one head, tensor by tensor too.
 ///
-/// Every load and store of Q, K, V, O, LSE and the workspace counts, each of one word whatever its
-/// width, as often as any lane makes it. What tells which pairs are visible and how far apart they
-/// are does not: it is no operand of the schedules. These tensors are named below; all others
-/// count.
+/// What counts as a word: gpu/testing/words.hpp.
 namespace attest::gpu {
 namespace {
 
-const std::set<std::string> kNotCounted{"key_lengths", "cu_seqlens_q", "cu_seqlens_k", "boolean",
-                                        "alibi_slopes"};
-
-struct Moved {
-  std::int64_t read = 0, written = 0;
-
-  friend bool operator==(const Moved&, const Moved&) = default;
-};
-using MovedByTensor = std::map<std::string, Moved>;  // those that were moved
+using testing::MovedByTensor;
+using testing::MovedWords;
 
 std::string to_string(const MovedByTensor& moved) {
   std::string text;
   for (const auto& [name, words] : moved) {
-    text += " " + name + " " + std::to_string(words.read) + "/" + std::to_string(words.written);
+    text += " " + name + " " + std::to_string(words.reads) + "/" + std::to_string(words.writes);
   }
   return text;
 }
 
-MovedByTensor moved_by_launches(const testing::Call& call, const simt::GlobalMemory& memory,
-                                const simt::LaunchReport& report) {
-  const std::set<std::string> of_the_problem{"Q", "K", "V", "O"};
-  MovedByTensor moved;
-  for (std::size_t k = 0; k < report.traffic.size(); ++k) {
-    const std::string& name = memory.ranges()[k].name;
-    const simt::GlobalTraffic& traffic = report.traffic[k];
-    if (kNotCounted.count(name) != 0 || traffic == simt::GlobalTraffic{}) continue;
-    const DType dtype = of_the_problem.count(name) != 0 ? call.problem.dtype : DType::f32;
-    const auto word = static_cast<std::int64_t>(size_bytes(dtype));
-    CHECK(traffic.read_bytes % word == 0);
-    CHECK(traffic.written_bytes % word == 0);
-    moved[name].read += traffic.read_bytes / word;
-    moved[name].written += traffic.written_bytes / word;
-  }
-  return moved;
-}
-
-MovedByTensor total(const MovedByTensor& moved) {
-  Moved sum;
-  for (const auto& [name, words] : moved) {
-    sum.read += words.read;
-    sum.written += words.written;
-  }
-  return {{"all tensors", sum}};
+MovedByTensor in_one(const MovedByTensor& moved) {
+  return {{"all tensors", testing::total(moved)}};
 }
 
 class TensorSums : public io::WordMoveSink {
  public:
   void take(const io::WordMove& move) override {
-    if (move.kind == io::WordMove::Kind::load) ++sums[move.slow.matrix].read;
-    if (move.kind == io::WordMove::Kind::store) ++sums[move.slow.matrix].written;
+    if (move.kind == io::WordMove::Kind::load) ++sums[move.slow.matrix].reads;
+    if (move.kind == io::WordMove::Kind::store) ++sums[move.slow.matrix].writes;
   }
   MovedByTensor sums;
 };
 
-MovedByTensor moved_by_schedule(const io::Schedule& schedule, const Problem& problem) {
+MovedByTensor moved_by_schedule(const std::string& spelling, const Problem& problem) {
   if (problem.batch == 1 && problem.num_heads_q == 1) {
+    const AbiProblem form(problem, 1);
     TensorSums sink;
-    schedule.record({}, sink);
+    cpu_schedules().make(spelling, *form.get(), {})->record({}, sink);
     return sink.sums;
   }
-  const io::Traffic traffic = schedule.dry_count({}).traffic();
-  return {{"all tensors", {traffic.reads.words.value(), traffic.writes.words.value()}}};
+  return {{"all tensors", testing::counted_words(spelling, problem)}};
 }
 
 /// "" where the law holds, else both sides: words read and written.
@@ -89,11 +57,11 @@ std::string difference(const EmulatedKernel& kernel, const std::string& spelling
                        const char* text) {
   testing::Call call(testing::spelled_for(kernel.abi(), text));
   EmulatedForward emulated(call.forward_arguments(kernel.abi()));
-  const simt::LaunchReport report = kernel.forward().run(emulated, {});
-  const auto schedule = cpu_schedules().make(spelling, *call.form.get(), {});
-  const MovedByTensor by_launches = moved_by_launches(call, emulated.memory, report);
-  const MovedByTensor by_schedule = moved_by_schedule(*schedule, call.problem);
-  if (by_launches == by_schedule || total(by_launches) == by_schedule) return "";
+  const simt::LaunchReport report = kernel.directions().forward.run(emulated, {});
+  const MovedByTensor by_launches =
+      testing::moved_by_tensor(emulated.memory, report, call.problem.dtype);
+  const MovedByTensor by_schedule = moved_by_schedule(spelling, call.problem);
+  if (by_launches == by_schedule || in_one(by_launches) == by_schedule) return "";
   return "launches" + to_string(by_launches) + "; schedule" + to_string(by_schedule);
 }
 
@@ -111,7 +79,7 @@ std::vector<const char*> law_problems() {
 
 TEST_CASE("forward: words moved are those of the schedule that the kernel names",
           "[gpu][schedule_words]") {
-  for (const EmulatedKernel* kernel : emulated_kernels()) {
+  for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     for (const char* text : law_problems()) {
       INFO(kernel->description().name << " " << text);
       CHECK(difference(*kernel, kernel->description().schedule, text).empty());
@@ -122,20 +90,17 @@ TEST_CASE("forward: words moved are those of the schedule that the kernel names"
 TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
           "[gpu][schedule_words]") {
   const std::set<std::string> no_other_use{"gpu/flash2", "gpu/flash2_16bit", "gpu/split_kv"};
-  for (const EmulatedKernel* kernel : emulated_kernels()) {
+  for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     INFO(kernel->description().name);
     testing::Call call(testing::spelled_for(kernel->abi(), "b=2,hq=3,sq=40,sk=50,d=5"));
     attest_forward_args args = call.forward_arguments(kernel->abi());
     args.LSE = nullptr;
     EmulatedForward emulated(args);
-    const simt::LaunchReport report = kernel->forward().run(emulated, {});
-    const auto schedule =
-        cpu_schedules().make(kernel->description().schedule, *call.form.get(), {});
-    MovedByTensor expected = moved_by_schedule(*schedule, call.problem);
-    if (no_other_use.count(kernel->description().name) != 0) {
-      expected["all tensors"].written -= 2 * 3 * 40;
-    }
-    CHECK(total(moved_by_launches(call, emulated.memory, report)) == expected);
+    const simt::LaunchReport report = kernel->directions().forward.run(emulated, {});
+    MovedWords expected = testing::counted_words(kernel->description().schedule, call.problem);
+    if (no_other_use.count(kernel->description().name) != 0) expected.writes -= 2 * 3 * 40;
+    CHECK(testing::total(testing::moved_by_tensor(emulated.memory, report, call.problem.dtype)) ==
+          expected);
   }
 }
 
@@ -149,7 +114,7 @@ TEST_CASE("the law refuses a schedule with other tiles", "[gpu][schedule_words]"
                                                   {"gpu/split_kv", "split_kv:splits=2,bq=32,bk=32"},
                                                   {"gpu/square_tiled", "square_tiled:b=16"},
                                                   {"gpu/hybrid", "hybrid:bq=32,oq=32,ov=64"}};
-  for (const EmulatedKernel* kernel : emulated_kernels()) {
+  for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     INFO(kernel->description().name);
     // A mask, so that other tiles see other pairs.
     CHECK(!difference(*kernel, others.at(kernel->description().name),
@@ -164,15 +129,16 @@ void read_one_word(ForwardArguments<simt::Counted> a) {
 }
 
 simt::LaunchReport run_with_one_word_more(EmulatedForward& call, const simt::Emulation& emulation) {
-  simt::LaunchReport report = emulated_kernels().front()->forward().run(call, emulation);
+  simt::LaunchReport report =
+      testing::forward_kernels().front()->directions().forward.run(call, emulation);
   return report += simt::launch({}, emulation, call.memory, read_one_word, call.arguments);
 }
 
 TEST_CASE("the law refuses a kernel that reads one word more", "[gpu][schedule_words]") {
-  const EmulatedKernel& kernel = *emulated_kernels().front();
-  EmulatedKernel::Forward forward = kernel.forward();
-  forward.run = run_with_one_word_more;
-  const EmulatedKernel broken(kernel.description(), forward);
+  const EmulatedKernel& kernel = *testing::forward_kernels().front();
+  EmulatedDirections directions{.forward = kernel.directions().forward};
+  directions.forward.run = run_with_one_word_more;
+  const EmulatedKernel broken(kernel.description(), directions);
   for (const char* text : {"sq=33,sk=40,d=8", "b=2,hq=2,sq=33,d=8"}) {
     INFO(text);
     CHECK(difference(kernel, kernel.description().schedule, text).empty());

@@ -6,17 +6,8 @@
 namespace attest::gpu {
 namespace {
 
-std::int64_t shared_floats(const AttentionShape& shape) {
-  return Flash2::shared_floats(shape.head_dim_qk, shape.head_dim_v);
-}
-
-std::int64_t blocks(const AttentionShape& shape) {
-  return blocks_for(shape.seqlen_q, Flash2::kBlockQ, shape.num_heads_q, shape.batch);
-}
-
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return shape.head_dim_v <= kMostColumns &&
-         grid_fits(SplitKv::kSplits * blocks(shape), shared_floats(shape), emulation);
+  return shape.head_dim_v <= kMostColumns && gpu::fits(SplitKv::part_line(shape), emulation);
 }
 
 std::int64_t workspace_words(const attest_problem& problem) {
@@ -25,7 +16,6 @@ std::int64_t workspace_words(const attest_problem& problem) {
 
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
   const AttentionShape& shape = call.arguments.shape;
-  if (blocks(shape) == 0) return {};  // no query: nothing to write
   SplitParts<simt::Counted> parts;
   parts.O = call.take("O of a part", SplitKv::kSplits * call.o_words());
   parts.LSE = call.take("LSE of a part", SplitKv::kSplits * call.lse_words());
@@ -34,12 +24,11 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
   parts.o_part = call.o_words();
   parts.lse_part = call.lse_words();
   simt::LaunchReport report = with_columns(shape.head_dim_v, [&]<int kColumns>() {
-    return simt::launch(
-        grid_of(SplitKv::kSplits * blocks(shape), Flash2::kLanes, shared_floats(shape)), emulation,
-        call.memory, split_kv_parts<kColumns, simt::Counted>, call.arguments, parts);
+    return launch_line(SplitKv::part_line(shape), emulation, call.memory,
+                       split_kv_parts<kColumns, simt::Counted>, call.arguments, parts);
   });
-  return report += simt::launch(grid_of(blocks(shape), Flash2::kLanes, 0), emulation, call.memory,
-                                split_kv_merge<simt::Counted>, call.arguments, parts);
+  return report += launch_line(SplitKv::merge_line(shape), emulation, call.memory,
+                               split_kv_merge<simt::Counted>, call.arguments, parts);
 }
 
 }  // namespace
@@ -53,7 +42,7 @@ const EmulatedKernel& split_kv_kernel() {
         d.numerics.lse_splits = 1;
         return d;
       }(),
-      {fits, workspace_words, run});
+      {.forward = {fits, workspace_words, run}});
   return kernel;
 }
 

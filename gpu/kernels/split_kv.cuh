@@ -19,6 +19,14 @@ struct SplitKv {
   __host__ __device__ static std::int64_t part_keys(std::int64_t keys) {
     return tiles_of(tiles_of(keys, Flash2::kBlockK), kSplits) * Flash2::kBlockK;
   }
+  static BlockLine part_line(const AttentionShape& shape) {
+    BlockLine line = Flash2::line(shape);
+    line.blocks *= kSplits;
+    return line;
+  }
+  static BlockLine merge_line(const AttentionShape& shape) {
+    return {Flash2::line(shape).blocks, Flash2::kLanes, 0};
+  }
 };
 
 /// O and LSE of each part, as O and LSE lie; `o_part` and `lse_part` from one part to the next.

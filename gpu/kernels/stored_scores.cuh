@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
 /// Forward with the score matrix in global memory, float32: scores, then O. No tile is as long as a
@@ -16,6 +17,9 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
+/// Whether Q passes by with K, 32 columns at a time, or stays for all keys.
+enum class Queries : std::uint8_t { streamed, resident };
+
 struct StoredScores {
   static constexpr int kTile = 32, kLanes = 256;
   static constexpr int kRows = kTile / (kLanes / 32);  // of a warp
@@ -29,10 +33,24 @@ struct StoredScores {
   __host__ __device__ static std::int64_t value_floats(int columns) {
     return std::int64_t{kTile} * (kTile + columns * 32);
   }
+
+  static BlockLine score_line(const AttentionShape& shape, Queries queries) {
+    return line(shape, score_floats(queries == Queries::resident ? shape.head_dim_qk : 0));
+  }
+  static BlockLine softmax_line(const AttentionShape& shape) {
+    return {shape.batch * shape.num_heads_q * shape.seqlen_q, 32, bytes_of_floats(shape.seqlen_k)};
+  }
+  static BlockLine value_line(const AttentionShape& shape, int columns) {
+    return line(shape, value_floats(columns));
+  }
+
+ private:
+  static BlockLine line(const AttentionShape& shape, std::int64_t floats) {
+    return {blocks_for(shape.seqlen_q, kTile, shape.num_heads_q, shape.batch), kLanes,
+            bytes_of_floats(floats)};
+  }
 };
 
-/// Whether Q passes by with K, 32 columns at a time, or stays for all keys.
-enum class Queries : std::uint8_t { streamed, resident };
 /// Whether LSE is stored beside the scores.
 enum class ScoreStatistics : std::uint8_t { none, kept };
 

@@ -17,13 +17,7 @@ __host__ __device__ inline std::int64_t tiles_of(std::int64_t extent, std::int64
   return (extent + block - 1) / block;
 }
 
-/// Rows of a tile.
-struct TileRows {
-  std::int64_t first = 0;
-  int count = 0;
-};
-
-/// Those of the block that begins at `first`, before `end`.
+/// The rows of the block that begins at `first`, before `end`.
 __device__ inline TileRows rows_from(std::int64_t first, std::int64_t end, int block) {
   return {first, static_cast<int>(end - first < block ? end - first : block)};
 }
@@ -48,11 +42,11 @@ struct QueryBlock {
   TileRows rows;  // none when the sequence ends before
 
   __device__ std::int64_t origin(const Strides& strides) const {
-    return row_origin(strides, sequence.batch, sequence.q_begin + rows.first, head);
+    return row_origin(strides, sequence, head, sequence.q_begin + rows.first);
   }
   /// Of the sequence's first key.
   __device__ std::int64_t key_origin(const Strides& strides) const {
-    return row_origin(strides, sequence.batch, sequence.k_begin, head_kv);
+    return row_origin(strides, sequence, head_kv, sequence.k_begin);
   }
 };
 

@@ -91,9 +91,7 @@ attest_forward_args Call::forward_arguments() const {
 attest_forward_args Call::forward_arguments(const attest_kernel& kernel) {
   attest_forward_args args = forward_arguments();
   if ((kernel.description.features & ATTEST_LSE) == 0) args.LSE = nullptr;
-  args.workspace_bytes = kernel.workspace_bytes(kernel.self, form.get(), ATTEST_FORWARD);
-  workspace_.assign(args.workspace_bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN());
-  args.workspace = workspace_.empty() ? nullptr : workspace_.data();
+  set_workspace(args, kernel.workspace_bytes(kernel.self, form.get(), ATTEST_FORWARD));
   return args;
 }
 
@@ -108,10 +106,21 @@ attest_backward_args Call::backward_arguments() {
   args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
   args.O = O.abi(), args.LSE = LSE.abi(), args.dO = dO.abi(), args.dLSE = dLSE.abi();
   args.dQ = dQ.abi(), args.dK = dK.abi(), args.dV = dV.abi();
-  workspace_.resize(count_of(problem.lse_axes()));
-  args.workspace = workspace_.data();
-  args.workspace_bytes = workspace_.size() * sizeof(float);
+  set_workspace(args, count_of(problem.lse_axes()) * sizeof(float));
   return args;
+}
+
+attest_backward_args Call::backward_arguments(const attest_kernel& kernel) {
+  attest_backward_args args = backward_arguments();
+  set_workspace(args, kernel.workspace_bytes(kernel.self, form.get(), ATTEST_BACKWARD));
+  return args;
+}
+
+template <class Args>
+void Call::set_workspace(Args& args, std::size_t bytes) {
+  workspace_.assign(bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN());
+  args.workspace = workspace_.empty() ? nullptr : workspace_.data();
+  args.workspace_bytes = bytes;
 }
 
 std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors) {
@@ -151,6 +160,21 @@ const std::vector<const char*>& sequence_problems() {
   return all;
 }
 
+const std::vector<const char*>& backward_problems() {
+  static const std::vector<const char*> all = [] {
+    std::vector<const char*> more = problems();
+    more.insert(more.end(), sequence_problems().begin(), sequence_problems().end());
+    for (const char* text :
+         {"hq=4,hkv=2,d=8,mask=cu_3x5_0x7_40x33_9x0+causal_br", "sq=50,sk=20,d=8,mask=causal_br",
+          "b=2,hq=2,sq=70,sk=90,d=8,mask=random_1_5", "sq=17,sk=33,d=264,dv=512",
+          "sq=1,sk=17,d=576"}) {
+      more.push_back(text);
+    }
+    return more;
+  }();
+  return all;
+}
+
 std::vector<simt::Emulation> checked_orders() {
   std::vector<simt::Emulation> all(4);
   for (simt::Emulation& emulation : all) emulation.shared_checks = simt::SharedChecks::on;
@@ -183,6 +207,7 @@ TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64
       words.queries += any ? rows : 0;
     }
     for (const std::int64_t keys : keys_of) words.keys += keys;
+    words.all_keys += sequence.k_length;
   }
   return words;
 }

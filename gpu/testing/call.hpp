@@ -36,7 +36,9 @@ struct Call {
   attest_forward_args forward_arguments() const;
   /// With the workspace that the kernel asks for, all NaN, and LSE if it writes that.
   attest_forward_args forward_arguments(const attest_kernel& kernel);
+  /// With a workspace for D alone.
   attest_backward_args backward_arguments();
+  attest_backward_args backward_arguments(const attest_kernel& kernel);
   /// O, and LSE if the kernel writes that.
   std::vector<std::uint32_t> output_bits(const attest_kernel& kernel) const;
 
@@ -45,7 +47,10 @@ struct Call {
   Values Q, K, V, O, LSE, dO, dLSE, dQ, dK, dV;
 
  private:
-  std::vector<float> workspace_;
+  template <class Args>
+  void set_workspace(Args& args, std::size_t bytes);
+
+  std::vector<float> workspace_;  // NaN
 };
 
 std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
@@ -59,13 +64,17 @@ std::string spelled_for(const attest_kernel& kernel, const char* text);
 /// Packed sequences and extents of zero.
 const std::vector<const char*>& sequence_problems();
 
+/// Both, and what costs more: wide heads.
+const std::vector<const char*>& backward_problems();
+
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
 
 /// Sums over the tiles that hold a visible pair, of one head and all batch entries, pair by pair
-/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one.
+/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one;
+/// all keys.
 struct TileWords {
-  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0;
+  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0, all_keys = 0;
 };
 TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64_t block_k);
 
