@@ -2,6 +2,13 @@
 
 #include "gpu/simt/traffic.hpp"
 
+/// Before loops over arrays that are to stay in registers: nvcc leaves long ones as they are.
+#ifdef __CUDACC__
+#define ATTEST_UNROLL _Pragma("unroll")
+#else
+#define ATTEST_UNROLL
+#endif
+
 /// What the attention kernels share: their arguments, where sequences lie, which keys a query sees,
 /// and how Q K^T becomes scores. Sequences and masks as core/abi/attest_kernel.h has them.
 namespace attest::gpu {
@@ -12,11 +19,14 @@ struct Strides {
   std::int64_t batch = 0, row = 0, head = 0, column = 0;
 };
 
+/// Which key a query is aligned with: that of its own number, or the last with the last.
+enum class Align : std::uint8_t { top_left, bottom_right };
+
 /// Masks that kernels read as they go. Pointers may be null.
 template <class Mem>
 struct MaskArguments {
   std::int64_t window_left = -1, window_right = -1;
-  int bottom_right = 0;
+  Align align = Align::top_left;
   typename Mem::template In<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
   typename Mem::template In<std::uint8_t> boolean;
 };
@@ -28,14 +38,16 @@ struct AttentionShape {
   float softmax_scale = 0, softcap = 0;
 };
 
-template <class Mem>
+/// `T` is what memory holds of Q, K, V and O: float, or a type of sixteen_bit.cuh.
+template <class Mem, class T = float>
 struct ForwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
   typename Mem::template In<float> alibi_slopes;
-  typename Mem::template In<float> Q, K, V;
-  typename Mem::template Out<float> O, LSE;  // LSE may be null
-  Strides q, k, v, o, lse;                   // lse.column is not used
+  typename Mem::template In<T> Q, K, V;
+  typename Mem::template Out<T> O;
+  typename Mem::template Out<float> LSE;  // may be null
+  Strides q, k, v, o, lse;                // lse.column is not used
   typename Mem::Sink sink;
 };
 
@@ -59,6 +71,12 @@ struct Sequence {
   std::int64_t shift = 0;  // query i is aligned with key i + shift
 };
 
+/// Where row `position` of the tensor begins, of the sequence's batch entry and one head.
+__device__ inline std::int64_t row_origin(const Strides& strides, const Sequence& sequence,
+                                          std::int64_t head, std::int64_t position) {
+  return sequence.batch * strides.batch + position * strides.row + head * strides.head;
+}
+
 template <class Mem>
 __device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
                                 const MaskArguments<Mem>& mask, std::int64_t b) {
@@ -74,15 +92,28 @@ __device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
     sequence.k_length = mem.load(mask.cu_seqlens_k, b + 1) - sequence.k_begin;
   }
   sequence.keys = mask.key_lengths ? mem.load(mask.key_lengths, b) : sequence.k_length;
-  sequence.shift = mask.bottom_right != 0 ? sequence.keys - sequence.q_length : 0;
+  sequence.shift = mask.align == Align::bottom_right ? sequence.keys - sequence.q_length : 0;
   return sequence;
 }
+
+/// Rows of a tile.
+struct TileRows {
+  std::int64_t first = 0;
+  int count = 0;
+};
 
 /// Keys begin .. end-1.
 struct KeyBand {
   std::int64_t begin = 0, end = 0;
 
   __device__ bool holds(std::int64_t key) const { return begin <= key && key < end; }
+  __device__ bool meets(TileRows keys) const {
+    return begin < end && keys.first < end && begin < keys.first + keys.count;
+  }
+  /// The first key of the first tile that the band meets; `end` when it is empty.
+  __device__ std::int64_t first_tile(int block) const {
+    return begin < end ? begin / block * block : end;
+  }
 };
 
 /// What window and lengths leave to query i.
@@ -105,7 +136,7 @@ __device__ KeyBand band_of(const Sequence& sequence, const MaskArguments<Mem>& m
 
 /// The score of a visible pair and its derivative by the scaled product.
 struct Score {
-  float value, derivative;
+  float value = 0, derivative = 0;
 };
 
 /// Scale, softcap, ALiBi.
@@ -120,6 +151,10 @@ __device__ inline Score score_of(float product, const AttentionShape& shape, flo
   if (slope != 0) score.value -= slope * static_cast<float>(distance);
   return score;
 }
+
+__device__ inline int lane_in_warp() { return static_cast<int>(threadIdx.x) % 32; }
+__device__ inline int warp_in_block() { return static_cast<int>(threadIdx.x) / 32; }
+
 __device__ inline float warp_max(float value) {
   for (int bits = 16; bits > 0; bits /= 2) {
     value = fmaxf(value, __shfl_xor_sync(~0U, value, bits));

@@ -1,5 +1,9 @@
 #include "gpu/kernels/emulated.hpp"
 
+#include <string>
+
+#include "core/error.hpp"
+
 namespace attest::gpu {
 namespace {
 
@@ -43,6 +47,45 @@ Strides row_strides_of(const attest_tensor* tensor) {
   return {tensor->strides[0], tensor->strides[2], tensor->strides[1], 0};
 }
 
+MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_problem& problem) {
+  const attest_mask& mask = problem.mask;
+  MaskArguments<simt::Counted> arguments;
+  arguments.window_left = mask.window_left;
+  arguments.window_right = mask.window_right;
+  arguments.align = mask.align == ATTEST_BOTTOM_RIGHT ? Align::bottom_right : Align::top_left;
+  arguments.key_lengths = add(memory, "key_lengths", mask.key_lengths, problem.batch);
+  arguments.cu_seqlens_q = add(memory, "cu_seqlens_q", mask.cu_seqlens_q, problem.batch + 1);
+  arguments.cu_seqlens_k = add(memory, "cu_seqlens_k", mask.cu_seqlens_k, problem.batch + 1);
+  arguments.boolean = add(memory, "boolean", mask.boolean, problem.seqlen_q * problem.seqlen_k);
+  return arguments;
+}
+
+// What Q, K, V and O are made of, and where they lie.
+template <class T, class Arguments, class Args>
+void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
+  arguments.Q = add<T>(memory, "Q", args.Q);
+  arguments.K = add<T>(memory, "K", args.K);
+  arguments.V = add<T>(memory, "V", args.V);
+  arguments.O = add<T>(memory, "O", args.O);
+}
+
+// What both directions have of any type of these.
+template <class Arguments, class Args>
+void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
+  const attest_problem& problem = *args.problem;
+  arguments.shape = shape_of(problem);
+  arguments.mask = mask_of(memory, problem);
+  arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
+  arguments.LSE = add<float>(memory, "LSE", args.LSE);
+  arguments.q = strides_of(*args.Q);
+  arguments.k = strides_of(*args.K);
+  arguments.v = strides_of(*args.V);
+  arguments.o = strides_of(*args.O);
+  arguments.lse = row_strides_of(args.LSE);
+}
+
+}  // namespace
+
 AttentionShape shape_of(const attest_problem& problem) {
   AttentionShape shape;
   shape.batch = problem.batch;
@@ -57,71 +100,92 @@ AttentionShape shape_of(const attest_problem& problem) {
   return shape;
 }
 
-MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_problem& problem) {
-  const attest_mask& mask = problem.mask;
-  MaskArguments<simt::Counted> arguments;
-  arguments.window_left = mask.window_left;
-  arguments.window_right = mask.window_right;
-  arguments.bottom_right = mask.align == ATTEST_BOTTOM_RIGHT ? 1 : 0;
-  arguments.key_lengths = add(memory, "key_lengths", mask.key_lengths, problem.batch);
-  arguments.cu_seqlens_q = add(memory, "cu_seqlens_q", mask.cu_seqlens_q, problem.batch + 1);
-  arguments.cu_seqlens_k = add(memory, "cu_seqlens_k", mask.cu_seqlens_k, problem.batch + 1);
-  arguments.boolean = add(memory, "boolean", mask.boolean, problem.seqlen_q * problem.seqlen_k);
-  return arguments;
+std::int64_t tensor_rows(const attest_problem& problem) {
+  const std::int32_t* const packed = problem.mask.cu_seqlens_q;
+  return packed != nullptr ? packed[problem.batch] : problem.batch * problem.seqlen_q;
 }
 
-}  // namespace
-
-EmulatedForward::EmulatedForward(const attest_forward_args& args) {
-  const attest_problem& problem = *args.problem;
-  arguments.shape = shape_of(problem);
-  arguments.Q = add<float>(memory, "Q", args.Q);
-  arguments.K = add<float>(memory, "K", args.K);
-  arguments.V = add<float>(memory, "V", args.V);
-  arguments.O = add<float>(memory, "O", args.O);
-  arguments.LSE = add<float>(memory, "LSE", args.LSE);
-  arguments.mask = mask_of(memory, problem);
-  arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
-  arguments.q = strides_of(*args.Q);
-  arguments.k = strides_of(*args.K);
-  arguments.v = strides_of(*args.V);
-  arguments.o = strides_of(*args.O);
-  arguments.lse = row_strides_of(args.LSE);
+simt::GlobalPointer<float> Workspace::take(simt::GlobalMemory& memory, const char* name,
+                                           std::int64_t words) {
+  const auto taken = static_cast<std::size_t>(words);
+  if (taken > left_) {
+    throw InternalError(std::string("workspace: ") + name + " needs " + std::to_string(taken) +
+                        " words, but " + std::to_string(left_) + " are left");
+  }
+  float* const data = next_;
+  if (data != nullptr) next_ += taken;
+  left_ -= taken;
+  return memory.add(name, data, words);
 }
 
-EmulatedBackward::EmulatedBackward(const attest_backward_args& args) {
-  const attest_problem& problem = *args.problem;
-  arguments.shape = shape_of(problem);
-  arguments.Q = add<float>(memory, "Q", args.Q);
-  arguments.K = add<float>(memory, "K", args.K);
-  arguments.V = add<float>(memory, "V", args.V);
-  arguments.O = add<float>(memory, "O", args.O);
-  arguments.LSE = add<float>(memory, "LSE", args.LSE);
+EmulatedForward::EmulatedForward(const attest_forward_args& args)
+    : workspace(args.workspace, args.workspace_bytes),
+      batch_rows(args.O->shape[1]),
+      rows(args.O->shape[0] * batch_rows),
+      args_(args) {
+  add_common(memory, args, arguments);
+  if (args.problem->dtype == ATTEST_F32) add_inputs<float>(memory, args, arguments);
+}
+
+template <class T>
+ForwardArguments<simt::Counted, T> EmulatedForward::sixteen_bit() {
+  ForwardArguments<simt::Counted, T> typed;
+  typed.shape = arguments.shape;
+  typed.mask = arguments.mask;
+  typed.alibi_slopes = arguments.alibi_slopes;
+  typed.LSE = arguments.LSE;
+  typed.q = arguments.q;
+  typed.k = arguments.k;
+  typed.v = arguments.v;
+  typed.o = arguments.o;
+  typed.lse = arguments.lse;
+  add_inputs<T>(memory, args_, typed);
+  return typed;
+}
+template ForwardArguments<simt::Counted, Bf16> EmulatedForward::sixteen_bit();
+template ForwardArguments<simt::Counted, F16> EmulatedForward::sixteen_bit();
+
+Strides EmulatedForward::o_strides() const {
+  const Strides lse = lse_strides();
+  const std::int64_t columns = arguments.shape.head_dim_v;
+  return {lse.batch * columns, columns, lse.head * columns, 1};
+}
+
+Strides EmulatedForward::lse_strides() const {
+  return {arguments.shape.num_heads_q * batch_rows, 1, batch_rows, 0};
+}
+
+void EmulatedForward::require_LSE() {
+  if (arguments.LSE) return;
+  arguments.LSE = take("LSE", lse_words());
+  arguments.lse = lse_strides();
+}
+
+EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
+    : workspace(args.workspace, args.workspace_bytes) {
+  add_common(memory, args, arguments);
+  add_inputs<float>(memory, args, arguments);
   arguments.dO = add<float>(memory, "dO", args.dO);
   arguments.dLSE = add<float>(memory, "dLSE", args.dLSE);
   arguments.dQ = add<float>(memory, "dQ", args.dQ);
   arguments.dK = add<float>(memory, "dK", args.dK);
   arguments.dV = add<float>(memory, "dV", args.dV);
   const std::int64_t heads = args.dO->shape[2], rows = args.dO->shape[1];
-  arguments.D =
-      memory.add("D", static_cast<float*>(args.workspace), args.dO->shape[0] * heads * rows);
-  arguments.mask = mask_of(memory, problem);
-  arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
-  arguments.q = strides_of(*args.Q);
-  arguments.k = strides_of(*args.K);
-  arguments.v = strides_of(*args.V);
-  arguments.o = strides_of(*args.O);
+  arguments.D = take("D", args.dO->shape[0] * heads * rows);
   arguments.d_o = strides_of(*args.dO);
   arguments.dq = strides_of(*args.dQ);
   arguments.dk = strides_of(*args.dK);
   arguments.dv = strides_of(*args.dV);
-  arguments.lse = row_strides_of(args.LSE);
   arguments.dlse = row_strides_of(args.dLSE);
   arguments.d = {heads * rows, 1, rows, 0};
 }
 
-std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch) {
-  return (rows + block_rows - 1) / block_rows * heads * batch;
+std::int64_t delta_words(const attest_problem& problem) {
+  return tensor_rows(problem) * problem.num_heads_q;
+}
+
+bool fits(const BlockLine& line, const simt::Emulation& emulation) {
+  return line.blocks <= kMostBlocks && line.dynamic_shared_bytes <= emulation.shared_bytes_limit;
 }
 
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

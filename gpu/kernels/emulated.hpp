@@ -1,38 +1,105 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/abi/attest_kernel.h"
 #include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/grid.hpp"
+#include "gpu/kernels/sixteen_bit.cuh"
 #include "gpu/simt/launch.hpp"
 
 /// From the ABI's arguments to those of an emulated kernel.
 namespace attest::gpu {
 
-/// Arguments with the tensors they may touch, by name: Q K V O LSE, then masks and slopes. Launches
-/// refer to the memory, so it outlives them.
+AttentionShape shape_of(const attest_problem& problem);
+
+/// Rows of Q for which the tensors have room: packed, those of all sequences follow one another.
+std::int64_t tensor_rows(const attest_problem& problem);
+
+/// The workspace of a call, handed out piece by piece.
+class Workspace {
+ public:
+  Workspace(void* data, std::size_t bytes)
+      : next_(static_cast<float*>(data)), left_(bytes / sizeof(float)) {}
+
+  /// The next `words` floats, under a name of their own. Throws InternalError when there are fewer.
+  /// [gpu/kernels/forward_test "workspace"]
+  simt::GlobalPointer<float> take(simt::GlobalMemory& memory, const char* name, std::int64_t words);
+
+ private:
+  float* next_;
+  std::size_t left_;
+};
+
+/// Arguments with the tensors they may touch, by name: Q K V O LSE, masks and slopes. Launches
+/// refer to the memory, so it outlives them. Those for tensors of 16 bits come from sixteen_bit().
 struct EmulatedForward {
   explicit EmulatedForward(const attest_forward_args& args);
   EmulatedForward(const EmulatedForward&) = delete;
   EmulatedForward& operator=(const EmulatedForward&) = delete;
 
+  simt::GlobalPointer<float> take(const char* name, std::int64_t words) {
+    return workspace.take(memory, name, words);
+  }
+  attest_dtype dtype() const { return args_.problem->dtype; }
+  /// The arguments for Q, K, V and O of `T`, once for a call.
+  ///
+  /// Requires: a problem of that dtype.
+  template <class T>
+  ForwardArguments<simt::Counted, T> sixteen_bit();
+
+  /// LSE in the workspace where the caller has none: lse_words() of it.
+  void require_LSE();
+
+  /// Where packed tensors like O and LSE lie in the workspace, and how many words they are.
+  Strides o_strides() const;
+  Strides lse_strides() const;
+  std::int64_t o_words() const { return lse_words() * arguments.shape.head_dim_v; }
+  std::int64_t lse_words() const { return rows * arguments.shape.num_heads_q; }
+
   simt::GlobalMemory memory;
   ForwardArguments<simt::Counted> arguments;
+  Workspace workspace;
+  std::int64_t batch_rows = 0, rows = 0;  // of the tensors: of a batch entry, in all
+
+ private:
+  attest_forward_args args_;
 };
 
-/// The same for backward: Q K V O LSE dO dLSE dQ dK dV D. D is the workspace, a float for each row
-/// of dO.
+/// The same for backward: Q K V O LSE dO dLSE dQ dK dV D. D begins the workspace, delta_words() of
+/// it.
 struct EmulatedBackward {
   explicit EmulatedBackward(const attest_backward_args& args);
   EmulatedBackward(const EmulatedBackward&) = delete;
   EmulatedBackward& operator=(const EmulatedBackward&) = delete;
 
+  simt::GlobalPointer<float> take(const char* name, std::int64_t words) {
+    return workspace.take(memory, name, words);
+  }
+
   simt::GlobalMemory memory;
   BackwardArguments<simt::Counted> arguments;
+  Workspace workspace;
 };
 
-/// Blocks of so many rows for every (batch, head); all lie in x of the grid.
-std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch);
-/// The most that a device takes in x.
-inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+/// A word for each row of dO.
+std::int64_t delta_words(const attest_problem& problem);
+
+/// Whether a device takes so many blocks, and the emulated one so much shared memory.
+bool fits(const BlockLine& line, const simt::Emulation& emulation);
+
+/// The kernel on all blocks; nothing of no block.
+template <class Kernel, class... Arguments>
+simt::LaunchReport launch_line(const BlockLine& line, const simt::Emulation& emulation,
+                               const simt::GlobalMemory& memory, const Kernel& kernel,
+                               const Arguments&... arguments) {
+  if (line.blocks == 0) return {};
+  return simt::launch({{static_cast<unsigned>(line.blocks), 1, 1},
+                       {static_cast<unsigned>(line.lanes), 1, 1},
+                       line.dynamic_shared_bytes},
+                      emulation, memory, kernel, arguments...);
+}
 
 /// What a launch moved of the tensors of that name; zeros when there is none.
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

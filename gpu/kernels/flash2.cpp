@@ -1,114 +1,72 @@
 #include "gpu/kernels/flash2.hpp"
 
 #include "core/error.hpp"
+#include "gpu/kernels/columns.hpp"
 #include "gpu/kernels/flash2.cuh"
 #include "gpu/kernels/two_pass.hpp"
 
 namespace attest::gpu {
 namespace {
 
-using Arguments = ForwardArguments<simt::Counted>;
-using Launcher = simt::LaunchReport (*)(const simt::LaunchShape&, const simt::Emulation&,
-                                        const simt::GlobalMemory&, const Arguments&);
-
-template <int kColumns>
-simt::LaunchReport launch(const simt::LaunchShape& shape, const simt::Emulation& emulation,
-                          const simt::GlobalMemory& memory, const Arguments& arguments) {
-  return simt::launch(shape, emulation, memory, flash2_forward<kColumns, simt::Counted>, arguments);
-}
-
-// By the columns of 32 that a lane holds of a row of O.
-Launcher launcher_for(int head_dim_v) {
-  if (head_dim_v <= 32) return launch<1>;
-  if (head_dim_v <= 64) return launch<2>;
-  if (head_dim_v <= 128) return launch<4>;
-  if (head_dim_v <= 256) return launch<8>;
-  if (head_dim_v <= 576) return launch<18>;
-  return nullptr;
-}
-
-std::int64_t shared_bytes(const AttentionShape& shape) {
-  return Flash2::shared_floats(shape.head_dim_qk, shape.head_dim_v) *
-         static_cast<std::int64_t>(sizeof(float));
-}
-
-std::int64_t blocks(const AttentionShape& shape) {
-  return blocks_for(shape.seqlen_q, Flash2::kBlockQ, shape.num_heads_q, shape.batch);
-}
-
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  constexpr int kMostColumns = 576;
-  return launcher_for(shape.head_dim_v) != nullptr && shape.head_dim_qk <= kMostColumns &&
-         blocks(shape) <= kMostBlocks && shared_bytes(shape) <= emulation.shared_bytes_limit;
+  return shape.head_dim_v <= kMostColumns && gpu::fits(Flash2::line(shape), emulation);
 }
 
-attest_status forward(const void*, const attest_forward_args* args) {
-  if (args->problem->dtype != ATTEST_F32) return ATTEST_UNSUPPORTED;
-  const EmulatedForward call(*args);
-  const AttentionShape& shape = call.arguments.shape;
-  simt::Emulation emulation;
-  emulation.threads = args->problem->num_threads;
-  if (!fits(shape, emulation)) return ATTEST_UNSUPPORTED;
-  return flash2_forward_emulated(call, emulation).diagnoses.empty() ? ATTEST_OK : ATTEST_FAILED;
+template <class T>
+simt::LaunchReport launch(const EmulatedForward& call,
+                          const ForwardArguments<simt::Counted, T>& arguments,
+                          const simt::Emulation& emulation) {
+  const AttentionShape& shape = arguments.shape;
+  if (shape.head_dim_v > kMostColumns) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
+  return with_columns(shape.head_dim_v, [&]<int kColumns>() {
+    return launch_line(Flash2::line(shape), emulation, call.memory,
+                       flash2_forward<kColumns, simt::Counted, T>, arguments);
+  });
 }
 
-std::size_t workspace_bytes(const void*, const attest_problem* problem, std::uint32_t direction) {
-  if (direction != ATTEST_BACKWARD) return 0;
-  // Packed, the rows of all sequences follow one another; else every batch entry has seqlen_q.
-  const std::int64_t rows = problem->mask.cu_seqlens_q != nullptr
-                                ? problem->mask.cu_seqlens_q[problem->batch]
-                                : problem->batch * problem->seqlen_q;
-  return static_cast<std::size_t>(rows * problem->num_heads_q) * sizeof(float);
+simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
+  return flash2_forward_emulated(call, emulation);
 }
 
-attest_status backward(const void*, const attest_backward_args* args) {
-  if (args->problem->dtype != ATTEST_F32) return ATTEST_UNSUPPORTED;
-  const EmulatedBackward call(*args);
-  simt::Emulation emulation;
-  emulation.threads = args->problem->num_threads;
-  if (!two_pass_fits(call.arguments.shape, emulation)) return ATTEST_UNSUPPORTED;
-  return two_pass_emulated(call, emulation).diagnoses.empty() ? ATTEST_OK : ATTEST_FAILED;
+simt::LaunchReport run_16bit(EmulatedForward& call, const simt::Emulation& emulation) {
+  return call.dtype() == ATTEST_BF16 ? launch(call, call.sixteen_bit<Bf16>(), emulation)
+                                     : launch(call, call.sixteen_bit<F16>(), emulation);
+}
+
+std::int64_t no_workspace(const attest_problem&) { return 0; }
+
+simt::LaunchReport run_backward(EmulatedBackward& call, const simt::Emulation& emulation) {
+  return two_pass_emulated(call, emulation);
 }
 
 }  // namespace
 
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
-  const Launcher launcher = launcher_for(shape.head_dim_v);
-  if (launcher == nullptr) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
-  if (blocks(shape) == 0) return {};  // no query: nothing to write
-  return launcher(
-      {{static_cast<unsigned>(blocks(shape)), 1, 1}, {Flash2::kLanes, 1, 1}, shared_bytes(shape)},
-      emulation, call.memory, call.arguments);
+  return launch(call, call.arguments, emulation);
 }
 
-const attest_kernel& flash2_kernel() {
-  static const attest_kernel kernel = [] {
-    attest_kernel k{};
-    k.struct_size = sizeof k;
-    k.abi_version = ATTEST_ABI_VERSION;
-    attest_description& d = k.description;
-    d.struct_size = sizeof d;
-    d.name = "gpu/flash2";
-    d.summary = "CUDA, emulated on the host: online softmax; backward in two passes";
-    d.device = ATTEST_CPU;
-    d.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
-    d.dtypes = 1U << ATTEST_F32;
-    d.features = ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW |
-                 ATTEST_KEY_LENGTHS | ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK | ATTEST_GQA |
-                 ATTEST_HEAD_DIM_V | ATTEST_SOFTCAP | ATTEST_ALIBI | ATTEST_ANY_SCALE |
-                 ATTEST_ANY_STRIDES | ATTEST_LSE | ATTEST_DLSE | ATTEST_CROSS_LENGTHS |
-                 ATTEST_EMPTY_ROWS;
-    d.empty_row = ATTEST_ZERO_NEG_INF;
-    d.numerics.struct_size = sizeof d.numerics;
-    d.max_head_dim = 576;
-    d.schedule = "flash2:bq=32,bk=32";
-    k.workspace_bytes = workspace_bytes;
-    k.forward = forward;
-    k.backward = backward;
-    return k;
-  }();
+const EmulatedKernel& flash2_kernel() {
+  static const EmulatedKernel kernel(
+      emulated_description("gpu/flash2",
+                           "CUDA, emulated on the host: online softmax; backward in two passes",
+                           "flash2:bq=32,bk=32"),
+      {.forward = {fits, no_workspace, run},
+       .backward = {two_pass_fits, delta_words, run_backward}});
+  return kernel;
+}
+
+const EmulatedKernel& flash2_16bit_kernel() {
+  static const EmulatedKernel kernel(
+      [] {
+        attest_description d = emulated_description(
+            "gpu/flash2_16bit",
+            "CUDA, emulated on the host: online softmax, float32 between 16-bit tensors",
+            "flash2:bq=32,bk=32");
+        d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
+        return d;
+      }(),
+      {.forward = {fits, no_workspace, run_16bit}});
   return kernel;
 }
 

@@ -1,16 +1,19 @@
 #pragma once
 
-#include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/emulated_kernel.hpp"
 
 namespace attest::gpu {
 
-/// The kernel gpu/flash2, on the CPU: each call is an emulated launch.
-const attest_kernel& flash2_kernel();
+/// gpu/flash2: forward as flash2, backward in two passes.
+const EmulatedKernel& flash2_kernel();
 
-/// One emulated forward with all that it found and moved.
+/// gpu/flash2_16bit, forward alone: Q, K, V and O are bf16 or f16, P and all sums float32.
+const EmulatedKernel& flash2_16bit_kernel();
+
+/// One emulated forward of float32 with all that it found and moved.
 ///
 /// Requires: head_dim_v at most 576, shared memory that fits. Else the report says what does not.
-/// [gpu/kernels/flash2_test]
+/// [gpu/kernels/forward_test]
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation);
 

@@ -1,63 +1,34 @@
 #include "gpu/kernels/two_pass.hpp"
 
-#include <algorithm>
-
+#include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/two_pass.cuh"
 
 namespace attest::gpu {
-namespace {
-
-using Arguments = BackwardArguments<simt::Counted>;
-
-std::int64_t shared_bytes(const AttentionShape& shape) {
-  return TwoPass::shared_floats(shape.head_dim_qk, shape.head_dim_v) *
-         static_cast<std::int64_t>(sizeof(float));
-}
-
-simt::LaunchShape grid_of(const AttentionShape& shape, std::int64_t rows, std::int64_t heads) {
-  const std::int64_t blocks = blocks_for(rows, TwoPass::kBlock, heads, shape.batch);
-  return {{static_cast<unsigned>(blocks), 1, 1}, {TwoPass::kLanes, 1, 1}, shared_bytes(shape)};
-}
-
-template <int kColumns>
-simt::LaunchReport launch(const EmulatedBackward& call, const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
-  simt::LaunchReport report;
-  const simt::LaunchShape queries = grid_of(shape, shape.seqlen_q, shape.num_heads_q),
-                          keys = grid_of(shape, shape.seqlen_k, shape.num_heads_kv);
-  if (queries.grid.x > 0) {
-    report = simt::launch(queries, emulation, call.memory,
-                          two_pass_queries<kColumns, simt::Counted>, call.arguments);
-  }
-  if (keys.grid.x > 0) {
-    report += simt::launch(keys, emulation, call.memory, two_pass_keys<kColumns, simt::Counted>,
-                           call.arguments);
-  }
-  return report;
-}
-
-}  // namespace
 
 bool two_pass_fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  const auto blocks = [&](std::int64_t rows, std::int64_t heads) {
-    return blocks_for(rows, TwoPass::kBlock, heads, shape.batch);
-  };
-  constexpr int kMostColumns = 576;  // of the largest launch below
-  return std::max(shape.head_dim_qk, shape.head_dim_v) <= kMostColumns &&
-         shared_bytes(shape) <= emulation.shared_bytes_limit &&
-         std::max(blocks(shape.seqlen_q, shape.num_heads_q),
-                  blocks(shape.seqlen_k, shape.num_heads_kv)) <= kMostBlocks;
+  return widest_head(shape) <= WidestTile::kMostColumns &&
+         with_backward_tile(widest_head(shape), [&](auto tile) {
+           return fits(query_line(tile, shape), emulation) &&
+                  fits(key_line(tile, shape), emulation);
+         });
+}
+
+std::string two_pass_schedule(const AttentionShape& shape) {
+  const std::string passing = std::to_string(passing_rows(shape));
+  return "two_pass:bq=32,bk=" + passing + ",cq=" + passing + ",ck=32";
 }
 
 simt::LaunchReport two_pass_emulated(const EmulatedBackward& call,
                                      const simt::Emulation& emulation) {
   const AttentionShape& shape = call.arguments.shape;
-  const int columns = std::max(shape.head_dim_qk, shape.head_dim_v);
-  if (columns <= 32) return launch<1>(call, emulation);
-  if (columns <= 64) return launch<2>(call, emulation);
-  if (columns <= 128) return launch<4>(call, emulation);
-  if (columns <= 256) return launch<8>(call, emulation);
-  return launch<18>(call, emulation);
+  return with_backward_tile(widest_head(shape), [&](auto tile) {
+    using Tile = decltype(tile);
+    simt::LaunchReport report = launch_line(query_line(tile, shape), emulation, call.memory,
+                                            two_pass_queries<Tile, simt::Counted>, call.arguments);
+    report += launch_line(key_line(tile, shape), emulation, call.memory,
+                          two_pass_keys<Tile, simt::Counted>, call.arguments);
+    return report;
+  });
 }
 
 }  // namespace attest::gpu

@@ -4,17 +4,17 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/testing/call.hpp"
+#include "gpu/testing/words.hpp"
 
 namespace attest::gpu {
 namespace {
 
-using simt::GlobalTraffic;
-
 TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is wrong in any",
           "[gpu][two_pass]") {
-  for (const char* text : testing::problems()) {
+  for (const char* text : testing::backward_problems()) {
     INFO(text);
     std::vector<std::vector<std::uint32_t>> outputs;
     for (const simt::Emulation& emulation : testing::checked_orders()) {
@@ -31,39 +31,28 @@ TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is 
 }
 
 TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][words]") {
-  for (const char* text : testing::problems()) {
-    INFO(text);
-    testing::Call call(text);
-    const Problem& p = call.problem;
-    const EmulatedForward forward(call.forward_arguments());
-    flash2_forward_emulated(forward, {});
-    const EmulatedBackward backward(call.backward_arguments());
-    const simt::LaunchReport report = two_pass_emulated(backward, {});
-    const testing::TileWords words = testing::visited_tiles(p, 32, 32);
-    const std::int64_t heads = p.num_heads_q, group = heads / p.num_heads_kv;
-    const std::int64_t rows = p.batch * heads * p.seqlen_q,
-                       columns = p.batch * p.num_heads_kv * p.seqlen_k;
-    const auto moved = [&](const char* name) { return traffic_of(backward.memory, report, name); };
-    const std::int64_t dk = p.head_dim_qk, dv = p.head_dim_v;
-    // The first pass reads keys tile by tile, the second those of its block once for the group.
-    const std::int64_t key_rows = heads * words.tile_keys + heads / group * words.keys;
-    const std::int64_t query_rows = heads * (words.queries + words.tile_queries);
-    CHECK(moved("K") == GlobalTraffic{4 * key_rows * dk, 0});
-    CHECK(moved("V") == GlobalTraffic{4 * key_rows * dv, 0});
-    CHECK(moved("Q") == GlobalTraffic{4 * query_rows * dk, 0});
-    CHECK(moved("dO") == GlobalTraffic{4 * (rows + heads * words.tile_queries) * dv, 0});
-    CHECK(moved("O") == GlobalTraffic{4 * rows * dv, 0});
-    CHECK(moved("LSE") == GlobalTraffic{4 * query_rows, 0});
-    CHECK(moved("dLSE") == GlobalTraffic{4 * rows, 0});
-    CHECK(moved("D") == GlobalTraffic{4 * heads * words.tile_queries, 4 * rows});
-    CHECK(moved("dQ") == GlobalTraffic{0, 4 * rows * dk});
-    CHECK(moved("dK") == GlobalTraffic{0, 4 * columns * dk});
-    CHECK(moved("dV") == GlobalTraffic{0, 4 * columns * dv});
+  for (const char* text : testing::backward_problems()) {
+    for (const bool dlse : {false, true}) {
+      INFO(text << (dlse ? " with dLSE" : ""));
+      testing::Call call(text);
+      const Problem& p = call.problem;
+      const EmulatedForward forward(call.forward_arguments());
+      flash2_forward_emulated(forward, {});
+      attest_backward_args args = call.backward_arguments();
+      if (!dlse) args.dLSE = nullptr;
+      const EmulatedBackward backward(args);
+      const testing::MovedWords moved =
+          testing::moved_words(backward.memory, two_pass_emulated(backward, {}));
+      const AttentionShape& shape = backward.arguments.shape;
+      const testing::MovedWords saved = testing::group_savings(p, passing_rows(shape), 32);
+      CHECK(moved + saved ==
+            testing::counted_words(two_pass_schedule(shape) + (dlse ? ",dlse=given" : ""), p));
+    }
   }
 }
 
 TEST_CASE("backward: head dimensions that no launch holds are refused", "[gpu][two_pass]") {
-  const attest_kernel& kernel = flash2_kernel();
+  const attest_kernel& kernel = flash2_kernel().abi();
   for (const char* text : {"sq=4,d=800,dv=8", "sq=4,d=8,dv=800", "sq=4,d=577,dv=8"}) {
     INFO(text);
     testing::Call call(text);

@@ -1,7 +1,7 @@
 #include "gpu/testing/call.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 
 namespace attest::gpu::testing {
 namespace {
@@ -12,37 +12,69 @@ std::size_t count_of(const std::vector<Axis>& axes) {
   return static_cast<std::size_t>(count);
 }
 
-}  // namespace
-
-Values::Values(const char* name, const std::vector<Axis>& axes)
-    : count_(count_of(axes)), tensor_(name, DType::f32, axes), form_(tensor_.view()) {
-  std::memset(tensor_.view().data(), 0xFF, count_ * sizeof(float));
+// Sets the strides; the number of elements to the last one.
+std::size_t lay_out(std::vector<Axis>& axes, attest::Strides strides) {
+  std::vector<Axis*> inner_first;
+  for (Axis& axis : axes) inner_first.insert(inner_first.begin(), &axis);
+  if (strides == attest::Strides::transposed) {
+    std::rotate(inner_first.begin(), inner_first.begin() + 1, inner_first.end());
+  }
+  std::int64_t stride = strides == attest::Strides::interleaved ? 2 : 1;
+  for (Axis* const axis : inner_first) {
+    axis->stride = stride;
+    stride *= axis->extent + (strides == attest::Strides::padded ? 3 : 0);
+  }
+  return static_cast<std::size_t>(stride);
 }
 
+template <class Body>
+void for_each_element(const TensorView& view, const Body& body) {
+  const auto extent = [&](std::size_t axis) {
+    return axis < view.rank() ? view.extent(axis) : std::int64_t{1};
+  };
+  for (std::int64_t i = 0; i < extent(0); ++i) {
+    for (std::int64_t j = 0; j < extent(1); ++j) {
+      for (std::int64_t k = 0; k < extent(2); ++k) {
+        for (std::int64_t l = 0; l < extent(3); ++l) body(i, j, k, l);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Values::Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides)
+    : storage_(lay_out(axes, strides) * size_bytes(dtype), std::byte{0xFF}),
+      view_(name, storage_.data(), dtype, axes),
+      form_(view_) {}
+
 void Values::fill(Rng& rng) {
-  auto* const values = static_cast<float*>(tensor_.view().data());
-  for (std::size_t k = 0; k < count_; ++k) values[k] = static_cast<float>(rng.normal());
+  for_each_element(view_,
+                   [&](auto i, auto j, auto k, auto l) { view_.set(rng.normal(), i, j, k, l); });
 }
 
 std::vector<std::uint32_t> Values::bits() const {
-  std::vector<std::uint32_t> bits(count_);
-  std::memcpy(bits.data(), tensor_.view().data(), count_ * sizeof(float));
+  const std::uint32_t above = size_bytes(view_.dtype()) == 2 ? 0xFFFF0000U : 0;
+  std::vector<std::uint32_t> bits;
+  for_each_element(view_, [&](auto i, auto j, auto k, auto l) {
+    bits.push_back(above | static_cast<std::uint32_t>(view_.bits(i, j, k, l)));
+  });
   return bits;
 }
 
 Call::Call(const std::string& text)
     : problem(Problem::parse(text)),
       form(problem, 1),
-      Q("Q", problem.q_axes()),
-      K("K", problem.k_axes()),
-      V("V", problem.v_axes()),
-      O("O", problem.o_axes()),
-      LSE("LSE", problem.lse_axes()),
-      dO("dO", problem.o_axes()),
-      dLSE("dLSE", problem.lse_axes()),
-      dQ("dQ", problem.q_axes()),
-      dK("dK", problem.k_axes()),
-      dV("dV", problem.v_axes()) {
+      Q("Q", problem.dtype, problem.q_axes(), problem.strides),
+      K("K", problem.dtype, problem.k_axes(), problem.strides),
+      V("V", problem.dtype, problem.v_axes(), problem.strides),
+      O("O", problem.dtype, problem.o_axes(), problem.strides),
+      LSE("LSE", DType::f32, problem.lse_axes(), problem.strides),
+      dO("dO", problem.dtype, problem.o_axes(), problem.strides),
+      dLSE("dLSE", DType::f32, problem.lse_axes(), problem.strides),
+      dQ("dQ", problem.dtype, problem.q_axes(), problem.strides),
+      dK("dK", problem.dtype, problem.k_axes(), problem.strides),
+      dV("dV", problem.dtype, problem.v_axes(), problem.strides) {
   Rng rng(1);
   for (Values* input : {&Q, &K, &V, &dO, &dLSE}) input->fill(rng);
 }
@@ -56,6 +88,17 @@ attest_forward_args Call::forward_arguments() const {
   return args;
 }
 
+attest_forward_args Call::forward_arguments(const attest_kernel& kernel) {
+  attest_forward_args args = forward_arguments();
+  if ((kernel.description.features & ATTEST_LSE) == 0) args.LSE = nullptr;
+  set_workspace(args, kernel.workspace_bytes(kernel.self, form.get(), ATTEST_FORWARD));
+  return args;
+}
+
+std::vector<std::uint32_t> Call::output_bits(const attest_kernel& kernel) const {
+  return (kernel.description.features & ATTEST_LSE) != 0 ? bits_of({&O, &LSE}) : O.bits();
+}
+
 attest_backward_args Call::backward_arguments() {
   attest_backward_args args{};
   args.struct_size = sizeof args;
@@ -63,10 +106,21 @@ attest_backward_args Call::backward_arguments() {
   args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
   args.O = O.abi(), args.LSE = LSE.abi(), args.dO = dO.abi(), args.dLSE = dLSE.abi();
   args.dQ = dQ.abi(), args.dK = dK.abi(), args.dV = dV.abi();
-  workspace_.resize(count_of(problem.lse_axes()));
-  args.workspace = workspace_.data();
-  args.workspace_bytes = workspace_.size() * sizeof(float);
+  set_workspace(args, count_of(problem.lse_axes()) * sizeof(float));
   return args;
+}
+
+attest_backward_args Call::backward_arguments(const attest_kernel& kernel) {
+  attest_backward_args args = backward_arguments();
+  set_workspace(args, kernel.workspace_bytes(kernel.self, form.get(), ATTEST_BACKWARD));
+  return args;
+}
+
+template <class Args>
+void Call::set_workspace(Args& args, std::size_t bytes) {
+  workspace_.assign(bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN());
+  args.workspace = workspace_.empty() ? nullptr : workspace_.data();
+  args.workspace_bytes = bytes;
 }
 
 std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors) {
@@ -79,12 +133,45 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors) {
 }
 
 const std::vector<const char*>& problems() {
-  static const std::vector<const char*> all{"sq=33,d=8",
-                                            "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
-                                            "sq=65,sk=65,d=5,mask=window_tl_7_3",
-                                            "sq=100,sk=40,d=8,mask=window_tl_7_3",
-                                            "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
-                                            "hq=3,sq=37,d=33,dv=129,softcap=3,alibi=standard"};
+  static const std::vector<const char*> all{
+      "sq=33,d=8",
+      "b=2,hq=4,hkv=2,sq=40,sk=70,d=24,dv=40,mask=causal_br",
+      "sq=65,sk=65,d=5,mask=window_tl_7_3",
+      "sq=100,sk=40,d=8,mask=window_tl_7_3",
+      "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13",
+      "hq=3,sq=37,d=33,dv=129,softcap=3,alibi=standard",
+      "hq=2,sq=40,sk=100,d=7,mask=random_3_1",
+      "b=2,hq=2,hkv=1,sq=35,sk=34,d=9,dv=6,mask=causal_tl,strides=transposed",
+      "b=2,hq=2,sq=5,sk=33,d=6,strides=interleaved",
+      "sq=3,sk=35,d=40,dv=300,mask=causal_br,strides=padded"};
+  return all;
+}
+
+std::string spelled_for(const attest_kernel& kernel, const char* text) {
+  if ((kernel.description.dtypes & 1U << ATTEST_F32) != 0) return text;
+  return std::string(text) +
+         ((kernel.description.dtypes & 1U << ATTEST_BF16) != 0 ? ",dtype=bf16" : ",dtype=f16");
+}
+
+const std::vector<const char*>& sequence_problems() {
+  static const std::vector<const char*> all{"hq=4,hkv=2,d=8,dv=12,mask=cu_40x70_3x0_0x5_33x31",
+                                            "hq=2,d=8,mask=cu_5x9_70x33+causal_br",
+                                            "b=2,sq=5,sk=0,d=8", "sq=0,sk=7,d=8"};
+  return all;
+}
+
+const std::vector<const char*>& backward_problems() {
+  static const std::vector<const char*> all = [] {
+    std::vector<const char*> more = problems();
+    more.insert(more.end(), sequence_problems().begin(), sequence_problems().end());
+    for (const char* text :
+         {"hq=4,hkv=2,d=8,mask=cu_3x5_0x7_40x33_9x0+causal_br", "sq=50,sk=20,d=8,mask=causal_br",
+          "b=2,hq=2,sq=70,sk=90,d=8,mask=random_1_5", "sq=17,sk=33,d=264,dv=512",
+          "sq=1,sk=17,d=576"}) {
+      more.push_back(text);
+    }
+    return more;
+  }();
   return all;
 }
 
@@ -101,12 +188,12 @@ std::vector<simt::Emulation> checked_orders() {
 TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64_t block_k) {
   TileWords words;
   for (const Sequence& sequence : problem.sequences()) {
-    std::vector<std::int64_t> keys_of(static_cast<std::size_t>(problem.seqlen_k / block_k + 1));
-    for (std::int64_t q = 0; q < problem.seqlen_q; q += block_q) {
-      const std::int64_t rows = std::min(block_q, problem.seqlen_q - q);
+    std::vector<std::int64_t> keys_of(static_cast<std::size_t>(sequence.k_length / block_k + 1));
+    for (std::int64_t q = 0; q < sequence.q_length; q += block_q) {
+      const std::int64_t rows = std::min(block_q, sequence.q_length - q);
       bool any = false;
-      for (std::int64_t k = 0; k < problem.seqlen_k; k += block_k) {
-        const std::int64_t keys = std::min(block_k, problem.seqlen_k - k);
+      for (std::int64_t k = 0; k < sequence.k_length; k += block_k) {
+        const std::int64_t keys = std::min(block_k, sequence.k_length - k);
         bool seen = false;
         for (std::int64_t i = q; i < q + rows; ++i) {
           for (std::int64_t j = k; j < k + keys; ++j) seen |= problem.mask.visible(sequence, i, j);
@@ -120,6 +207,7 @@ TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64
       words.queries += any ? rows : 0;
     }
     for (const std::int64_t keys : keys_of) words.keys += keys;
+    words.all_keys += sequence.k_length;
   }
   return words;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,20 +11,22 @@
 #include "core/tensor.hpp"
 #include "gpu/simt/block.hpp"
 
-/// One float32 call of an emulated kernel, for the tests of this room.
+/// One call of an emulated kernel, for the tests of this room.
 namespace attest::gpu::testing {
 
-/// Packed; every bit set (NaN) until it is written.
+/// A tensor in memory of its own; every bit set (NaN) until it is written. Strides other than
+/// packed, padded, transposed and interleaved ones are taken as packed.
 class Values {
  public:
-  Values(const char* name, const std::vector<Axis>& axes);
+  Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides);
   const attest_tensor* abi() const { return form_.get(); }
   void fill(Rng& rng);  // normal values
+  /// All ones where nothing was written, whatever the width.
   std::vector<std::uint32_t> bits() const;
 
  private:
-  std::size_t count_;
-  Tensor tensor_;
+  std::vector<std::byte> storage_;
+  TensorView view_;
   AbiTensor form_;
 };
 
@@ -31,14 +34,23 @@ class Values {
 struct Call {
   explicit Call(const std::string& text);
   attest_forward_args forward_arguments() const;
+  /// With the workspace that the kernel asks for, all NaN, and LSE if it writes that.
+  attest_forward_args forward_arguments(const attest_kernel& kernel);
+  /// With a workspace for D alone.
   attest_backward_args backward_arguments();
+  attest_backward_args backward_arguments(const attest_kernel& kernel);
+  /// O, and LSE if the kernel writes that.
+  std::vector<std::uint32_t> output_bits(const attest_kernel& kernel) const;
 
   Problem problem;
   AbiProblem form;
   Values Q, K, V, O, LSE, dO, dLSE, dQ, dK, dV;
 
  private:
-  std::vector<float> workspace_;
+  template <class Args>
+  void set_workspace(Args& args, std::size_t bytes);
+
+  std::vector<float> workspace_;  // NaN
 };
 
 std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
@@ -46,13 +58,23 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 /// Shapes and masks that every kernel is tried on.
 const std::vector<const char*>& problems();
 
+/// The same as a problem of 16 bits where a kernel takes no float32.
+std::string spelled_for(const attest_kernel& kernel, const char* text);
+
+/// Packed sequences and extents of zero.
+const std::vector<const char*>& sequence_problems();
+
+/// Both, and what costs more: wide heads.
+const std::vector<const char*>& backward_problems();
+
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
 
 /// Sums over the tiles that hold a visible pair, of one head and all batch entries, pair by pair
-/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one.
+/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one;
+/// all keys.
 struct TileWords {
-  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0;
+  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0, all_keys = 0;
 };
 TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64_t block_k);
 

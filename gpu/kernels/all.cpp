@@ -1,0 +1,22 @@
+#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/flash1.hpp"
+#include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/key_stationary.hpp"
+#include "gpu/kernels/loss_large.hpp"
+#include "gpu/kernels/loss_small.hpp"
+#include "gpu/kernels/split_kv.hpp"
+#include "gpu/kernels/square_tiled_bwd.hpp"
+#include "gpu/kernels/stored_scores.hpp"
+
+namespace attest::gpu {
+
+const std::vector<const EmulatedKernel*>& emulated_kernels() {
+  static const std::vector<const EmulatedKernel*> all{
+      &flash2_kernel(),     &flash2_16bit_kernel(),   &standard_kernel(),
+      &flash1_kernel(),     &split_kv_kernel(),       &square_tiled_kernel(),
+      &hybrid_kernel(),     &key_stationary_kernel(), &square_tiled_bwd_kernel(),
+      &loss_large_kernel(), &loss_small_kernel()};
+  return all;
+}
+
+}  // namespace attest::gpu

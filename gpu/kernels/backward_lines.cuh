@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gpu/kernels/deltas.cuh"
+#include "gpu/kernels/grid.hpp"
+#include "gpu/kernels/key_gradients.cuh"
+#include "gpu/kernels/query_gradients.cuh"
+
+/// Launches of the backward kernels.
+namespace attest::gpu {
+inline namespace ATTEST_SIMT_WORLD {
+
+inline int widest_head(const AttentionShape& shape) {
+  return std::max(shape.head_dim_qk, shape.head_dim_v);
+}
+
+inline BlockLine delta_line(const AttentionShape& shape) {
+  return {blocks_for(shape.seqlen_q, Deltas::kRows, shape.num_heads_q, shape.batch), Deltas::kLanes,
+          0};
+}
+
+template <class Tile>
+BlockLine query_line(const Tile&, const AttentionShape& shape) {
+  return {
+      blocks_for(shape.seqlen_q, Tile::kResident, shape.num_heads_q, shape.batch), Tile::kLanes,
+      bytes_of_floats(QueryGradients::shared_floats<Tile>(shape.head_dim_qk, shape.head_dim_v))};
+}
+
+template <class Tile>
+BlockLine key_line(const Tile&, const AttentionShape& shape) {
+  return {blocks_for(shape.seqlen_k, Tile::kResident, shape.num_heads_kv, shape.batch),
+          Tile::kLanes,
+          bytes_of_floats(KeyGradients::shared_floats<Tile>(shape.head_dim_qk, shape.head_dim_v))};
+}
+
+/// Rows that pass at once.
+inline int passing_rows(const AttentionShape& shape) {
+  return with_backward_tile(widest_head(shape), [](auto tile) { return decltype(tile)::kPassing; });
+}
+
+}  // namespace ATTEST_SIMT_WORLD
+}  // namespace attest::gpu

@@ -1,0 +1,127 @@
+#include "gpu/kernels/emulated_kernel.hpp"
+
+namespace attest::gpu {
+namespace {
+
+const EmulatedKernel& kernel_of(const void* self) {
+  return *static_cast<const EmulatedKernel*>(self);
+}
+
+template <class Call, class Args>
+simt::LaunchReport run_on(const EmulatedDirection<Call>& direction, const Args& args,
+                          const simt::Emulation& emulation) {
+  Call call(args);
+  return direction.run(call, emulation);
+}
+
+template <auto kDirection, class Args>
+attest_status call(const void* self, const Args* args) {
+  const EmulatedKernel& kernel = kernel_of(self);
+  const auto& direction = kernel.directions().*kDirection;
+  simt::Emulation emulation;
+  emulation.threads = args->problem->num_threads;
+  if (!kernel.takes(args->problem->dtype) || !direction.fits(shape_of(*args->problem), emulation)) {
+    return ATTEST_UNSUPPORTED;
+  }
+  return run_on(direction, *args, emulation).clean() ? ATTEST_OK : ATTEST_FAILED;
+}
+
+attest_status call_forward(const void* self, const attest_forward_args* args) {
+  // The kernels without LSE have nowhere to take it from.
+  const bool no_LSE = (kernel_of(self).description().features & ATTEST_LSE) == 0;
+  if (args->LSE != nullptr && no_LSE) return ATTEST_UNSUPPORTED;
+  return call<&EmulatedDirections::forward>(self, args);
+}
+
+std::size_t workspace_bytes(const void* self, const attest_problem* problem,
+                            std::uint32_t direction) {
+  const EmulatedDirections& all = kernel_of(self).directions();
+  const auto words = direction == ATTEST_BACKWARD        ? all.backward.workspace_words
+                     : direction == ATTEST_LOSS_GRADIENT ? all.loss_gradient.workspace_words
+                                                         : all.forward.workspace_words;
+  return static_cast<std::size_t>(words(*problem)) * sizeof(float);
+}
+
+attest_description float_description(const char* name, const char* summary, const char* schedule,
+                                     std::uint32_t features) {
+  attest_description d{};
+  d.struct_size = sizeof d;
+  d.name = name;
+  d.summary = summary;
+  d.schedule = schedule;
+  d.device = ATTEST_CPU;
+  d.dtypes = 1U << ATTEST_F32;
+  d.features = features;
+  d.numerics.struct_size = sizeof d.numerics;
+  return d;
+}
+
+}  // namespace
+
+EmulatedKernel::EmulatedKernel(const attest_description& description,
+                               const EmulatedDirections& directions)
+    : directions_(directions) {
+  abi_.struct_size = sizeof abi_;
+  abi_.abi_version = ATTEST_ABI_VERSION;
+  abi_.description = description;
+  abi_.description.directions = 0;
+  abi_.description.max_head_dim = largest_head_dim();
+  abi_.self = this;
+  abi_.workspace_bytes = workspace_bytes;
+  if (directions.forward.exists()) {
+    abi_.description.directions |= ATTEST_FORWARD;
+    abi_.forward = call_forward;
+  }
+  if (directions.backward.exists()) {
+    abi_.description.directions |= ATTEST_BACKWARD;
+    abi_.description.features |= ATTEST_DLSE;
+    abi_.backward = call<&EmulatedDirections::backward, attest_backward_args>;
+  }
+  if (directions.loss_gradient.exists()) {
+    abi_.description.directions |= ATTEST_LOSS_GRADIENT;
+    abi_.loss_gradient = call<&EmulatedDirections::loss_gradient, attest_loss_args>;
+  }
+}
+
+std::int64_t EmulatedKernel::largest_head_dim() const {
+  constexpr int kLargest = 1 << 20;  // any, for all that a tensor is
+  const auto fits = [&](int head_dim) {
+    AttentionShape shape;
+    shape.batch = shape.num_heads_q = shape.num_heads_kv = shape.seqlen_q = shape.seqlen_k = 1;
+    shape.head_dim_qk = shape.head_dim_v = head_dim;
+    const auto fits_one = [&](const auto& direction) {
+      return !direction.exists() || direction.fits(shape, {});
+    };
+    return fits_one(directions_.forward) && fits_one(directions_.backward) &&
+           fits_one(directions_.loss_gradient);
+  };
+  int low = 0, high = kLargest;
+  while (low < high) {
+    const int middle = low + (high - low + 1) / 2;
+    if (fits(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low == kLargest ? 0 : low;
+}
+
+attest_description emulated_description(const char* name, const char* summary,
+                                        const char* schedule) {
+  attest_description d = float_description(
+      name, summary, schedule,
+      ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW | ATTEST_KEY_LENGTHS |
+          ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK | ATTEST_GQA | ATTEST_HEAD_DIM_V |
+          ATTEST_SOFTCAP | ATTEST_ALIBI | ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE |
+          ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS);
+  d.empty_row = ATTEST_ZERO_NEG_INF;
+  return d;
+}
+
+attest_description emulated_loss_description(const char* name, const char* summary,
+                                             const char* schedule) {
+  return float_description(name, summary, schedule, ATTEST_ANY_STRIDES | ATTEST_LOSS_DY);
+}
+
+}  // namespace attest::gpu

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <vector>
+
+#include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/emulated_loss.hpp"
+
+namespace attest::gpu {
+
+/// One direction of a kernel on the host: what it takes, the floats of workspace it needs, and its
+/// launches with all that they found and moved.
+template <class Call>
+struct EmulatedDirection {
+  bool (*fits)(const AttentionShape& shape, const simt::Emulation& emulation) = nullptr;
+  std::int64_t (*workspace_words)(const attest_problem& problem) = nullptr;
+  simt::LaunchReport (*run)(Call& call, const simt::Emulation& emulation) = nullptr;
+
+  bool exists() const { return run != nullptr; }
+};
+
+struct EmulatedDirections {
+  EmulatedDirection<EmulatedForward> forward{};
+  EmulatedDirection<EmulatedBackward> backward{};
+  EmulatedDirection<EmulatedLoss> loss_gradient{};
+};
+
+/// A CUDA kernel as a kernel of the ABI: each call is one emulated launch or several. A problem
+/// that does not fit is refused with ATTEST_UNSUPPORTED, a call with a diagnosis has failed.
+/// The directions described are those that exist, the largest head dimension is one that fits all
+/// of them.  [gpu/kernels/forward_test "the description tells the largest head dimension"]
+class EmulatedKernel {
+ public:
+  EmulatedKernel(const attest_description& description, const EmulatedDirections& directions);
+  EmulatedKernel(const EmulatedKernel&) = delete;
+  EmulatedKernel& operator=(const EmulatedKernel&) = delete;
+
+  const attest_kernel& abi() const { return abi_; }
+  const attest_description& description() const { return abi_.description; }
+  const EmulatedDirections& directions() const { return directions_; }
+  bool takes(attest_dtype dtype) const { return (description().dtypes >> dtype & 1U) != 0; }
+
+ private:
+  std::int64_t largest_head_dim() const;
+
+  EmulatedDirections directions_;
+  attest_kernel abi_{};
+};
+
+/// What the attention kernels of this room have in common: float32, every mask, any strides. LSE is
+/// among the features.
+attest_description emulated_description(const char* name, const char* summary,
+                                        const char* schedule);
+
+/// The same of the loss gradients: float32, any strides, dY.
+attest_description emulated_loss_description(const char* name, const char* summary,
+                                             const char* schedule);
+
+/// All kernels of this room. Forward, each moves the words of the schedule that it names, reads and
+/// writes, integer for integer: every access to Q, K, V, O, LSE and workspace is a word; lengths,
+/// masks and slopes are not counted. Where the caller asks for no LSE, a kernel that needs none
+/// itself does not write it.  [gpu/kernels/schedule_words_test]
+const std::vector<const EmulatedKernel*>& emulated_kernels();
+
+}  // namespace attest::gpu

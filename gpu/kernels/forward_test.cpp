@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "gpu/kernels/tile.cuh"
+#include "gpu/testing/call.hpp"
+#include "gpu/testing/forward_kernels.hpp"
+
+namespace attest::gpu {
+namespace {
+
+std::vector<const char*> all_problems() {
+  std::vector<const char*> all = testing::problems();
+  const std::vector<const char*>& more = testing::sequence_problems();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::int64_t unwritten(const std::vector<std::uint32_t>& bits) {
+  return std::count(bits.begin(), bits.end(), ~std::uint32_t{0});
+}
+
+TEST_CASE("no order of lanes and blocks changes a bit, and nothing is wrong in any",
+          "[gpu][forward]") {
+  for (const EmulatedKernel* kernel : testing::forward_kernels()) {
+    for (const char* text : all_problems()) {
+      INFO(kernel->description().name << " " << text);
+      std::vector<std::vector<std::uint32_t>> outputs;
+      for (const simt::Emulation& emulation : testing::checked_orders()) {
+        testing::Call call(testing::spelled_for(kernel->abi(), text));
+        EmulatedForward emulated(call.forward_arguments(kernel->abi()));
+        CHECK(kernel->directions().forward.run(emulated, emulation).to_string().empty());
+        outputs.push_back(call.output_bits(kernel->abi()));
+        CHECK(unwritten(outputs.back()) == 0);
+      }
+      for (const auto& bits : outputs) CHECK(bits == outputs.front());
+    }
+  }
+}
+
+TEST_CASE("O is the same with and without LSE", "[gpu][forward]") {
+  for (const EmulatedKernel* kernel : testing::forward_kernels()) {
+    for (const char* text : {"hq=2,sq=37,sk=70,d=9,mask=causal_br", "d=8,mask=cu_5x9_3x0_33x70"}) {
+      INFO(kernel->description().name << " " << text);
+      const std::string spelled = testing::spelled_for(kernel->abi(), text);
+      testing::Call with(spelled), without(spelled);
+      EmulatedForward emulated(with.forward_arguments(kernel->abi()));
+      CHECK(kernel->directions().forward.run(emulated, {}).to_string().empty());
+      attest_forward_args args = without.forward_arguments(kernel->abi());
+      args.LSE = nullptr;
+      EmulatedForward alone(args);
+      CHECK(kernel->directions().forward.run(alone, {}).to_string().empty());
+      CHECK(without.O.bits() == with.O.bits());
+      CHECK(unwritten(without.O.bits()) == 0);
+    }
+  }
+}
+
+TEST_CASE("the description tells the largest head dimension", "[gpu][forward]") {
+  for (const EmulatedKernel* entry : emulated_kernels()) {
+    const attest_kernel& kernel = entry->abi();
+    if (kernel.forward == nullptr) continue;
+    const std::int64_t most = kernel.description.max_head_dim;
+    INFO(kernel.description.name << " " << most);
+    const auto forward = [&](std::int64_t head_dim) {
+      testing::Call call(
+          testing::spelled_for(kernel, ("sq=2,d=" + std::to_string(head_dim)).c_str()));
+      const attest_forward_args args = call.forward_arguments(kernel);
+      const attest_status status = kernel.forward(kernel.self, &args);
+      const std::int64_t left = unwritten(call.O.bits());
+      CHECK(left == (status == ATTEST_OK ? 0 : 2 * head_dim));  // all, or nothing
+      return status;
+    };
+    const auto backward = [&](std::int64_t head_dim) {
+      testing::Call call("sq=2,d=" + std::to_string(head_dim));
+      const attest_backward_args args = call.backward_arguments(kernel);
+      return kernel.backward(kernel.self, &args);
+    };
+    CHECK(forward(most == 0 ? 3000 : most) == ATTEST_OK);
+    if (most == 0) continue;
+    if (kernel.backward == nullptr) {
+      CHECK(forward(most + 1) == ATTEST_UNSUPPORTED);
+    } else {
+      CHECK(backward(most) == ATTEST_OK);
+      CHECK((forward(most + 1) == ATTEST_UNSUPPORTED || backward(most + 1) == ATTEST_UNSUPPORTED));
+    }
+  }
+}
+
+TEST_CASE("head dimensions of latent attention are taken", "[gpu][forward]") {
+  for (const EmulatedKernel* entry : testing::forward_kernels()) {
+    const attest_kernel& kernel = entry->abi();
+    INFO(kernel.description.name);
+    testing::Call call(testing::spelled_for(kernel, "sq=3,sk=40,d=576,dv=512"));
+    const attest_forward_args args = call.forward_arguments(kernel);
+    CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
+    CHECK(unwritten(call.O.bits()) == 0);
+  }
+}
+
+TEST_CASE("little shared memory leaves the kernels whose tiles are shorter than a head dimension",
+          "[gpu][forward]") {
+  const auto fitting = [](std::int64_t shared_bytes) {
+    std::set<std::string> names;
+    for (const EmulatedKernel* kernel : testing::forward_kernels()) {
+      testing::Call call(testing::spelled_for(kernel->abi(), "sq=3,sk=40,d=576,dv=512"));
+      simt::Emulation emulation;
+      emulation.shared_bytes_limit = shared_bytes;
+      if (!kernel->directions().forward.fits(shape_of(*call.form.get()), emulation)) continue;
+      EmulatedForward emulated(call.forward_arguments(kernel->abi()));
+      const simt::LaunchReport report = kernel->directions().forward.run(emulated, emulation);
+      CHECK(report.to_string().empty());
+      CHECK(report.shared_bytes <= shared_bytes);
+      names.insert(kernel->description().name);
+    }
+    return names;
+  };
+  CHECK(fitting(16 << 10) == std::set<std::string>{"gpu/standard", "gpu/square_tiled"});
+  CHECK(fitting(96 << 10) ==
+        std::set<std::string>{"gpu/standard", "gpu/square_tiled", "gpu/hybrid"});
+}
+
+TEST_CASE("other types of tensors are refused before anything is written", "[gpu][forward]") {
+  for (const EmulatedKernel* entry : testing::forward_kernels()) {
+    const attest_kernel& kernel = entry->abi();
+    for (const char* text : {"sq=3,d=8,dtype=f32", "sq=3,d=8,dtype=bf16", "sq=3,d=8,dtype=f16"}) {
+      INFO(kernel.description.name << " " << text);
+      testing::Call call(text);
+      const attest_forward_args args = call.forward_arguments(kernel);
+      const bool taken = entry->takes(call.form.get()->dtype);
+      CHECK(kernel.forward(kernel.self, &args) == (taken ? ATTEST_OK : ATTEST_UNSUPPORTED));
+      CHECK(unwritten(call.O.bits()) == (taken ? 0 : 24));
+    }
+  }
+}
+
+TEST_CASE("LSE is refused where it is not claimed", "[gpu][forward]") {
+  for (const EmulatedKernel* entry : testing::forward_kernels()) {
+    const attest_kernel& kernel = entry->abi();
+    INFO(kernel.description.name);
+    testing::Call call(testing::spelled_for(kernel, "sq=3,d=8"));
+    attest_forward_args args = call.forward_arguments(kernel);
+    args.LSE = call.LSE.abi();
+    const bool claimed = (kernel.description.features & ATTEST_LSE) != 0;
+    CHECK(kernel.forward(kernel.self, &args) == (claimed ? ATTEST_OK : ATTEST_UNSUPPORTED));
+    CHECK(unwritten(call.LSE.bits()) == (claimed ? 0 : 3));
+  }
+}
+
+TEST_CASE("a workspace gives no more than it has", "[gpu][forward]") {
+  std::vector<float> words(5);
+  simt::GlobalMemory memory;
+  Workspace workspace(words.data(), words.size() * sizeof(float));
+  workspace.take(memory, "first", 2);
+  workspace.take(memory, "second", 3);
+  CHECK(memory.ranges()[1].data == reinterpret_cast<const std::byte*>(words.data() + 2));
+  CHECK_THROWS_AS(workspace.take(memory, "third", 1), InternalError);
+}
+
+TEST_CASE("more blocks than a grid has are refused", "[gpu][forward]") {
+  CHECK(blocks_for(33, 32, 70000, 3) == 2 * 70000 * std::int64_t{3});
+  CHECK(blocks_for(0, 32, 8, 8) == 0);
+  CHECK(fits({blocks_for(32, 32, kMostBlocks, 1), 32, 0}, {}));
+  CHECK_FALSE(fits({blocks_for(33, 32, kMostBlocks, 1), 32, 0}, {}));
+}
+
+TEST_CASE("blocks find their heads beyond what other axes of a grid have", "[gpu][forward]") {
+  constexpr std::int64_t kHeads = 70000, kBatch = 3, kRows = 33;
+  const std::int64_t blocks = blocks_for(kRows, 32, kHeads, kBatch);
+  const BlockPlace last = place_of_block(blocks - 1, kRows, 32, kHeads);
+  CHECK(last.batch == kBatch - 1);
+  CHECK(last.head == kHeads - 1);
+  CHECK(last.first == 32);
+}
+
+}  // namespace
+}  // namespace attest::gpu

@@ -1,0 +1,49 @@
+#include "gpu/kernels/split_kv.hpp"
+
+#include "gpu/kernels/columns.hpp"
+#include "gpu/kernels/split_kv.cuh"
+
+namespace attest::gpu {
+namespace {
+
+bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
+  return shape.head_dim_v <= kMostColumns && gpu::fits(SplitKv::part_line(shape), emulation);
+}
+
+std::int64_t workspace_words(const attest_problem& problem) {
+  return SplitKv::kSplits * tensor_rows(problem) * problem.num_heads_q * (problem.head_dim_v + 1);
+}
+
+simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
+  const AttentionShape& shape = call.arguments.shape;
+  SplitParts<simt::Counted> parts;
+  parts.O = call.take("O of a part", SplitKv::kSplits * call.o_words());
+  parts.LSE = call.take("LSE of a part", SplitKv::kSplits * call.lse_words());
+  parts.o = call.o_strides();
+  parts.lse = call.lse_strides();
+  parts.o_part = call.o_words();
+  parts.lse_part = call.lse_words();
+  simt::LaunchReport report = with_columns(shape.head_dim_v, [&]<int kColumns>() {
+    return launch_line(SplitKv::part_line(shape), emulation, call.memory,
+                       split_kv_parts<kColumns, simt::Counted>, call.arguments, parts);
+  });
+  return report += launch_line(SplitKv::merge_line(shape), emulation, call.memory,
+                               split_kv_merge<simt::Counted>, call.arguments, parts);
+}
+
+}  // namespace
+
+const EmulatedKernel& split_kv_kernel() {
+  static const EmulatedKernel kernel(
+      [] {
+        attest_description d = emulated_description(
+            "gpu/split_kv", "CUDA, emulated on the host: flash2 on four parts of the keys, merged",
+            "split_kv:splits=4,bq=32,bk=32");
+        d.numerics.lse_splits = 1;
+        return d;
+      }(),
+      {.forward = {fits, workspace_words, run}});
+  return kernel;
+}
+
+}  // namespace attest::gpu

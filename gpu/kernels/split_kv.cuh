@@ -1,0 +1,131 @@
+#pragma once
+
+#include "gpu/kernels/flash2.cuh"
+
+/// Flash-decoding forward, float32: flash2 on parts of the keys side by side, then a merge through
+/// LSE. Parts are whole key blocks; a part of which a block of queries sees nothing costs nothing.
+///
+/// Grid:   split_kv_parts: a block for each 32 queries of a (batch, head), for every part, as
+///         flash2; split_kv_merge: a block for each 32 queries.
+/// Words:  those of the schedule split_kv:splits=4,bq=32,bk=32.  [gpu/kernels/schedule_words_test]
+/// Source: Dao, Haziza, Massa, Sizov 2023.
+namespace attest::gpu {
+inline namespace ATTEST_SIMT_WORLD {
+
+struct SplitKv {
+  static constexpr int kSplits = 4;
+
+  /// Keys of a part: whole blocks, as equal as they can be.
+  __host__ __device__ static std::int64_t part_keys(std::int64_t keys) {
+    return tiles_of(tiles_of(keys, Flash2::kBlockK), kSplits) * Flash2::kBlockK;
+  }
+  static BlockLine part_line(const AttentionShape& shape) {
+    BlockLine line = Flash2::line(shape);
+    line.blocks *= kSplits;
+    return line;
+  }
+  static BlockLine merge_line(const AttentionShape& shape) {
+    return {Flash2::line(shape).blocks, Flash2::kLanes, 0};
+  }
+};
+
+/// O and LSE of each part, as O and LSE lie; `o_part` and `lse_part` from one part to the next.
+template <class Mem>
+struct SplitParts {
+  typename Mem::template Out<float> O, LSE;
+  Strides o, lse;
+  std::int64_t o_part = 0, lse_part = 0;
+};
+
+/// The keys of a part that a block of queries may see, as far as window and lengths say.
+template <class Mem>
+__device__ KeyBand band_of_part(const ForwardArguments<Mem>& a, const QueryBlock& block,
+                                std::int64_t part) {
+  const std::int64_t keys = SplitKv::part_keys(block.sequence.k_length);
+  KeyBand band = band_of_rows(block.sequence, a.mask, block.rows);
+  band.begin = max(band.begin, part * keys);
+  band.end = min(band.end, part * keys + keys);
+  return band;
+}
+
+/// Whether a block of queries sees a key of the band; the same answer for all lanes.
+template <class Mem>
+__device__ bool band_visible(Mem& mem, const ForwardArguments<Mem>& a, const QueryBlock& block,
+                             KeyBand band) {
+  if (!a.mask.boolean) return band.begin < band.end;
+  for (std::int64_t key = band.first_tile(Flash2::kBlockK); key < band.end;
+       key += Flash2::kBlockK) {
+    const TileRows keys = rows_from(key, block.sequence.k_length, Flash2::kBlockK);
+    if (tile_visible(mem, a.shape, a.mask, block.sequence, block.rows, keys)) return true;
+  }
+  return false;
+}
+
+template <int kColumns, class Mem>
+__global__ void __launch_bounds__(Flash2::kLanes)
+    split_kv_parts(ForwardArguments<Mem> a, SplitParts<Mem> parts) {
+  Mem mem(a.sink);
+  ATTEST_DYNAMIC_SHARED(float, shared);
+  const std::int64_t part = blockIdx.x % SplitKv::kSplits;
+  const QueryBlock block =
+      query_block(mem, a.shape, a.mask, blockIdx.x / SplitKv::kSplits, Flash2::kBlockQ);
+  if (block.rows.count > 0) {
+    const KeyBand band = band_of_part(a, block, part);
+    if (band_visible(mem, a, block, band)) {
+      RowSums<Flash2::kRows, kColumns> sums;
+      attend(mem, a, block, band, shared, sums);
+      sums.template store_O<float>(mem, block, a.shape.head_dim_v, parts.O + part * parts.o_part,
+                                   parts.o);
+      sums.store_LSE(mem, block, parts.LSE + part * parts.lse_part, parts.lse);
+    }
+  }
+  mem.flush();
+}
+
+/// O and LSE of all keys.
+template <class Mem>
+__global__ void __launch_bounds__(Flash2::kLanes)
+    split_kv_merge(ForwardArguments<Mem> a, SplitParts<Mem> parts) {
+  constexpr int kSplits = SplitKv::kSplits;
+  Mem mem(a.sink);
+  const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Flash2::kBlockQ);
+  bool seen[kSplits] = {};
+  for (int part = 0; part < kSplits && block.rows.count > 0; ++part) {
+    seen[part] = band_visible(mem, a, block, band_of_part(a, block, part));
+  }
+  for (int r = 0; r < Flash2::kRows; ++r) {
+    const int row = warp_in_block() * Flash2::kRows + r, lane = lane_in_warp();
+    if (row >= block.rows.count) continue;  // the whole warp
+    float weights[kSplits];
+    float maximum = -INFINITY, sum = 0;
+    for (int part = 0; part < kSplits; ++part) {
+      float value = -INFINITY;
+      if (seen[part] && lane == 0) {
+        value = mem.load(parts.LSE,
+                         part * parts.lse_part + block.origin(parts.lse) + row * parts.lse.row);
+      }
+      weights[part] = __shfl_sync(~0U, value, 0);
+      maximum = fmaxf(maximum, weights[part]);
+    }
+    const float shift = maximum == -INFINITY ? 0 : maximum;  // exp(-inf) = 0
+    for (float& weight : weights) sum += weight = expf(weight - shift);
+    const std::int64_t origin = block.origin(a.o) + row * a.o.row,
+                       origin_part = block.origin(parts.o) + row * parts.o.row;
+    for (int column = lane; column < a.shape.head_dim_v; column += 32) {
+      float O = 0;
+      for (int part = 0; part < kSplits; ++part) {
+        if (!seen[part]) continue;
+        O += weights[part] * mem.load(parts.O, part * parts.o_part + origin_part + column);
+      }
+      mem.store(a.O, origin + column * a.o.column, sum == 0 ? 0 : O / sum);
+    }
+    if (lane == 0 && a.LSE) {
+      mem.store(a.LSE, block.origin(a.lse) + row * a.lse.row,
+                sum == 0 ? -INFINITY : maximum + logf(sum));
+    }
+  }
+  mem.flush();
+}
+
+}  // namespace ATTEST_SIMT_WORLD
+}  // namespace attest::gpu

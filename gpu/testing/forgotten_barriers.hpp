@@ -1,0 +1,15 @@
+#pragma once
+
+#include "gpu/kernels/emulated.hpp"
+
+namespace attest::gpu::testing {
+
+/// The second launch of key_stationary, all barriers of its blocks forgotten. For heads of at most
+/// 32 columns.
+simt::LaunchReport key_stationary_without_barriers(const EmulatedBackward& call,
+                                                   const simt::Emulation& emulation);
+
+/// A tile of A A, A (64, 64), the panels' barriers forgotten.
+simt::LaunchReport square_product_without_barriers(const simt::Emulation& emulation);
+
+}  // namespace attest::gpu::testing
