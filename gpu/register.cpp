@@ -1,11 +1,9 @@
 #include "gpu/register.hpp"
 
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/watch.hpp"
 
 namespace attest {
 
-void register_gpu(Registry& registry) {
-  for (const gpu::EmulatedKernel* kernel : gpu::emulated_kernels()) registry.add(&kernel->abi());
-}
+void register_gpu(Registry& registry) { register_emulated(registry); }
 
 }  // namespace attest

@@ -136,6 +136,8 @@ void require_kind(const attest_kernel& kernel, const Subject& subject) {
 
 int check(const Registry& registry, const CheckOptions& given_options) {
   if (given_options.emulate || given_options.races) {
+    if (given_options.kernel.empty())
+      throw InvalidProblem("no kernel given; pass --kernel gpu/...");
     become_emulation({given_options.kernel, given_options.problem, given_options.values,
                       given_options.seed, given_options.races, given_options.json});
   }

@@ -48,25 +48,14 @@ bool same_bits(const Tensor& a, const Tensor& b) {
          std::memcmp(a.view().data(), b.view().data(), bytes) == 0;
 }
 
-std::vector<Direction> directions_of(const attest_kernel& kernel, const Problem& problem) {
-  std::vector<Direction> claimed;
-  std::string why;
-  // Backward runs forward first.
-  for (const Direction direction :
-       {Direction::backward, Direction::forward, Direction::loss_gradient}) {
-    const std::string missing = proptest::unclaimed(kernel.description, problem, direction);
-    if (!missing.empty()) {
-      why = missing;
-      continue;
-    }
-    if (direction == Direction::forward && !claimed.empty()) continue;
-    claimed.push_back(direction);
-  }
-  if (claimed.empty()) {
-    throw InvalidProblem(std::string(kernel.description.name) +
-                         " does not claim this problem: " + why);
-  }
-  return claimed;
+// Backward runs forward first.
+Direction direction_of(const attest_kernel& kernel, const Problem& problem) {
+  const attest_description& description = kernel.description;
+  if ((description.directions & ATTEST_LOSS_GRADIENT) != 0) return Direction::loss_gradient;
+  const auto claimed = [&](Direction direction) {
+    return proptest::unclaimed(description, problem, direction).empty();
+  };
+  return claimed(Direction::backward) ? Direction::backward : Direction::forward;
 }
 
 }  // namespace
@@ -80,34 +69,38 @@ bool EmulatedCheck::clean() const {
 EmulatedCheck check_emulated(const attest_kernel& kernel, const Case& c,
                              SharedMemoryChecks checks) {
   EmulatedCheck found;
-  for (const Direction direction : directions_of(kernel, c.problem)) {
-    Results first;
-    for (std::size_t order = 0; order < emulation_orders().size(); ++order) {
-      Results results;
-      EmulatedRun run{std::string(name(direction)), emulation_orders()[order], {}, ""};
-      run.launches =
-          watch_launches(order, checks, [&] { results = results_of(kernel, c, direction); });
-      if (results.status == ATTEST_UNSUPPORTED) {
-        throw InvalidProblem(std::string(kernel.description.name) + " refuses this problem, " +
-                             run.direction);
-      }
-      if (run.launches.launches == 0) {
-        throw InvalidProblem(std::string(kernel.description.name) +
-                             " launches nothing that is emulated here");
-      }
-      run.misconduct = results.misconduct;
-      if (order == 0) {
-        first = results;
-      } else if (kernel.description.numerics.nondeterministic == 0) {
-        for (std::size_t k = 0; k < first.outputs.size(); ++k) {
-          if (same_bits(first.outputs[k], results.outputs[k])) continue;
-          found.findings.push_back(std::string(first.outputs[k].view().name()) +
-                                   " has other bits in the order '" + run.order + "' than in '" +
-                                   emulation_orders()[0] + "'");
-        }
-      }
-      found.runs.push_back(std::move(run));
+  const Direction direction = direction_of(kernel, c.problem);
+  const std::string missing = proptest::unclaimed(kernel.description, c.problem, direction);
+  if (!missing.empty()) {
+    throw InvalidProblem(std::string(kernel.description.name) +
+                         " does not claim this problem: " + missing);
+  }
+  Results first;
+  for (std::size_t order = 0; order < emulation_orders().size(); ++order) {
+    Results results;
+    EmulatedRun run{std::string(name(direction)), emulation_orders()[order], {}, ""};
+    run.launches =
+        watch_launches(order, checks, [&] { results = results_of(kernel, c, direction); });
+    if (results.status == ATTEST_UNSUPPORTED) {
+      throw InvalidProblem(std::string(kernel.description.name) + " refuses this problem, " +
+                           run.direction);
     }
+    if (run.launches.launches == 0) {
+      throw InvalidProblem(std::string(kernel.description.name) +
+                           " launches nothing that is emulated here");
+    }
+    run.misconduct = results.misconduct;
+    if (order == 0) {
+      first = results;
+    } else if (kernel.description.numerics.nondeterministic == 0) {
+      for (std::size_t k = 0; k < first.outputs.size(); ++k) {
+        if (same_bits(first.outputs[k], results.outputs[k])) continue;
+        found.findings.push_back(std::string(first.outputs[k].view().name()) +
+                                 " has other bits in the order '" + run.order + "' than in '" +
+                                 emulation_orders()[0] + "'");
+      }
+    }
+    found.runs.push_back(std::move(run));
   }
   return found;
 }

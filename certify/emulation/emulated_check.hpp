@@ -11,7 +11,7 @@
 /// blocks.
 namespace attest::certify {
 
-/// One direction in one order.
+/// A direction in one order.
 struct EmulatedRun {
   std::string direction, order;
   WatchedLaunches launches;
@@ -25,7 +25,8 @@ struct EmulatedCheck {
   bool clean() const;
 };
 
-/// Runs every direction that the kernel claims for the case, on the values and strides that the
+/// Runs the loss gradient, or backward after forward, or forward where the kernel does not claim
+/// backward for the case, on the values and strides that the
 /// laws would use. Bits that differ between orders are a finding, unless the kernel declares that
 /// equal calls may differ.
 ///

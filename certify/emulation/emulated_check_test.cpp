@@ -47,6 +47,7 @@ TEST_CASE("bits that depend on the order are found", "[emulation]") {
   attest_kernel restless = kernels().find("gpu/flash2");
   restless.self = const_cast<attest_kernel*>(&kernels().find("gpu/flash2"));
   restless.forward = restless_forward;
+  restless.workspace_bytes = nullptr;
   restless.description.directions = ATTEST_FORWARD;
   const EmulatedCheck found =
       check_emulated(restless, case_of("sq=3,d=8"), SharedMemoryChecks::off);
@@ -56,13 +57,25 @@ TEST_CASE("bits that depend on the order are found", "[emulation]") {
   CHECK(check_emulated(restless, case_of("sq=3,d=8"), SharedMemoryChecks::off).clean());
 }
 
+TEST_CASE("a diagnosis, a block given up or misconduct is no clean run", "[emulation]") {
+  EmulatedCheck found{{{"forward", "ascending", {}, ""}}, {}};
+  CHECK(found.clean());
+  found.runs[0].launches.diagnoses = {"race"};
+  CHECK_FALSE(found.clean());
+  found.runs[0].launches = {1, 1, 0, {}};
+  CHECK_FALSE(found.clean());
+  found.runs[0].launches = {};
+  found.runs[0].misconduct = "input Q was modified";
+  CHECK_FALSE(found.clean());
+}
+
 TEST_CASE("what cannot be emulated is refused", "[emulation]") {
   CHECK_THROWS_WITH(
       check_emulated(kernels().find("cpu/flash2"), case_of("sq=3,d=8"), SharedMemoryChecks::off),
       Catch::Contains("launches nothing that is emulated"));
   CHECK_THROWS_WITH(check_emulated(kernels().find("gpu/flash2"), case_of("sq=3,d=8,dtype=f64"),
                                    SharedMemoryChecks::off),
-                    Catch::Contains("does not claim"));
+                    Catch::Contains("does not claim this problem: dtype f64"));
 }
 
 }  // namespace

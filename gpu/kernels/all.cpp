@@ -7,6 +7,7 @@
 #include "gpu/kernels/split_kv.hpp"
 #include "gpu/kernels/square_tiled_bwd.hpp"
 #include "gpu/kernels/stored_scores.hpp"
+#include "gpu/watch.hpp"
 
 namespace attest::gpu {
 
@@ -20,3 +21,11 @@ const std::vector<const EmulatedKernel*>& emulated_kernels() {
 }
 
 }  // namespace attest::gpu
+
+namespace attest {
+
+void register_emulated(Registry& registry) {
+  for (const gpu::EmulatedKernel* kernel : gpu::emulated_kernels()) registry.add(&kernel->abi());
+}
+
+}  // namespace attest
