@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kMostCases = 1000000000;
 
 struct CertifyOptions {
-  std::vector<std::string> kernels;
+  std::vector<std::string> kernels, except;
   bool all = false, json = false, defects = false;
   std::string tier = "smoke", only, out, resume, shard = "1/1";
   ReportFiles reports;
@@ -55,6 +55,9 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   if (options.kernels.empty() && !options.all) {
     throw InvalidProblem("no kernel given; pass names (attest list kernels) or --all");
   }
+  if (!options.except.empty() && !options.all) {
+    throw InvalidProblem("--except without --all; name the kernels that are meant");
+  }
   std::vector<std::string> names;
   if (!options.all) {
     for (const std::string& name : options.kernels) {  // a kernel named twice runs once
@@ -64,6 +67,12 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   }
   for (const std::string& name : registry.names()) {
     if (!is_fixture(name)) names.push_back(name);
+  }
+  for (const std::string& begin : options.except) {
+    const auto excepted = [&](const std::string& name) { return name.rfind(begin, 0) == 0; };
+    if (std::erase_if(names, excepted) == 0) {
+      throw InvalidProblem("--except " + begin + ": no kernel's name begins so (attest list)");
+    }
   }
   return names;
 }
@@ -165,6 +174,10 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   command->add_option("kernel", options->kernels,
                       "names of kernels (attest list kernels) or libraries (./libmine.so)");
   command->add_flag("--all", options->all, "every kernel that is not broken on purpose");
+  command
+      ->add_option("--except", options->except,
+                   "with --all: not the kernels whose names begin so, for example gpu/")
+      ->check(not_empty());
   command->add_option("--tier", options->tier, "smoke (default), fast or full");
   command->add_option("--seed", options->seed, "seed of the campaign, default 1")
       ->check(whole_number());
@@ -201,6 +214,7 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify cpu/flash2\n"
       "  attest certify ./libmine.so\n"
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
+      "  attest certify --all --except gpu/ --except cpu/schedule/\n"
       "  attest certify broken/missing_rescale --only reference_forward\n"
       "  attest certify cpu/flash2 --tier full --resume journal.jsonl\n"
       "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
@@ -212,13 +226,13 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                     "every kernel that is broken on purpose: which law refuses it, how soon, and "
                     "which published rules do not");
   command->callback([&registry, &schedules, &action, options, command] {
-    for (const char* other : {"kernel", "--all", "--only", "--shard", "--resume", "--merge",
-                              "--html", "--junit", "--failures"}) {
+    for (const char* other : {"kernel", "--all", "--except", "--only", "--shard", "--resume",
+                              "--merge", "--html", "--junit", "--failures"}) {
       if (!options->defects || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format("--defects and {} together; pass one of them", other));
     }
-    for (const char* other : {"kernel", "--all", "--tier", "--seed", "--data-seed", "--cases",
-                              "--only", "--shard", "--resume"}) {
+    for (const char* other : {"kernel", "--all", "--except", "--tier", "--seed", "--data-seed",
+                              "--cases", "--only", "--shard", "--resume"}) {
       if (command->count("--merge") == 0 || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format(
           "--merge and {} together; the shards' certificates name kernels and options", other));
