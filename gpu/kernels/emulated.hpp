@@ -2,6 +2,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/grid.hpp"
 #include "gpu/simt/launch.hpp"
 
 /// From the ABI's arguments to those of an emulated kernel.
@@ -28,11 +29,6 @@ struct EmulatedBackward {
   simt::GlobalMemory memory;
   BackwardArguments<simt::Counted> arguments;
 };
-
-/// Blocks of so many rows for every (batch, head); all lie in x of the grid.
-std::int64_t blocks_for(std::int64_t rows, int block_rows, std::int64_t heads, std::int64_t batch);
-/// The most that a device takes in x.
-inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
 /// What a launch moved of the tensors of that name; zeros when there is none.
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

@@ -83,6 +83,11 @@ simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
       emulation, call.memory, call.arguments);
 }
 
+FastMemory flash2_fast_memory(const AttentionShape& shape) {
+  return {shared_bytes(shape), Flash2::kLanes,
+          declared_thread_memory("flash2_forward", columns_for(shape.head_dim_v))};
+}
+
 const attest_kernel& flash2_kernel() {
   static const attest_kernel kernel = [] {
     attest_kernel k{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/fast_memory.hpp"
 
 namespace attest::gpu {
 
@@ -13,5 +14,9 @@ const attest_kernel& flash2_kernel();
 /// [gpu/kernels/flash2_test]
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation);
+
+/// The fast memory that one of its blocks has: the M of its lower bounds. Requires head_dim_v at
+/// most 576, else throws InvalidProblem.  [gpu/kernels/flash2_test "fast memory"]
+FastMemory flash2_fast_memory(const AttentionShape& shape);
 
 }  // namespace attest::gpu

@@ -68,5 +68,18 @@ TEST_CASE("more blocks than a grid has are refused", "[gpu][flash2]") {
   CHECK(blocks_for(33, 32, kMostBlocks, 1) > kMostBlocks);
 }
 
+TEST_CASE("the fast memory declared holds what the emulation saw and the sums of a block",
+          "[gpu][flash2]") {
+  for (const char* text : testing::problems()) {
+    INFO(text);
+    const testing::Call call(text);
+    const EmulatedForward emulated(call.forward_arguments());
+    const FastMemory memory = flash2_fast_memory(emulated.arguments.shape);
+    CHECK(memory.shared_bytes == flash2_forward_emulated(emulated, {}).shared_bytes);
+    // O of a block is in registers.
+    CHECK(memory.words() - memory.shared_bytes / 4 >= Flash2::kBlockQ * call.problem.head_dim_v);
+  }
+}
+
 }  // namespace
 }  // namespace attest::gpu
