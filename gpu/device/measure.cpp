@@ -6,12 +6,12 @@
 
 #include "core/error.hpp"
 #include "gpu/device/counted_run.hpp"
-#include "gpu/device/device_call.hpp"
 #include "gpu/device/error.hpp"
 #include "gpu/device/events.cuh"
 #include "gpu/device/probe.hpp"
 #include "gpu/device/rates.hpp"
 #include "gpu/device/require.cuh"
+#include "gpu/device/testing/device_call.hpp"
 #include "gpu/testing/call.hpp"
 
 namespace attest::gpu::cuda {
@@ -24,7 +24,7 @@ constexpr const char* kUsage =
     "       attest_gpu_measure rates           copies, float32 and matrix products, per second\n"
     "       attest_gpu_measure run PROBLEM     forward and backward once, for a profiler\n"
     "       attest_gpu_measure count PROBLEM   bytes counted, forward and backward together\n"
-    "       attest_gpu_measure time PROBLEM    seconds of forward and of backward\n";
+    "       attest_gpu_measure time PROBLEM    seconds and operations of each\n";
 
 json device_json() {
   const Device& found = device();
@@ -65,7 +65,9 @@ json time(const std::string& problem) {
   DeviceCall call(problem);
   return {{"problem", problem},
           {"forward_seconds", least_seconds(kRepetitions, nullptr, [&] { call.forward(); })},
-          {"backward_seconds", least_seconds(kRepetitions, nullptr, [&] { call.backward(); })}};
+          {"backward_seconds", least_seconds(kRepetitions, nullptr, [&] { call.backward(); })},
+          {"forward_operations", call.forward_operations()},
+          {"backward_operations", call.backward_operations()}};
 }
 
 int answer(const std::vector<std::string>& words) {

@@ -14,6 +14,10 @@ Device found() {
   cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count == 0) status = cudaErrorNoDevice;
   if (status == cudaSuccess) status = cudaGetDeviceProperties(&properties, 0);
+  if (device.driver_version == 0) {  // CUDA's own words blame its version
+    device.absent_because = "no CUDA driver is installed";
+    return device;
+  }
   if (status != cudaSuccess) {
     device.absent_because =
         std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";

@@ -62,6 +62,7 @@ attest_status run(const State& state, const Arguments& host, std::uint32_t direc
     Arguments arguments = host;
     arguments.problem = staging.problem(*host.problem);
     place(staging, arguments);
+    if (staging.too_large()) return ATTEST_UNSUPPORTED;
     arguments.workspace_bytes = state.workspace_bytes(*host.problem, direction);
     arguments.workspace = staging.workspace(arguments.workspace_bytes);
     arguments.stream = next_stream();

@@ -11,7 +11,8 @@ namespace attest::gpu::cuda {
 /// A kernel that takes its tensors on a CUDA device, as one that takes them on the host.
 ///
 /// Each call copies its tensors to the device (Staging), calls the kernel on one of two streams in
-/// turn, waits, and copies the outputs back. A Finding makes the call ATTEST_FAILED. The
+/// turn, waits, and copies the outputs back. A Finding makes the call ATTEST_FAILED;
+/// tensors that span too much (Staging::kMostBytes) make it ATTEST_UNSUPPORTED. The
 /// description is the kernel's own, its summary begins "on device NAME: ". Calls of several threads
 /// are independent.  [gpu/device/staging_test]
 class StagedKernel {

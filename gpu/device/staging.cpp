@@ -36,6 +36,10 @@ const attest_tensor* Staging::tensor(const char* name, const attest_tensor* host
   if (host == nullptr) return nullptr;
   const auto bytes = static_cast<std::size_t>(span_of(*host)) * host->dtype.bits / 8;
   attest_tensor& tensor = tensors_.emplace_back(*host);
+  if (bytes > kMostBytes) {
+    too_large_ = true;
+    return &tensor;
+  }
   tensor.data = add(name, elements<char>(host), bytes, use);
   tensor.byte_offset = 0;
   tensor.device = {ATTEST_CUDA, 0};

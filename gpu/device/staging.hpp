@@ -16,6 +16,13 @@ class Staging {
  public:
   enum class Use { input, output };
 
+  /// A tensor may span so much; the host's memory of huge strides is sparse, a device's is not.
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+  /// Whether a tensor spans more: the call must not be made.
+  /// [gpu/device/errors_test "more than a device should copy"]
+  bool too_large() const { return too_large_; }
+
   /// The tensor on the device; null stays null.
   const attest_tensor* tensor(const char* name, const attest_tensor* host, Use use);
 
@@ -53,6 +60,7 @@ class Staging {
   attest_problem problem_{};
   std::vector<Copy> copies_;
   std::vector<Buffer> workspaces_;
+  bool too_large_ = false;
 };
 
 }  // namespace attest::gpu::cuda

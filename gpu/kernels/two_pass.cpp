@@ -60,4 +60,14 @@ simt::LaunchReport two_pass_emulated(const EmulatedBackward& call,
   return launch<18>(call, emulation);
 }
 
+FastMemory two_pass_fast_memory(const AttentionShape& shape) {
+  const int columns = columns_for(std::max(shape.head_dim_qk, shape.head_dim_v));
+  const auto of_pass = [&](const char* kernel) {
+    return FastMemory{shared_bytes(shape), TwoPass::kLanes,
+                      declared_thread_memory(kernel, columns)};
+  };
+  const FastMemory queries = of_pass("two_pass_queries"), keys = of_pass("two_pass_keys");
+  return queries.words() > keys.words() ? queries : keys;
+}
+
 }  // namespace attest::gpu

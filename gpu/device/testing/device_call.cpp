@@ -1,4 +1,4 @@
-#include "gpu/device/device_call.hpp"
+#include "gpu/device/testing/device_call.hpp"
 
 #include "core/error.hpp"
 
@@ -37,5 +37,19 @@ DeviceCall::DeviceCall(const std::string& problem)
 
 void DeviceCall::forward() { require_taken(flash2_forward(forward_, nullptr)); }
 void DeviceCall::backward() { require_taken(two_pass_backward(backward_, nullptr)); }
+
+// Q K^T and P V.
+double DeviceCall::forward_operations() const {
+  const Problem& p = call_.problem;
+  return 2.0 * static_cast<double>(p.visible_pairs() * p.num_heads_q) *
+         static_cast<double>(p.head_dim_qk + p.head_dim_v);
+}
+
+// Q K^T, dO V^T, P^T dO, dS K and dS^T Q.
+double DeviceCall::backward_operations() const {
+  const Problem& p = call_.problem;
+  return 2.0 * static_cast<double>(p.visible_pairs() * p.num_heads_q) *
+         static_cast<double>(3 * p.head_dim_qk + 2 * p.head_dim_v);
+}
 
 }  // namespace attest::gpu::cuda

@@ -18,6 +18,10 @@ class DeviceCall {
   void forward();
   void backward();  // after forward
 
+  /// Multiplications and additions of the products of visible pairs, none done twice.
+  double forward_operations() const;
+  double backward_operations() const;
+
  private:
   gpu::testing::Call call_;
   Staging staging_;
