@@ -56,6 +56,18 @@ check('a race', test_gpu.failures(results(sanitizers={'racecheck': {'verdict': '
       ['compute-sanitizer racecheck'])
 check('a measurement', test_gpu.failures(results(rates={'failed': 'cudaErrorX'})),
       ['measurement: cudaErrorX'])
+ANSWERS = {'time': {'forward_seconds': 1, 'backward_seconds': 3, 'forward_operations': 6,
+                    'backward_operations': 10},
+           'count': {'read_bytes': 30, 'written_bytes': 10}}
+RATES = {'copy_bytes_per_second': 20, 'float_operations_per_second': 8,
+         'matrix_operations_per_second': 16}
+test_gpu.measure = lambda verb, problem: dict(ANSWERS[verb])
+shares = test_gpu.timed('x', RATES)
+check('shares', [shares[f'share_of_{kind}_rate'] for kind in ('copy', 'float', 'matrix')],
+      [0.5, 0.5, 0.25])
+check('no rates', 'share_of_copy_rate' in test_gpu.timed('x', {'failed': 'cudaErrorX'}), False)
+ANSWERS['time'] = {'failed': 'cudaErrorX'}
+check('no times', test_gpu.timed('x', RATES), ANSWERS['time'])
 with tempfile.TemporaryDirectory() as folder:
     path = test_gpu.write_results(folder, results())
     check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')
