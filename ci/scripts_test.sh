@@ -18,15 +18,26 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps test test-gpu certify nightly tidy check_format check_headers check_layers \
+for script in deps offline-deps test test-gpu certify nightly tidy check_format check_headers check_layers \
   check_tolerances; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
-for script in deps test test-gpu certify tidy check_format; do
+for script in deps offline-deps test test-gpu certify tidy check_format; do
   expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
 done
 expect 2 "unknown step 'wrong'" "$ci/nightly" wrong
+expect 2 'needs a folder' "$ci/deps" --from
+expect 2 "'no_such_folder' has no packages" "$ci/deps" --from no_such_folder
+expect 0 'libeigen3-dev' "$ci/deps" --list
+expect 2 'usage' "$ci/offline-deps"
+expect 2 'needs a folder' "$ci/test-gpu" --deps
+mkdir packages
+touch packages/Packages
+printf 'another system\n' >packages/made-for
+expect 2 "was made for 'another system'" "$ci/deps" --from packages
+python=$(python3 -c 'import sys; print(sys.executable)')
+expect 2 'no nvcc on the path' env CUDA_PATH=/nowhere PATH=/nowhere "$python" "$ci/test-gpu"
 expect 2 "needs a value" "$ci/certify" --tier
 expect 2 "tier is 'slow'" "$ci/certify" --tier slow
 expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder

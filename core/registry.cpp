@@ -1,5 +1,7 @@
 #include "core/registry.hpp"
 
+#include <utility>
+
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 
@@ -47,9 +49,17 @@ void Registry::add(const attest_kernel* kernel) {
   kernels_.push_back(kernel);
 }
 
+void Registry::add_absent(std::string name, std::string why) {
+  absent_.emplace(std::move(name), std::move(why));
+}
+
 const attest_kernel& Registry::find(std::string_view name) const {
   for (const attest_kernel* kernel : kernels_) {
     if (name == kernel->description.name) return *kernel;
+  }
+  const auto absent = absent_.find(name);
+  if (absent != absent_.end()) {
+    throw InvalidProblem("kernel '" + absent->first + "' " + absent->second);
   }
   throw InvalidProblem("unknown kernel '" + std::string(name) + "'" + did_you_mean(name, names()) +
                        " (`attest list` shows all)");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,10 @@ class Registry {
   /// [core/registry_test "malformed kernels are refused", "backward without LSE is refused"]
   void add(const attest_kernel* kernel);
 
+  /// A name that stands for a kernel elsewhere: find() throws InvalidProblem with `why` ("needs a
+  /// CUDA device: ...").  [core/registry_test "a kernel that is not here says why"]
+  void add_absent(std::string name, std::string why);
+
   /// The kernel of that name. Throws InvalidProblem with the nearest name when there is none.
   /// [core/registry_test "unknown names"]
   const attest_kernel& find(std::string_view name) const;
@@ -28,6 +34,7 @@ class Registry {
 
  private:
   std::vector<const attest_kernel*> kernels_;
+  std::map<std::string, std::string, std::less<>> absent_;
 };
 
 }  // namespace attest

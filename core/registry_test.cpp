@@ -34,6 +34,15 @@ TEST_CASE("unknown names bring the nearest", "[registry]") {
   CHECK(registry.names() == std::vector<std::string>{"cpu/flash2"});
 }
 
+TEST_CASE("a kernel that is not here says why", "[registry]") {
+  Registry registry;
+  registry.add_absent("gpu/flash2@device", "needs a CUDA device");
+  CHECK_THROWS_WITH(registry.find("gpu/flash2@device"),
+                    "kernel 'gpu/flash2@device' needs a CUDA device");
+  CHECK_THROWS_WITH(registry.find("gpu/flash2"), Catch::Contains("unknown kernel"));
+  CHECK(registry.names().empty());
+}
+
 TEST_CASE("malformed kernels are refused", "[registry]") {
   Registry registry;
   const attest_kernel good = kernel_named("good");

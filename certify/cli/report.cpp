@@ -62,6 +62,9 @@ void print_io(const ScheduleAudit& io) {
 void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   fmt::print("{}  {}  ({} cases, {} checks passed, {} vacuous)\n", bold(result.kernel),
              headline(result), result.cases, result.passed(), result.vacuous());
+  if (kernel.description.device == ATTEST_CUDA) {
+    fmt::print("  {}\n", printable(kernel.description.summary));
+  }
   for (const auto& [law, count] : result.laws) {
     fmt::print("  {:<24} passed {:>5}  vacuous {:>4}  unsupported {:>4}", law, count.passed,
                count.vacuous, count.unsupported);

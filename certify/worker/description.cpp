@@ -156,9 +156,9 @@ std::string objection(const attest_kernel& kernel) {
   if (d.name == nullptr || *d.name == '\0') {
     return "description.name is empty; give the kernel a unique name like mine/attention";
   }
-  if (d.device != ATTEST_CPU) {
+  if (d.device != ATTEST_CPU && d.device != ATTEST_CUDA) {
     return got("description.device", std::to_string(static_cast<int>(d.device)),
-               "libraries are loaded for ATTEST_CPU only");
+               "ATTEST_CPU and ATTEST_CUDA are known");
   }
   if (d.directions == 0) return "description.directions is 0; claim at least ATTEST_FORWARD";
   if (d.dtypes == 0) return "description.dtypes is 0; claim at least 1 << ATTEST_F32";

@@ -45,6 +45,8 @@ std::optional<Fault> disturbance(const Control& control, const std::string& when
   if (has(kOutOfMemory)) {
     return Fault{FaultKind::memory, "nearly all memory below the limit was allocated " + when};
   }
+  if (has(kWroteBesideOnDevice)) return Fault{FaultKind::out_of_bounds, text + " " + when};
+  if (has(kWroteInputOnDevice)) return Fault{FaultKind::input_written, text + " " + when};
   if (has(kClosedDescriptor)) {
     return Fault{FaultKind::closed_descriptor,
                  "descriptors that it did not open were closed " + when + ": " + text};

@@ -6,6 +6,7 @@
 
 #include "certify/worker/description.hpp"
 #include "core/error.hpp"
+#include "gpu/register.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -54,7 +55,12 @@ std::vector<const attest_kernel*> open_library(const std::string& path) {
     if (kernels.size() == kMostKernels) {
       refuse("attest_get_kernel never returns NULL; return it past the last kernel");
     }
-    kernels.push_back(kernel);
+    try {
+      const bool on_device = kernel->description.device == ATTEST_CUDA;
+      kernels.push_back(on_device ? &on_host_tensors(*kernel) : kernel);
+    } catch (const InvalidProblem& error) {
+      refuse(which + "'" + kernel->description.name + "' " + error.what());
+    }
   }
   if (kernels.empty()) refuse("attest_get_kernel(0) is NULL; return a kernel");
   return kernels;

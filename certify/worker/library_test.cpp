@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "gpu/register.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -101,6 +103,20 @@ TEST_CASE("a library without the symbol") {
   CHECK(refusal(plugin("mangled")).find("with a C++ name") != std::string::npos);
 }
 
+TEST_CASE("a library for a CUDA device is loaded where there is one, else refused and told why") {
+  Registry registry;
+  register_gpu(registry);
+  const std::vector<std::string> names = registry.names();
+  if (std::find(names.begin(), names.end(), "gpu/flash2@device") != names.end()) {
+    const IsolatedKernels kernels = isolate_library(plugin("nonsense_on_device"), limits());
+    CHECK(std::string(kernels.front()->kernel().description.summary).find("on device ") == 0);
+    return;
+  }
+  const std::string message = refusal(plugin("nonsense_on_device"));
+  CAPTURE(message);
+  CHECK(message.find("kernel 0: 'nonsense' needs a CUDA device: ") != std::string::npos);
+}
+
 TEST_CASE("a missing dependency is named") {
   const std::string message = refusal(plugin("nonsense_missing_dependency"));
   CAPTURE(message);
@@ -174,7 +190,7 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
   refused([](auto& d) { d.numerics.lse_splits = 1 << 17; }, "numerics.lse_splits is 131072");
-  refused([](auto& d) { d.device = ATTEST_CUDA; }, "description.device is 2");
+  refused([](auto& d) { d.device = static_cast<attest_device>(3); }, "description.device is 3");
   refused([](auto& d) { d.directions = 64; }, "directions");
   refused([](auto& d) { d.directions = ATTEST_BACKWARD; }, "ATTEST_BACKWARD");
   CHECK(objection(backward).find("without the feature ATTEST_LSE") != std::string::npos);

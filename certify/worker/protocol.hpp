@@ -31,6 +31,8 @@ enum Disturbance : std::uint32_t {
   kDirectory = 1u << 4,
   kPrinted = 1u << 5,
   kOutOfMemory = 1u << 6,
+  kWroteBesideOnDevice = 1u << 7,
+  kWroteInputOnDevice = 1u << 8,
 };
 
 enum class Access : std::uint32_t { read_only, writable };

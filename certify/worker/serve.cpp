@@ -13,13 +13,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "certify/worker/protocol.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "certify/worker/surroundings.hpp"
 #include "core/error.hpp"
+#include "gpu/register.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -165,6 +169,17 @@ void call(const attest_kernel& kernel) noexcept {
   describe(kernel);
 }
 
+// What the call did on a CUDA device. Where that failed it is of no more use to this process, which
+// ends with the error as its last words.
+std::optional<gpu::cuda::Finding> device_finding() {
+  std::optional<gpu::cuda::Finding> finding = gpu::cuda::take_finding();
+  if (finding && finding->kind == gpu::cuda::Finding::Kind::device_failed) {
+    std::fprintf(stderr, "%s\n", finding->text.c_str());
+    std::abort();
+  }
+  return finding;
+}
+
 bool reply() { return send(kSocket, "r", 1, MSG_NOSIGNAL) == 1; }
 
 bool next_task() {
@@ -220,8 +235,14 @@ int serve(const Loader& load) {
     errno = 0;
     control->phase = Phase::calling;
     call(*kernels[control->index]);
+    const std::optional<gpu::cuda::Finding> on_device = device_finding();
     control->phase = Phase::inspecting;
-    const Surroundings::Change change = surroundings.changes();
+    Surroundings::Change change = surroundings.changes();
+    if (on_device) {
+      const bool beside = on_device->kind == gpu::cuda::Finding::Kind::wrote_beside;
+      change.bits |= beside ? kWroteBesideOnDevice : kWroteInputOnDevice;
+      change.text = on_device->text;
+    }
     copy_text(control->text, sizeof control->text, change.text);
     control->disturbances = change.bits;
     deadline.set(0);

@@ -93,7 +93,8 @@ function(attest_install_package)
                "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
                "pugixml::pugixml=pugixml"
                "Boost::headers=Boost"
-               "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2")
+               "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2"
+               "CUDA::cudart_static=CUDAToolkit")
     string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
     if("${CMAKE_MATCH_1}" IN_LIST depends)
       string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(${CMAKE_MATCH_2})\n")

@@ -228,7 +228,7 @@ typedef struct attest_description {
   size_t struct_size;
   const char *name;     /* unique in its library, like "mine/flash": no blanks, quotes or colons */
   const char *summary;  /* one line for people */
-  attest_device device; /* where the tensors lie; libraries are loaded for ATTEST_CPU only */
+  attest_device device; /* where the tensors lie; ATTEST_CUDA: see the end of this file */
   uint32_t directions;  /* ATTEST_FORWARD | ... */
   uint32_t dtypes;      /* 1 << ATTEST_F32 | ... */
   uint32_t features;    /* ATTEST_GQA | ... */
@@ -252,7 +252,7 @@ typedef struct attest_forward_args {
   const attest_tensor *LSE;       /* output; NULL when not asked for */
   void *workspace;                /* at a multiple of 16 bytes; NULL for 0 bytes */
   size_t workspace_bytes;         /* what attest_kernel.workspace_bytes asked for */
-  void *stream;                   /* NULL on the CPU */
+  void *stream;                   /* a cudaStream_t; NULL on the CPU */
 } attest_forward_args;
 
 /* Gradients of the scalar sum of dO * O (+ dLSE * LSE) with respect to Q, K and V; LSE in that sum
@@ -301,4 +301,10 @@ ATTEST_EXPORT const attest_kernel *attest_get_kernel(uint32_t index);
 #ifdef __cplusplus
 }
 #endif
+
+/* On a CUDA device (description.device = ATTEST_CUDA) the elements of the tensors, the arrays of
+ * the mask, alibi_slopes and the workspace lie in the device's memory; the structs, shapes and
+ * strides on the host, as everything does in workspace_bytes. The work goes to `stream`, a
+ * cudaStream_t, and nowhere else: inputs arrive on it. A call may return before the work is done.
+ */
 #endif /* ATTEST_KERNEL_H */

@@ -1,6 +1,31 @@
 // Catch2's own main returns the number of failed assertions, and 77 of them would read as
-// "skipped": this one returns 0 or 1 only.
+// "skipped": this one returns 0 or 1, and 77 only where what the program needs is absent.
 #define CATCH_CONFIG_RUNNER
-#include "core/testing/catch.hpp"
+#include <iostream>
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv) == 0 ? 0 : 1; }
+#include "core/testing/catch.hpp"
+#include "core/testing/requirement.hpp"
+
+namespace {
+
+std::function<std::string()>& requirement() {
+  static std::function<std::string()> missing;
+  return missing;
+}
+
+}  // namespace
+
+bool attest::testing::require_for_all(std::function<std::string()> missing) {
+  requirement() = std::move(missing);
+  return true;
+}
+
+int main(int argc, char** argv) {
+  const std::string missing = requirement() ? requirement()() : "";
+  if (!missing.empty()) {
+    constexpr int kSkipped = 77;
+    std::cout << "skipped: " << missing << "\n";
+    return kSkipped;
+  }
+  return Catch::Session().run(argc, argv) == 0 ? 0 : 1;
+}

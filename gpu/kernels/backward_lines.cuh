@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "gpu/kernels/deltas.cuh"
 #include "gpu/kernels/grid.hpp"
@@ -32,6 +33,13 @@ BlockLine key_line(const Tile&, const AttentionShape& shape) {
   return {blocks_for(shape.seqlen_k, Tile::kResident, shape.num_heads_kv, shape.batch),
           Tile::kLanes,
           bytes_of_floats(KeyGradients::shared_floats<Tile>(shape.head_dim_qk, shape.head_dim_v))};
+}
+
+/// "kernel<BackwardTile<1, 2, 32>>", as declared_thread_memory() has it.
+template <class Tile>
+std::string kernel_of_tile(const char* kernel, const Tile&) {
+  return std::string(kernel) + "<BackwardTile<" + std::to_string(Tile::kGroups) + ", " +
+         std::to_string(Tile::kColumns) + ", " + std::to_string(Tile::kPassing) + ">>";
 }
 
 /// Rows that pass at once.

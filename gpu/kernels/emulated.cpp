@@ -3,30 +3,16 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "gpu/kernels/tensor.hpp"
 
 namespace attest::gpu {
 namespace {
 
 template <class T>
-T* elements(const attest_tensor& tensor) {
-  return reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
-}
-
-// Elements from the first to the last, both included; 0 when an extent is.
-std::int64_t span_of(const attest_tensor& tensor) {
-  std::int64_t span = 1;
-  for (int axis = 0; axis < tensor.ndim; ++axis) {
-    if (tensor.shape[axis] == 0) return 0;
-    span += (tensor.shape[axis] - 1) * tensor.strides[axis];
-  }
-  return span;
-}
-
-template <class T>
 simt::GlobalPointer<T> add(simt::GlobalMemory& memory, const char* name,
                            const attest_tensor* tensor) {
   if (tensor == nullptr) return {};
-  return memory.add(name, elements<T>(*tensor), span_of(*tensor));
+  return memory.add(name, elements<T>(tensor), span_of(*tensor));
 }
 
 template <class T>
@@ -36,23 +22,9 @@ simt::GlobalPointer<const T> add(simt::GlobalMemory& memory, const char* name, c
   return memory.add(name, values, count);
 }
 
-// (batch, row, head, column)
-Strides strides_of(const attest_tensor& tensor) {
-  return {tensor.strides[0], tensor.strides[1], tensor.strides[2], tensor.strides[3]};
-}
-
-// Of LSE and its like, (batch, head, row).
-Strides row_strides_of(const attest_tensor* tensor) {
-  if (tensor == nullptr) return {};
-  return {tensor->strides[0], tensor->strides[2], tensor->strides[1], 0};
-}
-
 MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_problem& problem) {
   const attest_mask& mask = problem.mask;
   MaskArguments<simt::Counted> arguments;
-  arguments.window_left = mask.window_left;
-  arguments.window_right = mask.window_right;
-  arguments.align = mask.align == ATTEST_BOTTOM_RIGHT ? Align::bottom_right : Align::top_left;
   arguments.key_lengths = add(memory, "key_lengths", mask.key_lengths, problem.batch);
   arguments.cu_seqlens_q = add(memory, "cu_seqlens_q", mask.cu_seqlens_q, problem.batch + 1);
   arguments.cu_seqlens_k = add(memory, "cu_seqlens_k", mask.cu_seqlens_k, problem.batch + 1);
@@ -60,7 +32,7 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
   return arguments;
 }
 
-// What Q, K, V and O are made of, and where they lie.
+// What Q, K, V and O are made of.
 template <class T, class Arguments, class Args>
 void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
   arguments.Q = add<T>(memory, "Q", args.Q);
@@ -73,32 +45,13 @@ void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& argumen
 template <class Arguments, class Args>
 void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
   const attest_problem& problem = *args.problem;
-  arguments.shape = shape_of(problem);
   arguments.mask = mask_of(memory, problem);
   arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
   arguments.LSE = add<float>(memory, "LSE", args.LSE);
-  arguments.q = strides_of(*args.Q);
-  arguments.k = strides_of(*args.K);
-  arguments.v = strides_of(*args.V);
-  arguments.o = strides_of(*args.O);
-  arguments.lse = row_strides_of(args.LSE);
+  set_layout(arguments, args);
 }
 
 }  // namespace
-
-AttentionShape shape_of(const attest_problem& problem) {
-  AttentionShape shape;
-  shape.batch = problem.batch;
-  shape.num_heads_q = problem.num_heads_q;
-  shape.num_heads_kv = problem.num_heads_kv;
-  shape.seqlen_q = problem.seqlen_q;
-  shape.seqlen_k = problem.seqlen_k;
-  shape.head_dim_qk = static_cast<int>(problem.head_dim_qk);
-  shape.head_dim_v = static_cast<int>(problem.head_dim_v);
-  shape.softmax_scale = static_cast<float>(problem.softmax_scale);
-  shape.softcap = static_cast<float>(problem.softcap);
-  return shape;
-}
 
 std::int64_t tensor_rows(const attest_problem& problem) {
   const std::int32_t* const packed = problem.mask.cu_seqlens_q;
@@ -130,15 +83,10 @@ EmulatedForward::EmulatedForward(const attest_forward_args& args)
 template <class T>
 ForwardArguments<simt::Counted, T> EmulatedForward::sixteen_bit() {
   ForwardArguments<simt::Counted, T> typed;
-  typed.shape = arguments.shape;
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
   typed.LSE = arguments.LSE;
-  typed.q = arguments.q;
-  typed.k = arguments.k;
-  typed.v = arguments.v;
-  typed.o = arguments.o;
-  typed.lse = arguments.lse;
+  set_layout(typed, args_);
   add_inputs<T>(memory, args_, typed);
   return typed;
 }
@@ -170,14 +118,7 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
   arguments.dQ = add<float>(memory, "dQ", args.dQ);
   arguments.dK = add<float>(memory, "dK", args.dK);
   arguments.dV = add<float>(memory, "dV", args.dV);
-  const std::int64_t heads = args.dO->shape[2], rows = args.dO->shape[1];
-  arguments.D = take("D", args.dO->shape[0] * heads * rows);
-  arguments.d_o = strides_of(*args.dO);
-  arguments.dq = strides_of(*args.dQ);
-  arguments.dk = strides_of(*args.dK);
-  arguments.dv = strides_of(*args.dV);
-  arguments.dlse = row_strides_of(args.dLSE);
-  arguments.d = {heads * rows, 1, rows, 0};
+  arguments.D = take("D", delta_words(*args.problem));
 }
 
 std::int64_t delta_words(const attest_problem& problem) {

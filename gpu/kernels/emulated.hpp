@@ -4,15 +4,13 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/arguments.cuh"
 #include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/sixteen_bit.cuh"
 #include "gpu/simt/launch.hpp"
 
 /// From the ABI's arguments to those of an emulated kernel.
 namespace attest::gpu {
-
-AttentionShape shape_of(const attest_problem& problem);
 
 /// Rows of Q for which the tensors have room: packed, those of all sequences follow one another.
 std::int64_t tensor_rows(const attest_problem& problem);
@@ -100,6 +98,24 @@ simt::LaunchReport launch_line(const BlockLine& line, const simt::Emulation& emu
                        line.dynamic_shared_bytes},
                       emulation, memory, kernel, arguments...);
 }
+
+/// One emulated launch after another, and what all found and moved.
+class EmulatedLaunches {
+ public:
+  EmulatedLaunches(const simt::Emulation& emulation, const simt::GlobalMemory& memory)
+      : emulation_(emulation), memory_(memory) {}
+
+  template <class Kernel, class... Arguments>
+  void operator()(const BlockLine& line, const Kernel& kernel, const Arguments&... arguments) {
+    report_ += launch_line(line, emulation_, memory_, kernel, arguments...);
+  }
+  const simt::LaunchReport& report() const { return report_; }
+
+ private:
+  const simt::Emulation& emulation_;
+  const simt::GlobalMemory& memory_;
+  simt::LaunchReport report_;
+};
 
 /// What a launch moved of the tensors of that name; zeros when there is none.
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

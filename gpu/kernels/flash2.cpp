@@ -1,7 +1,6 @@
 #include "gpu/kernels/flash2.hpp"
 
 #include "core/error.hpp"
-#include "gpu/kernels/columns.hpp"
 #include "gpu/kernels/flash2.cuh"
 #include "gpu/kernels/two_pass.hpp"
 
@@ -18,10 +17,9 @@ simt::LaunchReport launch(const EmulatedForward& call,
                           const simt::Emulation& emulation) {
   const AttentionShape& shape = arguments.shape;
   if (shape.head_dim_v > kMostColumns) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
-  return with_columns(shape.head_dim_v, [&]<int kColumns>() {
-    return launch_line(Flash2::line(shape), emulation, call.memory,
-                       flash2_forward<kColumns, simt::Counted, T>, arguments);
-  });
+  EmulatedLaunches launches(emulation, call.memory);
+  flash2_launches(arguments, launches);
+  return launches.report();
 }
 
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
@@ -44,6 +42,15 @@ simt::LaunchReport run_backward(EmulatedBackward& call, const simt::Emulation& e
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation) {
   return launch(call, call.arguments, emulation);
+}
+
+FastMemory flash2_fast_memory(const AttentionShape& shape) {
+  const BlockLine line = Flash2::line(shape);
+  return with_columns(shape.head_dim_v, [&]<int kColumns>() {
+    return FastMemory{
+        line.dynamic_shared_bytes, line.lanes,
+        declared_thread_memory("flash2_forward<" + std::to_string(kColumns) + ", float>")};
+  });
 }
 
 const EmulatedKernel& flash2_kernel() {

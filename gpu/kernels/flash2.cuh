@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/kernels/columns.hpp"
 #include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
@@ -81,6 +82,16 @@ __global__ void __launch_bounds__(Flash2::kLanes) flash2_forward(ForwardArgument
     if (a.LSE) sums.store_LSE(mem, block, a.LSE, a.lse);
   }
   mem.flush();
+}
+
+/// launch(line, kernel, arguments...) for its one launch.
+///
+/// Requires: head_dim_v at most kMostColumns.
+template <class Mem, class T, class Launch>
+void flash2_launches(const ForwardArguments<Mem, T>& a, Launch&& launch) {
+  with_columns(a.shape.head_dim_v, [&]<int kColumns>() {
+    launch(Flash2::line(a.shape), flash2_forward<kColumns, Mem, T>, a);
+  });
 }
 
 }  // namespace ATTEST_SIMT_WORLD

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/fast_memory.hpp"
 
 namespace attest::gpu {
 
@@ -16,5 +17,10 @@ const EmulatedKernel& flash2_16bit_kernel();
 /// [gpu/kernels/forward_test]
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation);
+
+/// What a block of the forward has on a device, float32.
+///
+/// Requires: head_dim_v at most 576.  [gpu/kernels/forward_test "fast memory"]
+FastMemory flash2_fast_memory(const AttentionShape& shape);
 
 }  // namespace attest::gpu

@@ -5,7 +5,8 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/tile.cuh"
+#include "gpu/kernels/flash2.cuh"
+#include "gpu/kernels/flash2.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
 
@@ -158,6 +159,19 @@ TEST_CASE("a workspace gives no more than it has", "[gpu][forward]") {
   workspace.take(memory, "second", 3);
   CHECK(memory.ranges()[1].data == reinterpret_cast<const std::byte*>(words.data() + 2));
   CHECK_THROWS_AS(workspace.take(memory, "third", 1), InternalError);
+}
+
+TEST_CASE("flash2: the fast memory declared holds what the emulation saw and the sums of a block",
+          "[gpu][forward]") {
+  for (const char* text : testing::problems()) {
+    INFO(text);
+    const testing::Call call(text);
+    const EmulatedForward emulated(call.forward_arguments());
+    const FastMemory memory = flash2_fast_memory(emulated.arguments.shape);
+    CHECK(memory.shared_bytes == flash2_forward_emulated(emulated, {}).shared_bytes);
+    // O of a block is in registers.
+    CHECK(memory.words() - memory.shared_bytes / 4 >= Flash2::kBlockQ * call.problem.head_dim_v);
+  }
 }
 
 TEST_CASE("more blocks than a grid has are refused", "[gpu][forward]") {

@@ -1,6 +1,5 @@
 #include "gpu/kernels/two_pass.hpp"
 
-#include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/two_pass.cuh"
 
 namespace attest::gpu {
@@ -20,14 +19,20 @@ std::string two_pass_schedule(const AttentionShape& shape) {
 
 simt::LaunchReport two_pass_emulated(const EmulatedBackward& call,
                                      const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
+  EmulatedLaunches launches(emulation, call.memory);
+  two_pass_launches(call.arguments, launches);
+  return launches.report();
+}
+
+FastMemory two_pass_fast_memory(const AttentionShape& shape) {
   return with_backward_tile(widest_head(shape), [&](auto tile) {
-    using Tile = decltype(tile);
-    simt::LaunchReport report = launch_line(query_line(tile, shape), emulation, call.memory,
-                                            two_pass_queries<Tile, simt::Counted>, call.arguments);
-    report += launch_line(key_line(tile, shape), emulation, call.memory,
-                          two_pass_keys<Tile, simt::Counted>, call.arguments);
-    return report;
+    const auto of_pass = [&](const char* kernel, const BlockLine& line) {
+      return FastMemory{line.dynamic_shared_bytes, line.lanes,
+                        declared_thread_memory(kernel_of_tile(kernel, tile))};
+    };
+    const FastMemory queries = of_pass("two_pass_queries", query_line(tile, shape)),
+                     keys = of_pass("two_pass_keys", key_line(tile, shape));
+    return queries.words() > keys.words() ? queries : keys;
   });
 }
 

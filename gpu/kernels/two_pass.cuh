@@ -1,7 +1,6 @@
 #pragma once
 
-#include "gpu/kernels/key_gradients.cuh"
-#include "gpu/kernels/query_gradients.cuh"
+#include "gpu/kernels/backward_lines.cuh"
 
 /// Attention backward in two passes, float32: one with query blocks resident for dQ, one with key
 /// blocks resident for dK and dV. No atomic addition: equal calls give equal bits.
@@ -28,6 +27,18 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_keys(BackwardArgumen
   Mem mem(a.sink);
   key_gradients<Tile, KeySums::dK_dV>(mem, a);
   mem.flush();
+}
+
+/// launch(line, kernel, arguments...) for both passes in turn.
+///
+/// Requires: head dimensions of at most WidestTile::kMostColumns.
+template <class Mem, class Launch>
+void two_pass_launches(const BackwardArguments<Mem>& a, Launch&& launch) {
+  with_backward_tile(widest_head(a.shape), [&](auto tile) {
+    using Tile = decltype(tile);
+    launch(query_line(tile, a.shape), two_pass_queries<Tile, Mem>, a);
+    launch(key_line(tile, a.shape), two_pass_keys<Tile, Mem>, a);
+  });
 }
 
 }  // namespace ATTEST_SIMT_WORLD

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/fast_memory.hpp"
 
 namespace attest::gpu {
 
@@ -15,5 +16,9 @@ std::string two_pass_schedule(const AttentionShape& shape);
 /// Requires: two_pass_fits(). Else the report says what does not.  [gpu/kernels/two_pass_test]
 simt::LaunchReport two_pass_emulated(const EmulatedBackward& call,
                                      const simt::Emulation& emulation);
+
+/// The fast memory that a block has, of the pass that has more. Requires head dimensions at most
+/// 576, else throws InvalidProblem.  [gpu/kernels/two_pass_test "fast memory"]
+FastMemory two_pass_fast_memory(const AttentionShape& shape);
 
 }  // namespace attest::gpu

@@ -61,5 +61,17 @@ TEST_CASE("backward: head dimensions that no launch holds are refused", "[gpu][t
   }
 }
 
+TEST_CASE("backward: the fast memory declared holds what the emulation saw and a block's sums",
+          "[gpu][two_pass]") {
+  for (const char* text : testing::problems()) {
+    INFO(text);
+    testing::Call call(text);
+    const EmulatedBackward backward(call.backward_arguments());
+    const FastMemory memory = two_pass_fast_memory(backward.arguments.shape);
+    CHECK(memory.shared_bytes == two_pass_emulated(backward, {}).shared_bytes);
+    CHECK(memory.words() - memory.shared_bytes / 4 >= 32 * call.problem.head_dim_qk);
+  }
+}
+
 }  // namespace
 }  // namespace attest::gpu

@@ -82,12 +82,13 @@ struct Counted {
   __device__ void flush() {
     __shared__ unsigned long long block_bytes[2];
     const unsigned lane = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    if (lane < 2) block_bytes[lane] = 0;
+    if (lane == 0) block_bytes[0] = block_bytes[1] = 0;
     __syncthreads();
     atomicAdd(&block_bytes[0], read_);
     atomicAdd(&block_bytes[1], written_);
     __syncthreads();
-    if (lane < 2) atomicAdd(sink_.bytes + lane, block_bytes[lane]);
+    if (lane != 0) return;  // a block may have one lane
+    for (int k = 0; k < 2; ++k) atomicAdd(sink_.bytes + k, block_bytes[k]);
   }
 
  private:

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What ci/test-gpu makes of the answers of its tools, good, bad and refused."""
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+
+SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'test-gpu')
+sys.dont_write_bytecode = True
+LOADER = importlib.machinery.SourceFileLoader('test_gpu', SCRIPT)
+test_gpu = importlib.util.module_from_spec(importlib.util.spec_from_loader('test_gpu', LOADER))
+LOADER.exec_module(test_gpu)
+
+JUNIT = """<testsuite tests="4"><testcase name="a" status="run"/><testcase name="b" status="fail"/>
+<testcase name="gpu_device" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
+<testcase name="c" status="run"/></testsuite>"""
+PROFILE = '''==PROF== Connected to process 7
+"ID","Kernel Name","lts__t_sectors_srcunit_tex_op_read.sum","lts__t_sectors_srcunit_tex_op_write.sum"
+"","","sector","sector"
+"0","flash2_forward","1,000","10"
+"1","two_pass_keys","500","20"
+'''
+failures = []
+
+
+def check(what, got, wanted):
+    if got != wanted:
+        failures.append(f'{what}: got {got}, wanted {wanted}')
+
+
+def results(**changes):
+    base = {'date': '2026-01-02T03:04:05+00:00', 'device': 'NVIDIA X (sm_90)',
+            'tests': {'passed': 3, 'failed': [], 'skipped': []},
+            'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
+            'rates': {}, 'times': [{}], 'traffic': [{'counted': {}}]}
+    return {**base, **changes}
+
+
+check('tests', test_gpu.counts_of(JUNIT), {'passed': 2, 'failed': ['b'], 'skipped': ['gpu_device']})
+check('clean', test_gpu.sanitizer_verdict(0, '== ERROR SUMMARY: 0 errors')['verdict'], 'passed')
+check('errors', test_gpu.sanitizer_verdict(0, '== ERROR SUMMARY: 2 errors')['verdict'], 'failed')
+check('hazards', test_gpu.sanitizer_verdict(0, 'RACECHECK SUMMARY: 1 hazard')['verdict'], 'failed')
+check('a failed program', test_gpu.sanitizer_verdict(1, 'ERROR SUMMARY: 0 errors')['verdict'],
+      'failed')
+check('no summary', test_gpu.sanitizer_verdict(0, 'Device not supported'),
+      {'verdict': 'refused', 'output': 'Device not supported'})
+check('profile', test_gpu.profiled_bytes(PROFILE),
+      {'read_bytes': 1500 * 32, 'written_bytes': 30 * 32})
+check('no permission', test_gpu.profiled_bytes('==ERROR== ERR_NVGPUCTRPERM'), None)
+check('one metric', test_gpu.profiled_bytes(PROFILE.replace('op_write', 'op_else')), None)
+check('nothing failed', test_gpu.failures(results()), [])
+check('a failed test', test_gpu.failures(results(tests={'failed': ['b']})), ['test b'])
+check('a race', test_gpu.failures(results(sanitizers={'racecheck': {'verdict': 'failed'}})),
+      ['compute-sanitizer racecheck'])
+check('a measurement', test_gpu.failures(results(rates={'failed': 'cudaErrorX'})),
+      ['measurement: cudaErrorX'])
+ANSWERS = {'time': {'forward_seconds': 1, 'backward_seconds': 3, 'forward_operations': 6,
+                    'backward_operations': 10},
+           'count': {'read_bytes': 30, 'written_bytes': 10}}
+RATES = {'copy_bytes_per_second': 20, 'float_operations_per_second': 8,
+         'matrix_operations_per_second': 16}
+test_gpu.measure = lambda verb, problem: dict(ANSWERS[verb])
+shares = test_gpu.timed('x', RATES)
+check('shares', [shares[f'share_of_{kind}_rate'] for kind in ('copy', 'float', 'matrix')],
+      [0.5, 0.5, 0.25])
+check('no rates', 'share_of_copy_rate' in test_gpu.timed('x', {'failed': 'cudaErrorX'}), False)
+ANSWERS['time'] = {'failed': 'cudaErrorX'}
+check('no times', test_gpu.timed('x', RATES), ANSWERS['time'])
+with tempfile.TemporaryDirectory() as folder:
+    path = test_gpu.write_results(folder, results())
+    check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')
+    check('files', os.listdir(folder), [os.path.basename(path)])
+    with open(path, encoding='utf-8') as file:
+        check('content', json.load(file), results())
+for failure in failures:
+    print(failure)
+print(f'{len(failures)} failures')
+sys.exit(1 if failures else 0)

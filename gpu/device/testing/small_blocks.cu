@@ -1,0 +1,79 @@
+#include <array>
+#include <cstring>
+
+#include "gpu/device/buffer.hpp"
+#include "gpu/device/launch.cuh"
+#include "gpu/device/testing/small_blocks.hpp"
+#include "gpu/simt/traffic.hpp"
+
+namespace attest::gpu::cuda {
+namespace {
+
+using simt::Counted;
+
+struct ReadOnce {
+  Counted::In<float> from;
+  Counted::Out<float> to;
+  Counted::Sink sink;
+};
+
+__global__ void read_once(ReadOnce a) {
+  Counted mem(a.sink);
+  const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
+  const float value = mem.load(a.from, i);
+  if (threadIdx.x == 0) mem.store(a.to, blockIdx.x, value);
+  mem.flush();
+}
+
+__global__ void with_static_memory(float* out) {
+  ATTEST_SHARED(float, fixed, [4]);
+  ATTEST_DYNAMIC_SHARED(float, words);
+  fixed[threadIdx.x] = words[threadIdx.x] = static_cast<float>(threadIdx.x);
+  __syncthreads();
+  *out = fixed[3] + words[2];
+}
+
+BlockLine shape_with(std::int64_t dynamic_bytes) { return {1, 4, dynamic_bytes}; }
+
+}  // namespace
+
+CountedBytes bytes_counted_by(int blocks, int threads) {
+  const auto count = static_cast<std::size_t>(blocks) * static_cast<std::size_t>(threads);
+  const Buffer from("from", count * sizeof(float)),
+      to("to", static_cast<std::size_t>(blocks) * sizeof(float));
+  std::array<unsigned long long, 2> bytes{};
+  const Buffer sink("sink", sizeof bytes);
+  sink.upload(bytes.data());
+  launch("read_once", read_once, {blocks, threads, 0}, nullptr,
+         ReadOnce{static_cast<const float*>(from.data()),
+                  static_cast<float*>(to.data()),
+                  {static_cast<unsigned long long*>(sink.data())}});
+  std::memcpy(bytes.data(), sink.download().data(), sizeof bytes);
+  return {bytes[0], bytes[1]};
+}
+
+std::int64_t shared_bytes_limit() {
+  int limit = 0;
+  require(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), "limit");
+  return limit;
+}
+
+bool fits_beside_static(std::int64_t dynamic_bytes) {
+  return fits(with_static_memory, shape_with(dynamic_bytes));
+}
+
+bool launches_beside_static(std::int64_t dynamic_bytes) {
+  const Buffer out("out", sizeof(float));
+  try {
+    launch("with_static_memory", with_static_memory, shape_with(dynamic_bytes), nullptr,
+           static_cast<float*>(out.data()));
+    require(cudaDeviceSynchronize(), "with_static_memory");
+  } catch (const DeviceError&) {
+    return false;
+  }
+  return true;
+}
+
+void clear_byte(void* at) { require(cudaMemset(at, 0, 1), "clear a byte"); }
+
+}  // namespace attest::gpu::cuda
