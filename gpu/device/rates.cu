@@ -54,7 +54,7 @@ double operations_per_second(void (*kernel)(Loop), double operations_of_a_thread
   int processors = 0;
   require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0), "processors");
   const Buffer out("out", sizeof(float));
-  const LaunchShape shape{std::int64_t{processors} * kBlocksPerProcessor, kThreads, 0};
+  const BlockLine shape{std::int64_t{processors} * kBlocksPerProcessor, kThreads, 0};
   const double seconds = least_seconds(kRepetitions, nullptr, [&] {
     launch("rate", kernel, shape, nullptr, Loop{static_cast<float*>(out.data()), kRounds});
   });
