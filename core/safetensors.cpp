@@ -4,9 +4,9 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/error.hpp"
+#include "core/strict_json.hpp"
 
 namespace attest {
 namespace {
@@ -52,26 +52,9 @@ struct Entry {
   std::uint64_t begin = 0, end = 0;
 };
 
-// Keys given twice are an ambiguity that JSON leaves open; the format forbids them.
 json parse_header(std::string_view text, const Refusal& refuse) {
-  std::vector<std::set<std::string>> seen;
-  std::string twice;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) seen.emplace_back();
-    if (event == json::parse_event_t::object_end) seen.pop_back();
-    if (event == json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
-    return true;
-  };
   if (text.empty() || text.front() != '{') refuse("its header does not begin with '{'");
-  json header;
-  try {
-    header = json::parse(text.begin(), text.end(), watch);
-  } catch (const json::exception& error) {
-    refuse(std::string("its header is not JSON: ") + error.what());
-  }
-  if (!twice.empty()) refuse("its header has '" + twice + "' twice");
-  return header;
+  return parse_strict_json(text, [&](const std::string& why) { refuse("its header " + why); });
 }
 
 std::uint64_t whole_number(const json& value, const std::string& what, const Refusal& refuse) {

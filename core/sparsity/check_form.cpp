@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/mask_part.hpp"
+#include "core/sparsity/blocks_of.hpp"
 
 namespace attest {
 namespace {

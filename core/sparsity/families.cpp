@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/mask_part.hpp"
 #include "core/rng.hpp"
-#include "core/sparsity/check_form.hpp"
+#include "core/sparsity/blocks_of.hpp"
 #include "core/sparsity/pattern_file.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
 #include "core/suggest.hpp"

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/regular_file.hpp"
 #include "core/safetensors.hpp"
+#include "core/strict_json.hpp"
 
 namespace attest {
 namespace {
@@ -37,12 +38,7 @@ void check_name(const std::string& path, const std::string& name) {
 }
 
 Lists json_lists(const std::string& path, const std::string& text) {
-  json object;
-  try {
-    object = json::parse(text);
-  } catch (const json::exception& error) {
-    refuse(path, std::string("is not JSON: ") + error.what());
-  }
+  const json object = parse_strict_json(text, [&](const std::string& why) { refuse(path, why); });
   if (!object.is_object()) refuse(path, "is no JSON object of lists");
   Lists lists;
   for (const auto& [name, list] : object.items()) {

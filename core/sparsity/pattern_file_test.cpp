@@ -73,6 +73,7 @@ TEST_CASE("malformed files in JSON are refused with the place", "[sparsity]") {
   refused("", "is not JSON");
   refused("{", "is not JSON");
   refused("[1]", "no JSON object");
+  refused(R"({"shape":[2,3],"shape":[2,4],"row_offsets":[0,0,0],"columns":[]})", "'shape' twice");
   refused(R"({"shape":[2,3],"row_offsets":[0,0,0]})", "has no list 'columns'");
   refused(R"({"shape":[2,3],"rows":[]})", "has a list 'rows'");
   refused(csr("[2]", "[0,0,0]", "[]"), "'shape' has 1 numbers");

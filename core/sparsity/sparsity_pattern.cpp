@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/sparsity/blocks_of.hpp"
 #include "core/sparsity/check_form.hpp"
 
 namespace attest {
