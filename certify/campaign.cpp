@@ -111,7 +111,7 @@ class Judge {
   }
 
   void note_exercised(const Law& law, const Case& c, const CheckRecord& record) {
-    std::vector<std::string> words = exercised_by(c.problem);
+    std::vector<std::string> words = exercised_by(c.problem, kernel_.description.features);
     const auto compared = [&](const char* output) { return record.outputs.count(output) > 0; };
     if (compared("LSE")) words.emplace_back("lse");
     if (compared("dY")) words.emplace_back("loss_dy");
@@ -226,7 +226,7 @@ class Campaign {
   }
 
   std::vector<std::string> could_exercise(const Case& c) const {
-    std::vector<std::string> words = exercised_by(c.problem);
+    std::vector<std::string> words = exercised_by(c.problem, description().features);
     words.emplace_back("lse");
     words.emplace_back("loss_dy");
     if (proptest::uses_dlse(description(), c.seed)) words.emplace_back("dlse");

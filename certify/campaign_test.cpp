@@ -117,7 +117,9 @@ std::uint64_t seed_with_gaps(const attest_description& description) {
     drawn.exercised["lse"] = 1;
     for (std::uint64_t index = 0; index < 60; ++index) {
       const proptest::Case c = proptest::generate(description, proptest::Tier::smoke, seed, index);
-      for (const std::string& word : exercised_by(c.problem)) ++drawn.exercised[word];
+      for (const std::string& word : exercised_by(c.problem, description.features)) {
+        ++drawn.exercised[word];
+      }
     }
     if (!unexercised(description, drawn).empty()) return seed;
   }

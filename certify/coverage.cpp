@@ -23,7 +23,10 @@ const std::vector<std::pair<std::uint32_t, const char*>>& feature_words() {
       {ATTEST_DLSE, "dlse"},
       {ATTEST_CROSS_LENGTHS, "cross_lengths"},
       {ATTEST_EMPTY_ROWS, "empty_rows"},
-      {ATTEST_LOSS_DY, "loss_dy"}};
+      {ATTEST_LOSS_DY, "loss_dy"},
+      {ATTEST_BLOCK_MASK, "block_mask"},
+      {ATTEST_CSR_MASK, "csr_mask"},
+      {ATTEST_NM_MASK, "nm_mask"}};
   return table;
 }
 
@@ -35,6 +38,13 @@ const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words() {
   return table;
 }
 
+namespace {
+
+constexpr std::uint32_t kMaskForms =
+    ATTEST_BOOLEAN_MASK | ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK;
+
+}  // namespace
+
 std::vector<std::string> words_of(std::uint32_t bits,
                                   const std::vector<std::pair<std::uint32_t, const char*>>& table) {
   std::vector<std::string> words;
@@ -44,14 +54,17 @@ std::vector<std::string> words_of(std::uint32_t bits,
   return words;
 }
 
-std::vector<std::string> exercised_by(const Problem& problem) {
+std::vector<std::string> exercised_by(const Problem& problem, std::uint32_t features) {
   attest_description everything{};
   everything.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
   everything.dtypes = ~0u;
   std::vector<std::string> words{std::string(name(problem.dtype))};
   // A problem uses a feature exactly when a kernel with all others is not asked to run it.
+  const std::uint32_t form =
+      problem.mask.boolean ? mask_form(problem.mask.sparsity(), features) : 0;
   for (const auto& [bit, word] : feature_words()) {
-    everything.features = ~bit;
+    // The pairs of a mask come in one of several forms, which the kernel's claims choose.
+    everything.features = (bit & kMaskForms) == 0 ? ~bit : bit == form ? ~kMaskForms : ~0u;
     if (!proptest::unclaimed(everything, problem, proptest::Direction::forward).empty()) {
       words.emplace_back(word);
     }

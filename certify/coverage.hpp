@@ -21,8 +21,9 @@ const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words();
 std::vector<std::string> words_of(std::uint32_t bits,
                                   const std::vector<std::pair<std::uint32_t, const char*>>& table);
 
-/// Words of the dtype and of every feature the problem cannot do without. LSE and dLSE are outputs
+/// Words of the dtype and of every feature the problem cannot do without; of the forms of a mask's
+/// pairs, the one in which a kernel that claims `features` is given them. LSE and dLSE are outputs
 /// and inputs, not properties of a problem: never among them.  [certify/coverage_test]
-std::vector<std::string> exercised_by(const Problem& problem);
+std::vector<std::string> exercised_by(const Problem& problem, std::uint32_t features);
 
 }  // namespace attest::certify

@@ -7,7 +7,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words of(const char* problem) { return exercised_by(Problem::parse(problem)); }
+constexpr std::uint32_t kForms =
+    ATTEST_BOOLEAN_MASK | ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK;
+
+Words of(const char* problem, std::uint32_t features = kForms) {
+  return exercised_by(Problem::parse(problem), features);
+}
 
 TEST_CASE("a plain problem exercises its dtype only", "[coverage]") {
   CHECK(of("sq=3,d=4") == Words{"f32"});
@@ -26,6 +31,16 @@ TEST_CASE("every feature of a problem is named", "[coverage]") {
   // Bottom-right, the first of three queries sees no key of two.
   CHECK(of("sq=3,sk=2,d=4,mask=causal_br") ==
         Words{"f32", "causal_bottom_right", "cross_lengths", "empty_rows"});
+}
+
+TEST_CASE("a mask's pairs exercise the form in which they are given", "[coverage]") {
+  CHECK(of("sq=4,d=4,mask=random_100_1") == Words{"f32", "boolean_mask"});
+  const char* const blocks = "sq=4,d=4,mask=blockband_2x2_1";
+  CHECK(of(blocks) == Words{"f32", "block_mask"});
+  CHECK(of(blocks, kForms & ~std::uint32_t{ATTEST_BLOCK_MASK}) == Words{"f32", "csr_mask"});
+  CHECK(of(blocks, ATTEST_BOOLEAN_MASK) == Words{"f32", "boolean_mask"});
+  CHECK(of("sq=4,d=4,mask=nm_2_2_1") == Words{"f32", "nm_mask"});
+  CHECK(of("sq=4,d=4,mask=pairs_100_1+causal_tl") == Words{"f32", "causal_top_left", "csr_mask"});
 }
 
 }  // namespace

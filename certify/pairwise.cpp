@@ -154,7 +154,19 @@ std::optional<std::pair<std::int64_t, std::int64_t>> head_dims(const attest_desc
   return std::nullopt;
 }
 
-std::string mask_text(std::size_t level, std::int64_t rows, std::int64_t keys, Rng& rng) {
+// A mask of pairs in a form that the kernel claims.
+std::string pairs_text(std::uint32_t features, Rng& rng) {
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  const std::int64_t percent = rng.between(60, 90), seed = rng.between(0, 1000);
+  const std::string drawn = "_" + text(percent) + "_" + text(seed);
+  if ((features & ATTEST_BOOLEAN_MASK) != 0) return "random" + drawn;
+  if ((features & ATTEST_CSR_MASK) != 0) return "pairs" + drawn;
+  if ((features & ATTEST_BLOCK_MASK) != 0) return "block_8x8" + drawn;
+  return "nm_3_4_" + text(seed);
+}
+
+std::string mask_text(std::uint32_t features, std::size_t level, std::int64_t rows,
+                      std::int64_t keys, Rng& rng) {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   switch (level) {
     case kTopLeft:
@@ -170,10 +182,8 @@ std::string mask_text(std::size_t level, std::int64_t rows, std::int64_t keys, R
     case kPacked:
       return "cu_" + text(rows) + "x" + text(keys) + "_" + text((rows + 1) / 2) + "x" +
              text((keys + 1) / 2);
-    case kBoolean: {
-      const std::int64_t percent = rng.between(60, 90), seed = rng.between(0, 1000);
-      return "random_" + text(percent) + "_" + text(seed);
-    }
+    case kBoolean:
+      return pairs_text(features, rng);
     default:
       return "none";
   }
@@ -225,7 +235,7 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
     const std::int64_t last = (d.features & ATTEST_ANY_STRIDES) != 0 ? 3 : 1;
     p.strides = kChoices[static_cast<std::size_t>(rng.between(0, last))];
   }
-  const std::string mask = mask_text(levels[kMask], p.seqlen_q, p.seqlen_k, rng);
+  const std::string mask = mask_text(d.features, levels[kMask], p.seqlen_q, p.seqlen_k, rng);
   p.mask = Pattern::parse(mask, p.seqlen_q, p.seqlen_k);
   if (!proptest::unclaimed(d, p, direction).empty()) return std::nullopt;
   return p;

@@ -11,11 +11,11 @@
 namespace attest::certify {
 
 /// Two levels of two factors, "mask=window dtype=bf16". Factors, in this order: mask (none,
-/// causal_tl, causal_br, window, lengths, packed, boolean), dtype, heads (equal, grouped), layout
-/// (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of 16; ragged; fewer_queries;
-/// more_queries), dv (equal, other), scores (plain, scaled: a scale of its own, negative: a
-/// negative one, softcap, alibi, negative_softcap, softcap_alibi), direction (forward, backward,
-/// loss_gradient).
+/// causal_tl, causal_br, window, lengths, packed, boolean: sparsity patterns too), dtype, heads
+/// (equal, grouped), layout (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of
+/// 16; ragged; fewer_queries; more_queries), dv (equal, other), scores (plain, scaled: a scale of
+/// its own, negative: a negative one, softcap, alibi, negative_softcap, softcap_alibi), direction
+/// (forward, backward, loss_gradient).
 using Pairs = std::set<std::string>;
 
 /// The 28 pairs that a problem meets in a direction. A mask of several parts counts as the first it

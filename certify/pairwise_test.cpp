@@ -71,6 +71,22 @@ TEST_CASE("what is claimed can be met", "[pairwise]") {
   CHECK(claimed_pairs(description).count("mask=causal_br sizes=more_queries") == 0);
 }
 
+TEST_CASE("masks of pairs come in a form that is claimed", "[pairwise]") {
+  attest_description description = fixtures::defective_kernel(fixtures::Defect::none).description;
+  const std::uint32_t others =
+      description.features &
+      ~std::uint32_t{ATTEST_BOOLEAN_MASK | ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK};
+  for (const std::uint32_t form :
+       {ATTEST_BOOLEAN_MASK, ATTEST_BLOCK_MASK, ATTEST_CSR_MASK, ATTEST_NM_MASK}) {
+    description.features = others | form;
+    const auto cases = cases_meeting(description, {"mask=boolean dtype=f32"}, 1);
+    REQUIRE(cases.size() == 1);
+    CHECK(mask_form(cases[0].problem.mask.sparsity(), description.features) == form);
+  }
+  description.features = others;
+  CHECK(cases_meeting(description, {"mask=boolean dtype=f32"}, 1).empty());
+}
+
 TEST_CASE("a seed means the same pairwise cases with every compiler", "[pairwise]") {
   const attest_description& description =
       fixtures::defective_kernel(fixtures::Defect::none).description;

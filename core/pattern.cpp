@@ -1,57 +1,26 @@
 #include "core/pattern.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <limits>
 
 #include "core/error.hpp"
+#include "core/mask_part.hpp"
+#include "core/regular_file.hpp"
 #include "core/rng.hpp"
+#include "core/sparsity/sparsity_pattern.hpp"
 #include "core/suggest.hpp"
 
 namespace attest {
 namespace {
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t end = text.find(separator, begin);
-    parts.emplace_back(text.substr(begin, end - begin));
-    if (end == std::string_view::npos) return parts;
-    begin = end + 1;
-  }
-}
-
-[[noreturn]] void refuse(std::string_view part, const std::string& why) {
-  throw InvalidProblem("mask: '" + std::string(part) + "' " + why);
-}
-
-std::int64_t parse_integer(std::string_view part, std::string_view digits, std::int64_t limit) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > limit) {
-    refuse(part, "needs an integer from 0 to " + std::to_string(limit) + " where '" +
-                     std::string(digits) + "' stands");
-  }
-  return value;
-}
-
-constexpr std::int64_t kLargest32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kLargestWindow = std::int64_t{1} << 62;
 
-std::int64_t parse_width(std::string_view part, const std::string& text) {
-  return text == "inf" ? -1 : parse_integer(part, text, kLargestWindow);
-}
-
 void parse_band(std::string_view part, const std::vector<std::string>& words, Pattern& pattern) {
-  if (pattern.banded()) refuse(part, "is a second window or causal mask; give only one");
+  if (pattern.banded()) refuse_part(part, "is a second window or causal mask; give only one");
   const bool top_left = words.size() == 4 && words[1] == "tl";
-  if (words.size() != (top_left ? 4u : 3u)) refuse(part, "is not window_L_R or window_tl_L_R");
+  if (words.size() != (top_left ? 4u : 3u)) refuse_part(part, "is not window_L_R or window_tl_L_R");
   pattern.align = top_left ? CausalAlign::top_left : CausalAlign::bottom_right;
-  pattern.window_left = parse_width(part, words[words.size() - 2]);
-  pattern.window_right = parse_width(part, words[words.size() - 1]);
+  pattern.window_left = parse_width(part, words[words.size() - 2], kLargestWindow);
+  pattern.window_right = parse_width(part, words[words.size() - 1], kLargestWindow);
   if (!pattern.banded()) pattern.align = CausalAlign::top_left;
 }
 
@@ -61,10 +30,10 @@ void parse_packed_sequences(std::string_view part, const std::vector<std::string
   pattern.cu_seqlens_k = {0};
   for (std::size_t index = 1; index < words.size(); ++index) {
     const auto pair = split(words[index], 'x');
-    if (pair.size() != 2) refuse(part, "is not cu_QxK_QxK…: queries x keys of every sequence");
+    if (pair.size() != 2) refuse_part(part, "is not cu_QxK_QxK…: queries x keys of every sequence");
     const std::int64_t q = pattern.cu_seqlens_q.back() + parse_integer(part, pair[0], kLargest32);
     const std::int64_t k = pattern.cu_seqlens_k.back() + parse_integer(part, pair[1], kLargest32);
-    if (q > kLargest32 || k > kLargest32) refuse(part, "has more than 2^31 - 1 tokens in all");
+    if (q > kLargest32 || k > kLargest32) refuse_part(part, "has more than 2^31 - 1 tokens in all");
     pattern.cu_seqlens_q.push_back(static_cast<std::int32_t>(q));
     pattern.cu_seqlens_k.push_back(static_cast<std::int32_t>(k));
   }
@@ -73,8 +42,8 @@ void parse_packed_sequences(std::string_view part, const std::vector<std::string
 void check_mask_size(std::string_view part, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kLargestMask = std::int64_t{1} << 31;
   if (columns > 0 && rows > kLargestMask / columns) {
-    refuse(part, "would need " + std::to_string(rows) + " x " + std::to_string(columns) +
-                     " entries; boolean masks are limited to 2^31");
+    refuse_part(part, "would need " + std::to_string(rows) + " x " + std::to_string(columns) +
+                          " entries; boolean masks are limited to 2^31");
   }
 }
 
@@ -107,17 +76,7 @@ bool read_row(std::istream& file, std::int64_t columns, std::string& line) {
 
 std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64_t rows,
                                              std::int64_t columns) {
-  // Nothing but a regular file is read: a device or pipe need not end.
-  std::error_code ignored;
-  const auto type = std::filesystem::status(path, ignored).type();
-  if (type == std::filesystem::file_type::directory) {
-    throw InvalidProblem("mask: '" + path + "' is a directory; pass a text file");
-  }
-  if (std::filesystem::exists(path, ignored) && type != std::filesystem::file_type::regular) {
-    throw InvalidProblem("mask: '" + path + "' is not a regular file; pass a text file");
-  }
-  std::ifstream file(path);
-  if (!file) throw InvalidProblem("mask: cannot read file '" + path + "'");
+  std::ifstream file = open_regular_file("mask", path, "a text file");
   auto mask = std::make_shared<BooleanMask>();
   mask->rows = rows;
   mask->columns = columns;
@@ -143,13 +102,32 @@ std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64
   return mask;
 }
 
+bool is_sparsity_pattern(const std::string& word) {
+  const auto& families = SparsityPattern::families();
+  return std::any_of(families.begin(), families.end(),
+                     [&](const auto& family) { return family.name == word; });
+}
+
+[[noreturn]] void refuse_unknown(const std::string& part, const std::string& word) {
+  std::vector<std::string> known{"none",    "causal_tl", "causal_br", "window",
+                                 "lengths", "cu",        "random",    "file"};
+  std::string patterns;
+  for (const auto& family : SparsityPattern::families()) {
+    known.push_back(family.name);
+    patterns += " " + family.form;
+  }
+  const std::string whole = did_you_mean(part, known);
+  refuse_part(part, "is unknown" + (whole.empty() ? did_you_mean(word, known) : whole) +
+                        " (masks: none causal_tl causal_br window_L_R window_tl_L_R lengths_… "
+                        "cu_QxK_… random_P_SEED file_PATH" +
+                        patterns + ")");
+}
+
 void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seqlen_k,
                 Pattern& pattern) {
-  static const std::vector<std::string> known{"none",    "causal_tl", "causal_br", "window",
-                                              "lengths", "cu",        "random",    "file"};
   const auto words = split(part, '_');
   if (part == "none") {
-    refuse(part, "cannot be combined with other parts; leave it out");
+    refuse_part(part, "cannot be combined with other parts; leave it out");
   } else if (part == "causal_tl") {
     parse_band(part, {"window", "tl", "inf", "0"}, pattern);
   } else if (part == "causal_br") {
@@ -157,34 +135,44 @@ void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seq
   } else if (words[0] == "window") {
     parse_band(part, words, pattern);
   } else if (words[0] == "lengths" && words.size() > 1) {
-    if (!pattern.key_lengths.empty()) refuse(part, "is a second list of key lengths");
+    if (!pattern.key_lengths.empty()) refuse_part(part, "is a second list of key lengths");
     for (std::size_t index = 1; index < words.size(); ++index) {
       pattern.key_lengths.push_back(
           static_cast<std::int32_t>(parse_integer(part, words[index], kLargest32)));
     }
   } else if (words[0] == "cu" && words.size() > 1) {
-    if (pattern.packed()) refuse(part, "is a second list of packed sequences");
+    if (pattern.packed()) refuse_part(part, "is a second list of packed sequences");
     parse_packed_sequences(part, words, pattern);
   } else if (words[0] == "random") {
-    if (words.size() != 3) refuse(part, "is not random_PERCENT_SEED");
-    if (pattern.boolean) refuse(part, "is a second boolean mask; give only one");
+    if (words.size() != 3) refuse_part(part, "is not random_PERCENT_SEED");
+    if (pattern.boolean) refuse_part(part, "is a second boolean mask; give only one");
     pattern.boolean = random_mask(part, parse_integer(part, words[1], 100),
                                   parse_integer(part, words[2], kLargest32), seqlen_q, seqlen_k);
   } else if (words[0] == "file") {
-    if (pattern.boolean) refuse(part, "is a second boolean mask; give only one");
+    if (pattern.boolean) refuse_part(part, "is a second boolean mask; give only one");
     pattern.boolean =
         file_mask(part.substr(std::min<std::size_t>(part.size(), 5)), seqlen_q, seqlen_k);
+  } else if (is_sparsity_pattern(words[0])) {
+    if (pattern.boolean) refuse_part(part, "is a second boolean mask; give only one");
+    check_mask_size(part, seqlen_q, seqlen_k);
+    pattern.boolean = mask_of(SparsityPattern::parse(part, seqlen_q, seqlen_k));
   } else {
-    refuse(part,
-           "is unknown" + did_you_mean(part, known) +
-               " (masks: none causal_tl causal_br window_L_R window_tl_L_R lengths_… cu_QxK_… "
-               "random_P_SEED file_PATH)");
+    refuse_unknown(part, words[0]);
   }
 }
 
-std::string width(std::int64_t value) { return value < 0 ? "inf" : std::to_string(value); }
-
 }  // namespace
+
+std::shared_ptr<const BooleanMask> mask_of(SparsityPattern pattern) {
+  check_mask_size(pattern.spelling(), pattern.rows(), pattern.columns());
+  auto mask = std::make_shared<BooleanMask>();
+  mask->rows = pattern.rows();
+  mask->columns = pattern.columns();
+  mask->visible = pattern.to_boolean();
+  mask->spelling = pattern.spelling();
+  mask->sparsity = std::make_shared<const SparsityPattern>(std::move(pattern));
+  return mask;
+}
 
 std::int64_t Pattern::aligned_key(const Sequence& sequence, std::int64_t i) const {
   return align == CausalAlign::top_left ? i : i + sequence.visible_keys - sequence.q_length;
@@ -232,7 +220,8 @@ std::string Pattern::to_string() const {
     if (window_left < 0 && window_right == 0) {
       add(top_left ? "causal_tl" : "causal_br");
     } else {
-      add((top_left ? "window_tl_" : "window_") + width(window_left) + "_" + width(window_right));
+      add((top_left ? "window_tl_" : "window_") + spell_width(window_left) + "_" +
+          spell_width(window_right));
     }
   }
   if (boolean) add(boolean->spelling);

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "core/conventions.hpp"
+#include "core/key_range.hpp"
 
 /// Which keys a query may see.
 namespace attest {
+
+class SparsityPattern;
 
 /// An arbitrary mask of (query, key) pairs, the same for every head.
 struct BooleanMask {
@@ -17,7 +20,14 @@ struct BooleanMask {
   std::int64_t columns = 0;           // seqlen_k
   std::vector<std::uint8_t> visible;  // row-major, 1 = visible
   std::string spelling;               // "random_30_7" or "file_mask.txt": how it is printed
+
+  /// The same pairs in a compressed form; null where the mask has none.
+  std::shared_ptr<const SparsityPattern> sparsity = nullptr;
 };
+
+/// A sparsity pattern as a mask, both forms. Throws InvalidProblem above 2^31 pairs.
+/// [core/pattern_test "sparse patterns"]
+std::shared_ptr<const BooleanMask> mask_of(SparsityPattern pattern);
 
 /// One batch entry and where it lies in the tensors.
 struct Sequence {
@@ -29,14 +39,8 @@ struct Sequence {
   std::int64_t visible_keys = 0;  // keys that exist: k_length, or less with key lengths
 };
 
-/// Keys begin .. end-1.
-struct KeyRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
 /// A mask: a band around the aligned key, key lengths, packed sequences and a boolean mask, any of
-/// them together. Spelled with '+' between the parts:
+/// them together: a query sees the keys that all of them leave. Spelled with '+' between the parts:
 ///
 ///   none                      every key
 ///   causal_tl, causal_br      keys up to the aligned one; top-left or bottom-right alignment
@@ -46,8 +50,9 @@ struct KeyRange {
 ///   cu_3x5_0x7                packed sequences: 3 queries with 5 keys, then 0 with 7
 ///   random_P_SEED             each pair visible with probability P percent
 ///   file_PATH                 text file of seqlen_q rows of seqlen_k characters 0 and 1
+///   block_QxK_P_SEED …        a sparsity pattern (core/sparsity/sparsity_pattern.hpp)
 ///
-/// Sparse patterns by block, CSR and N:M are further parts of the same spelling.
+/// At most one of random, file and the sparsity patterns.
 struct Pattern {
   std::int64_t window_left = -1;   // negative: unbounded
   std::int64_t window_right = -1;  // negative: unbounded
@@ -56,6 +61,9 @@ struct Pattern {
   std::vector<std::int32_t> cu_seqlens_q;  // empty: not packed
   std::vector<std::int32_t> cu_seqlens_k;
   std::shared_ptr<const BooleanMask> boolean;  // null: none
+
+  /// The compressed form of the boolean mask; null: none.
+  const SparsityPattern* sparsity() const { return boolean ? boolean->sparsity.get() : nullptr; }
 
   bool packed() const { return !cu_seqlens_q.empty(); }
   bool banded() const { return window_left >= 0 || window_right >= 0; }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
+#include "core/sparsity/sparsity_pattern.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest {
@@ -66,10 +67,30 @@ TEST_CASE("a boolean mask removes pairs from the band", "[pattern]") {
   CHECK(drawn("random_100_1", sequence).find('0') == std::string::npos);
 }
 
+TEST_CASE("sparse patterns are boolean masks with a compressed form", "[pattern]") {
+  const Sequence sequence = sequence_of(13, 11);
+  for (const std::string spelling : {"block_3x2_50_1", "nm_2_4_1", "pairs_30_1", "global_1_2_0"}) {
+    const Pattern pattern = Pattern::parse(spelling + "+causal_tl", 13, 11);
+    REQUIRE(pattern.sparsity() != nullptr);
+    CHECK(*pattern.sparsity() == SparsityPattern::parse(spelling, 13, 11));
+    CHECK(pattern.boolean->visible == pattern.sparsity()->to_boolean());
+    CHECK(pattern.to_string() == "causal_tl+" + spelling);
+    for (std::int64_t i = 0; i < 13; ++i) {
+      for (std::int64_t j = 0; j < 11; ++j) {
+        CHECK(pattern.visible(sequence, i, j) == (j <= i && pattern.sparsity()->contains(i, j)));
+      }
+    }
+  }
+  CHECK(Pattern::parse("random_50_1", 13, 11).sparsity() == nullptr);
+  CHECK(Pattern::parse("causal_tl", 13, 11).sparsity() == nullptr);
+  CHECK_THROWS_WITH(Pattern::parse("butterfly_64", 1 << 17, 1 << 17), Catch::Contains("2^31"));
+}
+
 TEST_CASE("canonical spellings round trip", "[pattern]") {
   for (const char* spelling : {"none", "causal_tl", "causal_br", "window_3_0", "window_tl_inf_5",
                                "window_2_inf", "lengths_3_4", "cu_3x5_0x7", "random_30_7",
-                               "cu_2x2_2x2+causal_br", "lengths_3_4+window_1_1+random_50_9"}) {
+                               "cu_2x2_2x2+causal_br", "lengths_3_4+window_1_1+random_50_9",
+                               "block_2x3_50_1", "causal_br+pairs_12.5_1", "documents_4x5"}) {
     CHECK(Pattern::parse(spelling, 4, 5).to_string() == spelling);
   }
   CHECK(Pattern::parse("window_tl_inf_0", 4, 4).to_string() == "causal_tl");
@@ -107,15 +128,37 @@ TEST_CASE("a mask is read from a regular file only", "[pattern]") {
 }
 
 TEST_CASE("impossible masks are refused", "[pattern]") {
-  for (const char* spelling :
-       {"", "causal", "window_3", "window_a_1", "window_-1_0", "window_tl_1", "lengths",
-        "lengths_x", "cu_3", "cu_3x", "cu_3x99999999999", "random_101_1", "random_5",
-        "none+causal_tl", "causal_tl+causal_br", "lengths_1+lengths_2", "random_1_1+random_2_2",
-        "causal_tl+", "cu"}) {
+  for (const char* spelling : {"",
+                               "causal",
+                               "window_3",
+                               "window_a_1",
+                               "window_-1_0",
+                               "window_tl_1",
+                               "lengths",
+                               "lengths_x",
+                               "cu_3",
+                               "cu_3x",
+                               "cu_3x99999999999",
+                               "random_101_1",
+                               "random_5",
+                               "none+causal_tl",
+                               "block_2x3_50",
+                               "nm_5_4_1",
+                               "random_1_1+pairs_1_1",
+                               "rows_1_1+columns_1_1",
+                               "documents_3_2",
+                               "causal_tl+causal_br",
+                               "lengths_1+lengths_2",
+                               "random_1_1+random_2_2",
+                               "causal_tl+",
+                               "cu"}) {
     INFO(spelling);
     CHECK_THROWS_AS(Pattern::parse(spelling, 4, 4), InvalidProblem);
   }
   CHECK_THROWS_WITH(Pattern::parse("causl_tl", 4, 4), Catch::Contains("did you mean 'causal_tl'"));
+  CHECK_THROWS_WITH(
+      Pattern::parse("buterfly_64", 4, 4),
+      Catch::Contains("did you mean 'butterfly'") && Catch::Contains("documents_5_7_3"));
 }
 
 }  // namespace

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "core/error.hpp"
@@ -242,53 +240,6 @@ void Problem::validate() const {
                          std::to_string(mask.boolean->columns) + ", but seqlen_q x seqlen_k is " +
                          std::to_string(seqlen_q) + " x " + std::to_string(seqlen_k));
   }
-}
-
-AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads)
-    : given_{problem.mask.key_lengths, problem.mask.cu_seqlens_q, problem.mask.cu_seqlens_k,
-             problem.mask.boolean ? problem.mask.boolean->visible : std::vector<std::uint8_t>{},
-             problem.alibi_slopes()},
-      before_(given_) {
-  problem_.struct_size = sizeof problem_;
-  problem_.batch = problem.batch;
-  problem_.num_heads_q = problem.num_heads_q;
-  problem_.num_heads_kv = problem.num_heads_kv;
-  problem_.seqlen_q = problem.seqlen_q;
-  problem_.seqlen_k = problem.seqlen_k;
-  problem_.head_dim_qk = problem.head_dim_qk;
-  problem_.head_dim_v = problem.head_dim_v;
-  problem_.dtype = abi(problem.dtype);
-  problem_.softmax_scale = problem.scale();
-  problem_.softcap = problem.softcap;
-  const auto pointer = [](const auto& list) { return list.empty() ? nullptr : list.data(); };
-  problem_.alibi_slopes = pointer(given_.alibi_slopes);
-  problem_.num_threads = num_threads;
-  const Pattern& mask = problem.mask;
-  problem_.mask.window_left = mask.window_left;
-  problem_.mask.window_right = mask.window_right;
-  problem_.mask.align = mask.align == CausalAlign::top_left ? ATTEST_TOP_LEFT : ATTEST_BOTTOM_RIGHT;
-  problem_.mask.key_lengths = pointer(given_.key_lengths);
-  problem_.mask.cu_seqlens_q = pointer(given_.cu_seqlens_q);
-  problem_.mask.cu_seqlens_k = pointer(given_.cu_seqlens_k);
-  problem_.mask.boolean = mask.boolean ? given_.boolean.data() : nullptr;
-  std::memcpy(bytes_before_.data(), &problem_, sizeof problem_);
-}
-
-std::string AbiProblem::changed() const {
-  if (std::memcmp(bytes_before_.data(), &problem_, sizeof problem_) != 0) {
-    return "the problem was modified";
-  }
-  if (given_.key_lengths != before_.key_lengths) return "input key_lengths was modified";
-  if (given_.cu_seqlens_q != before_.cu_seqlens_q) return "input cu_seqlens_q was modified";
-  if (given_.cu_seqlens_k != before_.cu_seqlens_k) return "input cu_seqlens_k was modified";
-  if (given_.boolean != before_.boolean) return "input boolean mask was modified";
-  const auto same_bits = [](float a, float b) {
-    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-  };
-  return std::equal(given_.alibi_slopes.begin(), given_.alibi_slopes.end(),
-                    before_.alibi_slopes.begin(), same_bits)
-             ? ""
-             : "input alibi_slopes was modified";
 }
 
 }  // namespace attest

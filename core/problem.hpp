@@ -12,6 +12,7 @@
 #include "core/conventions.hpp"
 #include "core/dtype.hpp"
 #include "core/pattern.hpp"
+#include "core/sparsity/abi_sparsity.hpp"
 #include "core/tensor.hpp"
 
 /// What an attention kernel is asked to compute, without the values.
@@ -87,11 +88,14 @@ struct Problem {
   static Problem parse(std::string_view text);
 };
 
-/// The ABI's form of a problem; owns the arrays it points to. The mask's pointers point into the
-/// problem given, which must outlive it.
+/// The ABI's form of a problem; owns the arrays it points to.
 class AbiProblem {
  public:
-  AbiProblem(const Problem& problem, std::int32_t num_threads);
+  /// A sparsity pattern comes in the form that a kernel of these `features` is given (mask_form);
+  /// as a boolean mask to one that claims none.
+  /// [core/sparsity/abi_sparsity_test]
+  AbiProblem(const Problem& problem, std::int32_t num_threads,
+             std::uint32_t features = ATTEST_BOOLEAN_MASK);
   AbiProblem(const AbiProblem&) = delete;
   AbiProblem& operator=(const AbiProblem&) = delete;
   const attest_problem* get() const { return &problem_; }
@@ -108,6 +112,7 @@ class AbiProblem {
     std::vector<float> alibi_slopes;
   };
   Arrays given_, before_;
+  AbiSparsity sparsity_;
   attest_problem problem_{};
   std::array<std::byte, sizeof(attest_problem)> bytes_before_{};
 };

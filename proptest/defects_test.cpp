@@ -171,7 +171,8 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
       {"gradient_identity", Defect::dv_halved},
       {"score_identity", Defect::dk_without_scale},
       {"repeated_heads", Defect::gqa_first_head},
-      {"mask_forms", Defect::top_left_causal}};
+      {"mask_forms", Defect::top_left_causal},
+      {"sparsity_forms", Defect::ragged_block_dropped}};
   for (const Law& law : laws()) {
     INFO(law.name);
     REQUIRE(breaks.count(law.name) + breaks_loss.count(law.name) == 1);

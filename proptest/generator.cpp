@@ -5,17 +5,11 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "proptest/draw_pairs.hpp"
+#include "proptest/draws.hpp"
 
 namespace attest::proptest {
 namespace {
-
-template <class Choices>
-auto pick(Rng& rng, const Choices& choices) {
-  const auto last = static_cast<std::int64_t>(choices.size()) - 1;
-  return choices[static_cast<std::size_t>(rng.between(0, last))];
-}
-
-bool chance(Rng& rng, std::int64_t percent) { return rng.between(0, 99) < percent; }
 
 // How large what is drawn may be.
 enum class Sizes : std::uint8_t { small, smoke, more };
@@ -78,7 +72,7 @@ std::string draw_band(Rng& rng, const Problem& problem) {
   return (kind == 3 ? "window_" : "window_tl_") + left + "_" + right;
 }
 
-void draw_mask(Rng& rng, Sizes sizes, Problem& problem) {
+void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Problem& problem) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
   if (chance(rng, 15)) {
@@ -96,10 +90,7 @@ void draw_mask(Rng& rng, Sizes sizes, Problem& problem) {
     add(draw_lengths(rng, problem));
   }
   if (chance(rng, 45)) add(draw_band(rng, problem));
-  if (chance(rng, 12)) {
-    const std::int64_t percent = rng.between(20, 95), seed = rng.between(0, 1000);
-    add("random_" + std::to_string(percent) + "_" + std::to_string(seed));
-  }
+  if (chance(rng, 12)) add(draw_pairs(rng, description, problem));
   problem.mask = Pattern::parse(text.empty() ? "none" : text, problem.seqlen_q, problem.seqlen_k);
 }
 
@@ -166,7 +157,7 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
   if (chance(rng, 18)) p.softmax_scale = pick(rng, kScales);
   if (chance(rng, p.softmax_scale ? 40 : 12)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
   if (chance(rng, 20)) p.alibi = Alibi::standard;
-  draw_mask(rng, sizes, p);
+  draw_mask(description, rng, sizes, p);
   return c;
 }
 

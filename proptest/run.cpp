@@ -94,7 +94,9 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   if (mask.banded() && !causal && lacks(ATTEST_WINDOW)) return "window";
   if (!mask.key_lengths.empty() && lacks(ATTEST_KEY_LENGTHS)) return "key lengths";
   if (mask.packed() && lacks(ATTEST_PACKED_SEQUENCES)) return "packed sequences";
-  if (mask.boolean && lacks(ATTEST_BOOLEAN_MASK)) return "boolean mask";
+  if (mask.boolean && mask_form(mask.sparsity(), d.features) == 0) {
+    return mask.sparsity() != nullptr ? "sparsity pattern" : "boolean mask";
+  }
   if (p.num_heads_q != p.num_heads_kv && lacks(ATTEST_GQA)) return "grouped-query heads";
   if (p.head_dim_qk != p.head_dim_v && lacks(ATTEST_HEAD_DIM_V)) return "head_dim_v != head_dim_qk";
   if (p.softcap > 0 && lacks(ATTEST_SOFTCAP)) return "softcap";
@@ -162,7 +164,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
       K(values.K, dtype, axes(problem.k_axes(), Repeat::heads)),
       V(values.V, dtype, axes(problem.v_axes(), Repeat::heads));
   Buffer O("O", dtype, axes(problem.o_axes())), LSE("LSE", scalar, scalars);
-  const AbiProblem form(problem, of.threads);
+  const AbiProblem form(problem, of.threads, kernel.description.features);
   const std::uint64_t offset = byte_offset_of(problem.strides);
   const KernelTensor q(Q.buffer, offset), k(K.buffer, offset), v(V.buffer, offset), o(O, offset),
       lse(LSE, offset);

@@ -75,11 +75,33 @@ void plainer_mask(const Case& failing, Steps& steps) {
   }
 }
 
+// A plain boolean mask, then the plainest pattern of the same form: what fails may need the form.
+void plainer_pattern(const Case& failing, Steps& steps) {
+  const SparsityPattern* const pattern = failing.problem.mask.sparsity();
+  if (pattern == nullptr) return;
+  const auto replace_by = [&](const std::string& spelling) {
+    const Problem& p = failing.problem;
+    const auto mask = Pattern::parse(spelling, p.seqlen_q, p.seqlen_k).boolean;
+    steps.add([&](Case& c) { c.problem.mask.boolean = mask; });
+  };
+  replace_by("random_50_0");
+  if (const auto* blocks = std::get_if<BlockForm>(&pattern->form())) {
+    const auto diagonal = [](std::int64_t q, std::int64_t k) {
+      return "blockband_" + std::to_string(q) + "x" + std::to_string(k) + "_0";
+    };
+    replace_by(diagonal(blocks->block_q, blocks->block_k));
+    replace_by(diagonal((blocks->block_q + 1) / 2, (blocks->block_k + 1) / 2));
+  } else {
+    replace_by(std::holds_alternative<NmForm>(pattern->form()) ? "nm_1_2_0" : "pairs_50_0");
+  }
+}
+
 }  // namespace
 
 std::vector<Case> shrink_candidates(const Case& failing) {
   Steps steps(failing);
   plainer_mask(failing, steps);
+  plainer_pattern(failing, steps);
   fewer_heads(failing, steps);
   steps.shrink_size(&Problem::seqlen_q, 1);
   steps.shrink_size(&Problem::seqlen_k, 1);

@@ -93,7 +93,8 @@ TEST_CASE("a law sees every output it speaks of, spoiled alone", "[defects]") {
       {"duplicate_keys", {"O"}},
       {"row_shift", {"O", "dQ"}},
       {"repeated_heads", all},
-      {"mask_forms", all}};
+      {"mask_forms", all},
+      {"sparsity_forms", all}};
   Case c;
   c.problem = Problem::parse("b=2,hq=4,hkv=2,sq=17,sk=33,d=8,mask=causal_tl");
   for (const auto& [law, outputs] : speaks) {

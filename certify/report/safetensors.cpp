@@ -5,25 +5,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/safetensors.hpp"
 
 namespace attest::certify {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // what the format allows
-
 struct DtypeName {
   DType dtype;
   std::string_view name;
-  std::uint64_t bytes;
+  std::size_t bytes;
 };
 constexpr std::array<DtypeName, 4> kDtypes{{{DType::f64, "F64", 8},
                                             {DType::f32, "F32", 4},
@@ -35,204 +28,64 @@ const DtypeName& named(DType dtype) {
                        [&](const DtypeName& one) { return one.dtype == dtype; });
 }
 
-// Where one tensor lies, as the header says.
-struct Entry {
-  std::string name;
-  DtypeName dtype;
-  std::vector<std::int64_t> shape;
-  std::uint64_t begin = 0, end = 0;
-};
-
-class Refusal {
- public:
-  explicit Refusal(const std::string& path) : path_(path) {}
-  [[noreturn]] void operator()(const std::string& why) const {
-    throw InvalidProblem("file '" + path_ + "': " + why);
-  }
-
- private:
-  const std::string& path_;
-};
-
-// Keys given twice are an ambiguity that JSON leaves open; the format forbids them.
-json parse_header(std::string_view text, const Refusal& refuse) {
-  std::vector<std::set<std::string>> seen;
-  std::string twice;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) seen.emplace_back();
-    if (event == json::parse_event_t::object_end) seen.pop_back();
-    if (event == json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
-    return true;
-  };
-  if (text.empty() || text.front() != '{') refuse("its header does not begin with '{'");
-  json header;
-  try {
-    header = json::parse(text.begin(), text.end(), watch);
-  } catch (const json::exception& error) {
-    refuse(std::string("its header is not JSON: ") + error.what());
-  }
-  if (!twice.empty()) refuse("its header has '" + twice + "' twice");
-  return header;
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw InvalidProblem("file '" + path + "': " + why);
 }
 
-std::uint64_t whole_number(const json& value, const std::string& what, const Refusal& refuse) {
-  if (!value.is_number_unsigned()) refuse(what + " is not a whole number");
-  return value.get<std::uint64_t>();
-}
-
-Entry parse_entry(const std::string& name, const json& value, const Refusal& refuse) {
-  const std::string of = "tensor '" + name + "'";
-  if (!value.is_object()) refuse(of + " is not described by an object");
-  for (const char* key : {"dtype", "shape", "data_offsets"}) {
-    if (!value.contains(key)) refuse(of + " has no '" + key + "'");
-  }
-  for (const auto& [key, ignored] : value.items()) {
-    if (key != "dtype" && key != "shape" && key != "data_offsets") {
-      refuse(of + " has an unknown field '" + key + "'");
-    }
-  }
-  Entry entry;
-  entry.name = name;
-  if (!value.at("dtype").is_string()) refuse(of + ": its dtype is not a word");
-  const auto& word = value.at("dtype").get_ref<const std::string&>();
-  const auto dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                  [&](const auto& one) { return one.name == word; });
+Tensor tensor_of(const std::string& name, const StoredTensor& stored, const std::string& path) {
+  const auto* const dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                         [&](const auto& one) { return one.name == stored.dtype; });
   if (dtype == kDtypes.end()) {
-    refuse(of + ": dtype '" + word + "' is not known here (F64, F32, BF16, F16)");
+    refuse(path, "tensor '" + name + "': dtype '" + stored.dtype +
+                     "' is not known here (F64, F32, BF16, F16)");
   }
-  entry.dtype = *dtype;
-  const json &shape = value.at("shape"), &offsets = value.at("data_offsets");
-  if (!shape.is_array() || shape.size() > TensorView::kMaxRank) {
-    refuse(of + ": its shape is not a list of at most four sizes");
+  if (stored.shape.size() > TensorView::kMaxRank) {
+    refuse(path, "tensor '" + name + "': its shape is not a list of at most four sizes");
   }
-  std::uint64_t bytes = entry.dtype.bytes;
-  for (const json& one : shape) {
-    const std::uint64_t extent = whole_number(one, of + ": a size", refuse);
-    if (extent > 0 && bytes > std::numeric_limits<std::int64_t>::max() / extent) {
-      refuse(of + ": its shape has more than 2^63 bytes");
-    }
-    bytes *= extent;
-    entry.shape.push_back(static_cast<std::int64_t>(extent));
-  }
-  if (!offsets.is_array() || offsets.size() != 2) {
-    refuse(of + ": its data_offsets are not a begin and an end");
-  }
-  entry.begin = whole_number(offsets[0], of + ": an offset", refuse);
-  entry.end = whole_number(offsets[1], of + ": an offset", refuse);
-  if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
-    refuse(of + ": its offsets hold " +
-           (entry.end < entry.begin ? "a negative number of"
-                                    : std::to_string(entry.end - entry.begin)) +
-           " bytes, its shape and dtype need " + std::to_string(bytes));
-  }
-  return entry;
-}
-
-Tensor make(std::string_view name, DType dtype, const std::vector<std::int64_t>& shape) {
   std::vector<Axis> axes;
-  for (const std::int64_t extent : shape) axes.push_back({"axis", extent, 0});
-  return Tensor(name, dtype, axes);
+  for (const std::int64_t extent : stored.shape) axes.push_back({"axis", extent, 0});
+  Tensor tensor("tensor", dtype->dtype, axes);
+  if (!stored.bytes.empty()) {
+    std::memcpy(tensor.view().data(), stored.bytes.data(), stored.bytes.size());
+  }
+  return tensor;
 }
 
 }  // namespace
 
 std::string safetensors(const TensorFile& file) {
-  json header = json::object();
-  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
-  std::uint64_t begin = 0;
+  StoredTensors stored;
+  stored.metadata = file.metadata;
   for (const auto& [name, tensor] : file.tensors) {
     const TensorView& view = tensor.view();
     const DtypeName& dtype = named(view.dtype());
-    json shape = json::array();
+    std::vector<std::int64_t> shape;
     for (std::size_t axis = 0; axis < view.rank(); ++axis) shape.push_back(view.extent(axis));
-    const std::uint64_t end = begin + static_cast<std::uint64_t>(view.size()) * dtype.bytes;
-    header[name] = {{"dtype", dtype.name}, {"shape", shape}, {"data_offsets", {begin, end}}};
-    begin = end;
+    const std::string_view bytes(static_cast<const char*>(view.data()),
+                                 static_cast<std::size_t>(view.size()) * dtype.bytes);
+    stored.tensors.emplace(name, StoredTensor{std::string(dtype.name), shape, bytes});
   }
-  std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
-  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
-  std::string bytes;
-  for (std::size_t k = 0; k < kLengthBytes; ++k) {
-    bytes += static_cast<char>((text.size() >> (8 * k)) & 0xffu);
-  }
-  bytes += text;
-  for (const auto& [name, tensor] : file.tensors) {
-    const TensorView& view = tensor.view();
-    bytes.append(static_cast<const char*>(view.data()),
-                 static_cast<std::size_t>(view.size()) * named(view.dtype()).bytes);
-  }
-  return bytes;
+  return write_safetensors(stored);
 }
 
 TensorFile parse_safetensors(std::string_view bytes, const std::string& path) {
-  const Refusal refuse(path);
-  if (bytes.size() < kLengthBytes) {
-    refuse("has " + std::to_string(bytes.size()) + " bytes; a safetensors file has at least 8");
-  }
-  std::uint64_t length = 0;
-  for (std::size_t k = 0; k < kLengthBytes; ++k) {
-    length |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[k])) << (8 * k);
-  }
-  if (length > kMostHeaderBytes || length > bytes.size() - kLengthBytes) {
-    refuse("its header should have " + std::to_string(length) + " bytes, but " +
-           std::to_string(bytes.size() - kLengthBytes) +
-           " follow; is it a safetensors file, and whole?");
-  }
-  const json header =
-      parse_header(bytes.substr(kLengthBytes, static_cast<std::size_t>(length)), refuse);
-  const std::string_view data = bytes.substr(kLengthBytes + static_cast<std::size_t>(length));
+  StoredTensors stored = parse_stored_tensors(bytes, path);
   TensorFile file;
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") {
-      entries.push_back(parse_entry(name, value, refuse));
-      continue;
-    }
-    if (!value.is_object()) refuse("its metadata are not an object");
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) refuse("its metadata '" + key + "' is not a text");
-      file.metadata[key] = text.get<std::string>();
-    }
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
-  std::uint64_t filled = 0;
-  for (const Entry& entry : entries) {
-    if (entry.begin != filled) {
-      refuse("tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
-             ", the one before it ends at " + std::to_string(filled) +
-             (entry.begin < filled ? ": they overlap" : ": a gap"));
-    }
-    if (entry.end > data.size()) {
-      refuse("tensor '" + entry.name + "' ends at byte " + std::to_string(entry.end) + " of " +
-             std::to_string(data.size()) + "; the file is cut off");
-    }
-    filled = entry.end;
-    Tensor tensor = make("tensor", entry.dtype.dtype, entry.shape);
-    if (entry.end > entry.begin) {
-      std::memcpy(tensor.view().data(), data.data() + entry.begin,
-                  static_cast<std::size_t>(entry.end - entry.begin));
-    }
-    file.tensors.emplace(entry.name, std::move(tensor));
-  }
-  if (filled != data.size()) {
-    refuse(std::to_string(data.size() - filled) + " bytes follow the last tensor");
+  file.metadata = std::move(stored.metadata);
+  for (const auto& [name, tensor] : stored.tensors) {
+    file.tensors.emplace(name, tensor_of(name, tensor, path));
   }
   return file;
 }
 
 TensorFile read_safetensors(const std::string& path) {
-  const Refusal refuse(path);
+  constexpr const char* kAdvice = "cannot be read; pass the name of a safetensors file";
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    refuse("cannot be read; pass the name of a safetensors file");
-  }
+  if (!std::filesystem::is_regular_file(path, error)) refuse(path, kAdvice);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << file.rdbuf();
-  if (!file) refuse("cannot be read; pass the name of a safetensors file");
+  if (!file) refuse(path, kAdvice);
   return parse_safetensors(bytes.str(), path);
 }
 

@@ -8,8 +8,7 @@
 
 #include "core/tensor.hpp"
 
-/// Files of tensors: an 8-byte little-endian length, a JSON header of so many bytes, the elements.
-/// The format is described at https://github.com/huggingface/safetensors.
+/// Files of floating-point tensors in the safetensors format (core/safetensors.hpp).
 namespace attest::certify {
 
 struct TensorFile {
@@ -22,10 +21,8 @@ struct TensorFile {
 std::string safetensors(const TensorFile& file);
 
 /// Parses the bytes. `path` is for messages. Throws InvalidProblem for everything the format does
-/// not allow: a length beyond the file or above 100 MB, a header that is no JSON object or names a
-/// key twice, a dtype that is not F64, F32, BF16 or F16, a shape of more than four axes, offsets
-/// that do not fit shape and dtype, overlap, leave gaps or reach beyond the end, bytes after the
-/// last tensor. Axes are called "axis".
+/// not allow (parse_stored_tensors), a dtype that is not F64, F32, BF16 or F16, and a shape of more
+/// than four axes. Axes are called "axis".
 /// Cost: twice the file in memory.
 /// [certify/report/safetensors_test "bad files are refused"]
 TensorFile parse_safetensors(std::string_view bytes, const std::string& path);

@@ -94,7 +94,8 @@ TEST_CASE("bad files are refused with what is wrong", "[safetensors]") {
   refused(file_of("{" + tensor("I64", "[1]", "[0,8]") + "}", eight), "dtype 'I64' is not known");
   refused(file_of(R"({"x":{"dtype":3,"shape":[0],"data_offsets":[0,0]}})"), "not a word");
   refused(file_of("{" + tensor("F32", "[1,1,1,1,1]", "[0,4]") + "}", four), "at most four");
-  refused(file_of("{" + tensor("F32", "4", "[0,4]") + "}", four), "at most four");
+  refused(file_of("{" + tensor("F32", "4", "[0,4]") + "}", four), "not a list of sizes");
+  refused(file_of("{" + tensor("F24", "[1]", "[0,3]") + "}", "abc"), "dtype 'F24' is not known");
   refused(file_of("{" + tensor("F32", "[-1]", "[0,4]") + "}", four), "not a whole number");
   refused(file_of("{" + tensor("F32", "[1.0]", "[0,4]") + "}", four), "not a whole number");
   refused(file_of("{" + tensor("F32", "[4294967296,4294967296]", "[0,0]") + "}"), "2^63");

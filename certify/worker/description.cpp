@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kDirections = ATTEST_FORWARD | ATTEST_BACKWARD | ATTEST_LOSS_GRADIENT;
 constexpr std::uint32_t kDtypes =
     1u << ATTEST_F64 | 1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16;
-constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_LOSS_DY} << 1) - 1;
+constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_NM_MASK} << 1) - 1;
 
 std::string hex(std::uint64_t value) {
   std::string digits;

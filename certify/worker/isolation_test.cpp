@@ -10,6 +10,7 @@
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "fixtures/register.hpp"
 #include "proptest/values.hpp"
 
 namespace attest::certify::worker {
@@ -185,6 +186,31 @@ TEST_CASE("strides arrive") {
     CHECK(same(a.dQ, b.dQ));
     CHECK(same(a.dK, b.dK));
     CHECK(same(a.dV, b.dV));
+  }
+}
+
+TEST_CASE("sparsity patterns arrive") {
+  const auto& direct = fixtures::defective_kernel(fixtures::Defect::none);
+  const auto isolated = isolate_builtin("fixtures/correct", limits());
+  for (const char* mask : {"block_3x4_50_1", "block_64x64_100_1", "nm_2_5_1", "pairs_40_1",
+                           "global_1_2_0+causal_br", "pairs_0_1"}) {
+    CAPTURE(mask);
+    const proptest::Case c{Problem::parse("b=2,hq=2,sq=9,sk=13,d=4,mask=" + std::string(mask)),
+                           proptest::Values::normal, 5, 1};
+    const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
+    const auto run = [&](const attest_kernel& kernel) {
+      return proptest::run(kernel, c.problem, values, proptest::Direction::backward, c);
+    };
+    const proptest::KernelRun a = run(direct), b = run(isolated->kernel());
+    REQUIRE(a.completed());
+    CHECK(a.misconduct.empty());
+    CHECK(b.misconduct.empty());
+    REQUIRE(b.completed());
+    for (const auto& [x, y] :
+         {std::pair(&a.O, &b.O), std::pair(&a.LSE, &b.LSE), std::pair(&a.dQ, &b.dQ),
+          std::pair(&a.dK, &b.dK), std::pair(&a.dV, &b.dV)}) {
+      CHECK(proptest::compare_bits(x->view(), y->view()).verdict == Verdict::passed);
+    }
   }
 }
 

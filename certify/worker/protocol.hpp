@@ -87,6 +87,9 @@ static_assert(sizeof(Control) <= kControlBytes);
 struct CallBlock {
   static constexpr std::size_t kMostTensors = 12, kMostAxes = 4;
   attest_problem problem{};
+  attest_block_mask blocks{};
+  attest_csr_mask csr{};
+  attest_nm_mask nm{};
   union Arguments {
     attest_forward_args forward;
     attest_backward_args backward;

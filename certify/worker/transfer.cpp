@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/sparsity/blocks_of.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -75,6 +76,40 @@ const void* Transfer::list(std::string_view name, const void* data, std::size_t 
   return pointer<const void>(memory_.address(buffer));
 }
 
+attest_lists Transfer::lists(std::string_view name, const attest_lists& given, std::int64_t lines) {
+  const auto count = static_cast<std::size_t>(lines);
+  const auto indices = static_cast<std::size_t>(given.offsets[count]);
+  return {
+      static_cast<const std::int64_t*>(
+          list(name, given.offsets, (count + 1) * sizeof(std::int64_t))),
+      static_cast<const std::int32_t*>(list(name, given.indices, indices * sizeof(std::int32_t)))};
+}
+
+void Transfer::sparsity(const attest_problem& problem) {
+  attest_mask& mask = block_.problem.mask;
+  if (const attest_block_mask* const given = problem.mask.blocks; given != nullptr) {
+    block_.blocks = *given;
+    block_.blocks.by_query = lists("the block mask by query", given->by_query,
+                                   blocks_of(problem.seqlen_q, given->block_q));
+    block_.blocks.by_key =
+        lists("the block mask by key", given->by_key, blocks_of(problem.seqlen_k, given->block_k));
+    mask.blocks = pointer<const attest_block_mask>(in_block(&block_.blocks));
+  }
+  if (const attest_csr_mask* const given = problem.mask.csr; given != nullptr) {
+    block_.csr = *given;
+    block_.csr.by_query = lists("the CSR mask by query", given->by_query, problem.seqlen_q);
+    block_.csr.by_key = lists("the CSR mask by key", given->by_key, problem.seqlen_k);
+    mask.csr = pointer<const attest_csr_mask>(in_block(&block_.csr));
+  }
+  if (const attest_nm_mask* const given = problem.mask.nm; given != nullptr) {
+    block_.nm = *given;
+    const std::int64_t groups = problem.seqlen_q * blocks_of(problem.seqlen_k, given->group);
+    block_.nm.offsets = static_cast<const std::uint8_t*>(
+        list("the N:M mask", given->offsets, static_cast<std::size_t>(groups * given->kept)));
+    mask.nm = pointer<const attest_nm_mask>(in_block(&block_.nm));
+  }
+}
+
 const attest_problem* Transfer::problem(const attest_problem& problem) {
   const auto batch = static_cast<std::size_t>(problem.batch);
   const auto pairs = static_cast<std::size_t>(problem.seqlen_q * problem.seqlen_k);
@@ -90,6 +125,7 @@ const attest_problem* Transfer::problem(const attest_problem& problem) {
   mask.cu_seqlens_k = static_cast<const std::int32_t*>(
       list("cu_seqlens_k", mask.cu_seqlens_k, (batch + 1) * sizeof(std::int32_t)));
   mask.boolean = static_cast<const std::uint8_t*>(list("the boolean mask", mask.boolean, pairs));
+  sparsity(problem);
   return pointer<const attest_problem>(in_block(&block_.problem));
 }
 

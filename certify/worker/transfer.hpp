@@ -17,6 +17,7 @@ class Transfer {
   CallBlock::Arguments& arguments() { return block_.arguments; }
 
   /// Copies the problem with its lists. Returns the worker's pointer, for the arguments.
+  /// [certify/worker/isolation_test "sparsity patterns arrive"]
   const attest_problem* problem(const attest_problem& problem);
 
   /// Copies a tensor, gaps between its elements included; NULL stays NULL. Returns the worker's
@@ -41,6 +42,8 @@ class Transfer {
     std::size_t buffer;
   };
   const void* list(std::string_view name, const void* data, std::size_t bytes);
+  attest_lists lists(std::string_view name, const attest_lists& given, std::int64_t lines);
+  void sparsity(const attest_problem& problem);
   std::uint64_t in_block(const void* member) const;
 
   Arena& arena_;

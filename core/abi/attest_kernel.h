@@ -117,6 +117,40 @@ typedef enum attest_align {
       1 /* query i is aligned with key i + seqlen_k - seqlen_q (of its sequence) */
 } attest_align;
 
+/* Lists of indices, one for every line: line i has indices[offsets[i]] .. indices[offsets[i+1] -
+ * 1], ascending. */
+typedef struct attest_lists {
+  const int64_t *offsets; /* (lines + 1), the first 0, the last the length of `indices` */
+  const int32_t *indices; /* never NULL, even with none */
+} attest_lists;
+
+/* Sparsity patterns: which of seqlen_q x seqlen_k pairs are visible, the same for all heads (and
+ * packed sequences, as the boolean mask), compressed. Both directions of a list say the same. */
+
+/* Whole blocks: query i sees key j when the block (i / block_q, j / block_k) is listed. Any sizes;
+ * the last blocks may reach beyond seqlen_q and seqlen_k. */
+typedef struct attest_block_mask {
+  size_t struct_size;
+  int64_t block_q, block_k; /* queries and keys of a block, >= 1 */
+  attest_lists by_query;    /* ceil(seqlen_q / block_q) lines: key blocks of a query block */
+  attest_lists by_key;      /* ceil(seqlen_k / block_k) lines: query blocks of a key block */
+} attest_block_mask;
+
+/* Single pairs, in compressed sparse rows and columns. */
+typedef struct attest_csr_mask {
+  size_t struct_size;
+  attest_lists by_query; /* seqlen_q lines: keys of a query */
+  attest_lists by_key;   /* seqlen_k lines: queries of a key */
+} attest_csr_mask;
+
+/* N:M along keys: of keys g * group .. g * group + group - 1 a query sees `kept`. */
+typedef struct attest_nm_mask {
+  size_t struct_size;
+  int64_t kept, group;    /* 1 <= kept <= group <= 256 */
+  const uint8_t *offsets; /* (seqlen_q, ceil(seqlen_k / group), kept): query i sees the keys g *
+                           * group + offsets[i][g][..] below seqlen_k; ascending; never NULL */
+} attest_nm_mask;
+
 /* Which keys a query sees. The conditions given hold together. */
 typedef struct attest_mask {
   /* Key j is visible to query i when -window_left <= j - a(i) <= window_right, a(i) the aligned
@@ -129,7 +163,13 @@ typedef struct attest_mask {
   const int32_t *cu_seqlens_q; /* (batch + 1) or NULL: packed sequences */
   const int32_t *cu_seqlens_k; /* (batch + 1), given exactly when cu_seqlens_q is */
   const uint8_t *boolean;      /* (seqlen_q, seqlen_k) or NULL: 1 = visible, same for all heads */
-  const void *reserved[8];     /* NULL; other kinds of masks will take their place */
+  /* At most one of these and `boolean` is given. A sparsity pattern comes in the first of these
+   * forms that it has and the kernel claims: blocks (of a block pattern) and N:M (of an N:M
+   * pattern), CSR (of any), boolean (of any). */
+  const attest_block_mask *blocks; /* or NULL; ATTEST_BLOCK_MASK */
+  const attest_csr_mask *csr;      /* or NULL; ATTEST_CSR_MASK */
+  const attest_nm_mask *nm;        /* or NULL; ATTEST_NM_MASK */
+  const void *reserved[5];         /* NULL; other kinds of masks will take their place */
 } attest_mask;
 
 typedef struct attest_problem {
@@ -171,7 +211,10 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_DLSE = 1 << 13,        /* takes a gradient of LSE in backward */
        ATTEST_CROSS_LENGTHS = 1 << 14, /* seqlen_q != seqlen_k */
        ATTEST_EMPTY_ROWS = 1 << 15,    /* rows without a visible key, sequences of length zero */
-       ATTEST_LOSS_DY = 1 << 16        /* loss gradient: writes dY too */
+       ATTEST_LOSS_DY = 1 << 16,       /* loss gradient: writes dY too */
+       ATTEST_BLOCK_MASK = 1 << 17,    /* mask.blocks */
+       ATTEST_CSR_MASK = 1 << 18,      /* mask.csr */
+       ATTEST_NM_MASK = 1 << 19        /* mask.nm */
 };
 
 /* What a row without a visible key holds. */
@@ -303,8 +346,9 @@ ATTEST_EXPORT const attest_kernel *attest_get_kernel(uint32_t index);
 #endif
 
 /* On a CUDA device (description.device = ATTEST_CUDA) the elements of the tensors, the arrays of
- * the mask, alibi_slopes and the workspace lie in the device's memory; the structs, shapes and
- * strides on the host, as everything does in workspace_bytes. The work goes to `stream`, a
- * cudaStream_t, and nowhere else: inputs arrive on it. A call may return before the work is done.
+ * the mask and of its sparsity pattern, alibi_slopes and the workspace lie in the device's memory;
+ * the structs, shapes and strides on the host, as everything does in workspace_bytes. The work goes
+ * to `stream`, a cudaStream_t, and nowhere else: inputs arrive on it. A call may return before the
+ * work is done.
  */
 #endif /* ATTEST_KERNEL_H */

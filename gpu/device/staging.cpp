@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/sparsity/blocks_of.hpp"
 #include "gpu/device/require.cuh"
 #include "gpu/kernels/tensor.hpp"
 
@@ -53,6 +54,33 @@ const T* Staging::add_array(const char* name, const T* host, std::int64_t count)
       add(name, host, static_cast<std::size_t>(count) * sizeof(T), Use::input));
 }
 
+attest_lists Staging::add_lists(const attest_lists& host, std::int64_t lines) {
+  return {add_array("offsets of the mask", host.offsets, lines + 1),
+          add_array("indices of the mask", host.indices, host.offsets[lines])};
+}
+
+void Staging::add_sparsity(const attest_problem& host) {
+  attest_mask& mask = problem_.mask;
+  if (const attest_block_mask* const given = host.mask.blocks; given != nullptr) {
+    blocks_ = *given;
+    blocks_.by_query = add_lists(given->by_query, blocks_of(host.seqlen_q, given->block_q));
+    blocks_.by_key = add_lists(given->by_key, blocks_of(host.seqlen_k, given->block_k));
+    mask.blocks = &blocks_;
+  }
+  if (const attest_csr_mask* const given = host.mask.csr; given != nullptr) {
+    csr_ = *given;
+    csr_.by_query = add_lists(given->by_query, host.seqlen_q);
+    csr_.by_key = add_lists(given->by_key, host.seqlen_k);
+    mask.csr = &csr_;
+  }
+  if (const attest_nm_mask* const given = host.mask.nm; given != nullptr) {
+    nm_ = *given;
+    const std::int64_t groups = host.seqlen_q * blocks_of(host.seqlen_k, given->group);
+    nm_.offsets = add_array("N:M offsets", given->offsets, groups * given->kept);
+    mask.nm = &nm_;
+  }
+}
+
 const attest_problem* Staging::problem(const attest_problem& host) {
   problem_ = host;
   attest_mask& mask = problem_.mask;
@@ -60,6 +88,7 @@ const attest_problem* Staging::problem(const attest_problem& host) {
   mask.cu_seqlens_q = add_array("cu_seqlens_q", host.mask.cu_seqlens_q, host.batch + 1);
   mask.cu_seqlens_k = add_array("cu_seqlens_k", host.mask.cu_seqlens_k, host.batch + 1);
   mask.boolean = add_array("boolean", host.mask.boolean, host.seqlen_q * host.seqlen_k);
+  add_sparsity(host);
   problem_.alibi_slopes = add_array("alibi_slopes", host.alibi_slopes, host.num_heads_q);
   return &problem_;
 }

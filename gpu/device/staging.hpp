@@ -55,9 +55,14 @@ class Staging {
   void* add(const char* name, const void* host, std::size_t bytes, Use use);
   template <class T>
   const T* add_array(const char* name, const T* host, std::int64_t count);
+  attest_lists add_lists(const attest_lists& host, std::int64_t lines);
+  void add_sparsity(const attest_problem& host);
 
   std::deque<attest_tensor> tensors_;
   attest_problem problem_{};
+  attest_block_mask blocks_{};
+  attest_csr_mask csr_{};
+  attest_nm_mask nm_{};
   std::vector<Copy> copies_;
   std::vector<Buffer> workspaces_;
   bool too_large_ = false;

@@ -9,7 +9,7 @@ const std::vector<Law>& laws() {
   static const std::vector<Law> all = [] {
     std::vector<Law> list;
     for (const auto& part : {reference_laws(), probe_laws(), invariance_laws(), algebra_laws(),
-                             identity_laws(), loss_laws()}) {
+                             sparsity_laws(), identity_laws(), loss_laws()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;

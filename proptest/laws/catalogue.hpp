@@ -10,6 +10,7 @@ std::vector<Law> reference_laws();
 std::vector<Law> probe_laws();
 std::vector<Law> invariance_laws();
 std::vector<Law> algebra_laws();
+std::vector<Law> sparsity_laws();
 std::vector<Law> identity_laws();
 std::vector<Law> loss_laws();
 

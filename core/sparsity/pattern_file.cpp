@@ -1,0 +1,164 @@
+#include "core/sparsity/pattern_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/regular_file.hpp"
+#include "core/safetensors.hpp"
+#include "core/strict_json.hpp"
+
+namespace attest {
+namespace {
+
+using nlohmann::json;
+using Lists = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
+static_assert(std::endian::native == std::endian::little, "safetensors hold little-endian bytes");
+
+constexpr std::array<std::string_view, 4> kNames{"shape", "row_offsets", "columns", "block"};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw InvalidProblem("pattern file '" + path + "': " + why);
+}
+
+bool ends_in(std::string_view path, std::string_view end) {
+  return path.size() >= end.size() && path.substr(path.size() - end.size()) == end;
+}
+
+void check_name(const std::string& path, const std::string& name) {
+  if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
+    refuse(path, "has a list '" + name + "'; the lists are shape, row_offsets, columns and block");
+  }
+}
+
+Lists json_lists(const std::string& path, const std::string& text) {
+  const json object = parse_strict_json(text, [&](const std::string& why) { refuse(path, why); });
+  if (!object.is_object()) refuse(path, "is no JSON object of lists");
+  Lists lists;
+  for (const auto& [name, list] : object.items()) {
+    check_name(path, name);
+    if (!list.is_array()) refuse(path, "'" + name + "' is not a list");
+    auto& values = lists[name];
+    values.reserve(list.size());
+    for (const json& value : list) {
+      if (!value.is_number_integer() ||
+          (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
+        refuse(path, name + "[" + std::to_string(values.size()) + "] is " + value.dump() +
+                         ", not an integer below 2^63");
+      }
+      values.push_back(value.get<std::int64_t>());
+    }
+  }
+  return lists;
+}
+
+template <class Integer>
+std::vector<std::int64_t> widened(std::string_view bytes) {
+  std::vector<Integer> values(bytes.size() / sizeof(Integer));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return {values.begin(), values.end()};
+}
+
+Lists safetensors_lists(const std::string& path, const std::string& bytes) {
+  Lists lists;
+  for (const auto& [name, tensor] : parse_stored_tensors(bytes, path).tensors) {
+    check_name(path, name);
+    if (tensor.shape.size() != 1) {
+      refuse(path, "tensor '" + name + "' has " + std::to_string(tensor.shape.size()) +
+                       " axes; it needs one");
+    }
+    if (tensor.dtype != "I64" && tensor.dtype != "I32") {
+      refuse(path, "tensor '" + name + "' has dtype " + tensor.dtype + "; it needs I32 or I64");
+    }
+    lists[name] = tensor.dtype == "I64" ? widened<std::int64_t>(tensor.bytes)
+                                        : widened<std::int32_t>(tensor.bytes);
+  }
+  return lists;
+}
+
+const std::vector<std::int64_t>& list(const std::string& path, const Lists& lists,
+                                      const char* name) {
+  const auto found = lists.find(name);
+  if (found == lists.end()) refuse(path, "has no list '" + std::string(name) + "'");
+  return found->second;
+}
+
+struct Pair {
+  std::int64_t first, second;
+};
+
+Pair pair(const std::string& path, const Lists& lists, const char* name) {
+  const auto& values = list(path, lists, name);
+  if (values.size() != 2) {
+    refuse(path, "'" + std::string(name) + "' has " + std::to_string(values.size()) +
+                     " numbers; it needs two, for queries and keys");
+  }
+  return {values[0], values[1]};
+}
+
+std::vector<std::int32_t> narrowed(const std::string& path,
+                                   const std::vector<std::int64_t>& values) {
+  std::vector<std::int32_t> narrow;
+  narrow.reserve(values.size());
+  for (const std::int64_t value : values) {
+    narrow.push_back(static_cast<std::int32_t>(value));
+    if (narrow.back() != value) {
+      refuse(path, "columns[" + std::to_string(narrow.size() - 1) + "] is " +
+                       std::to_string(value) + ", beyond 2^31 - 1");
+    }
+  }
+  return narrow;
+}
+
+Lists lists_of(const SparsityPattern& pattern) {
+  const auto* blocks = std::get_if<BlockForm>(&pattern.form());
+  const CsrForm csr = blocks != nullptr ? blocks->occupied : pattern.to_csr();
+  Lists lists{{"shape", {pattern.rows(), pattern.columns()}},
+              {"row_offsets", csr.row_offsets},
+              {"columns", {csr.columns.begin(), csr.columns.end()}}};
+  if (blocks != nullptr) lists["block"] = {blocks->block_q, blocks->block_k};
+  return lists;
+}
+
+}  // namespace
+
+SparsityPattern read_pattern_file(const std::string& path) {
+  const bool is_json = ends_in(path, ".json");
+  if (!is_json && !ends_in(path, ".safetensors")) {
+    refuse(path, "its name must end in .json or .safetensors");
+  }
+  std::ostringstream bytes;
+  auto file = open_regular_file("mask", path, "a .json or .safetensors file of a pattern");
+  bytes << file.rdbuf();
+  const Lists lists =
+      is_json ? json_lists(path, bytes.str()) : safetensors_lists(path, bytes.str());
+  const Pair shape = pair(path, lists, "shape");
+  CsrForm csr{list(path, lists, "row_offsets"), narrowed(path, list(path, lists, "columns"))};
+  const std::string spelling = "pattern_" + path;
+  if (!lists.contains("block")) return {shape.first, shape.second, std::move(csr), spelling};
+  const Pair block = pair(path, lists, "block");
+  return {shape.first, shape.second, BlockForm{block.first, block.second, std::move(csr)},
+          spelling};
+}
+
+std::string pattern_json(const SparsityPattern& pattern) { return json(lists_of(pattern)).dump(); }
+
+std::string pattern_safetensors(const SparsityPattern& pattern) {
+  const Lists lists = lists_of(pattern);
+  StoredTensors file;
+  for (const auto& [name, values] : lists) {
+    const std::string_view bytes(reinterpret_cast<const char*>(values.data()),
+                                 values.size() * sizeof(std::int64_t));
+    file.tensors.emplace(name,
+                         StoredTensor{"I64", {static_cast<std::int64_t>(values.size())}, bytes});
+  }
+  return write_safetensors(file);
+}
+
+}  // namespace attest

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/sparsity/sparsity_pattern.hpp"
+
+/// Files of sparsity patterns, for the spelling pattern_PATH. PATH ends in .json or .safetensors;
+/// both hold lists of integers under the same names:
+///
+///   shape        [rows, columns]: seqlen_q, seqlen_k
+///   row_offsets  rows + 1 of them, from 0 on: row i has columns[row_offsets[i]] and on, up to
+///                row_offsets[i + 1]
+///   columns      keys, ascending in every row
+///   block        [block_q, block_k], only in lists of blocks: rows and columns are then those of
+///                the grid of blocks, ceil(rows / block_q) x ceil(columns / block_k)
+///
+/// JSON is one object of these lists; in safetensors they are tensors of one axis, dtype I32 or
+/// I64.
+namespace attest {
+
+/// Reads a file; the spelling is pattern_PATH. Throws InvalidProblem, with the file and the place,
+/// when it is no regular file, not of the format, cut off, has other lists or dtypes, or does not
+/// describe a pattern.  [core/sparsity/pattern_file_test "malformed files"]
+SparsityPattern read_pattern_file(const std::string& path);
+
+/// The bytes of such files: lists of blocks of a block form, CSR of every other.
+/// [core/sparsity/pattern_file_test "round trip"]
+std::string pattern_json(const SparsityPattern& pattern);
+std::string pattern_safetensors(const SparsityPattern& pattern);
+
+}  // namespace attest

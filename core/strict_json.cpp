@@ -1,0 +1,30 @@
+#include "core/strict_json.hpp"
+
+#include <set>
+#include <vector>
+
+namespace attest {
+
+nlohmann::json parse_strict_json(std::string_view text,
+                                 const std::function<void(const std::string&)>& refuse) {
+  using nlohmann::json;
+  std::vector<std::set<std::string>> seen;
+  std::string twice;
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) seen.emplace_back();
+    if (event == json::parse_event_t::object_end) seen.pop_back();
+    if (event == json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  json value;
+  try {
+    value = json::parse(text.begin(), text.end(), watch);
+  } catch (const json::exception& error) {
+    refuse(std::string("is not JSON: ") + error.what());
+  }
+  if (!twice.empty()) refuse("has '" + twice + "' twice");
+  return value;
+}
+
+}  // namespace attest

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+#include "core/rng.hpp"
+
+namespace attest::proptest {
+
+/// The spelling of a mask of pairs for the problem's sizes: a random boolean mask or a sparsity
+/// pattern of any family but files, these more often where the kernel claims a form of them.
+/// [proptest/sparsity_test "every family"]
+std::string draw_pairs(Rng& rng, const attest_description& description, const Problem& problem);
+
+}  // namespace attest::proptest

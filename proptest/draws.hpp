@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/rng.hpp"
+
+/// What generators draw with.
+namespace attest::proptest {
+
+template <class Choices>
+auto pick(Rng& rng, const Choices& choices) {
+  const auto last = static_cast<std::int64_t>(choices.size()) - 1;
+  return choices[static_cast<std::size_t>(rng.between(0, last))];
+}
+
+inline bool chance(Rng& rng, std::int64_t percent) { return rng.between(0, 99) < percent; }
+
+}  // namespace attest::proptest

@@ -1,0 +1,155 @@
+// A sparsity pattern, its CSR form and its boolean mask are one problem.
+#include <set>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "fixtures/register.hpp"
+#include "proptest/generator.hpp"
+#include "proptest/laws/law.hpp"
+#include "proptest/values.hpp"
+#include "reference/attention.hpp"
+
+namespace attest::proptest {
+namespace {
+
+const attest_kernel& sound() { return fixtures::defective_kernel(fixtures::Defect::none); }
+
+struct Exact {
+  reference::Forward forward;
+  reference::Backward backward;
+};
+
+Exact exact(const Problem& problem, const InputValues& in) {
+  const TensorView dLSE = in.dLSE.view();
+  return {
+      reference::forward(problem, conventions_of(sound().description), in.Q.view(), in.K.view(),
+                         in.V.view()),
+      reference::backward(problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), &dLSE})};
+}
+
+bool same(const Exact& a, const Exact& b) {
+  const auto equal = [](const Tensor& x, const Tensor& y) {
+    return compare_bits(x.view(), y.view()).verdict == Verdict::passed;
+  };
+  return equal(a.forward.O, b.forward.O) && equal(a.forward.LSE, b.forward.LSE) &&
+         equal(a.backward.dQ, b.backward.dQ) && equal(a.backward.dK, b.backward.dK) &&
+         equal(a.backward.dV, b.backward.dV);
+}
+
+std::vector<Case> sparse_cases(std::size_t count) {
+  std::vector<Case> cases;
+  for (std::uint64_t index = 0; cases.size() < count; ++index) {
+    const Case c = generate(sound().description, Tier::smoke, 3, index);
+    if (c.problem.mask.sparsity() != nullptr) cases.push_back(c);
+  }
+  return cases;
+}
+
+TEST_CASE("the reference is equal bit for bit under every form of a pattern", "[sparsity]") {
+  constexpr std::size_t kCases = 30;
+  for (const Case& c : sparse_cases(kCases)) {
+    INFO(c.problem.to_string());
+    const InputValues in = make_values(c.problem, c.values, c.seed);
+    const Exact expected = exact(c.problem, in);
+    const SparsityPattern& pattern = *c.problem.mask.sparsity();
+    Problem csr = c.problem, boolean = c.problem;
+    csr.mask.boolean = mask_of({pattern.rows(), pattern.columns(), pattern.to_csr(), "csr"});
+    auto mask = std::make_shared<BooleanMask>(*c.problem.mask.boolean);
+    mask->sparsity = nullptr;
+    boolean.mask.boolean = mask;
+    CHECK(same(exact(csr, in), expected));
+    CHECK(same(exact(boolean, in), expected));
+  }
+}
+
+TEST_CASE("a window is its sparsity pattern", "[sparsity]") {
+  const std::vector<std::pair<const char*, const char*>> pairs{{"causal_br", "dilated_inf_0_1"},
+                                                               {"window_3_1", "dilated_3_1_1"},
+                                                               {"window_4_2", "global_0_4_2"},
+                                                               {"none", "blockband_4x4_9"},
+                                                               {"none", "nm_3_3_1"}};
+  for (const auto& [window, pattern] : pairs) {
+    INFO(window << " " << pattern);
+    const std::string sizes = "hq=2,hkv=1,sq=13,sk=21,d=5,dv=3,mask=";
+    Problem a = Problem::parse(sizes + window), b = Problem::parse(sizes + pattern);
+    const InputValues in = make_values(a, Values::normal, 1);
+    CHECK(same(exact(a, in), exact(b, in)));
+  }
+  const Problem causal = Problem::parse("sq=9,d=4,mask=causal_br"),
+                wider = Problem::parse("sq=9,d=4,mask=dilated_inf_1_1");
+  const InputValues in = make_values(causal, Values::normal, 1);
+  CHECK_FALSE(same(exact(causal, in), exact(wider, in)));
+}
+
+TEST_CASE("generated patterns are of every family and form", "[sparsity]") {
+  std::set<std::string> families;
+  std::set<std::uint32_t> forms;
+  constexpr std::size_t kCases = 120;
+  for (const Case& c : sparse_cases(kCases)) {
+    const std::string spelling = c.problem.mask.sparsity()->spelling();
+    families.insert(spelling.substr(0, spelling.find('_')));
+    forms.insert(mask_form(c.problem.mask.sparsity(), sound().description.features));
+  }
+  std::set<std::string> all;
+  for (const auto& family : SparsityPattern::families()) {
+    if (family.name != "pattern") all.insert(family.name);  // a file
+  }
+  CHECK(families == all);
+  CHECK(forms == std::set<std::uint32_t>{ATTEST_BLOCK_MASK, ATTEST_CSR_MASK, ATTEST_NM_MASK});
+}
+
+TEST_CASE("the law of forms passes on a sound kernel and asks for two forms", "[sparsity]") {
+  const Law& law = find_law("sparsity_forms");
+  int passed = 0;
+  for (std::uint64_t index = 0; index < 20; ++index) {
+    const Case c = generate(sound().description, Tier::smoke, 4, index);
+    const LawResult result = law.check(sound(), c);
+    INFO(c.problem.to_string() << ": " << result.message);
+    CHECK((result.verdict == Verdict::passed || result.verdict == Verdict::vacuous ||
+           result.verdict == Verdict::unsupported));
+    passed += result.verdict == Verdict::passed ? 1 : 0;
+    attest_kernel boolean = sound();
+    boolean.description.features &=
+        ~static_cast<std::uint32_t>(ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK);
+    CHECK(law.check(boolean, c).message == "not claimed: two forms of one pattern");
+  }
+  CHECK(passed > 10);
+}
+
+TEST_CASE("a kernel without any form of a pattern is not asked", "[sparsity]") {
+  attest_description description = sound().description;
+  const Problem problem = Problem::parse("sq=9,d=4,mask=pairs_50_1");
+  CHECK(unclaimed(description, problem, Direction::forward).empty());
+  description.features &= ~static_cast<std::uint32_t>(ATTEST_BOOLEAN_MASK | ATTEST_CSR_MASK);
+  CHECK(unclaimed(description, problem, Direction::forward) == "sparsity pattern");
+  CHECK(unclaimed(description, Problem::parse("sq=9,d=4,mask=random_90_1"), Direction::forward) ==
+        "boolean mask");
+}
+
+TEST_CASE("shrinking keeps the form that fails and drops the others", "[sparsity]") {
+  Case big;
+  big.problem = Problem::parse("b=2,hq=2,sq=40,sk=50,d=8,mask=block_8x12_60_3+causal_br");
+  const auto shrunk = [&](const auto& fails) {
+    return shrink(big, [&](const Case& c) { return fails(c.problem); }).problem;
+  };
+  const auto small = [](const std::string& mask) {
+    return "b=1,hq=1,hkv=1,sq=1,sk=1,d=1,dv=1,mask=" + mask +
+           ",dtype=f32,layout=bshd,scale=1/sqrt(d)";
+  };
+  CHECK(shrunk([](const Problem&) { return true; }).to_string() == small("none"));
+  CHECK(shrunk([](const Problem& p) { return p.mask.boolean != nullptr; }).to_string() ==
+        small("random_50_0"));
+  CHECK(shrunk([](const Problem& p) {
+          return p.mask.sparsity() != nullptr &&
+                 std::holds_alternative<BlockForm>(p.mask.sparsity()->form());
+        }).to_string() == small("blockband_1x1_0"));
+  big.problem = Problem::parse("sq=40,sk=50,d=8,mask=nm_3_7_3");
+  CHECK(shrunk([](const Problem& p) { return p.mask.sparsity() != nullptr; }).to_string() ==
+        small("nm_1_2_0"));
+  big.problem = Problem::parse("sq=40,sk=50,d=8,mask=documents_10x10_30x40");
+  CHECK(shrunk([](const Problem& p) { return p.mask.sparsity() != nullptr; }).to_string() ==
+        small("pairs_50_0"));
+}
+
+}  // namespace
+}  // namespace attest::proptest
