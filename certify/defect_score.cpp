@@ -1,6 +1,7 @@
 #include "certify/defect_score.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -37,15 +38,15 @@ std::optional<Finding> first_finding(const attest_kernel& kernel, const Campaign
 }
 
 json defect_json(const DefectScore& score) {
-  json object{{"kernel", score.kernel},
-              {"smallest_documented", score.smallest},
-              {"cases", score.cases},
-              {"accepted_by", score.accepted},
-              {"caught", score.caught.has_value()}};
+  json object{{"kernel", score.kernel},        {"smallest_documented", score.smallest},
+              {"cases", score.cases},          {"interrupted", score.interrupted},
+              {"accepted_by", score.accepted}, {"caught", score.caught.has_value()}};
   if (score.caught) {
     object["law"] = score.caught->law;
     object["message"] = score.caught->message;
     object["shrunk"] = case_json(score.caught->shrunk);
+    object["shrunk_to_four_keys"] = score.shrunk_to_few();
+    object["shrunk_to_documented"] = score.shrunk_to_smallest();
     object["reproduce"] =
         reproduce_line(score.kernel, score.caught->law, score.caught->shrunk, score.caught->checks);
   }
@@ -61,6 +62,16 @@ bool DefectScore::shrunk_to_few() const {
   return problem.seqlen_q <= kFew && problem.seqlen_k <= kFew;
 }
 
+bool DefectScore::shrunk_to_smallest() const {
+  if (!caught) return false;
+  const Problem &found = caught->shrunk.problem, documented = Problem::parse(smallest);
+  constexpr std::array kSizes{&Problem::batch,     &Problem::num_heads_q, &Problem::num_heads_kv,
+                              &Problem::seqlen_q,  &Problem::seqlen_k,    &Problem::head_dim_qk,
+                              &Problem::head_dim_v};
+  return std::all_of(kSizes.begin(), kSizes.end(),
+                     [&](const auto size) { return found.*size <= documented.*size; });
+}
+
 DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels& plain,
                          const CampaignOptions& options, const Interrupted& interrupted) {
   const auto begin = std::chrono::steady_clock::now();
@@ -69,6 +80,8 @@ DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels&
   score.kernel = kernel.description.name;
   score.smallest = entry.smallest;
   score.caught = first_finding(kernel, options, interrupted, score.cases);
+  score.interrupted = !score.caught && interrupted();
+  if (score.interrupted) return score;
   if (score.caught) shrink_finding(kernel, *score.caught, interrupted);
   const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;
   score.accepted = accepting_rules(kernel, loss ? plain.loss : plain.attention);
@@ -79,7 +92,7 @@ DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels&
 json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& options) {
   json defects = json::array(), rules = json::object(), laws = json::object();
   json seconds = json::object();
-  std::size_t caught = 0, few = 0;
+  std::size_t caught = 0, few = 0, documented = 0, either = 0;
   for (const PublishedRule& rule : published_rules()) {
     rules[rule.name] = {{"source", rule.source}, {"accepts", 0}};
   }
@@ -88,6 +101,8 @@ json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& o
     seconds[score.kernel] = score.seconds;
     caught += score.caught ? 1 : 0;
     few += score.shrunk_to_few() ? 1 : 0;
+    documented += score.shrunk_to_smallest() ? 1 : 0;
+    either += score.shrunk_to_few() || score.shrunk_to_smallest() ? 1 : 0;
     for (const std::string& rule : score.accepted) {
       rules[rule]["accepts"] = rules[rule]["accepts"].get<int>() + 1;
     }
@@ -100,6 +115,8 @@ json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& o
           {"caught", caught},
           {"all", scores.size()},
           {"shrunk_to_four_keys", few},
+          {"shrunk_to_documented", documented},
+          {"shrunk_to_either", either},
           {"laws", laws},
           {"published_rules", rules},
           {"defects", defects},
