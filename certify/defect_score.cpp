@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "certify/certificate.hpp"
 #include "certify/plan.hpp"
@@ -17,12 +18,16 @@ using nlohmann::json;
 
 // The first check that refuses the kernel, and the number of cases until then.
 std::optional<Finding> first_finding(const attest_kernel& kernel, const CampaignOptions& options,
-                                     const Interrupted& interrupted, std::uint64_t& cases) {
-  for (std::uint64_t index = 0; index < generated_count(options) && !interrupted(); ++index) {
-    ++cases;
+                                     const Interrupted& interrupted, DefectScore& score) {
+  const std::vector<PlannedCase> plan = small_planned_cases(kernel.description, options);
+  score.planned_cases = plan.size();
+  for (std::uint64_t index = 0; index < plan.size() && !interrupted(); ++index) {
+    const std::set<std::string>& only = plan[index].only;
+    ++score.cases;
     for (const proptest::Law& law : proptest::laws()) {
       if (!proptest::concerns(law, kernel.description)) continue;
-      proptest::Case c = generated_case(kernel.description, options, index);
+      if (!only.empty() && only.count(std::string(law.name)) == 0) continue;
+      proptest::Case c = plan[index].c;
       const proptest::LawResult result = check_repeating(law, kernel, c);
       if (result.verdict != Verdict::violated && result.verdict != Verdict::crashed) continue;
       Finding finding;
@@ -38,9 +43,13 @@ std::optional<Finding> first_finding(const attest_kernel& kernel, const Campaign
 }
 
 json defect_json(const DefectScore& score) {
-  json object{{"kernel", score.kernel},        {"smallest_documented", score.smallest},
-              {"cases", score.cases},          {"interrupted", score.interrupted},
-              {"accepted_by", score.accepted}, {"caught", score.caught.has_value()}};
+  json object{{"kernel", score.kernel},
+              {"smallest_documented", score.smallest},
+              {"cases", score.cases},
+              {"planned_cases", score.planned_cases},
+              {"interrupted", score.interrupted},
+              {"accepted_by", score.accepted},
+              {"caught", score.caught.has_value()}};
   if (score.caught) {
     object["law"] = score.caught->law;
     object["message"] = score.caught->message;
@@ -79,7 +88,7 @@ DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels&
   DefectScore score;
   score.kernel = kernel.description.name;
   score.smallest = entry.smallest;
-  score.caught = first_finding(kernel, options, interrupted, score.cases);
+  score.caught = first_finding(kernel, options, interrupted, score);
   score.interrupted = !score.caught && interrupted();
   if (score.interrupted) return score;
   if (score.caught) shrink_finding(kernel, *score.caught, interrupted);

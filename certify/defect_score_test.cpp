@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "certify/plan.hpp"
 #include "certify/published_rules.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -44,10 +46,63 @@ TEST_CASE("a defect is caught, shrunk and let through by others' rules", "[defec
   CHECK(object.at("published_rules").at("allclose").at("accepts").get<int>() >= 1);
 }
 
+// Right, but for problems of one kind of sizes.
+class WrongOnSome {
+ public:
+  WrongOnSome(const attest_kernel& right, const Problem& wrong)
+      : right_(right), wrong_(wrong), kernel_(right) {
+    kernel_.self = this;
+    kernel_.workspace_bytes = nullptr;
+    kernel_.forward = [](const void* self, const attest_forward_args* args) {
+      return static_cast<const WrongOnSome*>(self)->forward(*args);
+    };
+  }
+  const attest_kernel& kernel() const { return kernel_; }
+
+ private:
+  attest_status forward(const attest_forward_args& args) const {
+    const attest_status status = right_.forward(right_.self, &args);
+    const attest_problem& p = *args.problem;
+    const bool same = p.batch == wrong_.batch && p.num_heads_q == wrong_.num_heads_q &&
+                      p.seqlen_q == wrong_.seqlen_q && p.seqlen_k == wrong_.seqlen_k &&
+                      p.head_dim_qk == wrong_.head_dim_qk && p.head_dim_v == wrong_.head_dim_v;
+    constexpr int kNan = 0xff;
+    if (same) std::memset(static_cast<char*>(args.O->data) + args.O->byte_offset, kNan, 2);
+    return status;
+  }
+
+  const attest_kernel& right_;
+  Problem wrong_;
+  attest_kernel kernel_;
+};
+
+TEST_CASE("a defect that only a case for a pair of properties meets is caught", "[defect_score]") {
+  attest_kernel right = fixtures::defective_kernel(Defect::none);
+  right.description.directions = ATTEST_FORWARD;
+  right.description.max_head_dim = 16;
+  right.description.dtypes = 1u << ATTEST_BF16;
+  CampaignOptions options;
+  const std::vector<PlannedCase> plan = small_planned_cases(right.description, options);
+  REQUIRE(plan.size() > generated_count(options));
+  const WrongOnSome wrong(right, plan.back().c.problem);
+  const Plain plain;
+  const auto score = [&] {
+    return score_defect({&wrong.kernel(), "sq=1,d=1"}, plain.kernels(), options,
+                        [] { return false; });
+  };
+  const DefectScore found = score();
+  REQUIRE(found.caught);
+  CHECK(found.caught->position >= generated_count(options));
+  CHECK(found.cases == found.caught->position + 1);
+  CHECK(found.planned_cases == plan.size());
+  options.cases = generated_count(options);  // so many and no more
+  CHECK_FALSE(score().caught);
+}
+
 TEST_CASE("a kernel without a defect is not caught", "[defect_score]") {
   const DefectScore none = scored(Defect::none);
   CHECK_FALSE(none.caught);
-  CHECK(none.cases == 60);
+  CHECK(none.cases == none.planned_cases);
   CHECK_FALSE(none.interrupted);
   CHECK_FALSE(none.shrunk_to_few());
   CHECK(score_json({none}, CampaignOptions()).at("caught") == 0);

@@ -11,7 +11,6 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/defect_score.hpp"
 #include "certify/files.hpp"
-#include "certify/plan.hpp"
 #include "certify/printable.hpp"
 #include "certify/published_rules.hpp"
 
@@ -50,11 +49,11 @@ std::string how_small(const DefectScore& score) {
          (smallest ? "documented smallest input" : "");
 }
 
-void print_score(const std::vector<DefectScore>& scores, const CampaignOptions& options) {
+void print_score(const std::vector<DefectScore>& scores) {
   for (const DefectScore& score : scores) {
     if (score.interrupted) {
       fmt::print("{:<32} {} after {}\n", score.kernel, warning("interrupted"),
-                 cases_text(score.cases, generated_count(options)));
+                 cases_text(score.cases, score.planned_cases));
       continue;
     }
     if (!score.caught) {
@@ -118,7 +117,7 @@ int certify_defects(const Registry& registry, const CampaignOptions& options,
     fmt::print("{}\n", json_text(object));
     return code;
   }
-  print_score(scores, options);
+  print_score(scores);
   print_totals(scores);
   for (const CampaignResult& result : correct) {
     fmt::print("{}: {}, {} checks passed, {} false alarms\n", result.kernel,
