@@ -148,6 +148,9 @@ void run_batches(Run& run, const std::vector<PlannedCase>& plan,
   for (std::size_t k = run.shard.index - 1; k < batches.size(); k += run.shard.count) {
     mine.push_back(&batches[k]);
     run.total += batches[k].positions.size();
+    for (const std::uint64_t position : batches[k].positions) {
+      run.planned[position].push_back(batches[k].law);
+    }
   }
   Batches shared(run, plan);
   run_parallel(run.jobs, mine.size(), [&](std::size_t k) {

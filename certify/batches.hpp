@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct Run {
   Journal& journal;
   Progress progress;
   Interrupted interrupted;
-  std::uint64_t done = 0, total = 0;  // checks
+  std::uint64_t done = 0, total = 0;                                     // checks
+  std::map<std::uint64_t, std::vector<const proptest::Law*>> planned{};  // by position
 };
 
 /// Runs `count` tasks on run.jobs threads in any order; the first exception ends the others and is

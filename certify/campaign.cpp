@@ -36,26 +36,30 @@ bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == 
 // Judges what the journal knows, in the order of the plan.
 class Judge {
  public:
-  Judge(const attest_kernel& kernel, const std::vector<const Law*>& laws, const Journal& journal)
-      : kernel_(kernel), laws_(laws), journal_(journal) {
-    result_.kernel = kernel.description.name;
+  Judge(const Run& run, const std::vector<const Law*>& laws)
+      : run_(run), kernel_(run.kernel), laws_(laws) {
+    result_.kernel = kernel_.description.name;
     for (const Law* law : laws) result_.laws[std::string(law->name)];
   }
 
   void judge(const std::vector<PlannedCase>& plan) {
-    result_.cases = plan.size();
     for (std::uint64_t position = 0; position < plan.size(); ++position) {
+      bool met = run_.planned.count(position) > 0;
       for (const Law* law : laws_) {
         const std::string name(law->name);
         LawCount& count = result_.laws[name];
         if (count.failed > 0) continue;  // dropped after its first finding
-        const auto record = journal_.check({result_.kernel, name, position});
-        if (!record) continue;
+        const auto record = run_.journal.check({result_.kernel, name, position});
+        if (!record) {
+          met = met && !planned(position, law);
+          continue;
+        }
         ++result_.checks;
         Case c = plan[position].c;
         c.seed = record->seed;
         note(*law, position, c, *record, count);
       }
+      if (met) ++result_.cases;
     }
   }
 
@@ -73,6 +77,11 @@ class Judge {
   }
 
  private:
+  bool planned(std::uint64_t position, const Law* law) const {
+    const auto& laws = run_.planned.at(position);
+    return std::find(laws.begin(), laws.end(), law) != laws.end();
+  }
+
   void note(const Law& law, std::uint64_t position, const Case& c, const CheckRecord& record,
             LawCount& count) {
     for (const auto& [output, ratio] : record.outputs) {
@@ -141,9 +150,9 @@ class Judge {
     }
   }
 
+  const Run& run_;
   const attest_kernel& kernel_;
   const std::vector<const Law*>& laws_;
-  const Journal& journal_;
   std::set<worker::FaultKind> faults_;
   CampaignResult result_;
 };
@@ -169,6 +178,7 @@ class Campaign {
     });
     result.interrupted = run_.interrupted();
     result.planned_checks = run_.total;
+    result.planned_cases = run_.planned.size();
     result.gaps = gaps_of(description(), result);
     return result;
   }
@@ -177,7 +187,7 @@ class Campaign {
   const attest_description& description() const { return run_.kernel.description; }
 
   CampaignResult judged() const {
-    Judge judge(run_.kernel, laws_, run_.journal);
+    Judge judge(run_, laws_);
     judge.judge(plan_);
     CampaignResult result = judge.take();
     result.chosen_law = options_.law;

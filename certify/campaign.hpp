@@ -49,7 +49,7 @@ struct CampaignResult {
   std::string kernel;
   std::optional<std::string> chosen_law;  // the only law run, if one was chosen
   Verdict verdict = Verdict::unsupported;
-  std::uint64_t cases = 0;  // generated cases and model shapes run
+  std::uint64_t cases = 0, planned_cases = 0;  // with every check made, and those there were
   std::map<std::string, LawCount> laws;
   std::map<std::string, WorstRatio> worst;         // by output
   std::map<std::string, std::uint64_t> exercised;  // dtype or feature -> checks that counted

@@ -119,6 +119,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
           {"incomplete", result.gaps},
           {"cases", result.cases},
+          {"planned_cases", result.planned_cases},
           {"checks",
            {{"passed", result.passed()},
             {"vacuous", result.vacuous()},

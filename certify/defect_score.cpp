@@ -1,8 +1,10 @@
 #include "certify/defect_score.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "certify/certificate.hpp"
 #include "certify/plan.hpp"
@@ -16,12 +18,16 @@ using nlohmann::json;
 
 // The first check that refuses the kernel, and the number of cases until then.
 std::optional<Finding> first_finding(const attest_kernel& kernel, const CampaignOptions& options,
-                                     const Interrupted& interrupted, std::uint64_t& cases) {
-  for (std::uint64_t index = 0; index < generated_count(options) && !interrupted(); ++index) {
-    ++cases;
+                                     const Interrupted& interrupted, DefectScore& score) {
+  const std::vector<PlannedCase> plan = small_planned_cases(kernel.description, options);
+  score.planned_cases = plan.size();
+  for (std::uint64_t index = 0; index < plan.size() && !interrupted(); ++index) {
+    const std::set<std::string>& only = plan[index].only;
+    ++score.cases;
     for (const proptest::Law& law : proptest::laws()) {
       if (!proptest::concerns(law, kernel.description)) continue;
-      proptest::Case c = generated_case(kernel.description, options, index);
+      if (!only.empty() && only.count(std::string(law.name)) == 0) continue;
+      proptest::Case c = plan[index].c;
       const proptest::LawResult result = check_repeating(law, kernel, c);
       if (result.verdict != Verdict::violated && result.verdict != Verdict::crashed) continue;
       Finding finding;
@@ -40,12 +46,16 @@ json defect_json(const DefectScore& score) {
   json object{{"kernel", score.kernel},
               {"smallest_documented", score.smallest},
               {"cases", score.cases},
+              {"planned_cases", score.planned_cases},
+              {"interrupted", score.interrupted},
               {"accepted_by", score.accepted},
               {"caught", score.caught.has_value()}};
   if (score.caught) {
     object["law"] = score.caught->law;
     object["message"] = score.caught->message;
     object["shrunk"] = case_json(score.caught->shrunk);
+    object["shrunk_to_four_keys"] = score.shrunk_to_few();
+    object["shrunk_to_documented"] = score.shrunk_to_smallest();
     object["reproduce"] =
         reproduce_line(score.kernel, score.caught->law, score.caught->shrunk, score.caught->checks);
   }
@@ -61,6 +71,16 @@ bool DefectScore::shrunk_to_few() const {
   return problem.seqlen_q <= kFew && problem.seqlen_k <= kFew;
 }
 
+bool DefectScore::shrunk_to_smallest() const {
+  if (!caught) return false;
+  const Problem &found = caught->shrunk.problem, documented = Problem::parse(smallest);
+  constexpr std::array kSizes{&Problem::batch,     &Problem::num_heads_q, &Problem::num_heads_kv,
+                              &Problem::seqlen_q,  &Problem::seqlen_k,    &Problem::head_dim_qk,
+                              &Problem::head_dim_v};
+  return std::all_of(kSizes.begin(), kSizes.end(),
+                     [&](const auto size) { return found.*size <= documented.*size; });
+}
+
 DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels& plain,
                          const CampaignOptions& options, const Interrupted& interrupted) {
   const auto begin = std::chrono::steady_clock::now();
@@ -68,7 +88,9 @@ DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels&
   DefectScore score;
   score.kernel = kernel.description.name;
   score.smallest = entry.smallest;
-  score.caught = first_finding(kernel, options, interrupted, score.cases);
+  score.caught = first_finding(kernel, options, interrupted, score);
+  score.interrupted = !score.caught && interrupted();
+  if (score.interrupted) return score;
   if (score.caught) shrink_finding(kernel, *score.caught, interrupted);
   const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;
   score.accepted = accepting_rules(kernel, loss ? plain.loss : plain.attention);
@@ -79,7 +101,7 @@ DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels&
 json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& options) {
   json defects = json::array(), rules = json::object(), laws = json::object();
   json seconds = json::object();
-  std::size_t caught = 0, few = 0;
+  std::size_t caught = 0, few = 0, documented = 0, either = 0;
   for (const PublishedRule& rule : published_rules()) {
     rules[rule.name] = {{"source", rule.source}, {"accepts", 0}};
   }
@@ -88,6 +110,8 @@ json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& o
     seconds[score.kernel] = score.seconds;
     caught += score.caught ? 1 : 0;
     few += score.shrunk_to_few() ? 1 : 0;
+    documented += score.shrunk_to_smallest() ? 1 : 0;
+    either += score.shrunk_to_few() || score.shrunk_to_smallest() ? 1 : 0;
     for (const std::string& rule : score.accepted) {
       rules[rule]["accepts"] = rules[rule]["accepts"].get<int>() + 1;
     }
@@ -100,6 +124,8 @@ json score_json(const std::vector<DefectScore>& scores, const CampaignOptions& o
           {"caught", caught},
           {"all", scores.size()},
           {"shrunk_to_four_keys", few},
+          {"shrunk_to_documented", documented},
+          {"shrunk_to_either", either},
           {"laws", laws},
           {"published_rules", rules},
           {"defects", defects},

@@ -16,11 +16,17 @@ struct DefectScore {
   std::string kernel, smallest;
   std::optional<Finding> caught;      // by the first check that refused it, shrunk
   std::uint64_t cases = 0;            // that the campaign ran until then
+  std::uint64_t planned_cases = 0;    // that it would have run
+  bool interrupted = false;           // before anything was found: not judged
   std::vector<std::string> accepted;  // published rules that let it through
   double seconds = 0;
 
   /// Whether it was shrunk to at most four queries and four keys.
   bool shrunk_to_few() const;
+
+  /// Whether it was shrunk to a problem that in no size exceeds the smallest documented.
+  /// [certify/defect_score_test "documented"]
+  bool shrunk_to_smallest() const;
 };
 
 /// What the plain kernels are that FlashAttention's rule compares with.
@@ -29,8 +35,9 @@ struct PlainKernels {
   const attest_kernel& loss;
 };
 
-/// Runs the generated cases of a campaign, every law on each, until one refuses the kernel; then
-/// the published rules.  [certify/defect_score_test]
+/// Runs a campaign's generated cases, every law on each, and those for pairs of properties, the
+/// reference on each, until one refuses the kernel; then the published rules. Not the model
+/// shapes. Interrupted before, it is not judged.  [certify/defect_score_test]
 DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels& plain,
                          const CampaignOptions& options, const Interrupted& interrupted);
 

@@ -9,6 +9,7 @@
 #include "certify/files.hpp"
 #include "certify/host.hpp"
 #include "certify/plan.hpp"
+#include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 
@@ -61,18 +62,47 @@ json line_of(const CheckName& name, const ShrunkRecord& record) {
   return line;
 }
 
+const std::string& own_content_id() {
+  static const std::string id = content_id("/proc/self/exe");
+  return id;
+}
+
+[[noreturn]] void refuse_other_build(const std::string& where, const std::string& of) {
+  throw InvalidProblem("'" + where + "' holds results of another build of " + of +
+                       "; go on with that build, or run all of the campaign with this one into "
+                       "another file");
+}
+
+// Kernels that differ in nothing but their libraries' bytes were built again.
+void refuse_other_library(const json& got, const json& expected, const std::string& where) {
+  if (!got.is_array() || got.size() != expected.size()) return;
+  const auto built_again = [](const json& one, json other) {
+    if (!one.is_object() || one == other) return false;
+    other["library"] = one.value("library", json(nullptr));
+    return one == other;
+  };
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (!built_again(got[k], expected[k])) continue;
+    refuse_other_build(where,
+                       "the library of '" + expected[k].at("kernel").get<std::string>() + "'");
+  }
+}
+
 }  // namespace
 
 json campaign_header(const std::vector<const attest_kernel*>& kernels,
                      const CampaignOptions& options) {
   json descriptions = json::array();  // in their order
   for (const attest_kernel* kernel : kernels) {
+    const auto library = worker::library_of(*kernel);
     descriptions.push_back({{"kernel", kernel->description.name},
-                            {"description", description_json(kernel->description)}});
+                            {"description", description_json(kernel->description)},
+                            {"library", library ? json(content_id(*library)) : json(nullptr)}});
   }
   return {{"event", "campaign"},
           {"schema", "attest-journal-1"},
           {"version", version()},
+          {"program", own_content_id()},
           {"stream_version", kStreamVersion},
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},
@@ -87,6 +117,8 @@ void require_same_campaign(const json& got, const json& expected, const std::str
   for (const auto& [key, value] : expected.items()) {
     const json other = got.is_object() && got.contains(key) ? got.at(key) : json(nullptr);
     if (other == value) continue;
+    if (key == "program") refuse_other_build(where, "attest");
+    if (key == "kernels") refuse_other_library(other, value, where);
     const bool long_text = key == "kernels";
     throw InvalidProblem("'" + where + "' is of another campaign: its " + key +
                          (long_text ? " differ" : " is " + other.dump() + ", not " + value.dump()) +

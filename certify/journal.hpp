@@ -36,11 +36,14 @@ struct ShrunkRecord {
 /// Which check of a campaign: kernel, law, position of its case in the plan.
 using CheckName = std::tuple<std::string, std::string, std::uint64_t>;
 
-/// The campaign a journal belongs to: what must be equal for its records to be used again.
+/// The campaign a journal belongs to: what must be equal for its records to be used again. That are
+/// the options, what the kernels say of themselves, and the bytes of this program and of their
+/// libraries, though not of libraries that these load.
 nlohmann::json campaign_header(const std::vector<const attest_kernel*>& kernels,
                                const CampaignOptions& options);
 
-/// Throws InvalidProblem naming the first field in which two headers differ.
+/// Throws InvalidProblem naming the first field in which two headers differ, or what was built
+/// again.  [certify/journal_test "another build"]
 void require_same_campaign(const nlohmann::json& got, const nlohmann::json& expected,
                            const std::string& where);
 

@@ -109,5 +109,25 @@ TEST_CASE("a line that was cut off is dropped, another campaign's file refused",
   CHECK_THROWS_AS(other.open("missing_directory/journal", header()), InvalidProblem);
 }
 
+TEST_CASE("results of another build are refused", "[journal]") {
+  const nlohmann::json now = header();
+  REQUIRE_NOTHROW(require_same_campaign(now, now, "file"));
+  const auto refused = [&](const nlohmann::json& other, const char* why) {
+    INFO(why);
+    CHECK_THROWS_WITH(require_same_campaign(other, now, "file"), Catch::Contains(why));
+  };
+  nlohmann::json other = now;
+  other["program"] = "another";
+  refused(other, "'file' holds results of another build of attest; go on with that build");
+  other = now;
+  other["kernels"][0]["library"] = "another";
+  refused(other, "of another build of the library of 'fixtures/correct'");
+  other["kernels"][0]["description"]["summary"] = "another";
+  refused(other, "its kernels differ");
+  other = now;
+  other.erase("program");  // written before programs were noted
+  refused(other, "another build of attest");
+}
+
 }  // namespace
 }  // namespace attest::certify

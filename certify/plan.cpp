@@ -100,6 +100,14 @@ std::vector<PlannedCase> planned_cases(const attest_description& description,
   return plan;
 }
 
+std::vector<PlannedCase> small_planned_cases(const attest_description& description,
+                                             const CampaignOptions& options) {
+  std::vector<PlannedCase> plan = planned_cases(description, options);
+  const std::size_t large = model_cases(description, options.values_seed()).size();
+  plan.erase(plan.begin(), plan.begin() + static_cast<std::ptrdiff_t>(large));
+  return plan;
+}
+
 std::vector<Batch> batches_of(const std::vector<PlannedCase>& plan, std::uint64_t first,
                               const std::vector<const proptest::Law*>& laws) {
   std::vector<Batch> batches;

@@ -37,6 +37,10 @@ struct Batch {
 std::vector<PlannedCase> planned_cases(const attest_description& description,
                                        const CampaignOptions& options);
 
+/// The same without the model shapes, which are large. [certify/plan_test "without model shapes"]
+std::vector<PlannedCase> small_planned_cases(const attest_description& description,
+                                             const CampaignOptions& options);
+
 /// Generated case `index` with its data seed.
 proptest::Case generated_case(const attest_description& description, const CampaignOptions& options,
                               std::uint64_t index);

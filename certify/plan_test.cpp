@@ -53,6 +53,20 @@ TEST_CASE("a plan meets every claimed pair", "[plan]") {
   CHECK_FALSE(missing.empty());
 }
 
+TEST_CASE("a plan without model shapes is the rest of the plan", "[plan]") {
+  CampaignOptions options;
+  const auto whole = planned_cases(correct(), options),
+             small = small_planned_cases(correct(), options);
+  const std::size_t large = whole.size() - small.size();
+  CHECK(large > 0);
+  CHECK(small.size() > generated_count(options));
+  for (std::size_t k = 0; k < small.size(); ++k) {
+    CHECK(small[k].c.problem.to_string() == whole[large + k].c.problem.to_string());
+    CHECK(small[k].c.seed == whole[large + k].c.seed);
+    CHECK(small[k].only.empty() == (k < generated_count(options)));
+  }
+}
+
 TEST_CASE("batches hold every check once", "[plan]") {
   CampaignOptions options;
   options.cases = 40;

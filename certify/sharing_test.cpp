@@ -115,6 +115,8 @@ TEST_CASE("a shard that finds nothing passes, whatever it holds", "[sharing]") {
   options.shard = {100, 100};  // no check at all
   const CampaignResult empty = run_campaign(small(Defect::none), options, ignore);
   CHECK(empty.checks == 0);
+  CHECK(empty.cases == 0);
+  CHECK(empty.planned_cases == 0);
   CHECK(outcome(empty) == "shard_passed");
   CHECK(exit_code({empty}) == 0);
   CampaignResult found = empty;
@@ -137,6 +139,9 @@ TEST_CASE("an interrupted campaign says so and goes on where it ended", "[sharin
   CHECK(part.interrupted);
   CHECK(part.checks > 0);
   CHECK(part.checks < whole.checks);
+  CHECK(part.cases < part.planned_cases);
+  CHECK(part.planned_cases == whole.cases);
+  CHECK(whole.planned_cases == whole.cases);
   CHECK(outcome(part) == "incomplete");
   REQUIRE_FALSE(part.gaps.empty());
   CHECK(part.gaps.front().rfind("interrupted after ", 0) == 0);

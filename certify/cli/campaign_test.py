@@ -55,12 +55,12 @@ class Campaigns(unittest.TestCase):
         """Starts a campaign and signals it once its journal has some checks."""
         journal = self.path("journal.jsonl")
         running = subprocess.Popen([ATTEST, "certify", *words, "--resume", journal],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         limit = time.monotonic() + 120
         while begun(journal) < at_least and running.poll() is None and time.monotonic() < limit:
             time.sleep(0.01)
         running.send_signal(sign)
-        running.communicate(timeout=120)
+        self.printed, _ = running.communicate(timeout=120)
         return running.returncode, journal
 
     def test_jobs(self):
@@ -107,6 +107,10 @@ class Campaigns(unittest.TestCase):
             self.assertEqual(kernel["verdict"], "incomplete")
             self.assertRegex(kernel["incomplete"][0], r"interrupted after \d+ of \d+ checks")
             self.assertLess(kernel["checks"]["made"], kernel["checks"]["planned"])
+            self.assertLess(kernel["cases"], kernel["planned_cases"])
+            self.assertIn(f"({kernel['cases']} of {kernel['planned_cases']} cases, ", self.printed)
+            self.assertIn(f"({kernel['cases']} of {kernel['planned_cases']} cases, ",
+                          attest("report", self.whole).stdout)
             os.remove(journal)
 
     def test_seeds(self):

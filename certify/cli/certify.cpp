@@ -88,8 +88,8 @@ void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
   const MergedCampaign merged = merge_shards(options.merge, order.journal);
   order.campaign = merged.options;
   for (const std::string& name : merged.kernels) order.kernels.push_back(&known.find_one(name));
-  require_same_campaign(campaign_header(order.kernels, order.campaign), merged.header,
-                        "what the kernels say of themselves now");
+  require_same_campaign(merged.header, campaign_header(order.kernels, order.campaign),
+                        options.merge.front());
 }
 
 void load_options(const Registry& registry, const CertifyOptions& options, Kernels& known,

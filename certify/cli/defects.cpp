@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/cli/interrupt.hpp"
+#include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/defect_score.hpp"
 #include "certify/files.hpp"
@@ -23,7 +24,7 @@ std::vector<DefectScore> score_all(const Registry& registry, const CampaignOptio
   ProgressLine line("defects");
   std::atomic<std::uint64_t> done{0};
   run_parallel(options.jobs, corpus.size(), [&](std::size_t k) {
-    if (!interrupted()) scores[k] = score_defect(corpus[k], plain, options, interrupted);
+    scores[k] = score_defect(corpus[k], plain, options, interrupted);
     line.update(++done, corpus.size());
   });
   return scores;
@@ -41,16 +42,28 @@ std::vector<CampaignResult> correct_campaigns(const CampaignOptions& options) {
   return results;
 }
 
+std::string how_small(const DefectScore& score) {
+  const bool few = score.shrunk_to_few(), smallest = score.shrunk_to_smallest();
+  if (!few && !smallest) return ": larger than the smallest documented, " + score.smallest;
+  return std::string(": ") + (few ? "seqlen <= 4" : "") + (few && smallest ? ", " : "") +
+         (smallest ? "documented smallest input" : "");
+}
+
 void print_score(const std::vector<DefectScore>& scores) {
   for (const DefectScore& score : scores) {
+    if (score.interrupted) {
+      fmt::print("{:<32} {} after {}\n", score.kernel, warning("interrupted"),
+                 cases_text(score.cases, score.planned_cases));
+      continue;
+    }
     if (!score.caught) {
       fmt::print("{:<32} {} in {} cases\n", score.kernel, bad("NOT CAUGHT"), score.cases);
       continue;
     }
     fmt::print("{:<32} {} by {} after {} cases\n", score.kernel, good("caught"), score.caught->law,
                score.cases);
-    fmt::print("  shrunk to {} values={}\n", score.caught->shrunk.problem.to_string(),
-               proptest::name(score.caught->shrunk.values));
+    fmt::print("  shrunk to {} values={}{}\n", score.caught->shrunk.problem.to_string(),
+               proptest::name(score.caught->shrunk.values), how_small(score));
     if (!score.accepted.empty())
       fmt::print("  let through by {}\n", fmt::join(score.accepted, ", "));
   }
@@ -60,9 +73,15 @@ void print_totals(const std::vector<DefectScore>& scores) {
   const auto count = [&](const auto& holds) {
     return std::count_if(scores.begin(), scores.end(), holds);
   };
-  fmt::print("{} of {} defects caught, {} shrunk to at most four queries and keys\n",
-             count([](const auto& score) { return score.caught.has_value(); }), scores.size(),
-             count([](const auto& score) { return score.shrunk_to_few(); }));
+  fmt::print("{} of {} defects caught\n",
+             count([](const auto& score) { return score.caught.has_value(); }), scores.size());
+  fmt::print(
+      "{} shrunk to seqlen <= 4 ({}) or the documented smallest input ({})\n",
+      count([](const auto& score) { return score.shrunk_to_few() || score.shrunk_to_smallest(); }),
+      count([](const auto& score) { return score.shrunk_to_few(); }),
+      count([](const auto& score) { return score.shrunk_to_smallest(); }));
+  const auto unjudged = count([](const auto& score) { return score.interrupted; });
+  if (unjudged > 0) fmt::print("{}: {} not judged\n", warning("interrupted"), unjudged);
   for (const PublishedRule& rule : published_rules()) {
     fmt::print("  {:<16} lets {} through ({})\n", rule.name, count([&](const auto& score) {
                  return std::count(score.accepted.begin(), score.accepted.end(), rule.name) > 0;
@@ -89,6 +108,7 @@ int certify_defects(const Registry& registry, const CampaignOptions& options,
   object["interrupted"] = interrupted();
   for (const CampaignResult& result : correct) {
     object["correct"][result.kernel] = {{"cases", result.cases},
+                                        {"planned_cases", result.planned_cases},
                                         {"checks_passed", result.passed()},
                                         {"false_alarms", result.findings.size()}};
   }
@@ -100,8 +120,9 @@ int certify_defects(const Registry& registry, const CampaignOptions& options,
   print_score(scores);
   print_totals(scores);
   for (const CampaignResult& result : correct) {
-    fmt::print("{}: {} cases, {} checks passed, {} false alarms\n", result.kernel, result.cases,
-               result.passed(), result.findings.size());
+    fmt::print("{}: {}, {} checks passed, {} false alarms\n", result.kernel,
+               cases_text(result.cases, result.planned_cases), result.passed(),
+               result.findings.size());
     for (const Finding& finding : result.findings) {
       fmt::print("  {} on {}: {}\n", finding.law, finding.shrunk.problem.to_string(),
                  finding.message);

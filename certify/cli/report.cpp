@@ -28,6 +28,11 @@ std::string headline(const CampaignResult& result) {
   return result.verdict == Verdict::passed ? good("CERTIFIED") : verdict_text(result.verdict);
 }
 
+std::string cases_text(std::uint64_t done, std::uint64_t planned) {
+  return done == planned ? fmt::format("{} cases", done)
+                         : fmt::format("{} of {} cases", done, planned);
+}
+
 void print_io(const ScheduleAudit& io) {
   fmt::print("  I/O of {}", bold(io.schedule));
   if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
@@ -60,8 +65,8 @@ void print_io(const ScheduleAudit& io) {
 }
 
 void print_result(const attest_kernel& kernel, const CampaignResult& result) {
-  fmt::print("{}  {}  ({} cases, {} checks passed, {} vacuous)\n", bold(result.kernel),
-             headline(result), result.cases, result.passed(), result.vacuous());
+  fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
+             cases_text(result.cases, result.planned_cases), result.passed(), result.vacuous());
   if (kernel.description.device == ATTEST_CUDA) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/cli/commands.hpp"
+#include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
@@ -42,10 +43,11 @@ std::string text_of(const nlohmann::json& object, const char* key) {
 void print_certificate(const nlohmann::json& certificate) {
   try {
     for (const nlohmann::json& kernel : certificate.at("kernels")) {
-      fmt::print("{}  {}  ({} cases, {} checks passed, {} vacuous)\n",
-                 bold(text_of(kernel, "kernel")), text_of(kernel, "verdict"),
-                 kernel.at("cases").dump(), kernel.at("checks").at("passed").dump(),
-                 kernel.at("checks").at("vacuous").dump());
+      const std::uint64_t cases = kernel.at("cases");
+      fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(text_of(kernel, "kernel")),
+                 text_of(kernel, "verdict"),
+                 cases_text(cases, kernel.value("planned_cases", cases)),
+                 kernel.at("checks").at("passed").dump(), kernel.at("checks").at("vacuous").dump());
       for (const nlohmann::json& gap : kernel.at("incomplete")) {
         fmt::print("  {} {}\n", warning("incomplete:"), printable(gap.get<std::string>()));
       }

@@ -81,6 +81,13 @@ std::string banner(const json& certificate) {
       host.at("threads").dump());
 }
 
+// Older certificates do not say how many were planned.
+std::string cases_cell(const json& kernel) {
+  const auto cases = kernel.at("cases").get<double>();
+  const double planned = kernel.value("planned_cases", cases);
+  return readable(cases) + (planned == cases ? "" : " of " + readable(planned));
+}
+
 std::string overview(const json& certificate) {
   const json& kernels = certificate.at("kernels");
   const json seconds = certificate.at("timings").value("seconds", json::object());
@@ -98,8 +105,7 @@ std::string overview(const json& certificate) {
         "<tr><td><a href=\"#{}\" class=\"mono\">{}</a></td><td>{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-        anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()),
-        readable(kernel.at("cases").get<double>()),
+        anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()), cases_cell(kernel),
         readable(kernel.at("checks").at("passed").get<double>()),
         readable(kernel.at("checks").at("vacuous").get<double>()), kernel.at("findings").size(),
         worst > 0 ? fmt::format("{:.3f}", worst) : "",

@@ -49,6 +49,16 @@ TEST_CASE("every text of a certificate is escaped", "[html]") {
   CHECK_THAT(html_report(keys), !Contains("<script") && !Contains("<img"));
 }
 
+TEST_CASE("a campaign that ended early shows the cases it met of those planned", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& kernel = certificate["kernels"][0];
+  CHECK_THAT(html_report(certificate), Contains("<td class=\"n\">60</td>"));
+  kernel["cases"] = 12;
+  CHECK_THAT(html_report(certificate), Contains("<td class=\"n\">12 of 60</td>"));
+  kernel.erase("planned_cases");  // as older certificates
+  CHECK_THAT(html_report(certificate), Contains("<td class=\"n\">12</td>"));
+}
+
 TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   const std::string page = html_report(sample_certificate());
   CHECK_THAT(page, Contains("<div class=\"word\">Refused</div>"));

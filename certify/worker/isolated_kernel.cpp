@@ -17,6 +17,8 @@
 namespace attest::certify::worker {
 namespace {
 
+constexpr const char* kLibraryWord = "--library";
+
 // The fault of the check that this thread is in.
 thread_local std::optional<Fault> pending_fault;
 
@@ -250,7 +252,7 @@ IsolatedKernel::~IsolatedKernel() = default;
 
 IsolatedKernels isolate_library(const std::string& path, const Limits& limits) {
   require_library(path);
-  return load({"--library", absolute_path(path)}, limits, path + ":");
+  return load({kLibraryWord, absolute_path(path)}, limits, path + ":");
 }
 
 std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
@@ -260,6 +262,13 @@ std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
 
 bool is_isolated(const attest_kernel& kernel) {
   return kernel.forward == forward_proxy || kernel.loss_gradient == loss_proxy;
+}
+
+std::optional<std::string> library_of(const attest_kernel& kernel) {
+  if (!is_isolated(kernel)) return std::nullopt;
+  const Source& source = state_of(kernel.self).source;
+  if (source.front() != kLibraryWord) return std::nullopt;
+  return source.back();
 }
 
 proptest::LawResult check(const proptest::Law& law, const attest_kernel& kernel,

@@ -51,6 +51,10 @@ std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
 /// Whether the kernel is one of an IsolatedKernel.
 bool is_isolated(const attest_kernel& kernel);
 
+/// The file of the library that an isolated kernel is of; nothing for a kernel that is built in.
+/// [certify/worker/library_test "a good library"]
+std::optional<std::string> library_of(const attest_kernel& kernel);
+
 /// Checks a law on a case. A fault of an isolated kernel overrides what the law said: its text is
 /// the message, its gravity the verdict.
 /// [certify/worker/isolation_test "every misbehaviour has its own finding"]

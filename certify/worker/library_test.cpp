@@ -71,6 +71,8 @@ TEST_CASE("a good library is loaded and named by its path") {
   CHECK(description.directions == ATTEST_FORWARD);
   CHECK(description.dtypes == 1u << ATTEST_F32);
   CHECK(kernels.front()->kernel().backward == nullptr);
+  CHECK(library_of(kernels.front()->kernel()) == fs::canonical(plugin("nonsense_good")).string());
+  CHECK_FALSE(library_of(isolate_builtin("cpu/standard", limits())->kernel()));
 }
 
 TEST_CASE("descriptions that are nonsense") {

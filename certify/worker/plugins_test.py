@@ -6,8 +6,10 @@ usage: plugins_test.py ATTEST PLUGINS EXAMPLES
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -152,6 +154,58 @@ class Findings(unittest.TestCase):
                                "sq=17,sk=33,d=8,mask=causal_br")
         self.assertEqual(code, 0, text)
         self.assertIn("PASSED", text)
+
+
+class Rebuilt(unittest.TestCase):
+    """Results of one build of a library or of attest are not taken for those of another."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.library = self.path("libmine.so")
+        shutil.copy(f"{EXAMPLES}/libattention.so", self.library)
+        self.words = ["certify", self.library, "--only", "ones", "--cases", "2"]
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def build_again(self, file):
+        with open(file, "ab") as end:
+            end.write(b"another build")
+
+    def run_as(self, program, code, *words):
+        done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=300)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_resume(self):
+        journal = ["--resume", self.path("journal.jsonl")]
+        program = self.path("attest")
+        shutil.copy(ATTEST, program)
+        for _ in range(2):
+            self.run_as(program, 0, *self.words, *journal)
+        self.build_again(program)
+        error = self.run_as(program, 2, *self.words, *journal)
+        self.assertIn("holds results of another build of attest; go on with that build", error)
+        self.build_again(self.library)
+        error = self.run_as(ATTEST, 2, *self.words, *journal)
+        self.assertIn(f"another build of the library of '{self.library}:example/attention'", error)
+
+    def test_merge(self):
+        parts = [self.path("1.json"), self.path("2.json")]
+        shard = lambda k: [*self.words, "--shard", f"{k + 1}/2", "--out", parts[k]]
+        self.run_as(ATTEST, 0, *shard(0))
+        self.run_as(ATTEST, 0, *shard(1))
+        self.run_as(ATTEST, 0, "certify", "--merge", *parts)
+        self.build_again(self.library)
+        error = self.run_as(ATTEST, 2, "certify", "--merge", *parts)
+        self.assertIn(f"'{parts[0]}' holds results of another build of the library", error)
+        self.run_as(ATTEST, 0, *shard(1))
+        error = self.run_as(ATTEST, 2, "certify", "--merge", *parts)
+        self.assertIn(f"'{parts[1]}' holds results of another build of the library", error)
 
 
 class BadInput(unittest.TestCase):

@@ -13,6 +13,7 @@
 #include "proptest/generator.hpp"
 #include "proptest/laws/trial.hpp"
 #include "proptest/signatures/alternative.hpp"
+#include "proptest/signatures/loss_signature.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -210,7 +211,9 @@ std::vector<Signature> named(const std::set<Suspect>& suspects) {
 
 std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& shrunk,
                                      const Case& found) {
-  if ((kernel.description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) == 0) return {};
+  if ((kernel.description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) == 0) {
+    return loss_signatures_of(kernel, shrunk, found);
+  }
   std::vector<std::unique_ptr<Played>> played;
   for (const Case& c : {shrunk, found}) {
     if (auto one = play(kernel, c)) played.push_back(std::move(one));

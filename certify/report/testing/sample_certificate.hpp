@@ -35,6 +35,7 @@ inline nlohmann::json sample_kernel(const std::string& name, const std::string& 
           {"law", nullptr},
           {"incomplete", nlohmann::json::array()},
           {"cases", 60},
+          {"planned_cases", 60},
           {"checks", {{"passed", 42}, {"vacuous", 3}}},
           {"laws",
            {{"reference_forward", sample_law(42, 3, 0)}, {"one_hot_probe", sample_law(0, 4, 0)}}},
