@@ -1,0 +1,21 @@
+#include "sparse/register.hpp"
+
+#include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/sparse_family.hpp"
+
+namespace attest {
+namespace {
+
+template <class S>
+void add(io::ScheduleRegistry& registry) {
+  registry.add(std::make_unique<sparse::SparseFamily<S>>());
+}
+
+}  // namespace
+
+void register_sparse_schedules(io::ScheduleRegistry& registry) {
+  add<sparse::BlockFlash1>(registry);
+  add<sparse::BlockFlash2>(registry);
+}
+
+}  // namespace attest
