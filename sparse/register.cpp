@@ -1,5 +1,6 @@
 #include "sparse/register.hpp"
 
+#include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 
@@ -16,6 +17,8 @@ void add(io::ScheduleRegistry& registry) {
 void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockFlash1>(registry);
   add<sparse::BlockFlash2>(registry);
+  add<sparse::BlockKeyStationary>(registry);
+  add<sparse::BlockTwoPass>(registry);
 }
 
 }  // namespace attest
