@@ -2,6 +2,8 @@
 
 #include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/csr_gather.hpp"
+#include "sparse/schedules/csr_two_pass.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 
 namespace attest {
@@ -19,6 +21,8 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockFlash2>(registry);
   add<sparse::BlockKeyStationary>(registry);
   add<sparse::BlockTwoPass>(registry);
+  add<sparse::CsrGather>(registry);
+  add<sparse::CsrTwoPass>(registry);
 }
 
 }  // namespace attest

@@ -42,7 +42,7 @@ void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t bloc
 }  // namespace
 
 TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-                   std::int64_t block_k, ListsOf of)
+                   std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order)
     : of_(of), q_(q), k_(k), block_(of == ListsOf::queries ? block_q : block_k) {
   const std::int64_t tiles_q = io::tiles(q, block_q), tiles_k = io::tiles(k, block_k);
   const std::int64_t extent = of == ListsOf::queries ? q : k;
@@ -54,7 +54,7 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
     const Range queries = block_of(row, block_q, q);
     std::vector<std::int64_t> visible(at(tiles_k));
     for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-      count_row(rule, i, block_k, visible);
+      count_row(rule, order.empty() ? i : order[at(i)], block_k, visible);
     }
     Visit visit = Visit::first;
     for (std::int64_t column = 0; column < tiles_k; ++column) {
@@ -108,9 +108,10 @@ void TileList::sum_up(std::int64_t block_q, std::int64_t block_k) {
 }
 
 TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                                 std::int64_t block_q, std::int64_t block_k, ListsOf of) {
+                                 std::int64_t block_q, std::int64_t block_k, ListsOf of,
+                                 const std::vector<std::int64_t>& order) {
   if (rule.problem->mask.boolean != nullptr || q == 0 || k == 0) {
-    return TileList(rule, q, k, block_q, block_k, of).sums();
+    return TileList(rule, q, k, block_q, block_k, of, order).sums();
   }
   const std::int64_t i = std::min(block_q, q), j = std::min(block_k, k);
   const std::int64_t bits = i * j > 1 ? io::tiles(i * j, kWordBits) : 0;

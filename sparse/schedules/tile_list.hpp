@@ -39,9 +39,10 @@ class TileList {
     std::int64_t bit_words = 0;
   };
 
-  /// Requires: blocks >= 1.
+  /// Of queries in another order: `order` gives the query at each place, and entries then have
+  /// places for queries. Empty: as they come. Requires: blocks >= 1.
   TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-           std::int64_t block_k, ListsOf of);
+           std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order = {});
 
   /// The blocks that have lists, each a range of its own: no two are alike.
   const std::vector<io::Range>& blocks() const { return blocks_; }
@@ -91,7 +92,8 @@ class TileList {
   /// The sums of a list; of a problem without a boolean mask those of a list of every tile, each
   /// with bits, which no pattern exceeds: tiles are chosen by it.
   static Sums sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                      std::int64_t block_q, std::int64_t block_k, ListsOf of);
+                      std::int64_t block_q, std::int64_t block_k, ListsOf of,
+                      const std::vector<std::int64_t>& order = {});
 
  private:
   template <io::Machine M>
