@@ -2,6 +2,7 @@
 
 #include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
 #include "sparse/schedules/sparse_family.hpp"
@@ -19,9 +20,11 @@ void add(io::ScheduleRegistry& registry) {
 void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockFlash1>(registry);
   add<sparse::BlockFlash2>(registry);
+  add<sparse::BlockSquareTiled>(registry);
+  add<sparse::BlockRank1Tiled>(registry);
+  add<sparse::CsrGather>(registry);
   add<sparse::BlockKeyStationary>(registry);
   add<sparse::BlockTwoPass>(registry);
-  add<sparse::CsrGather>(registry);
   add<sparse::CsrTwoPass>(registry);
 }
 

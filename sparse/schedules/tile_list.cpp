@@ -41,14 +41,19 @@ void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t bloc
 
 }  // namespace
 
+std::vector<Range> single_blocks(std::int64_t extent, std::int64_t block) {
+  std::vector<Range> blocks;
+  for (std::int64_t n = 0; n < io::tiles(extent, block); ++n) {
+    blocks.push_back(block_of(n, block, extent));
+  }
+  return blocks;
+}
+
 TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
                    std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order)
     : of_(of), q_(q), k_(k), block_(of == ListsOf::queries ? block_q : block_k) {
   const std::int64_t tiles_q = io::tiles(q, block_q), tiles_k = io::tiles(k, block_k);
-  const std::int64_t extent = of == ListsOf::queries ? q : k;
-  for (std::int64_t n = 0; n < io::tiles(extent, block_); ++n) {
-    blocks_.push_back(block_of(n, block_, extent));
-  }
+  blocks_ = single_blocks(of == ListsOf::queries ? q : k, block_);
   lists_.resize(blocks_.size());
   for (std::int64_t row = 0; row < tiles_q; ++row) {
     const Range queries = block_of(row, block_q, q);
@@ -61,7 +66,7 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
       if (visible[at(column)] == 0) continue;
       const Range keys = block_of(column, block_k, k);
       lists_[at(of == ListsOf::queries ? row : column)].push_back(
-          {queries, keys, visit, 0, bit_words_of(queries, keys, visible[at(column)])});
+          {queries, keys, visit, 0, bit_words_of(queries, keys, visible[at(column)]), 0});
       visit = Visit::later;
     }
     if (visit == Visit::first) idle_.push_back(queries);
@@ -71,11 +76,13 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
 }
 
 void TileList::lay_out() {
-  std::int64_t next = static_cast<std::int64_t>(lists_.size()) + 1;
+  std::int64_t next = static_cast<std::int64_t>(lists_.size()) + 1, column = 0;
   for (std::vector<Entry>& list : lists_) {
     for (Entry& entry : list) {
       entry.first_word = next;
       next += 1 + entry.bit_words;
+      entry.first_column = column;
+      column += entry.keys.count();
     }
   }
   words_.resize(at(next));
@@ -93,6 +100,7 @@ void TileList::sum_up(std::int64_t block_q, std::int64_t block_k) {
       sums_.bit_words += entry.bit_words;
       sums_.tile_queries += entry.queries.count();
       sums_.tile_keys += entry.keys.count();
+      sums_.pairs += io::Words(entry.queries.count()) * entry.keys.count();
       if (entry.visit == Visit::first) sums_.queries += entry.queries.count();
       std::uint8_t& seen = used[at(entry.keys.begin / block_k)];
       if (seen == 0) sums_.keys += entry.keys.count();
@@ -122,6 +130,7 @@ TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std
   sums.bit_words = rows * columns * bits;
   sums.tile_queries = columns * q;
   sums.tile_keys = rows * k;
+  sums.pairs = io::Words(q) * k;
   sums.queries = q;
   sums.keys = k;
   sums.idle_queries = i;

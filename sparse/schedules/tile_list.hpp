@@ -14,6 +14,9 @@ namespace attest::sparse {
 /// block of keys its tiles, queries ascending.
 enum class ListsOf : std::uint8_t { queries, keys };
 
+/// The blocks that cover an extent, each a range of its own: no two are alike.
+std::vector<io::Range> single_blocks(std::int64_t extent, std::int64_t block);
+
 /// The tiles that hold a visible pair, block_q x block_k and ragged at the ends, as lists in slow
 /// memory: index words, which cost as much to read as any other. With T blocks the lists are
 ///
@@ -37,6 +40,7 @@ class TileList {
     Visit visit = Visit::first;
     std::int64_t first_word = 0;  // of its record
     std::int64_t bit_words = 0;
+    std::int64_t first_column = 0;  // of the tile where tiles lie side by side
   };
 
   /// Of queries in another order: `order` gives the query at each place, and entries then have
@@ -44,8 +48,11 @@ class TileList {
   TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
            std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order = {});
 
-  /// The blocks that have lists, each a range of its own: no two are alike.
+  /// The blocks that have lists.
   const std::vector<io::Range>& blocks() const { return blocks_; }
+
+  /// Columns of all tiles side by side.
+  std::int64_t columns() const { return sums_.tile_keys.value(); }
 
   /// Query blocks without a tile, whose indices are read: body(Range).
   template <io::Machine M, class Body>
@@ -66,10 +73,11 @@ class TileList {
   };
 
   /// What closed forms need: words of a walk through all lists, without and with bits; sums over
-  /// tiles of their queries and their keys; queries and keys of blocks that have tiles; query
-  /// blocks without one, and the largest extent of a block without a list entry; all shapes.
+  /// tiles of their queries, their keys and their pairs; queries and keys of blocks that have
+  /// tiles; query blocks without one, and the largest extent of a block without a list entry; all
+  /// shapes.
   struct Sums {
-    io::Words index_words, bit_words, tile_queries, tile_keys, queries, keys, idle_blocks;
+    io::Words index_words, bit_words, tile_queries, tile_keys, pairs, queries, keys, idle_blocks;
     std::int64_t idle_queries = 0, lists = 0;
     std::vector<Shape> shapes;
 
