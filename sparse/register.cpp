@@ -5,6 +5,7 @@
 #include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
+#include "sparse/schedules/nm_gather.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 
 namespace attest {
@@ -23,6 +24,7 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockSquareTiled>(registry);
   add<sparse::BlockRank1Tiled>(registry);
   add<sparse::CsrGather>(registry);
+  add<sparse::NmGather>(registry);
   add<sparse::BlockKeyStationary>(registry);
   add<sparse::BlockTwoPass>(registry);
   add<sparse::CsrTwoPass>(registry);

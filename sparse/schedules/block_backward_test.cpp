@@ -37,7 +37,7 @@ TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
     if (family->direction() != io::Direction::backward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
-      Problem problem = testing::random_pattern_problem(rng, io::Direction::backward);
+      Problem problem = testing::random_problem_for(rng, *family);
       if (rng.between(0, 3) == 0) problem.softcap = 2;
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
@@ -56,7 +56,7 @@ TEST_CASE("sixteen-bit tensors beside four-byte indices", "[sparse][schedules]")
   Rng rng(5);
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 20; ++round) {
-      Problem problem = testing::random_pattern_problem(rng, family->direction());
+      Problem problem = testing::random_problem_for(rng, *family);
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());

@@ -27,7 +27,7 @@ TEST_CASE("closed forms of sparse forward schedules", "[sparse][schedules]") {
     if (family->direction() != io::Direction::forward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
-      const Problem problem = testing::random_pattern_problem(rng, io::Direction::forward);
+      const Problem problem = testing::random_problem_for(rng, *family);
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});

@@ -43,7 +43,7 @@ TEST_CASE("native and counted runs of sparse schedules give equal bits", "[spars
   Rng rng(11);
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 40; ++round) {
-      Problem problem = testing::random_pattern_problem(rng, family->direction());
+      Problem problem = testing::random_problem_for(rng, *family);
       if (round % 4 == 3) problem.dtype = round % 8 == 3 ? DType::bf16 : DType::f16;
       const std::string text = cpu::testing::random_schedule(rng, *family);
       const std::uint64_t seed = rng.bits64();
@@ -69,7 +69,7 @@ TEST_CASE("recordings of sparse schedules have the counted words", "[sparse][sch
   Rng rng(4);
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 40; ++round) {
-      Problem problem = testing::random_pattern_problem(rng, family->direction());
+      Problem problem = testing::random_problem_for(rng, *family);
       problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());

@@ -28,7 +28,7 @@ TEST_CASE("tiles left open fit whatever the pattern", "[sparse][schedules]") {
   Rng rng(8);
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 20; ++round) {
-      Problem problem = testing::random_pattern_problem(rng, family->direction());
+      Problem problem = testing::random_problem_for(rng, *family);
       const auto capacity = io::FastMemory::of_words(rng.between(100, 400));
       INFO(family->name() << " in " << capacity.words << " on " << problem.to_string());
       const AbiProblem form(problem, 1);

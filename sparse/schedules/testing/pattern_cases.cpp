@@ -29,8 +29,10 @@ std::string random_pattern(Rng& rng) {
       return "columns_" + percent + "_" + seed;
     case 5:
       return "global_" + number(0, 2) + "_" + number(0, 4) + "_" + number(0, 4);
-    case 6:
-      return "nm_1_" + number(2, 5) + "_" + seed;
+    case 6: {
+      const std::int64_t group = rng.between(2, 5);
+      return "nm_" + number(1, group - 1) + "_" + text(group) + "_" + seed;
+    }
     case 7:
       return "pairs_" + percent + "_" + seed;
     default:
@@ -53,6 +55,19 @@ Problem random_pattern_problem(Rng& rng, io::Direction direction) {
   if (direction == io::Direction::forward && rng.between(0, 3) == 0) problem += ",softcap=2";
   if (rng.between(0, 3) == 0) problem += ",scale=-0.5";
   return Problem::parse(problem);
+}
+
+Problem random_problem_for(Rng& rng, const io::ScheduleFamily& family) {
+  while (true) {
+    Problem problem = random_pattern_problem(rng, family.direction());
+    const AbiProblem form(problem, 1);
+    try {
+      family.make({family.name(), {}}, *form.get(), {});
+      return problem;
+    } catch (const io::NotForProblem&) {
+      continue;  // another
+    }
+  }
 }
 
 const io::ScheduleRegistry& sparse_schedules() {

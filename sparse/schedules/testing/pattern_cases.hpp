@@ -14,6 +14,9 @@ namespace attest::sparse::testing {
 /// several heads, groups and batch entries, any score rule that schedules of the direction take.
 Problem random_pattern_problem(Rng& rng, io::Direction direction);
 
+/// One that the family takes.
+Problem random_problem_for(Rng& rng, const io::ScheduleFamily& family);
+
 /// The schedules of this room.
 const io::ScheduleRegistry& sparse_schedules();
 
