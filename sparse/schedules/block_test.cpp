@@ -8,8 +8,11 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/flash2.hpp"
+#include "cpu/schedules/square_tiled.hpp"
+#include "cpu/schedules/stored_scores.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/testing/pattern_cases.hpp"
 
 namespace attest::sparse {
@@ -79,6 +82,36 @@ TEST_CASE("words over lists are those of free skipping and the lists", "[sparse]
     const std::int64_t block_q = rng.between(1, 9), block_k = rng.between(1, 9);
     check_same_but_lists<BlockFlash2, cpu::Flash2>(problem, block_q, block_k, ListsOf::queries);
     check_same_but_lists<BlockFlash1, cpu::Flash1>(problem, block_q, block_k, ListsOf::keys);
+  }
+}
+
+// Of a pattern of all pairs, what the dense schedules with the same tiles move; the lists are read
+// for the scores, and again for each group of columns of V.
+TEST_CASE("compact scores of all pairs are the stored scores and the lists",
+          "[sparse][schedules]") {
+  Rng rng(13);
+  for (int round = 0; round < 100; ++round) {
+    const auto size = [&rng] { return std::to_string(rng.between(1, 19)); };
+    const Problem problem = Problem::parse("hq=2,sq=" + size() + ",sk=" + size() + ",d=" + size() +
+                                           ",dv=" + size() + ",mask=block_4_100_1");
+    const AbiProblem form(problem, 1);
+    const auto words = [&](const auto& schedule) { return cpu::heads_cost(schedule, *form.get()); };
+    const auto check = [&](const io::Traffic& sparse, const io::Traffic& dense, std::int64_t bq,
+                           std::int64_t bk, std::int64_t columns) {
+      const auto lists = testing::list_words(problem, problem.sequences().front(), bq, bk);
+      const std::int64_t groups = (problem.head_dim_v + columns - 1) / columns;
+      const io::Words more = 4 * lists.query_blocks + (1 + groups) * lists.tiles;
+      INFO(problem.to_string() << " in tiles " << bq << " x " << bk << ", " << columns);
+      CHECK(lists.bits == 0);
+      CHECK(sparse.reads == dense.reads + HeadShape::real(problem.num_heads_q * more));
+      CHECK(sparse.writes == dense.writes);
+    };
+    const std::int64_t b = rng.between(1, 9), bq = rng.between(1, 9), bk = rng.between(1, 9);
+    const std::int64_t columns = rng.between(1, 9);
+    check(words(BlockSquareTiled{b}), words(cpu::SquareTiled{b, cpu::SquareTiled::kStable}), b, b,
+          b);
+    check(words(BlockRank1Tiled{bq, bk, columns}), words(cpu::Rank1Tiled{bq, bk, bq, columns}), bq,
+          bk, columns);
   }
 }
 
