@@ -45,6 +45,8 @@ BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction
       const auto schedule = family->make({family->name(), {}}, problem, capacity);
       candidate.schedule = schedule->spec().to_string();
       candidate.traffic = schedule->closed_form();
+    } catch (const NotForProblem&) {
+      continue;
     } catch (const CapacityExceeded& error) {
       candidate.refusal = error.what();
     } catch (const CountOverflow& error) {

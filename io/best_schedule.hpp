@@ -36,7 +36,7 @@ struct BestSchedule {
 
 /// Searches all families of the direction and their tiles. A family whose count overflows has no
 /// schedule. Families that take the weights as an input (K2) are left out: what wrote the weights
-/// is not in their count.
+/// is not in their count. So are families that are not for the problem (NotForProblem).
 ///
 /// Requires: at least one schedule that fits. Else throws InvalidProblem with every family's
 /// reason.  [cpu/schedules/best_schedule_test]

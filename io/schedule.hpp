@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
+#include "core/error.hpp"
 #include "io/bounds/kernel_class.hpp"
 #include "io/meter.hpp"
 #include "io/recording/word_move.hpp"
@@ -73,6 +74,12 @@ struct ScheduleParameter {
   std::vector<std::string> choices;
 };
 
+/// A problem that a family has no schedules for, whatever the fast memory: not the caller's mistake
+/// where families are tried one after the other.
+struct NotForProblem : InvalidProblem {
+  using InvalidProblem::InvalidProblem;
+};
+
 /// All schedules of one name.
 class ScheduleFamily {
  public:
@@ -88,9 +95,9 @@ class ScheduleFamily {
   virtual std::vector<ScheduleParameter> parameters() const = 0;
 
   /// The schedule of that spelling. Tiles left open are chosen by search: the fewest words that fit
-  /// in fast memory. Requires: known parameters, positive tiles, a problem the family takes, and
-  /// fast memory in which some tiles fit (else the message names the least that works). Else throws
-  /// InvalidProblem. The problem must outlive the schedule.
+  /// in fast memory. Requires: known parameters, positive tiles, a problem the family takes
+  /// (else NotForProblem), and fast memory in which some tiles fit (else the message names the
+  /// least that works). Else throws InvalidProblem. The problem must outlive the schedule.
   virtual std::unique_ptr<Schedule> make(const ScheduleSpec& spec, const attest_problem& problem,
                                          FastMemory capacity) const = 0;
 };

@@ -27,6 +27,7 @@
 ///   optionally static constexpr io::KernelClass kClass, what the bounds may take for granted
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
+///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
 namespace attest::cpu {
 
 template <class S>
@@ -144,6 +145,7 @@ class Family : public io::ScheduleFamily {
         set(schedule, key, value);
       }
     }
+    if constexpr (requires { schedule.prepare(problem); }) schedule.prepare(problem);
     if constexpr (kHasRule) {
       if (!rule.empty()) S::choose(schedule, rule, problem, capacity);
     }

@@ -1,0 +1,33 @@
+#include "sparse/register.hpp"
+
+#include "sparse/schedules/block_backward.hpp"
+#include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/compact_scores.hpp"
+#include "sparse/schedules/csr_gather.hpp"
+#include "sparse/schedules/csr_two_pass.hpp"
+#include "sparse/schedules/nm_gather.hpp"
+#include "sparse/schedules/sparse_family.hpp"
+
+namespace attest {
+namespace {
+
+template <class S>
+void add(io::ScheduleRegistry& registry) {
+  registry.add(std::make_unique<sparse::SparseFamily<S>>());
+}
+
+}  // namespace
+
+void register_sparse_schedules(io::ScheduleRegistry& registry) {
+  add<sparse::BlockFlash1>(registry);
+  add<sparse::BlockFlash2>(registry);
+  add<sparse::BlockSquareTiled>(registry);
+  add<sparse::BlockRank1Tiled>(registry);
+  add<sparse::CsrGather>(registry);
+  add<sparse::NmGather>(registry);
+  add<sparse::BlockKeyStationary>(registry);
+  add<sparse::BlockTwoPass>(registry);
+  add<sparse::CsrTwoPass>(registry);
+}
+
+}  // namespace attest

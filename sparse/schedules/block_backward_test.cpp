@@ -1,0 +1,167 @@
+// Backward schedules of this room on random patterns, as sparse/schedules/block_test does forward.
+#include "sparse/schedules/block_backward.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "core/testing/catch.hpp"
+#include "cpu/schedules/family.hpp"
+#include "cpu/schedules/flash2.hpp"
+#include "cpu/schedules/key_stationary.hpp"
+#include "cpu/schedules/testing/random_cases.hpp"
+#include "cpu/schedules/two_pass.hpp"
+#include "sparse/schedules/testing/pattern_cases.hpp"
+
+namespace attest::sparse {
+namespace {
+
+using cpu::testing::Call;
+using cpu::testing::Memory;
+using testing::sparse_schedules;
+
+constexpr int kCases = 150;  // for each schedule
+
+// Gradients of a schedule against the definition, from O and LSE of flash2.
+double worst_gradient(const io::Schedule& schedule, Call& call) {
+  cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+  schedule.count({}, call.backward_arguments());
+  const auto expected = naive_backward(call.problem, call.inputs(), call.O.view(), call.LSE.view());
+  return std::max({cpu::testing::worst_ratio(call.dQ.view(), expected.dQ),
+                   cpu::testing::worst_ratio(call.dK.view(), expected.dK),
+                   cpu::testing::worst_ratio(call.dV.view(), expected.dV)});
+}
+
+TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
+  Rng rng(20261122);
+  for (const auto& family : sparse_schedules().families()) {
+    if (family->direction() != io::Direction::backward) continue;
+    double worst = 0;
+    for (int round = 0; round < kCases; ++round) {
+      Problem problem = testing::random_problem_for(rng, *family);
+      if (rng.between(0, 3) == 0) problem.softcap = 2;
+      const std::string text = cpu::testing::random_schedule(rng, *family);
+      INFO(text << " on " << problem.to_string());
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::dlse_of(text)});
+      const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
+      CHECK(schedule->spec().to_string() == text);
+      worst = std::max(worst, worst_gradient(*schedule, call));
+      REQUIRE(worst <= 1);
+      cpu::testing::check_counts(*schedule, call.backward_arguments());
+    }
+    std::printf("%-22s worst error / bound %.3f\n", family->name().c_str(), worst);
+  }
+}
+
+TEST_CASE("sixteen-bit tensors beside four-byte indices", "[sparse][schedules]") {
+  Rng rng(5);
+  for (const auto& family : sparse_schedules().families()) {
+    for (int round = 0; round < 20; ++round) {
+      Problem problem = testing::random_problem_for(rng, *family);
+      problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
+      const std::string text = cpu::testing::random_schedule(rng, *family);
+      INFO(text << " on " << problem.to_string());
+      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, cpu::testing::dlse_of(text)});
+      const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
+      if (family->direction() == io::Direction::forward) {
+        cpu::testing::check_counts(*schedule, call.forward_arguments());
+      } else {
+        cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+        cpu::testing::check_counts(*schedule, call.backward_arguments());
+      }
+    }
+  }
+}
+
+TEST_CASE("gradient words over lists are those of free skipping and the lists",
+          "[sparse][schedules]") {
+  Rng rng(12);
+  for (int round = 0; round < 100; ++round) {
+    const Problem problem = testing::random_pattern_problem(rng, io::Direction::backward);
+    const AbiProblem form(problem, 1);
+    const auto tile = [&rng] { return rng.between(1, 9); };
+    const std::int64_t bq = tile(), bk = tile(), cq = tile(), ck = tile();
+    INFO(problem.to_string() << " " << bq << " x " << bk << ", " << cq << " x " << ck);
+    io::Words stationary, passes;
+    for (const Sequence& sequence : problem.sequences()) {
+      const io::Words heads = problem.num_heads_q;
+      const auto one = testing::list_words(problem, sequence, bq, bk);
+      const auto other = testing::list_words(problem, sequence, cq, ck);
+      stationary += heads * (2 * one.key_blocks + one.tiles + one.bits + 1 + one.idle_query_blocks);
+      passes += heads * (2 * one.query_blocks + one.tiles + one.bits + 2 * other.key_blocks +
+                         other.tiles + other.bits);
+    }
+    const auto words = [&](const auto& schedule) { return cpu::heads_cost(schedule, *form.get()); };
+    const io::Traffic dense = words(cpu::KeyStationary{bq, bk});
+    CHECK(words(BlockKeyStationary{bq, bk}).reads == dense.reads + HeadShape::real(stationary));
+    CHECK(words(BlockKeyStationary{bq, bk}).writes == dense.writes);
+    const io::Traffic both = words(cpu::TwoPass{bq, bk, cq, ck});
+    CHECK(words(BlockTwoPass{bq, bk, cq, ck}).reads == both.reads + HeadShape::real(passes));
+    CHECK(words(BlockTwoPass{bq, bk, cq, ck}).writes == both.writes);
+  }
+}
+
+// dK and dV over the list of queries instead of its transpose.
+struct WrongTranspose {
+  using Head = cpu::BackwardHead;
+  static constexpr const char* kName = "wrong_transpose";
+  static std::vector<cpu::Parameter<WrongTranspose>> parameters() {
+    return {{"b", &WrongTranspose::block, cpu::Extent::any}};
+  }
+  std::int64_t block;
+
+  template <io::Machine M>
+  void run(M& machine, const cpu::BackwardHead& head) const {
+    const std::int64_t q = head.Q.rows(), k = head.K.rows();
+    const auto D = machine.workspace(q, 1, "D");
+    const TileList rows(head.rule, q, k, block, block, ListsOf::queries);
+    listed_query_pass(
+        machine, head, D, cpu::kNoLseGradient, rows, block,
+        [&](auto& inner, auto& dQ, const auto& Q, const auto& dO, const auto& LSE,
+            const auto& delta, const auto& K, const auto& V, const TileList::Entry& tile) {
+          auto P = inner.scratch(tile.queries.count(), tile.keys.count(), "P");
+          auto dS = inner.scratch(tile.queries.count(), tile.keys.count(), "dS");
+          cpu::compute_gradients(inner, P, dS, Q, K, V, dO, LSE, delta, head.rule, tile.queries,
+                                 tile.keys);
+          inner.compute(cpu::Product{}, dQ, dS, K);
+        });
+    machine.for_tiles(rows.blocks(), block, [&](io::Range keys) {
+      const ListedTiles tiles(machine, rows, keys);
+      auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
+      auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
+      cpu::begin_sums(machine, head, keys, dK, dV);
+      tiles.for_each([&](const TileList::Entry& tile) {
+        const io::Range queries = tile.keys;
+        const auto K = machine.load(head.K.block(keys), "K");
+        const auto V = machine.load(head.V.block(keys), "V");
+        const auto Q = machine.load(head.Q.block(queries), "Q");
+        const auto dO = machine.load(head.dO.block(queries), "dO");
+        const auto LSE = machine.load(head.LSE.block(queries), "LSE");
+        const auto delta = machine.load(D.block(queries), "D");
+        auto P = machine.scratch(queries.count(), keys.count(), "P");
+        auto dS = machine.scratch(queries.count(), keys.count(), "dS");
+        cpu::compute_gradients(machine, P, dS, Q, K, V, dO, LSE, delta, head.rule, queries, keys);
+        machine.compute(cpu::Product{cpu::Form::first_transposed}, dV, P, dO);
+        machine.compute(cpu::Product{cpu::Form::first_transposed}, dK, dS, Q);
+      });
+      machine.store(dK, head.dK.block(keys));
+      machine.store(dV, head.dV.block(keys));
+    });
+  }
+
+  io::Traffic cost(const cpu::BackwardHead& head) const {
+    return BlockTwoPass{block, block, block, block}.cost(head);
+  }
+};
+
+TEST_CASE("gradients over a list that is not the transpose are noticed", "[sparse][schedules]") {
+  const auto ratio = [](const char* mask) {
+    const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
+    Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    return worst_gradient(cpu::BoundSchedule<WrongTranspose>({4}, *call.form.get()), call);
+  };
+  CHECK(ratio("blockband_4_1") <= 1);  // equals its transpose
+  CHECK_FALSE(ratio("block_4_40_3") <= 1);
+}
+
+}  // namespace
+}  // namespace attest::sparse

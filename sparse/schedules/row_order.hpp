@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "cpu/schedules/head.hpp"
+#include "io/machine.hpp"
+
+namespace attest::sparse {
+
+/// Queries in another order, as a permutation in slow memory: blocks of it hold queries that share
+/// keys.
+class RowOrder {
+ public:
+  /// Groups of `block` queries: the first begins with the first query left and takes, one by one,
+  /// the query left that shares most keys with those taken; of several the one that adds fewest,
+  /// then the first. A problem without a boolean mask keeps its order.
+  ///
+  /// Cost: time q^2, and for each group the visible pairs of its keys.
+  /// [sparse/schedules/row_order_test "rule"]
+  static RowOrder grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
+                          std::int64_t block);
+
+  /// The query at a place.
+  std::int64_t query(std::int64_t place) const { return order_[static_cast<std::size_t>(place)]; }
+  const std::vector<std::int64_t>& queries() const { return order_; }
+
+  /// The words that say so: one for each query.
+  io::SlowMatrix matrix() const {
+    return {"row order",
+            static_cast<std::int64_t>(words_.size()),
+            1,
+            DType::f32,
+            {words_.data(), 1, 1}};
+  }
+
+ private:
+  explicit RowOrder(std::vector<std::int64_t> order)
+      : order_(std::move(order)), words_(order_.size()) {}
+
+  std::vector<std::int64_t> order_;
+  std::vector<float> words_;  // four bytes each: only how many there are matters
+};
+
+}  // namespace attest::sparse

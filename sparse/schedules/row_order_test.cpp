@@ -1,0 +1,157 @@
+#include "sparse/schedules/row_order.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "core/testing/catch.hpp"
+#include "cpu/schedules/family.hpp"
+#include "cpu/schedules/testing/random_cases.hpp"
+#include "sparse/schedules/csr_gather.hpp"
+#include "sparse/schedules/testing/pattern_cases.hpp"
+
+namespace attest::sparse {
+namespace {
+
+using cpu::testing::Call;
+using Keys = std::set<std::int64_t>;
+
+std::vector<Keys> keys_of_rows(const Problem& problem, const Sequence& sequence) {
+  std::vector<Keys> rows(static_cast<std::size_t>(sequence.q_length));
+  for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+    for (std::int64_t j = 0; j < sequence.k_length; ++j) {
+      if (problem.mask.visible(sequence, i, j)) rows[static_cast<std::size_t>(i)].insert(j);
+    }
+  }
+  return rows;
+}
+
+std::int64_t shared(const Keys& a, const Keys& b) {
+  return std::count_if(a.begin(), a.end(), [&b](std::int64_t key) { return b.count(key) == 1; });
+}
+
+// The rule as it is written, over sets.
+std::vector<std::int64_t> by_the_rule(const std::vector<Keys>& rows, std::int64_t block) {
+  std::vector<std::int64_t> order;
+  std::set<std::int64_t> left;
+  for (std::size_t i = 0; i < rows.size(); ++i) left.insert(static_cast<std::int64_t>(i));
+  Keys taken;
+  while (!left.empty()) {
+    std::int64_t next = *left.begin();
+    if (static_cast<std::int64_t>(order.size()) % block == 0) {
+      taken.clear();
+    } else {
+      const auto merit = [&](std::int64_t i) {
+        const Keys& keys = rows[static_cast<std::size_t>(i)];
+        const std::int64_t common = shared(keys, taken);
+        return std::tuple(common, common - static_cast<std::int64_t>(keys.size()), -i);
+      };
+      for (const std::int64_t i : left) {
+        if (merit(i) > merit(next)) next = i;
+      }
+    }
+    const Keys& keys = rows[static_cast<std::size_t>(next)];
+    taken.insert(keys.begin(), keys.end());
+    left.erase(next);
+    order.push_back(next);
+  }
+  return order;
+}
+
+TEST_CASE("the order of grouped rows is that of its rule", "[sparse][schedules]") {
+  Rng rng(6);
+  for (int round = 0; round < 200; ++round) {
+    const Problem problem = testing::random_pattern_problem(rng, io::Direction::forward);
+    const std::int64_t block = rng.between(1, 8);
+    INFO(problem.to_string() << " in groups of " << block);
+    const AbiProblem form(problem, 1);
+    const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
+    const Sequence sequence = problem.sequences().front();
+    const auto order = RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block);
+    CHECK(order.queries() == by_the_rule(keys_of_rows(problem, sequence), block));
+    CHECK(order.matrix().rows() == sequence.q_length);
+  }
+}
+
+io::Words words(const std::string& schedule, const char* text) {
+  const Problem problem = Problem::parse(text);
+  const AbiProblem form(problem, 1);
+  return testing::sparse_schedules()
+      .make(schedule, *form.get(), io::FastMemory{})
+      ->closed_form()
+      .total_words();
+}
+
+// Queries of one residue share all their keys, and lie apart.
+TEST_CASE("grouping gathers the queries of a strided pattern", "[sparse][schedules]") {
+  const char* strided = "sq=32,sk=32,d=4,mask=dilated_inf_inf_4";
+  const std::int64_t rows = 32 * 4 + 32 * 5, key = 4 + 4;
+  // Eight queries in a row see all 32 keys, two of them each key: bits, one word for each.
+  CHECK(words("csr_gather:bq=8,order=natural", strided) == rows + 4 * 32 * key + 4 * (2 + 32 * 2));
+  // Eight of one residue see the same 8: no bits, but a word for each query.
+  CHECK(words("csr_gather:bq=8,order=grouped", strided) == rows + 4 * 8 * key + 4 * (2 + 8) + 32);
+}
+
+TEST_CASE("what grouping gains, and where nothing is to be gained", "[sparse][schedules]") {
+  enum class Gain { some, none };
+  const std::vector<std::pair<const char*, Gain>> cases{
+      {"dilated_inf_inf_4", Gain::some}, {"block_16_10_1", Gain::some},
+      {"pairs_2_1", Gain::some},         {"pairs_10_1", Gain::some},
+      {"nm_2_4_1", Gain::some},          {"butterfly_16", Gain::none},
+      {"global_8_16_16", Gain::none},    {"documents_256x256_256x256", Gain::none}};
+  for (const auto& [mask, gain] : cases) {
+    const std::string problem = std::string("sq=512,sk=512,d=64,mask=") + mask;
+    const io::Words natural = words("csr_gather:bq=32,order=natural", problem.c_str());
+    const io::Words grouped = words("csr_gather:bq=32,order=grouped", problem.c_str());
+    INFO(mask << ": " << natural.value() << " " << grouped.value());
+    std::printf("%-28s natural %9lld grouped %9lld words, %.3f\n", mask,
+                static_cast<long long>(natural.value()), static_cast<long long>(grouped.value()),
+                static_cast<double>(natural.value()) / static_cast<double>(grouped.value()));
+    CHECK((gain == Gain::some) == (grouped < natural));
+  }
+}
+
+// Grouped rows whose outputs go to their places in the order, not to their own.
+struct StoresInOrder {
+  using Head = cpu::ForwardHead;
+  static constexpr const char* kName = "stores_in_order";
+  static std::vector<cpu::Parameter<StoresInOrder>> parameters() {
+    return {{"bq", &StoresInOrder::block_q, cpu::Extent::queries}};
+  }
+  std::int64_t block_q;
+
+  template <io::Machine M>
+  void run(M& machine, const cpu::ForwardHead& head) const {
+    cpu::ForwardHead moved = head;
+    moved.O = machine.workspace(head.Q.rows(), head.V.columns(), "O");
+    gathered().run(machine, moved);
+    const auto order =
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q).queries();
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const auto to = static_cast<std::int64_t>(place);
+      auto O = machine.scratch(1, head.V.columns(), "O");
+      machine.load_into(O, moved.O.block({order[place], order[place] + 1}));
+      machine.store(O, head.O.block({to, to + 1}));
+    }
+  }
+  CsrGather gathered() const { return {block_q, CsrGather::kGrouped}; }
+  io::Traffic cost(const cpu::ForwardHead& head) const { return gathered().cost(head); }
+};
+
+TEST_CASE("rows stored in the order of their groups are noticed", "[sparse][schedules]") {
+  const auto outputs_right = [](const char* mask) {
+    const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
+    Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    const cpu::BoundSchedule<StoresInOrder> schedule({4}, *call.form.get());
+    schedule.count({}, call.forward_arguments());
+    return worst_ratio(call.O.view(), naive_forward(problem, call.inputs()).O) <= 1;
+  };
+  CHECK(outputs_right("blockband_4_0"));  // in order already
+  CHECK_FALSE(outputs_right("pairs_40_3"));
+}
+
+}  // namespace
+}  // namespace attest::sparse

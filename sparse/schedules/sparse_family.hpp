@@ -1,0 +1,67 @@
+#pragma once
+
+#include <utility>
+
+#include "cpu/schedules/family.hpp"
+#include "sparse/schedules/tile_list.hpp"
+
+namespace attest::sparse {
+
+/// Throws io::NotForProblem, with a mask to give or a schedule to choose, for a problem without a
+/// pattern of pairs: the lists of a dense score matrix would name every tile.
+/// [sparse/schedules/sparse_family_test "without a pattern"]
+void require_pairs(const char* schedule, const char* dense, const attest_problem& problem);
+
+/// The largest blocks of queries and keys, from 0 on, that the boolean mask is made of; 1 without.
+/// Cost: time linear in the pairs.  [sparse/schedules/sparse_family_test "grids"]
+struct PatternGrid {
+  std::int64_t queries = 1, keys = 1;
+  friend bool operator==(const PatternGrid&, const PatternGrid&) = default;
+};
+PatternGrid grid_of(const attest_problem& problem);
+
+/// The largest divisor or multiple of a block that is no larger than the tile.
+/// [sparse/schedules/sparse_family_test "grids"]
+std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
+
+/// A family of schedules that read lists of a pattern. The schedule struct has, besides what
+/// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
+/// cpu::Family, which knows no pattern, or the same cut to the pattern's blocks: whichever move the
+/// fewest words.
+template <class S>
+class SparseFamily : public cpu::Family<S> {
+ public:
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                     io::FastMemory capacity) const override {
+    require_pairs(S::kName, S::kDense, problem);
+    auto chosen = cpu::Family<S>::make(spec, problem, capacity);
+    const io::ScheduleSpec cut = aligned(chosen->spec(), spec, problem);
+    if (cut == chosen->spec()) return chosen;
+    auto other = cpu::Family<S>::make(cut, problem, capacity);
+    const bool fewer = other->closed_form().total_words() < chosen->closed_form().total_words();
+    return fewer ? std::move(other) : std::move(chosen);
+  }
+
+ private:
+  static io::ScheduleSpec aligned(io::ScheduleSpec chosen, const io::ScheduleSpec& given,
+                                  const attest_problem& problem) {
+    const PatternGrid grid = grid_of(problem);
+    for (auto& [key, value] : chosen.parameters) {
+      const auto named = [&name = key](const auto& one) { return one.first == name; };
+      const bool open = std::none_of(given.parameters.begin(), given.parameters.end(), named);
+      for (const cpu::Parameter<S>& parameter : S::parameters()) {
+        if (!open || key != parameter.name || !parameter.choices.empty()) continue;
+        std::int64_t tile = cpu::whole_number(value).value_or(1);
+        const bool queries = parameter.extent == cpu::Extent::queries;
+        const bool keys = parameter.extent == cpu::Extent::keys;
+        const bool any = parameter.extent == cpu::Extent::any;
+        if (queries || any) tile = aligned_tile(tile, grid.queries);
+        if (keys || any) tile = aligned_tile(tile, grid.keys);
+        value = std::to_string(tile);
+      }
+    }
+    return chosen;
+  }
+};
+
+}  // namespace attest::sparse

@@ -1,0 +1,114 @@
+#include "sparse/schedules/sparse_family.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/testing/catch.hpp"
+#include "cpu/schedules/testing/random_cases.hpp"
+#include "io/best_schedule.hpp"
+#include "io/schedule_count.hpp"
+#include "sparse/schedules/testing/pattern_cases.hpp"
+
+namespace attest::sparse {
+namespace {
+
+using testing::sparse_schedules;
+
+TEST_CASE("problems without a pattern of pairs are refused", "[sparse][schedules]") {
+  for (const char* mask : {"none", "causal_br", "window_3_0"}) {
+    const Problem problem = Problem::parse(std::string("sq=8,sk=8,d=2,mask=") + mask);
+    const AbiProblem form(problem, 1);
+    for (const auto& family : sparse_schedules().families()) {
+      CHECK_THROWS_AS(family->make({family->name(), {}}, *form.get(), io::FastMemory{}),
+                      io::NotForProblem);
+    }
+    CHECK_THROWS_WITH(
+        sparse_schedules().make("block_flash2:bq=2,bk=2", *form.get(), io::FastMemory{}),
+        "mask: no pattern of pairs, but block_flash2 reads the lists of one; give a sparsity "
+        "pattern, as in mask=block_64_10_7, or choose flash2");
+  }
+}
+
+TEST_CASE("tiles left open fit whatever the pattern", "[sparse][schedules]") {
+  Rng rng(8);
+  for (const auto& family : sparse_schedules().families()) {
+    for (int round = 0; round < 20; ++round) {
+      Problem problem = testing::random_problem_for(rng, *family);
+      const auto capacity = io::FastMemory::of_words(rng.between(100, 400));
+      INFO(family->name() << " in " << capacity.words << " on " << problem.to_string());
+      const AbiProblem form(problem, 1);
+      const auto schedule = family->make({family->name(), {}}, *form.get(), capacity);
+      CHECK(schedule->dry_count(capacity).traffic() == schedule->closed_form());
+    }
+  }
+}
+
+TEST_CASE("grids of patterns, and tiles that divide them", "[sparse][schedules]") {
+  const auto grid = [](const char* mask) {
+    const Problem problem = Problem::parse(std::string("sq=48,sk=60,d=1,mask=") + mask);
+    return grid_of(*AbiProblem(problem, 1).get());
+  };
+  CHECK(grid("block_8x6_50_1") == PatternGrid{8, 6});
+  CHECK(grid("blockband_16x20_0") == PatternGrid{16, 20});
+  CHECK(grid("pairs_50_1") == PatternGrid{1, 1});
+  CHECK(grid("block_8x6_0_1") == PatternGrid{48, 60});
+  CHECK(grid("causal_br") == PatternGrid{1, 1});
+  CHECK(aligned_tile(113, 64) == 64);
+  CHECK(aligned_tile(200, 64) == 192);
+  CHECK(aligned_tile(63, 64) == 32);
+  CHECK(aligned_tile(5, 6) == 3);
+  CHECK(aligned_tile(1, 64) == 1);
+}
+
+TEST_CASE("tiles left open divide the blocks of a pattern", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=256,sk=256,d=16,mask=block_32_20_1");
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(1700);
+  const auto words = [&](const std::string& text) {
+    const auto schedule = sparse_schedules().make(text, *form.get(), capacity);
+    INFO(schedule->spec().to_string());
+    CHECK(schedule->closed_form().peak.words <= capacity.words);
+    return schedule->closed_form().total_words();
+  };
+  const auto chosen = sparse_schedules().make("csr_gather:order=natural", *form.get(), capacity);
+  CHECK(chosen->spec().to_string() == "csr_gather:bq=32,order=natural");
+  // As many rows as fit meet more keys.
+  CHECK(words("csr_gather:order=natural") < words("csr_gather:bq=46,order=natural"));
+}
+
+// Their classes, K1 to K6, hold: no bound that a class admits is above what is moved.
+TEST_CASE("words of sparse schedules are no fewer than lower bounds", "[sparse][schedules]") {
+  Rng rng(9);
+  int with_bound = 0;
+  for (const auto& family : sparse_schedules().families()) {
+    for (int round = 0; round < 60; ++round) {
+      const Problem problem = testing::random_problem_for(rng, *family);
+      const std::string text = cpu::testing::random_schedule(rng, *family);
+      INFO(text << " on " << problem.to_string());
+      const AbiProblem form(problem, 1);
+      const auto schedule = sparse_schedules().make(text, *form.get(), io::FastMemory{});
+      const std::int64_t peak =
+          std::max<std::int64_t>(schedule->closed_form().peak.words.value(), 1);
+      const auto count =
+          count_schedule(*family, *schedule, problem, io::FastMemory::of_words(peak));
+      CHECK(count.faults().empty());
+      if (count.lower && count.lower->words > 0) ++with_bound;
+    }
+  }
+  CHECK(with_bound > 100);
+}
+
+TEST_CASE("families that do not take the problem are no candidates", "[sparse][schedules]") {
+  const auto candidates = [](const char* text) {
+    const Problem problem = Problem::parse(text);
+    const AbiProblem form(problem, 1);
+    return best_schedule(sparse_schedules(), io::Direction::forward, *form.get(),
+                         io::FastMemory::of_words(500))
+        .candidates.size();
+  };
+  CHECK(candidates("sq=8,sk=8,d=2,mask=block_2_50_1") > 0);
+  CHECK_THROWS_AS(candidates("sq=8,sk=8,d=2"), io::CapacityExceeded);
+}
+
+}  // namespace
+}  // namespace attest::sparse
