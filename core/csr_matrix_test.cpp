@@ -104,6 +104,11 @@ TEST_CASE("operands must match", "[csr]") {
   const CsrMatrix empty{0, 3, {0}, {}, {}};
   CHECK_THROWS_WITH((SparseOperands{small(), empty, empty, 1}.validate()),
                     Catch::Contains("at least one key"));
+  const CsrMatrix narrow{2, 0, {0, 0, 0}, {}, {}};
+  CHECK_THROWS_WITH((SparseOperands{narrow, narrow, small(), 1}.validate()),
+                    Catch::Contains("Q: head_dim_qk is 0"));
+  CHECK_THROWS_WITH((SparseOperands{small(), small(), narrow, 1}.validate()),
+                    Catch::Contains("V: head_dim_v is 0"));
   SparseOperands scaled = good;
   scaled.softmax_scale = std::numeric_limits<double>::infinity();
   CHECK_THROWS_AS(scaled.validate(), InvalidProblem);

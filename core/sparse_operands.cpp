@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -18,6 +19,12 @@ void SparseOperands::validate() const {
   if (K.rows != V.rows) {
     throw InvalidProblem("V: seqlen_k is " + std::to_string(V.rows) + " but that of K is " +
                          std::to_string(K.rows) + "; give both the same number of rows");
+  }
+  for (const auto& [name, columns] :
+       {std::pair{"Q: head_dim_qk", Q.columns}, std::pair{"V: head_dim_v", V.columns}}) {
+    if (columns == 0) {
+      throw InvalidProblem(std::string(name) + " is 0; give at least one column");
+    }
   }
   if (K.rows == 0) throw InvalidProblem("K: seqlen_k is 0; give at least one key");
   if (!std::isfinite(softmax_scale)) {

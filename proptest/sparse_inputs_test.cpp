@@ -11,9 +11,13 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/sparse_identity.hpp"
+#include "io/counting_machine.hpp"
 #include "proptest/testing/sparse_cases.hpp"
 #include "reference/sparse_bounds.hpp"
 #include "sparse/inputs/attention.hpp"
+#include "sparse/inputs/attention_words.hpp"
+#include "sparse/inputs/sparse_flash.hpp"
+#include "sparse/inputs/stored_support.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -21,6 +25,7 @@ namespace {
 using fixtures::DividedWhen;
 using fixtures::SparseFault;
 using fixtures::SparseIdentity;
+using reference::Subtracted;
 
 // Cases of each family.
 int cases() { return std::getenv("ATTEST_NIGHTLY") != nullptr ? 2000 : 40; }
@@ -101,8 +106,9 @@ struct Forward {
   std::vector<float> O, LSE;
 };
 
-void compare_forward(const SparseCase& c, const Truth& truth, const Forward& got, Found& found) {
-  const auto bounds = reference::sparse_forward_bounds(c.operands, {}, truth.forward);
+void compare_forward(const SparseCase& c, const Truth& truth, const Forward& got, Found& found,
+                     Subtracted subtracted = Subtracted::final_maximum) {
+  const auto bounds = reference::sparse_forward_bounds(c.operands, {}, truth.forward, subtracted);
   found["O"].add(got.O, truth.forward.O, bounds.O);
   found["LSE"].add(got.LSE, truth.forward.LSE, bounds.LSE);
 }
@@ -237,6 +243,37 @@ Power power_of(SparseFault fault, SparseFamily family) {
     }
   }
   return power;
+}
+
+TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][validation]") {
+  for (const auto& [family, name] : sparse_families()) {
+    Rng rng(73, static_cast<std::uint64_t>(family));
+    Found streamed, stored;
+    for (int round = 0; round < cases(); ++round) {
+      const SparseCase c = sparse_case(family, rng);
+      const Truth truth(c);
+      const std::int64_t block_q = rng.between(1, 30), block_k = rng.between(1, 50);
+      io::CountingMachine machine{io::FastMemory{}};
+      sparse::AttentionStore whole(c.operands);
+      sparse::SparseFlash{block_q, block_k}.run(machine, whole.slow());
+      compare_forward(c, truth, {whole.O(), whole.LSE()}, streamed, Subtracted::running_maximum);
+      const sparse::StoredSupport schedule{block_q, block_k, rng.between(1, 14)};
+      sparse::SupportStore blocks(c.operands, schedule);
+      schedule.run(machine, blocks.slow());
+      compare_forward(c, truth, {blocks.O(), blocks.LSE()}, stored);
+    }
+    std::printf("%-15s", name.c_str());
+    for (Found* found : {&streamed, &stored}) {
+      for (auto& [output, statistics] : *found) {
+        INFO(name << " " << output);
+        CHECK(statistics.elements > 0);
+        CHECK(statistics.outside == 0);
+        CHECK(statistics.unbounded == 0);
+        std::printf("  %-3s %.2f", output.c_str(), statistics.worst);
+      }
+    }
+    std::printf("\n");
+  }
 }
 
 // Where expm1(s) is -1 or the pair has next to no weight, a coarse one is right within rounding.

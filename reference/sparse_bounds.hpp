@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/numerics.hpp"
 #include "core/sparse_operands.hpp"
 #include "reference/attention.hpp"
@@ -22,6 +24,10 @@ struct SparseBackwardBounds {
   Tensor dQ, dK, dV;
 };
 
+/// Which maximum the forward pass subtracts: that of the whole row, or that of the keys so far, in
+/// ascending order one by one or in tiles, with all sums rescaled when it rises.
+enum class Subtracted : std::uint8_t { final_maximum, running_maximum };
+
 /// `exact` is `forward` of the dense problem.
 ///
 /// Requires: valid operands, a contract that accumulates in f32 or f64 to nearest. Else throws
@@ -30,7 +36,8 @@ struct SparseBackwardBounds {
 ///           [proptest/sparse_inputs_test "within their bounds"]; a wrong one does
 ///           [proptest/sparse_inputs_test "wrong kernels"].
 SparseForwardBounds sparse_forward_bounds(const SparseOperands& operands, const Numerics& numerics,
-                                          const Forward& exact);
+                                          const Forward& exact,
+                                          Subtracted subtracted = Subtracted::final_maximum);
 
 /// dO (1, seqlen_q, 1, head_dim_v); `stored` is what the kernel's forward pass left, LSE in base e.
 /// Requires and ensures as sparse_forward_bounds.

@@ -15,16 +15,15 @@ struct Pass {
   const SparseWeights& weights;
   const Numerics& numerics;
   double scale;
-  Matrix dO, dO_magnitude;
-  Matrix x;                             // dP - delta
-  Vector delta;                         // exact
-  Vector delta_error;                   // ED
-  Vector growth;                        // e^EL, EL the error of the stored LSE
-  Matrix g;                             // errors of G, common factor of the row apart
-  Matrix weight;                        // |G| + g
-  Matrix pair_error;                    // of |H' - H|, apart from the row's common errors
-  Matrix pair;                          // bounds |H'|, common factor apart
-  Vector background_error, background;  // of w and |w'|, common factor apart
+  Matrix dO{}, dO_magnitude{};
+  Vector delta{}, delta_error{};            // exact, and ED
+  Vector growth{};                          // e^EL, EL the error of the stored LSE
+  Matrix x{};                               // dP - delta
+  Matrix g{};                               // errors of G, the row's common factor apart
+  Matrix weight{};                          // |G| + g
+  Matrix pair_error{};                      // of |H' - H|, the row's common errors apart
+  Matrix pair{};                            // bounds |H'|, the common factor apart
+  Vector background_error{}, background{};  // of w and |w'|, the common factor apart
 
   double u() const { return numerics.accumulator_roundoff; }
   double flush() const { return flush_unit(numerics); }
@@ -42,7 +41,7 @@ struct Pass {
 // 1 + |x|, for products in which one factor was flushed.
 Matrix beside_flush(const Matrix& magnitude) { return magnitude.array() + 1; }
 
-Pass prepare(const SparseWeights& weights, const Numerics& numerics, double scale, Matrix dO,
+Pass prepare(const SparseWeights& weights, const Numerics& numerics, double scale, const Matrix& dO,
              const Stored& stored, const Forward& exact, const Backward& exact_backward) {
   const double u = numerics.accumulator_roundoff, flush = flush_unit(numerics);
   const Matrix O = matrix_of(exact.O.view()), O_stored = matrix_of(stored.O);
@@ -55,25 +54,26 @@ Pass prepare(const SparseWeights& weights, const Numerics& numerics, double scal
                      gamma(width + 1, u) * dO.row(i).cwiseAbs().dot(O_stored.row(i).cwiseAbs()) +
                      width * flush + exact_backward.delta_error(0, 0, i);
   }
-  const Matrix magnitude = dO.cwiseAbs();
-  const Vector delta = dO.cwiseProduct(O).rowwise().sum();
   Matrix distance = (weights.S.colwise() - weights.LSE).cwiseAbs() + weights.score_error;
   distance.colwise() += lse_error;
-  const Vector growth = lse_error.array().exp();
-  Pass pass{
-      weights, numerics, scale,       dO,     magnitude,
-      {},      delta,    delta_error, growth, weights.errors(numerics, distance, flush * growth),
-      {},      {},       {},          {},     {}};
-  pass.x = (dO * weights.V.values.transpose()).colwise() - delta;
+  Pass pass{weights, numerics, scale};
+  pass.dO = dO;
+  pass.dO_magnitude = dO.cwiseAbs();
+  pass.delta = dO.cwiseProduct(O).rowwise().sum();
+  pass.delta_error = delta_error;
+  pass.growth = lse_error.array().exp();
+  pass.g = weights.errors(numerics, distance, flush * pass.growth, Vector::Zero(queries));
+  pass.x = (dO * weights.V.values.transpose()).colwise() - pass.delta;
   pass.weight = weights.G.cwiseAbs() + pass.g;
 
   const Vector entries = weights.V.present.rowwise().sum();
   pass.pair_error = pass.pair = Matrix::Zero(queries, keys);
   pass.background = pass.background_error = Vector::Zero(queries);
-  const Matrix dP_terms = magnitude * weights.V.magnitude.transpose();
+  const Matrix dP_terms = pass.dO_magnitude * weights.V.magnitude.transpose();
   for (Eigen::Index i = 0; i < queries; ++i) {
     if (!weights.full(i)) {
-      pass.background_error(i) = exponential_error(numerics) * weights.w(i) + flush * growth(i);
+      pass.background_error(i) =
+          exponential_error(numerics) * weights.w(i) + flush * pass.growth(i);
       pass.background(i) = weights.w(i) + pass.background_error(i);
     }
     for (Eigen::Index j = 0; j < keys; ++j) {

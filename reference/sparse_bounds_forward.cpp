@@ -19,6 +19,7 @@ struct RowSum {
   double weights_error;  // of the sum, from what it adds
   double rounding;       // from adding
   double flush;          // of one product
+  double rescales;       // roundings of a sum that is multiplied as the maximum rises
 };
 
 // What the elements of O need of V.
@@ -50,7 +51,7 @@ double bound_output(const SparseWeights& weights, const Matrix& g, const Numeric
   from_weights /= 1 - row.weights_error;
   terms += row.background * (std::abs(columns.sums(c)) + columns.errors(c));
   const double rounding = row.background * columns.errors(c) +
-                          gamma(columns.terms(i, c) + 2, u) * terms +
+                          gamma(columns.terms(i, c) + 2 + row.rescales, u) * terms +
                           (columns.terms(i, c) + 1) * row.flush;
   const double magnitude = std::abs(O);
   const double error = from_weights + (rounding + (magnitude + from_weights) * row.rounding) /
@@ -70,10 +71,24 @@ double bound_lse(const SparseWeights& weights, const Numerics& numerics, const R
          numerics.output_underflow;
 }
 
+// Logarithms: each rise costs an exponential, and their arguments add up to the way that the
+// maximum has come.
+Vector rescale_errors(const SparseWeights& weights, const Vector& rises, const Vector& shift_error,
+                      const Numerics& numerics) {
+  Vector errors = Vector::Zero(rises.size());
+  for (Eigen::Index i = 0; i < rises.size(); ++i) {
+    if (rises(i) == 0) continue;
+    const double way = weights.maximum(i) - weights.S.row(i).minCoeff() + 4 * shift_error(i);
+    errors(i) =
+        rises(i) * std::log1p(exponential_error(numerics)) + numerics.accumulator_roundoff * way;
+  }
+  return errors;
+}
+
 }  // namespace
 
 SparseForwardBounds sparse_forward_bounds(const SparseOperands& operands, const Numerics& numerics,
-                                          const Forward& exact) {
+                                          const Forward& exact, Subtracted subtracted) {
   operands.validate();
   require_sparse_contract(numerics);
   const double u = numerics.accumulator_roundoff, x = exponential_error(numerics);
@@ -83,7 +98,10 @@ SparseForwardBounds sparse_forward_bounds(const SparseOperands& operands, const 
   const Vector flush = flush_unit(numerics) * shift_error.array().exp();
   Matrix distance = -weights.S;
   distance.colwise() += weights.maximum + 2 * shift_error;
-  const Matrix g = weights.errors(numerics, distance, flush);
+  const bool runs = subtracted == Subtracted::running_maximum;
+  const Vector rises = runs ? weights.rises() : Vector(Vector::Zero(queries));
+  const Matrix g = weights.errors(numerics, distance, flush,
+                                  rescale_errors(weights, rises, shift_error, numerics));
   const Columns columns = columns_of(weights, u);
   Matrix O = Matrix::Constant(queries, operands.V.columns, kInfinity);
   Matrix LSE = Matrix::Constant(queries, 1, kInfinity);
@@ -95,9 +113,10 @@ SparseForwardBounds sparse_forward_bounds(const SparseOperands& operands, const 
     }
     const auto all = static_cast<double>(keys);
     row.weights_error = all * row.background_error + g.row(i).sum();
-    row.rounding = gamma(weights.keys(i) + 2, u) *
+    row.rounding = gamma(weights.keys(i) + 2 + row.rescales, u) *
                    (all * row.background + weights.G.row(i).cwiseAbs().sum() + g.row(i).sum());
     row.flush = flush(i);
+    row.rescales = rises(i);
     // Half of the sum may be wrong: beyond, little is proved, and the logarithm soon nothing.
     if (!(row.weights_error + row.rounding < 0.5)) continue;
     LSE(i, 0) = bound_lse(weights, numerics, row, i, shift_error(i));

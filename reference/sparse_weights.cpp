@@ -71,8 +71,8 @@ SparseWeights::SparseWeights(const SparseOperands& operands, const Numerics& num
   }
 }
 
-Matrix SparseWeights::errors(const Numerics& numerics, const Matrix& distance,
-                             const Vector& flush) const {
+Matrix SparseWeights::errors(const Numerics& numerics, const Matrix& distance, const Vector& flush,
+                             const Vector& rescales) const {
   const double u = numerics.accumulator_roundoff, x = exponential_error(numerics);
   Matrix g = Matrix::Zero(S.rows(), S.cols());
   for (Eigen::Index i = 0; i < S.rows(); ++i) {
@@ -80,14 +80,27 @@ Matrix SparseWeights::errors(const Numerics& numerics, const Matrix& distance,
       if (support(i, j) == 0) continue;
       const double E = score_error(i, j);
       const bool subtracts = full(i) || S(i, j) + E > 0;
-      const double relative =
-          std::expm1(2 * std::log1p(x) + std::log1p(u) + (subtracts ? u * distance(i, j) : 0.0));
+      const double relative = std::expm1(2 * std::log1p(x) + std::log1p(u) + rescales(i) +
+                                         (subtracts ? u * distance(i, j) : 0.0));
       g(i, j) = E < kLargestError ? P(i, j) * std::expm1(E) * (1 + relative) +
                                         relative * std::abs(G(i, j)) + 3 * flush(i)
                                   : kInfinity;
     }
   }
   return g;
+}
+
+Vector SparseWeights::rises() const {
+  Vector rises = Vector::Zero(S.rows());
+  for (Eigen::Index i = 0; i < S.rows(); ++i) {
+    double before = full(i) ? -kInfinity : 0.0;
+    for (Eigen::Index j = 0; j < S.cols(); ++j) {
+      if (support(i, j) == 0) continue;
+      if (S(i, j) + score_error(i, j) > before) ++rises(i);
+      before = std::max(before, S(i, j) - score_error(i, j));
+    }
+  }
+  return rises;
 }
 
 Matrix gamma(const Matrix& terms, double u) {

@@ -33,8 +33,14 @@ struct SparseWeights {
 
   /// Bounds of |G' - G|, G' the kernel's weights but for a factor common to the row:
   /// `distance` (seqlen_q, seqlen_k) bounds the arguments of exponentials of differences, `flush`
-  /// (seqlen_q) what an underflow loses.
-  Matrix errors(const Numerics& numerics, const Matrix& distance, const Vector& flush) const;
+  /// (seqlen_q) what an underflow loses, `rescales` (seqlen_q) the logarithm of what rescaling
+  /// adds.
+  Matrix errors(const Numerics& numerics, const Matrix& distance, const Vector& flush,
+                const Vector& rescales) const;
+
+  /// The most often that the running maximum of a row may rise, keys ascending: computed scores
+  /// that may exceed all before.
+  Vector rises() const;
 };
 
 /// gamma(n, u) of every element.
