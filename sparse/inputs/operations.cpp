@@ -118,16 +118,18 @@ void FinishSupport::operator()(TileView O, TileView m, ConstTileView l, ConstTil
 }
 
 void OuterUpdate::operator()(TileView C_values, ConstTileView C_offsets, ConstTileView C_indices,
-                             ConstTileView A_indices, ConstTileView A_values,
+                             ConstTileView A_labels, ConstTileView A_indices,
+                             ConstTileView A_values, ConstTileView B_labels,
                              ConstTileView B_indices, ConstTileView B_values) const {
   const CsrView C{C_offsets, C_indices, C_values};
-  const auto index = [](const ConstTileView& indices, std::int64_t e) {
-    return std::bit_cast<std::int32_t>(*indices.row(e));
+  const auto word = [](const ConstTileView& words, std::int64_t e) {
+    return std::bit_cast<std::int32_t>(*words.row(e));
   };
   for (std::int64_t a = 0; a < A_indices.rows; ++a) {
-    std::int64_t entry = C.begin(index(A_indices, a));
+    std::int64_t entry = C.begin(word(A_indices, a));
     for (std::int64_t b = 0; b < B_indices.rows; ++b) {
-      while (C.column(entry) != index(B_indices, b)) ++entry;  // both ascend; the entry is there
+      if (word(A_labels, a) != word(B_labels, b)) continue;
+      while (C.column(entry) != word(B_indices, b)) ++entry;  // both ascend; the entry is there
       at(C_values, entry) += at(A_values, a) * at(B_values, b);
     }
   }

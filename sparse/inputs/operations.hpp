@@ -64,11 +64,12 @@ struct FinishSupport {
                   io::ConstTileView full) const;
 };
 
-/// Entries of a product: C(i, j) += a(i) b(j) for a column of A and one of B, both sparse, at the
-/// entries of C that its offsets and indices name.
+/// Entries of a product: C(i, j) += a(i) b(j) for entries of A and of B whose labels, their column,
+/// are equal, at the entries of C that its offsets and indices name.
 struct OuterUpdate {
   void operator()(io::TileView C_values, io::ConstTileView C_offsets, io::ConstTileView C_indices,
-                  io::ConstTileView A_indices, io::ConstTileView A_values,
+                  io::ConstTileView A_labels, io::ConstTileView A_indices,
+                  io::ConstTileView A_values, io::ConstTileView B_labels,
                   io::ConstTileView B_indices, io::ConstTileView B_values) const;
 };
 

@@ -12,37 +12,12 @@
 #include "sparse/inputs/sparse_flash.hpp"
 #include "sparse/inputs/sparse_products.hpp"
 #include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/testing/random_operands.hpp"
 
 namespace attest::sparse {
 namespace {
 
 constexpr int kCases = 200;
-
-// Small integers: every sum of products is exact in any order.
-CsrMatrix integers(Rng& rng, std::int64_t rows, std::int64_t columns, double density) {
-  CsrMatrix matrix;
-  matrix.rows = rows;
-  matrix.columns = columns;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    // Ragged: rows without an entry, and full ones.
-    const double of_row = rng.uniform() < 0.2 ? 0 : rng.uniform() < 0.1 ? 1 : density;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      if (rng.uniform() >= of_row) continue;
-      matrix.column_indices.push_back(static_cast<std::int32_t>(j));
-      matrix.values.push_back(static_cast<float>(rng.between(-3, 3)));
-    }
-    matrix.row_offsets.push_back(matrix.nonzeros());
-  }
-  matrix.validate("random");
-  return matrix;
-}
-
-SparseOperands operands(Rng& rng) {
-  const std::int64_t q = rng.between(1, 20), k = rng.between(1, 20), d = rng.between(1, 12);
-  const double density = rng.uniform();
-  return {integers(rng, q, d, density), integers(rng, k, d, density),
-          integers(rng, k, rng.between(1, 9), rng.uniform()), 0.25};
-}
 
 std::vector<double> dense(const CsrMatrix& matrix) {
   std::vector<double> out(static_cast<std::size_t>(matrix.rows * matrix.columns));
@@ -75,7 +50,7 @@ void check_counts(const Schedule& schedule, const Task& task, const io::Traffic&
 TEST_CASE("the structure of a product", "[sparse][schedules]") {
   Rng rng(11);
   for (int round = 0; round < kCases; ++round) {
-    const SparseOperands in = operands(rng);
+    const SparseOperands in = testing::random_operands(rng);
     const CsrMatrix structure = product_structure(in.Q, in.K);
     structure.validate("structure");
     for (std::int64_t i = 0; i < in.Q.rows; ++i) {
@@ -113,7 +88,7 @@ void check_product(const Schedule& schedule, const CsrMatrix& A, const CsrMatrix
 TEST_CASE("closed forms of sparse products", "[sparse][schedules]") {
   Rng rng(12);
   for (int round = 0; round < kCases; ++round) {
-    const SparseOperands in = operands(rng);
+    const SparseOperands in = testing::random_operands(rng);
     const std::int64_t rows_a = rng.between(1, 22), rows_b = rng.between(1, 22);
     check_product(OuterProduct{rows_a, rows_b}, in.Q, in.K);
     check_product(NestedProduct{rows_a, rows_b}, in.Q, in.K);
@@ -123,7 +98,7 @@ TEST_CASE("closed forms of sparse products", "[sparse][schedules]") {
 TEST_CASE("closed forms of sparse attention", "[sparse][schedules]") {
   Rng rng(13);
   for (int round = 0; round < kCases; ++round) {
-    const SparseOperands in = operands(rng);
+    const SparseOperands in = testing::random_operands(rng);
     const SparseFlash flash{rng.between(1, 22), rng.between(1, 22)};
     AttentionStore whole(in);
     check_counts(flash, whole.slow(), flash.cost(in));
@@ -131,6 +106,48 @@ TEST_CASE("closed forms of sparse attention", "[sparse][schedules]") {
     SupportStore blocks(in, stored);
     check_counts(stored, blocks.slow(), stored.cost(in));
   }
+}
+
+// As careless authors would have it: the closed form must notice.
+struct RereadsKeys {
+  SparseFlash flash;
+  template <io::Machine M>
+  void run(M& machine, const SlowAttention& in) const {
+    flash.run(machine, in);
+    machine.load(in.K.indices, "K");
+  }
+};
+
+struct ForgetsIndexWords {
+  template <io::Machine M>
+  void run(M& machine, const SlowProduct& task) const {
+    for (const auto& blocks : task.C) {
+      for (const SlowCsr& block : blocks) {
+        auto values = machine.scratch(block.values.rows(), 1, "C");
+        for (const SlowCsr& A : task.A) machine.load(A.values, "A");
+        for (const SlowCsr& B : task.B) machine.load(B.values, "B");
+        machine.compute(FillWith{0}, values);
+        machine.store(values, block.values);
+      }
+    }
+  }
+};
+
+TEST_CASE("careless schedules are noticed", "[sparse][schedules]") {
+  Rng rng(14);
+  const SparseOperands in{testing::random_rows(rng, 9, 6, 3), testing::random_rows(rng, 8, 6, 3),
+                          testing::random_rows(rng, 8, 5, 2), 1};
+  AttentionStore whole(in);
+  const SparseFlash flash{4, 3};
+  io::CountingMachine twice{io::FastMemory{}};
+  RereadsKeys{flash}.run(twice, whole.slow());
+  CHECK(twice.traffic().reads.words == flash.cost(in).reads.words + in.K.nonzeros());
+
+  const NestedProduct nested{9, 8};
+  ProductStore store(in.Q, in.K, {9, 8, NestedProduct::kInputs});
+  io::CountingMachine values_only{io::FastMemory{}};
+  ForgetsIndexWords{}.run(values_only, store.slow());
+  CHECK(values_only.traffic().reads.words < nested.cost(in.Q, in.K).reads.words);
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ CsrStore::CsrStore(CsrMatrix matrix) : matrix_(std::move(matrix)) {
   }
   for (const std::int64_t offset : matrix_.row_offsets) offsets_.push_back(word_of(offset));
   for (const std::int32_t column : matrix_.column_indices) indices_.push_back(word_of(column));
+  for (std::int64_t row = 0; row < matrix_.rows; ++row) {
+    labels_.insert(labels_.end(), matrix_.row_columns(row).size(), word_of(row));
+  }
 }
 
 SlowCsr CsrStore::slow() {
@@ -37,7 +40,7 @@ SlowCsr CsrStore::slow() {
                                  words.data(), 1);
   };
   return {&matrix_, column("offsets", offsets_), column("indices", indices_),
-          column("values", matrix_.values)};
+          column("labels", labels_), column("values", matrix_.values)};
 }
 
 CsrMatrix block_of(const CsrMatrix& matrix, io::Range rows, io::Range columns) {

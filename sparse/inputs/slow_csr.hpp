@@ -15,6 +15,7 @@ struct SlowCsr {
   const CsrMatrix* structure = nullptr;
   io::SlowMatrix offsets;  // (rows + 1, 1)
   io::SlowMatrix indices;  // (entries, 1)
+  io::SlowMatrix labels;   // (entries, 1): the row of each entry, in place of the offsets
   io::MutableSlowMatrix values;
 
   std::int64_t rows() const { return structure->rows; }
@@ -37,7 +38,7 @@ class CsrStore {
 
  private:
   CsrMatrix matrix_;
-  std::vector<float> offsets_, indices_;
+  std::vector<float> offsets_, indices_, labels_;
 };
 
 /// A matrix cut into blocks of rows x columns (the last ones smaller), each with indices of its
@@ -62,6 +63,17 @@ struct CsrTiles {
         values(machine.load(matrix.values.block(matrix.entries(rows)), name)) {}
 
   Loaded offsets, indices, values;
+};
+
+/// The same, each entry with its own label: three words an entry and none for rows without one.
+template <class M>
+struct LabelledTiles {
+  LabelledTiles(M& machine, const SlowCsr& matrix, io::Range rows, const char* name)
+      : labels(machine.load(matrix.labels.block(matrix.entries(rows)), name)),
+        indices(machine.load(matrix.indices.block(matrix.entries(rows)), name)),
+        values(machine.load(matrix.values.block(matrix.entries(rows)), name)) {}
+
+  typename CsrTiles<M>::Loaded labels, indices, values;
 };
 
 }  // namespace attest::sparse

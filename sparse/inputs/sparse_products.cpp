@@ -66,7 +66,7 @@ io::Words OuterProduct::block_peak(const CsrMatrix& A, const CsrMatrix& B, io::R
   const auto of_rows = rows.column_counts(), of_others = others.column_counts();
   io::Words columns = 0;
   for (std::size_t l = 0; l < of_rows.size(); ++l) {
-    columns = std::max(columns, io::Words(4) + io::Words(2) * (of_rows[l] + of_others[l]));
+    columns = std::max(columns, io::Words(3) * (of_rows[l] + of_others[l]));
   }
   return io::Words(i.count()) + 1 + io::Words(2) * product_structure(rows, others).nonzeros() +
          columns;
@@ -74,15 +74,15 @@ io::Words OuterProduct::block_peak(const CsrMatrix& A, const CsrMatrix& B, io::R
 
 io::Traffic OuterProduct::cost(const CsrMatrix& A, const CsrMatrix& B) const {
   const io::Words c_a = io::tiles(A.rows, rows_a), c_b = io::tiles(B.rows, rows_b);
-  const io::Words Z = product_structure(A, B).nonzeros(), d = A.columns;
+  const io::Words Z = product_structure(A, B).nonzeros();
   io::Words peak = 0;
   for (const io::Range& i : blocks_of(A.rows, rows_a)) {
     for (const io::Range& j : blocks_of(B.rows, rows_b)) {
       peak = std::max(peak, block_peak(A, B, i, j));
     }
   }
-  return {words(c_b * A.rows + c_a * c_b * (io::Words(4) * d + 1) + Z +
-                io::Words(2) * c_b * A.nonzeros() + io::Words(2) * c_a * B.nonzeros()),
+  return {words(c_b * A.rows + c_a * c_b + Z +
+                io::Words(3) * (c_b * A.nonzeros() + c_a * B.nonzeros())),
           words(Z), words(peak)};
 }
 

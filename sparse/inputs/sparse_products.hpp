@@ -62,13 +62,14 @@ struct ProductTile {
 };
 
 /// A block of C stays, columns of A and B meet: nnz sqrt(Z/M) words for blocks with M entries, the
-/// form for small M. Inputs compressed by columns.
+/// form for small M. Inputs compressed by columns, every entry with the label of its column: a
+/// block has few entries in a column, mostly none.
 ///
-/// Cost:   with c = ceil(m/rows_a), c' = ceil(n/rows_b), d columns, Z entries of C
-///         reads = c'm + c c' (4d + 1) + Z + 2c' nnz(A) + 2c nnz(B), writes = Z,
-///         peak = max over blocks and columns of i + 1 + 2 Z_ij + 4 + 2 (entries of both columns)
+/// Cost:   with c = ceil(m/rows_a), c' = ceil(n/rows_b), Z entries of C
+///         reads = c'm + c c' + Z + 3c' nnz(A) + 3c nnz(B), writes = Z,
+///         peak = max over blocks and columns of i + 1 + 2 Z_ij + 3 (entries of both columns)
 ///         [sparse/inputs/schedules_test "closed forms"]
-/// Source: Pagh and Stockel 2014, section 3 (differs: blocks of rows as they come, not balanced).
+/// Source: Pagh and Stockel 2014 (differs: blocks of rows as they come, not balanced).
 struct OuterProduct {
   std::int64_t rows_a, rows_b;
   static constexpr Compressed kInputs = Compressed::by_columns;
@@ -89,10 +90,10 @@ struct OuterProduct {
                  const Finish& finish) const {
     ProductTile C(machine, task.C[i][j]);
     for (std::int64_t l = 0; l < task.A[i].rows(); ++l) {
-      const CsrTiles a(machine, task.A[i], {l, l + 1}, "A");
-      const CsrTiles b(machine, task.B[j], {l, l + 1}, "B");
-      machine.compute(OuterUpdate{}, C.values, C.offsets, C.indices, a.indices, a.values, b.indices,
-                      b.values);
+      const LabelledTiles a(machine, task.A[i], {l, l + 1}, "A");
+      const LabelledTiles b(machine, task.B[j], {l, l + 1}, "B");
+      machine.compute(OuterUpdate{}, C.values, C.offsets, C.indices, a.labels, a.indices, a.values,
+                      b.labels, b.indices, b.values);
     }
     finish(C);
     machine.store(C.values, task.C[i][j].values);
