@@ -1,0 +1,24 @@
+#pragma once
+
+#include "core/csr_matrix.hpp"
+#include "core/problem.hpp"
+
+namespace attest {
+
+/// The inputs of attention over sparse matrices, one sequence and head. Every query sees every
+/// key: off the support of Q K^T scores are 0, not masked.
+struct SparseOperands {
+  CsrMatrix Q;  // (seqlen_q, head_dim_qk)
+  CsrMatrix K;  // (seqlen_k, head_dim_qk)
+  CsrMatrix V;  // (seqlen_k, head_dim_v)
+  double softmax_scale = 1;
+
+  /// Requires: valid matrices of matching shapes, at least one key, a finite scale. Else throws
+  /// InvalidProblem.  [core/csr_matrix_test "operands"]
+  void validate() const;
+
+  /// The same problem over dense float32 tensors.
+  Problem dense_problem() const;
+};
+
+}  // namespace attest

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "core/sparse_operands.hpp"
+#include "io/bounds/products.hpp"
+
+namespace attest::sparse {
+
+/// What the words depend on besides sizes.
+struct Work {
+  std::int64_t pairs = 0;           // Z: pairs of the support of Q K^T
+  std::int64_t score_products = 0;  // U: entries of Q times entries of K in the same column
+  std::int64_t value_products = 0;  // W: entries of V over the pairs of the support
+  std::int64_t nonzeros = 0;        // of Q, K and V
+};
+
+/// [sparse/inputs/lower_bounds_test "work"]
+Work work_of(const SparseOperands& operands);
+
+/// Everything that bounds the words of a forward pass with dense softmax, offsets and indices left
+/// out:
+///   sparse_operands_compulsory  entries of V, entries of Q and K that meet another, O
+///   sparse_operands_once        2 (U + W) / sqrt(M) - Z - 2M; with all of V present W = Z d_v
+///   sparse_product_order, sparse_attention_order  cited, leading order
+/// Needs K1 to K6, and at least two keys; the second also that scores are evaluated once.
+///
+/// Requires: valid operands, fast_words at least 1. Else throws InvalidProblem.
+/// Ensures:  no counted schedule moves fewer words  [sparse/inputs/lower_bounds_test "below"]
+/// Source:   docs/theory/bounds/sparse-inputs.md
+std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::KernelClass& kernel,
+                                    std::int64_t fast_words);
+
+}  // namespace attest::sparse
