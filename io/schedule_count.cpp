@@ -7,6 +7,7 @@
 #include "io/bounds/extent.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/loss.hpp"
+#include "io/bounds/pattern.hpp"
 
 namespace attest::io {
 namespace {
@@ -17,6 +18,18 @@ std::int64_t words_of(FastMemory capacity, std::int64_t narrowest_bytes) {
     return words_of_bytes(capacity.bytes, narrowest_bytes);
   }
   throw InvalidProblem("fast memory: unlimited, and no bound holds there; give words or bytes");
+}
+
+// Without a mask the bounds by pattern add nothing.
+std::vector<Bound> all_forward_bounds(const Problem& problem, const KernelClass& kernel,
+                                      std::int64_t fast_words) {
+  const Extent extent = extent_of(problem);
+  std::vector<Bound> bounds = forward_bounds(extent, kernel, fast_words);
+  if (extent.pairs + extent.rows_one == extent.all_pairs) return bounds;
+  for (Bound& bound : pattern_bounds(pattern_degrees(problem), kernel, fast_words)) {
+    bounds.push_back(std::move(bound));
+  }
+  return bounds;
 }
 
 std::string text(const Traffic& traffic) {
@@ -31,7 +44,7 @@ std::vector<Bound> bounds_of(Direction direction, const Problem& problem, const 
                              std::int64_t fast_words) {
   switch (direction) {
     case Direction::forward:
-      return forward_bounds(extent_of(problem), kernel, fast_words);
+      return all_forward_bounds(problem, kernel, fast_words);
     case Direction::backward:
       return backward_bounds(extent_of(problem), kernel, fast_words);
     case Direction::loss_gradient:

@@ -53,6 +53,7 @@ std::string Bound::label() const {
   if (!applies()) return "not applicable";
   const std::string known = " (" + std::string(io::name(tag)) + ")";
   if (is_lower_bound()) return "lower bound" + known;
+  if (form == Form::schedule_order) return "order of one schedule, no lower bound" + known;
   if (tag == Tag::verified || tag == Tag::conjectured) {
     return (form == Form::words ? "figure, no lower bound" : "leading order, no lower bound") +
            known;

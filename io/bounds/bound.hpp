@@ -22,8 +22,9 @@ std::string_view name(Tag tag);
 
 /// What kind of number a statement gives.
 enum class Form : std::uint8_t {
-  words,          // a number of words that holds at this size
-  leading_order,  // the leading term only: lower-order terms or the constant are missing
+  words,           // a number of words that holds at this size
+  leading_order,   // the leading term only: lower-order terms or the constant are missing
+  schedule_order,  // what one schedule moves, to leading order: no bound for others
 };
 
 /// A statement about the words every kernel of a class must move, evaluated for one case.
@@ -35,7 +36,7 @@ struct Bound {
   Form form = Form::words;
   std::vector<Condition> conditions;  // all that it needs, K1 to K6 among them
   std::int64_t words = 0;             // if it applies and has Form::words
-  double leading = 0;                 // if it applies and has Form::leading_order
+  double leading = 0;                 // if it applies and has one of the other forms
 
   /// Whether every condition is met.
   bool applies() const;
@@ -48,7 +49,8 @@ struct Bound {
   std::string why_not() const;
 
   /// "lower bound (proved)", "asymptotic lower bound, constant or lower-order terms missing
-  /// (cited)", "leading order, no lower bound (verified)" or "not applicable".
+  /// (cited)", "leading order, no lower bound (verified)", "order of one schedule, no lower bound
+  /// (cited)" or "not applicable".
   /// [io/bounds/class_test "only proved"]
   std::string label() const;
 

@@ -37,46 +37,38 @@ double remaining(const SegmentedWork& run, std::int64_t length) {
                                              run.maximum(static_cast<double>(length)));
 }
 
-// Full segments that must follow the first: ceil, a whole number, never more than the exact one.
-double further_segments(const SegmentedWork& run, std::int64_t length) {
+// Full segments that must follow the first, never more than the exact number.
+double further_segments(const SegmentedWork& run, SegmentLength segment) {
+  const std::int64_t length = segment.transfers();
   const double left = remaining(run, length);
   if (left <= 0) return 0;
-  return std::ceil(rounded_down(left / run.maximum(usable(run, length))));
+  return rounded_down(left / run.maximum(usable(run, length)));
 }
 
 // The last segment has at least one transfer more.
-std::int64_t words_of(double further, std::int64_t length) {
-  if (further <= 0 || length == 0) return 0;
-  return (Words(whole_words(further)) * length + 1).value();
+std::int64_t words_of(double further, SegmentLength length) {
+  if (further <= 0) return 0;
+  return (Words(whole_words(further)) * length.transfers() + 1).value();
 }
 
-// The longest length that still needs `segments` further segments: they decrease with the length.
-std::int64_t longest_with(const SegmentedWork& run, double segments) {
-  if (further_segments(run, 1) < segments) return 0;
+// The words with the longest length that still needs so many further segments: they decrease with
+// the length.
+std::int64_t words_with(const FurtherSegments& further, int segments) {
+  const auto needs = [&](std::int64_t length) {
+    return std::ceil(further(SegmentLength(length))) >= segments;
+  };
+  if (!needs(1)) return 0;
   std::int64_t yes = 1;
   std::int64_t no = 2;
-  while (no < kLongest && further_segments(run, no) >= segments) {
+  while (no < kLongest && needs(no)) {
     yes = no;
     no *= 2;
   }
   while (no - yes > 1) {
     const std::int64_t middle = yes + (no - yes) / 2;
-    (further_segments(run, middle) >= segments ? yes : no) = middle;
+    (needs(middle) ? yes : no) = middle;
   }
-  return yes;
-}
-
-// Independent of the problem, so that the greatest value over them decreases with fast_words as
-// each value does.
-const std::vector<std::int64_t>& lengths() {
-  static const std::vector<std::int64_t> all = [] {
-    std::vector<std::int64_t> result;
-    for (std::int64_t length = 1; length < kLongest;
-         length += std::max<std::int64_t>(length / 64, 1))
-      result.push_back(length);
-    return result;
-  }();
-  return all;
+  return words_of(further(SegmentLength(yes)), SegmentLength(yes));
 }
 
 }  // namespace
@@ -100,21 +92,40 @@ std::int64_t whole_words(double value) {
 
 std::int64_t words_of_segments(const SegmentedWork& run, SegmentLength length) {
   check(run);
-  return words_of(further_segments(run, length.transfers()), length.transfers());
+  return words_of(further_segments(run, length), length);
+}
+
+// Independent of the problem, so that the greatest value over them decreases with fast_words as
+// each value does.
+const std::vector<std::int64_t>& segment_lengths() {
+  static const std::vector<std::int64_t> all = [] {
+    std::vector<std::int64_t> result;
+    for (std::int64_t length = 1; length < kLongest;
+         length += std::max<std::int64_t>(length / 64, 1))
+      result.push_back(length);
+    return result;
+  }();
+  return all;
+}
+
+std::int64_t greatest_words_of_further_segments(const FurtherSegments& further, int searched) {
+  std::int64_t best = 0;
+  for (const std::int64_t transfers : segment_lengths()) {
+    const SegmentLength length(transfers);
+    const double segments = further(length);
+    if (segments <= 0) break;
+    best = std::max(best, words_of(segments, length));
+  }
+  for (int segments = 1; segments <= searched; ++segments) {
+    best = std::max(best, words_with(further, segments));
+  }
+  return best;
 }
 
 std::int64_t greatest_words_of_segments(const SegmentedWork& run) {
   check(run);
-  std::int64_t best = 0;
-  for (const std::int64_t length : lengths()) {
-    const double segments = further_segments(run, length);
-    if (segments <= 0) break;
-    best = std::max(best, words_of(segments, length));
-  }
-  for (int segments = 1; segments <= 64; ++segments) {
-    best = std::max(best, words_of(segments, longest_with(run, segments)));
-  }
-  return best;
+  return greatest_words_of_further_segments(
+      [&run](SegmentLength length) { return further_segments(run, length); }, 64);
 }
 
 double linear_words_of_segments(const SegmentedWork& run, SegmentLength length) {
@@ -128,7 +139,7 @@ double linear_words_of_segments(const SegmentedWork& run, SegmentLength length) 
 double greatest_linear_words_of_segments(const SegmentedWork& run, double least_ratio) {
   check(run);
   double best = -std::numeric_limits<double>::infinity();
-  for (const std::int64_t length : lengths()) {
+  for (const std::int64_t length : segment_lengths()) {
     const double needed = least_ratio * run.maximum(usable(run, length));
     if (rounded_down(static_cast<double>(length)) < rounded_up(needed)) continue;
     best = std::max(best, linear_words_of_segments(run, SegmentLength(length)));

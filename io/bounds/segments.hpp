@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 /// The counting argument that the bounds share: docs/theory/bounds/segments.md. A run is cut into
 /// segments of X transfers; in each at most F(fast_words + X) units of work can be done, in the
@@ -46,6 +47,18 @@ std::int64_t words_of_segments(const SegmentedWork& run, SegmentLength length);
 /// the octave. Any length is sound; what is missed is of second order. Does not increase with
 /// fast_words.  [io/bounds/segments_test "exhaustive search"]
 std::int64_t greatest_words_of_segments(const SegmentedWork& run);
+
+/// Full segments that must follow the first one, as a function of the length; any real number not
+/// above their exact count. It should not increase with the length.
+using FurtherSegments = std::function<double(SegmentLength)>;
+
+/// The same where F depends on the length: the greatest X ceil(further(X)) + 1 with further(X) > 0,
+/// over the fixed lengths, and over all with up to `searched` further segments.
+/// [io/bounds/segments_test "given segments"]
+std::int64_t greatest_words_of_further_segments(const FurtherSegments& further, int searched);
+
+/// The fixed lengths, in ascending order.
+const std::vector<std::int64_t>& segment_lengths();
 
 /// X (work - F(X)) / F(fast_words + X) without the ceiling, real and rounded down: what remains
 /// true when every unit of work may be repeated at a price, if X is at least `least_ratio` times

@@ -50,6 +50,17 @@ TEST_CASE("the greatest over lengths agrees with exhaustive search", "[io][bound
   }
 }
 
+TEST_CASE("given segments are those of the same maximum", "[io][bounds]") {
+  const SegmentedWork run = forward_run(1000, 5, 7, 20);
+  const auto further = [&run](SegmentLength length) {
+    const auto x = static_cast<double>(length.transfers());
+    return rounded_down((run.work - run.maximum(x)) / run.maximum(20 + x));
+  };
+  CHECK(greatest_words_of_further_segments(further, 64) == greatest_words_of_segments(run));
+  CHECK(greatest_words_of_further_segments(further, 4) <= greatest_words_of_segments(run));
+  CHECK(greatest_words_of_further_segments([](SegmentLength) { return 0.; }, 64) == 0);
+}
+
 TEST_CASE("lengths that repeated work would undercut are left out", "[io][bounds]") {
   // X d_k >= F(M + X) has no solution above M = 4 d_k^2.
   const double d_k = 8;

@@ -68,12 +68,22 @@ class Statement {
 
   template <class Leading>
   Bound leading(const Leading& compute) {
-    bound_.form = Form::leading_order;
+    return order(Form::leading_order, compute);
+  }
+
+  template <class Leading>
+  Bound order_of_schedule(const Leading& compute) {
+    return order(Form::schedule_order, compute);
+  }
+
+ private:
+  template <class Leading>
+  Bound order(Form form, const Leading& compute) {
+    bound_.form = form;
     if (bound_.applies()) bound_.leading = compute();
     return bound_;
   }
 
- private:
   Bound bound_;
 };
 

@@ -4,6 +4,7 @@
 #include "io/bounds/backward.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/loss.hpp"
+#include "io/bounds/pattern.hpp"
 #include "io/bounds/products.hpp"
 #include "io/pebble/any_order.hpp"
 #include "io/pebble/loss_dag.hpp"
@@ -14,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kPositions = 400'000;
 
-// The extent of a small shape, whose mask is arbitrary.
-Extent extent_of_shape(const AttentionShape& shape) {
+// A small shape, whose mask is arbitrary.
+Problem problem_of_shape(const AttentionShape& shape) {
   Problem problem;
   problem.seqlen_q = shape.seqlen_q;
   problem.seqlen_k = shape.seqlen_k;
@@ -29,8 +30,10 @@ Extent extent_of_shape(const AttentionShape& shape) {
     mask->spelling = "file_mask.txt";
     problem.mask.boolean = mask;
   }
-  return extent_of(problem);
+  return problem;
 }
+
+Extent extent_of_shape(const AttentionShape& shape) { return extent_of(problem_of_shape(shape)); }
 
 // What the exact search says against every bound that applies; counts how often one is reached.
 struct Tally {
@@ -94,6 +97,39 @@ TEST_CASE("forward bounds are not above the least traffic in any order", "[io][p
   }
   CHECK(tally.cases > 100);
   CHECK(tally.reached > tally.cases / 4);
+}
+
+TEST_CASE("bounds by pattern are not above the least traffic in any order", "[io][pebble]") {
+  Tally tally;
+  int above = 0;
+  for (const AttentionShape& shape :
+       {AttentionShape{2, 2, 1, 1, {}}, AttentionShape{3, 2, 1, 1, {}},
+        AttentionShape{2, 2, 1, 2, {}}, AttentionShape{2, 2, 2, 1, {}},
+        AttentionShape{3, 3, 1, 1, {1, 0, 0, 1, 1, 0, 1, 1, 1}},
+        AttentionShape{3, 3, 1, 1, {1, 1, 0, 0, 1, 1, 1, 0, 1}},
+        AttentionShape{3, 3, 1, 1, {1, 1, 0, 1, 1, 0, 0, 0, 0}},
+        AttentionShape{3, 3, 1, 1, {1, 1, 1, 0, 1, 1, 0, 0, 1}},
+        AttentionShape{3, 2, 2, 1, {1, 0, 1, 1, 1, 1}},
+        AttentionShape{2, 3, 1, 1, {1, 1, 0, 0, 1, 1}},
+        AttentionShape{2, 4, 1, 1, {1, 1, 0, 0, 0, 0, 1, 1}},
+        AttentionShape{2, 4, 1, 1, {1, 1, 1, 1, 0, 0, 1, 1}},
+        AttentionShape{3, 3, 1, 1, {0, 0, 0, 1, 1, 0, 1, 1, 0}}}) {
+    const StepSystem system = any_order_forward(shape, OneKeyRow::copied);
+    const PatternDegrees degrees = pattern_degrees(problem_of_shape(shape));
+    PatternDegrees wrong = degrees;  // every component counted twice
+    for (auto& component : wrong.components) component.copies *= 2;
+    for (std::int32_t fast_words = 3; fast_words <= 8; ++fast_words) {
+      const Minimum minimum = least_traffic(system, fast_words, kPositions);
+      if (minimum.certainty != Minimum::Certainty::exact) continue;
+      INFO(shape.seqlen_q << 'x' << shape.seqlen_k << " d " << shape.head_dim_qk << ' '
+                          << shape.head_dim_v << " M " << fast_words);
+      tally.compare(pattern_bounds(degrees, {}, fast_words), minimum);
+      if (greatest(pattern_bounds(wrong, {}, fast_words))->words > minimum.words) ++above;
+    }
+  }
+  CHECK(tally.cases > 40);
+  CHECK(tally.reached > 0);
+  CHECK(above > 0);
 }
 
 TEST_CASE("bounds with LSE are not above the least traffic of chains", "[io][pebble]") {

@@ -1,0 +1,103 @@
+#include "io/bounds/pair_density.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "io/bounds/segments.hpp"
+
+namespace attest::io {
+namespace {
+
+// The greatest number of the grid entry that begins at `fewest`.
+std::int64_t last_of_entry(std::int64_t fewest) {
+  constexpr std::int64_t kPerOctave = 512;
+  return fewest + std::max<std::int64_t>(fewest / kPerOctave, 1) - 1;
+}
+
+}  // namespace
+
+DegreeLimit::Diagram::Diagram(const std::vector<std::int64_t>& descending) {
+  if (!std::is_sorted(descending.rbegin(), descending.rend()) ||
+      (!descending.empty() && descending.back() < 0)) {
+    throw InternalError("degrees are not in descending order down to 0");
+  }
+  at_least_.resize(descending.empty() ? 1 : static_cast<std::size_t>(descending.front()) + 1);
+  sums_.push_back(0);
+  for (const std::int64_t degree : descending) {
+    sums_.push_back(sums_.back() + degree);
+    ++at_least_[static_cast<std::size_t>(degree)];
+  }
+  for (std::size_t cells = at_least_.size() - 1; cells > 0; --cells) {
+    at_least_[cells - 1] += at_least_[cells];
+  }
+}
+
+std::int64_t DegreeLimit::Diagram::cells(std::int64_t rows, std::int64_t columns) const {
+  const std::int64_t known = static_cast<std::int64_t>(at_least_.size());
+  const std::int64_t long_rows =
+      columns < known ? at_least_[static_cast<std::size_t>(columns)] : std::int64_t{0};
+  if (rows <= long_rows) return rows * columns;
+  return long_rows * columns + sums_[static_cast<std::size_t>(rows)] -
+         sums_[static_cast<std::size_t>(long_rows)];
+}
+
+DegreeLimit::DegreeLimit(const PatternComponent& component)
+    : rows_(component.row_degrees), keys_(component.key_degrees) {}
+
+std::int64_t DegreeLimit::pairs_within(std::int64_t rows, std::int64_t keys) const {
+  return std::min(rows_.cells(rows, keys), keys_.cells(keys, rows));
+}
+
+std::int64_t DegreeLimit::most_pairs(std::int64_t indices) const {
+  std::int64_t low = std::max<std::int64_t>(indices - keys_.size(), 0);
+  std::int64_t high = std::min(indices, rows_.size());
+  // The first number of rows after which one more does not help.
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const bool rising =
+        pairs_within(middle, indices - middle) < pairs_within(middle + 1, indices - middle - 1);
+    (rising ? low : high) = rising ? middle + 1 : middle;
+  }
+  return pairs_within(low, indices - low);
+}
+
+PairDensity::PairDensity(const PatternComponent& component) {
+  const DegreeLimit limit(component);
+  const std::int64_t pairs = component.pairs();
+  double best = 0;           // of the sets of fewer than `indices` rows and keys
+  std::int64_t indices = 2;  // a row and a key are the fewest with a pair
+  std::int64_t within = limit.most_pairs(indices);
+  std::int64_t fewest = 1;
+  while (true) {
+    const std::int64_t most = std::min(last_of_entry(fewest), pairs);
+    const auto per_index = [&](std::int64_t count) {
+      return rounded_up(static_cast<double>(count) / static_cast<double>(indices));
+    };
+    while (within < most && indices < limit.most_indices()) {
+      best = std::max(best, per_index(within));
+      within = limit.most_pairs(++indices);
+    }
+    entries_.push_back({fewest, std::max(best, per_index(std::min(most, within)))});
+    if (most == pairs) return;
+    fewest = most + 1;
+  }
+}
+
+void PairDensity::include(const PairDensity& other) {
+  const std::size_t common = std::min(entries_.size(), other.entries_.size());
+  for (std::size_t index = 0; index < common; ++index) {
+    entries_[index].density = std::max(entries_[index].density, other.entries_[index].density);
+  }
+  // Beyond its last entry a pattern has the density of that entry.
+  const double own = entries_.back().density;
+  const double others = other.entries_.back().density;
+  for (std::size_t index = common; index < entries_.size(); ++index) {
+    entries_[index].density = std::max(entries_[index].density, others);
+  }
+  for (std::size_t index = common; index < other.entries_.size(); ++index) {
+    entries_.push_back(
+        {other.entries_[index].fewest, std::max(own, other.entries_[index].density)});
+  }
+}
+
+}  // namespace attest::io

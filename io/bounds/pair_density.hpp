@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/bounds/pattern_degrees.hpp"
+
+/// How many visible pairs few rows and keys can have among them, by their degrees:
+/// docs/theory/bounds/patterns.md.
+namespace attest::io {
+
+/// The most visible pairs of any I rows and J keys, as far as degrees tell.
+class DegreeLimit {
+ public:
+  /// Requires: degrees in descending order, as pattern_degrees gives them. Else throws
+  /// InternalError.
+  explicit DegreeLimit(const PatternComponent& component);
+
+  /// min(sum of the I largest min(r_i, J), sum of the J largest min(c_j, I)); never less than the
+  /// visible pairs between any I rows and J keys.
+  /// [io/bounds/pair_density_test "any rows and keys"]
+  std::int64_t pairs_within(std::int64_t rows, std::int64_t keys) const;
+
+  /// The greatest pairs_within(I, J) with I + J = indices.
+  /// [io/bounds/pair_density_test "all divisions"]
+  ///
+  /// Requires: 0 <= indices <= most_indices().
+  /// Cost:     logarithmic, because the value is concave in I along I + J = indices.
+  std::int64_t most_pairs(std::int64_t indices) const;
+
+  /// Rows and keys in all.
+  std::int64_t most_indices() const { return rows_.size() + keys_.size(); }
+
+ private:
+  // Numbers in descending order, as the rows of a Young diagram.
+  class Diagram {
+   public:
+    explicit Diagram(const std::vector<std::int64_t>& descending);
+    std::int64_t size() const { return static_cast<std::int64_t>(sums_.size()) - 1; }
+    // Cells in the first `rows` rows and the first `columns` columns.
+    std::int64_t cells(std::int64_t rows, std::int64_t columns) const;
+
+   private:
+    std::vector<std::int64_t> sums_;      // of the first rows
+    std::vector<std::int64_t> at_least_;  // rows with at least so many cells
+  };
+
+  Diagram rows_, keys_;
+};
+
+/// s(y) on a grid of y: the most visible pairs per row or key of any set of rows and keys, when at
+/// most y pairs count. The grid is the same for all patterns: every whole number up to 512, 1/512
+/// apart beyond.
+class PairDensity {
+ public:
+  /// For `fewest` to the next entry's `fewest` - 1 pairs, at most `density` pairs per index; the
+  /// last entry holds for every greater number of pairs.
+  struct Entry {
+    std::int64_t fewest = 1;
+    double density = 0;
+  };
+
+  /// Requires: degrees in descending order and at least one pair.
+  /// Ensures:  densities are not below their exact values, and increase
+  ///           [io/bounds/pair_density_test "density"]
+  /// Cost:     n log n for n rows and keys.
+  explicit PairDensity(const PatternComponent& component);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// Takes at every number of pairs the greater density of the two.
+  void include(const PairDensity& other);
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace attest::io

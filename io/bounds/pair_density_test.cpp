@@ -1,0 +1,229 @@
+#include "io/bounds/pair_density.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "core/testing/catch.hpp"
+#include "io/bounds/segments.hpp"
+#include "io/bounds/testing/smallest_degrees.hpp"
+
+namespace attest::io {
+namespace {
+
+// A pattern of at most 7 x 7 pairs, the keys of a row as bits, every row and key with a pair.
+struct SmallPattern {
+  std::vector<unsigned> rows;
+  int keys = 0;
+
+  int pairs(unsigned row_set, unsigned key_set) const {
+    int sum = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if ((row_set >> i & 1u) != 0) sum += std::popcount(rows[i] & key_set);
+    }
+    return sum;
+  }
+
+  PatternComponent component() const {
+    PatternComponent result;
+    for (const unsigned row : rows) result.row_degrees.push_back(std::popcount(row));
+    for (int key = 0; key < keys; ++key) {
+      std::int64_t degree = 0;
+      for (const unsigned row : rows) degree += row >> key & 1u;
+      if (degree > 0) result.key_degrees.push_back(degree);
+    }
+    std::sort(result.row_degrees.begin(), result.row_degrees.end(), std::greater<>());
+    std::sort(result.key_degrees.begin(), result.key_degrees.end(), std::greater<>());
+    return result;
+  }
+};
+
+SmallPattern random_pattern(Rng& rng) {
+  SmallPattern pattern;
+  pattern.keys = static_cast<int>(rng.between(2, 7));
+  const std::int64_t percent = rng.between(10, 100);
+  const std::int64_t rows = rng.between(1, 7);
+  while (static_cast<std::int64_t>(pattern.rows.size()) < rows) {
+    unsigned row = 0;
+    for (int key = 0; key < pattern.keys; ++key) {
+      if (rng.between(0, 99) < percent) row |= 1u << key;
+    }
+    if (std::popcount(row) >= 2) pattern.rows.push_back(row);
+  }
+  return pattern;
+}
+
+double twice_rounded_up(double value) { return rounded_up(rounded_up(value)); }
+
+std::int64_t size(const std::vector<std::int64_t>& degrees) {
+  return static_cast<std::int64_t>(degrees.size());
+}
+
+// The definition.
+std::int64_t by_definition(const PatternComponent& component, std::int64_t rows,
+                           std::int64_t keys) {
+  const auto largest = [](const std::vector<std::int64_t>& degrees, std::int64_t count,
+                          std::int64_t cap) {
+    std::vector<std::int64_t> capped;
+    for (const std::int64_t degree : degrees) capped.push_back(std::min(degree, cap));
+    std::sort(capped.begin(), capped.end(), std::greater<>());
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += capped[static_cast<std::size_t>(i)];
+    return sum;
+  };
+  return std::min(largest(component.row_degrees, rows, keys),
+                  largest(component.key_degrees, keys, rows));
+}
+
+std::int64_t most_by_definition(const PatternComponent& component, std::int64_t indices) {
+  std::int64_t best = 0;
+  for (std::int64_t rows = 0; rows <= std::min(indices, size(component.row_degrees)); ++rows) {
+    if (indices - rows > size(component.key_degrees)) continue;
+    best = std::max(best, by_definition(component, rows, indices - rows));
+  }
+  return best;
+}
+
+// Whether no set of rows and keys has more pairs than the limit.
+bool limit_holds(const SmallPattern& pattern, const PatternComponent& component) {
+  const DegreeLimit limit(component);
+  for (unsigned row_set = 0; row_set < 1u << pattern.rows.size(); ++row_set) {
+    for (unsigned key_set = 0; key_set < 1u << pattern.keys; ++key_set) {
+      const std::int64_t keys =
+          std::min<std::int64_t>(std::popcount(key_set), size(component.key_degrees));
+      if (pattern.pairs(row_set, key_set) > limit.pairs_within(std::popcount(row_set), keys)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+TEST_CASE("any rows and keys have at most the pairs that their degrees allow", "[io][bounds]") {
+  Rng rng(5);
+  int caught = 0;
+  for (int round = 0; round < 60; ++round) {
+    const SmallPattern pattern = random_pattern(rng);
+    const PatternComponent component = pattern.component();
+    CHECK(limit_holds(pattern, component));
+    // With the smallest degree for all, whole patterns have too many, unless they are regular.
+    const PatternComponent smallest = testing::with_smallest_degrees(component);
+    const bool regular = smallest.row_degrees == component.row_degrees &&
+                         smallest.key_degrees == component.key_degrees;
+    CHECK(limit_holds(pattern, smallest) == regular);
+    if (!regular) ++caught;
+  }
+  CHECK(caught > 0);
+}
+
+TEST_CASE("degrees that are not in order are refused", "[io][bounds]") {
+  CHECK_THROWS_AS(DegreeLimit({{1, 2}, {2, 1}}), InternalError);
+  CHECK_THROWS_AS(DegreeLimit({{2, 1}, {1, 2}}), InternalError);
+  CHECK_THROWS_AS(DegreeLimit({{1, -1}, {}}), InternalError);
+}
+
+TEST_CASE("the limit of all divisions into rows and keys", "[io][bounds]") {
+  Rng rng(6);
+  for (int round = 0; round < 40; ++round) {
+    PatternComponent component;
+    const std::int64_t rows = rng.between(1, 30), keys = rng.between(1, 30);
+    for (std::int64_t i = 0; i < rows; ++i) component.row_degrees.push_back(rng.between(1, keys));
+    for (std::int64_t j = 0; j < keys; ++j) component.key_degrees.push_back(rng.between(1, rows));
+    std::sort(component.row_degrees.begin(), component.row_degrees.end(), std::greater<>());
+    std::sort(component.key_degrees.begin(), component.key_degrees.end(), std::greater<>());
+    const DegreeLimit limit(component);
+    REQUIRE(limit.most_indices() == rows + keys);
+    for (std::int64_t i = 0; i <= rows; ++i) {
+      for (std::int64_t j = 0; j <= keys; ++j) {
+        REQUIRE(limit.pairs_within(i, j) == by_definition(component, i, j));
+      }
+    }
+    for (std::int64_t indices = 0; indices <= rows + keys; ++indices) {
+      REQUIRE(limit.most_pairs(indices) == most_by_definition(component, indices));
+    }
+  }
+}
+
+TEST_CASE("the density of few pairs", "[io][bounds]") {
+  // A full square: y pairs are densest in a square of their own, and 16 x 16 have 8 for each index.
+  PatternComponent square;
+  square.row_degrees = square.key_degrees = std::vector<std::int64_t>(16, 16);
+  const PairDensity full(square);
+  REQUIRE(full.entries().size() == 256);
+  CHECK(full.entries().front().fewest == 1);
+  for (const auto& [pairs, density] : std::vector<std::pair<std::size_t, double>>{
+           {1, 1. / 2}, {2, 2. / 3}, {4, 1.}, {100, 5.}, {256, 8.}}) {
+    CHECK(full.entries()[pairs - 1].density >= density);
+    CHECK(full.entries()[pairs - 1].density <= twice_rounded_up(density));
+  }
+  // Against the definition, for every number of pairs.
+  Rng rng(7);
+  for (int round = 0; round < 40; ++round) {
+    const SmallPattern pattern = random_pattern(rng);
+    const PatternComponent component = pattern.component();
+    const PairDensity density(component);
+    REQUIRE(static_cast<std::int64_t>(density.entries().size()) == component.pairs());
+    for (std::int64_t pairs = 1; pairs <= component.pairs(); ++pairs) {
+      double best = 0;
+      for (std::int64_t n = 1; n <= DegreeLimit(component).most_indices(); ++n) {
+        const std::int64_t counted = std::min(pairs, most_by_definition(component, n));
+        best = std::max(best, static_cast<double>(counted) / static_cast<double>(n));
+      }
+      const PairDensity::Entry& entry = density.entries()[static_cast<std::size_t>(pairs - 1)];
+      CHECK(entry.fewest == pairs);
+      CHECK(entry.density >= best);
+      CHECK(entry.density <= twice_rounded_up(best));
+    }
+  }
+}
+
+TEST_CASE("the grid of a large pattern goes outward", "[io][bounds]") {
+  PatternComponent component;
+  component.row_degrees = component.key_degrees = std::vector<std::int64_t>(300, 200);
+  const DegreeLimit limit(component);
+  const PairDensity density(component);
+  CHECK(density.entries().size() < 6000);
+  double before = 0;
+  for (std::size_t index = 0; index < density.entries().size(); ++index) {
+    const PairDensity::Entry& entry = density.entries()[index];
+    CHECK(entry.density >= before);
+    before = entry.density;
+    const std::int64_t last = index + 1 < density.entries().size()
+                                  ? density.entries()[index + 1].fewest - 1
+                                  : component.pairs();
+    double best = 0;
+    for (std::int64_t n = 2; n <= limit.most_indices(); n += 7) {
+      const std::int64_t counted = std::min(last, limit.most_pairs(n));
+      best = std::max(best, static_cast<double>(counted) / static_cast<double>(n));
+    }
+    REQUIRE(entry.density >= best);
+  }
+  // Of 300 rows and keys with 200 pairs each, a third of the pairs each.
+  CHECK(before >= 100);
+  CHECK(before <= twice_rounded_up(100));
+}
+
+TEST_CASE("of two patterns the denser one counts", "[io][bounds]") {
+  PatternComponent wide, narrow;
+  wide.row_degrees = std::vector<std::int64_t>(2, 40);
+  wide.key_degrees = std::vector<std::int64_t>(40, 2);
+  narrow.row_degrees = narrow.key_degrees = std::vector<std::int64_t>(6, 6);
+  const PairDensity one(wide), other(narrow);
+  for (const bool swapped : {false, true}) {
+    PairDensity both = swapped ? other : one;
+    both.include(swapped ? one : other);
+    REQUIRE(both.entries().size() == 80);
+    for (std::size_t index = 0; index < 80; ++index) {
+      const auto at = [&](const PairDensity& density) {
+        return density.entries()[std::min(index, density.entries().size() - 1)].density;
+      };
+      CHECK(both.entries()[index].density == std::max(at(one), at(other)));
+      CHECK(both.entries()[index].fewest == static_cast<std::int64_t>(index) + 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest::io

@@ -1,0 +1,148 @@
+#include "io/bounds/pattern_degrees.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "io/words.hpp"
+
+namespace attest::io {
+namespace {
+
+// Disjoint sets of keys.
+class KeySets {
+ public:
+  explicit KeySets(std::int64_t keys) : parent_(static_cast<std::size_t>(keys)) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+
+  std::size_t find(std::size_t key) {
+    while (parent_[key] != key) key = parent_[key] = parent_[parent_[key]];
+    return key;
+  }
+
+  void join(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+// The visible keys of a row as runs of neighbours.
+void visible_runs(const Pattern& pattern, const Sequence& sequence, std::int64_t row,
+                  std::vector<KeyRange>& runs) {
+  runs.clear();
+  const KeyRange band = pattern.band(sequence, row);
+  if (!pattern.boolean) {
+    if (band.begin < band.end) runs.push_back(band);
+    return;
+  }
+  for (std::int64_t key = band.begin; key < band.end; ++key) {
+    if (!pattern.visible(sequence, row, key)) continue;
+    if (runs.empty() || runs.back().end < key) runs.push_back({key, key});
+    runs.back().end = key + 1;
+  }
+}
+
+struct Row {
+  std::size_t first_key;
+  std::int64_t keys;
+};
+
+std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequence& sequence) {
+  const auto keys = static_cast<std::size_t>(sequence.k_length);
+  // Changes from one key to the next of: the rows that see it, the runs that go on to its
+  // successor.
+  std::vector<std::int64_t> seen(keys + 1), linked(keys + 1);
+  KeySets sets(sequence.k_length);
+  std::vector<Row> rows;
+  std::vector<KeyRange> runs;
+  for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+    visible_runs(pattern, sequence, i, runs);
+    std::int64_t degree = 0;
+    for (const KeyRange& run : runs) degree += run.end - run.begin;
+    if (degree < 2) continue;
+    const auto first = static_cast<std::size_t>(runs.front().begin);
+    rows.push_back({first, degree});
+    for (const KeyRange& run : runs) {
+      const auto begin = static_cast<std::size_t>(run.begin);
+      const auto end = static_cast<std::size_t>(run.end);
+      ++seen[begin];
+      --seen[end];
+      ++linked[begin];
+      --linked[end - 1];
+      sets.join(first, begin);
+    }
+  }
+  for (std::size_t key = 0; key < keys; ++key) {
+    if (key > 0) {
+      seen[key] += seen[key - 1];
+      linked[key] += linked[key - 1];
+    }
+    if (linked[key] > 0) sets.join(key, key + 1);
+  }
+
+  std::map<std::size_t, PatternComponent> components;
+  for (const Row& row : rows) {
+    components[sets.find(row.first_key)].row_degrees.push_back(row.keys);
+  }
+  for (std::size_t key = 0; key < keys; ++key) {
+    if (seen[key] > 0) components[sets.find(key)].key_degrees.push_back(seen[key]);
+  }
+  std::vector<PatternComponent> result;
+  for (auto& entry : components) result.push_back(std::move(entry.second));
+  return result;
+}
+
+// Rows repeated for every query head that shares the keys.
+void share_keys(PatternComponent& component, std::int64_t heads) {
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t degree : component.row_degrees) {
+    rows.insert(rows.end(), static_cast<std::size_t>(heads), degree);
+  }
+  component.row_degrees = std::move(rows);
+  for (std::int64_t& degree : component.key_degrees) degree = (Words(degree) * heads).value();
+}
+
+using Degrees = std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>;
+
+}  // namespace
+
+std::int64_t PatternComponent::pairs() const {
+  Words sum;
+  for (const std::int64_t degree : row_degrees) sum += degree;
+  return sum.value();
+}
+
+PatternDegrees pattern_degrees(const Problem& problem) {
+  PatternDegrees result;
+  result.extent = extent_of(problem);
+  using Lengths = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Lengths, std::pair<Sequence, std::int64_t>> sequences;
+  for (const Sequence& sequence : problem.sequences()) {
+    auto& entry = sequences[{sequence.q_length, sequence.k_length, sequence.visible_keys}];
+    entry.first = sequence;
+    ++entry.second;
+  }
+  std::map<Degrees, std::int64_t> copies;
+  for (const auto& [lengths, entry] : sequences) {
+    const auto& [sequence, count] = entry;
+    for (PatternComponent& component : components_of(problem.mask, sequence)) {
+      share_keys(component, problem.group_size());
+      std::sort(component.row_degrees.begin(), component.row_degrees.end(), std::greater<>());
+      std::sort(component.key_degrees.begin(), component.key_degrees.end(), std::greater<>());
+      auto& total = copies[{std::move(component.row_degrees), std::move(component.key_degrees)}];
+      total = (Words(count) * problem.num_heads_kv + total).value();
+    }
+  }
+  for (auto& [degrees, count] : copies) {
+    result.components.push_back({degrees.first, degrees.second, count});
+  }
+  std::stable_sort(result.components.begin(), result.components.end(),
+                   [](const auto& a, const auto& b) { return a.pairs() > b.pairs(); });
+  return result;
+}
+
+}  // namespace attest::io
