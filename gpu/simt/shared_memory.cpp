@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "core/error.hpp"
@@ -271,26 +270,28 @@ bool SharedMemory::is_visible_to_async(const Shadow& shadow) const {
   return false;
 }
 
-std::optional<Finding> SharedMemory::begin_async_read(const void* pointer, std::size_t bytes,
-                                                      std::uint32_t lane, std::uint32_t lanes) {
-  const auto* const first = static_cast<const std::byte*>(pointer);
-  std::optional<Finding> finding;
-  if (holder(first, bytes) == nullptr) finding = {Fault::out_of_bounds, ""};
-  const std::uint32_t warp = lane - lane % AccessOrder::kWarpLanes;
-  for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
-    ++shadow.async_readers;
-    if (finding) return;
-    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-      finding =
-          conflict(shadow, Access::read, warp + static_cast<std::uint32_t>(std::countr_zero(left)));
+std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Readers readers) const {
+  for (std::uint32_t set = 0; set < readers.sets; ++set) {
+    std::optional<Finding> finding;
+    for (std::uint32_t k = 0; k < readers.lanes; ++k) {
+      finding = conflict(shadow, Access::read, readers.first + set * readers.lanes + k);
       if (!finding) break;
     }
-    if (!finding && !is_visible_to_async(shadow)) {
-      finding = {Fault::missing_fence,
+    if (finding) return finding;
+  }
+  if (is_visible_to_async(shadow)) return std::nullopt;
+  return Finding{Fault::missing_fence,
                  ", which " + who(shadow.writer) + " wrote without fence_proxy_async() after it"};
-    }
+}
+
+std::optional<Finding> SharedMemory::begin_async_read(const void* pointer, std::size_t bytes,
+                                                      Readers readers) {
+  std::optional<Finding> finding;
+  for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
+    ++shadow.async_readers;
+    if (!finding) finding = conflict(shadow, readers);
   });
-  if (finding) finding->text = "reads " + describe(first, bytes) + finding->text;
+  if (finding) finding->text = "reads " + describe(pointer, bytes) + finding->text;
   return finding;
 }
 

@@ -74,11 +74,15 @@ class SharedMemory {
                                     Copier copier = Copier::lane);
   void end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
 
-  /// A read of those bytes by a warp's instruction begins that ends later: nothing may write there
-  /// meanwhile, and what lanes have written is read only where a fence made it visible. In order
-  /// when it is for one of `lanes` of the warp of `lane`, whose lowest five bits do not count.
-  std::optional<Finding> begin_async_read(const void* pointer, std::size_t bytes,
-                                          std::uint32_t lane, std::uint32_t lanes);
+  /// Who begins an asynchronous read: `sets` times so many lanes in a row. A write comes before it
+  /// when it comes before what one lane of each set does.
+  struct Readers {
+    std::uint32_t first = 0, lanes = 1, sets = 1;
+  };
+
+  /// A read of those bytes begins that ends later: nothing may write there meanwhile, and what
+  /// lanes have written is read only where a fence made it visible.
+  std::optional<Finding> begin_async_read(const void* pointer, std::size_t bytes, Readers readers);
   /// It has ended, and counts as a read of the lane.
   void end_async_read(const void* pointer, std::size_t bytes, std::uint32_t lane);
   /// What the lane has written or seen is visible to asynchronous reads (fence.proxy.async).
@@ -138,6 +142,7 @@ class SharedMemory {
   template <class Function>
   void for_each_shadow_at(const void* pointer, std::size_t bytes, Function&& function);
   std::optional<Finding> conflict(const Shadow& shadow, Access access, std::uint32_t lane) const;
+  std::optional<Finding> conflict(const Shadow& shadow, Readers readers) const;
   std::string who(std::uint32_t lane) const;
   bool is_visible_to_async(const Shadow& shadow) const;
   void note(Shadow& shadow, Access access, std::uint32_t lane);
