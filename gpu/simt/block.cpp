@@ -200,7 +200,9 @@ void Block::wait() {
   Warp& warp = warps_[self.warp];
   warp.runnable &= ~bit(self.in_warp);
   if (warp.runnable == 0) runnable_warps_ &= ~bit(self.warp);
-  if (Lane* next = next_lane()) {
+  if (Lane* next = next_lane(); next == &self) {
+    return;  // what it waits for has come meanwhile
+  } else if (next != nullptr) {
     Fiber::change(*self.fiber, take_up(*next));
   } else {
     give_up_deadlocked(self.where);

@@ -13,6 +13,12 @@ constexpr std::uint32_t kMostCount = (1U << 20) - 1;
 
 std::string lane_of(const Block& block) { return "lane " + std::to_string(block.lane().number); }
 
+// "the mbarrier at byte 8 of 'full'".
+std::string name_of(Block& block, const void* barrier) {
+  const std::string text = block.shared().describe(barrier, kBytes);
+  return "the mbarrier " + text.substr(text.find("at "));
+}
+
 std::string several(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -68,7 +74,7 @@ void Mbarriers::init(Block& block, const void* barrier, std::uint32_t count, Sou
   shared.set_barrier(barrier, kBytes, true);
   if (shared.is_checked() && !shared.order().has_hand_overs()) shared.order().begin_hand_overs();
   Mbarrier made;
-  made.name = shared.describe(barrier, kBytes);
+  made.name = name_of(block, barrier);
   made.count = made.pending = count;
   made.number = static_cast<std::uint32_t>(all_.size());
   made.initialiser = lane;
@@ -89,7 +95,7 @@ void Mbarriers::invalidate(Block& block, const void* barrier, SourceLine where) 
 }
 
 void Mbarriers::expect(Block& block, const void* barrier, std::uint32_t bytes, SourceLine where) {
-  Mbarrier& found = find(block, barrier, " expects bytes at ", where);
+  Mbarrier& found = find(block, barrier, " expects more bytes of ", where);
   found.bytes += bytes;
   found.expected_at = where;
   if (bytes > kMostCount || found.bytes > kMostCount) {

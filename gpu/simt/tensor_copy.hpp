@@ -14,7 +14,7 @@
 namespace attest::simt {
 
 /// A tensor that the copies of one launch may move boxes of. A device has its own form for it.
-struct alignas(64) TensorMap {
+struct TensorMap {
   std::byte* data = nullptr;
   int tensor = -1;  // of the launch's global memory; -1: not counted
   TensorShape shape;
