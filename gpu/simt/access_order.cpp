@@ -16,7 +16,36 @@ std::uint32_t first(std::uint32_t warp, std::uint32_t lanes) {
 
 void AccessOrder::begin(std::uint32_t warps) {
   block_time_ = 1;
-  warps_.assign(warps, Warp{});
+  kernel_lanes_ = warps * kWarpLanes;
+  warps_.assign(warps + 1, Warp{});
+  elsewhere_.clear();
+}
+
+void AccessOrder::begin_hand_overs() {
+  const std::size_t lanes = warps_.size() * kWarpLanes;
+  elsewhere_.resize(lanes * lanes);
+}
+
+void AccessOrder::release(std::uint32_t lane, Clock& clock) {
+  const std::uint32_t warp = lane / kWarpLanes, first_lane = warp * kWarpLanes;
+  const std::uint32_t* const seen = seen_elsewhere(lane);
+  clock.resize(warps_.size() * kWarpLanes);
+  for (std::size_t k = 0; k < clock.size(); ++k) clock[k] = std::max(clock[k], seen[k]);
+  const Times& own = warps_[warp].seen[lane % kWarpLanes];
+  for (std::size_t k = 0; k < kWarpLanes; ++k) {
+    clock[first_lane + k] = std::max(clock[first_lane + k], own[k]);
+  }
+  clock[lane] = warps_[warp].time++;  // what the lane does next is later
+}
+
+void AccessOrder::acquire(std::uint32_t lane, const Clock& clock) {
+  const std::uint32_t warp = lane / kWarpLanes, first_lane = warp * kWarpLanes;
+  std::uint32_t* const seen = seen_elsewhere(lane);
+  for (std::size_t k = 0; k < clock.size(); ++k) seen[k] = std::max(seen[k], clock[k]);
+  Times& own = warps_[warp].seen[lane % kWarpLanes];
+  for (std::size_t k = 0; k < kWarpLanes && !clock.empty(); ++k) {
+    own[k] = std::max(own[k], clock[first_lane + k]);
+  }
 }
 
 void AccessOrder::warp_barrier(std::uint32_t warp_number, std::uint32_t lanes) {
@@ -34,15 +63,32 @@ void AccessOrder::warp_barrier(std::uint32_t warp_number, std::uint32_t lanes) {
   }
   if (lanes == ~std::uint32_t{0}) warp.whole_time = warp.time;
   ++warp.time;
+  if (!has_hand_overs()) return;
+  Clock others(warps_.size() * kWarpLanes);
+  const auto each = [&](auto&& function) {
+    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+      std::uint32_t* const seen = seen_elsewhere(first(warp_number, left));
+      for (std::size_t k = 0; k < others.size(); ++k) function(seen[k], others[k]);
+    }
+  };
+  each([](std::uint32_t seen, std::uint32_t& other) { other = std::max(other, seen); });
+  each([](std::uint32_t& seen, std::uint32_t other) { seen = other; });
 }
 
-std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t lanes,
-                                     std::uint32_t warp_time) const {
-  const Warp& warp = warps_[lane / kWarpLanes];
-  lanes &= ~bit(lane);
+std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t warp_number,
+                                     std::uint32_t lanes, std::uint32_t warp_time) const {
+  const bool own = warp_number == lane / kWarpLanes;
+  if (!own && !has_hand_overs()) return lanes;
+  const Warp& warp = warps_[warp_number];
+  if (own) {
+    lanes &= ~bit(lane);
+    if (warp_time <= warp.whole_time) return 0;
+  }
   if (warp_time == warp.time) return lanes;  // no barrier since
-  if (warp_time <= warp.whole_time) return 0;
-  const Times& seen = warp.seen[lane % kWarpLanes];
+  const std::size_t first_lane = std::size_t{warp_number} * kWarpLanes;
+  const std::uint32_t* const seen =
+      own ? warp.seen[lane % kWarpLanes].data()
+          : elsewhere_.data() + lane * warps_.size() * kWarpLanes + first_lane;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const auto other = static_cast<std::uint32_t>(std::countr_zero(left));
     if (seen[other] >= warp_time) lanes &= ~bit(other);
@@ -52,35 +98,48 @@ std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t lanes,
 
 void Accesses::add(std::uint32_t lane, const AccessOrder& order) {
   const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
+  const auto is_now = [&](const AtTime& each) { return each.warp == warp && each.time == time; };
   if (block_time_ != order.block_time()) {
     block_time_ = order.block_time();
-    warp_ = static_cast<std::uint16_t>(warp);
     elsewhere_ = kNone;
     earlier_.clear();
-  } else if (warp_ != warp) {
+  } else if (is_now(latest_)) {
+    latest_.lanes |= bit(lane);
+    return;
+  } else if (latest_.warp != warp && !order.has_hand_overs()) {
     elsewhere_ =
         static_cast<std::uint16_t>(lane);  // nothing in this block time is after both warps
     return;
-  } else if (latest_.time == time) {
-    latest_.lanes |= bit(lane);
-    return;
   } else {
+    const auto now = std::find_if(earlier_.begin(), earlier_.end(), is_now);
+    if (now != earlier_.end()) {
+      now->lanes |= bit(lane);
+      return;
+    }
     // What comes after this access comes after those before it, too.
     earlier_.push_back(latest_);
-    for (AtTime& each : earlier_) each.lanes = order.unordered(lane, each.lanes, each.time);
+    for (AtTime& each : earlier_) {
+      each.lanes = order.unordered(lane, each.warp, each.lanes, each.time);
+    }
     std::erase_if(earlier_, [](const AtTime& each) { return each.lanes == 0; });
   }
-  latest_ = {time, bit(lane)};
+  latest_ = {warp, time, bit(lane)};
 }
 
 std::optional<std::uint32_t> Accesses::unordered_now(std::uint32_t lane,
                                                      const AccessOrder& order) const {
-  if (warp_ != lane / AccessOrder::kWarpLanes) return first(warp_, latest_.lanes);
-  if (elsewhere_ != kNone) return elsewhere_;
-  std::uint32_t lanes = order.unordered(lane, latest_.lanes, latest_.time);
-  for (const AtTime& each : earlier_) lanes |= order.unordered(lane, each.lanes, each.time);
-  if (lanes == 0) return std::nullopt;
-  return first(warp_, lanes);
+  if (elsewhere_ != kNone) {
+    return latest_.warp == lane / AccessOrder::kWarpLanes ? elsewhere_
+                                                          : first(latest_.warp, latest_.lanes);
+  }
+  const auto of = [&](const AtTime& each) {
+    return order.unordered(lane, each.warp, each.lanes, each.time);
+  };
+  if (const std::uint32_t lanes = of(latest_); lanes != 0) return first(latest_.warp, lanes);
+  for (const AtTime& each : earlier_) {
+    if (const std::uint32_t lanes = of(each); lanes != 0) return first(each.warp, lanes);
+  }
+  return std::nullopt;
 }
 
 }  // namespace attest::simt

@@ -11,27 +11,49 @@ namespace attest::simt {
 /// Vector clocks, exact for the barriers that there are. A barrier of the block orders all lanes,
 /// so its clock is one number. A __syncwarp orders the lanes that take part, and what each of them
 /// had seen of others: 32 x 32 numbers for a warp. Lanes of different warps are ordered by barriers
-/// of the block alone.  [gpu/simt/access_order_test "a race is found where the definition says"]
+/// of the block, and by hand-overs (an mbarrier's arrival and wait), from the first of which each
+/// lane keeps a number for every other.
+/// [gpu/simt/access_order_test "a race is found where the definition says"]
 ///
-/// Cost: a __syncwarp 32 numbers for each lane that takes part; a question one comparison.
+/// Tensor copies and products of a warpgroup touch memory by themselves: the lanes of one more warp
+/// stand for them.
+///
+/// Cost: a __syncwarp 32 numbers for each lane that takes part; a question one comparison. With
+///       hand-overs each of them, and each hand-over, the number of lanes.
 class AccessOrder {
  public:
   static constexpr std::uint32_t kWarpLanes = 32;
 
+  /// What a lane had seen when it handed its order on: of each lane, accesses up to that warp time.
+  using Clock = std::vector<std::uint32_t>;
+
   /// Of a block's beginning.
   void begin(std::uint32_t warps);
+
+  /// The k-th lane of the warp that is none of the kernel's.
+  std::uint32_t engine(std::uint32_t k) const { return kernel_lanes_ + k; }
+  bool is_engine(std::uint32_t lane) const { return lane >= kernel_lanes_; }
 
   void block_barrier() { ++block_time_; }
   /// Of the lanes of a warp that came to it.
   void warp_barrier(std::uint32_t warp, std::uint32_t lanes);
 
+  /// Before the first hand-over, and before the accesses that it orders.
+  void begin_hand_overs();
+  bool has_hand_overs() const { return !elsewhere_.empty(); }
+  /// Adds to the clock what comes before what the lane does next.
+  void release(std::uint32_t lane, Clock& clock);
+  /// All that the clock has comes before what the lane does next.
+  void acquire(std::uint32_t lane, const Clock& clock);
+
   /// When a lane's next access is: barriers of the block, then barriers in its warp.
   std::uint32_t block_time() const { return block_time_; }
   std::uint32_t warp_time(std::uint32_t warp) const { return warps_[warp].time; }
 
-  /// Those of `lanes` of a lane's own warp whose accesses at `warp_time`, since the last barrier of
-  /// the block, do not come before what the lane does now. Its own always do.
-  std::uint32_t unordered(std::uint32_t lane, std::uint32_t lanes, std::uint32_t warp_time) const;
+  /// Those of `lanes` of a warp whose accesses at `warp_time`, since the last barrier of the block,
+  /// do not come before what the lane does now. Its own always do.
+  std::uint32_t unordered(std::uint32_t lane, std::uint32_t warp, std::uint32_t lanes,
+                          std::uint32_t warp_time) const;
 
  private:
   using Times = std::array<std::uint32_t, kWarpLanes>;
@@ -42,8 +64,14 @@ class AccessOrder {
     std::array<Times, kWarpLanes> seen{};
   };
 
-  std::uint32_t block_time_ = 1;
+  std::uint32_t* seen_elsewhere(std::uint32_t lane) {
+    return elsewhere_.data() + std::size_t{lane} * warps_.size() * kWarpLanes;
+  }
+
+  std::uint32_t block_time_ = 1, kernel_lanes_ = 0;
   std::vector<Warp> warps_;
+  // By lane, what it has seen of each lane of other warps; empty without hand-overs.
+  std::vector<std::uint32_t> elsewhere_;
 };
 
 /// The accesses of one kind to one place, as far as later ones need to know of them: what comes
@@ -64,15 +92,14 @@ class Accesses {
   std::optional<std::uint32_t> unordered_now(std::uint32_t lane, const AccessOrder& order) const;
 
   struct AtTime {
-    std::uint32_t time = 0, lanes = 0;  // of the warp
+    std::uint32_t warp = 0, time = 0, lanes = 0;  // time of the warp
   };
   static constexpr std::uint16_t kNone = 0xFFFF;
 
   std::uint32_t block_time_ = 0;     // 0: none
-  std::uint16_t warp_ = 0;           // of the first access in this block time
-  std::uint16_t elsewhere_ = kNone;  // a lane of another warp
+  std::uint16_t elsewhere_ = kNone;  // a lane of another warp than the latest, without hand-overs
   AtTime latest_;
-  std::vector<AtTime> earlier_;  // not before the latest: only barriers of some lanes leave any
+  std::vector<AtTime> earlier_;  // not before the latest: barriers of all lanes leave none
 };
 
 }  // namespace attest::simt

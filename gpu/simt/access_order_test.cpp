@@ -23,6 +23,13 @@ class History {
     for (const std::uint32_t lane : lanes) before_[lane] = all;
   }
 
+  void release(std::uint32_t lane, std::size_t clock) {
+    clocks_[clock].insert(before_[lane].begin(), before_[lane].end());
+  }
+  void acquire(std::uint32_t lane, std::size_t clock) {
+    before_[lane].insert(clocks_[clock].begin(), clocks_[clock].end());
+  }
+
   bool races(std::uint32_t lane, Access access) const {
     for (std::size_t k = 0; k < accesses_.size(); ++k) {
       const bool both_read = accesses_[k] == Access::read && access == Access::read;
@@ -40,11 +47,12 @@ class History {
  private:
   std::vector<Access> accesses_;
   std::array<std::set<std::size_t>, 64> before_;
+  std::array<std::set<std::size_t>, 2> clocks_;
 };
 
-// Accesses of a few lanes of two warps to one word, between barriers of some of them, up to the
-// first race.
-TEST_CASE("a race is found where the definition says", "[access_order]") {
+// Accesses of a few lanes of two warps to one word, between barriers of some of them and hand-overs
+// from one to another, up to the first race.
+void check_against_definition(bool hand_overs) {
   constexpr std::array<std::uint32_t, 6> kLanes{0, 1, 2, 3, 32, 33};
   constexpr int kSequences = 4000, kSteps = 24;
   const std::vector<std::uint32_t> all(kLanes.begin(), kLanes.end());
@@ -58,12 +66,24 @@ TEST_CASE("a race is found where the definition says", "[access_order]") {
     history.add(0, Access::write);
     memory.block_barrier();
     history.barrier(all);
+    std::array<AccessOrder::Clock, 2> clocks;
+    if (hand_overs) memory.order().begin_hand_overs();
     bool raced = false;
     for (int step = 0; step < kSteps && !raced; ++step) {
       const std::int64_t kind = rng.between(0, 9);
       if (kind == 0) {
         memory.block_barrier();
         history.barrier(all);
+      } else if (kind < 5 && hand_overs) {
+        const auto clock = static_cast<std::size_t>(rng.between(0, 1));
+        const std::uint32_t lane = kLanes[static_cast<std::size_t>(rng.between(0, 5))];
+        if (rng.between(0, 1) == 0) {
+          memory.order().release(lane, clocks[clock]);
+          history.release(lane, clock);
+        } else {
+          memory.order().acquire(lane, clocks[clock]);
+          history.acquire(lane, clock);
+        }
       } else if (kind < 7) {
         std::vector<std::uint32_t> some;
         std::uint32_t mask = 0;
@@ -76,7 +96,7 @@ TEST_CASE("a race is found where the definition says", "[access_order]") {
         history.barrier(some);
       } else {
         // The first warp most of the time, and more reads than writes.
-        const auto last = rng.between(0, 19) == 0 ? 5 : 3;
+        const auto last = rng.between(0, hand_overs ? 2 : 19) == 0 ? 5 : 3;
         const std::uint32_t lane = kLanes[static_cast<std::size_t>(rng.between(0, last))];
         constexpr std::array<Access, 5> kAccesses{Access::read, Access::read, Access::read,
                                                   Access::atomic, Access::write};
@@ -92,6 +112,11 @@ TEST_CASE("a race is found where the definition says", "[access_order]") {
   }
   CHECK(with_race > kSequences / 10);
   CHECK(without > kSequences / 10);
+}
+
+TEST_CASE("a race is found where the definition says", "[access_order]") {
+  check_against_definition(false);
+  check_against_definition(true);
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
   stopped_ = false;
   reported_.clear();
   shared_.begin(dynamic_shared_bytes, emulation.shared_bytes_limit, emulation.shared_checks, warps);
+  mbarriers_.begin();
+  tensor_copies_.begin(count_);
+  warpgroups_.begin(count_);
 }
 
 void Block::make_lanes() {
@@ -94,6 +97,10 @@ bool Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 in
     // Comes back when all lanes have returned, or the block was given up.
     Fiber::change(thread_, take_up(*next_lane()));
     unwind();
+    if (!stopped_) {
+      tensor_copies_.end(*this);
+      warpgroups_.end(*this);
+    }
   }
   running_ = nullptr;
   current_block = outer;
@@ -135,6 +142,7 @@ void Block::leave_warp(const Lane& lane) {
   for (std::size_t g = warp.groups.size(); g > 0; --g) {
     if (is_complete(warp, warp.groups[g - 1])) complete(lane.warp, g - 1);
   }
+  warpgroups_.leave(*this, lane.number);
   if (live_ > 0 && arrived_ == live_) release_barrier();
 }
 
@@ -144,7 +152,7 @@ void Block::end_lane() {
   leave_warp(lane);
   Lane* next = stopped_ || live_ == 0 ? nullptr : next_lane();
   if (next == nullptr && !stopped_ && live_ > 0) {
-    give_up(Fault::deadlock, waiting_lanes(), {});
+    give_up_deadlocked({});
   }
   Fiber::finish(*lane.fiber, next == nullptr ? thread_ : take_up(*next));
 }
@@ -167,7 +175,9 @@ std::uint32_t Block::choose(std::uint32_t candidates) {
 }
 
 Lane* Block::next_lane() {
-  if (runnable_warps_ == 0) return nullptr;
+  while (runnable_warps_ == 0) {
+    if (!tensor_copies_.arrive(*this)) return nullptr;
+  }
   // A warp goes on as long as it can, as its lanes do together on a device; shuffled, any may.
   const bool stays = emulation_.order != Order::shuffled && running_ != nullptr &&
                      (runnable_warps_ & bit(running_->warp)) != 0;
@@ -190,13 +200,34 @@ void Block::wait() {
   Warp& warp = warps_[self.warp];
   warp.runnable &= ~bit(self.in_warp);
   if (warp.runnable == 0) runnable_warps_ &= ~bit(self.warp);
-  if (Lane* next = next_lane()) {
+  if (Lane* next = next_lane(); next == &self) {
+    return;  // what it waits for has come meanwhile
+  } else if (next != nullptr) {
     Fiber::change(*self.fiber, take_up(*next));
   } else {
-    give_up(Fault::deadlock, waiting_lanes(), self.where);
+    give_up_deadlocked(self.where);
     Fiber::change(*self.fiber, thread_);
   }
   if (stopped_) throw LaneStopped{};
+}
+
+bool Block::is_own(const void* pointer) const {
+  const auto* const lowest = static_cast<const std::byte*>(stacks_->lowest(running_->number));
+  const auto* const byte = static_cast<const std::byte*>(pointer);
+  return byte >= lowest && byte < lowest + FiberStacks::kStackBytes;
+}
+
+void Block::suspend(std::string_view operation, SourceLine where) {
+  running_->operation = operation;
+  running_->mask = 0;
+  running_->where = where;
+  wait();
+}
+
+void Block::wake(std::uint32_t number) {
+  const Lane& lane = lanes_[number];
+  warps_[lane.warp].runnable |= bit(lane.in_warp);
+  runnable_warps_ |= bit(lane.warp);
 }
 
 void Block::release_barrier() {

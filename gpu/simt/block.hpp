@@ -12,7 +12,10 @@
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
 #include "gpu/simt/global_memory.hpp"
+#include "gpu/simt/mbarrier.hpp"
 #include "gpu/simt/shared_memory.hpp"
+#include "gpu/simt/tensor_copy.hpp"
+#include "gpu/simt/warpgroup.hpp"
 
 /// One emulated block: its lanes take turns on one thread, each on a stack of its own.
 namespace attest::simt {
@@ -84,12 +87,17 @@ class Block {
            const std::function<void()>& kernel, std::vector<Diagnosis>& found);
 
   const Lane& lane() const { return *running_; }
+  /// Whether an address is on the running lane's stack.
+  bool is_own(const void* pointer) const;
   AsyncCopies& copies() { return running_->copies; }
   Index3 grid() const { return grid_; }
   Index3 size() const { return size_; }
   Index3 index() const { return index_; }
   SharedMemory& shared() { return shared_; }
   const GlobalMemory& global() const { return *global_; }
+  Mbarriers& mbarriers() { return mbarriers_; }
+  TensorCopies& tensor_copies() { return tensor_copies_; }
+  Warpgroups& warpgroups() { return warpgroups_; }
   /// What the block has moved of a tensor.
   GlobalTraffic& traffic(int tensor) { return traffic_[static_cast<std::size_t>(tensor)]; }
   const std::vector<GlobalTraffic>& traffic() const { return traffic_; }
@@ -105,6 +113,10 @@ class Block {
 
   /// The same without exchange, ordering the memory accesses of the warp's lanes.
   void warp_barrier(std::uint32_t mask, SourceLine where);
+
+  /// The running lane waits until another one, or a tensor copy, wakes it.
+  void suspend(std::string_view operation, SourceLine where);
+  void wake(std::uint32_t lane);
 
   /// Adds a diagnosis; the kernel goes on.
   void report(Fault fault, std::string text, SourceLine where);
@@ -142,6 +154,7 @@ class Block {
   void complete(std::uint32_t warp, std::size_t group);
   void release_barrier();
   void give_up(Fault fault, std::string text, SourceLine where);
+  void give_up_deadlocked(SourceLine where);
   std::string waiting_lanes() const;
 
   Fiber thread_;
@@ -161,6 +174,9 @@ class Block {
   std::uint64_t random_ = 0;
   Index3 grid_, size_, index_;
   SharedMemory shared_;
+  Mbarriers mbarriers_;
+  TensorCopies tensor_copies_;
+  Warpgroups warpgroups_;
   const GlobalMemory* global_ = nullptr;
   std::vector<GlobalTraffic> traffic_;
   const std::function<void()>* kernel_ = nullptr;

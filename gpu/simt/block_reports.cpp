@@ -49,6 +49,13 @@ void Block::give_up(Fault fault, std::string text, SourceLine where) {
   stopped_ = true;
 }
 
+// First what may be the cause.
+void Block::give_up_deadlocked(SourceLine where) {
+  warpgroups_.explain_deadlock(*this);
+  const std::string barriers = mbarriers_.explain_deadlock(*this);
+  give_up(Fault::deadlock, waiting_lanes() + barriers, where);
+}
+
 void Block::stop(Fault fault, std::string text, SourceLine where) {
   give_up(fault, std::move(text), where);
   throw LaneStopped{};

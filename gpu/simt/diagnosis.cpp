@@ -36,7 +36,13 @@ const char* name(Fault fault) {
     case Fault::race:
       return "race";
     case Fault::async_pending:
-      return "asynchronous copy under way";
+      return "asynchronous access under way";
+    case Fault::mbarrier:
+      return "mbarrier";
+    case Fault::transactions:
+      return "transaction bytes";
+    case Fault::missing_fence:
+      return "missing fence";
     case Fault::uncounted:
       return "uncounted access";
     case Fault::exception:

@@ -39,7 +39,10 @@ enum class Fault : std::uint8_t {
   out_of_bounds,  // beyond shared memory, or beyond a tensor
   uninitialised,  // shared memory is read before anything was written
   race,           // two lanes, one writes, nothing orders them
-  async_pending,  // read or written while an asynchronous copy is under way
+  async_pending,  // read or written while an asynchronous instruction is under way there
+  mbarrier,       // not initialised, not yet seen initialised, more arrivals than it counts
+  transactions,   // an mbarrier expects other bytes than arrive
+  missing_fence,  // an asynchronous instruction may not see what came before it
   uncounted,      // global memory accessed past the traffic policy
   exception,      // the kernel's code threw
 };

@@ -18,6 +18,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 #define threadIdx (::attest::simt::lane_index())
 #define blockIdx (::attest::simt::block_index())

@@ -22,8 +22,8 @@ namespace {
 
 enum class GlobalUse : std::uint8_t { read, write, add };
 
-bool may_access(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
-                SourceLine where) {
+bool may_access(int tensor, const void* pointer, std::size_t bytes, std::size_t alignment,
+                GlobalUse use, SourceLine where) {
   Block* const block = Block::current();
   if (block == nullptr) throw InternalError("global memory opened outside of an emulated kernel");
   const auto lane = [&] { return "lane " + std::to_string(block->lane().number); };
@@ -44,7 +44,7 @@ bool may_access(int tensor, const void* pointer, std::size_t bytes, GlobalUse us
                   where);
     return false;
   }
-  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0) {
     block->report(Fault::misaligned,
                   lane() + verb + std::to_string(bytes) + " bytes of '" + range.name +
                       "' at an address that is no multiple of that",
@@ -57,22 +57,35 @@ bool may_access(int tensor, const void* pointer, std::size_t bytes, GlobalUse us
   return true;
 }
 
-}  // namespace
-
-void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
-  if (may_access(tensor, from, bytes, GlobalUse::read, where)) {
+void read(int tensor, const void* from, void* to, std::size_t bytes, std::size_t alignment,
+          SourceLine where) {
+  if (may_access(tensor, from, bytes, alignment, GlobalUse::read, where)) {
     std::memcpy(to, from, bytes);
   } else {
     std::memset(to, 0, bytes);
   }
 }
 
+}  // namespace
+
+void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
+  read(tensor, from, to, bytes, bytes, where);
+}
+
 void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where) {
-  if (may_access(tensor, to, bytes, GlobalUse::write, where)) std::memcpy(to, from, bytes);
+  if (may_access(tensor, to, bytes, bytes, GlobalUse::write, where)) std::memcpy(to, from, bytes);
+}
+
+void global_read_row(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
+  read(tensor, from, to, bytes, 1, where);
+}
+
+void global_write_row(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where) {
+  if (may_access(tensor, to, bytes, 1, GlobalUse::write, where)) std::memcpy(to, from, bytes);
 }
 
 void global_add(int tensor, float* to, float value, SourceLine where) {
-  if (!may_access(tensor, to, sizeof *to, GlobalUse::add, where)) return;
+  if (!may_access(tensor, to, sizeof *to, sizeof *to, GlobalUse::add, where)) return;
   std::atomic_ref<float>(*to).fetch_add(value, std::memory_order_relaxed);
 }
 

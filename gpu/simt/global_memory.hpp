@@ -73,6 +73,9 @@ class GlobalMemory {
 /// zeros. [gpu/simt/traffic_test]
 void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where);
 void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where);
+/// The same of any number of bytes, at any address: by tensor copies.
+void global_read_row(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where);
+void global_write_row(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where);
 /// Atomic also between blocks that run on several threads.
 void global_add(int tensor, float* to, float value, SourceLine where);
 

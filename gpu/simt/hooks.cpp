@@ -32,6 +32,8 @@ std::optional<Finding> examine(Block& block, const void* pointer, std::size_t by
     return Finding{Fault::uncounted,
                    verb() + "'" + block.global().ranges()[static_cast<std::size_t>(tensor)].name +
                        "' past the traffic policy"};
+  } else if (block.is_own(pointer)) {
+    return block.warpgroups().touch(lane, pointer, bytes);
   }
   return std::nullopt;
 }

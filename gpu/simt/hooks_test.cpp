@@ -5,6 +5,7 @@
 
 #include "core/testing/catch.hpp"
 #include "gpu/simt/testing/seeded_bugs.hpp"
+#include "gpu/simt/testing/seeded_pipelines.hpp"
 
 namespace attest::simt {
 namespace {
@@ -23,39 +24,54 @@ std::vector<int> lines_that_show(const std::string& bug, const std::string& in) 
   std::ifstream file(std::string(ATTEST_SEEDED_BUGS) + "/" + in);
   REQUIRE(file.good());
   std::vector<int> lines;
-  std::string text;
-  bool shows = false;
+  std::string text, names;
   for (int line = 1; std::getline(file, text); ++line) {
-    if (shows) lines.push_back(line);
-    const std::size_t names = text.find("// shows: ");
-    shows = names != std::string::npos &&
-            (text.substr(names + 9) + ",").find(" " + bug + ",") != std::string::npos;
+    const std::size_t first = text.find("// shows: "), comment = text.find("// ");
+    if (first != std::string::npos) {
+      names = text.substr(first + 9) + ",";
+    } else if (!names.empty() && comment == text.find_first_not_of(' ')) {
+      names += text.substr(comment + 2) + ",";  // a list of several lines
+    } else {
+      if (names.find(" " + bug + ",") != std::string::npos) lines.push_back(line);
+      names.clear();
+    }
   }
   return lines;
 }
 
 TEST_CASE("a clean kernel has no report in any order", "[hooks]") {
-  for (const SeededBug none : {SeededBug::none, SeededBug::none_of_groups,
-                               SeededBug::none_of_copies, SeededBug::none_of_products}) {
-    for (const Emulation& emulation : checked_orders()) {
-      const SeededRun run = run_seeded(none, emulation);
-      CHECK(run.report.to_string().empty());
-      CHECK(run.right);
+  const auto check_clean = [](const SeededRun& run) {
+    CHECK(run.report.to_string().empty());
+    CHECK(run.right);
+  };
+  for (const Emulation& emulation : checked_orders()) {
+    for (const SeededBug none :
+         {SeededBug::none, SeededBug::none_of_groups, SeededBug::none_of_copies,
+          SeededBug::none_of_products, SeededBug::none_of_tensor_copies}) {
+      check_clean(run_seeded(none, emulation));
     }
+    check_clean(run_pipeline(PipelineBug::none, emulation));
   }
 }
 
+SeededRun run_bug(SeededBug bug, const Emulation& emulation) { return run_seeded(bug, emulation); }
+SeededRun run_bug(PipelineBug bug, const Emulation& emulation) {
+  return run_pipeline(bug, emulation);
+}
+
+template <class Bug>
 struct Expected {
-  SeededBug bug;
+  Bug bug;
   const char* name;
   std::vector<Fault> faults;  // by the order, one or the other
 };
 
-void check_found(const Expected& expected, const char* in) {
+template <class Bug>
+void check_found(const Expected<Bug>& expected, const char* in) {
   const std::vector<int> lines = lines_that_show(expected.name, in);
   REQUIRE_FALSE(lines.empty());
   for (const Emulation& emulation : checked_orders()) {
-    const SeededRun run = run_seeded(expected.bug, emulation);
+    const SeededRun run = run_bug(expected.bug, emulation);
     INFO(expected.name << " order " << static_cast<int>(emulation.order) << "\n"
                        << run.report.to_string());
     bool found = false;
@@ -71,7 +87,7 @@ void check_found(const Expected& expected, const char* in) {
 }
 
 TEST_CASE("every seeded bug is found in every order, at its line", "[hooks]") {
-  for (const Expected& expected :
+  for (const auto& expected :
        {Expected{SeededBug::no_barrier_after_load, "no_barrier_after_load", {Fault::race}},
         Expected{SeededBug::no_barrier_before_load, "no_barrier_before_load", {Fault::race}},
         Expected{
@@ -93,7 +109,7 @@ TEST_CASE("every seeded bug is found in every order, at its line", "[hooks]") {
 }
 
 TEST_CASE("every mistake with asynchronous copies is found in every order", "[hooks]") {
-  for (const Expected& expected :
+  for (const auto& expected :
        {Expected{SeededBug::no_wait, "no_wait", {Fault::async_pending}},
         Expected{SeededBug::wait_for_too_few, "wait_for_too_few", {Fault::async_pending}},
         Expected{SeededBug::no_commit, "no_commit", {Fault::async_pending}},
@@ -108,9 +124,63 @@ TEST_CASE("every mistake with asynchronous copies is found in every order", "[ho
   }
 }
 
+TEST_CASE("every mistake with tensor copies is found in every order", "[hooks]") {
+  for (const auto& expected :
+       {Expected{SeededBug::no_tensor_wait,
+                 "no_tensor_wait",
+                 {Fault::async_pending, Fault::race, Fault::uninitialised}},
+        Expected{SeededBug::one_warp_waits, "one_warp_waits", {Fault::async_pending, Fault::race}},
+        Expected{
+            SeededBug::copy_over_words, "copy_over_words", {Fault::async_pending, Fault::race}},
+        Expected{SeededBug::unused_copy, "unused_copy", {Fault::async_pending}},
+        Expected{SeededBug::no_fence_before_store, "no_fence_before_store", {Fault::missing_fence}},
+        Expected{SeededBug::no_store_commit, "no_store_commit", {Fault::async_pending}}}) {
+    check_found(expected, "seeded_tensor_copies.cpp");
+  }
+}
+
+TEST_CASE("every mistake with mbarriers and products of warpgroups is found in every order",
+          "[hooks]") {
+  using Bug = PipelineBug;
+  for (const auto& expected :
+       {Expected{Bug::no_wait_for_tiles, "no_wait_for_tiles", {Fault::async_pending}},
+        Expected{Bug::wrong_parity, "wrong_parity", {Fault::async_pending}},
+        Expected{Bug::no_wait_for_readers, "no_wait_for_readers", {Fault::mbarrier}},
+        Expected{Bug::early_release, "early_release", {Fault::async_pending, Fault::race}},
+        Expected{Bug::expects_too_much, "expects_too_much", {Fault::transactions}},
+        Expected{Bug::expects_too_little, "expects_too_little", {Fault::transactions}},
+        Expected{Bug::no_init, "no_init", {Fault::mbarrier}},
+        Expected{Bug::no_init_fence, "no_init_fence", {Fault::mbarrier}},
+        Expected{Bug::no_barrier_after_init, "no_barrier_after_init", {Fault::mbarrier}},
+        Expected{Bug::misaligned_box, "misaligned_box", {Fault::misaligned}},
+        Expected{Bug::no_product_fence, "no_product_fence", {Fault::missing_fence}},
+        Expected{Bug::scaled_without_fence, "scaled_without_fence", {Fault::missing_fence}},
+        Expected{Bug::early_accumulators, "early_accumulators", {Fault::async_pending}},
+        Expected{Bug::warps_apart, "warps_apart", {Fault::divergence}},
+        Expected{Bug::warp_missing, "warp_missing", {Fault::divergence}},
+        Expected{Bug::never_released, "never_released", {Fault::deadlock}},
+        Expected{Bug::no_async_fence, "no_async_fence", {Fault::missing_fence}},
+        Expected{Bug::overwritten_tile, "overwritten_tile", {Fault::async_pending}},
+        Expected{Bug::overwritten_store, "overwritten_store", {Fault::async_pending}},
+        Expected{Bug::no_wait_for_store, "no_wait_for_store", {Fault::async_pending}},
+        Expected{Bug::plain_barrier, "plain_barrier", {Fault::mbarrier}}}) {
+    check_found(expected, "pipelined_product.cuh");
+  }
+}
+
+TEST_CASE("a deadlock lists what an mbarrier lacks", "[hooks]") {
+  for (const Emulation& emulation : checked_orders()) {
+    const SeededRun run = run_pipeline(PipelineBug::never_released, emulation);
+    CHECK_THAT(run.report.to_string(),
+               Catch::Contains("lanes 0-127 wait in mbarrier.try_wait (pipelined_product.cuh:") &&
+                   Catch::Contains("the mbarrier at byte 0 of 'empty' in phase 0 lacks 128 of 128 "
+                                   "arrivals and 0 bytes"));
+  }
+}
+
 // With the accesses that their bits come from: the others leave no report, only wrong sums.
 TEST_CASE("every mistake with matrix products is found in every order", "[hooks]") {
-  for (const Expected& expected :
+  for (const auto& expected :
        {Expected{SeededBug::no_barrier_before_ldmatrix,
                  "no_barrier_before_ldmatrix",
                  {Fault::race, Fault::uninitialised}},

@@ -53,6 +53,8 @@ void SharedMemory::begin(std::int64_t dynamic_bytes, std::int64_t limit_bytes, S
   used_ = static_bytes_ = 0;
   variables_.clear();
   order_.begin(warps);
+  fences_ = 1;
+  last_fence_.assign(std::size_t{warps} * AccessOrder::kWarpLanes, 0);
   place(nullptr, "dynamic shared memory", bytes_,
         std::min(static_cast<std::size_t>(dynamic_bytes), kMostBytes), 0);
 }
@@ -73,7 +75,9 @@ void SharedMemory::place(const void* tag, const char* name, std::byte* begin, st
 }
 
 void SharedMemory::Shadow::clear() {
-  written = copying = false;
+  written = copying = is_barrier = false;
+  async_readers = 0;
+  write_time = 0;
   writes.clear();
   atomics.clear();
   reads.clear();
@@ -116,7 +120,8 @@ const SharedMemory::Variable* SharedMemory::holder(const std::byte* pointer,
 }
 
 // By the variable that holds it, else by the nearest one.
-std::string SharedMemory::describe(const std::byte* pointer, std::size_t bytes) const {
+std::string SharedMemory::describe(const void* place, std::size_t bytes) const {
+  const auto* const pointer = static_cast<const std::byte*>(place);
   const auto distance = [pointer](const Variable& variable) {
     const std::byte* const end = variable.begin + variable.bytes;
     return pointer < variable.begin ? variable.begin - pointer : std::max(pointer - end, {});
@@ -152,15 +157,35 @@ void SharedMemory::for_each_shadow(std::size_t offset, std::size_t bytes, Functi
   }
 }
 
+template <class Function>
+void SharedMemory::for_each_shadow_at(const void* pointer, std::size_t bytes, Function&& function) {
+  const auto* const first = static_cast<const std::byte*>(pointer);
+  const Variable* const variable = holder(first, bytes);
+  if (checks_ == SharedChecks::off || variable == nullptr) return;
+  for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
+                  function);
+}
+
+std::string SharedMemory::who(std::uint32_t lane) const {
+  return order_.is_engine(lane) ? "an asynchronous instruction" : "lane " + std::to_string(lane);
+}
+
 std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access access,
                                               std::uint32_t lane) const {
-  const auto race = [](std::uint32_t other, const char* what) {
-    return Finding{Fault::race,
-                   ", which lane " + std::to_string(other) + what + "; nothing orders the two"};
+  const auto race = [this](std::uint32_t other, const char* what) {
+    return Finding{Fault::race, ", which " + who(other) + what + "; nothing orders the two"};
   };
+  if (shadow.is_barrier) return Finding{Fault::mbarrier, ", which is an mbarrier"};
   if (shadow.copying) {
-    return Finding{Fault::async_pending, ", to which lane " + std::to_string(shadow.writer) +
-                                             " copies asynchronously and has not yet waited"};
+    return Finding{
+        Fault::async_pending,
+        shadow.copier == Copier::tensor
+            ? ", to which a tensor copy of " + who(shadow.writer) + " is under way"
+            : ", to which " + who(shadow.writer) + " copies asynchronously and has not yet waited"};
+  }
+  if (shadow.async_readers > 0 && may_write(access)) {
+    return Finding{Fault::async_pending,
+                   ", which an asynchronous instruction reads that has not ended"};
   }
   if (!shadow.written && (access == Access::read || access == Access::atomic)) {
     return Finding{Fault::uninitialised, ", which nothing has written"};
@@ -184,6 +209,7 @@ void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
   }
   shadow.written = true;
   shadow.writer = lane;
+  shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
   if (is_atomic(access)) {
     shadow.atomics.add(lane, order_);
     return;
@@ -217,25 +243,89 @@ std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t byte
 }
 
 std::optional<Finding> SharedMemory::begin_copy(const void* pointer, std::size_t bytes,
-                                                std::uint32_t lane) {
+                                                std::uint32_t lane, Copier copier) {
   std::optional<Finding> finding = check(pointer, bytes, Access::write, lane);
-  const auto* const first = static_cast<const std::byte*>(pointer);
-  const Variable* const variable = holder(first, bytes);
-  if (checks_ == SharedChecks::off || variable == nullptr) return finding;
-  for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
-                  [](Shadow& shadow) { shadow.copying = true; });
+  for_each_shadow_at(pointer, bytes, [copier](Shadow& shadow) {
+    shadow.copying = true;
+    shadow.copier = copier;
+  });
   return finding;
 }
 
 void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane) {
-  const auto* const first = static_cast<const std::byte*>(pointer);
-  const Variable* const variable = holder(first, bytes);
-  if (checks_ == SharedChecks::off || variable == nullptr) return;
-  for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
-                  [&](Shadow& shadow) {
-                    shadow.copying = false;
-                    note(shadow, Access::write, lane);
-                  });
+  for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
+    shadow.copying = false;
+    note(shadow, Access::write, lane);
+  });
+}
+
+// A lane that has seen the write has fenced since. Writes that are still unordered are races.
+bool SharedMemory::is_visible_to_async(const Shadow& shadow) const {
+  if (shadow.write_time == 0 || last_fence_[shadow.writer] > shadow.write_time) return true;
+  for (std::uint32_t lane = 0; lane < last_fence_.size(); ++lane) {
+    if (last_fence_[lane] > shadow.write_time && !shadow.writes.unordered(lane, order_)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Readers readers) const {
+  for (std::uint32_t set = 0; set < readers.sets; ++set) {
+    std::optional<Finding> finding;
+    for (std::uint32_t k = 0; k < readers.lanes; ++k) {
+      finding = conflict(shadow, Access::read, readers.first + set * readers.lanes + k);
+      if (!finding) break;
+    }
+    if (finding) return finding;
+  }
+  if (is_visible_to_async(shadow)) return std::nullopt;
+  return Finding{Fault::missing_fence,
+                 ", which " + who(shadow.writer) + " wrote without fence_proxy_async() after it"};
+}
+
+std::optional<Finding> SharedMemory::begin_async_read(const void* pointer, std::size_t bytes,
+                                                      Readers readers) {
+  std::optional<Finding> finding;
+  for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
+    ++shadow.async_readers;
+    if (!finding) finding = conflict(shadow, readers);
+  });
+  if (finding) finding->text = "reads " + describe(pointer, bytes) + finding->text;
+  return finding;
+}
+
+void SharedMemory::end_async_read(const void* pointer, std::size_t bytes, std::uint32_t lane) {
+  for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
+    --shadow.async_readers;
+    note(shadow, Access::read, lane);
+  });
+}
+
+void SharedMemory::fence_async(std::uint32_t lane) { last_fence_[lane] = ++fences_; }
+
+void SharedMemory::set_barrier(const void* pointer, std::size_t bytes, bool is_barrier) {
+  for_each_shadow_at(pointer, bytes, [is_barrier](Shadow& shadow) {
+    shadow.is_barrier = is_barrier;
+    shadow.written = false;
+  });
+}
+
+std::optional<std::uint32_t> SharedMemory::address(const void* pointer) const {
+  const auto* const byte = static_cast<const std::byte*>(pointer);
+  const Variable* const variable = holder(byte, 1);
+  if (variable == nullptr) return std::nullopt;
+  return static_cast<std::uint32_t>(variable->offset +
+                                    static_cast<std::size_t>(byte - variable->begin));
+}
+
+std::byte* SharedMemory::at(std::uint32_t address, std::size_t bytes) const {
+  for (const Variable& variable : variables_) {
+    if (address >= variable.offset && address + bytes <= variable.offset + variable.bytes) {
+      return variable.begin + (address - variable.offset);
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace attest::simt

@@ -66,10 +66,41 @@ class SharedMemory {
   std::optional<Finding> check(const void* pointer, std::size_t bytes, Access access,
                                std::uint32_t lane);
 
+  /// Who writes asynchronously: copies of a lane, or tensor copies.
+  enum class Copier : std::uint8_t { lane, tensor };
+
   /// An asynchronous copy to those bytes begins, or has ended and counts as the lane's own write.
-  std::optional<Finding> begin_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
+  std::optional<Finding> begin_copy(const void* pointer, std::size_t bytes, std::uint32_t lane,
+                                    Copier copier = Copier::lane);
   void end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
 
+  /// Who begins an asynchronous read: `sets` times so many lanes in a row. A write comes before it
+  /// when it comes before what one lane of each set does.
+  struct Readers {
+    std::uint32_t first = 0, lanes = 1, sets = 1;
+  };
+
+  /// A read of those bytes begins that ends later: nothing may write there meanwhile, and what
+  /// lanes have written is read only where a fence made it visible.
+  std::optional<Finding> begin_async_read(const void* pointer, std::size_t bytes, Readers readers);
+  /// It has ended, and counts as a read of the lane.
+  void end_async_read(const void* pointer, std::size_t bytes, std::uint32_t lane);
+  /// What the lane has written or seen is visible to asynchronous reads (fence.proxy.async).
+  void fence_async(std::uint32_t lane);
+
+  /// Those bytes are, or are no longer, an mbarrier: nothing else may read or write them.
+  void set_barrier(const void* pointer, std::size_t bytes, bool is_barrier);
+
+  /// The address that a device has for a byte, as descriptors have it: checks move variables apart.
+  /// None where there is no variable.
+  std::optional<std::uint32_t> address(const void* pointer) const;
+  /// The other way round, null unless all the bytes are of one variable.
+  std::byte* at(std::uint32_t address, std::size_t bytes) const;
+  /// "16 bytes at byte 4 of 'tile'".
+  std::string describe(const void* pointer, std::size_t bytes) const;
+
+  bool is_checked() const { return checks_ == SharedChecks::on; }
+  AccessOrder& order() { return order_; }
   void block_barrier() { order_.block_barrier(); }
   void warp_barrier(std::uint32_t warp, std::uint32_t lanes) {
     if (checks_ == SharedChecks::on) order_.warp_barrier(warp, lanes);
@@ -91,8 +122,11 @@ class SharedMemory {
 
   // What has happened to a word that was never accessed in parts, or to a byte of one that was.
   struct Shadow {
-    bool written = false, copying = false;
-    std::uint32_t writer = 0;  // the last lane
+    bool written = false, copying = false, is_barrier = false;
+    Copier copier = Copier::lane;
+    std::uint16_t async_readers = 0;
+    std::uint32_t writer = 0;      // the last lane
+    std::uint32_t write_time = 0;  // of a lane's plain write, by fences before it; 0: of none
     Accesses writes, atomics, reads;
 
     void clear();
@@ -102,10 +136,15 @@ class SharedMemory {
   void place(const void* tag, const char* name, std::byte* begin, std::size_t bytes,
              std::size_t offset);
   const Variable* holder(const std::byte* pointer, std::size_t bytes) const;
-  std::string describe(const std::byte* pointer, std::size_t bytes) const;
   template <class Function>
   void for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function);
+  // Of the variable that holds those bytes; with checks alone.
+  template <class Function>
+  void for_each_shadow_at(const void* pointer, std::size_t bytes, Function&& function);
   std::optional<Finding> conflict(const Shadow& shadow, Access access, std::uint32_t lane) const;
+  std::optional<Finding> conflict(const Shadow& shadow, Readers readers) const;
+  std::string who(std::uint32_t lane) const;
+  bool is_visible_to_async(const Shadow& shadow) const;
   void note(Shadow& shadow, Access access, std::uint32_t lane);
 
   std::byte* mapped_ = nullptr;
@@ -116,6 +155,8 @@ class SharedMemory {
   std::vector<Shadow> words_, bytes_apart_;
   std::vector<bool> apart_;  // words whose bytes have a shadow each
   AccessOrder order_;
+  std::uint32_t fences_ = 0;               // fence.proxy.async of any lane
+  std::vector<std::uint32_t> last_fence_;  // by lane, in the order of all
 };
 
 }  // namespace attest::simt

@@ -39,6 +39,7 @@ struct Uncounted {
     atomicAdd(p + i, value);
   }
   __device__ void count_read(int) {}
+  __device__ void count_written(int) {}
   __device__ void flush() {}
 };
 
@@ -76,8 +77,9 @@ struct Counted {
     written_ += sizeof(T);
     atomicAdd(p + i, value);
   }
-  /// Of bytes that no register takes (gpu/simt/async_copy.cuh).
+  /// Of bytes that no register takes (gpu/simt/async_copy.cuh, gpu/simt/tensor_copy.cuh).
   __device__ void count_read(int bytes) { read_ += bytes; }
+  __device__ void count_written(int bytes) { written_ += bytes; }
   /// Adds what this block counted; every lane of the block calls it once, at the end.
   __device__ void flush() {
     __shared__ unsigned long long block_bytes[2];
@@ -115,6 +117,12 @@ struct GlobalAccess {
   template <class T>
   static void add(const GlobalPointer<T>& p, std::int64_t i, T value, SourceLine where) {
     global_add(p.tensor_, p.data_ + i, value, where);
+  }
+  /// For tensor copies, which are counted and checked themselves (gpu/simt/tensor_copy.cuh).
+  template <class Map, class T, class Shape>
+  static Map map(const GlobalPointer<T>& p, const Shape& shape) {
+    require_valid(shape, p.data_);
+    return {const_cast<std::byte*>(reinterpret_cast<const std::byte*>(p.data_)), p.tensor_, shape};
   }
 };
 

@@ -184,6 +184,14 @@ SeededRun run_seeded(SeededBug bug, const Emulation& emulation) {
     case SeededBug::swapped_fragments:
     case SeededBug::not_transposed:
       return run_products(bug, emulation);
+    case SeededBug::none_of_tensor_copies:
+    case SeededBug::no_tensor_wait:
+    case SeededBug::one_warp_waits:
+    case SeededBug::copy_over_words:
+    case SeededBug::unused_copy:
+    case SeededBug::no_fence_before_store:
+    case SeededBug::no_store_commit:
+      return run_tensor_copies(bug, emulation);
   }
   return run<SeededBug::none>(emulation);
 }

@@ -39,6 +39,14 @@ enum class SeededBug : std::uint8_t {
   odd_row_address,             // of a row, at no multiple of 16 bytes
   swapped_fragments,           // of the first factor: rows below where columns to the right belong
   not_transposed,              // the second factor, where its columns are needed
+
+  none_of_tensor_copies,  // planes that come by tensor copies are summed
+  no_tensor_wait,         // for the copies' mbarriers
+  one_warp_waits,         // of the two that use what comes
+  copy_over_words,        // before all lanes have used them
+  unused_copy,            // nothing waits for the last one
+  no_fence_before_store,  // of what plain writes have written
+  no_store_commit,        // so that a wait waits for nothing
 };
 
 struct SeededRun {
@@ -50,6 +58,8 @@ SeededRun run_seeded(SeededBug bug, const Emulation& emulation);
 
 /// Those of asynchronous copies.
 SeededRun run_copies(SeededBug bug, const Emulation& emulation);
+/// Those of tensor copies.
+SeededRun run_tensor_copies(SeededBug bug, const Emulation& emulation);
 /// Those of matrix products.
 SeededRun run_products(SeededBug bug, const Emulation& emulation);
 

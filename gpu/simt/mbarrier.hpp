@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gpu/simt/access_order.hpp"
+#include "gpu/simt/diagnosis.hpp"
+
+/// What the words of mbarrier.cuh call on the host. Each throws InternalError outside of a lane.
+namespace attest::simt {
+
+class Block;
+
+/// The mbarriers of one block, by the address that a device has for them. Kept beside shared
+/// memory, whose bytes stay NaN: their form is the device's own.
+class Mbarriers {
+ public:
+  void begin() { all_.clear(); }
+
+  void init(Block& block, const void* barrier, std::uint32_t count, SourceLine where);
+  void invalidate(Block& block, const void* barrier, SourceLine where);
+  /// The running lane expects so many more bytes in this phase, and arrives or does not.
+  void expect(Block& block, const void* barrier, std::uint32_t bytes, SourceLine where);
+  void arrive(Block& block, const void* barrier, SourceLine where);
+  /// Waits for the end of the phase of that parity: the running one, or the one before.
+  void wait(Block& block, const void* barrier, std::uint32_t parity, SourceLine where);
+  /// What the lane has initialised is seen by tensor copies; with all, what any lane has.
+  void fence_init(std::uint32_t lane, bool all);
+
+  /// A tensor copy that will complete here: its phase.
+  struct Completion {
+    std::uint32_t address = 0, phase = 0;
+  };
+  Completion begin_copy(Block& block, const void* barrier, SourceLine where);
+  bool is_waited_for(const Completion& copy) const;
+  /// Its bytes have arrived; `where` it began. First the lane that stands for it writes.
+  std::uint32_t engine(Block& block, const Completion& copy) const;
+  void complete(Block& block, const Completion& copy, std::uint32_t bytes, SourceLine where);
+
+  /// Of barriers that lanes wait for although no lane can go on: those whose bytes do not come are
+  /// reported. What each of them lacks, in one line.
+  std::string explain_deadlock(Block& block) const;
+
+ private:
+  struct Mbarrier {
+    std::string name;
+    std::uint32_t count = 0, pending = 0;  // arrivals
+    std::int64_t bytes = 0;                // expected less arrived
+    std::uint32_t phase = 0;
+    std::uint32_t number = 0;  // in the order of initialisation
+    std::uint32_t initialiser = 0;
+    bool is_fenced = false;
+    SourceLine expected_at;
+    Accesses initialised;
+    AccessOrder::Clock arrived, completed;  // of all arrivals; of those before the last phase's end
+    std::vector<std::uint32_t> waiting;
+  };
+
+  Mbarrier& find(Block& block, const void* barrier, const char* verb, SourceLine where);
+  void end_phase_if_complete(Block& block, Mbarrier& barrier);
+
+  std::map<std::uint32_t, Mbarrier> all_;
+};
+
+void mbarrier_begin(const void* barrier, std::uint32_t count, SourceLine where);
+void mbarrier_end(const void* barrier, SourceLine where);
+void mbarrier_arrival(const void* barrier, SourceLine where);
+void mbarrier_expectation(const void* barrier, std::uint32_t bytes, SourceLine where);
+void mbarrier_wait_for(const void* barrier, std::uint32_t parity, SourceLine where);
+void mbarrier_fence();
+void async_fence();
+
+}  // namespace attest::simt
