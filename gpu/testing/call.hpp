@@ -20,6 +20,7 @@ class Values {
  public:
   Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides);
   const attest_tensor* abi() const { return form_.get(); }
+  TensorView& view() { return view_; }
   void fill(Rng& rng);  // normal values
   /// All ones where nothing was written, whatever the width.
   std::vector<std::uint32_t> bits() const;
