@@ -44,5 +44,24 @@ TEST_CASE("a kernel that uses a tile before it has arrived is found out in every
   }
 }
 
+TEST_CASE("a backward that uses a tile before it has arrived is found out in every order",
+          "[gpu][tensor_core]") {
+  using testing::TensorCoreBug;
+  for (const simt::Emulation& emulation : testing::checked_orders()) {
+    const auto diagnoses = [&](TensorCoreBug bug) {
+      testing::Call call("sq=100,sk=100,d=8,dtype=f16");
+      EmulatedForward forward(call.forward_arguments());
+      flash2_tensor_core_with(TensorCoreBug::none, forward, {});
+      EmulatedBackward backward(call.backward_arguments());
+      return two_pass_tensor_core_with(bug, backward, emulation).to_string();
+    };
+    CHECK(diagnoses(TensorCoreBug::none).empty());
+    using Catch::Contains;
+    CHECK_THAT(diagnoses(TensorCoreBug::waits_for_too_few), Contains("has not yet waited"));
+    CHECK_THAT(diagnoses(TensorCoreBug::no_barrier), Contains("nothing orders the two"));
+    CHECK_THAT(diagnoses(TensorCoreBug::copies_over_readers), Contains("has not yet waited"));
+  }
+}
+
 }  // namespace
 }  // namespace attest::gpu

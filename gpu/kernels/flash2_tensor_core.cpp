@@ -1,13 +1,10 @@
 #include "gpu/kernels/flash2_tensor_core.hpp"
 
 #include "gpu/kernels/flash2_tensor_core.cuh"
+#include "gpu/kernels/two_pass_tensor_core.hpp"
 
 namespace attest::gpu {
 namespace {
-
-int widest_head(const AttentionShape& shape) {
-  return std::max(shape.head_dim_qk, shape.head_dim_v);
-}
 
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
   return widest_head(shape) <= WidestTensorTile::kMostColumns &&
@@ -25,9 +22,14 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
   return launches.report();
 }
 
+EmulatedDirection<EmulatedBackward> backward() {
+  return {two_pass_tensor_core_fits, delta_words, two_pass_tensor_core_emulated};
+}
+
 attest_description description(const char* name, attest_dtype dtype) {
   attest_description d = emulated_description(
-      name, "CUDA, emulated on the host: online softmax on tensor cores", "flash2:bq=64,bk=32");
+      name, "CUDA, emulated on the host: flash2 and two passes back, on tensor cores",
+      "flash2:bq=64,bk=32");
   d.dtypes = 1U << dtype;
   d.numerics.accumulation = ATTEST_FUSED_BLOCKS;
   d.numerics.fused_block = 8;
@@ -39,14 +41,16 @@ attest_description description(const char* name, attest_dtype dtype) {
 }  // namespace
 
 const EmulatedKernel& flash2_tensor_core_kernel() {
-  static const EmulatedKernel kernel(description("gpu/flash2_tensor_core", ATTEST_BF16),
-                                     {.forward = {fits, no_workspace, run<Bf16>}});
+  static const EmulatedKernel kernel(
+      description("gpu/flash2_tensor_core", ATTEST_BF16),
+      {.forward = {fits, no_workspace, run<Bf16>}, .backward = backward()});
   return kernel;
 }
 
 const EmulatedKernel& flash2_tensor_core_f16_kernel() {
-  static const EmulatedKernel kernel(description("gpu/flash2_tensor_core_f16", ATTEST_F16),
-                                     {.forward = {fits, no_workspace, run<F16>}});
+  static const EmulatedKernel kernel(
+      description("gpu/flash2_tensor_core_f16", ATTEST_F16),
+      {.forward = {fits, no_workspace, run<F16>}, .backward = backward()});
   return kernel;
 }
 

@@ -188,10 +188,9 @@ __global__ void __launch_bounds__(Tile::kLanes, 1)
 /// Requires: head dimensions of at most WidestTensorTile::kMostColumns.
 template <class Mem, class T, class Launch>
 void flash2_tensor_core_launches(const ForwardArguments<Mem, T>& a, Launch&& launch) {
-  const AttentionShape& shape = a.shape;
-  with_tensor_tile(std::max(shape.head_dim_qk, shape.head_dim_v), [&](auto tile) {
-    launch(Flash2TensorCore::line(tile, shape), flash2_tensor_core_forward<decltype(tile), T, Mem>,
-           a);
+  with_tensor_tile(widest_head(a.shape), [&](auto tile) {
+    launch(Flash2TensorCore::line(tile, a.shape),
+           flash2_tensor_core_forward<decltype(tile), T, Mem>, a);
   });
 }
 

@@ -4,11 +4,12 @@
 
 namespace attest::gpu {
 
-/// gpu/flash2_tensor_core: forward as flash2 on tensor cores, Q, K, V and O in bf16.
+/// gpu/flash2_tensor_core: forward as flash2, backward in two passes, on tensor cores; tensors in
+/// bf16.
 ///
 /// Numerics: products are exact and summed in float32 eight at a time, as coarsely as a device of
 /// compute capability 8.0 does it (Fasi, Higham, Mikaitis and Pranesh 2021, Numerical behavior of
-/// NVIDIA tensor cores), P is rounded to the tensors' type before its product with V.
+/// NVIDIA tensor cores), P and dS are rounded to the tensors' type before their products.
 /// [gpu/kernels/flash2_tensor_core_test "two keys"]
 const EmulatedKernel& flash2_tensor_core_kernel();
 

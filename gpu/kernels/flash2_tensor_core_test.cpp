@@ -17,15 +17,6 @@ using testing::Call;
 using testing::TensorCoreBug;
 using Run = std::function<simt::LaunchReport(EmulatedForward&)>;
 
-template <class Value>
-void fill(testing::Values& tensor, std::int64_t rows, std::int64_t columns, const Value& value) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      tensor.view().set(static_cast<double>(value(row, column)), 0, row, 0, column);
-    }
-  }
-}
-
 /// How many elements of O are not the expected ones rounded to the tensors' type.
 template <class Expected>
 int wrong(Call& call, const Run& run, const Expected& expected) {
@@ -33,7 +24,7 @@ int wrong(Call& call, const Run& run, const Expected& expected) {
   run(forward);
   testing::Values wanted("wanted", call.problem.dtype, call.problem.o_axes(),
                          attest::Strides::packed);
-  fill(wanted, call.problem.seqlen_q, call.problem.head_dim_v, expected);
+  wanted.fill_rows(expected);
   const std::vector<std::uint32_t> is = call.O.bits(), should = wanted.bits();
   int count = 0;
   for (std::size_t k = 0; k < is.size(); ++k) count += is[k] != should[k] ? 1 : 0;
@@ -50,16 +41,16 @@ int wrong_where_one_key_counts(const std::string& dtype, const Run& run) {
   const auto value = [](std::int64_t key, std::int64_t column) {
     return (key * 7 + column * 13) % 251;
   };
-  fill(call.Q, 70, 8, [&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
-  fill(call.K, 75, 8, code);
-  fill(call.V, 75, 24, value);
+  call.Q.fill_rows([&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
+  call.K.fill_rows(code);
+  call.V.fill_rows(value);
   return wrong(call, run, [&](auto i, auto column) { return value(chosen(i), column); });
 }
 
 /// All keys count the same, and so many are one; what does not exist would count as zero.
 int wrong_where_all_keys_count(const std::string& dtype, const Run& run) {
   Call call("sq=70,sk=75,d=8,mask=causal_br,scale=0,dtype=" + dtype);
-  fill(call.V, 75, 8, [](auto, auto) { return 1; });
+  call.V.fill_rows([](auto, auto) { return 1; });
   return wrong(call, run, [](auto, auto) { return 1; });
 }
 
@@ -67,9 +58,9 @@ int wrong_where_all_keys_count(const std::string& dtype, const Run& run) {
 int wrong_where_two_keys_count(const std::string& dtype, const Run& run) {
   Call call("sq=70,sk=2,d=1,scale=1,dtype=" + dtype);
   const auto x = [](auto i) { return static_cast<float>(i) / 16; };
-  fill(call.Q, 70, 1, [&](auto i, auto) { return x(i); });
-  fill(call.K, 2, 1, [](auto j, auto) { return j == 0 ? 1 : -1; });
-  fill(call.V, 2, 1, [](auto j, auto) { return j; });
+  call.Q.fill_rows([&](auto i, auto) { return x(i); });
+  call.K.fill_rows([](auto j, auto) { return j == 0 ? 1 : -1; });
+  call.V.fill_rows([](auto j, auto) { return j; });
   return wrong(call, run, [&](auto i, auto) {
     const float weight = std::exp(-x(i) - x(i));
     const float cast =

@@ -76,7 +76,8 @@ TEST_CASE("the description tells the largest head dimension", "[gpu][forward]") 
       return status;
     };
     const auto backward = [&](std::int64_t head_dim) {
-      testing::Call call("sq=2,d=" + std::to_string(head_dim));
+      testing::Call call(
+          testing::spelled_for(kernel, ("sq=2,d=" + std::to_string(head_dim)).c_str()));
       const attest_backward_args args = call.backward_arguments(kernel);
       return kernel.backward(kernel.self, &args);
     };

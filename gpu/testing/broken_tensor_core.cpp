@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "gpu/kernels/flash2_tensor_core.cuh"
+#include "gpu/kernels/two_pass_tensor_core.cuh"
 
 namespace attest::gpu::testing {
 namespace {
@@ -64,6 +65,16 @@ simt::LaunchReport flash2_tensor_core_with(TensorCoreBug bug, EmulatedForward& c
   return with_bug(bug, [&](auto tile) {
     return launch_line(Flash2TensorCore::line(tile, arguments.shape), emulation, call.memory,
                        flash2_tensor_core_forward<decltype(tile), F16, simt::Counted>, arguments);
+  });
+}
+
+simt::LaunchReport two_pass_tensor_core_with(TensorCoreBug bug, EmulatedBackward& call,
+                                             const simt::Emulation& emulation) {
+  const auto arguments = call.sixteen_bit<F16>();
+  return with_bug(bug, [&](auto tile) {
+    EmulatedLaunches launches(emulation, call.memory);
+    two_pass_tensor_core_launches(tile, arguments, launches);
+    return launches.report();
   });
 }
 

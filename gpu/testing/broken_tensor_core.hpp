@@ -13,12 +13,16 @@ enum class TensorCoreBug : std::uint8_t {
   no_barrier,           // after the wait: other lanes' copies may be under way
   copies_over_readers,  // the next tile goes where the present one is
   swaps_fragment,       // rows and columns of the first product's second factor
-  sees_past_the_end,    // of the keys: the last tile's rows that do not exist are not masked
-  casts_twice           // P to bf16 before it is cast to f16
+  sees_past_the_end,    // the last tile's rows that do not exist are not masked
+  casts_twice           // P and dS to bf16 before they are cast to f16
 };
 
 /// Forward of tensors in f16 whose heads have at most 32 columns, with one bug.
 simt::LaunchReport flash2_tensor_core_with(TensorCoreBug bug, EmulatedForward& call,
                                            const simt::Emulation& emulation);
+
+/// The same for backward, both passes.
+simt::LaunchReport two_pass_tensor_core_with(TensorCoreBug bug, EmulatedBackward& call,
+                                             const simt::Emulation& emulation);
 
 }  // namespace attest::gpu::testing
