@@ -1,6 +1,7 @@
 #include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/kernels/flash1.hpp"
 #include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/flash2_tensor_core.hpp"
 #include "gpu/kernels/key_stationary.hpp"
 #include "gpu/kernels/loss_large.hpp"
 #include "gpu/kernels/loss_small.hpp"
@@ -12,11 +13,19 @@
 namespace attest::gpu {
 
 const std::vector<const EmulatedKernel*>& emulated_kernels() {
-  static const std::vector<const EmulatedKernel*> all{
-      &flash2_kernel(),     &flash2_16bit_kernel(),   &standard_kernel(),
-      &flash1_kernel(),     &split_kv_kernel(),       &square_tiled_kernel(),
-      &hybrid_kernel(),     &key_stationary_kernel(), &square_tiled_bwd_kernel(),
-      &loss_large_kernel(), &loss_small_kernel()};
+  static const std::vector<const EmulatedKernel*> all{&flash2_kernel(),
+                                                      &flash2_16bit_kernel(),
+                                                      &flash2_tensor_core_kernel(),
+                                                      &flash2_tensor_core_f16_kernel(),
+                                                      &standard_kernel(),
+                                                      &flash1_kernel(),
+                                                      &split_kv_kernel(),
+                                                      &square_tiled_kernel(),
+                                                      &hybrid_kernel(),
+                                                      &key_stationary_kernel(),
+                                                      &square_tiled_bwd_kernel(),
+                                                      &loss_large_kernel(),
+                                                      &loss_small_kernel()};
   return all;
 }
 

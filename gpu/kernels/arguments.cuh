@@ -52,8 +52,8 @@ void set_layout(ForwardArguments<Mem, T>& arguments, const attest_forward_args& 
 }
 
 /// The same; D is packed, (batch, head, row) of dO.
-template <class Mem>
-void set_layout(BackwardArguments<Mem>& arguments, const attest_backward_args& args) {
+template <class Mem, class T>
+void set_layout(BackwardArguments<Mem, T>& arguments, const attest_backward_args& args) {
   arguments.shape = shape_of(*args.problem);
   set_window(arguments.mask, args.problem->mask);
   arguments.q = strides_of(*args.Q);

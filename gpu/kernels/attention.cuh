@@ -38,7 +38,7 @@ struct AttentionShape {
   float softmax_scale = 0, softcap = 0;
 };
 
-/// `T` is what memory holds of Q, K, V and O: float, or a type of sixteen_bit.cuh.
+/// `T` is what memory holds of Q, K, V, O and their gradients: float, or a type of sixteen_bit.cuh.
 template <class Mem, class T = float>
 struct ForwardArguments {
   AttentionShape shape;
@@ -51,13 +51,14 @@ struct ForwardArguments {
   typename Mem::Sink sink;
 };
 
-template <class Mem>
+template <class Mem, class T = float>
 struct BackwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
   typename Mem::template In<float> alibi_slopes;
-  typename Mem::template In<float> Q, K, V, O, LSE, dO, dLSE;  // dLSE may be null
-  typename Mem::template Out<float> dQ, dK, dV;
+  typename Mem::template In<T> Q, K, V, O, dO;
+  typename Mem::template In<float> LSE, dLSE;  // dLSE may be null
+  typename Mem::template Out<T> dQ, dK, dV;
   typename Mem::template Out<float> D;  // workspace: a word for each row of Q
   Strides q, k, v, o, d_o, dq, dk, dv, lse, dlse, d;
   typename Mem::Sink sink;

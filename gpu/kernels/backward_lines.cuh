@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
 
 #include "gpu/kernels/deltas.cuh"
@@ -11,10 +10,6 @@
 /// Launches of the backward kernels.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
-
-inline int widest_head(const AttentionShape& shape) {
-  return std::max(shape.head_dim_qk, shape.head_dim_v);
-}
 
 inline BlockLine delta_line(const AttentionShape& shape) {
   return {blocks_for(shape.seqlen_q, Deltas::kRows, shape.num_heads_q, shape.batch), Deltas::kLanes,

@@ -1,6 +1,7 @@
 #include "core/testing/catch.hpp"
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/kernels/key_stationary.hpp"
+#include "gpu/testing/broken_tensor_core.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forgotten_barriers.hpp"
 
@@ -23,6 +24,42 @@ TEST_CASE("a backward kernel that forgets its barriers is found out in every ord
 TEST_CASE("a product whose panels have no barriers is found out in every order", "[gpu][loss]") {
   for (const simt::Emulation& emulation : testing::checked_orders()) {
     CHECK_FALSE(testing::square_product_without_barriers(emulation).diagnoses.empty());
+  }
+}
+
+TEST_CASE("a kernel that uses a tile before it has arrived is found out in every order",
+          "[gpu][tensor_core]") {
+  using testing::TensorCoreBug;
+  for (const simt::Emulation& emulation : testing::checked_orders()) {
+    const auto diagnoses = [&](TensorCoreBug bug) {
+      testing::Call call("sq=33,sk=100,d=8,dtype=f16");
+      EmulatedForward forward(call.forward_arguments());
+      return flash2_tensor_core_with(bug, forward, emulation).to_string();
+    };
+    CHECK(diagnoses(TensorCoreBug::none).empty());
+    using Catch::Contains;
+    CHECK_THAT(diagnoses(TensorCoreBug::waits_for_too_few), Contains("has not yet waited"));
+    CHECK_THAT(diagnoses(TensorCoreBug::no_barrier), Contains("nothing orders the two"));
+    CHECK_THAT(diagnoses(TensorCoreBug::copies_over_readers), Contains("has not yet waited"));
+  }
+}
+
+TEST_CASE("a backward that uses a tile before it has arrived is found out in every order",
+          "[gpu][tensor_core]") {
+  using testing::TensorCoreBug;
+  for (const simt::Emulation& emulation : testing::checked_orders()) {
+    const auto diagnoses = [&](TensorCoreBug bug) {
+      testing::Call call("sq=100,sk=100,d=8,dtype=f16");
+      EmulatedForward forward(call.forward_arguments());
+      flash2_tensor_core_with(TensorCoreBug::none, forward, {});
+      EmulatedBackward backward(call.backward_arguments());
+      return two_pass_tensor_core_with(bug, backward, emulation).to_string();
+    };
+    CHECK(diagnoses(TensorCoreBug::none).empty());
+    using Catch::Contains;
+    CHECK_THAT(diagnoses(TensorCoreBug::waits_for_too_few), Contains("has not yet waited"));
+    CHECK_THAT(diagnoses(TensorCoreBug::no_barrier), Contains("nothing orders the two"));
+    CHECK_THAT(diagnoses(TensorCoreBug::copies_over_readers), Contains("has not yet waited"));
   }
 }
 

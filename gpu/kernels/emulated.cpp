@@ -41,6 +41,16 @@ void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& argumen
   arguments.O = add<T>(memory, "O", args.O);
 }
 
+// And their gradients.
+template <class T, class Arguments>
+void add_gradients(simt::GlobalMemory& memory, const attest_backward_args& args,
+                   Arguments& arguments) {
+  arguments.dO = add<T>(memory, "dO", args.dO);
+  arguments.dQ = add<T>(memory, "dQ", args.dQ);
+  arguments.dK = add<T>(memory, "dK", args.dK);
+  arguments.dV = add<T>(memory, "dV", args.dV);
+}
+
 // What both directions have of any type of these.
 template <class Arguments, class Args>
 void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
@@ -110,16 +120,30 @@ void EmulatedForward::require_LSE() {
 }
 
 EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
-    : workspace(args.workspace, args.workspace_bytes) {
+    : workspace(args.workspace, args.workspace_bytes), args_(args) {
   add_common(memory, args, arguments);
-  add_inputs<float>(memory, args, arguments);
-  arguments.dO = add<float>(memory, "dO", args.dO);
   arguments.dLSE = add<float>(memory, "dLSE", args.dLSE);
-  arguments.dQ = add<float>(memory, "dQ", args.dQ);
-  arguments.dK = add<float>(memory, "dK", args.dK);
-  arguments.dV = add<float>(memory, "dV", args.dV);
   arguments.D = take("D", delta_words(*args.problem));
+  if (args.problem->dtype != ATTEST_F32) return;
+  add_inputs<float>(memory, args, arguments);
+  add_gradients<float>(memory, args, arguments);
 }
+
+template <class T>
+BackwardArguments<simt::Counted, T> EmulatedBackward::sixteen_bit() {
+  BackwardArguments<simt::Counted, T> typed;
+  typed.mask = arguments.mask;
+  typed.alibi_slopes = arguments.alibi_slopes;
+  typed.LSE = arguments.LSE;
+  typed.dLSE = arguments.dLSE;
+  typed.D = arguments.D;
+  set_layout(typed, args_);
+  add_inputs<T>(memory, args_, typed);
+  add_gradients<T>(memory, args_, typed);
+  return typed;
+}
+template BackwardArguments<simt::Counted, Bf16> EmulatedBackward::sixteen_bit();
+template BackwardArguments<simt::Counted, F16> EmulatedBackward::sixteen_bit();
 
 std::int64_t delta_words(const attest_problem& problem) {
   return tensor_rows(problem) * problem.num_heads_q;

@@ -76,9 +76,19 @@ struct EmulatedBackward {
     return workspace.take(memory, name, words);
   }
 
+  attest_dtype dtype() const { return args_.problem->dtype; }
+  /// The arguments for tensors of `T`, once for a call.
+  ///
+  /// Requires: a problem of that dtype.
+  template <class T>
+  BackwardArguments<simt::Counted, T> sixteen_bit();
+
   simt::GlobalMemory memory;
   BackwardArguments<simt::Counted> arguments;
   Workspace workspace;
+
+ private:
+  attest_backward_args args_;
 };
 
 /// A word for each row of dO.

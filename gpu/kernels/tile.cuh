@@ -12,6 +12,10 @@ inline namespace ATTEST_SIMT_WORLD {
 /// its own, meet all banks.
 __host__ __device__ inline int odd_stride(int columns) { return columns | 1; }
 
+__host__ __device__ inline int widest_head(const AttentionShape& shape) {
+  return shape.head_dim_qk > shape.head_dim_v ? shape.head_dim_qk : shape.head_dim_v;
+}
+
 /// How many blocks cover an extent.
 __host__ __device__ inline std::int64_t tiles_of(std::int64_t extent, std::int64_t block) {
   return (extent + block - 1) / block;

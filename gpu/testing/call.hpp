@@ -21,6 +21,20 @@ class Values {
   Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides);
   const attest_tensor* abi() const { return form_.get(); }
   void fill(Rng& rng);  // normal values
+  /// value(row, column) for every head and batch entry; a tensor like LSE has one column.
+  template <class Value>
+  void fill_rows(const Value& value) {
+    for (std::int64_t b = 0; b < view_.extent(0); ++b) {
+      for (std::int64_t i = 0; i < view_.extent(1); ++i) {
+        for (std::int64_t j = 0; j < view_.extent(2); ++j) {
+          if (view_.rank() == 3) view_.set(static_cast<double>(value(j, 0)), b, i, j);
+          for (std::int64_t c = 0; view_.rank() == 4 && c < view_.extent(3); ++c) {
+            view_.set(static_cast<double>(value(i, c)), b, i, j, c);
+          }
+        }
+      }
+    }
+  }
   /// All ones where nothing was written, whatever the width.
   std::vector<std::uint32_t> bits() const;
 

@@ -1,6 +1,9 @@
 #include "gpu/testing/forward_kernels.hpp"
 
 #include <algorithm>
+#include <iterator>
+
+#include "gpu/testing/call.hpp"
 
 namespace attest::gpu::testing {
 
@@ -17,6 +20,15 @@ const std::vector<const EmulatedKernel*>& forward_kernels() {
     return found;
   }();
   return all;
+}
+
+std::vector<const char*> taken(const EmulatedKernel& kernel, const std::vector<const char*>& all) {
+  std::vector<const char*> some;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(some), [&](const char* text) {
+    const Call call(spelled_for(kernel.abi(), text));
+    return kernel.directions().forward.fits(shape_of(*call.form.get()), {});
+  });
+  return some;
 }
 
 }  // namespace attest::gpu::testing

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <vector>
+
 #include "gpu/kernels/emulated_kernel.hpp"
 
 namespace attest::gpu::testing {
 
 /// The kernels with a forward, one of those that share it.
 const std::vector<const EmulatedKernel*>& forward_kernels();
+
+/// The problems whose head dimensions the kernel's forward takes.
+/// [gpu/kernels/forward_test "wider heads than a kernel takes are refused"]
+std::vector<const char*> taken(const EmulatedKernel& kernel, const std::vector<const char*>& all);
 
 }  // namespace attest::gpu::testing

@@ -23,7 +23,7 @@ MovedByTensor moved_by_tensor(const simt::GlobalMemory& memory, const simt::Laun
                               DType dtype) {
   static const std::set<std::string> not_counted{"key_lengths", "cu_seqlens_q", "cu_seqlens_k",
                                                  "boolean", "alibi_slopes"};
-  static const std::set<std::string> of_the_problem{"Q", "K", "V", "O"};
+  static const std::set<std::string> of_the_problem{"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"};
   MovedByTensor moved;
   for (std::size_t k = 0; k < report.traffic.size(); ++k) {
     const std::string& name = memory.ranges()[k].name;

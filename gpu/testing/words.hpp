@@ -27,7 +27,7 @@ MovedWords total(const MovedByTensor& moved);
 
 /// What launches moved: every access to a tensor is a word whatever its width. What tells which
 /// pairs are visible and how far apart they are is no operand of the schedules: lengths, masks and
-/// slopes are left out. `dtype` is that of Q, K, V and O.
+/// slopes are left out. `dtype` is that of Q, K, V, O and their gradients.
 MovedByTensor moved_by_tensor(const simt::GlobalMemory& memory, const simt::LaunchReport& report,
                               DType dtype);
 MovedWords moved_words(const simt::GlobalMemory& memory, const simt::LaunchReport& report);

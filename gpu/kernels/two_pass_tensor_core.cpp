@@ -1,0 +1,37 @@
+#include "gpu/kernels/two_pass_tensor_core.hpp"
+
+#include "gpu/kernels/two_pass_tensor_core.cuh"
+
+namespace attest::gpu {
+namespace {
+
+template <class T>
+simt::LaunchReport run(EmulatedBackward& call, const simt::Emulation& emulation) {
+  const auto arguments = call.sixteen_bit<T>();
+  EmulatedLaunches launches(emulation, call.memory);
+  with_tensor_tile(widest_head(arguments.shape),
+                   [&](auto tile) { two_pass_tensor_core_launches(tile, arguments, launches); });
+  return launches.report();
+}
+
+}  // namespace
+
+bool two_pass_tensor_core_fits(const AttentionShape& shape, const simt::Emulation& emulation) {
+  if (widest_head(shape) > WidestTensorTile::kMostColumns) return false;
+  BackwardArguments<simt::Counted, Bf16> arguments;
+  arguments.shape = shape;
+  bool all = true;
+  with_tensor_tile(widest_head(shape), [&](auto tile) {
+    two_pass_tensor_core_launches(tile, arguments, [&](const BlockLine& line, const auto&...) {
+      all = all && fits(line, emulation);
+    });
+  });
+  return all;
+}
+
+simt::LaunchReport two_pass_tensor_core_emulated(EmulatedBackward& call,
+                                                 const simt::Emulation& emulation) {
+  return call.dtype() == ATTEST_BF16 ? run<Bf16>(call, emulation) : run<F16>(call, emulation);
+}
+
+}  // namespace attest::gpu

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "gpu/kernels/emulated.hpp"
+
+namespace attest::gpu {
+
+/// Whether shared memory suffices for these head dimensions, and a grid for the blocks.
+bool two_pass_tensor_core_fits(const AttentionShape& shape, const simt::Emulation& emulation);
+
+/// One emulated backward of tensors in bf16 or f16, both passes, with all that they found and
+/// moved.
+///
+/// Requires: two_pass_tensor_core_fits().  [gpu/kernels/two_pass_tensor_core_test]
+simt::LaunchReport two_pass_tensor_core_emulated(EmulatedBackward& call,
+                                                 const simt::Emulation& emulation);
+
+}  // namespace attest::gpu
