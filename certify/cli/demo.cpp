@@ -12,11 +12,21 @@
 namespace attest::certify::cli {
 namespace {
 
-CampaignResult campaign_on(const attest_kernel& kernel, const std::string& law,
-                           const Progress& progress) {
+struct DemoOptions {
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+CampaignOptions campaign_options(const DemoOptions& demo) {
   CampaignOptions options;
   constexpr std::uint64_t kCases = 8;
   options.cases = kCases;
+  options.seed = demo.seed;
+  return options;
+}
+
+CampaignResult campaign_on(const attest_kernel& kernel, const std::string& law,
+                           CampaignOptions options, const Progress& progress) {
   options.law = law;
   return run_campaign(kernel, options, progress);
 }
@@ -35,24 +45,26 @@ const std::vector<Broken>& broken_kernels() {
   return list;
 }
 
-std::vector<CampaignResult> broken_campaigns(const Registry& registry) {
+std::vector<CampaignResult> broken_campaigns(const Registry& registry,
+                                             const CampaignOptions& options) {
   std::vector<CampaignResult> results;
   for (const Broken& subject : broken_kernels()) {
-    results.push_back(campaign_on(registry.find(subject.kernel), subject.law,
+    results.push_back(campaign_on(registry.find(subject.kernel), subject.law, options,
                                   [](std::uint64_t, std::uint64_t) {}));
   }
   return results;
 }
 
-int demo(const Registry& registry, std::size_t json_flags) {
+int demo(const Registry& registry, const DemoOptions& given) {
+  const CampaignOptions options = campaign_options(given);
   // The campaigns share nothing. The backward law judges O and LSE too.
-  auto broken = std::async(std::launch::async, [&registry] { return broken_campaigns(registry); });
+  auto broken = std::async(std::launch::async, [&] { return broken_campaigns(registry, options); });
   std::vector<CampaignResult> results;
   {
     const std::string good_kernel = "cpu/flash2";
     ProgressLine line(good_kernel);
     results.push_back(campaign_on(
-        registry.find(good_kernel), "reference_backward",
+        registry.find(good_kernel), "reference_backward", options,
         [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }));
   }
   bool as_expected = exit_code(results) == 0;
@@ -61,8 +73,7 @@ int demo(const Registry& registry, std::size_t json_flags) {
     results.push_back(std::move(result));
   }
   const int code = as_expected ? 0 : 1;
-  if (json_flags > 0) {
-    CampaignOptions options;
+  if (given.json) {
     nlohmann::json object = certificate(registry, options, results);
     object["exit_code"] = code;
     fmt::print("{}\n", json_text(object));
@@ -87,11 +98,13 @@ int demo(const Registry& registry, std::size_t json_flags) {
 void add_demo(CLI::App& app, const Registry& registry, Action& action) {
   CLI::App* command = app.add_subcommand(
       "demo", "judges a good kernel by its bounds, refuses three broken ones, shows why");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "as JSON");
-  command->footer("Example:\n  attest demo");
-  command->callback([&registry, &action, json] {
-    action = [&registry, json] { return demo(registry, *json ? 1 : 0); };
+  auto options = std::make_shared<DemoOptions>();
+  command->add_option("--seed", options->seed, "seed of the cases, default 1")
+      ->check(whole_number());
+  command->add_flag("--json", options->json, "as JSON");
+  command->footer("Examples:\n  attest demo\n  attest demo --seed 7");
+  command->callback([&registry, &action, options] {
+    action = [&registry, options] { return demo(registry, *options); };
   });
 }
 

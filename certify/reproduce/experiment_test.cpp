@@ -104,6 +104,11 @@ TEST_CASE("results that do not follow the claims are seen not to", "[reproduce]"
   CHECK(outcomes(unbounded, "tile_rules")[1] == Outcome::not_reproduced);  // nor a running maximum
   const io::ScheduleRegistry understated = testing::altered_schedules({.understated = true});
   CHECK_THROWS_AS(outcomes(understated, "caches"), InternalError);  // the recorded run holds more
+  // No cache of that size reads as little as a schedule says that forgets reads.
+  const std::vector<Outcome> caches =
+      outcomes(testing::altered_schedules({.forgets_reads = true}), "caches");
+  CHECK(caches[0] == Outcome::not_reproduced);
+  CHECK(caches[1] == Outcome::not_reproduced);
   // Whatever moves fewer words than flash2 is slower than it, on every machine.
   const io::ScheduleRegistry slow = testing::altered_schedules({.slow = true});
   for (const Outcome outcome : outcomes(slow, "clock")) CHECK(outcome == Outcome::not_reproduced);

@@ -4,17 +4,10 @@
 #include <map>
 
 #include "certify/regime/regime_table.hpp"
-#include "certify/regime/statements.hpp"
-#include "certify/reproduce/experiment.hpp"
+#include "certify/reproduce/statement_claim.hpp"
 
 namespace attest::certify {
 namespace {
-
-std::string ratio_text(const CacheSize& size) {
-  const char* const small = size.regime == CacheRegime::small ? "*" : "";
-  return size.ratio < 100 ? fmt::format("{:.3g}{}", size.ratio, small)
-                          : fmt::format("{:.0f}{}", size.ratio, small);
-}
 
 Table sizes_table() {
   constexpr std::int64_t kLatentKeys = 576, kLatentValues = 512;
@@ -60,38 +53,6 @@ Plot ratios_plot() {
   }
   plot.curves.push_back({"M = d^2", Curve::Kind::bound, {{32, 1}, {1024, 1}}});
   return plot;
-}
-
-// Of every figure of a place, or of some; of all places, or not.
-Claim claim_of(const Statement& statement) {
-  std::map<std::string, std::pair<int, int>> places;  // right figures, all
-  std::vector<std::string> right, wrong;
-  for (const Figure& figure : figures(statement)) {
-    const bool holds = figure.holds == Figure::Holds::yes;
-    auto& [count, all] = places[figure.place];
-    count += holds ? 1 : 0;
-    ++all;
-    (holds ? right : wrong)
-        .push_back(fmt::format("{}, {}, {}/{}: {}", figure.place, figure.word, figure.head_dim_qk,
-                               figure.head_dim_v, ratio_text(figure.size)));
-  }
-  std::size_t holding = 0;
-  for (const auto& [place, counts] : places) {
-    const bool holds =
-        statement.of == Statement::Of::some ? counts.first > 0 : counts.first == counts.second;
-    holding += holds ? 1 : 0;
-  }
-  std::string measured = fmt::format("so for {} of {} values of M/(d_k d_v)", right.size(),
-                                     right.size() + wrong.size());
-  const bool list_right = right.size() < wrong.size();
-  const std::vector<std::string>& shorter = list_right ? right : wrong;
-  if (!shorter.empty()) {
-    measured += fmt::format("; {} for {}", list_right ? "only" : "not", fmt::join(shorter, "; "));
-  }
-  return {statement.text, statement.source, measured,
-          holding == places.size() ? Outcome::reproduced
-          : right.empty()          ? Outcome::not_reproduced
-                                   : Outcome::corrected};
 }
 
 Findings run(const Laboratory&) {

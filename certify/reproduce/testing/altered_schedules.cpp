@@ -71,12 +71,14 @@ class AlteredSchedule : public io::Schedule {
   io::ScheduleSpec spec() const override { return of_->spec(); }
   io::Traffic closed_form() const override {
     io::Traffic traffic = of_->closed_form();
+    if (alteration_.forgets_reads) traffic = meter_of(traffic).traffic();
     if (alteration_.understated) traffic.peak.words = traffic.peak.words.value() / 4;
     return traffic;
   }
   io::Meter dry_count(io::FastMemory capacity) const override { return of_->dry_count(capacity); }
   io::Meter record(io::FastMemory, io::WordMoveSink& sink) const override {
-    return of_->record({}, sink);
+    const io::Meter meter = of_->record({}, sink);
+    return alteration_.forgets_reads ? meter_of(meter.traffic()) : meter;
   }
   io::Meter count(io::FastMemory capacity, const attest_forward_args& args) const override {
     io::Meter meter = of_->count(capacity, args);
@@ -92,6 +94,15 @@ class AlteredSchedule : public io::Schedule {
   }
 
  private:
+  // Half the reads, all else as it was.
+  static io::Meter meter_of(const io::Traffic& traffic) {
+    io::Meter meter({});
+    meter.read(traffic.reads.words.value() / 2, sizeof(float));
+    meter.write(traffic.writes.words.value(), sizeof(float));
+    meter.release(meter.take("everything", traffic.peak.words.value(), 1, sizeof(float)));
+    return meter;
+  }
+
   std::unique_ptr<io::Schedule> of_;
   Alteration alteration_;
 };

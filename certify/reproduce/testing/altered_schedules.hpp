@@ -22,6 +22,7 @@ enum class ForwardResult : std::uint8_t { own, infinite };
 struct Alteration {
   ForwardResult forward = ForwardResult::own;  // what counting on data leaves in O
   bool understated = false;                    // the closed form says a quarter of the peak
+  bool forgets_reads = false;                  // half of the reads are in no count
   bool slow = false;                           // a run of any family but flash2 runs eight times
 };
 
