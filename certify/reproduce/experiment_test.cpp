@@ -114,6 +114,22 @@ TEST_CASE("results that do not follow the claims are seen not to", "[reproduce]"
   for (const Outcome outcome : outcomes(slow, "clock")) CHECK(outcome == Outcome::not_reproduced);
 }
 
+TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
+  const std::vector<Outcome> own = outcomes(cpu_schedules(), "density_io");
+  for (std::size_t claim = 0; claim < 3; ++claim) CHECK(own[claim] == Outcome::reproduced);
+  const std::vector<Outcome> blind =
+      outcomes(testing::altered_schedules({.blind = true}), "density_io");
+  CHECK(blind[0] == Outcome::not_reproduced);  // words of flash1, of flash2
+  CHECK(blind[1] == Outcome::not_reproduced);
+  CHECK(blind[3] != Outcome::reproduced);  // time
+  CHECK(outcomes(testing::altered_schedules({.pays_for_masks = true}), "density_io")[2] ==
+        Outcome::not_reproduced);
+  CHECK(outcomes(cpu_schedules(), "structure_io") ==
+        std::vector{Outcome::not_reproduced, Outcome::reproduced});
+  CHECK(outcomes(testing::flat_schedules({1}), "structure_io") ==
+        std::vector{Outcome::reproduced, Outcome::not_reproduced});
+}
+
 TEST_CASE("every file is an experiment of its name", "[reproduce]") {
   std::set<std::string> files, names;
   for (const auto& file : std::filesystem::directory_iterator(ATTEST_EXPERIMENTS)) {

@@ -9,6 +9,10 @@
 
 namespace attest::certify {
 
+bool Exponent::is(int whole) const {
+  return std::lround(value) == whole && !contains(whole - 1) && !contains(whole + 1);
+}
+
 std::string Exponent::to_string() const {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", value, low, high);
 }

@@ -12,6 +12,9 @@ struct Exponent {
   int points = 0;
 
   bool contains(double x) const { return low <= x && x <= high; }
+  /// Whether this whole number is the nearest and the interval reaches neither of its neighbours.
+  /// [certify/reproduce/fit_test "whole"]
+  bool is(int whole) const;
   /// "-0.998 [-1.003, -0.993]".
   std::string to_string() const;
 };

@@ -48,6 +48,13 @@ TEST_CASE("the interval holds the true exponent in 95 of 100 noisy laws", "[fit]
   CHECK(std::abs(held - 0.95 * kLaws) < spread);
 }
 
+TEST_CASE("a whole exponent is claimed only where no other is in reach", "[fit]") {
+  CHECK(Exponent{1.1, 0.9, 1.3, 6}.is(1));
+  CHECK_FALSE(Exponent{1.1, 0.9, 1.3, 6}.is(2));
+  CHECK_FALSE(Exponent{1.1, 0.9, 2.1, 6}.is(1));  // 2 is in reach
+  CHECK_FALSE(Exponent{1.6, 1.5, 1.7, 6}.is(1));
+}
+
 TEST_CASE("what is no law is refused", "[fit]") {
   CHECK_THROWS_WITH(fit_exponent({{1, 1}, {2, 2}}), Catch::Contains("2 points"));
   CHECK_THROWS_WITH(fit_exponent({{1, 1}, {2, 0}, {3, 1}}), Catch::Contains("positive"));

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/forward_call.hpp"
+#include "certify/reproduce/timing.hpp"
 #include "core/rng.hpp"
 
 namespace attest::certify {
@@ -31,28 +31,6 @@ std::vector<Budget> budgets() {
   return {{"L1", kUsualL1}, {"L2", kUsualL2}};
 #endif
 }
-
-struct Timing {
-  double median = 0, least = 0, most = 0;  // milliseconds
-};
-
-// One run to warm up, then the runs that count; on one thread.
-Timing time_runs(const io::Schedule& schedule, const ForwardCall& call, int runs) {
-  schedule.run(call.args());
-  std::vector<double> milliseconds;
-  for (int run = 0; run < runs; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
-    schedule.run(call.args());
-    milliseconds.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-            .count());
-  }
-  std::sort(milliseconds.begin(), milliseconds.end());
-  return {milliseconds[milliseconds.size() / 2], milliseconds.front(), milliseconds.back()};
-}
-
-// Faster beyond the spread of both.
-bool clearly_faster(const Timing& one, const Timing& other) { return one.most < other.least; }
 
 struct Run {
   std::string name, schedule;

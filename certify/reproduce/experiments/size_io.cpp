@@ -11,14 +11,6 @@
 namespace attest::certify {
 namespace {
 
-// The claimed exponent is the nearest whole one and the only one in reach of the interval.
-Outcome outcome_of(const Exponent& fitted, int claimed) {
-  const bool nearest = std::lround(fitted.value) == claimed;
-  return nearest && !fitted.contains(claimed - 1) && !fitted.contains(claimed + 1)
-             ? Outcome::reproduced
-             : Outcome::not_reproduced;
-}
-
 enum class CacheSide : std::uint8_t { large, small };
 
 // The papers' schedule and the best known, on each side of d^2.
@@ -91,7 +83,7 @@ void measure(const Laboratory& lab, const Sweep& sweep, Findings& findings) {
                      sweep.side == CacheSide::large ? ">=" : "<", sweep.variable, sweep.claimed),
          sweep.subject.source(sweep.side, k),
          fmt::format("{}: exponent {}", title, fitted.to_string()),
-         outcome_of(fitted, sweep.claimed)});
+         fitted.is(sweep.claimed) ? Outcome::reproduced : Outcome::not_reproduced});
     plot.curves.push_back(std::move(curve));
   }
   Curve bound{"greatest lower bound", Curve::Kind::bound, {}};

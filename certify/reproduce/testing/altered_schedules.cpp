@@ -63,19 +63,32 @@ class Flat : public Renamed {
   FlatWords words_;
 };
 
+attest_problem without_boolean(attest_problem problem) {
+  problem.mask.boolean = nullptr;
+  return problem;
+}
+
 class AlteredSchedule : public io::Schedule {
  public:
-  AlteredSchedule(std::unique_ptr<io::Schedule> of, Alteration alteration)
-      : of_(std::move(of)), alteration_(alteration) {}
+  AlteredSchedule(const io::ScheduleFamily& family, const io::ScheduleSpec& spec,
+                  const attest_problem& problem, io::FastMemory capacity, Alteration alteration)
+      : problem_(alteration.blind ? without_boolean(problem) : problem),
+        of_(family.make(spec, problem_, capacity)),
+        alteration_(alteration) {}
 
   io::ScheduleSpec spec() const override { return of_->spec(); }
   io::Traffic closed_form() const override {
     io::Traffic traffic = of_->closed_form();
     if (alteration_.forgets_reads) traffic = meter_of(traffic).traffic();
+    if (pays()) traffic.reads += io::Amount{1, sizeof(float)};
     if (alteration_.understated) traffic.peak.words = traffic.peak.words.value() / 4;
     return traffic;
   }
-  io::Meter dry_count(io::FastMemory capacity) const override { return of_->dry_count(capacity); }
+  io::Meter dry_count(io::FastMemory capacity) const override {
+    io::Meter meter = of_->dry_count(capacity);
+    if (pays()) meter.read(1, sizeof(float));
+    return meter;
+  }
   io::Meter record(io::FastMemory, io::WordMoveSink& sink) const override {
     const io::Meter meter = of_->record({}, sink);
     return alteration_.forgets_reads ? meter_of(meter.traffic()) : meter;
@@ -87,13 +100,17 @@ class AlteredSchedule : public io::Schedule {
     }
     return meter;
   }
-  void run(const attest_forward_args& args) const override {
+  void run(const attest_forward_args& given) const override {
+    attest_forward_args args = given;
+    if (alteration_.blind) args.problem = &problem_;
     constexpr int kTimes = 8;
     const bool slow = alteration_.slow && of_->spec().name != "flash2";
     for (int time = 0; time < (slow ? kTimes : 1); ++time) of_->run(args);
   }
 
  private:
+  bool pays() const { return alteration_.pays_for_masks && problem_.mask.boolean != nullptr; }
+
   // Half the reads, all else as it was.
   static io::Meter meter_of(const io::Traffic& traffic) {
     io::Meter meter({});
@@ -103,6 +120,7 @@ class AlteredSchedule : public io::Schedule {
     return meter;
   }
 
+  attest_problem problem_;  // before the schedule, which refers to it
   std::unique_ptr<io::Schedule> of_;
   Alteration alteration_;
 };
@@ -114,7 +132,7 @@ class AlteredFamily : public Renamed {
 
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
-    return std::make_unique<AlteredSchedule>(of_.make(spec, problem, capacity), alteration_);
+    return std::make_unique<AlteredSchedule>(of_, spec, problem, capacity, alteration_);
   }
 
  private:

@@ -23,6 +23,8 @@ struct Alteration {
   ForwardResult forward = ForwardResult::own;  // what counting on data leaves in O
   bool understated = false;                    // the closed form says a quarter of the peak
   bool forgets_reads = false;                  // half of the reads are in no count
+  bool blind = false;                          // visits what boolean masks hide too
+  bool pays_for_masks = false;                 // reads a word more where there is a boolean mask
   bool slow = false;                           // a run of any family but flash2 runs eight times
 };
 
