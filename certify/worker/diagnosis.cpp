@@ -55,6 +55,8 @@ std::optional<Fault> disturbance(const Control& control, const std::string& when
   if (has(kFloatingPoint)) return Fault{FaultKind::floating_point, text + " " + when};
   if (has(kLocale)) return Fault{FaultKind::locale, text + " " + when};
   if (has(kDirectory)) return Fault{FaultKind::directory, text + " " + when};
+  if (has(kEnvironment)) return Fault{FaultKind::environment, text + " " + when};
+  if (has(kSignalHandler)) return Fault{FaultKind::signal_handler, text + " " + when};
   if (has(kPrinted)) return Fault{FaultKind::printed, text + " " + when};
   return std::nullopt;
 }

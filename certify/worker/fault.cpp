@@ -30,6 +30,10 @@ std::string_view name(FaultKind kind) {
       return "locale";
     case FaultKind::directory:
       return "directory";
+    case FaultKind::environment:
+      return "environment";
+    case FaultKind::signal_handler:
+      return "signal_handler";
     case FaultKind::printed:
       return "printed";
     case FaultKind::workspace_size:
@@ -45,7 +49,8 @@ const std::vector<FaultKind>& all_fault_kinds() {
                                             FaultKind::input_written,  FaultKind::stale_memory,
                                             FaultKind::fork,           FaultKind::closed_descriptor,
                                             FaultKind::floating_point, FaultKind::locale,
-                                            FaultKind::directory,      FaultKind::printed,
+                                            FaultKind::directory,      FaultKind::environment,
+                                            FaultKind::signal_handler, FaultKind::printed,
                                             FaultKind::workspace_size};
   return kinds;
 }

@@ -24,6 +24,8 @@ namespace attest::certify::worker {
 ///   closed_descriptor    closed a descriptor that it did not open
 ///   floating_point       left another rounding mode or floating-point environment
 ///   locale, directory    changed the process's locale or working directory
+///   environment          changed the process's environment variables
+///   signal_handler       changed what the process does about a signal
 ///   printed              wrote to the standard output
 ///   workspace_size       asked for an impossible amount of workspace
 enum class FaultKind : std::uint8_t {
@@ -40,6 +42,8 @@ enum class FaultKind : std::uint8_t {
   floating_point,
   locale,
   directory,
+  environment,
+  signal_handler,
   printed,
   workspace_size
 };

@@ -128,7 +128,9 @@ class Findings(unittest.TestCase):
                  "restore_input": "input_written", "write_arguments": "input_written",
                  "close_descriptors": "closed_descriptor", "close_and_hang": "hang",
                  "change_rounding": "floating_point", "flush_denormals": "floating_point",
-                 "change_locale": "locale", "change_directory": "directory", "print": "printed",
+                 "change_locale": "locale", "change_directory": "directory",
+                 "change_environment": "environment",
+                 "change_signal_handler": "signal_handler", "print": "printed",
                  "keep_pointer": "stale_memory", "fail_after_ten": "state", "divide": "crash",
                  "raise": "crash"}
         code, text, _ = attest("certify", misbehaving(), "--cases", "2", "--timeout", "1",

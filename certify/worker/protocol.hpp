@@ -33,6 +33,8 @@ enum Disturbance : std::uint32_t {
   kOutOfMemory = 1u << 6,
   kWroteBesideOnDevice = 1u << 7,
   kWroteInputOnDevice = 1u << 8,
+  kEnvironment = 1u << 9,
+  kSignalHandler = 1u << 10,
 };
 
 enum class Access : std::uint32_t { read_only, writable };

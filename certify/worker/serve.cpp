@@ -213,7 +213,7 @@ int serve(const Loader& load) {
   use_alternative_stack();
   catch_fatal_signals();
   limit_resources(control->memory_limit_bytes);
-  const Surroundings surroundings(data_limit_bytes);
+  Surroundings surroundings(data_limit_bytes);
   const Deadline deadline;
   control->phase = Phase::loading;
   deadline.set(control->timeout_seconds + kGraceSeconds);
@@ -225,6 +225,8 @@ int serve(const Loader& load) {
     copy_text(control->text, sizeof control->text, error.what());
   }
   deadline.set(0);
+  catch_fatal_signals();
+  surroundings.loaded();
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
   control->phase = Phase::idle;
   if (!reply()) return 0;

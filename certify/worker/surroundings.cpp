@@ -2,22 +2,29 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cfenv>
 #include <climits>
 #include <clocale>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <string_view>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
 #include "certify/worker/protocol.hpp"
+
+extern char** environ;
 
 namespace attest::certify::worker {
 namespace {
@@ -97,7 +104,52 @@ std::uint64_t data_pages(const char* statm) {
   return pages;
 }
 
+// Sorted. OpenMP of LLVM enters a mark of its own with its first parallel region.
+std::vector<std::string> environment() {
+  constexpr std::string_view kMarkOfOpenMp = "__KMP_REGISTERED_LIB_";
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).substr(0, kMarkOfOpenMp.size()) == kMarkOfOpenMp) continue;
+    variables.emplace_back(*variable);
+  }
+  std::sort(variables.begin(), variables.end());
+  return variables;
+}
+
+// Names of variables that are not as they were, for values may be secrets.
+std::string changed_variables(const std::vector<std::string>& before,
+                              const std::vector<std::string>& now) {
+  std::vector<std::string> changed;
+  std::set_symmetric_difference(before.begin(), before.end(), now.begin(), now.end(),
+                                std::back_inserter(changed));
+  std::string names;
+  std::string_view last;
+  for (const std::string& variable : changed) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    if (name == last) continue;
+    last = name;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names;
+}
+
 }  // namespace
+
+std::vector<Surroundings::SignalAction> Surroundings::signal_actions() {
+  std::vector<SignalAction> actions(NSIG);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) != 0) continue;  // one of the C library's own
+    actions[static_cast<std::size_t>(signal)] = {
+        reinterpret_cast<std::uint64_t>(action.sa_sigaction), action.sa_flags};
+  }
+  return actions;
+}
+
+void Surroundings::loaded() {
+  environment_ = environment();
+  actions_ = signal_actions();
+}
 
 Surroundings::Surroundings(std::uint64_t data_limit_bytes)
     : data_limit_bytes_(data_limit_bytes),
@@ -128,6 +180,18 @@ Surroundings::Change Surroundings::changes() const {
   const std::string locale = current_locale(), directory = current_directory();
   note(locale != locale_, kLocale, "'" + locale_ + "' became '" + locale + "'");
   note(directory != directory_, kDirectory, "'" + directory_ + "' became '" + directory + "'");
+  const std::vector<std::string> variables = environment();
+  if (variables != environment_) {
+    note(true, kEnvironment,
+         "variables were changed: " + changed_variables(environment_, variables));
+  }
+  const std::vector<SignalAction> actions = signal_actions();
+  const auto other = std::mismatch(actions.begin(), actions.end(), actions_.begin());
+  if (other.first != actions.end()) {
+    const auto signal = static_cast<int>(other.first - actions.begin());
+    note(true, kSignalHandler,
+         "what signal " + std::to_string(signal) + " (" + strsignal(signal) + ") does was changed");
+  }
   const std::string printed = printed_text();
   note(!printed.empty(), kPrinted, printed);
   note(data_limit_bytes_ > 0 && near_limit(data_bytes(), data_limit_bytes_), kOutOfMemory, "");
