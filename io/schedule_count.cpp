@@ -20,16 +20,40 @@ std::int64_t words_of(FastMemory capacity, std::int64_t narrowest_bytes) {
   throw InvalidProblem("fast memory: unlimited, and no bound holds there; give words or bytes");
 }
 
-// Without a mask the bounds by pattern add nothing.
-std::vector<Bound> all_forward_bounds(const Problem& problem, const KernelClass& kernel,
-                                      std::int64_t fast_words) {
-  const Extent extent = extent_of(problem);
-  std::vector<Bound> bounds = forward_bounds(extent, kernel, fast_words);
-  if (extent.pairs + extent.rows_one == extent.all_pairs) return bounds;
-  for (Bound& bound : pattern_bounds(pattern_degrees(problem), kernel, fast_words)) {
-    bounds.push_back(std::move(bound));
+// What the bounds need of a problem, whatever the kernel.
+struct Subject {
+  Direction direction;
+  std::int64_t rows, depth;
+  Extent extent;
+  std::optional<PatternDegrees> pattern;  // with a mask: without one it adds nothing
+};
+
+Subject subject_of(Direction direction, const Problem& problem) {
+  Subject subject{direction, problem.seqlen_q, problem.head_dim_qk, {}, std::nullopt};
+  if (direction == Direction::loss_gradient) return subject;
+  subject.extent = extent_of(problem);
+  const bool masked = subject.extent.pairs + subject.extent.rows_one != subject.extent.all_pairs;
+  if (direction == Direction::forward && masked) subject.pattern = pattern_degrees(problem);
+  return subject;
+}
+
+std::vector<Bound> bounds_of(const Subject& subject, const KernelClass& kernel,
+                             std::int64_t fast_words) {
+  switch (subject.direction) {
+    case Direction::forward: {
+      std::vector<Bound> bounds = forward_bounds(subject.extent, kernel, fast_words);
+      if (!subject.pattern) return bounds;
+      for (Bound& bound : pattern_bounds(*subject.pattern, kernel, fast_words)) {
+        bounds.push_back(std::move(bound));
+      }
+      return bounds;
+    }
+    case Direction::backward:
+      return backward_bounds(subject.extent, kernel, fast_words);
+    case Direction::loss_gradient:
+      return loss_bounds({subject.rows, subject.depth}, kernel, fast_words);
   }
-  return bounds;
+  throw InternalError("Direction out of range");
 }
 
 std::string text(const Traffic& traffic) {
@@ -42,15 +66,7 @@ std::string text(const Traffic& traffic) {
 
 std::vector<Bound> bounds_of(Direction direction, const Problem& problem, const KernelClass& kernel,
                              std::int64_t fast_words) {
-  switch (direction) {
-    case Direction::forward:
-      return all_forward_bounds(problem, kernel, fast_words);
-    case Direction::backward:
-      return backward_bounds(extent_of(problem), kernel, fast_words);
-    case Direction::loss_gradient:
-      return loss_bounds({problem.seqlen_q, problem.head_dim_qk}, kernel, fast_words);
-  }
-  throw InternalError("Direction out of range");
+  return bounds_of(subject_of(direction, problem), kernel, fast_words);
 }
 
 KernelClass class_of(const ScheduleFamily& family, const Problem& problem) {
@@ -101,10 +117,10 @@ ScheduleCount count_schedule(const ScheduleFamily& family, const Schedule& sched
   count.blocks = meter.blocks();
   count.closed_form = schedule.closed_form();
   count.kernel = class_of(family, problem);
-  count.bounds = bounds_of(count.direction, problem, count.kernel, count.bound_words);
+  const Subject subject = subject_of(count.direction, problem);
+  count.bounds = bounds_of(subject, count.kernel, count.bound_words);
   count.lower = greatest(count.bounds);
-  count.lower_of_every =
-      greatest(bounds_of(count.direction, problem, undeclared(count.kernel), count.bound_words));
+  count.lower_of_every = greatest(bounds_of(subject, undeclared(count.kernel), count.bound_words));
   return count;
 }
 

@@ -55,7 +55,7 @@ struct ScheduleCount {
 ///
 /// Requires: a schedule of the family, made for this problem, that fits (else CapacityExceeded);
 /// capacity in words or in bytes, not neither. Else throws InvalidProblem.
-/// Cost:     that of Schedule::dry_count, and linear in the sequence lengths with a mask.
+/// Cost:     that of Schedule::dry_count, and of pattern_degrees with a mask.
 ScheduleCount count_schedule(const ScheduleFamily& family, const Schedule& schedule,
                              const Problem& problem, FastMemory capacity);
 

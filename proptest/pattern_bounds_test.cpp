@@ -139,11 +139,14 @@ struct Ratios {
 Ratios ratios_of(const std::string& name, const Problem& problem) {
   Ratios result{problem, {}};
   const AbiProblem form(problem, 1);
+  const io::PatternDegrees degrees = io::pattern_degrees(problem);
   const std::int64_t square = problem.head_dim_qk * problem.head_dim_qk;
   for (const std::int64_t fast_words : {square / 4, square, 4 * square, 16 * square}) {
     const io::BestSchedule found = io::best_schedule(
         cpu_schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(fast_words));
-    const auto lower = io::greatest(io::bounds_of(io::Direction::forward, problem, {}, fast_words));
+    std::vector<io::Bound> bounds = io::forward_bounds(degrees.extent, {}, fast_words);
+    for (io::Bound& bound : io::pattern_bounds(degrees, {}, fast_words)) bounds.push_back(bound);
+    const auto lower = io::greatest(bounds);
     REQUIRE(lower);
     const auto words = static_cast<double>(found.best().traffic.total_words().value());
     result.of_memory.push_back(words / static_cast<double>(lower->words));

@@ -63,10 +63,16 @@ std::int64_t DegreeLimit::most_pairs(std::int64_t indices) const {
 
 PairDensity::PairDensity(const PatternComponent& component) {
   const DegreeLimit limit(component);
+  const auto most_pairs = [&](std::int64_t indices) {
+    const std::int64_t by_degrees = limit.most_pairs(indices);
+    return component.neighbourhoods
+               ? std::min(by_degrees, component.neighbourhoods->most_pairs(indices))
+               : by_degrees;
+  };
   const std::int64_t pairs = component.pairs();
   double best = 0;           // of the sets of fewer than `indices` rows and keys
   std::int64_t indices = 2;  // a row and a key are the fewest with a pair
-  std::int64_t within = limit.most_pairs(indices);
+  std::int64_t within = most_pairs(indices);
   std::int64_t fewest = 1;
   while (true) {
     const std::int64_t most = std::min(last_of_entry(fewest), pairs);
@@ -75,7 +81,7 @@ PairDensity::PairDensity(const PatternComponent& component) {
     };
     while (within < most && indices < limit.most_indices()) {
       best = std::max(best, per_index(within));
-      within = limit.most_pairs(++indices);
+      within = most_pairs(++indices);
     }
     entries_.push_back({fewest, std::max(best, per_index(std::min(most, within)))});
     if (most == pairs) return;

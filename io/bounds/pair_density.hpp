@@ -5,8 +5,8 @@
 
 #include "io/bounds/pattern_degrees.hpp"
 
-/// How many visible pairs few rows and keys can have among them, by their degrees:
-/// docs/theory/bounds/patterns.md.
+/// How many visible pairs few rows and keys can have among them, by their degrees and
+/// neighbourhoods: docs/theory/bounds/patterns.md.
 namespace attest::io {
 
 /// The most visible pairs of any I rows and J keys, as far as degrees tell.

@@ -119,9 +119,9 @@ TEST_CASE("any rows and keys have at most the pairs that their degrees allow", "
 }
 
 TEST_CASE("degrees that are not in order are refused", "[io][bounds]") {
-  CHECK_THROWS_AS(DegreeLimit({{1, 2}, {2, 1}}), InternalError);
-  CHECK_THROWS_AS(DegreeLimit({{2, 1}, {1, 2}}), InternalError);
-  CHECK_THROWS_AS(DegreeLimit({{1, -1}, {}}), InternalError);
+  CHECK_THROWS_AS(DegreeLimit({{1, 2}, {2, 1}, 1, {}}), InternalError);
+  CHECK_THROWS_AS(DegreeLimit({{2, 1}, {1, 2}, 1, {}}), InternalError);
+  CHECK_THROWS_AS(DegreeLimit({{1, -1}, {}, 1, {}}), InternalError);
 }
 
 TEST_CASE("the limit of all divisions into rows and keys", "[io][bounds]") {

@@ -49,9 +49,31 @@ void visible_runs(const Pattern& pattern, const Sequence& sequence, std::int64_t
 struct Row {
   std::size_t first_key;
   std::int64_t keys;
+  std::vector<KeyRange> runs;  // kept for the neighbourhoods
 };
 
-std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequence& sequence) {
+// Which pairs are looked at, beside the degrees.
+enum class Look : std::uint8_t { degrees, pairs };
+constexpr std::int64_t kMostPairs = std::int64_t{1} << 24;
+
+// The rows of a component as lists of its keys, by their numbers within the component.
+PairLists pair_lists(const std::vector<const Row*>& rows, const std::vector<std::int32_t>& numbers,
+                     std::int64_t keys) {
+  PairLists lists;
+  lists.keys = keys;
+  for (const Row* row : rows) {
+    auto& list = lists.rows.emplace_back();
+    for (const KeyRange& run : row->runs) {
+      for (std::int64_t key = run.begin; key < run.end; ++key) {
+        list.push_back(numbers[static_cast<std::size_t>(key)]);
+      }
+    }
+  }
+  return lists;
+}
+
+std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequence& sequence,
+                                            Look look) {
   const auto keys = static_cast<std::size_t>(sequence.k_length);
   // Changes from one key to the next of: the rows that see it, the runs that go on to its
   // successor.
@@ -59,13 +81,16 @@ std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequen
   KeySets sets(sequence.k_length);
   std::vector<Row> rows;
   std::vector<KeyRange> runs;
+  std::int64_t pairs = 0;
   for (std::int64_t i = 0; i < sequence.q_length; ++i) {
     visible_runs(pattern, sequence, i, runs);
     std::int64_t degree = 0;
     for (const KeyRange& run : runs) degree += run.end - run.begin;
     if (degree < 2) continue;
     const auto first = static_cast<std::size_t>(runs.front().begin);
-    rows.push_back({first, degree});
+    rows.push_back({first, degree, {}});
+    pairs += degree;
+    if (look == Look::pairs && pairs <= kMostPairs) rows.back().runs = runs;
     for (const KeyRange& run : runs) {
       const auto begin = static_cast<std::size_t>(run.begin);
       const auto end = static_cast<std::size_t>(run.end);
@@ -85,14 +110,27 @@ std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequen
   }
 
   std::map<std::size_t, PatternComponent> components;
+  std::map<std::size_t, std::vector<const Row*>> members;
   for (const Row& row : rows) {
-    components[sets.find(row.first_key)].row_degrees.push_back(row.keys);
+    const std::size_t name = sets.find(row.first_key);
+    components[name].row_degrees.push_back(row.keys);
+    members[name].push_back(&row);
   }
+  std::vector<std::int32_t> numbers(keys);
   for (std::size_t key = 0; key < keys; ++key) {
-    if (seen[key] > 0) components[sets.find(key)].key_degrees.push_back(seen[key]);
+    if (seen[key] == 0) continue;
+    auto& degrees = components[sets.find(key)].key_degrees;
+    numbers[key] = static_cast<std::int32_t>(degrees.size());
+    degrees.push_back(seen[key]);
   }
   std::vector<PatternComponent> result;
-  for (auto& entry : components) result.push_back(std::move(entry.second));
+  for (auto& [name, component] : components) {
+    if (look == Look::pairs && pairs <= kMostPairs) {
+      component.neighbourhoods = Neighbourhoods::of(pair_lists(
+          members[name], numbers, static_cast<std::int64_t>(component.key_degrees.size())));
+    }
+    result.push_back(std::move(component));
+  }
   return result;
 }
 
@@ -104,6 +142,16 @@ void share_keys(PatternComponent& component, std::int64_t heads) {
   }
   component.row_degrees = std::move(rows);
   for (std::int64_t& degree : component.key_degrees) degree = (Words(degree) * heads).value();
+}
+
+// One more component with the same degrees.
+void join(PatternComponent& component, const PatternComponent& other) {
+  component.copies = (Words(component.copies) + other.copies).value();
+  if (component.neighbourhoods && other.neighbourhoods) {
+    component.neighbourhoods->include(*other.neighbourhoods);
+  } else {
+    component.neighbourhoods.reset();
+  }
 }
 
 using Degrees = std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>;
@@ -126,20 +174,22 @@ PatternDegrees pattern_degrees(const Problem& problem) {
     entry.first = sequence;
     ++entry.second;
   }
-  std::map<Degrees, std::int64_t> copies;
+  const Look look = problem.mask.boolean && problem.group_size() == 1 ? Look::pairs : Look::degrees;
+  std::map<Degrees, PatternComponent> different;
   for (const auto& [lengths, entry] : sequences) {
     const auto& [sequence, count] = entry;
-    for (PatternComponent& component : components_of(problem.mask, sequence)) {
+    const Words copies = Words(count) * problem.num_heads_kv;
+    for (PatternComponent& component : components_of(problem.mask, sequence, look)) {
       share_keys(component, problem.group_size());
       std::sort(component.row_degrees.begin(), component.row_degrees.end(), std::greater<>());
       std::sort(component.key_degrees.begin(), component.key_degrees.end(), std::greater<>());
-      auto& total = copies[{std::move(component.row_degrees), std::move(component.key_degrees)}];
-      total = (Words(count) * problem.num_heads_kv + total).value();
+      component.copies = copies.value();
+      const auto [place, first] =
+          different.try_emplace({component.row_degrees, component.key_degrees}, component);
+      if (!first) join(place->second, component);
     }
   }
-  for (auto& [degrees, count] : copies) {
-    result.components.push_back({degrees.first, degrees.second, count});
-  }
+  for (auto& item : different) result.components.push_back(std::move(item.second));
   std::stable_sort(result.components.begin(), result.components.end(),
                    [](const auto& a, const auto& b) { return a.pairs() > b.pairs(); });
   return result;
