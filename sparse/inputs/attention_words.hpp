@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "core/sparse_operands.hpp"
@@ -37,10 +36,10 @@ class AttentionStore {
 /// 1 for a row whose support is every key, else 0.
 std::vector<float> full_rows(const SparseOperands& operands);
 
-/// Words of all entries with their indices: float32.
+/// So many words of four bytes.
 inline io::Amount words(io::Words count) { return {count, count * 4}; }
 
-/// Offsets and entries of some rows, in words.
+/// What CsrTiles takes for some rows: count + 1 offsets, and two words an entry.
 io::Words csr_words(const CsrMatrix& matrix, io::Range rows);
 
 }  // namespace attest::sparse
