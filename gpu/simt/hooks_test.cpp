@@ -45,9 +45,9 @@ TEST_CASE("a clean kernel has no report in any order", "[hooks]") {
     CHECK(run.right);
   };
   for (const Emulation& emulation : checked_orders()) {
-    for (const SeededBug none :
-         {SeededBug::none, SeededBug::none_of_groups, SeededBug::none_of_copies,
-          SeededBug::none_of_products, SeededBug::none_of_tensor_copies}) {
+    for (const SeededBug none : {SeededBug::none, SeededBug::none_of_groups,
+                                 SeededBug::none_of_copies, SeededBug::none_of_products,
+                                 SeededBug::none_of_tensor_copies, SeededBug::none_of_fragments}) {
       check_clean(run_seeded(none, emulation));
     }
     check_clean(run_pipeline(PipelineBug::none, emulation));
@@ -65,6 +65,9 @@ struct Expected {
   const char* name;
   std::vector<Fault> faults;  // by the order, one or the other
 };
+
+template <class Bug>
+Expected(Bug, const char*, std::vector<Fault>) -> Expected<Bug>;  // clang 14 deduces none
 
 template <class Bug>
 void check_found(const Expected<Bug>& expected, const char* in) {
@@ -136,6 +139,17 @@ TEST_CASE("every mistake with tensor copies is found in every order", "[hooks]")
         Expected{SeededBug::no_fence_before_store, "no_fence_before_store", {Fault::missing_fence}},
         Expected{SeededBug::no_store_commit, "no_store_commit", {Fault::async_pending}}}) {
     check_found(expected, "seeded_tensor_copies.cpp");
+  }
+}
+
+TEST_CASE("every mistake with fragments of a warpgroup is found in every order", "[hooks]") {
+  for (const auto& expected :
+       {Expected{
+            SeededBug::no_fence_before_product, "no_fence_before_product", {Fault::missing_fence}},
+        Expected{
+            SeededBug::fragment_without_fence, "fragment_without_fence", {Fault::missing_fence}},
+        Expected{SeededBug::fragment_under_way, "fragment_under_way", {Fault::async_pending}}}) {
+    check_found(expected, "seeded_fragments.cpp");
   }
 }
 

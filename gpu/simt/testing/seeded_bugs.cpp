@@ -192,6 +192,11 @@ SeededRun run_seeded(SeededBug bug, const Emulation& emulation) {
     case SeededBug::no_fence_before_store:
     case SeededBug::no_store_commit:
       return run_tensor_copies(bug, emulation);
+    case SeededBug::none_of_fragments:
+    case SeededBug::no_fence_before_product:
+    case SeededBug::fragment_without_fence:
+    case SeededBug::fragment_under_way:
+      return run_fragments(bug, emulation);
   }
   return run<SeededBug::none>(emulation);
 }

@@ -47,6 +47,11 @@ enum class SeededBug : std::uint8_t {
   unused_copy,            // nothing waits for the last one
   no_fence_before_store,  // of what plain writes have written
   no_store_commit,        // so that a wait waits for nothing
+
+  none_of_fragments,        // a product of a warpgroup with a factor in registers
+  no_fence_before_product,  // of what plain writes have written
+  fragment_without_fence,   // changed between products
+  fragment_under_way,       // changed before its product has ended
 };
 
 struct SeededRun {
@@ -60,6 +65,8 @@ SeededRun run_seeded(SeededBug bug, const Emulation& emulation);
 SeededRun run_copies(SeededBug bug, const Emulation& emulation);
 /// Those of tensor copies.
 SeededRun run_tensor_copies(SeededBug bug, const Emulation& emulation);
+/// Those of a warpgroup's products from registers.
+SeededRun run_fragments(SeededBug bug, const Emulation& emulation);
 /// Those of matrix products.
 SeededRun run_products(SeededBug bug, const Emulation& emulation);
 
