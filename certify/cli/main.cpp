@@ -19,6 +19,7 @@
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
 #include "gpu/register.hpp"
+#include "sparse/register.hpp"
 
 namespace {
 
@@ -74,6 +75,7 @@ int run(int argc, char** argv) {
     attest::register_gpu(registry);
     attest::register_fixtures(registry);
     attest::register_cpu_schedules(schedules);
+    attest::register_sparse_schedules(schedules);
   }
   CLI::App app{
       "attest certifies attention kernels: derived error bounds, exact laws, shrunk "

@@ -61,7 +61,8 @@ NmMetadata::NmMetadata(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t 
 }
 
 std::int64_t NmMetadata::group_words(std::int64_t queries) const {
-  const std::int64_t bits = std::bit_width(static_cast<std::uint64_t>(shape_.group - 1));
+  const auto bits =
+      static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(shape_.group - 1)));
   return io::tiles(queries * shape_.kept * bits, kWordBits);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "cpu/schedules/family.hpp"
@@ -26,37 +27,44 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
-/// cpu::Family, which knows no pattern, or the same cut to the pattern's blocks: whichever move the
-/// fewest words.
+/// cpu::Family, which knows no pattern, or the same cut to whole blocks of the pattern, or to one:
+/// whichever move the fewest words.  [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
  public:
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
     require_pairs(S::kName, S::kDense, problem);
-    auto chosen = cpu::Family<S>::make(spec, problem, capacity);
-    const io::ScheduleSpec cut = aligned(chosen->spec(), spec, problem);
-    if (cut == chosen->spec()) return chosen;
-    auto other = cpu::Family<S>::make(cut, problem, capacity);
-    const bool fewer = other->closed_form().total_words() < chosen->closed_form().total_words();
-    return fewer ? std::move(other) : std::move(chosen);
+    auto best = cpu::Family<S>::make(spec, problem, capacity);
+    const io::ScheduleSpec dense = best->spec();
+    const PatternGrid grid = grid_of(problem);
+    for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
+      const io::ScheduleSpec other = aligned(dense, spec, grid, cut);
+      if (other == dense) continue;
+      auto candidate = cpu::Family<S>::make(other, problem, capacity);
+      const io::Words words = candidate->closed_form().total_words();
+      if (words < best->closed_form().total_words()) best = std::move(candidate);
+    }
+    return best;
   }
 
  private:
+  enum class Cut : std::uint8_t { whole_blocks, one_block };
+
   static io::ScheduleSpec aligned(io::ScheduleSpec chosen, const io::ScheduleSpec& given,
-                                  const attest_problem& problem) {
-    const PatternGrid grid = grid_of(problem);
+                                  const PatternGrid& grid, Cut cut) {
+    const auto cut_to = [cut](std::int64_t tile, std::int64_t block) {
+      return aligned_tile(cut == Cut::one_block ? std::min(tile, block) : tile, block);
+    };
     for (auto& [key, value] : chosen.parameters) {
       const auto named = [&name = key](const auto& one) { return one.first == name; };
       const bool open = std::none_of(given.parameters.begin(), given.parameters.end(), named);
       for (const cpu::Parameter<S>& parameter : S::parameters()) {
         if (!open || key != parameter.name || !parameter.choices.empty()) continue;
         std::int64_t tile = cpu::whole_number(value).value_or(1);
-        const bool queries = parameter.extent == cpu::Extent::queries;
-        const bool keys = parameter.extent == cpu::Extent::keys;
         const bool any = parameter.extent == cpu::Extent::any;
-        if (queries || any) tile = aligned_tile(tile, grid.queries);
-        if (keys || any) tile = aligned_tile(tile, grid.keys);
+        if (any || parameter.extent == cpu::Extent::queries) tile = cut_to(tile, grid.queries);
+        if (any || parameter.extent == cpu::Extent::keys) tile = cut_to(tile, grid.keys);
         value = std::to_string(tile);
       }
     }

@@ -72,8 +72,11 @@ TEST_CASE("tiles left open divide the blocks of a pattern", "[sparse][schedules]
   };
   const auto chosen = sparse_schedules().make("csr_gather:order=natural", *form.get(), capacity);
   CHECK(chosen->spec().to_string() == "csr_gather:bq=32,order=natural");
-  // As many rows as fit meet more keys.
+  // As many rows as fit meet more keys, and two blocks of them more than one.
   CHECK(words("csr_gather:order=natural") < words("csr_gather:bq=46,order=natural"));
+  const auto wide = io::FastMemory::of_words(14000);
+  const auto one_block = sparse_schedules().make("block_square_tiled", *form.get(), wide);
+  CHECK(one_block->spec().to_string() == "block_square_tiled:b=32");
 }
 
 // Their classes, K1 to K6, hold: no bound that a class admits is above what is moved.
