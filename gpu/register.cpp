@@ -2,6 +2,7 @@
 
 #include "gpu/device/device_kernels.hpp"
 #include "gpu/device/probe.hpp"
+#include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/watch.hpp"
 
 namespace attest {
@@ -9,11 +10,14 @@ namespace attest {
 void register_gpu(Registry& registry) {
   register_emulated(registry);
   const gpu::cuda::Device& device = gpu::cuda::device();
-  if (device.present()) {
-    registry.add(&gpu::cuda::flash2_on_device());
-  } else {
-    registry.add_absent("gpu/flash2@device", "needs a CUDA device: " + device.absent_because +
-                                                 "; gpu/flash2 is the same kernel, emulated");
+  for (const gpu::EmulatedKernel* kernel : gpu::emulated_kernels()) {
+    const std::string name = kernel->description().name;
+    if (device.present()) {
+      registry.add(&gpu::cuda::on_device(*kernel));
+    } else {
+      registry.add_absent(name + "@device", "needs a CUDA device: " + device.absent_because + "; " +
+                                                name + " is the same kernel, emulated");
+    }
   }
 }
 

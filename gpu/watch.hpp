@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/problem.hpp"
 #include "core/registry.hpp"
 
-/// Emulated CUDA kernels as somebody looks on: orders of lanes and blocks, and what launches
-/// report.
+/// Emulated CUDA kernels as somebody looks on: orders of lanes and blocks, what launches report,
+/// and the words of kernels that are held to a fast memory.
 namespace attest {
 
 /// Adds the kernels that are emulated, gpu/<name>, without those of a device.
@@ -35,5 +36,38 @@ struct WatchedLaunches {
 /// emulation_orders().size() - 1.  [certify/emulation/emulated_check_test]
 WatchedLaunches watch_launches(std::size_t order, SharedMemoryChecks checks,
                                const std::function<void()>& call);
+
+/// Adds the kernels of capped_families() of other sizes of tiles than register_emulated() has,
+/// gpu/<name>_<size>.
+void register_capped(Registry& registry);
+
+/// One launch of a kernel that fits a cap.
+struct CappedLaunch {
+  std::string kernel;           // "flash2_forward<Flash2Tile<16, 16>, 4, float>"
+  std::int64_t blocks = 0;      // at least 1
+  std::int64_t fast_bytes = 0;  // of a block on a device: shared memory and all registers
+  std::int64_t read_words = 0, written_words = 0;  // of all blocks, counted in the emulation
+};
+
+struct CappedCount {
+  std::string schedule;  // the variant: "flash2:bq=16,bk=16"
+  std::vector<CappedLaunch> launches;
+
+  std::int64_t fast_bytes() const;  // the most of a launch
+  std::int64_t blocks() const;      // of all launches
+  std::int64_t read_words() const;
+  std::int64_t written_words() const;
+};
+
+/// Kernels with tiles of several sizes: "flash2" and "square_tiled" forward, "two_pass" and
+/// "square_tiled_bwd" backward, "loss_large" and "loss_small" the loss gradient dX.
+const std::vector<std::string>& capped_families();
+
+/// Emulates the largest variant whose blocks have at most so much fast memory, shared memory and
+/// registers together, on zeros in packed float32 tensors; LSE is written, dLSE is not given.
+///
+/// Throws InvalidProblem for an unknown family, a problem that no variant takes, and a cap below
+/// the least, which it names.  [gpu/kernels/capped_test]
+CappedCount count_capped(const std::string& family, std::int64_t cap_bytes, const Problem& problem);
 
 }  // namespace attest

@@ -5,10 +5,17 @@
 namespace attest::proptest {
 namespace {
 
+constexpr std::uint64_t kCases = 12;
+
 TEST_CASE("every law holds for every emulated kernel", "[laws]") {
-  constexpr std::uint64_t kCases = 12;
   Registry registry;
   register_emulated(registry);
+  check_every_law(registry, kCases);
+}
+
+TEST_CASE("every law holds for kernels with tiles of other sizes", "[laws][capped]") {
+  Registry registry;
+  register_capped(registry);
   check_every_law(registry, kCases);
 }
 

@@ -17,6 +17,6 @@ const attest_kernel& staged(const attest_kernel&) {
   throw InvalidProblem("needs a CUDA device: " + device().absent_because);
 }
 
-const attest_kernel& flash2_on_device() { return staged({}); }
+const attest_kernel& on_device(const EmulatedKernel&) { return staged({}); }
 
 }  // namespace attest::gpu::cuda

@@ -1,33 +1,16 @@
 #include "gpu/device/device_kernels.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "core/error.hpp"
-#include "gpu/device/kernels.hpp"
+#include "gpu/device/device_side.hpp"
 #include "gpu/device/probe.hpp"
 #include "gpu/device/staged_kernel.hpp"
-#include "gpu/kernels/flash2.hpp"
 
 namespace attest::gpu::cuda {
-namespace {
-
-attest_kernel flash2_on_device_tensors() {
-  attest_kernel kernel = flash2_kernel().abi();
-  kernel.description.name = "gpu/flash2@device";
-  kernel.description.summary = "online softmax; backward in two passes";
-  kernel.description.device = ATTEST_CUDA;
-  kernel.forward = [](const void*, const attest_forward_args* args) {
-    return flash2_forward(*args, nullptr);
-  };
-  kernel.backward = [](const void*, const attest_backward_args* args) {
-    return two_pass_backward(*args, nullptr);
-  };
-  return kernel;
-}
-
-}  // namespace
 
 const attest_kernel& staged(const attest_kernel& kernel) {
   static std::mutex mutex;
@@ -39,10 +22,16 @@ const attest_kernel& staged(const attest_kernel& kernel) {
   return all.emplace_back(std::make_unique<StagedKernel>(kernel, device().name))->kernel();
 }
 
-const attest_kernel& flash2_on_device() {
-  static const attest_kernel on_device_tensors = flash2_on_device_tensors();
-  static const attest_kernel& kernel = staged(on_device_tensors);
-  return kernel;
+const attest_kernel& on_device(const EmulatedKernel& kernel) {
+  struct OnDevice {
+    explicit OnDevice(const EmulatedKernel& of) : side(of), host_tensors(staged(side.abi())) {}
+    DeviceSide side;
+    const attest_kernel& host_tensors;
+  };
+  static std::mutex mutex;
+  static std::map<const EmulatedKernel*, OnDevice> all;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return all.try_emplace(&kernel, kernel).first->second.host_tensors;
 }
 
 }  // namespace attest::gpu::cuda

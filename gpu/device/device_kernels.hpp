@@ -4,10 +4,14 @@
 
 /// Kernels on the CUDA device, where there is one. Else each throws InvalidProblem, "needs a CUDA
 /// device" and why there is none.  [gpu/device/absent_test]
+namespace attest::gpu {
+class EmulatedKernel;
+}
+
 namespace attest::gpu::cuda {
 
-/// The kernel gpu/flash2@device: gpu/flash2 on the device, without counters.
-const attest_kernel& flash2_on_device();
+/// The same kernel on the device, gpu/<name>@device, without counters.
+const attest_kernel& on_device(const EmulatedKernel& kernel);
 
 /// A kernel that takes its tensors on a device, as one that takes them on the host (StagedKernel).
 /// Both last as long as the program.

@@ -3,9 +3,9 @@
 #include "gpu/device/counted_run.hpp"
 #include "gpu/device/device_kernels.hpp"
 #include "gpu/device/testing/small_blocks.hpp"
-#include "gpu/kernels/flash2.hpp"
-#include "gpu/kernels/two_pass.hpp"
+#include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
+#include "gpu/testing/loss_call.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -17,28 +17,50 @@ simt::GlobalTraffic sum_of(const simt::LaunchReport& report) {
 }
 
 TEST_CASE("device counts equal emulated counts, byte for byte", "[gpu][device]") {
-  for (const char* text : gpu::testing::problems()) {
-    INFO(text);
-    gpu::testing::Call call(text);
-    const EmulatedForward forward(call.forward_arguments());
-    CHECK(counted_forward(call.forward_arguments()) ==
-          sum_of(flash2_forward_emulated(forward, {})));
-    const attest_backward_args args = call.backward_arguments();
-    const EmulatedBackward backward(args);
-    CHECK(counted_backward(args) == sum_of(two_pass_emulated(backward, {})));
+  for (const EmulatedKernel* kernel : emulated_kernels()) {
+    const EmulatedDirections& directions = kernel->directions();
+    for (const char* text : gpu::testing::problems()) {
+      const std::string spelled = gpu::testing::spelled_for(kernel->abi(), text);
+      INFO(kernel->description().name << " " << spelled);
+      gpu::testing::Call call(spelled);
+      if (directions.forward.exists()) {
+        const attest_forward_args args = call.forward_arguments(kernel->abi());
+        if (!kernel->accepts(args)) continue;
+        const simt::GlobalTraffic on_device = counted(kernel->description().name, args);
+        EmulatedForward emulated(args);
+        CHECK(on_device == sum_of(directions.forward.run(emulated, {})));
+      }
+      if (directions.backward.exists()) {
+        const attest_backward_args args = call.backward_arguments(kernel->abi());
+        if (!kernel->accepts(args)) continue;
+        const simt::GlobalTraffic on_device = counted(kernel->description().name, args);
+        EmulatedBackward emulated(args);
+        CHECK(on_device == sum_of(directions.backward.run(emulated, {})));
+      }
+    }
+    if (!directions.loss_gradient.exists()) continue;
+    INFO(kernel->description().name);
+    gpu::testing::LossCall call(70, 33);
+    const attest_loss_args args = call.arguments(kernel->abi());
+    const simt::GlobalTraffic on_device = counted(kernel->description().name, args);
+    EmulatedLoss emulated(args);
+    CHECK(on_device == sum_of(directions.loss_gradient.run(emulated, {})));
   }
 }
 
 TEST_CASE("with and without counters a kernel gives the same bits", "[gpu][device]") {
-  const attest_kernel& kernel = flash2_on_device();
-  for (const char* text : gpu::testing::problems()) {
-    INFO(text);
-    const gpu::testing::Call counted(text), plain(text);
-    counted_forward(counted.forward_arguments());
-    const attest_forward_args args = plain.forward_arguments();
-    CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
-    CHECK(gpu::testing::bits_of({&counted.O, &counted.LSE}) ==
-          gpu::testing::bits_of({&plain.O, &plain.LSE}));
+  for (const EmulatedKernel* emulated : emulated_kernels()) {
+    if (!emulated->directions().forward.exists()) continue;
+    const attest_kernel& kernel = on_device(*emulated);
+    for (const char* text : gpu::testing::problems()) {
+      const std::string spelled = gpu::testing::spelled_for(kernel, text);
+      INFO(kernel.description.name << " " << spelled);
+      gpu::testing::Call with(spelled), plain(spelled);
+      counted(emulated->description().name, with.forward_arguments(emulated->abi()));
+      const attest_forward_args args = plain.forward_arguments(emulated->abi());
+      CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
+      CHECK(with.output_bits(emulated->abi()) == plain.output_bits(emulated->abi()));
+    }
   }
 }
 

@@ -4,17 +4,24 @@
 
 /// The kernels of gpu/kernels on a CUDA device. Tensors, the mask's arrays, slopes and workspace
 /// lie there; shapes, strides and the problem on the host; work is put on args.stream.
+///
+/// Requires: what the kernel of the same name takes when it is emulated.
+/// ATTEST_UNSUPPORTED, before anything is written, for launches that the device does not take.
+/// Throws DeviceError.  [gpu/device/device_test "device counts equal emulated counts"]
 namespace attest::gpu::cuda {
 
 /// Bytes moved, where the device adds them: [0] read, [1] written. Null: the kernel without
 /// counters.
 using TrafficSink = unsigned long long*;
 
-/// ATTEST_UNSUPPORTED, before anything is written, for what no launch takes. Throws DeviceError.
-/// [gpu/device/device_test "device counts equal emulated counts"]
-attest_status flash2_forward(const attest_forward_args& args, TrafficSink sink);
+using ForwardOnDevice = attest_status(const attest_forward_args& args, TrafficSink sink);
+ForwardOnDevice flash1_forward, flash2_16bit_forward, flash2_forward, hybrid_forward,
+    split_kv_forward, square_tiled_forward, standard_forward;
 
-/// The same for backward, both passes.
-attest_status two_pass_backward(const attest_backward_args& args, TrafficSink sink);
+using BackwardOnDevice = attest_status(const attest_backward_args& args, TrafficSink sink);
+BackwardOnDevice key_stationary_backward, square_tiled_bwd_backward, two_pass_backward;
+
+using LossOnDevice = attest_status(const attest_loss_args& args, TrafficSink sink);
+LossOnDevice loss_large_gradient, loss_small_gradient;
 
 }  // namespace attest::gpu::cuda

@@ -47,16 +47,17 @@ void launch(const std::string& name, void (*kernel)(Arguments...), const BlockLi
   require(cudaLaunchKernelEx(&config, kernel, arguments...), name);
 }
 
-/// `all(launch)` calls launch(line, kernel, arguments...) for one launch after another: they are
-/// put on the stream if the device takes each of them, else none is and this is ATTEST_UNSUPPORTED.
+/// `all(launch)` calls launch(name, line, kernel, arguments...) for one launch after another: they
+/// are put on the stream if the device takes each of them, else none is and this is
+/// ATTEST_UNSUPPORTED.
 template <class All>
-attest_status launch_all(const std::string& name, void* stream, const All& all) {
+attest_status launch_all(void* stream, const All& all) {
   bool taken = true;
-  all([&](const BlockLine& line, auto* kernel, const auto&...) {
+  all([&](const std::string&, const BlockLine& line, auto* kernel, const auto&...) {
     taken = taken && fits(kernel, line);
   });
   if (!taken) return ATTEST_UNSUPPORTED;
-  all([&](const BlockLine& line, auto* kernel, const auto&... arguments) {
+  all([&](const std::string& name, const BlockLine& line, auto* kernel, const auto&... arguments) {
     launch(name, kernel, line, static_cast<cudaStream_t>(stream), arguments...);
   });
   return ATTEST_OK;

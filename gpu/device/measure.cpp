@@ -53,8 +53,8 @@ json run(const std::string& problem) {
 
 json count(const std::string& problem) {
   gpu::testing::Call call(problem);
-  simt::GlobalTraffic bytes = counted_forward(call.forward_arguments());
-  bytes += counted_backward(call.backward_arguments());
+  simt::GlobalTraffic bytes = counted("gpu/flash2", call.forward_arguments());
+  bytes += counted("gpu/flash2", call.backward_arguments());
   return {{"problem", problem},
           {"read_bytes", bytes.read_bytes},
           {"written_bytes", bytes.written_bytes}};

@@ -2,54 +2,73 @@
 
 #include "gpu/device/kernels.hpp"
 #include "gpu/kernels/arguments.cuh"
+#include "gpu/kernels/loss.cuh"
 #include "gpu/kernels/tensor.hpp"
 
-/// The pointers of a call whose tensors lie on the device.
+/// The pointers of a call whose tensors lie on the device, all but the workspace's.
 namespace attest::gpu::cuda {
 
 inline void set_sink(simt::Uncounted::Sink&, TrafficSink) {}
 inline void set_sink(simt::Counted::Sink& sink, TrafficSink bytes) { sink.bytes = bytes; }
 
-template <class Mem>
-void set_mask_pointers(MaskArguments<Mem>& arguments, const attest_mask& mask) {
-  arguments.key_lengths = mask.key_lengths;
-  arguments.cu_seqlens_q = mask.cu_seqlens_q;
-  arguments.cu_seqlens_k = mask.cu_seqlens_k;
-  arguments.boolean = mask.boolean;
-}
-
-template <class Mem>
-ForwardArguments<Mem> arguments_of(const attest_forward_args& args, TrafficSink sink) {
-  ForwardArguments<Mem> a{};
+/// What both directions have.
+template <class T, class Arguments, class Args>
+void set_common(Arguments& a, const Args& args, TrafficSink sink) {
+  const attest_mask& mask = args.problem->mask;
   set_layout(a, args);
-  set_mask_pointers(a.mask, args.problem->mask);
+  a.mask.key_lengths = mask.key_lengths;
+  a.mask.cu_seqlens_q = mask.cu_seqlens_q;
+  a.mask.cu_seqlens_k = mask.cu_seqlens_k;
+  a.mask.boolean = mask.boolean;
   a.alibi_slopes = args.problem->alibi_slopes;
-  a.Q = elements<float>(args.Q);
-  a.K = elements<float>(args.K);
-  a.V = elements<float>(args.V);
-  a.O = elements<float>(args.O);
+  a.Q = elements<T>(args.Q);
+  a.K = elements<T>(args.K);
+  a.V = elements<T>(args.V);
+  a.O = elements<T>(args.O);
   a.LSE = elements<float>(args.LSE);
   set_sink(a.sink, sink);
+}
+
+template <class Mem, class T>
+ForwardArguments<Mem, T> arguments_of(const attest_forward_args& args, TrafficSink sink) {
+  ForwardArguments<Mem, T> a{};
+  set_common<T>(a, args, sink);
   return a;
 }
 
 template <class Mem>
 BackwardArguments<Mem> arguments_of(const attest_backward_args& args, TrafficSink sink) {
   BackwardArguments<Mem> a{};
-  set_layout(a, args);
-  set_mask_pointers(a.mask, args.problem->mask);
-  a.alibi_slopes = args.problem->alibi_slopes;
-  a.Q = elements<float>(args.Q);
-  a.K = elements<float>(args.K);
-  a.V = elements<float>(args.V);
-  a.O = elements<float>(args.O);
-  a.LSE = elements<float>(args.LSE);
+  set_common<float>(a, args, sink);
   a.dO = elements<float>(args.dO);
   a.dLSE = elements<float>(args.dLSE);
   a.dQ = elements<float>(args.dQ);
   a.dK = elements<float>(args.dK);
   a.dV = elements<float>(args.dV);
-  a.D = static_cast<float*>(args.workspace);
+  return a;
+}
+
+template <class Matrix>
+void set_matrix(Matrix& matrix, const attest_tensor* tensor) {
+  if (tensor == nullptr) return;
+  matrix.data = elements<float>(tensor);
+  matrix.row = tensor->strides[0];
+  matrix.column = tensor->strides[1];
+}
+
+template <class Mem>
+LossArguments<Mem> arguments_of(const attest_loss_args& args, TrafficSink sink) {
+  LossArguments<Mem> a{};
+  a.n = args.problem->seqlen_q;
+  a.d = static_cast<int>(args.problem->head_dim_qk);
+  set_matrix(a.A1, args.A1);
+  set_matrix(a.A2, args.A2);
+  set_matrix(a.A3, args.A3);
+  set_matrix(a.E, args.E);
+  set_matrix(a.X, args.X);
+  set_matrix(a.Y, args.Y);
+  set_matrix(a.dX, args.dX);
+  set_matrix(a.dY, args.dY);
   set_sink(a.sink, sink);
   return a;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "gpu/device/require.cuh"
 #include "gpu/device/staging.hpp"
@@ -52,22 +53,65 @@ using State = StagedKernel::State;
 
 const State& state_of(const void* self) { return *static_cast<const State*>(self); }
 
-// `place` puts the tensors of the arguments on the device, `call` calls the kernel with them.
-template <class Arguments, class Place, class Call>
-attest_status run(const State& state, const Arguments& host, std::uint32_t direction,
-                  const Place& place, const Call& call) {
+template <class Arguments>
+struct Operand {
+  const char* name;
+  const attest_tensor* Arguments::*tensor;
+  Use use;
+};
+
+// What forward and backward have in common; one makes O and LSE, the other takes them.
+template <class Arguments>
+std::vector<Operand<Arguments>> attention_operands(Use results) {
+  return {{"Q", &Arguments::Q, Use::input},
+          {"K", &Arguments::K, Use::input},
+          {"V", &Arguments::V, Use::input},
+          {"O", &Arguments::O, results},
+          {"LSE", &Arguments::LSE, results}};
+}
+
+std::vector<Operand<attest_forward_args>> operands_of(const attest_forward_args&) {
+  return attention_operands<attest_forward_args>(Use::output);
+}
+
+std::vector<Operand<attest_backward_args>> operands_of(const attest_backward_args&) {
+  using Arguments = attest_backward_args;
+  std::vector<Operand<Arguments>> all = attention_operands<Arguments>(Use::input);
+  all.insert(all.end(), {{"dO", &Arguments::dO, Use::input},
+                         {"dLSE", &Arguments::dLSE, Use::input},
+                         {"dQ", &Arguments::dQ, Use::output},
+                         {"dK", &Arguments::dK, Use::output},
+                         {"dV", &Arguments::dV, Use::output}});
+  return all;
+}
+
+std::vector<Operand<attest_loss_args>> operands_of(const attest_loss_args&) {
+  using Arguments = attest_loss_args;
+  return {{"A1", &Arguments::A1, Use::input},  {"A2", &Arguments::A2, Use::input},
+          {"A3", &Arguments::A3, Use::input},  {"E", &Arguments::E, Use::input},
+          {"X", &Arguments::X, Use::input},    {"Y", &Arguments::Y, Use::input},
+          {"dX", &Arguments::dX, Use::output}, {"dY", &Arguments::dY, Use::output}};
+}
+
+// kCall of the kernel with its tensors on the device.
+template <auto kCall, std::uint32_t kDirection, class Arguments>
+attest_status run(const void* self, const Arguments* host) {
+  const State& state = state_of(self);
   finding.reset();
   try {
     Staging staging;
-    Arguments arguments = host;
-    arguments.problem = staging.problem(*host.problem);
-    place(staging, arguments);
+    Arguments arguments = *host;
+    arguments.problem = staging.problem(*host->problem);
+    for (const Operand<Arguments>& operand : operands_of(*host)) {
+      const attest_tensor*& tensor = arguments.*operand.tensor;
+      tensor = staging.tensor(operand.name, tensor, operand.use);
+    }
     if (staging.too_large()) return ATTEST_UNSUPPORTED;
-    arguments.workspace_bytes = state.workspace_bytes(*host.problem, direction);
+    arguments.workspace_bytes = state.workspace_bytes(*host->problem, kDirection);
     arguments.workspace = staging.workspace(arguments.workspace_bytes);
     arguments.stream = next_stream();
     staging.fill(arguments.stream);
-    const attest_status status = call(*state.inner, arguments);
+    const attest_status status = (state.inner->*kCall)(state.inner->self, &arguments);
     require(cudaGetLastError(), "launch");
     finding = staging.finish(arguments.stream);
     if (!finding) return status;
@@ -75,59 +119,6 @@ attest_status run(const State& state, const Arguments& host, std::uint32_t direc
     finding = Finding{Finding::Kind::device_failed, error.what()};
   }
   return ATTEST_FAILED;
-}
-
-attest_status forward(const void* self, const attest_forward_args* args) {
-  return run(
-      state_of(self), *args, ATTEST_FORWARD,
-      [](Staging& staging, attest_forward_args& a) {
-        a.Q = staging.tensor("Q", a.Q, Use::input);
-        a.K = staging.tensor("K", a.K, Use::input);
-        a.V = staging.tensor("V", a.V, Use::input);
-        a.O = staging.tensor("O", a.O, Use::output);
-        a.LSE = staging.tensor("LSE", a.LSE, Use::output);
-      },
-      [](const attest_kernel& inner, const attest_forward_args& a) {
-        return inner.forward(inner.self, &a);
-      });
-}
-
-attest_status backward(const void* self, const attest_backward_args* args) {
-  return run(
-      state_of(self), *args, ATTEST_BACKWARD,
-      [](Staging& staging, attest_backward_args& a) {
-        a.Q = staging.tensor("Q", a.Q, Use::input);
-        a.K = staging.tensor("K", a.K, Use::input);
-        a.V = staging.tensor("V", a.V, Use::input);
-        a.O = staging.tensor("O", a.O, Use::input);
-        a.LSE = staging.tensor("LSE", a.LSE, Use::input);
-        a.dO = staging.tensor("dO", a.dO, Use::input);
-        a.dLSE = staging.tensor("dLSE", a.dLSE, Use::input);
-        a.dQ = staging.tensor("dQ", a.dQ, Use::output);
-        a.dK = staging.tensor("dK", a.dK, Use::output);
-        a.dV = staging.tensor("dV", a.dV, Use::output);
-      },
-      [](const attest_kernel& inner, const attest_backward_args& a) {
-        return inner.backward(inner.self, &a);
-      });
-}
-
-attest_status loss_gradient(const void* self, const attest_loss_args* args) {
-  return run(
-      state_of(self), *args, ATTEST_LOSS_GRADIENT,
-      [](Staging& staging, attest_loss_args& a) {
-        a.A1 = staging.tensor("A1", a.A1, Use::input);
-        a.A2 = staging.tensor("A2", a.A2, Use::input);
-        a.A3 = staging.tensor("A3", a.A3, Use::input);
-        a.E = staging.tensor("E", a.E, Use::input);
-        a.X = staging.tensor("X", a.X, Use::input);
-        a.Y = staging.tensor("Y", a.Y, Use::input);
-        a.dX = staging.tensor("dX", a.dX, Use::output);
-        a.dY = staging.tensor("dY", a.dY, Use::output);
-      },
-      [](const attest_kernel& inner, const attest_loss_args& a) {
-        return inner.loss_gradient(inner.self, &a);
-      });
 }
 
 }  // namespace
@@ -142,9 +133,10 @@ StagedKernel::StagedKernel(const attest_kernel& inner, const std::string& device
   kernel_.description.summary = state_->summary.c_str();
   kernel_.self = state_.get();
   kernel_.workspace_bytes = nullptr;  // it is on the device
-  if (inner.forward != nullptr) kernel_.forward = forward;
-  if (inner.backward != nullptr) kernel_.backward = backward;
-  if (inner.loss_gradient != nullptr) kernel_.loss_gradient = loss_gradient;
+  if (inner.forward != nullptr) kernel_.forward = run<&attest_kernel::forward, ATTEST_FORWARD>;
+  if (inner.backward != nullptr) kernel_.backward = run<&attest_kernel::backward, ATTEST_BACKWARD>;
+  if (inner.loss_gradient != nullptr)
+    kernel_.loss_gradient = run<&attest_kernel::loss_gradient, ATTEST_LOSS_GRADIENT>;
 }
 
 StagedKernel::~StagedKernel() = default;

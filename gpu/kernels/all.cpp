@@ -6,6 +6,7 @@
 #include "gpu/kernels/loss_large.hpp"
 #include "gpu/kernels/loss_small.hpp"
 #include "gpu/kernels/split_kv.hpp"
+#include "gpu/kernels/square_tiled.hpp"
 #include "gpu/kernels/square_tiled_bwd.hpp"
 #include "gpu/kernels/stored_scores.hpp"
 #include "gpu/watch.hpp"

@@ -32,12 +32,35 @@ inline AttentionShape shape_of(const attest_problem& problem) {
   return shape;
 }
 
+/// Words of a matrix for each query head.
+inline std::int64_t pairs_of(const AttentionShape& shape) {
+  return shape.batch * shape.num_heads_q * shape.seqlen_q * shape.seqlen_k;
+}
+
 template <class Mem>
 void set_window(MaskArguments<Mem>& arguments, const attest_mask& mask) {
   arguments.window_left = mask.window_left;
   arguments.window_right = mask.window_right;
   arguments.align = mask.align == ATTEST_BOTTOM_RIGHT ? Align::bottom_right : Align::top_left;
 }
+
+/// Rows like those of O and LSE, packed one after another: (batch, head, row).
+struct PackedRows {
+  std::int64_t batch_rows = 0, rows = 0;  // of a batch entry, in all
+  std::int64_t heads = 0, columns = 0;
+
+  explicit PackedRows(const attest_tensor& O)
+      : batch_rows(O.shape[1]),
+        rows(O.shape[0] * O.shape[1]),
+        heads(O.shape[2]),
+        columns(O.shape[3]) {}
+  std::int64_t lse_words() const { return rows * heads; }
+  std::int64_t o_words() const { return lse_words() * columns; }
+  Strides lse_strides() const { return {heads * batch_rows, 1, batch_rows, 0}; }
+  Strides o_strides() const {
+    return {heads * batch_rows * columns, columns, batch_rows * columns, 1};
+  }
+};
 
 /// Shape, window and strides.
 template <class Mem, class T>

@@ -2,11 +2,14 @@
 
 #include "gpu/simt/traffic.hpp"
 
-/// Before loops over arrays that are to stay in registers: nvcc leaves long ones as they are.
+/// Before loops over arrays that are to stay in registers: nvcc leaves long ones as they are; and
+/// before loops whose steps would need too many registers at once.
 #ifdef __CUDACC__
 #define ATTEST_UNROLL _Pragma("unroll")
+#define ATTEST_ROLLED _Pragma("unroll 1")
 #else
 #define ATTEST_UNROLL
+#define ATTEST_ROLLED
 #endif
 
 /// What the attention kernels share: their arguments, where sequences lie, which keys a query sees,

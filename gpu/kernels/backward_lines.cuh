@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "gpu/kernels/deltas.cuh"
@@ -30,16 +31,11 @@ BlockLine key_line(const Tile&, const AttentionShape& shape) {
           bytes_of_floats(KeyGradients::shared_floats<Tile>(shape.head_dim_qk, shape.head_dim_v))};
 }
 
-/// "kernel<BackwardTile<1, 2, 32>>", as declared_thread_memory() has it.
-template <class Tile>
-std::string kernel_of_tile(const char* kernel, const Tile&) {
-  return std::string(kernel) + "<BackwardTile<" + std::to_string(Tile::kGroups) + ", " +
-         std::to_string(Tile::kColumns) + ", " + std::to_string(Tile::kPassing) + ">>";
-}
-
 /// Rows that pass at once.
-inline int passing_rows(const AttentionShape& shape) {
-  return with_backward_tile(widest_head(shape), [](auto tile) { return decltype(tile)::kPassing; });
+template <int kResident = 32>
+int passing_rows(const AttentionShape& shape) {
+  return with_backward_tile<kResident>(widest_head(shape),
+                                       [](auto tile) { return decltype(tile)::kPassing; });
 }
 
 }  // namespace ATTEST_SIMT_WORLD

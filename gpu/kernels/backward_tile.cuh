@@ -1,35 +1,43 @@
 #pragma once
 
+#include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/tile.cuh"
 
-/// What backward kernels do with one tile: 32 rows of one side stay in shared memory with sums in
+/// What backward kernels do with one tile: rows of one side stay in shared memory with sums in
 /// registers, rows of the other side pass by.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Four warps share the rows of the sums, `kGroups` such fours their columns: a lane holds 8 rows
-/// by `kColumns` columns, 32 apart, of each sum. More lanes would have too few registers besides.
-template <int kGroupsOfWarps, int kColumnsOfLane, int kPassingRows>
+/// Warps of 8 rows share the rows of the sums, `kGroups` such sets of warps their columns: a lane
+/// holds 8 rows by `kColumns` columns, 32 apart, of each sum. More lanes would have too few
+/// registers besides.
+template <int kResidentRows, int kGroupsOfWarps, int kColumnsOfLane, int kPassingRows>
 struct BackwardTile {
-  static constexpr int kResident = 32, kPassing = kPassingRows;
+  static constexpr int kResident = kResidentRows, kPassing = kPassingRows;
   static constexpr int kColumns = kColumnsOfLane, kGroups = kGroupsOfWarps;
-  static constexpr int kRowWarps = 4, kWarps = kRowWarps * kGroups, kLanes = 32 * kWarps;
-  static constexpr int kRows = kResident / kRowWarps;   // of the sums of a warp
+  static constexpr int kRows = 8;  // of the sums of a warp
+  static constexpr int kRowWarps = kResident / kRows;
+  static constexpr int kWarps = kRowWarps * kGroups, kLanes = 32 * kWarps;
   static constexpr int kPairRows = kResident / kWarps;  // whose pairs a warp forms
   static constexpr int kMostColumns = 32 * kColumns * kGroups;
-  static_assert(kPassing <= 32);
+  static_assert(kPassing <= 32 && kPassing % kRowWarps == 0);
+
+  static std::string name() {
+    return kernel_name("BackwardTile", kResident, kGroups, kColumns, kPassing);
+  }
 };
 
-/// use(tile) with a tile for so many columns, at most those of WidestTile; of wide heads fewer rows
-/// pass at once, for shared memory.
-using WidestTile = BackwardTile<2, 9, 16>;
-template <class Use>
+/// use(tile) with a tile for so many columns, at most kMostBackwardColumns; of wide heads fewer
+/// rows pass at once, for shared memory.
+inline constexpr int kMostBackwardColumns = 576;
+template <int kResident = 32, class Use>
 auto with_backward_tile(int columns, const Use& use) {
-  if (columns <= 32) return use(BackwardTile<1, 1, 32>{});
-  if (columns <= 64) return use(BackwardTile<1, 2, 32>{});
-  if (columns <= 128) return use(BackwardTile<1, 4, 32>{});
-  if (columns <= 256) return use(BackwardTile<2, 4, 32>{});
-  return use(WidestTile{});
+  constexpr int kPassing = kResident, kFewer = kResident < 16 ? kResident : 16;
+  if (columns <= 32) return use(BackwardTile<kResident, 1, 1, kPassing>{});
+  if (columns <= 64) return use(BackwardTile<kResident, 1, 2, kPassing>{});
+  if (columns <= 128) return use(BackwardTile<kResident, 1, 4, kPassing>{});
+  if (columns <= 256) return use(BackwardTile<kResident, 2, 4, kPassing>{});
+  return use(BackwardTile<kResident, 2, kMostBackwardColumns / 64, kFewer>{});
 }
 
 /// Where a lane works: pairs of `pair_row` and the rows after it with passing row `lane`; sums of

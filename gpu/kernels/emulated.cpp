@@ -82,10 +82,7 @@ simt::GlobalPointer<float> Workspace::take(simt::GlobalMemory& memory, const cha
 }
 
 EmulatedForward::EmulatedForward(const attest_forward_args& args)
-    : workspace(args.workspace, args.workspace_bytes),
-      batch_rows(args.O->shape[1]),
-      rows(args.O->shape[0] * batch_rows),
-      args_(args) {
+    : PackedRows(*args.O), workspace(args.workspace, args.workspace_bytes), args_(args) {
   add_common(memory, args, arguments);
   if (args.problem->dtype == ATTEST_F32) add_inputs<float>(memory, args, arguments);
 }
@@ -102,16 +99,6 @@ ForwardArguments<simt::Counted, T> EmulatedForward::sixteen_bit() {
 }
 template ForwardArguments<simt::Counted, Bf16> EmulatedForward::sixteen_bit();
 template ForwardArguments<simt::Counted, F16> EmulatedForward::sixteen_bit();
-
-Strides EmulatedForward::o_strides() const {
-  const Strides lse = lse_strides();
-  const std::int64_t columns = arguments.shape.head_dim_v;
-  return {lse.batch * columns, columns, lse.head * columns, 1};
-}
-
-Strides EmulatedForward::lse_strides() const {
-  return {arguments.shape.num_heads_q * batch_rows, 1, batch_rows, 0};
-}
 
 void EmulatedForward::require_LSE() {
   if (arguments.LSE) return;
@@ -147,10 +134,6 @@ template BackwardArguments<simt::Counted, F16> EmulatedBackward::sixteen_bit();
 
 std::int64_t delta_words(const attest_problem& problem) {
   return tensor_rows(problem) * problem.num_heads_q;
-}
-
-bool fits(const BlockLine& line, const simt::Emulation& emulation) {
-  return line.blocks <= kMostBlocks && line.dynamic_shared_bytes <= emulation.shared_bytes_limit;
 }
 
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,

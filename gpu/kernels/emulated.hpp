@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "core/abi/attest_kernel.h"
 #include "gpu/kernels/arguments.cuh"
@@ -32,7 +33,7 @@ class Workspace {
 
 /// Arguments with the tensors they may touch, by name: Q K V O LSE, masks and slopes. Launches
 /// refer to the memory, so it outlives them. Those for tensors of 16 bits come from sixteen_bit().
-struct EmulatedForward {
+struct EmulatedForward : PackedRows {
   explicit EmulatedForward(const attest_forward_args& args);
   EmulatedForward(const EmulatedForward&) = delete;
   EmulatedForward& operator=(const EmulatedForward&) = delete;
@@ -50,16 +51,9 @@ struct EmulatedForward {
   /// LSE in the workspace where the caller has none: lse_words() of it.
   void require_LSE();
 
-  /// Where packed tensors like O and LSE lie in the workspace, and how many words they are.
-  Strides o_strides() const;
-  Strides lse_strides() const;
-  std::int64_t o_words() const { return lse_words() * arguments.shape.head_dim_v; }
-  std::int64_t lse_words() const { return rows * arguments.shape.num_heads_q; }
-
   simt::GlobalMemory memory;
   ForwardArguments<simt::Counted> arguments;
   Workspace workspace;
-  std::int64_t batch_rows = 0, rows = 0;  // of the tensors: of a batch entry, in all
 
  private:
   attest_forward_args args_;
@@ -91,11 +85,20 @@ struct EmulatedBackward {
   attest_backward_args args_;
 };
 
+/// Arguments of such a shape, without tensors.
+inline ForwardArguments<simt::Counted> planned_forward(const AttentionShape& shape) {
+  ForwardArguments<simt::Counted> a;
+  a.shape = shape;
+  return a;
+}
+inline BackwardArguments<simt::Counted> planned_backward(const AttentionShape& shape) {
+  BackwardArguments<simt::Counted> a;
+  a.shape = shape;
+  return a;
+}
+
 /// A word for each row of dO.
 std::int64_t delta_words(const attest_problem& problem);
-
-/// Whether a device takes so many blocks, and the emulated one so much shared memory.
-bool fits(const BlockLine& line, const simt::Emulation& emulation);
 
 /// The kernel on all blocks; nothing of no block.
 template <class Kernel, class... Arguments>
@@ -116,7 +119,8 @@ class EmulatedLaunches {
       : emulation_(emulation), memory_(memory) {}
 
   template <class Kernel, class... Arguments>
-  void operator()(const BlockLine& line, const Kernel& kernel, const Arguments&... arguments) {
+  void operator()(const std::string&, const BlockLine& line, const Kernel& kernel,
+                  const Arguments&... arguments) {
     report_ += launch_line(line, emulation_, memory_, kernel, arguments...);
   }
   const simt::LaunchReport& report() const { return report_; }

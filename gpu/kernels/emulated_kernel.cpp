@@ -17,29 +17,23 @@ simt::LaunchReport run_on(const EmulatedDirection<Call>& direction, const Args& 
 template <auto kDirection, class Args>
 attest_status call(const void* self, const Args* args) {
   const EmulatedKernel& kernel = kernel_of(self);
-  const auto& direction = kernel.directions().*kDirection;
+  if (!kernel.accepts(*args)) return ATTEST_UNSUPPORTED;
   simt::Emulation emulation;
   emulation.threads = args->problem->num_threads;
-  if (!kernel.takes(args->problem->dtype) || !direction.fits(shape_of(*args->problem), emulation)) {
-    return ATTEST_UNSUPPORTED;
-  }
-  return run_on(direction, *args, emulation).clean() ? ATTEST_OK : ATTEST_FAILED;
-}
-
-attest_status call_forward(const void* self, const attest_forward_args* args) {
-  // The kernels without LSE have nowhere to take it from.
-  const bool no_LSE = (kernel_of(self).description().features & ATTEST_LSE) == 0;
-  if (args->LSE != nullptr && no_LSE) return ATTEST_UNSUPPORTED;
-  return call<&EmulatedDirections::forward>(self, args);
+  const simt::LaunchReport report = run_on(kernel.directions().*kDirection, *args, emulation);
+  return report.clean() ? ATTEST_OK : ATTEST_FAILED;
 }
 
 std::size_t workspace_bytes(const void* self, const attest_problem* problem,
                             std::uint32_t direction) {
-  const EmulatedDirections& all = kernel_of(self).directions();
-  const auto words = direction == ATTEST_BACKWARD        ? all.backward.workspace_words
-                     : direction == ATTEST_LOSS_GRADIENT ? all.loss_gradient.workspace_words
-                                                         : all.forward.workspace_words;
-  return static_cast<std::size_t>(words(*problem)) * sizeof(float);
+  const std::int64_t words = kernel_of(self).workspace_words(*problem, direction);
+  return static_cast<std::size_t>(words) * sizeof(float);
+}
+
+template <class Direction>
+bool accepts_problem(const EmulatedKernel& kernel, const Direction& direction,
+                     const attest_problem& problem) {
+  return direction.exists() && kernel.takes(problem.dtype) && direction.fits(shape_of(problem), {});
 }
 
 attest_description float_description(const char* name, const char* summary, const char* schedule,
@@ -70,7 +64,7 @@ EmulatedKernel::EmulatedKernel(const attest_description& description,
   abi_.workspace_bytes = workspace_bytes;
   if (directions.forward.exists()) {
     abi_.description.directions |= ATTEST_FORWARD;
-    abi_.forward = call_forward;
+    abi_.forward = call<&EmulatedDirections::forward, attest_forward_args>;
   }
   if (directions.backward.exists()) {
     abi_.description.directions |= ATTEST_BACKWARD;
@@ -81,6 +75,29 @@ EmulatedKernel::EmulatedKernel(const attest_description& description,
     abi_.description.directions |= ATTEST_LOSS_GRADIENT;
     abi_.loss_gradient = call<&EmulatedDirections::loss_gradient, attest_loss_args>;
   }
+}
+
+bool EmulatedKernel::accepts(const attest_forward_args& args) const {
+  // The kernels without LSE have nowhere to take it from.
+  const bool no_LSE = (description().features & ATTEST_LSE) == 0;
+  return !(args.LSE != nullptr && no_LSE) &&
+         accepts_problem(*this, directions_.forward, *args.problem);
+}
+
+bool EmulatedKernel::accepts(const attest_backward_args& args) const {
+  return accepts_problem(*this, directions_.backward, *args.problem);
+}
+
+bool EmulatedKernel::accepts(const attest_loss_args& args) const {
+  return accepts_problem(*this, directions_.loss_gradient, *args.problem);
+}
+
+std::int64_t EmulatedKernel::workspace_words(const attest_problem& problem,
+                                             std::uint32_t direction) const {
+  const auto words = direction == ATTEST_BACKWARD        ? directions_.backward.workspace_words
+                     : direction == ATTEST_LOSS_GRADIENT ? directions_.loss_gradient.workspace_words
+                                                         : directions_.forward.workspace_words;
+  return words(problem);
 }
 
 std::int64_t EmulatedKernel::largest_head_dim() const {
@@ -105,6 +122,10 @@ std::int64_t EmulatedKernel::largest_head_dim() const {
     }
   }
   return low == kLargest ? 0 : low;
+}
+
+std::string variant_name(const char* name, int size, int named_size) {
+  return size == named_size ? name : std::string(name) + "_" + std::to_string(size);
 }
 
 attest_description emulated_description(const char* name, const char* summary,

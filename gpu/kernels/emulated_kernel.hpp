@@ -1,19 +1,23 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "gpu/kernels/emulated.hpp"
 #include "gpu/kernels/emulated_loss.hpp"
+#include "gpu/kernels/launch_plan.hpp"
 
 namespace attest::gpu {
 
-/// One direction of a kernel on the host: what it takes, the floats of workspace it needs, and its
-/// launches with all that they found and moved.
+/// One direction of a kernel on the host: what it takes, the floats of workspace it needs, its
+/// launches with all that they found and moved, and the same launches without making them, for what
+/// it takes.
 template <class Call>
 struct EmulatedDirection {
   bool (*fits)(const AttentionShape& shape, const simt::Emulation& emulation) = nullptr;
   std::int64_t (*workspace_words)(const attest_problem& problem) = nullptr;
   simt::LaunchReport (*run)(Call& call, const simt::Emulation& emulation) = nullptr;
+  LaunchPlan (*plan)(const AttentionShape& shape) = nullptr;
 
   bool exists() const { return run != nullptr; }
 };
@@ -38,6 +42,12 @@ class EmulatedKernel {
   const attest_description& description() const { return abi_.description; }
   const EmulatedDirections& directions() const { return directions_; }
   bool takes(attest_dtype dtype) const { return (description().dtypes >> dtype & 1U) != 0; }
+  /// What a call may ask for; else it is ATTEST_UNSUPPORTED.
+  bool accepts(const attest_forward_args& args) const;
+  bool accepts(const attest_backward_args& args) const;
+  bool accepts(const attest_loss_args& args) const;
+  /// Floats, of a direction of attest_kernel.h.
+  std::int64_t workspace_words(const attest_problem& problem, std::uint32_t direction) const;
 
  private:
   std::int64_t largest_head_dim() const;
@@ -54,6 +64,9 @@ attest_description emulated_description(const char* name, const char* summary,
 /// The same of the loss gradients: float32, any strides, dY.
 attest_description emulated_loss_description(const char* name, const char* summary,
                                              const char* schedule);
+
+/// "gpu/flash2" for the size of tiles that has the name alone, else "gpu/flash2_16".
+std::string variant_name(const char* name, int size, int named_size);
 
 /// All kernels of this room. Forward, each moves the words of the schedule that it names, reads and
 /// writes, integer for integer: every access to Q, K, V, O, LSE and workspace is a word; lengths,

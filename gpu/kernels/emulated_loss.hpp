@@ -16,6 +16,14 @@ struct EmulatedLoss {
   EmulatedLoss(const EmulatedLoss&) = delete;
   EmulatedLoss& operator=(const EmulatedLoss&) = delete;
 
+  /// Arguments for dX of such a shape, without tensors.
+  static LossArguments<Mem> planned(const AttentionShape& shape) {
+    LossArguments<Mem> a;
+    a.n = shape.seqlen_q;
+    a.d = shape.head_dim_qk;
+    return a;
+  }
+
   /// A packed matrix in the workspace.
   LossArguments<Mem>::Made take(const char* name, std::int64_t rows, std::int64_t columns) {
     return {workspace.take(memory, name, rows * columns), 0, columns, 1};

@@ -29,9 +29,10 @@ struct FastMemory {
 
 /// What is declared of a kernel with the policy Uncounted, spelled with its other template
 /// arguments
-/// ("flash2_forward<4, float>"): registers in the units of 8 in which a device gives them, the most
-/// over the architectures compiled for. Throws InvalidProblem for a kernel that is not declared.
-/// [gpu/kernels/fast_memory_test, gpu/device/resource_usage_test "as declared"]
+/// ("flash2_forward<Flash2Tile<32, 32>, 4, float>"): registers in the units of 8 in which a device
+/// gives them, the most over the architectures compiled for. Throws InvalidProblem for a kernel
+/// that is not declared. [gpu/kernels/fast_memory_test, gpu/device/resource_usage_test "as
+/// declared"]
 ThreadMemory declared_thread_memory(std::string_view kernel);
 
 }  // namespace attest::gpu

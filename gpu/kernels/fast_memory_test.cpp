@@ -15,8 +15,9 @@ TEST_CASE("words are those of shared memory and of every thread's registers",
 }
 
 TEST_CASE("a kernel that is not declared has no fast memory", "[gpu][fast_memory]") {
-  CHECK(declared_thread_memory("flash2_forward<1, float>").registers > 0);
-  CHECK_THROWS_AS(declared_thread_memory("flash2_forward<3, float>"), InvalidProblem);
+  CHECK(declared_thread_memory("flash2_forward<Flash2Tile<32, 32>, 1, float>").registers > 0);
+  CHECK_THROWS_AS(declared_thread_memory("flash2_forward<Flash2Tile<32, 32>, 3, float>"),
+                  InvalidProblem);
   CHECK_THROWS_AS(declared_thread_memory("flash3"), InvalidProblem);
 }
 

@@ -7,9 +7,14 @@ namespace {
 
 constexpr int kMostMerges = 256;
 
+LaunchPlan plan(const AttentionShape& shape) {
+  LaunchPlan plan;
+  flash1_launches(planned_forward(shape), {}, plan);
+  return plan;
+}
+
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return tiles_of(shape.seqlen_k, Flash1::kBlockK) <= kMostMerges &&
-         gpu::fits(Flash1::line(shape), emulation);
+  return tiles_of(shape.seqlen_k, Flash1::kBlockK) <= kMostMerges && plan(shape).fits(emulation);
 }
 
 std::int64_t workspace_words(const attest_problem& problem) {
@@ -19,8 +24,9 @@ std::int64_t workspace_words(const attest_problem& problem) {
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
   const SavedStatistics<simt::Counted> saved{call.take("m", call.lse_words()),
                                              call.take("l", call.lse_words()), call.lse_strides()};
-  return launch_line(Flash1::line(call.arguments.shape), emulation, call.memory,
-                     flash1_forward<simt::Counted>, call.arguments, saved);
+  EmulatedLaunches launches(emulation, call.memory);
+  flash1_launches(call.arguments, saved, launches);
+  return launches.report();
 }
 
 }  // namespace
@@ -36,7 +42,7 @@ const EmulatedKernel& flash1_kernel() {
         d.numerics.lse_split_keys = 1;  // a band may leave one to a block
         return d;
       }(),
-      {.forward = {fits, workspace_words, run}});
+      {.forward = {fits, workspace_words, run, plan}});
   return kernel;
 }
 

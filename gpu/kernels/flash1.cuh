@@ -169,5 +169,12 @@ __global__ void __launch_bounds__(Flash1::kLanes)
   mem.flush();
 }
 
+/// launch(name, line, kernel, arguments...) for its one launch.
+template <class Mem, class Launch>
+void flash1_launches(const ForwardArguments<Mem>& a, const SavedStatistics<Mem>& saved,
+                     Launch&& launch) {
+  launch("flash1_forward", Flash1::line(a.shape), flash1_forward<Mem>, a, saved);
+}
+
 }  // namespace ATTEST_SIMT_WORLD
 }  // namespace attest::gpu

@@ -7,23 +7,34 @@
 namespace attest::gpu {
 namespace {
 
-bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return shape.head_dim_v <= kMostColumns && gpu::fits(Flash2::line(shape), emulation);
+template <class Tile, class T>
+LaunchPlan plan(const AttentionShape& shape) {
+  ForwardArguments<simt::Counted, T> arguments;
+  arguments.shape = shape;
+  LaunchPlan plan;
+  flash2_launches<Tile>(arguments, plan);
+  return plan;
 }
 
-template <class T>
+template <class Tile>
+bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
+  return shape.head_dim_v <= kMostColumns && gpu::fits(Tile::line(shape), emulation);
+}
+
+template <class Tile = Flash2, class T>
 simt::LaunchReport launch(const EmulatedForward& call,
                           const ForwardArguments<simt::Counted, T>& arguments,
                           const simt::Emulation& emulation) {
   const AttentionShape& shape = arguments.shape;
   if (shape.head_dim_v > kMostColumns) throw InvalidProblem("gpu/flash2: head_dim_v is over 576");
   EmulatedLaunches launches(emulation, call.memory);
-  flash2_launches(arguments, launches);
+  flash2_launches<Tile>(arguments, launches);
   return launches.report();
 }
 
+template <class Tile>
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
-  return flash2_forward_emulated(call, emulation);
+  return launch<Tile>(call, call.arguments, emulation);
 }
 
 simt::LaunchReport run_16bit(EmulatedForward& call, const simt::Emulation& emulation) {
@@ -33,8 +44,9 @@ simt::LaunchReport run_16bit(EmulatedForward& call, const simt::Emulation& emula
 
 std::int64_t no_workspace(const attest_problem&) { return 0; }
 
+template <int kResident>
 simt::LaunchReport run_backward(EmulatedBackward& call, const simt::Emulation& emulation) {
-  return two_pass_emulated(call, emulation);
+  return two_pass_emulated<kResident>(call, emulation);
 }
 
 }  // namespace
@@ -44,24 +56,25 @@ simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
   return launch(call, call.arguments, emulation);
 }
 
-FastMemory flash2_fast_memory(const AttentionShape& shape) {
-  const BlockLine line = Flash2::line(shape);
-  return with_columns(shape.head_dim_v, [&]<int kColumns>() {
-    return FastMemory{
-        line.dynamic_shared_bytes, line.lanes,
-        declared_thread_memory("flash2_forward<" + std::to_string(kColumns) + ", float>")};
-  });
-}
-
+template <int kBlockQ, int kBlockK, int kResident>
 const EmulatedKernel& flash2_kernel() {
+  using Tile = Flash2Tile<kBlockQ, kBlockK>;
+  static const std::string name = variant_name("gpu/flash2", kBlockQ, 32);
+  static const std::string schedule =
+      "flash2:bq=" + std::to_string(kBlockQ) + ",bk=" + std::to_string(kBlockK);
   static const EmulatedKernel kernel(
-      emulated_description("gpu/flash2",
+      emulated_description(name.c_str(),
                            "CUDA, emulated on the host: online softmax; backward in two passes",
-                           "flash2:bq=32,bk=32"),
-      {.forward = {fits, no_workspace, run},
-       .backward = {two_pass_fits, delta_words, run_backward}});
+                           schedule.c_str()),
+      {.forward = {fits<Tile>, no_workspace, run<Tile>, plan<Tile, float>},
+       .backward = {two_pass_fits<kResident>, delta_words, run_backward<kResident>,
+                    two_pass_plan<kResident>}});
   return kernel;
 }
+template const EmulatedKernel& flash2_kernel<4, 4, 8>();
+template const EmulatedKernel& flash2_kernel<8, 8, 8>();
+template const EmulatedKernel& flash2_kernel<16, 16, 16>();
+template const EmulatedKernel& flash2_kernel<32, 32, 32>();
 
 const EmulatedKernel& flash2_16bit_kernel() {
   static const EmulatedKernel kernel(
@@ -73,7 +86,7 @@ const EmulatedKernel& flash2_16bit_kernel() {
         d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
         return d;
       }(),
-      {.forward = {fits, no_workspace, run_16bit}});
+      {.forward = {fits<Flash2>, no_workspace, run_16bit, plan<Flash2, Bf16>}});
   return kernel;
 }
 

@@ -2,21 +2,29 @@
 
 #include "gpu/kernels/columns.hpp"
 #include "gpu/kernels/grid.hpp"
+#include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
 /// FlashAttention-2 forward in float32, of tensors in float32 or 16 bits: a block of queries stays
 /// with its sums, blocks of keys pass by, K leaves shared memory before V comes.
 ///
-/// Grid:   one block for each 32 queries of a (batch, head), all in x; 8 warps of 4 queries each.
-/// Shared: Q (32, head_dim_qk), K or V (32, larger head dimension), P (32, 32), rows of odd length.
-/// Words:  those of the schedule flash2:bq=32,bk=32.  [gpu/kernels/schedule_words_test]
+/// Grid:   one block for each q queries of a (batch, head), all in x; warps of 4 queries each.
+/// Shared: Q (q, head_dim_qk), K or V (k, larger head dimension), P (q, k), rows of odd length.
+/// Words:  those of the schedule flash2:bq=q,bk=k; gpu/flash2 has 32 of each.
+///         [gpu/kernels/schedule_words_test, gpu/kernels/capped_test]
 /// Source: Dao 2023, Algorithm 1.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-struct Flash2 {
-  static constexpr int kBlockQ = 32, kBlockK = 32, kLanes = 256;
-  static constexpr int kRows = kBlockQ / (kLanes / 32);  // of a warp
+/// At most 32 keys, one for each lane of a warp.
+template <int kQueries, int kKeys>
+struct Flash2Tile {
+  static constexpr int kBlockQ = kQueries, kBlockK = kKeys;
+  static constexpr int kRows = 4;  // of a warp
+  static constexpr int kLanes = kBlockQ / kRows * 32;
+  static_assert(kBlockQ % kRows == 0 && kBlockK <= 32);
+
+  static std::string name() { return kernel_name("Flash2Tile", kQueries, kKeys); }
 
   __host__ __device__ static std::int64_t shared_floats(int head_dim_qk, int head_dim_v) {
     const int larger = head_dim_qk > head_dim_v ? head_dim_qk : head_dim_v;
@@ -29,18 +37,20 @@ struct Flash2 {
   }
 };
 
+using Flash2 = Flash2Tile<32, 32>;
+
 /// Takes the keys of `band`, tile by tile from its beginning rounded down to a tile, into the sums
 /// of a block's queries; tiles without a visible pair are not loaded.
-template <int kColumns, class Mem, class T>
+template <class Tile, int kColumns, class Mem, class T>
 __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryBlock& block,
-                       KeyBand band, float* shared, RowSums<Flash2::kRows, kColumns>& sums) {
-  constexpr int kBlockQ = Flash2::kBlockQ, kBlockK = Flash2::kBlockK, kRows = Flash2::kRows;
+                       KeyBand band, float* shared, RowSums<Tile::kRows, kColumns>& sums) {
+  constexpr int kBlockQ = Tile::kBlockQ, kBlockK = Tile::kBlockK, kRows = Tile::kRows;
   const int dk = a.shape.head_dim_qk, dv = a.shape.head_dim_v;
   const int stride_q = odd_stride(dk), stride_v = odd_stride(dv);
   float* const Q = shared;
   float* const KV = Q + kBlockQ * stride_q;
   float* const P = KV + kBlockK * odd_stride(dk > dv ? dk : dv);
-  const int first_row = warp_in_block() * kRows;
+  const int first_row = warp_in_block() * kRows, lane = lane_in_warp();
   const float slope = a.alibi_slopes ? mem.load(a.alibi_slopes, block.head) : 0;
   const std::int64_t origin_k = block.key_origin(a.k), origin_v = block.key_origin(a.v);
 
@@ -58,10 +68,14 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
     load_tile<kBlockK>(mem, a.K, a.k, origin_k + key * a.k.row, keys.count, dk, KV, stride_q);
     __syncthreads();
     float S[kRows] = {};
-    add_row_products(Q + first_row * stride_q, stride_q, KV + lane_in_warp() * stride_q, dk, S);
+    if (lane < kBlockK) {
+      add_row_products(Q + first_row * stride_q, stride_q, KV + lane * stride_q, dk, S);
+    }
     finish_scores(mem, a, block, keys, slope, S);
     sums.take_scores(S);
-    for (int r = 0; r < kRows; ++r) P[(first_row + r) * kBlockK + lane_in_warp()] = S[r];
+    if (lane < kBlockK) {
+      for (int r = 0; r < kRows; ++r) P[(first_row + r) * kBlockK + lane] = S[r];
+    }
     __syncthreads();  // K is no longer read
     load_rows(mem, a.V, a.v, origin_v + key * a.v.row, keys.count, dv, KV, stride_v);
     __syncthreads();
@@ -70,27 +84,33 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
 }
 
 /// `kColumns` times 32 columns of V, at least head_dim_v, are held in registers.
-template <int kColumns, class Mem, class T = float>
-__global__ void __launch_bounds__(Flash2::kLanes) flash2_forward(ForwardArguments<Mem, T> a) {
+template <class Tile, int kColumns, class Mem, class T = float>
+__global__ void __launch_bounds__(Tile::kLanes) flash2_forward(ForwardArguments<Mem, T> a) {
   Mem mem(a.sink);
   ATTEST_DYNAMIC_SHARED(float, shared);
-  const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Flash2::kBlockQ);
+  const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Tile::kBlockQ);
   if (block.rows.count > 0) {
-    RowSums<Flash2::kRows, kColumns> sums;
-    attend(mem, a, block, band_of_rows(block.sequence, a.mask, block.rows), shared, sums);
+    RowSums<Tile::kRows, kColumns> sums;
+    attend<Tile>(mem, a, block, band_of_rows(block.sequence, a.mask, block.rows), shared, sums);
     sums.template store_O<T>(mem, block, a.shape.head_dim_v, a.O, a.o);
     if (a.LSE) sums.store_LSE(mem, block, a.LSE, a.lse);
   }
   mem.flush();
 }
 
-/// launch(line, kernel, arguments...) for its one launch.
+template <class T>
+constexpr const char* name_of_type() {
+  return std::is_same_v<T, float> ? "float" : std::is_same_v<T, Bf16> ? "Bf16" : "F16";
+}
+
+/// launch(name, line, kernel, arguments...) for its one launch.
 ///
 /// Requires: head_dim_v at most kMostColumns.
-template <class Mem, class T, class Launch>
+template <class Tile = Flash2, class Mem, class T, class Launch>
 void flash2_launches(const ForwardArguments<Mem, T>& a, Launch&& launch) {
   with_columns(a.shape.head_dim_v, [&]<int kColumns>() {
-    launch(Flash2::line(a.shape), flash2_forward<kColumns, Mem, T>, a);
+    launch(kernel_name("flash2_forward", Tile::name(), kColumns, name_of_type<T>()),
+           Tile::line(a.shape), flash2_forward<Tile, kColumns, Mem, T>, a);
   });
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "gpu/kernels/emulated_kernel.hpp"
-#include "gpu/kernels/fast_memory.hpp"
 
 namespace attest::gpu {
 
-/// gpu/flash2: forward as flash2, backward in two passes.
+/// gpu/flash2: forward as flash2 with tiles of so many queries and keys, backward in two passes of
+/// tiles with so many resident rows. The same with smaller tiles, which is not registered: 4, 4, 8;
+/// 8, 8, 8 and 16, 16, 16.  [gpu/kernels/capped_test]
+template <int kBlockQ = 32, int kBlockK = 32, int kResident = 32>
 const EmulatedKernel& flash2_kernel();
 
 /// gpu/flash2_16bit, forward alone: Q, K, V and O are bf16 or f16, P and all sums float32.
@@ -17,10 +19,5 @@ const EmulatedKernel& flash2_16bit_kernel();
 /// [gpu/kernels/forward_test]
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
                                            const simt::Emulation& emulation);
-
-/// What a block of the forward has on a device, float32.
-///
-/// Requires: head_dim_v at most 576.  [gpu/kernels/forward_test "fast memory"]
-FastMemory flash2_fast_memory(const AttentionShape& shape);
 
 }  // namespace attest::gpu

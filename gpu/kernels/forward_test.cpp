@@ -185,19 +185,6 @@ TEST_CASE("a workspace gives no more than it has", "[gpu][forward]") {
   CHECK_THROWS_AS(workspace.take(memory, "third", 1), InternalError);
 }
 
-TEST_CASE("flash2: the fast memory declared holds what the emulation saw and the sums of a block",
-          "[gpu][forward]") {
-  for (const char* text : testing::problems()) {
-    INFO(text);
-    const testing::Call call(text);
-    const EmulatedForward emulated(call.forward_arguments());
-    const FastMemory memory = flash2_fast_memory(emulated.arguments.shape);
-    CHECK(memory.shared_bytes == flash2_forward_emulated(emulated, {}).shared_bytes);
-    // O of a block is in registers.
-    CHECK(memory.words() - memory.shared_bytes / 4 >= Flash2::kBlockQ * call.problem.head_dim_v);
-  }
-}
-
 TEST_CASE("more blocks than a grid has are refused", "[gpu][forward]") {
   CHECK(blocks_for(33, 32, 70000, 3) == 2 * 70000 * std::int64_t{3});
   CHECK(blocks_for(0, 32, 8, 8) == 0);

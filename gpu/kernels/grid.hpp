@@ -18,11 +18,12 @@ inline constexpr std::int64_t bytes_of_floats(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// A launch but for its kernel and arguments; there may be no block.
+/// A launch but for its kernel and arguments; there may be no block. What the kernel declares
+/// itself of shared memory is static.
 struct BlockLine {
   std::int64_t blocks = 0;
   int lanes = 0;
-  std::int64_t dynamic_shared_bytes = 0;
+  std::int64_t dynamic_shared_bytes = 0, static_shared_bytes = 0;
 };
 
 }  // namespace attest::gpu

@@ -1,14 +1,20 @@
 #include "gpu/kernels/key_stationary.hpp"
 
-#include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/kernels/key_stationary.cuh"
 
 namespace attest::gpu {
+
+LaunchPlan key_stationary_plan(const AttentionShape& shape) {
+  const BackwardArguments<simt::Counted> arguments = planned_backward(shape);
+  LaunchPlan plan;
+  key_stationary_prepare_launch(arguments, plan);
+  key_stationary_keys_launch(arguments, plan);
+  return plan;
+}
+
 bool key_stationary_fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return widest_head(shape) <= WidestTile::kMostColumns && fits(delta_line(shape), emulation) &&
-         with_backward_tile(widest_head(shape),
-                            [&](auto tile) { return fits(key_line(tile, shape), emulation); });
+  return widest_head(shape) <= kMostBackwardColumns && key_stationary_plan(shape).fits(emulation);
 }
 
 std::string key_stationary_schedule(const AttentionShape& shape) {
@@ -17,17 +23,16 @@ std::string key_stationary_schedule(const AttentionShape& shape) {
 
 simt::LaunchReport key_stationary_prepare_emulated(const EmulatedBackward& call,
                                                    const simt::Emulation& emulation) {
-  return launch_line(delta_line(call.arguments.shape), emulation, call.memory,
-                     key_stationary_prepare<simt::Counted>, call.arguments);
+  EmulatedLaunches launches(emulation, call.memory);
+  key_stationary_prepare_launch(call.arguments, launches);
+  return launches.report();
 }
 
 simt::LaunchReport key_stationary_keys_emulated(const EmulatedBackward& call,
                                                 const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
-  return with_backward_tile(widest_head(shape), [&](auto tile) {
-    return launch_line(key_line(tile, shape), emulation, call.memory,
-                       key_stationary_keys<decltype(tile), simt::Counted>, call.arguments);
-  });
+  EmulatedLaunches launches(emulation, call.memory);
+  key_stationary_keys_launch(call.arguments, launches);
+  return launches.report();
 }
 
 simt::LaunchReport key_stationary_emulated(const EmulatedBackward& call,
@@ -52,7 +57,8 @@ const EmulatedKernel& key_stationary_kernel() {
        .backward = {key_stationary_fits, delta_words,
                     [](EmulatedBackward& call, const simt::Emulation& emulation) {
                       return key_stationary_emulated(call, emulation);
-                    }}});
+                    },
+                    key_stationary_plan}});
   return kernel;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "gpu/kernels/deltas.cuh"
-#include "gpu/kernels/key_gradients.cuh"
+#include "gpu/kernels/backward_lines.cuh"
 
 /// FlashAttention-2's backward, float32: key blocks stay with dK and dV, dQ is summed in global
 /// memory by atomic additions, whose order changes its bits from call to call on a device.
@@ -37,6 +36,24 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) key_stationary_keys(BackwardA
   Mem mem(a.sink);
   key_gradients<Tile, KeySums::dK_dV_dQ>(mem, a);
   mem.flush();
+}
+
+/// launch(name, line, kernel, arguments...) for the launch that prepares.
+template <class Mem, class Launch>
+void key_stationary_prepare_launch(const BackwardArguments<Mem>& a, Launch&& launch) {
+  launch("key_stationary_prepare", delta_line(a.shape), key_stationary_prepare<Mem>, a);
+}
+
+/// For the other.
+///
+/// Requires: head dimensions of at most kMostBackwardColumns.
+template <class Mem, class Launch>
+void key_stationary_keys_launch(const BackwardArguments<Mem>& a, Launch&& launch) {
+  with_backward_tile(widest_head(a.shape), [&](auto tile) {
+    using Tile = decltype(tile);
+    launch(kernel_name("key_stationary_keys", Tile::name()), key_line(tile, a.shape),
+           key_stationary_keys<Tile, Mem>, a);
+  });
 }
 
 }  // namespace ATTEST_SIMT_WORLD

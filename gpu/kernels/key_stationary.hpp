@@ -7,6 +7,9 @@ namespace attest::gpu {
 /// gpu/key_stationary: forward is that of gpu/flash2.
 const EmulatedKernel& key_stationary_kernel();
 
+/// The launches without making them. Requires head dimensions of at most 576.
+LaunchPlan key_stationary_plan(const AttentionShape& shape);
+
 /// Whether shared memory suffices for these head dimensions, and a grid for the blocks.
 bool key_stationary_fits(const AttentionShape& shape, const simt::Emulation& emulation);
 

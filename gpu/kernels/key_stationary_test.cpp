@@ -65,7 +65,7 @@ TEST_CASE("key_stationary: words moved are those of the schedule and of the zero
       attest_backward_args args = call.backward_arguments();
       if (!dlse) args.dLSE = nullptr;
       const EmulatedBackward backward(args);
-      const testing::MovedWords moved =
+      const MovedWords moved =
           testing::moved_words(backward.memory, key_stationary_emulated(backward, {}));
       const AttentionShape& shape = backward.arguments.shape;
       const std::int64_t passing = passing_rows(shape);
@@ -75,7 +75,7 @@ TEST_CASE("key_stationary: words moved are those of the schedule and of the zero
       CHECK(
           moved + testing::group_savings(p, passing, 32) ==
           testing::counted_words(key_stationary_schedule(shape) + (dlse ? ",dlse=given" : ""), p) +
-              testing::MovedWords{begun, begun});
+              MovedWords{begun, begun});
     }
   }
 }

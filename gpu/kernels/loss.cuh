@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/kernels/square_product.cuh"
+#include "gpu/kernels/square_softmax.cuh"
 
 /// The gradient of the attention loss (Li et al. 2024) in float32, what both of its forms share:
 /// with f = softmax rows of A1 X A2^T, h = A3 Y, c = f h - E, D = rowsum(c o f h) and

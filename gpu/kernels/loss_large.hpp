@@ -4,13 +4,9 @@
 
 namespace attest::gpu {
 
-/// gpu/loss_large.
+/// gpu/loss_large, and the same with blocks of 8 and 16 rows. Shared memory holds a square matrix
+/// of the head dimension, at most 211.  [gpu/kernels/loss_test]
+template <int kRows = 32>
 const EmulatedKernel& loss_large_kernel();
-
-/// One emulated gradient, all launches, with all that they found and moved.
-///
-/// Requires: shared memory for a square matrix of the head dimension, at most 211. Else the report
-///           says that it does not fit.  [gpu/kernels/loss_test]
-simt::LaunchReport loss_large_emulated(const EmulatedLoss& call, const simt::Emulation& emulation);
 
 }  // namespace attest::gpu

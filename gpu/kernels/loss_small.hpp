@@ -4,12 +4,8 @@
 
 namespace attest::gpu {
 
-/// gpu/loss_small.
+/// gpu/loss_small, and the same with tiles of 16 and 64.  [gpu/kernels/loss_test]
+template <int kSide = 32>
 const EmulatedKernel& loss_small_kernel();
-
-/// One emulated gradient, all launches, with all that they found and moved.
-///
-/// The workspace is loss_words() and S.  [gpu/kernels/loss_test]
-simt::LaunchReport loss_small_emulated(EmulatedLoss& call, const simt::Emulation& emulation);
 
 }  // namespace attest::gpu

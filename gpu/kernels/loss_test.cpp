@@ -10,8 +10,6 @@
 namespace attest::gpu {
 namespace {
 
-using testing::MovedWords;
-
 const std::vector<const EmulatedKernel*>& kernels() {
   static const std::vector<const EmulatedKernel*> all{&loss_large_kernel(), &loss_small_kernel()};
   return all;

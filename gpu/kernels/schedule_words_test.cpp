@@ -18,9 +18,6 @@
 namespace attest::gpu {
 namespace {
 
-using testing::MovedByTensor;
-using testing::MovedWords;
-
 std::string to_string(const MovedByTensor& moved) {
   std::string text;
   for (const auto& [name, words] : moved) {
@@ -29,9 +26,7 @@ std::string to_string(const MovedByTensor& moved) {
   return text;
 }
 
-MovedByTensor in_one(const MovedByTensor& moved) {
-  return {{"all tensors", testing::total(moved)}};
-}
+MovedByTensor in_one(const MovedByTensor& moved) { return {{"all tensors", total(moved)}}; }
 
 class TensorSums : public io::WordMoveSink {
  public:
@@ -59,7 +54,7 @@ std::string difference(const EmulatedKernel& kernel, const std::string& spelling
   EmulatedForward emulated(call.forward_arguments(kernel.abi()));
   const simt::LaunchReport report = kernel.directions().forward.run(emulated, {});
   const MovedByTensor by_launches =
-      testing::moved_by_tensor(emulated.memory, report, call.problem.dtype);
+      moved_by_tensor(emulated.memory, report.traffic, call.problem.dtype);
   const MovedByTensor by_schedule = moved_by_schedule(spelling, call.problem);
   if (by_launches == by_schedule || in_one(by_launches) == by_schedule) return "";
   return "launches" + to_string(by_launches) + "; schedule" + to_string(by_schedule);
@@ -101,8 +96,7 @@ TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
     const simt::LaunchReport report = kernel->directions().forward.run(emulated, {});
     MovedWords expected = testing::counted_words(kernel->description().schedule, call.problem);
     if (no_other_use.count(kernel->description().name) != 0) expected.writes -= 2 * 3 * 40;
-    CHECK(testing::total(testing::moved_by_tensor(emulated.memory, report, call.problem.dtype)) ==
-          expected);
+    CHECK(total(moved_by_tensor(emulated.memory, report.traffic, call.problem.dtype)) == expected);
   }
 }
 

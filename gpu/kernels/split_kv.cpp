@@ -1,13 +1,18 @@
 #include "gpu/kernels/split_kv.hpp"
 
-#include "gpu/kernels/columns.hpp"
 #include "gpu/kernels/split_kv.cuh"
 
 namespace attest::gpu {
 namespace {
 
+LaunchPlan plan(const AttentionShape& shape) {
+  LaunchPlan plan;
+  split_kv_launches(planned_forward(shape), {}, plan);
+  return plan;
+}
+
 bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
-  return shape.head_dim_v <= kMostColumns && gpu::fits(SplitKv::part_line(shape), emulation);
+  return shape.head_dim_v <= kMostColumns && plan(shape).fits(emulation);
 }
 
 std::int64_t workspace_words(const attest_problem& problem) {
@@ -15,7 +20,6 @@ std::int64_t workspace_words(const attest_problem& problem) {
 }
 
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
-  const AttentionShape& shape = call.arguments.shape;
   SplitParts<simt::Counted> parts;
   parts.O = call.take("O of a part", SplitKv::kSplits * call.o_words());
   parts.LSE = call.take("LSE of a part", SplitKv::kSplits * call.lse_words());
@@ -23,12 +27,9 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
   parts.lse = call.lse_strides();
   parts.o_part = call.o_words();
   parts.lse_part = call.lse_words();
-  simt::LaunchReport report = with_columns(shape.head_dim_v, [&]<int kColumns>() {
-    return launch_line(SplitKv::part_line(shape), emulation, call.memory,
-                       split_kv_parts<kColumns, simt::Counted>, call.arguments, parts);
-  });
-  return report += launch_line(SplitKv::merge_line(shape), emulation, call.memory,
-                               split_kv_merge<simt::Counted>, call.arguments, parts);
+  EmulatedLaunches launches(emulation, call.memory);
+  split_kv_launches(call.arguments, parts, launches);
+  return launches.report();
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ const EmulatedKernel& split_kv_kernel() {
         d.numerics.lse_splits = 1;
         return d;
       }(),
-      {.forward = {fits, workspace_words, run}});
+      {.forward = {fits, workspace_words, run, plan}});
   return kernel;
 }
 

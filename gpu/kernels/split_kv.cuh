@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(Flash2::kLanes)
     const KeyBand band = band_of_part(a, block, part);
     if (band_visible(mem, a, block, band)) {
       RowSums<Flash2::kRows, kColumns> sums;
-      attend(mem, a, block, band, shared, sums);
+      attend<Flash2>(mem, a, block, band, shared, sums);
       sums.template store_O<float>(mem, block, a.shape.head_dim_v, parts.O + part * parts.o_part,
                                    parts.o);
       sums.store_LSE(mem, block, parts.LSE + part * parts.lse_part, parts.lse);
@@ -125,6 +125,19 @@ __global__ void __launch_bounds__(Flash2::kLanes)
     }
   }
   mem.flush();
+}
+
+/// launch(name, line, kernel, arguments...) for the parts, then the merge.
+///
+/// Requires: head_dim_v at most kMostColumns.
+template <class Mem, class Launch>
+void split_kv_launches(const ForwardArguments<Mem>& a, const SplitParts<Mem>& parts,
+                       Launch&& launch) {
+  with_columns(a.shape.head_dim_v, [&]<int kColumns>() {
+    launch(kernel_name("split_kv_parts", kColumns), SplitKv::part_line(a.shape),
+           split_kv_parts<kColumns, Mem>, a, parts);
+  });
+  launch("split_kv_merge", SplitKv::merge_line(a.shape), split_kv_merge<Mem>, a, parts);
 }
 
 }  // namespace ATTEST_SIMT_WORLD

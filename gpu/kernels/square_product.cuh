@@ -1,17 +1,47 @@
 #pragma once
 
 #include "gpu/kernels/attention.cuh"
+#include "gpu/kernels/kernel_name.hpp"
 
-/// Products of matrices in global memory by tiles of 32 x 32, for fast memory that holds three of
+/// Products of matrices in global memory by square tiles, for fast memory that holds three of
 /// them whatever the head dimension: a tile of C stays in registers, panels of A and B pass by.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
+/// A lane has rows that follow one another and every `kWidth`-th column of the tile of C.
+template <int kSideOfTile>
 struct SquareTile {
-  static constexpr int kSide = 32, kLanes = 128, kStride = kSide + 1;
-  static constexpr int kRows = kSide / (kLanes / 32);  // of C, of a lane
+  static constexpr int kSide = kSideOfTile, kStride = kSide + 1;
+  static constexpr int kLanes = kSide < 32 ? 32 : 4 * kSide;
+  static constexpr int kWidth = kSide < 32 ? kSide : 32;  // neighbouring lanes that share rows
+  static constexpr int kColumns = kSide / kWidth, kRows = kSide * kWidth / kLanes;
   static constexpr int kPanels = 2 * kSide * kStride;  // floats
+  /// Blocks that share a multiprocessor's 65536 registers, 128 a lane: left to itself the compiler
+  /// takes twice as many, with fewer it keeps some in local memory.
+  static constexpr int kBlocks = 65536 / (128 * kLanes);
+  static_assert(kRows * kColumns * kLanes == kSide * kSide);
+
+  static std::string name() { return kernel_name("SquareTile", kSide); }
 };
+
+template <class Tile>
+using SquareSums = float[Tile::kRows][Tile::kColumns];
+
+/// Over the lanes that share rows, the same in all of them.
+template <class Tile>
+__device__ float row_max(float value) {
+  for (int bits = Tile::kWidth / 2; bits > 0; bits /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(~0U, value, bits));
+  }
+  return value;
+}
+template <class Tile>
+__device__ float row_sum(float value) {
+  for (int bits = Tile::kWidth / 2; bits > 0; bits /= 2) {
+    value += __shfl_xor_sync(~0U, value, bits);
+  }
+  return value;
+}
 
 /// Element (i, j) lies at origin + i row + j column.
 template <class Pointer>
@@ -37,28 +67,31 @@ struct SquarePlace {
   int rows, columns;
 };
 
-__device__ inline int tile_extent(std::int64_t first, std::int64_t end) {
-  return static_cast<int>(end - first < SquareTile::kSide ? end - first : SquareTile::kSide);
+template <class Tile>
+__device__ int tile_extent(std::int64_t first, std::int64_t end) {
+  return static_cast<int>(end - first < Tile::kSide ? end - first : Tile::kSide);
 }
 
-/// The lane's column of a tile of C and the first of its rows.
+/// The first of the lane's columns of a tile of C and the first of its rows.
 struct SquareLane {
   int row, column;
 };
 
-__device__ inline SquareLane square_lane() {
-  return {warp_in_block() * SquareTile::kRows, lane_in_warp()};
+template <class Tile>
+__device__ SquareLane square_lane() {
+  const int lane = static_cast<int>(threadIdx.x);
+  return {lane / Tile::kWidth * Tile::kRows, lane % Tile::kWidth};
 }
 
 /// rows x columns elements from (i, j) on; zeros fill the panel.
-template <class Mem, class Matrix>
+template <class Tile, class Mem, class Matrix>
 __device__ void load_panel(Mem& mem, const Matrix& matrix, std::int64_t i, std::int64_t j, int rows,
                            int columns, float* panel) {
-  constexpr int kSide = SquareTile::kSide;
-  for (int k = static_cast<int>(threadIdx.x); k < kSide * kSide; k += SquareTile::kLanes) {
+  constexpr int kSide = Tile::kSide;
+  for (int k = static_cast<int>(threadIdx.x); k < kSide * kSide; k += Tile::kLanes) {
     const int row = matrix.rows_adjoin() ? k % kSide : k / kSide,
               column = matrix.rows_adjoin() ? k / kSide : k % kSide;
-    panel[row * SquareTile::kStride + column] =
+    panel[row * Tile::kStride + column] =
         row < rows && column < columns ? matrix.load(mem, i + row, j + column) : 0;
   }
 }
@@ -68,40 +101,75 @@ struct PanelsPass {
   __device__ void operator()(const float*, int) const {}
 };
 
-/// sums(r) += row r of the lane of A times the lane's column of B, over the inner extent; each
+/// sums(r, c) += row r of the lane of A times the lane's column c of B, over the inner extent; each
 /// panel of A and its depth is shown to `see`.
-template <class Mem, class A, class B, class See = PanelsPass>
+template <class Tile, class Mem, class A, class B, class See = PanelsPass>
 __device__ void add_product(Mem& mem, const A& a, const B& b, const SquarePlace& place,
-                            std::int64_t inner, float* panels, float (&sums)[SquareTile::kRows],
+                            std::int64_t inner, float* panels, SquareSums<Tile>& sums,
                             const See& see = {}) {
-  constexpr int kSide = SquareTile::kSide, kStride = SquareTile::kStride;
+  constexpr int kSide = Tile::kSide, kStride = Tile::kStride;
   float* const A_panel = panels;
   float* const B_panel = panels + kSide * kStride;
-  const SquareLane at = square_lane();
+  const SquareLane at = square_lane<Tile>();
   for (std::int64_t l = 0; l < inner; l += kSide) {
-    const int depth = tile_extent(l, inner);
+    const int depth = tile_extent<Tile>(l, inner);
     __syncthreads();  // the panels before are no longer read
-    load_panel(mem, a, place.row, l, place.rows, depth, A_panel);
-    load_panel(mem, b, l, place.column, depth, place.columns, B_panel);
+    load_panel<Tile>(mem, a, place.row, l, place.rows, depth, A_panel);
+    load_panel<Tile>(mem, b, l, place.column, depth, place.columns, B_panel);
     __syncthreads();
     for (int k = 0; k < depth; ++k) {
-      const float x = B_panel[k * kStride + at.column];
-      for (int r = 0; r < SquareTile::kRows; ++r) {
-        sums[r] += A_panel[(at.row + r) * kStride + k] * x;
+      ATTEST_UNROLL
+      for (int c = 0; c < Tile::kColumns; ++c) {
+        const float x = B_panel[k * kStride + at.column + c * Tile::kWidth];
+        ATTEST_UNROLL
+        for (int r = 0; r < Tile::kRows; ++r) {
+          sums[r][c] += A_panel[(at.row + r) * kStride + k] * x;
+        }
       }
     }
     see(A_panel, depth);
   }
 }
 
-/// store(r, i, j) for each element of the tile that the lane has and that exists.
-template <class Store>
-__device__ void for_elements(const SquarePlace& place, const Store& store) {
-  const SquareLane at = square_lane();
-  if (at.column >= place.columns) return;
-  for (int r = 0; r < SquareTile::kRows; ++r) {
-    if (at.row + r < place.rows) store(r, place.row + at.row + r, place.column + at.column);
+/// The tile's element (i, j) becomes make(i, j, sum) where it exists, else `beyond`, one after
+/// another in the panels: all at once in registers they would need more than there are.
+template <class Tile, class Make>
+__device__ void map_elements(const SquarePlace& place, SquareSums<Tile>& sums, float* panels,
+                             float beyond, const Make& make) {
+  const SquareLane at = square_lane<Tile>();
+  float* const mine = panels + at.row * Tile::kStride + at.column;
+  __syncthreads();  // the panels are no longer read
+  ATTEST_UNROLL
+  for (int r = 0; r < Tile::kRows; ++r) {
+    ATTEST_UNROLL
+    for (int c = 0; c < Tile::kColumns; ++c)
+      mine[r * Tile::kStride + c * Tile::kWidth] = sums[r][c];
   }
+  ATTEST_ROLLED
+  for (int k = 0; k < Tile::kRows * Tile::kColumns; ++k) {
+    const int r = k / Tile::kColumns, c = k % Tile::kColumns * Tile::kWidth;
+    const int row = at.row + r, column = at.column + c;
+    float& element = mine[r * Tile::kStride + c];
+    element = row < place.rows && column < place.columns
+                  ? make(place.row + row, place.column + column, element)
+                  : beyond;
+  }
+  ATTEST_UNROLL
+  for (int r = 0; r < Tile::kRows; ++r) {
+    ATTEST_UNROLL
+    for (int c = 0; c < Tile::kColumns; ++c)
+      sums[r][c] = mine[r * Tile::kStride + c * Tile::kWidth];
+  }
+}
+
+/// use(i, j, sum) for each element of the tile that exists.
+template <class Tile, class Use>
+__device__ void for_elements(const SquarePlace& place, SquareSums<Tile>& sums, float* panels,
+                             const Use& use) {
+  map_elements<Tile>(place, sums, panels, 0, [&](std::int64_t i, std::int64_t j, float sum) {
+    use(i, j, sum);
+    return sum;
+  });
 }
 
 }  // namespace ATTEST_SIMT_WORLD

@@ -4,16 +4,13 @@
 
 namespace attest::gpu {
 
-/// gpu/square_tiled_bwd: forward is that of gpu/flash2. No softcap: from P
-/// there is no way back through it.
+/// gpu/square_tiled_bwd, and the same with tiles of 16 and 64: forward is that of gpu/flash2. No
+/// softcap: from P there is no way back through it. The workspace is D and a float for each pair of
+/// each query head.  [gpu/kernels/square_tiled_bwd_test]
+template <int kSide = 32>
 const EmulatedKernel& square_tiled_bwd_kernel();
 
-inline constexpr const char* kSquareTiledBwdSchedule = "square_tiled_bwd:b=32";
-
-/// One emulated backward, all six launches, with all that they found and moved. The workspace is D
-/// and a float for each pair of each query head.
-/// [gpu/kernels/square_tiled_bwd_test]
-simt::LaunchReport square_tiled_bwd_emulated(EmulatedBackward& call,
-                                             const simt::Emulation& emulation);
+/// square_tiled_bwd:b=32
+std::string square_tiled_bwd_schedule(int side = 32);
 
 }  // namespace attest::gpu

@@ -31,7 +31,11 @@ TEST_CASE(
       const EmulatedForward forward(call.forward_arguments());
       flash2_forward_emulated(forward, emulation);
       EmulatedBackward emulated(call.backward_arguments(square_tiled_bwd_kernel().abi()));
-      CHECK(square_tiled_bwd_emulated(emulated, emulation).to_string().empty());
+      CHECK(square_tiled_bwd_kernel()
+                .directions()
+                .backward.run(emulated, emulation)
+                .to_string()
+                .empty());
       outputs.push_back(testing::bits_of({&call.dQ, &call.dK, &call.dV}));
       CHECK(std::count(outputs.back().begin(), outputs.back().end(), ~std::uint32_t{0}) == 0);
     }
@@ -51,12 +55,11 @@ TEST_CASE("square_tiled_bwd: words moved are those of the schedule",
       attest_backward_args args = call.backward_arguments(square_tiled_bwd_kernel().abi());
       if (!dlse) args.dLSE = nullptr;
       EmulatedBackward emulated(args);
-      const testing::MovedWords moved =
-          testing::moved_words(emulated.memory, square_tiled_bwd_emulated(emulated, {}));
+      const MovedWords moved = testing::moved_words(
+          emulated.memory, square_tiled_bwd_kernel().directions().backward.run(emulated, {}));
       const std::int64_t partial = testing::group_savings(p, 32, 32).writes;
-      CHECK(moved + testing::MovedWords{partial, partial} ==
-            testing::counted_words(
-                std::string(kSquareTiledBwdSchedule) + (dlse ? ",dlse=given" : ""), p));
+      CHECK(moved + MovedWords{partial, partial} ==
+            testing::counted_words(square_tiled_bwd_schedule() + (dlse ? ",dlse=given" : ""), p));
     }
   }
 }

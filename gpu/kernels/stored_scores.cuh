@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/grid.hpp"
+#include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
 /// Forward with the score matrix in global memory, float32: scores, then O. No tile is as long as a
@@ -10,10 +11,9 @@
 ///         softmax_rows: one warp for each row.
 /// Shared: Q and K (32, 32), rows of odd length, or a resident Q (32, head_dim_qk); then P (32, 32)
 ///         and V (32, 32 kColumns). softmax_rows: a row of scores.
-/// Words:  those of the schedules standard:bm=32,bn=32,bl=32, square_tiled:b=32 and
-///         hybrid:bq=32,oq=32,ov=128.  [gpu/kernels/schedule_words_test]
-/// Source: Dao et al. 2022, Algorithm 0; Saha and Ye 2024, Algorithm 1 (differs: exponentials are
-///         taken of S - LSE); hybrid ours.
+/// Words:  those of the schedules standard:bm=32,bn=32,bl=32 and hybrid:bq=32,oq=32,ov=128.
+///         [gpu/kernels/schedule_words_test]
+/// Source: Dao et al. 2022, Algorithm 0; hybrid ours.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
@@ -203,6 +203,29 @@ __global__ void __launch_bounds__(StoredScores::kLanes, 2)
     store_rows<float>(mem, block, column, dv, O, a.O, a.o);
   }
   mem.flush();
+}
+
+/// launch(name, line, kernel, arguments...) for scores, softmax and O in turn.
+template <class Mem, class Launch>
+void standard_launches(const ForwardArguments<Mem>& a, const ScoreMatrix<Mem>& S, Launch&& launch) {
+  launch(kernel_name("store_scores", "(Queries)0", "(ScoreStatistics)0"),
+         StoredScores::score_line(a.shape, Queries::streamed),
+         store_scores<Queries::streamed, ScoreStatistics::none, Mem>, a, S);
+  launch("softmax_rows", StoredScores::softmax_line(a.shape), softmax_rows<Mem>, a, S);
+  launch(kernel_name("weigh_values", "(Stored)1", 1), StoredScores::value_line(a.shape, 1),
+         weigh_values<Stored::weights, 1, Mem>, a, S);
+}
+
+/// For scores with LSE, and O. LSE is not null.
+template <class Mem, class Launch>
+void hybrid_launches(const ForwardArguments<Mem>& a, const ScoreMatrix<Mem>& S, Launch&& launch) {
+  constexpr int kColumns = 4;  // times 32
+  launch(kernel_name("store_scores", "(Queries)1", "(ScoreStatistics)1"),
+         StoredScores::score_line(a.shape, Queries::resident),
+         store_scores<Queries::resident, ScoreStatistics::kept, Mem>, a, S);
+  launch(kernel_name("weigh_values", "(Stored)0", kColumns),
+         StoredScores::value_line(a.shape, kColumns), weigh_values<Stored::scores, kColumns, Mem>,
+         a, S);
 }
 
 }  // namespace ATTEST_SIMT_WORLD

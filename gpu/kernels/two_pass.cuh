@@ -5,11 +5,11 @@
 /// Attention backward in two passes, float32: one with query blocks resident for dQ, one with key
 /// blocks resident for dK and dV. No atomic addition: equal calls give equal bits.
 ///
-/// Grid:   a block for each 32 queries of a (batch, query head), then one for each 32 keys of a
-///         (batch, key head), which goes through the query heads of its group.
-/// Words:  of the schedule two_pass:bq=32,bk=p,cq=p,ck=32, p the rows that pass at once, but for
+/// Grid:   a block for each r queries of a (batch, query head), then one for each r keys of a
+///         (batch, key head), which goes through the query heads of its group; gpu/flash2 has 32.
+/// Words:  of the schedule two_pass:bq=r,bk=p,cq=p,ck=r, p the rows that pass at once, but for
 ///         groups: a group reads K and V once in the second pass and leaves no partial sums.
-///         [gpu/kernels/two_pass_test "words"]
+///         [gpu/kernels/two_pass_test "words", gpu/kernels/capped_test]
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
@@ -29,15 +29,17 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_keys(BackwardArgumen
   mem.flush();
 }
 
-/// launch(line, kernel, arguments...) for both passes in turn.
+/// launch(name, line, kernel, arguments...) for both passes in turn.
 ///
-/// Requires: head dimensions of at most WidestTile::kMostColumns.
-template <class Mem, class Launch>
+/// Requires: head dimensions of at most kMostBackwardColumns.
+template <int kResident = 32, class Mem, class Launch>
 void two_pass_launches(const BackwardArguments<Mem>& a, Launch&& launch) {
-  with_backward_tile(widest_head(a.shape), [&](auto tile) {
+  with_backward_tile<kResident>(widest_head(a.shape), [&](auto tile) {
     using Tile = decltype(tile);
-    launch(query_line(tile, a.shape), two_pass_queries<Tile, Mem>, a);
-    launch(key_line(tile, a.shape), two_pass_keys<Tile, Mem>, a);
+    launch(kernel_name("two_pass_queries", Tile::name()), query_line(tile, a.shape),
+           two_pass_queries<Tile, Mem>, a);
+    launch(kernel_name("two_pass_keys", Tile::name()), key_line(tile, a.shape),
+           two_pass_keys<Tile, Mem>, a);
   });
 }
 

@@ -61,9 +61,9 @@ TEST_CASE("tensor cores, backward: words moved are those of the schedule",
       if (!dlse) args.dLSE = nullptr;
       EmulatedBackward backward(args);
       const simt::LaunchReport report = two_pass_tensor_core_emulated(backward, {});
-      const testing::MovedWords moved =
-          testing::total(testing::moved_by_tensor(backward.memory, report, call.problem.dtype));
-      const testing::MovedWords saved = testing::group_savings(call.problem, 32, 64);
+      const MovedWords moved =
+          total(moved_by_tensor(backward.memory, report.traffic, call.problem.dtype));
+      const MovedWords saved = testing::group_savings(call.problem, 32, 64);
       const auto counted = [&](const char* tiles) {
         return testing::counted_words(
             std::string("two_pass:") + tiles + (dlse ? ",dlse=given" : ""), call.problem);

@@ -1,5 +1,7 @@
 #include "gpu/simt/watch.hpp"
 
+#include <utility>
+
 namespace attest::simt {
 namespace {
 
@@ -22,6 +24,7 @@ Emulation Watch::emulation_of(const Emulation& wanted) const {
 void Watch::add(const LaunchReport& report) {
   ++launches_;
   LaunchReport found = report;
+  traffic_.push_back(std::move(found.traffic));
   found.traffic.clear();
   report_ += found;
 }

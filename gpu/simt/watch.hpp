@@ -25,12 +25,15 @@ class Watch {
   std::int64_t launches() const { return launches_; }
   /// Of all launches, without their traffic: their tensors differ.
   const LaunchReport& report() const { return report_; }
+  /// Launch by launch, each by the tensors that it had.
+  const std::vector<std::vector<GlobalTraffic>>& traffic() const { return traffic_; }
 
  private:
   Emulation emulation_;
   Watch* outer_;
   std::int64_t launches_ = 0;
   LaunchReport report_;
+  std::vector<std::vector<GlobalTraffic>> traffic_;
 };
 
 }  // namespace attest::simt

@@ -13,17 +13,18 @@ namespace attest::gpu::testing {
 namespace {
 
 // A type of its own: what is made of it is not mistaken for the kernels that have their barriers.
-struct Forgetful : BackwardTile<1, 1, 32> {};
+struct Forgetful : BackwardTile<32, 1, 1, 32> {};
 struct PanelsForgotten : PanelsPass {};
+using Tile = SquareTile<32>;
 
 void square_product(ProductArguments<simt::Counted> a) {
   simt::Counted mem(a.sink);
-  ATTEST_SHARED(float, panels, [SquareTile::kPanels]);
-  const SquarePlace place{0, 0, SquareTile::kSide, SquareTile::kSide};
-  float sums[SquareTile::kRows] = {};
-  add_product(mem, a.A, a.B, place, a.inner, panels, sums, PanelsForgotten{});
-  for_elements(place, [&](int r, std::int64_t i, std::int64_t j) {
-    mem.store(a.C.data, a.C.at(i, j), sums[r]);
+  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  const SquarePlace place{0, 0, Tile::kSide, Tile::kSide};
+  SquareSums<Tile> sums = {};
+  add_product<Tile>(mem, a.A, a.B, place, a.inner, panels, sums, PanelsForgotten{});
+  for_elements<Tile>(place, sums, panels, [&](std::int64_t i, std::int64_t j, float sum) {
+    mem.store(a.C.data, a.C.at(i, j), sum);
   });
 }
 
@@ -43,7 +44,7 @@ simt::LaunchReport square_product_without_barriers(const simt::Emulation& emulat
   task.A = task.B = {memory.add<const float>("A", A.data(), kSide * kSide), 0, kSide, 1};
   task.C = {memory.add("C", C.data(), kSide * kSide), 0, kSide, 1};
   task.rows = task.columns = task.inner = kSide;
-  return launch_line({1, SquareTile::kLanes, 0}, emulation, memory, square_product, task);
+  return launch_line({1, Tile::kLanes, 0}, emulation, memory, square_product, task);
 }
 
 }  // namespace attest::gpu::testing

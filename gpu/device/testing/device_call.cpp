@@ -1,6 +1,8 @@
 #include "gpu/device/testing/device_call.hpp"
 
 #include "core/error.hpp"
+#include "gpu/device/device_side.hpp"
+#include "gpu/kernels/flash2.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -12,7 +14,10 @@ void require_taken(attest_status status) {
 }  // namespace
 
 DeviceCall::DeviceCall(const std::string& problem)
-    : call_(problem), forward_(call_.forward_arguments()), backward_(call_.backward_arguments()) {
+    : side_(std::make_unique<const DeviceSide>(flash2_kernel())),
+      call_(problem),
+      forward_(call_.forward_arguments()),
+      backward_(call_.backward_arguments()) {
   using Use = Staging::Use;
   const auto input = [&](const char* name, const attest_tensor* tensor) {
     return staging_.tensor(name, tensor, Use::input);
@@ -35,8 +40,10 @@ DeviceCall::DeviceCall(const std::string& problem)
   staging_.fill(nullptr);
 }
 
-void DeviceCall::forward() { require_taken(flash2_forward(forward_, nullptr)); }
-void DeviceCall::backward() { require_taken(two_pass_backward(backward_, nullptr)); }
+DeviceCall::~DeviceCall() = default;
+
+void DeviceCall::forward() { require_taken(side_->abi().forward(side_->abi().self, &forward_)); }
+void DeviceCall::backward() { require_taken(side_->abi().backward(side_->abi().self, &backward_)); }
 
 // Q K^T and P V.
 double DeviceCall::forward_operations() const {

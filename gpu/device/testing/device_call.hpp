@@ -1,17 +1,20 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "gpu/device/kernels.hpp"
 #include "gpu/device/staging.hpp"
 #include "gpu/testing/call.hpp"
 
 namespace attest::gpu::cuda {
 
+class DeviceSide;
+
 /// One problem whose tensors stay on the device, to be run many times.
 class DeviceCall {
  public:
   explicit DeviceCall(const std::string& problem);
+  ~DeviceCall();
 
   /// Puts the kernels on the default stream. Throws InvalidProblem when no launch takes the
   /// problem.
@@ -23,6 +26,7 @@ class DeviceCall {
   double backward_operations() const;
 
  private:
+  std::unique_ptr<const DeviceSide> side_;
   gpu::testing::Call call_;
   Staging staging_;
   attest_forward_args forward_;

@@ -1,0 +1,83 @@
+#include "gpu/device/device_side.hpp"
+
+#include <vector>
+
+#include "core/error.hpp"
+#include "gpu/kernels/flash1.hpp"
+#include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/key_stationary.hpp"
+#include "gpu/kernels/loss_large.hpp"
+#include "gpu/kernels/loss_small.hpp"
+#include "gpu/kernels/split_kv.hpp"
+#include "gpu/kernels/square_tiled.hpp"
+#include "gpu/kernels/square_tiled_bwd.hpp"
+#include "gpu/kernels/stored_scores.hpp"
+
+namespace attest::gpu::cuda {
+namespace {
+
+const DeviceSide::Launches& launches_of(const EmulatedKernel& kernel) {
+  static const std::vector<DeviceSide::Launches> all{
+      {&flash1_kernel(), flash1_forward, nullptr, nullptr},
+      {&flash2_kernel(), flash2_forward, two_pass_backward, nullptr},
+      {&flash2_16bit_kernel(), flash2_16bit_forward, nullptr, nullptr},
+      {&hybrid_kernel(), hybrid_forward, nullptr, nullptr},
+      {&key_stationary_kernel(), flash2_forward, key_stationary_backward, nullptr},
+      {&loss_large_kernel(), nullptr, nullptr, loss_large_gradient},
+      {&loss_small_kernel(), nullptr, nullptr, loss_small_gradient},
+      {&split_kv_kernel(), split_kv_forward, nullptr, nullptr},
+      {&square_tiled_kernel(), square_tiled_forward, nullptr, nullptr},
+      {&square_tiled_bwd_kernel(), flash2_forward, square_tiled_bwd_backward, nullptr},
+      {&standard_kernel(), standard_forward, nullptr, nullptr}};
+  for (const DeviceSide::Launches& one : all) {
+    if (one.kernel == &kernel) return one;
+  }
+  throw InternalError(std::string(kernel.description().name) +
+                      ": nothing is launched for it on a device; add it to "
+                      "gpu/device/device_side.cpp");
+}
+
+std::size_t workspace_bytes(const void* self, const attest_problem* problem,
+                            std::uint32_t direction) {
+  const auto& emulated = static_cast<const DeviceSide*>(self)->emulated();
+  return static_cast<std::size_t>(emulated.workspace_words(*problem, direction)) * sizeof(float);
+}
+
+}  // namespace
+
+DeviceSide::DeviceSide(const EmulatedKernel& kernel, TrafficSink sink)
+    : launches_(&launches_of(kernel)),
+      sink_(sink),
+      name_(std::string(kernel.description().name) + "@device"),
+      summary_(kernel.description().summary),
+      abi_(kernel.abi()) {
+  summary_.erase(0, summary_.find(": ") + 2);  // "CUDA, emulated on the host: "
+  abi_.description.name = name_.c_str();
+  abi_.description.summary = summary_.c_str();
+  abi_.description.device = ATTEST_CUDA;
+  abi_.self = this;
+  abi_.workspace_bytes = cuda::workspace_bytes;
+  abi_.forward = launches_->forward == nullptr ? nullptr : forward;
+  abi_.backward = launches_->backward == nullptr ? nullptr : backward;
+  abi_.loss_gradient = launches_->loss_gradient == nullptr ? nullptr : loss_gradient;
+}
+
+attest_status DeviceSide::forward(const void* self, const attest_forward_args* args) {
+  const auto& side = *static_cast<const DeviceSide*>(self);
+  return side.emulated().accepts(*args) ? side.launches_->forward(*args, side.sink_)
+                                        : ATTEST_UNSUPPORTED;
+}
+
+attest_status DeviceSide::backward(const void* self, const attest_backward_args* args) {
+  const auto& side = *static_cast<const DeviceSide*>(self);
+  return side.emulated().accepts(*args) ? side.launches_->backward(*args, side.sink_)
+                                        : ATTEST_UNSUPPORTED;
+}
+
+attest_status DeviceSide::loss_gradient(const void* self, const attest_loss_args* args) {
+  const auto& side = *static_cast<const DeviceSide*>(self);
+  return side.emulated().accepts(*args) ? side.launches_->loss_gradient(*args, side.sink_)
+                                        : ATTEST_UNSUPPORTED;
+}
+
+}  // namespace attest::gpu::cuda

@@ -1,0 +1,19 @@
+#include "gpu/device/call.cuh"
+#include "gpu/kernels/flash2.cuh"
+
+namespace attest::gpu::cuda {
+
+template <class Mem>
+using Bf16Forward = DeviceForward<Mem, Bf16>;
+template <class Mem>
+using F16Forward = DeviceForward<Mem, F16>;
+
+attest_status flash2_16bit_forward(const attest_forward_args& args, TrafficSink sink) {
+  const auto launches = [](auto& call, const auto& launch) {
+    flash2_launches(call.arguments, launch);
+  };
+  return args.problem->dtype == ATTEST_BF16 ? launch_counted<Bf16Forward>(args, sink, launches)
+                                            : launch_counted<F16Forward>(args, sink, launches);
+}
+
+}  // namespace attest::gpu::cuda

@@ -1,0 +1,55 @@
+#include "gpu/kernels/families.hpp"
+
+#include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/loss_large.hpp"
+#include "gpu/kernels/loss_small.hpp"
+#include "gpu/kernels/square_tiled.hpp"
+#include "gpu/kernels/square_tiled_bwd.hpp"
+#include "gpu/kernels/two_pass.hpp"
+
+namespace attest::gpu {
+namespace {
+
+// By the schedule that the kernel names.
+Variant named(const EmulatedKernel& kernel) {
+  const std::string schedule = kernel.description().schedule;
+  return {&kernel, [schedule](const AttentionShape&) { return schedule; }};
+}
+
+template <int kSide>
+Variant square_tiled_bwd() {
+  return {&square_tiled_bwd_kernel<kSide>(),
+          [](const AttentionShape&) { return square_tiled_bwd_schedule(kSide); }};
+}
+
+}  // namespace
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all{
+      {"flash2",
+       ATTEST_FORWARD,
+       {named(flash2_kernel()), named(flash2_kernel<16, 16, 16>()), named(flash2_kernel<8, 8, 8>()),
+        named(flash2_kernel<4, 4, 8>())}},
+      {"square_tiled",
+       ATTEST_FORWARD,
+       {named(square_tiled_kernel<64>()), named(square_tiled_kernel()),
+        named(square_tiled_kernel<16>())}},
+      {"two_pass",
+       ATTEST_BACKWARD,
+       {{&flash2_kernel(), two_pass_schedule<32>},
+        {&flash2_kernel<16, 16, 16>(), two_pass_schedule<16>},
+        {&flash2_kernel<8, 8, 8>(), two_pass_schedule<8>}}},
+      {"square_tiled_bwd",
+       ATTEST_BACKWARD,
+       {square_tiled_bwd<64>(), square_tiled_bwd<32>(), square_tiled_bwd<16>()}},
+      {"loss_large",
+       ATTEST_LOSS_GRADIENT,
+       {named(loss_large_kernel()), named(loss_large_kernel<16>()), named(loss_large_kernel<8>())}},
+      {"loss_small",
+       ATTEST_LOSS_GRADIENT,
+       {named(loss_small_kernel<64>()), named(loss_small_kernel()),
+        named(loss_small_kernel<16>())}}};
+  return all;
+}
+
+}  // namespace attest::gpu

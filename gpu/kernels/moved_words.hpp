@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "gpu/simt/launch.hpp"
+
+/// Words that emulated launches move.
+namespace attest::gpu {
+
+struct MovedWords {
+  std::int64_t reads = 0, writes = 0;
+
+  friend bool operator==(const MovedWords&, const MovedWords&) = default;
+  friend MovedWords operator+(MovedWords a, MovedWords b) {
+    return {a.reads + b.reads, a.writes + b.writes};
+  }
+};
+
+/// Of tensors that were moved, by name.
+using MovedByTensor = std::map<std::string, MovedWords>;
+MovedWords total(const MovedByTensor& moved);
+
+/// What launches moved, their traffic being in the order of the memory's tensors: every access to a
+/// tensor is a word whatever its width. What tells which pairs are visible and how far apart they
+/// are is no operand of the schedules: lengths, masks and slopes are left out. `dtype` is that of
+/// Q, K, V, O and their gradients.  [gpu/kernels/schedule_words_test]
+MovedByTensor moved_by_tensor(const simt::GlobalMemory& memory,
+                              const std::vector<simt::GlobalTraffic>& traffic, DType dtype);
+
+}  // namespace attest::gpu

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "gpu/kernels/grid.hpp"
+#include "gpu/kernels/square_softmax.cuh"
+#include "gpu/kernels/tile.cuh"
+
+/// Attention by square tiles, forward and backward: blocks of one side's rows, and the matrices of
+/// their heads.
+namespace attest::gpu {
+inline namespace ATTEST_SIMT_WORLD {
+
+/// A block for each tile of queries of a (batch, query head), or of keys of a (batch, key head);
+/// `row_words` of shared memory for each row of a tile.
+template <class Tile>
+BlockLine square_query_line(const AttentionShape& shape, int row_words) {
+  return {blocks_for(shape.seqlen_q, Tile::kSide, shape.num_heads_q, shape.batch), Tile::kLanes, 0,
+          bytes_of_floats(Tile::kPanels + Tile::kSide * row_words)};
+}
+template <class Tile>
+BlockLine square_key_line(const AttentionShape& shape) {
+  return {blocks_for(shape.seqlen_k, Tile::kSide, shape.num_heads_kv, shape.batch), Tile::kLanes, 0,
+          bytes_of_floats(Tile::kPanels)};
+}
+
+/// What such a block begins with; its place is that of a tile of `rows` rows of `heads`.
+template <class Tile>
+struct SquareBlock {
+  AttentionShape shape;
+  BlockPlace place;
+  Sequence sequence;
+  std::int64_t group;
+
+  template <class Mem>
+  __device__ SquareBlock(Mem& mem, const AttentionShape& of, const MaskArguments<Mem>& mask,
+                         std::int64_t rows, std::int64_t heads)
+      : shape(of),
+        place(place_of_block(blockIdx.x, rows, Tile::kSide, heads)),
+        sequence(sequence_of(mem, of, mask, place.batch)),
+        group(of.num_heads_q / of.num_heads_kv) {}
+
+  template <class Pointer>
+  __device__ MatrixView<Pointer> queries(Pointer data, const Strides& s, std::int64_t head) const {
+    return {data, row_origin(s, sequence, head, sequence.q_begin), s.row, s.column};
+  }
+  template <class Pointer>
+  __device__ MatrixView<Pointer> keys(Pointer data, const Strides& s, std::int64_t head) const {
+    return {data, row_origin(s, sequence, head, sequence.k_begin), s.row, s.column};
+  }
+  /// Of (batch, query heads, seqlen_q, seqlen_k).
+  template <class Pointer>
+  __device__ MatrixView<Pointer> pairs(Pointer data, std::int64_t head) const {
+    const std::int64_t matrix = place.batch * shape.num_heads_q + head;
+    return {data, matrix * shape.seqlen_q * shape.seqlen_k, shape.seqlen_k, 1};
+  }
+};
+
+/// LSE or D of a block's rows into shared memory.
+template <class Tile, class Mem>
+__device__ void load_row_words(Mem& mem, typename Mem::template In<float> tensor,
+                               const Strides& strides, std::int64_t origin, int rows,
+                               float* shared) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows; i += Tile::kLanes) {
+    shared[i] = mem.load(tensor, origin + i * strides.row);
+  }
+}
+
+}  // namespace ATTEST_SIMT_WORLD
+}  // namespace attest::gpu
