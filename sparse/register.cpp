@@ -2,6 +2,7 @@
 
 #include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/compact_gradients.hpp"
 #include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
@@ -28,6 +29,7 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockKeyStationary>(registry);
   add<sparse::BlockTwoPass>(registry);
   add<sparse::CsrTwoPass>(registry);
+  add<sparse::BlockSquareTiledBackward>(registry);
 }
 
 }  // namespace attest

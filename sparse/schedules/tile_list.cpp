@@ -55,6 +55,7 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
   const std::int64_t tiles_q = io::tiles(q, block_q), tiles_k = io::tiles(k, block_k);
   blocks_ = single_blocks(of == ListsOf::queries ? q : k, block_);
   lists_.resize(blocks_.size());
+  std::int64_t first_column = 0;
   for (std::int64_t row = 0; row < tiles_q; ++row) {
     const Range queries = block_of(row, block_q, q);
     std::vector<std::int64_t> visible(at(tiles_k));
@@ -66,7 +67,9 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
       if (visible[at(column)] == 0) continue;
       const Range keys = block_of(column, block_k, k);
       lists_[at(of == ListsOf::queries ? row : column)].push_back(
-          {queries, keys, visit, 0, bit_words_of(queries, keys, visible[at(column)]), 0});
+          {queries, keys, visit, 0, bit_words_of(queries, keys, visible[at(column)]), first_column,
+           0});
+      first_column += keys.count();
       visit = Visit::later;
     }
     if (visit == Visit::first) idle_.push_back(queries);
@@ -76,16 +79,16 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
 }
 
 void TileList::lay_out() {
-  std::int64_t next = static_cast<std::int64_t>(lists_.size()) + 1, column = 0;
+  std::int64_t next = static_cast<std::int64_t>(lists_.size()) + 1, number = 0;
   for (std::vector<Entry>& list : lists_) {
     for (Entry& entry : list) {
       entry.first_word = next;
       next += 1 + entry.bit_words;
-      entry.first_column = column;
-      column += entry.keys.count();
+      entry.number = number++;
     }
   }
   words_.resize(at(next));
+  places_.resize(at(number));
   idle_words_.resize(idle_.size() + 1);
 }
 
@@ -140,6 +143,14 @@ TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std
 
 io::SlowMatrix TileList::matrix() const {
   return {name(), static_cast<std::int64_t>(words_.size()), 1, DType::f32, {words_.data(), 1, 1}};
+}
+
+io::SlowMatrix TileList::places() const {
+  return {"tile places",
+          static_cast<std::int64_t>(places_.size()),
+          1,
+          DType::f32,
+          {places_.data(), 1, 1}};
 }
 
 io::SlowMatrix TileList::idle_matrix() const {

@@ -40,7 +40,8 @@ class TileList {
     Visit visit = Visit::first;
     std::int64_t first_word = 0;  // of its record
     std::int64_t bit_words = 0;
-    std::int64_t first_column = 0;  // of the tile where tiles lie side by side
+    std::int64_t first_column = 0;  // of the tile where tiles lie side by side, in both lists
+    std::int64_t number = 0;        // in its list
   };
 
   /// Of queries in another order: `order` gives the query at each place, and entries then have
@@ -112,12 +113,14 @@ class TileList {
   const char* name() const { return of_ == ListsOf::queries ? "tile list" : "transposed list"; }
   io::SlowMatrix matrix() const;
   io::SlowMatrix idle_matrix() const;
+  io::SlowMatrix places() const;
 
   ListsOf of_;
   std::int64_t q_, k_, block_;
   std::vector<io::Range> blocks_, idle_;
   std::vector<std::vector<Entry>> lists_;
-  std::vector<float> words_, idle_words_;  // four bytes each: only how many there are matters
+  std::vector<float> words_, idle_words_,
+      places_;  // four bytes each: only how many there are matters
   Sums sums_;
 };
 
@@ -144,6 +147,17 @@ class ListedTiles {
   template <class Body>
   void for_each_index(const Body& body) const {
     visit(body, [](const TileList::Entry&) { return std::int64_t{1}; });
+  }
+
+  /// The same with a second word for where the tile lies among tiles side by side: a transposed
+  /// list meets them in another order than they were stored in.
+  template <class Body>
+  void for_each_placed(const Body& body) const {
+    for_each_index([&](const TileList::Entry& entry) {
+      const io::Range word{entry.number, entry.number + 1};
+      const auto place = machine_.load(list_.places().block(word), "tile places");
+      body(entry);
+    });
   }
 
  private:
