@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "gpu/kernels/flash2_tensor_core.cuh"
 #include "gpu/testing/broken_tensor_core.hpp"
 #include "gpu/testing/call.hpp"
 
@@ -75,6 +77,23 @@ Run emulated(const EmulatedKernel& kernel) {
 
 Run with(TensorCoreBug bug) {
   return [bug](EmulatedForward& call) { return flash2_tensor_core_with(bug, call, {}); };
+}
+
+/// Of 32 banks of a word each, those that eight rows of 16 bytes meet.
+std::size_t banks(int stride) {
+  std::set<int> met;
+  for (int word = 0; word < 8 * 4; ++word) met.insert((word / 4 * stride + word % 4) % 32);
+  return met.size();
+}
+
+TEST_CASE("eight rows meet all banks", "[gpu][tensor_core]") {
+  for (int columns = 1; columns <= WidestTensorTile::kMostColumns; ++columns) {
+    INFO(columns);
+    CHECK(banks(pair_stride(columns)) == 32);
+    CHECK(pair_stride(columns) % 4 == 0);  // rows begin at a multiple of 16 bytes
+    CHECK(2 * pair_stride(columns) >= columns);
+    CHECK(banks(padded_columns(columns) / 2) < 32);  // without the space between rows
+  }
 }
 
 TEST_CASE("each element of a fragment meets its own", "[gpu][tensor_core]") {
