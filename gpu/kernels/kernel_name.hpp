@@ -21,4 +21,10 @@ std::string kernel_name(const char* kernel, const Arguments&... arguments) {
   return list.empty() ? kernel : std::string(kernel) + "<" + list + ">";
 }
 
+/// "(Type)0", as compilers spell an enumerator among template arguments.
+template <class Enum>
+std::string enumerator_name(const char* type, Enum value) {
+  return "(" + std::string(type) + ")" + std::to_string(static_cast<int>(value));
+}
+
 }  // namespace attest::gpu

@@ -205,27 +205,33 @@ __global__ void __launch_bounds__(StoredScores::kLanes, 2)
   mem.flush();
 }
 
+template <Queries kQueries, ScoreStatistics kStatistics, class Mem, class Launch>
+void launch_scores(const ForwardArguments<Mem>& a, const ScoreMatrix<Mem>& S, Launch&& launch) {
+  launch(kernel_name("store_scores", enumerator_name("Queries", kQueries),
+                     enumerator_name("ScoreStatistics", kStatistics)),
+         StoredScores::score_line(a.shape, kQueries), store_scores<kQueries, kStatistics, Mem>, a,
+         S);
+}
+
+template <Stored kStored, int kColumns, class Mem, class Launch>
+void launch_values(const ForwardArguments<Mem>& a, const ScoreMatrix<Mem>& S, Launch&& launch) {
+  launch(kernel_name("weigh_values", enumerator_name("Stored", kStored), kColumns),
+         StoredScores::value_line(a.shape, kColumns), weigh_values<kStored, kColumns, Mem>, a, S);
+}
+
 /// launch(name, line, kernel, arguments...) for scores, softmax and O in turn.
 template <class Mem, class Launch>
 void standard_launches(const ForwardArguments<Mem>& a, const ScoreMatrix<Mem>& S, Launch&& launch) {
-  launch(kernel_name("store_scores", "(Queries)0", "(ScoreStatistics)0"),
-         StoredScores::score_line(a.shape, Queries::streamed),
-         store_scores<Queries::streamed, ScoreStatistics::none, Mem>, a, S);
+  launch_scores<Queries::streamed, ScoreStatistics::none>(a, S, launch);
   launch("softmax_rows", StoredScores::softmax_line(a.shape), softmax_rows<Mem>, a, S);
-  launch(kernel_name("weigh_values", "(Stored)1", 1), StoredScores::value_line(a.shape, 1),
-         weigh_values<Stored::weights, 1, Mem>, a, S);
+  launch_values<Stored::weights, 1>(a, S, launch);
 }
 
-/// For scores with LSE, and O. LSE is not null.
+/// For scores with LSE, and O, 128 columns at a time. LSE is not null.
 template <class Mem, class Launch>
 void hybrid_launches(const ForwardArguments<Mem>& a, const ScoreMatrix<Mem>& S, Launch&& launch) {
-  constexpr int kColumns = 4;  // times 32
-  launch(kernel_name("store_scores", "(Queries)1", "(ScoreStatistics)1"),
-         StoredScores::score_line(a.shape, Queries::resident),
-         store_scores<Queries::resident, ScoreStatistics::kept, Mem>, a, S);
-  launch(kernel_name("weigh_values", "(Stored)0", kColumns),
-         StoredScores::value_line(a.shape, kColumns), weigh_values<Stored::scores, kColumns, Mem>,
-         a, S);
+  launch_scores<Queries::resident, ScoreStatistics::kept>(a, S, launch);
+  launch_values<Stored::scores, 4>(a, S, launch);
 }
 
 }  // namespace ATTEST_SIMT_WORLD
