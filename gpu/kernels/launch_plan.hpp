@@ -18,7 +18,7 @@ struct PlannedLaunch {
   BlockLine line;
 
   /// Of a block, with the policy Uncounted. Throws InvalidProblem for a kernel that is not
-  /// declared.  [gpu/kernels/capped_test "fast memory"]
+  /// declared.  [gpu/kernels/bounds_test "declares its registers"]
   FastMemory fast_memory() const {
     return {line.dynamic_shared_bytes + line.static_shared_bytes, line.lanes,
             declared_thread_memory(kernel)};
