@@ -2,6 +2,7 @@
 
 #include "gpu/device/launch.cuh"
 #include "gpu/device/pointers.cuh"
+#include "gpu/kernels/sixteen_bit.cuh"
 
 /// What every kernel's launches on the device begin with: its arguments and its workspace, with the
 /// traffic policy or without.
@@ -41,16 +42,16 @@ struct DeviceForward : PackedRows, DeviceWorkspace {
 };
 
 /// D begins the workspace.
-template <class Policy>
+template <class Policy, class T = float>
 struct DeviceBackward : DeviceWorkspace {
   using Mem = Policy;
 
   DeviceBackward(const attest_backward_args& args, TrafficSink sink)
-      : DeviceWorkspace(args.workspace), arguments(arguments_of<Mem>(args, sink)) {
+      : DeviceWorkspace(args.workspace), arguments(arguments_of<Mem, T>(args, sink)) {
     arguments.D = take(args.dO->shape[0] * args.dO->shape[1] * args.dO->shape[2]);
   }
 
-  BackwardArguments<Mem> arguments;
+  BackwardArguments<Mem, T> arguments;
 };
 
 /// QX, h, c, W, Z, LSE and D begin the workspace.
@@ -95,5 +96,15 @@ attest_status launch_counted(const Args& args, TrafficSink sink, const Launches&
 
 template <class Mem>
 using FloatForward = DeviceForward<Mem, float>;
+template <class Mem>
+using Bf16Forward = DeviceForward<Mem, Bf16>;
+template <class Mem>
+using F16Forward = DeviceForward<Mem, F16>;
+template <class Mem>
+using FloatBackward = DeviceBackward<Mem, float>;
+template <class Mem>
+using Bf16Backward = DeviceBackward<Mem, Bf16>;
+template <class Mem>
+using F16Backward = DeviceBackward<Mem, F16>;
 
 }  // namespace attest::gpu::cuda

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "gpu/kernels/flash1.hpp"
 #include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/flash2_tensor_core.hpp"
 #include "gpu/kernels/key_stationary.hpp"
 #include "gpu/kernels/loss_large.hpp"
 #include "gpu/kernels/loss_small.hpp"
@@ -21,6 +22,10 @@ const DeviceSide::Launches& launches_of(const EmulatedKernel& kernel) {
       {&flash1_kernel(), flash1_forward, nullptr, nullptr},
       {&flash2_kernel(), flash2_forward, two_pass_backward, nullptr},
       {&flash2_16bit_kernel(), flash2_16bit_forward, nullptr, nullptr},
+      {&flash2_tensor_core_kernel(), flash2_tensor_core_forward, two_pass_tensor_core_backward,
+       nullptr},
+      {&flash2_tensor_core_f16_kernel(), flash2_tensor_core_forward, two_pass_tensor_core_backward,
+       nullptr},
       {&hybrid_kernel(), hybrid_forward, nullptr, nullptr},
       {&key_stationary_kernel(), flash2_forward, key_stationary_backward, nullptr},
       {&loss_large_kernel(), nullptr, nullptr, loss_large_gradient},

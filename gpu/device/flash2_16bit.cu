@@ -3,11 +3,6 @@
 
 namespace attest::gpu::cuda {
 
-template <class Mem>
-using Bf16Forward = DeviceForward<Mem, Bf16>;
-template <class Mem>
-using F16Forward = DeviceForward<Mem, F16>;
-
 attest_status flash2_16bit_forward(const attest_forward_args& args, TrafficSink sink) {
   const auto launches = [](auto& call, const auto& launch) {
     flash2_launches(call.arguments, launch);

@@ -4,7 +4,7 @@
 namespace attest::gpu::cuda {
 
 attest_status key_stationary_backward(const attest_backward_args& args, TrafficSink sink) {
-  return launch_counted<DeviceBackward>(args, sink, [](auto& call, const auto& launch) {
+  return launch_counted<FloatBackward>(args, sink, [](auto& call, const auto& launch) {
     key_stationary_prepare_launch(call.arguments, launch);
     key_stationary_keys_launch(call.arguments, launch);
   });

@@ -36,15 +36,15 @@ ForwardArguments<Mem, T> arguments_of(const attest_forward_args& args, TrafficSi
   return a;
 }
 
-template <class Mem>
-BackwardArguments<Mem> arguments_of(const attest_backward_args& args, TrafficSink sink) {
-  BackwardArguments<Mem> a{};
-  set_common<float>(a, args, sink);
-  a.dO = elements<float>(args.dO);
+template <class Mem, class T>
+BackwardArguments<Mem, T> arguments_of(const attest_backward_args& args, TrafficSink sink) {
+  BackwardArguments<Mem, T> a{};
+  set_common<T>(a, args, sink);
+  a.dO = elements<T>(args.dO);
   a.dLSE = elements<float>(args.dLSE);
-  a.dQ = elements<float>(args.dQ);
-  a.dK = elements<float>(args.dK);
-  a.dV = elements<float>(args.dV);
+  a.dQ = elements<T>(args.dQ);
+  a.dK = elements<T>(args.dK);
+  a.dV = elements<T>(args.dV);
   return a;
 }
 

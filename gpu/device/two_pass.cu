@@ -4,7 +4,7 @@
 namespace attest::gpu::cuda {
 
 attest_status two_pass_backward(const attest_backward_args& args, TrafficSink sink) {
-  return launch_counted<DeviceBackward>(args, sink, [](auto& call, const auto& launch) {
+  return launch_counted<FloatBackward>(args, sink, [](auto& call, const auto& launch) {
     two_pass_launches(call.arguments, launch);
   });
 }

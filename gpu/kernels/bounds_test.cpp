@@ -44,7 +44,7 @@ template <class Call, class Args>
 std::int64_t moved(const EmulatedDirection<Call>& direction, const Args& args) {
   Call call(args);
   const simt::LaunchReport report = direction.run(call, {});
-  const DType dtype = args.problem->dtype == ATTEST_BF16 ? DType::bf16 : DType::f32;
+  const auto dtype = static_cast<DType>(args.problem->dtype);
   const MovedWords words = total(moved_by_tensor(call.memory, report.traffic, dtype));
   return words.reads + words.writes;
 }

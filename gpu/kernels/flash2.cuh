@@ -98,11 +98,6 @@ __global__ void __launch_bounds__(Tile::kLanes) flash2_forward(ForwardArguments<
   mem.flush();
 }
 
-template <class T>
-constexpr const char* name_of_type() {
-  return std::is_same_v<T, float> ? "float" : std::is_same_v<T, Bf16> ? "Bf16" : "F16";
-}
-
 /// launch(name, line, kernel, arguments...) for its one launch.
 ///
 /// Requires: head_dim_v at most kMostColumns.

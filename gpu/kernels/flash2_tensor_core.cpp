@@ -16,14 +16,24 @@ bool fits(const AttentionShape& shape, const simt::Emulation& emulation) {
 std::int64_t no_workspace(const attest_problem&) { return 0; }
 
 template <class T>
+LaunchPlan plan(const AttentionShape& shape) {
+  ForwardArguments<simt::Counted, T> arguments;
+  arguments.shape = shape;
+  LaunchPlan launches;
+  flash2_tensor_core_launches(arguments, launches);
+  return launches;
+}
+
+template <class T>
 simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
   EmulatedLaunches launches(emulation, call.memory);
   flash2_tensor_core_launches(call.sixteen_bit<T>(), launches);
   return launches.report();
 }
 
-EmulatedDirection<EmulatedBackward> backward() {
-  return {two_pass_tensor_core_fits, delta_words, two_pass_tensor_core_emulated};
+EmulatedDirection<EmulatedBackward> backward(attest_dtype dtype) {
+  return {two_pass_tensor_core_fits, delta_words, two_pass_tensor_core_emulated,
+          dtype == ATTEST_BF16 ? two_pass_tensor_core_plan<Bf16> : two_pass_tensor_core_plan<F16>};
 }
 
 attest_description description(const char* name, attest_dtype dtype) {
@@ -43,14 +53,14 @@ attest_description description(const char* name, attest_dtype dtype) {
 const EmulatedKernel& flash2_tensor_core_kernel() {
   static const EmulatedKernel kernel(
       description("gpu/flash2_tensor_core", ATTEST_BF16),
-      {.forward = {fits, no_workspace, run<Bf16>}, .backward = backward()});
+      {.forward = {fits, no_workspace, run<Bf16>, plan<Bf16>}, .backward = backward(ATTEST_BF16)});
   return kernel;
 }
 
 const EmulatedKernel& flash2_tensor_core_f16_kernel() {
   static const EmulatedKernel kernel(
       description("gpu/flash2_tensor_core_f16", ATTEST_F16),
-      {.forward = {fits, no_workspace, run<F16>}, .backward = backward()});
+      {.forward = {fits, no_workspace, run<F16>, plan<F16>}, .backward = backward(ATTEST_F16)});
   return kernel;
 }
 

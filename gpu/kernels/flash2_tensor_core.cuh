@@ -183,14 +183,15 @@ __global__ void __launch_bounds__(Tile::kLanes, 1)
   mem.flush();
 }
 
-/// launch(line, kernel, arguments...) for its one launch.
+/// launch(name, line, kernel, arguments...) for its one launch.
 ///
 /// Requires: head dimensions of at most WidestTensorTile::kMostColumns.
 template <class Mem, class T, class Launch>
 void flash2_tensor_core_launches(const ForwardArguments<Mem, T>& a, Launch&& launch) {
   with_tensor_tile(widest_head(a.shape), [&](auto tile) {
-    launch(Flash2TensorCore::line(tile, a.shape),
-           flash2_tensor_core_forward<decltype(tile), T, Mem>, a);
+    using Tile = decltype(tile);
+    launch(kernel_name("flash2_tensor_core_forward", Tile::name(), name_of_type<T>()),
+           Flash2TensorCore::line(tile, a.shape), flash2_tensor_core_forward<Tile, T, Mem>, a);
   });
 }
 

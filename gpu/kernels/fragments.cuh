@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/pair_rows.cuh"
 #include "gpu/simt/tensor_core.cuh"
 
@@ -89,6 +90,7 @@ struct TensorTile {
   static constexpr int kRowWarps = kResident / 16, kLanes = 32 * kRowWarps * kGroups;
   static constexpr int kMostColumns = kColumns * kGroups;
   static constexpr int kPairs = kPassing / 8, kSums = kColumns / 8;  // fragments of a lane
+  static std::string name() { return kernel_name("TensorTile", kColumns, kGroups); }
 
   // What the steps of a kernel have in common. A test's tile replaces one of them by a wrong one.
 

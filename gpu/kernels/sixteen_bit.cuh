@@ -70,5 +70,11 @@ __device__ inline F16 rounded<F16>(float value) {
   return {static_cast<std::uint16_t>(sign | bits)};
 }
 
+/// As in a kernel's name: "float", "Bf16" or "F16".
+template <class T>
+constexpr const char* name_of_type() {
+  return std::is_same_v<T, float> ? "float" : std::is_same_v<T, Bf16> ? "Bf16" : "F16";
+}
+
 }  // namespace ATTEST_SIMT_WORLD
 }  // namespace attest::gpu

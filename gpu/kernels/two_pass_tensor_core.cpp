@@ -18,16 +18,20 @@ simt::LaunchReport run(EmulatedBackward& call, const simt::Emulation& emulation)
 
 bool two_pass_tensor_core_fits(const AttentionShape& shape, const simt::Emulation& emulation) {
   if (widest_head(shape) > WidestTensorTile::kMostColumns) return false;
-  BackwardArguments<simt::Counted, Bf16> arguments;
-  arguments.shape = shape;
-  bool all = true;
-  with_tensor_tile(widest_head(shape), [&](auto tile) {
-    two_pass_tensor_core_launches(tile, arguments, [&](const BlockLine& line, const auto&...) {
-      all = all && fits(line, emulation);
-    });
-  });
-  return all;
+  return two_pass_tensor_core_plan<Bf16>(shape).fits(emulation);
 }
+
+template <class T>
+LaunchPlan two_pass_tensor_core_plan(const AttentionShape& shape) {
+  BackwardArguments<simt::Counted, T> arguments;
+  arguments.shape = shape;
+  LaunchPlan plan;
+  with_tensor_tile(widest_head(shape),
+                   [&](auto tile) { two_pass_tensor_core_launches(tile, arguments, plan); });
+  return plan;
+}
+template LaunchPlan two_pass_tensor_core_plan<Bf16>(const AttentionShape&);
+template LaunchPlan two_pass_tensor_core_plan<F16>(const AttentionShape&);
 
 simt::LaunchReport two_pass_tensor_core_emulated(EmulatedBackward& call,
                                                  const simt::Emulation& emulation) {

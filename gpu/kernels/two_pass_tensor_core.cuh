@@ -311,16 +311,18 @@ __global__ void __launch_bounds__(Tile::kLanes, 1)
   mem.flush();
 }
 
-/// launch(line, kernel, arguments...) for both passes in turn with one tile.
+/// launch(name, line, kernel, arguments...) for both passes in turn with one tile.
 template <class Tile, class Mem, class T, class Launch>
 void two_pass_tensor_core_launches(const Tile& tile, const BackwardArguments<Mem, T>& a,
                                    Launch&& launch) {
   const AttentionShape& shape = a.shape;
   const std::int64_t bytes = bytes_of_floats(two_pass_shared_words(tile, shape));
-  launch(BlockLine{blocks_for(shape.seqlen_q, Tile::kResident, shape.num_heads_q, shape.batch),
+  launch(kernel_name("two_pass_tensor_core_queries", Tile::name(), name_of_type<T>()),
+         BlockLine{blocks_for(shape.seqlen_q, Tile::kResident, shape.num_heads_q, shape.batch),
                    Tile::kLanes, bytes},
          two_pass_tensor_core_queries<Tile, T, Mem>, a);
-  launch(BlockLine{blocks_for(shape.seqlen_k, Tile::kResident, shape.num_heads_kv, shape.batch),
+  launch(kernel_name("two_pass_tensor_core_keys", Tile::name(), name_of_type<T>()),
+         BlockLine{blocks_for(shape.seqlen_k, Tile::kResident, shape.num_heads_kv, shape.batch),
                    Tile::kLanes, bytes},
          two_pass_tensor_core_keys<Tile, T, Mem>, a);
 }

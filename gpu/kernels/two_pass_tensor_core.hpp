@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/launch_plan.hpp"
 
 namespace attest::gpu {
 
@@ -13,5 +14,11 @@ bool two_pass_tensor_core_fits(const AttentionShape& shape, const simt::Emulatio
 /// Requires: two_pass_tensor_core_fits().  [gpu/kernels/two_pass_tensor_core_test]
 simt::LaunchReport two_pass_tensor_core_emulated(EmulatedBackward& call,
                                                  const simt::Emulation& emulation);
+
+/// Its launches, T being Bf16 or F16.
+///
+/// Requires: head dimensions of at most WidestTensorTile::kMostColumns.
+template <class T>
+LaunchPlan two_pass_tensor_core_plan(const AttentionShape& shape);
 
 }  // namespace attest::gpu
