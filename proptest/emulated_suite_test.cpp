@@ -5,7 +5,7 @@
 namespace attest::proptest {
 namespace {
 
-constexpr std::uint64_t kCases = 12;
+constexpr std::uint64_t kCases = 9;
 
 TEST_CASE("every law holds for every emulated kernel", "[laws]") {
   Registry registry;
@@ -13,7 +13,8 @@ TEST_CASE("every law holds for every emulated kernel", "[laws]") {
   check_every_law(registry, kCases);
 }
 
-TEST_CASE("every law holds for kernels with tiles of other sizes", "[laws][capped]") {
+// Two and a half minutes: ci/nightly asks for it.
+TEST_CASE("every law holds for kernels with tiles of other sizes", "[.][capped]") {
   Registry registry;
   register_capped(registry);
   check_every_law(registry, kCases);

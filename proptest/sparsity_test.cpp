@@ -124,6 +124,9 @@ TEST_CASE("a kernel without any form of a pattern is not asked", "[sparsity]") {
   CHECK(unclaimed(description, problem, Direction::forward) == "sparsity pattern");
   CHECK(unclaimed(description, Problem::parse("sq=9,d=4,mask=random_90_1"), Direction::forward) ==
         "boolean mask");
+  CHECK(concerns(find_law("sparsity_forms"), description));
+  description.features &= ~static_cast<std::uint32_t>(ATTEST_BLOCK_MASK | ATTEST_NM_MASK);
+  CHECK_FALSE(concerns(find_law("sparsity_forms"), description));
 }
 
 TEST_CASE("shrinking keeps the form that fails and drops the others", "[sparsity]") {

@@ -103,7 +103,13 @@ class Sweep {
   Table& table_;
 };
 
-Claim claim_of(const Rivals& rivals, const Measured& found) {
+Claim claim_of(const Rivals& rivals, const Measured& found, std::int64_t head_dim) {
+  if (found.below.compared == 0 || found.above.compared == 0) {
+    throw InvalidProblem(fmt::format(
+        "--head-dim {}: kernels of both cases, {}, fit no cap {} d^2; give a {} one", head_dim,
+        io::name(rivals.direction), found.below.compared == 0 ? "below" : "from",
+        found.below.compared == 0 ? "larger" : "smaller"));
+  }
   const bool wins = found.below.compared > 0 && found.below.square_fewer == found.below.compared,
              loses = found.above.square_fewer == 0;
   return {fmt::format("{}: where a block's fast memory is capped below d^2 square tiles move fewer "
@@ -112,8 +118,9 @@ Claim claim_of(const Rivals& rivals, const Measured& found) {
           "asked of Li et al. 2024 by its reviewers, in our words; its Algorithm 6 and Saha and Ye "
           "2024, Algorithm 1",
           fmt::format("{} moves fewer words than {} at {} below d^2 and at {} from d^2 on; {}. "
-                      "Shared memory and registers of a block, words counted in the emulation; not "
-                      "run on a device",
+                      "Shared memory and registers of a block; square tiles are held to 128 "
+                      "registers a lane, the others have what the compiler gives. Words counted in "
+                      "the emulation, not run on a device",
                       rivals.square, rivals.flash, found.below.to_string(), found.above.to_string(),
                       found.nearest),
           wins && loses                  ? Outcome::reproduced
@@ -146,7 +153,7 @@ Findings capped_blocks(std::int64_t seqlen, std::int64_t head_dim, const CountUn
   for (const Rivals& rivals : kRivals) {
     Measured found;
     findings.plots.push_back(sweep.plot_of(rivals, found));
-    findings.claims.push_back(claim_of(rivals, found));
+    findings.claims.push_back(claim_of(rivals, found, head_dim));
     at_bound += found.at_bound;
     counted += found.counted;
   }

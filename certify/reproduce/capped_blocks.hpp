@@ -20,6 +20,7 @@ using CountUnderCap = std::function<std::optional<CappedCount>(
 CountUnderCap emulated_counts();
 
 /// Forward, backward and loss gradient on N queries and keys, caps from d^2/8 to 8 d^2 words.
+/// Throws InvalidProblem where kernels of both cases fit no cap on one side of d^2.
 /// [certify/reproduce/capped_blocks_test "other counts"]
 Findings capped_blocks(std::int64_t seqlen, std::int64_t head_dim, const CountUnderCap& count);
 

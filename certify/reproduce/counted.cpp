@@ -22,6 +22,8 @@ std::optional<Counted> count_words(const io::ScheduleRegistry& schedules, const 
                    walked.peak.words.value()};
   } catch (const io::CapacityExceeded&) {
     return std::nullopt;
+  } catch (const io::NotForProblem&) {
+    return std::nullopt;
   }
 }
 

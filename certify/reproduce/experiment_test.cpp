@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "sparse/register.hpp"
 
 namespace attest::certify {
 namespace {
@@ -166,6 +167,11 @@ TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]")
   CHECK(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 1000));
   CHECK_FALSE(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 10));
   CHECK_THROWS_AS(count_words(schedules, "no_such", square_problem(16, 4), 10), InvalidProblem);
+  io::ScheduleRegistry lists;
+  register_sparse_schedules(lists);
+  CHECK_FALSE(count_words(lists, "block_flash2:bq=4,bk=4", square_problem(16, 4), 1000));
+  CHECK(count_words(lists, "block_flash2:bq=4,bk=4", Problem::parse("sq=16,d=4,mask=block_4_50_1"),
+                    1000));
 }
 
 TEST_CASE("a crossing is where a curve falls below another, at first and for good", "[reproduce]") {

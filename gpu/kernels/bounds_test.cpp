@@ -44,7 +44,7 @@ template <class Call, class Args>
 std::int64_t moved(const EmulatedDirection<Call>& direction, const Args& args) {
   Call call(args);
   const simt::LaunchReport report = direction.run(call, {});
-  const auto dtype = static_cast<DType>(args.problem->dtype);
+  const DType dtype = dtype_of(args.problem->dtype);
   const MovedWords words = total(moved_by_tensor(call.memory, report.traffic, dtype));
   return words.reads + words.writes;
 }

@@ -18,7 +18,8 @@ const std::vector<Law>& laws() {
 }
 
 bool concerns(const Law& law, const attest_description& description) {
-  return (law.directions & description.directions) != 0;
+  return (law.directions & description.directions) != 0 &&
+         (law.features == 0 || (law.features & description.features) != 0);
 }
 
 const Law& find_law(std::string_view name) {

@@ -25,9 +25,11 @@ struct Law {
   std::string_view statement;
   std::function<LawResult(const attest_kernel&, const Case&)> check;
   std::uint32_t directions = ATTEST_FORWARD | ATTEST_BACKWARD;  // it says something about one of
+  std::uint32_t features = 0;  // and only where one of these is claimed; 0: about any kernel
 };
 
 /// Whether the law says anything about a kernel that claims `description`.
+/// [proptest/sparsity_test "a kernel without any form"]
 bool concerns(const Law& law, const attest_description& description);
 
 /// All laws, in the order they are reported.

@@ -84,7 +84,8 @@ LawResult check_sparsity_forms(const attest_kernel& kernel, const Case& c) {
 
 std::vector<Law> sparsity_laws() {
   return {{"sparsity_forms", "blocks, N:M, CSR and boolean mask of one sparsity pattern are one",
-           check_sparsity_forms}};
+           check_sparsity_forms, ATTEST_FORWARD | ATTEST_BACKWARD,
+           ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK}};
 }
 
 }  // namespace attest::proptest

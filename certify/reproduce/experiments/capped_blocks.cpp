@@ -5,7 +5,7 @@ namespace attest::certify {
 namespace {
 
 Findings run(const Laboratory& lab) {
-  constexpr std::int64_t kHeadDim = 128;
+  constexpr std::int64_t kHeadDim = 256;
   return capped_blocks(lab.seqlen_or(128, 512), lab.head_dim_or(kHeadDim), emulated_counts());
 }
 
@@ -14,7 +14,7 @@ Findings run(const Laboratory& lab) {
 Experiment capped_blocks_experiment() {
   return {"capped_blocks",
           "CUDA kernels of both cases under a cap",
-          {{"seqlen", 32, 2048}, {"head-dim", 32, 512}},
+          {{"seqlen", 32, 2048}, {"head-dim", 192, 512}},
           run,
           15};
 }
