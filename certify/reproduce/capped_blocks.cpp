@@ -27,17 +27,23 @@ std::int64_t words_of(const CappedCount& count) {
   return count.read_words() + count.written_words();
 }
 
-// Caps at which square tiles move fewer words, and all at which both have a kernel.
+// Caps at which square tiles move fewer words, those at which only they have a kernel among them,
+// and all at which there is one.
 struct Tally {
-  int square_fewer = 0, compared = 0;
+  int square_fewer = 0, square_alone = 0, compared = 0;
 
-  std::string to_string() const { return fmt::format("{} of {} caps", square_fewer, compared); }
+  std::string to_string() const {
+    const std::string alone =
+        square_alone > 0 ? fmt::format(" (at {} the other fits none)", square_alone) : "";
+    return fmt::format("{} of {} caps{}", square_fewer, compared, alone);
+  }
 };
 
 struct Measured {
   Tally below, above;  // of d^2
   int at_bound = 0, counted = 0;
-  std::string nearest;  // what moves how much where the two cases meet
+  std::string nearest = "no cap fits both";  // what moves how much where the two cases meet
+  bool both = false;                         // ever fit one cap
 };
 
 // One cap: a row and a point for each kernel that fits.
@@ -87,11 +93,14 @@ class Sweep {
     const auto flash = add(rivals.flash, plot.curves[0]);
     const auto square = add(rivals.square, plot.curves[1]);
     if (bound > 0) plot.curves[2].points.emplace_back(x, static_cast<double>(bound));
-    if (!flash || !square) return;
+    if (!flash && !square) return;
     Tally& tally = cap < problem_.head_dim_qk * problem_.head_dim_qk ? found.below : found.above;
     ++tally.compared;
-    tally.square_fewer += *square < *flash ? 1 : 0;
-    if (&tally == &found.below || found.nearest.empty()) {
+    tally.square_alone += flash ? 0 : 1;
+    tally.square_fewer += square && (!flash || *square < *flash) ? 1 : 0;
+    if (!flash || !square) return;
+    if (&tally == &found.below || !found.both) {
+      found.both = true;
       found.nearest =
           fmt::format("at {} words {} moves {:.2f} times the words of {}", cap, rivals.square,
                       static_cast<double>(*square) / static_cast<double>(*flash), rivals.flash);
@@ -105,10 +114,10 @@ class Sweep {
 
 Claim claim_of(const Rivals& rivals, const Measured& found, std::int64_t head_dim) {
   if (found.below.compared == 0 || found.above.compared == 0) {
-    throw InvalidProblem(fmt::format(
-        "--head-dim {}: kernels of both cases, {}, fit no cap {} d^2; give a {} one", head_dim,
-        io::name(rivals.direction), found.below.compared == 0 ? "below" : "from",
-        found.below.compared == 0 ? "larger" : "smaller"));
+    throw InvalidProblem(
+        fmt::format("--head-dim {}: no kernel, {}, fits a cap {} d^2; give a {} one", head_dim,
+                    io::name(rivals.direction), found.below.compared == 0 ? "below" : "from",
+                    found.below.compared == 0 ? "larger" : "smaller"));
   }
   const bool wins = found.below.compared > 0 && found.below.square_fewer == found.below.compared,
              loses = found.above.square_fewer == 0;

@@ -39,6 +39,12 @@ TEST_CASE("other counts under a cap have other outcomes", "[reproduce]") {
         std::vector{not_reproduced, not_reproduced, not_reproduced, reproduced});
   // Below the bounds.
   CHECK(outcomes(made_up([](bool, std::int64_t) { return 1; })).back() == not_reproduced);
+  // Where FlashAttention's order has no tile that fits, square tiles are ahead.
+  const CountUnderCap all = made_up([](bool, std::int64_t) { return kMany; });
+  CHECK(outcomes([&](const std::string& family, std::int64_t cap, const Problem& problem) {
+          const bool flash = family == "flash2" || family == "two_pass" || family == "loss_large";
+          return flash && cap / 4 < kSquare ? std::nullopt : all(family, cap, problem);
+        }) == std::vector{reproduced, reproduced, reproduced, reproduced});
   // Nothing fits.
   CHECK_THROWS_WITH(outcomes([](auto&&...) { return std::nullopt; }),
                     Catch::Contains("--head-dim 64") && Catch::Contains("give a larger one"));

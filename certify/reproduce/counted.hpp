@@ -20,9 +20,9 @@ struct Counted {
   std::int64_t peak = 0;
 };
 
-/// Tiles left open are those that move the fewest words; nothing when none fit, or when the schedule
-/// reads the lists of a pattern and the problem has none. Throws InternalError if walk and closed
-/// form differ.  [certify/reproduce/experiment_test "a walk that differs"]
+/// Tiles left open are those that move the fewest words; nothing when none fit, or when the
+/// schedule reads the lists of a pattern and the problem has none. Throws InternalError if walk and
+/// closed form differ.  [certify/reproduce/experiment_test "a walk that differs"]
 std::optional<Counted> count_words(const io::ScheduleRegistry& schedules, const std::string& text,
                                    const Problem& problem, std::int64_t fast_words);
 

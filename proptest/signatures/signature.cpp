@@ -168,13 +168,6 @@ std::vector<Case> others(const attest_kernel& kernel, const Case& shrunk, const 
     }
     cases.push_back(c);
   }
-  // Under a boolean mask too, which tells a band from every mask.
-  if ((kernel.description.features & ATTEST_BOOLEAN_MASK) != 0 && !found.problem.mask.boolean) {
-    Case c = cases.front();
-    constexpr const char* kHalf = "random_50_1";
-    c.problem.mask.boolean = Pattern::parse(kHalf, c.problem.seqlen_q, c.problem.seqlen_k).boolean;
-    cases.push_back(c);
-  }
   for (std::uint64_t index = 0; index < kGenerated; ++index) {
     cases.push_back(generate(kernel.description, Tier::smoke, shrunk.seed, index));
   }
