@@ -154,8 +154,9 @@ std::vector<Signature> loss_signatures_of(const attest_kernel& kernel, const Cas
   }
   std::vector<Signature> signatures;
   for (const auto& [name, statement] : suspects) {
-    const bool stands = std::none_of(played.begin(), played.end(),
-                                     [&](const auto& one) { return contradicts(*one, name); });
+    const bool stands =
+        std::none_of(played.begin(), played.end(),
+                     [&, &suspect = name](const auto& one) { return contradicts(*one, suspect); });
     if (stands) signatures.push_back({name, statement});
   }
   return signatures;

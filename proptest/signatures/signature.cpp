@@ -168,6 +168,15 @@ std::vector<Case> others(const attest_kernel& kernel, const Case& shrunk, const 
     }
     cases.push_back(c);
   }
+  // A boolean mask alone, which tells one kind of mask from all.
+  if ((kernel.description.features & ATTEST_BOOLEAN_MASK) != 0 && !shrunk.problem.mask.packed()) {
+    constexpr std::int64_t kKeys = 8;
+    Case c = shrunk;
+    c.values = Values::normal;
+    c.problem.seqlen_q = c.problem.seqlen_k = kKeys;
+    c.problem.mask = Pattern::parse("random_50_1", kKeys, kKeys);
+    cases.push_back(c);
+  }
   for (std::uint64_t index = 0; index < kGenerated; ++index) {
     cases.push_back(generate(kernel.description, Tier::smoke, shrunk.seed, index));
   }
