@@ -163,9 +163,9 @@ class Rebuilt(unittest.TestCase):
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
-        self.library = self.path("libmine.so")
-        shutil.copy(f"{EXAMPLES}/libattention.so", self.library)
-        self.words = ["certify", self.library, "--only", "ones", "--cases", "2"]
+        self.mine = self.path("libmine.so")
+        shutil.copy(f"{EXAMPLES}/libattention.so", self.mine)
+        self.words = ["certify", self.mine, "--only", "ones", "--cases", "2"]
 
     def tearDown(self):
         self.folder.cleanup()
@@ -192,9 +192,9 @@ class Rebuilt(unittest.TestCase):
         self.build_again(program)
         error = self.run_as(program, 2, *self.words, *journal)
         self.assertIn("holds results of another build of attest; go on with that build", error)
-        self.build_again(self.library)
+        self.build_again(self.mine)
         error = self.run_as(ATTEST, 2, *self.words, *journal)
-        self.assertIn(f"another build of the library of '{self.library}:example/attention'", error)
+        self.assertIn(f"another build of the library of '{self.mine}:example/attention'", error)
 
     def test_merge(self):
         parts = [self.path("1.json"), self.path("2.json")]
@@ -202,7 +202,7 @@ class Rebuilt(unittest.TestCase):
         self.run_as(ATTEST, 0, *shard(0))
         self.run_as(ATTEST, 0, *shard(1))
         self.run_as(ATTEST, 0, "certify", "--merge", *parts)
-        self.build_again(self.library)
+        self.build_again(self.mine)
         error = self.run_as(ATTEST, 2, "certify", "--merge", *parts)
         self.assertIn(f"'{parts[0]}' holds results of another build of the library", error)
         self.run_as(ATTEST, 0, *shard(1))
