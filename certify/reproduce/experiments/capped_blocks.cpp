@@ -6,7 +6,7 @@ namespace {
 
 Findings run(const Laboratory& lab) {
   constexpr std::int64_t kHeadDim = 256;
-  return capped_blocks(lab.seqlen_or(128, 512), lab.head_dim_or(kHeadDim), emulated_counts());
+  return capped_blocks(lab.seqlen_or(128, 256), lab.head_dim_or(kHeadDim), emulated_counts());
 }
 
 }  // namespace

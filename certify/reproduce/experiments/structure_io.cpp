@@ -161,7 +161,7 @@ Claim bounds_hold(const std::vector<Row>& rows) {
 Findings run(const Laboratory& lab) {
   constexpr std::int64_t kMultiple = 512, kSquare = kHeadDim * kHeadDim;
   const std::int64_t n =
-      std::max<std::int64_t>(lab.seqlen_or(kMultiple, 2048) / kMultiple, 1) * kMultiple;
+      std::max<std::int64_t>(lab.seqlen_or(kMultiple, 1024) / kMultiple, 1) * kMultiple;
   const std::vector<std::int64_t> grid{kSquare / 4, kSquare, 4 * kSquare, 16 * kSquare};
   std::vector<Row> rows;
   for (auto& [name, pattern] : patterns(n)) {
