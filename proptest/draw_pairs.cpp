@@ -95,9 +95,12 @@ std::string sparsity(Rng& rng, const Problem& problem) {
 
 }  // namespace
 
+bool claims_lists(const attest_description& description) {
+  return (description.features & (ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK)) != 0;
+}
+
 std::string draw_pairs(Rng& rng, const attest_description& description, const Problem& problem) {
-  constexpr std::uint32_t kForms = ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK;
-  const std::int64_t often = (description.features & kForms) != 0 ? 80 : 50;
+  const std::int64_t often = claims_lists(description) ? 80 : 50;
   if (chance(rng, often)) return sparsity(rng, problem);
   const std::int64_t percent = rng.between(20, 95), seed = rng.between(0, 1000);
   return "random_" + std::to_string(percent) + "_" + std::to_string(seed);

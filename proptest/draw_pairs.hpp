@@ -8,6 +8,10 @@
 
 namespace attest::proptest {
 
+/// Whether the kernel claims a compressed form of sparsity patterns: then half of its problems have
+/// a mask of pairs.
+bool claims_lists(const attest_description& description);
+
 /// The spelling of a mask of pairs for the problem's sizes: a random boolean mask or a sparsity
 /// pattern of any family but files, these more often where the kernel claims a form of them.
 /// [proptest/sparsity_test "every family"]

@@ -90,7 +90,9 @@ void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Pro
     add(draw_lengths(rng, problem));
   }
   if (chance(rng, 45)) add(draw_band(rng, problem));
-  if (chance(rng, 12)) add(draw_pairs(rng, description, problem));
+  if (chance(rng, claims_lists(description) ? 50 : 12)) {
+    add(draw_pairs(rng, description, problem));
+  }
   problem.mask = Pattern::parse(text.empty() ? "none" : text, problem.seqlen_q, problem.seqlen_k);
 }
 
@@ -277,6 +279,9 @@ Case draw_outlier(const attest_description& description, Tier tier, Outlier outl
   if (chance(rng, 30)) p.strides = Strides::padded;
   if (outlier == Outlier::window) {
     p.mask = Pattern::parse(wide_window(rng, p.seqlen_k), p.seqlen_q, p.seqlen_k);
+  } else if ((outlier == Outlier::keys || outlier == Outlier::rows) && claims_lists(description) &&
+             chance(rng, 70)) {
+    p.mask = Pattern::parse(draw_pairs(rng, description, p), p.seqlen_q, p.seqlen_k);
   } else if (chance(rng, 40)) {
     p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
   }

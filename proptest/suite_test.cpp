@@ -3,6 +3,7 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "proptest/testing/every_law.hpp"
+#include "sparse/register.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -11,6 +12,13 @@ TEST_CASE("every law holds for every registered kernel", "[laws]") {
   constexpr std::uint64_t kCases = 40;
   Registry registry;
   register_cpu(registry);
+  check_every_law(registry, kCases);
+}
+
+TEST_CASE("every law holds for every kernel that reads the lists of a pattern", "[laws]") {
+  constexpr std::uint64_t kCases = 20;
+  Registry registry;
+  register_sparse(registry);
   check_every_law(registry, kCases);
 }
 

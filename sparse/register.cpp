@@ -1,5 +1,6 @@
 #include "sparse/register.hpp"
 
+#include "sparse/kernels/kernel.hpp"
 #include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
 #include "sparse/schedules/compact_gradients.hpp"
@@ -18,6 +19,11 @@ void add(io::ScheduleRegistry& registry) {
 }
 
 }  // namespace
+
+void register_sparse(Registry& registry) {
+  registry.add(&sparse::block_flash2_kernel());
+  registry.add(&sparse::csr_gather_kernel());
+}
 
 void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockFlash1>(registry);

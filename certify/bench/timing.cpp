@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <numeric>
 
 #include "certify/bench/arithmetic_peak.hpp"
@@ -20,8 +21,9 @@ using proptest::Direction;
 // Memory of one problem: inputs, and the outputs every candidate writes in turn.
 class Operands {
  public:
-  Operands(const Problem& problem, std::int32_t threads, std::uint64_t seed)
-      : form_(problem, threads),
+  Operands(const Problem& problem, std::int32_t threads, std::uint64_t seed,
+           std::uint32_t features = ATTEST_BOOLEAN_MASK)
+      : form_(problem, threads, features),
         Q_(random("Q", problem.q_axes(), mix(seed, 1))),
         K_(random("K", problem.k_axes(), mix(seed, 2))),
         V_(random("V", problem.v_axes(), mix(seed, 3))),
@@ -124,9 +126,11 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
   }
 }
 
-Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
-                          int rounds, std::uint64_t seed,
-                          const std::function<attest_status(const attest_kernel&)>& call) {
+namespace {
+
+// call(k) for kernel k, once a round.
+Measurement measure_each(const std::vector<const attest_kernel*>& kernels, int rounds,
+                         std::uint64_t seed, const std::function<void(std::size_t)>& call) {
   Measurement result;
   std::vector<std::size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -139,13 +143,22 @@ Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, cons
     if (round >= 0) result.peak_flops.push_back(arithmetic_peak_flops());
     for (const std::size_t candidate : order) {
       const auto start = std::chrono::steady_clock::now();
-      const attest_status status = call(*kernels[candidate]);
+      call(candidate);
       const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      require_done(status, *kernels[candidate], problem);
       if (round >= 0) result.timings[candidate].seconds.push_back(elapsed.count());
     }
   }
   return result;
+}
+
+}  // namespace
+
+Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
+                          int rounds, std::uint64_t seed,
+                          const std::function<attest_status(const attest_kernel&)>& call) {
+  return measure_each(kernels, rounds, seed, [&](std::size_t k) {
+    require_done(call(*kernels[k]), *kernels[k], problem);
+  });
 }
 
 Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
@@ -156,6 +169,22 @@ Measurement measure(const std::vector<const attest_kernel*>& kernels, const Prob
   return measure_calls(kernels, problem, rounds, seed, [&](const attest_kernel& kernel) {
     return operands.call(kernel, direction);
   });
+}
+
+Measurement measure(const std::vector<Candidate>& candidates, Direction direction,
+                    std::int32_t threads, int rounds, std::uint64_t seed) {
+  if (candidates.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
+  std::vector<const attest_kernel*> kernels;
+  std::deque<Operands> operands;  // they do not move
+  const auto call = [&](std::size_t k, Direction one) {
+    require_done(operands[k].call(*kernels[k], one), *kernels[k], candidates[k].problem);
+  };
+  for (const Candidate& candidate : candidates) {
+    kernels.push_back(candidate.kernel);
+    operands.emplace_back(candidate.problem, threads, seed, candidate.kernel->description.features);
+    call(kernels.size() - 1, Direction::forward);
+  }
+  return measure_each(kernels, rounds, seed, [&](std::size_t k) { call(k, direction); });
 }
 
 double useful_flops(const Problem& problem, Direction direction) {

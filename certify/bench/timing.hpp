@@ -38,6 +38,17 @@ Measurement measure(const std::vector<const attest_kernel*>& kernels, const Prob
                     proptest::Direction direction, std::int32_t threads, int rounds,
                     std::uint64_t seed);
 
+/// A kernel and the problem it is timed on.
+struct Candidate {
+  const attest_kernel* kernel;
+  Problem problem;
+};
+
+/// The same of kernels on a problem each, a sparsity pattern in the form that the kernel claims;
+/// backward gets the O and LSE of the kernel's own forward.
+Measurement measure(const std::vector<Candidate>& candidates, proptest::Direction direction,
+                    std::int32_t threads, int rounds, std::uint64_t seed);
+
 /// The same of any call: what `call` does with a kernel is timed.
 Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
                           int rounds, std::uint64_t seed,

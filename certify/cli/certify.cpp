@@ -16,6 +16,7 @@
 #include "certify/files.hpp"
 #include "certify/merge.hpp"
 #include "certify/printable.hpp"
+#include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "fixtures/register.hpp"
@@ -111,6 +112,28 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   }
 }
 
+// What the files of the kernels' libraries hold.
+std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels) {
+  std::vector<std::string> contents;
+  for (const attest_kernel* kernel : kernels) {
+    const auto library = worker::library_of(*kernel);
+    contents.push_back(library ? content_id(*library) : "");
+  }
+  return contents;
+}
+
+// Workers that are started again load what is there then: results of two builds certify neither.
+void require_unchanged(const std::vector<const attest_kernel*>& kernels,
+                       const std::vector<std::string>& before) {
+  const std::vector<std::string> now = library_contents(kernels);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (now[k] == before[k]) continue;
+    throw InvalidProblem(fmt::format(
+        "the library of '{}' was built again while it was certified; certify it once it is built",
+        kernels[k]->description.name));
+  }
+}
+
 int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
             const CertifyOptions& options) {
   Kernels known(registry, options.isolation);
@@ -133,6 +156,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   }
   CampaignOptions& campaign = order.campaign;
   campaign.jobs = options.jobs;
+  const std::vector<std::string> libraries = library_contents(order.kernels);
   const InterruptGuard guard;
   std::vector<CampaignResult> results;
   for (const attest_kernel* kernel : order.kernels) {
@@ -153,6 +177,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
       }
     }
   }
+  require_unchanged(order.kernels, libraries);
   const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
   const std::string text = object.dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);

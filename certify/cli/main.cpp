@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   if (!serves_library(argc, argv)) {
     attest::register_cpu(registry);
     attest::register_cpu_schedule_kernels(registry);
+    attest::register_sparse(registry);
     attest::register_gpu(registry);
     attest::register_fixtures(registry);
     attest::register_cpu_schedules(schedules);

@@ -11,7 +11,6 @@ namespace attest::certify::worker {
 namespace {
 
 constexpr std::uint64_t kGuardBytes = std::uint64_t{1} << 16;
-constexpr std::uint64_t kPopulateBytes = std::uint64_t{1} << 18;
 constexpr std::byte kPoison{0xff};
 
 std::uint64_t page_bytes() {
@@ -74,7 +73,7 @@ std::uint64_t CallMemory::publish() const {
     const Buffer& buffer = buffers_[k];
     const std::uint64_t pages = buffer.pages_end - buffer.pages_begin;
     control.segments[k] = {buffer.pages_begin, buffer.offset, pages, buffer.access,
-                           pages <= kPopulateBytes ? 1u : 0u};
+                           pages <= kWholeBytes ? 1u : 0u};
   }
   control.range_begin = first_;
   control.range_end = next_address_;

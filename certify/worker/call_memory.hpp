@@ -17,6 +17,11 @@ class CallMemory {
   /// Every buffer begins at a multiple of so many bytes.
   static constexpr std::uint64_t kAlignment = 64;
 
+  /// Buffers up to this size are copied whole, so all their pages exist, and the worker maps them
+  /// at once: cheaper than a fault for each. Larger ones may have strides that leave most of them
+  /// untouched.
+  static constexpr std::uint64_t kWholeBytes = std::uint64_t{1} << 28;
+
   /// The buffers get addresses from `first` on, which no earlier call of the process had.
   CallMemory(Arena& arena, std::uint64_t first);
 

@@ -210,6 +210,21 @@ class Rebuilt(unittest.TestCase):
         self.assertIn(f"'{parts[1]}' holds results of another build of the library", error)
 
 
+    def test_while_certified(self):
+        journal, out = self.path("journal.jsonl"), self.path("out.json")
+        words = [ATTEST, "certify", self.mine, "--only", "ones", "--cases", "2000", "--resume",
+                 journal, "--out", out]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as campaign:
+            while not os.path.exists(journal) or os.path.getsize(journal) == 0:
+                time.sleep(0.01)  # it begins with what the library held
+            self.build_again(self.mine)
+            _, error = campaign.communicate(timeout=300)
+        self.assertEqual(campaign.returncode, 2, error)
+        self.assertIn("was built again while it was certified", error)
+        self.assertFalse(os.path.exists(out))
+
+
 class BadInput(unittest.TestCase):
     """What cannot be loaded is bad input: exit code 2 and one line."""
 

@@ -43,7 +43,7 @@ enum class Access : std::uint32_t { read_only, writable };
 struct Segment {
   std::uint64_t address = 0, offset = 0, bytes = 0;
   Access access = Access::read_only;
-  std::uint32_t populate = 0;  // 1: map every page at once, which small segments are faster with
+  std::uint32_t populate = 0;  // 1: map every page at once
 };
 
 inline constexpr std::size_t kMostSegments = 24;

@@ -9,9 +9,6 @@
 namespace attest::certify::worker {
 namespace {
 
-// Above it only the elements of a tensor are copied, not what lies between them: strides may be
-// huge.
-constexpr std::uint64_t kDenseBytes = std::uint64_t{1} << 28;
 constexpr std::byte kPoison{0xff};
 
 std::uint64_t element_bytes(const attest_tensor& tensor) { return tensor.dtype.bits / 8u; }
@@ -44,9 +41,9 @@ void copy_axis(const attest_tensor& tensor, std::int32_t axis, std::byte* to,
 void copy_tensor(const attest_tensor& tensor, std::byte* to, const std::byte* from) {
   const std::uint64_t bytes = span_bytes(tensor);
   if (bytes == 0) return;
-  if (bytes <= kDenseBytes) {
+  if (bytes <= CallMemory::kWholeBytes) {
     std::memcpy(to, from, bytes);
-  } else {
+  } else {  // the elements only, not what lies between them
     copy_axis(tensor, 0, to, from);
   }
 }

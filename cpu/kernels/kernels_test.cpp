@@ -8,48 +8,23 @@
 
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/testing/call.hpp"
-#include "cpu/testing/naive.hpp"
+#include "cpu/testing/judged_call.hpp"
 
 namespace attest::cpu {
 namespace {
 
 using testing::Call;
 using testing::Dlse;
+using testing::judge;
 using testing::Memory;
+using testing::Ratios;
+using testing::run_both;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<const attest_kernel*>& kernels() {
   static const std::vector<const attest_kernel*> list{&standard_kernel(), &flash2_kernel()};
   return list;
-}
-
-void run_both(Call& call, const attest_kernel& kernel) {
-  REQUIRE(call.forward(kernel) == ATTEST_OK);
-  CHECK(call.workspace_intact());
-  REQUIRE(call.backward(kernel) == ATTEST_OK);
-  CHECK(call.workspace_intact());
-}
-
-struct Ratios {
-  double O = 0, LSE = 0, dQ = 0, dK = 0, dV = 0;
-
-  void include(const Ratios& other) {
-    O = std::max(O, other.O), LSE = std::max(LSE, other.LSE), dQ = std::max(dQ, other.dQ);
-    dK = std::max(dK, other.dK), dV = std::max(dV, other.dV);
-  }
-  double worst() const { return std::max({O, LSE, dQ, dK, dV}); }
-};
-
-// Error over bound of every output.
-Ratios judge(const Call& call) {
-  const testing::NaiveForward forward = naive_forward(call.problem, call.inputs());
-  const testing::NaiveBackward backward =
-      naive_backward(call.problem, call.inputs(), call.O.view(), call.LSE.view());
-  return {worst_ratio(call.O.view(), forward.O), worst_ratio(call.LSE.view(), forward.LSE),
-          worst_ratio(call.dQ.view(), backward.dQ), worst_ratio(call.dK.view(), backward.dK),
-          worst_ratio(call.dV.view(), backward.dV)};
 }
 
 // Sizes around the tiles' edges (128 queries, 64 keys), and each feature alone and with others.

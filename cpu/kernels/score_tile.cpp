@@ -12,14 +12,6 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-void apply_softcap(float softcap, std::int64_t count, float* S, float* slope) {
-  for (std::int64_t e = 0; e < count; ++e) {
-    const float t = std::tanh(S[e] / softcap);
-    S[e] = softcap * t;
-    if (slope != nullptr) slope[e] = (1.0f - t) * (1.0f + t);
-  }
-}
-
 void mask_row(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
               std::int64_t i, float* row) {
   const KeySpan span = visible_keys(problem, batch, i);
@@ -42,6 +34,14 @@ void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBl
   std::fill(S, S + count, 0.0f);
   multiply_add(S, block.keys, {Q, d, 1}, Kt, block.keys, block.rows, block.keys, d);
   finish_scores(problem, batch, block, S, slope);
+}
+
+void apply_softcap(float softcap, std::int64_t count, float* S, float* slope) {
+  for (std::int64_t e = 0; e < count; ++e) {
+    const float t = std::tanh(S[e] / softcap);
+    S[e] = softcap * t;
+    if (slope != nullptr) slope[e] = (1.0f - t) * (1.0f + t);
+  }
 }
 
 void finish_scores(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,

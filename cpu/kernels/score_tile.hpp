@@ -24,6 +24,9 @@ void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBl
 void finish_scores(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
                    float* S, float* slope);
 
+/// S[e] = softcap tanh(S[e] / softcap); slope, where not null, gets the derivative.
+void apply_softcap(float softcap, std::int64_t count, float* S, float* slope);
+
 /// Turns a row of scores without a maximum above -inf into P: -inf becomes 0, and a NaN stays, so
 /// that no NaN passes for an empty row.
 void clear_masked(float* row, std::int64_t keys);

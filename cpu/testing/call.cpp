@@ -12,18 +12,6 @@ namespace {
 constexpr std::byte kPoison{0xff};
 constexpr std::size_t kGuard = 256;
 
-template <typename Visit>
-void for_each_element(const TensorView& view, const Visit& visit) {
-  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
-  for (std::int64_t i = 0; i < extent(0); ++i) {
-    for (std::int64_t j = 0; j < extent(1); ++j) {
-      for (std::int64_t k = 0; k < extent(2); ++k) {
-        for (std::int64_t l = 0; l < extent(3); ++l) visit(i, j, k, l);
-      }
-    }
-  }
-}
-
 std::vector<Axis> lay_out(std::vector<Axis> axes, Memory memory, Rng& rng) {
   std::vector<std::size_t> order(axes.size());  // innermost first
   std::iota(order.rbegin(), order.rend(), std::size_t{0});
@@ -69,7 +57,7 @@ void Strided::fill(Rng& rng, double size) {
 
 Call::Call(const Problem& p, std::uint64_t seed, const Options& o)
     : problem(p),
-      form(problem, o.threads),
+      form(problem, o.threads, o.features),
       layout_(seed, 1),
       dlse_(o.dlse),
       Q("Q", p.dtype, p.q_axes(), o.memory, layout_),

@@ -13,6 +13,19 @@
 
 namespace attest::cpu::testing {
 
+/// visit(i, j, k, l) for the elements in logical order; axes that a tensor lacks have index 0.
+template <class Visit>
+void for_each_element(const TensorView& view, const Visit& visit) {
+  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  for (std::int64_t i = 0; i < extent(0); ++i) {
+    for (std::int64_t j = 0; j < extent(1); ++j) {
+      for (std::int64_t k = 0; k < extent(2); ++k) {
+        for (std::int64_t l = 0; l < extent(3); ++l) visit(i, j, k, l);
+      }
+    }
+  }
+}
+
 /// Where the elements of a tensor lie: packed, or axes in a random order with random gaps, an
 /// innermost stride of 1 to 3 and a byte offset.
 enum class Memory : std::uint8_t { packed, scattered };
@@ -52,6 +65,7 @@ class Call {
     std::int32_t threads = 1;
     double size = 1;  // of the inputs' values
     Dlse dlse = Dlse::given;
+    std::uint32_t features = ATTEST_BOOLEAN_MASK;  // of the kernel: what form a pattern takes
   };
 
   Call(const Problem& problem, std::uint64_t seed, const Options& options);

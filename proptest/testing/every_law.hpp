@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdio>
 #include <map>
 #include <string_view>
@@ -16,6 +17,11 @@ inline bool declared_away(const Law& law, const attest_kernel& kernel) {
   if (law.name == "split_merge") return (d.features & ATTEST_LSE) == 0;
   if (law.name == "uniform_probe") {
     return d.numerics.exp_zero_not_one != 0 || d.numerics.lse_splits != 0;
+  }
+  if (law.name == "sparsity_forms") {
+    // Blocks alone are met as blocks of two sizes.
+    constexpr std::uint32_t kOthers = ATTEST_CSR_MASK | ATTEST_NM_MASK | ATTEST_BOOLEAN_MASK;
+    return (d.features & ATTEST_BLOCK_MASK) == 0 && std::popcount(d.features & kOthers) < 2;
   }
   for (const char* backward :
        {"reference_backward", "linearity_in_do", "gradient_identity", "score_identity"}) {

@@ -1,0 +1,80 @@
+#include "sparse/kernels/kernel.hpp"
+
+#include <exception>
+
+#include "cpu/kernels/kernel.hpp"
+#include "sparse/kernels/block_flash2.hpp"
+#include "sparse/kernels/csr_gather.hpp"
+
+namespace attest::sparse {
+namespace {
+
+// The functions of a kernel.
+struct BlockFlash2Calls {
+  static constexpr auto forward_floats = block_forward_floats;
+  static constexpr auto backward_floats = block_backward_floats;
+  static constexpr auto forward = block_forward;
+  static constexpr auto backward = block_backward;
+};
+struct CsrGatherCalls {
+  static constexpr auto forward_floats = csr_forward_floats;
+  static constexpr auto backward_floats = csr_backward_floats;
+  static constexpr auto forward = csr_forward;
+  static constexpr auto backward = csr_backward;
+};
+
+// The lists of tasks may not fit into memory.
+template <class Arguments>
+attest_status status_of(void (*call)(const Arguments&), const Arguments& args) {
+  if (cpu::supported(*args.problem) != ATTEST_OK) return ATTEST_UNSUPPORTED;
+  try {
+    call(args);
+    return ATTEST_OK;
+  } catch (const std::exception&) {
+    return ATTEST_FAILED;
+  }
+}
+
+template <class Calls>
+attest_kernel kernel(const char* name, const char* summary, std::uint32_t mask) {
+  attest_kernel k{};
+  k.struct_size = sizeof k;
+  k.abi_version = ATTEST_ABI_VERSION;
+  k.description = cpu::common_description(name, summary, nullptr);
+  k.description.features &= ~static_cast<std::uint32_t>(ATTEST_BOOLEAN_MASK);
+  k.description.features |= mask;
+  k.workspace_bytes = [](const void*, const attest_problem* problem, std::uint32_t direction) {
+    const std::int64_t floats = direction == ATTEST_BACKWARD ? Calls::backward_floats(*problem)
+                                                             : Calls::forward_floats(*problem);
+    return static_cast<std::size_t>(floats) * sizeof(float);
+  };
+  k.forward = [](const void*, const attest_forward_args* args) {
+    return status_of(Calls::forward, *args);
+  };
+  k.backward = [](const void*, const attest_backward_args* args) {
+    return status_of(Calls::backward, *args);
+  };
+  return k;
+}
+
+}  // namespace
+
+const attest_kernel& block_flash2_kernel() {
+  static const attest_kernel k = kernel<BlockFlash2Calls>(
+      "sparse/block_flash2",
+      "tiled online softmax over the tiles of a block mask; backward in two "
+      "passes",
+      ATTEST_BLOCK_MASK);
+  return k;
+}
+
+const attest_kernel& csr_gather_kernel() {
+  static const attest_kernel k =
+      kernel<CsrGatherCalls>("sparse/csr_gather",
+                             "online softmax over the gathered keys of each query; backward in two "
+                             "passes",
+                             ATTEST_CSR_MASK);
+  return k;
+}
+
+}  // namespace attest::sparse

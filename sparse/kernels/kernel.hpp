@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest::sparse {
+
+/// The kernels of this room: f32, bf16 and f16 inputs with f32 arithmetic, every feature of the ABI
+/// but the boolean mask, in whose place each has a form of sparsity pattern. Work and reads of K
+/// and V are those of the pairs of the pattern.  [sparse/kernels/kernels_test]
+const attest_kernel& block_flash2_kernel();  // ATTEST_BLOCK_MASK
+const attest_kernel& csr_gather_kernel();    // ATTEST_CSR_MASK: any pattern
+
+}  // namespace attest::sparse

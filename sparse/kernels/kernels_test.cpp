@@ -1,0 +1,172 @@
+// The kernels of this room against the definition, written out in cpu/testing/naive.
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
+#include "sparse/kernels/kernel.hpp"
+
+namespace attest::sparse {
+namespace {
+
+using cpu::testing::Call;
+using cpu::testing::Dlse;
+using cpu::testing::judge;
+using cpu::testing::Memory;
+using cpu::testing::Ratios;
+using cpu::testing::run_both;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+const std::vector<const attest_kernel*>& kernels() {
+  static const std::vector<const attest_kernel*> list{&block_flash2_kernel(), &csr_gather_kernel()};
+  return list;
+}
+
+Call::Options options_for(const attest_kernel& kernel) {
+  Call::Options options;
+  options.features = kernel.description.features;
+  return options;
+}
+
+// Blocks below, at and above a tile of 64, ragged at the ends, with each feature.
+const std::vector<std::string>& block_problems() {
+  static const std::vector<std::string> list{
+      "sq=130,sk=200,d=8,mask=block_64_40_1",
+      "sq=256,sk=192,d=5,dv=9,mask=block_64_20_2",
+      "sq=150,sk=230,d=4,mask=block_100x70_50_3",
+      "sq=150,sk=90,d=4,mask=block_65x1_30_1",
+      "b=2,hq=4,hkv=2,sq=31,sk=29,d=4,mask=block_3x5_40_2",
+      "hq=3,sq=17,sk=33,d=8,mask=blockband_4x8_1,alibi=standard",
+      "sq=70,sk=70,d=4,mask=butterfly_8x8,softcap=2",
+      "sq=20,sk=30,d=4,mask=block_8_0_1",
+      "sq=40,sk=30,d=4,mask=block_8_100_1,scale=-0.5",
+      "sq=40,sk=50,d=4,mask=causal_br+block_8_60_1",
+      "b=2,sq=40,sk=70,d=4,mask=lengths_66_20+block_16x8_50_4",
+      "hq=2,hkv=1,d=4,mask=cu_3x5_0x7_70x66_4x0+block_16_50_4",
+      "sq=9,sk=7,d=3,mask=block_100_100_1",
+      "sq=70,sk=150,d=4,mask=causal_br",
+      "b=2,sq=9,sk=70,d=4,mask=window_5_1+lengths_64_1",
+      "sq=66,sk=130,d=4"};
+  return list;
+}
+
+const std::vector<std::string>& pair_problems() {
+  static const std::vector<std::string> list{
+      "sq=130,sk=200,d=8,mask=pairs_40_1",
+      "b=2,hq=4,hkv=2,sq=31,sk=29,d=4,mask=nm_2_4_3",
+      "hq=3,sq=17,sk=33,d=8,mask=global_2_3_1,alibi=standard",
+      "sq=70,sk=70,d=4,mask=dilated_inf_0_8,softcap=2",
+      "sq=20,sk=30,d=4,mask=rows_40_2",
+      "sq=20,sk=30,d=4,mask=columns_40_2",
+      "hq=2,hkv=1,d=4,mask=cu_3x5_0x7_70x66_4x0+pairs_30_4"};
+  return list;
+}
+
+TEST_CASE("kernels compute their definition", "[sparse]") {
+  for (const attest_kernel* kernel : kernels()) {
+    std::vector<std::string> texts = block_problems();
+    if (kernel == &csr_gather_kernel()) {
+      texts.insert(texts.end(), pair_problems().begin(), pair_problems().end());
+    }
+    for (const std::string dtype : {"f32", "bf16", "f16"}) {
+      Ratios worst;
+      std::uint64_t seed = 0;
+      for (const std::string& text : texts) {
+        const Problem problem = Problem::parse(text + ",dtype=" + dtype);
+        for (const Memory memory : {Memory::packed, Memory::scattered}) {
+          ++seed;
+          INFO(kernel->description.name << " " << problem.to_string() << " seed " << seed);
+          Call::Options options = options_for(*kernel);
+          options.memory = memory;
+          options.threads = 1 + static_cast<std::int32_t>(seed % 3);
+          options.dlse = seed % 4 < 2 ? Dlse::given : Dlse::absent;
+          Call call(problem, seed, options);
+          REQUIRE(call.form.get()->mask.boolean == nullptr);
+          run_both(call, *kernel);
+          const Ratios ratios = judge(call);
+          CHECK(ratios.O <= 1);
+          CHECK(ratios.LSE <= 1);
+          CHECK(ratios.dQ <= 1);
+          CHECK(ratios.dK <= 1);
+          CHECK(ratios.dV <= 1);
+          worst.include(ratios);
+        }
+      }
+      CHECK(worst.worst() > 0);  // something was computed
+      std::printf("%s %s: worst error / bound: O %.2f LSE %.2f dQ %.2f dK %.2f dV %.2f\n",
+                  kernel->description.name, dtype.c_str(), worst.O, worst.LSE, worst.dQ, worst.dK,
+                  worst.dV);
+    }
+  }
+}
+
+TEST_CASE("rows without a listed key are zero and give no gradient", "[sparse]") {
+  const Problem problem = Problem::parse("b=2,hq=2,sq=20,sk=30,d=4,mask=block_8_0_1");
+  for (const attest_kernel* kernel : kernels()) {
+    INFO(kernel->description.name);
+    Call call(problem, 5, options_for(*kernel));
+    run_both(call, *kernel);
+    const auto all_zero = [](const TensorView& view) {
+      bool zero = true;
+      cpu::testing::for_each_element(view,
+                                     [&](auto... index) { zero = zero && view(index...) == 0; });
+      return zero;
+    };
+    CHECK(all_zero(call.O.view()));
+    CHECK(all_zero(call.dQ.view()));
+    CHECK(all_zero(call.dK.view()));
+    CHECK(all_zero(call.dV.view()));
+    cpu::testing::for_each_element(
+        call.LSE.view(), [&](auto... index) { CHECK(call.LSE.view()(index...) == -kInfinity); });
+  }
+}
+
+TEST_CASE("the number of threads changes no bit", "[sparse]") {
+  const Problem problem =
+      Problem::parse("b=2,hq=4,hkv=2,sq=140,sk=150,d=8,mask=causal_br+block_16_50_1");
+  for (const attest_kernel* kernel : kernels()) {
+    Call first(problem, 7, options_for(*kernel));
+    run_both(first, *kernel);
+    for (const std::int32_t threads : {2, 3, 5}) {
+      INFO(kernel->description.name << " threads " << threads);
+      Call::Options options = options_for(*kernel);
+      options.threads = threads;
+      Call other(problem, 7, options);
+      run_both(other, *kernel);
+      CHECK(first.output_bits() == other.output_bits());
+    }
+  }
+}
+
+TEST_CASE("keys that no query sees change no bit", "[sparse]") {
+  // Columns 8 .. 15 are of no block; a kernel that visits a tile beyond its lists multiplies NaN.
+  const Problem problem = Problem::parse("sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8");
+  for (const attest_kernel* kernel : {&csr_gather_kernel()}) {
+    Call clean(problem, 9, options_for(*kernel)), poisoned(problem, 9, options_for(*kernel));
+    for (const cpu::testing::Strided* input : {&poisoned.K, &poisoned.V}) {
+      for (std::int64_t j = 8; j < 16; ++j) {
+        for (std::int64_t c = 0; c < 4; ++c) {
+          input->view().set(std::numeric_limits<double>::quiet_NaN(), 0, j, 0, c);
+        }
+      }
+    }
+    run_both(clean, *kernel);
+    run_both(poisoned, *kernel);
+    CHECK(clean.output_bits() == poisoned.output_bits());
+  }
+}
+
+TEST_CASE("what is not claimed is refused", "[sparse]") {
+  for (const attest_kernel* kernel : kernels()) {
+    Call call(Problem::parse("sq=5,d=4,dtype=f64"), 1, {});
+    CHECK(call.forward(*kernel) == ATTEST_UNSUPPORTED);
+    CHECK(call.backward(*kernel) == ATTEST_UNSUPPORTED);
+  }
+}
+
+}  // namespace
+}  // namespace attest::sparse

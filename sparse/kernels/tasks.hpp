@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace attest::sparse {
+
+/// A part of a call that writes rows of its own.
+struct Task {
+  std::int64_t batch, head, part;
+  std::int64_t work;  // visible pairs, or pairs of the tiles it visits
+};
+
+/// Runs body(task, thread) for every task on so many threads, the longest first, so that rows of
+/// uneven length leave no thread waiting for another: no thread ends later than the shortest one by
+/// more than the longest task (Graham 1969).
+/// Requires: the body does not throw.  [sparse/kernels/tiles_test "the longest first"]
+void run_longest_first(std::vector<Task> tasks, std::int32_t threads,
+                       const std::function<void(const Task&, int thread)>& body);
+
+}  // namespace attest::sparse
