@@ -103,7 +103,7 @@ LossExact loss_exact(const LossInputs& inputs) {
   return x;
 }
 
-LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const WeightError& e) {
+LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const LossWeightError& e) {
   const LossTerms& t = exact.t;
   const double u = numerics.accumulator_roundoff, flush = flush_unit(numerics);
   const Eigen::Index n = t.S.rows();
@@ -209,7 +209,7 @@ LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs) {
   const LossExact exact = loss_exact(inputs);
   const LossTerms& t = exact.t;
   const Repeats repeats = repeats_of(t, numerics);
-  const WeightError e = weight_error(t, numerics, repeats);
+  const LossWeightError e = weight_error(t, numerics, repeats);
   const LossProved proved = loss_proved(numerics, exact, e);
   LossProbable probable = loss_probable(numerics, exact, e, repeats, proved);
   return {finish("bound of dX", numerics, t.A1.transpose() * exact.pA2, proved.dX,

@@ -156,12 +156,12 @@ double largest_singular(const Matrix& matrix) {
   return kRoundedUp * std::sqrt(std::max(0.0, solver.eigenvalues().maxCoeff()));
 }
 
-WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats) {
+LossWeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats) {
   const double u = numerics.accumulator_roundoff, exponential = exponential_error(numerics);
   const Eigen::Index n = t.S.rows();
   const auto keys = static_cast<double>(n);
   ScoreParts scores = score_parts(t, numerics, repeats);
-  WeightError e;
+  LossWeightError e;
   e.individual = std::move(scores.proved);
   e.linear = std::move(scores.linear);
   e.variance = std::move(scores.variance);

@@ -26,7 +26,7 @@ Matrix spread(const Matrix& f, const Matrix& columns);
 double largest_singular(const Matrix& matrix);
 
 /// Errors of the weights f. Log-errors: a computed weight is f exp(individual + common).
-struct WeightError {
+struct LossWeightError {
   Matrix individual;  // xi: largest error of a weight apart from what its row has in common
   Matrix linear;      // its biased part
   Matrix variance;    // of its random part
@@ -39,7 +39,7 @@ struct WeightError {
   Vector coherence;            // coherent additions of the row's weights; 0 below kDriftTerms
 };
 
-WeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats);
+LossWeightError weight_error(const LossTerms& t, const Numerics& numerics, const Repeats& repeats);
 
 /// Exact quantities that both strengths need.
 struct LossExact {
@@ -66,15 +66,16 @@ struct LossProved {
   Vector delta_error;
 };
 
-LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const WeightError& e);
+LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const LossWeightError& e);
 
 /// The probabilistic bound before the store, and the scale of the typical error.
 struct LossProbable {
   Matrix dX, dY, dX_sigma, dY_sigma;
 };
 
-LossProbable loss_probable(const Numerics& numerics, const LossExact& exact, const WeightError& e,
-                           const Repeats& repeats, const LossProved& proved);
+LossProbable loss_probable(const Numerics& numerics, const LossExact& exact,
+                           const LossWeightError& e, const Repeats& repeats,
+                           const LossProved& proved);
 
 /// Partial sums of tiles and splits that any sum may have.
 inline constexpr double kLossMerges = 8;

@@ -36,7 +36,7 @@ struct Rows {
 
 class Probable {
  public:
-  Probable(const Numerics& numerics, const LossExact& exact, const WeightError& e,
+  Probable(const Numerics& numerics, const LossExact& exact, const LossWeightError& e,
            const Repeats& repeats, const LossProved& proved)
       : numerics_(numerics),
         x_(exact),
@@ -227,7 +227,7 @@ class Probable {
   const Numerics& numerics_;
   const LossExact& x_;
   const LossTerms& t_;
-  const WeightError& e_;
+  const LossWeightError& e_;
   const Repeats& repeats_;
   const LossProved& proved_;
   const Eigen::Index n_;
@@ -240,8 +240,9 @@ class Probable {
 
 }  // namespace
 
-LossProbable loss_probable(const Numerics& numerics, const LossExact& exact, const WeightError& e,
-                           const Repeats& repeats, const LossProved& proved) {
+LossProbable loss_probable(const Numerics& numerics, const LossExact& exact,
+                           const LossWeightError& e, const Repeats& repeats,
+                           const LossProved& proved) {
   const Probable probable(numerics, exact, e, repeats, proved);
   const Parts dX = probable.dX(), dY = probable.dY();
   const double inflation = probable.inflation();

@@ -23,9 +23,9 @@ namespace {
 
 using attest::InvalidProblem;
 using attest::Problem;
+using attest::certify::KernelTiming;
 using attest::certify::Measurement;
 using attest::certify::Quartiles;
-using attest::certify::Timing;
 using attest::proptest::Direction;
 
 constexpr int kUsage = 2, kInternal = 5;
@@ -51,7 +51,7 @@ nlohmann::json report(const Measurement& m, const Problem& problem, Direction di
   const char* const word = direction == Direction::forward ? "forward" : "backward";
   const double peak = attest::certify::quartiles(m.peak_flops).median * threads;
   nlohmann::json rows = nlohmann::json::array();
-  for (const Timing& timing : m.timings) {
+  for (const KernelTiming& timing : m.timings) {
     const Quartiles seconds = attest::certify::quartiles(timing.seconds);
     const Quartiles ratio =
         attest::certify::paired_ratios(timing.seconds, m.timings.back().seconds);

@@ -12,7 +12,7 @@
 namespace attest::certify {
 
 /// Seconds of one kernel, one entry per round.
-struct Timing {
+struct KernelTiming {
   std::string kernel;
   std::vector<double> seconds;
 };
@@ -20,7 +20,7 @@ struct Timing {
 /// What one configuration gave: the candidates in the order they were passed, and the arithmetic
 /// peak of one thread in every round.
 struct Measurement {
-  std::vector<Timing> timings;
+  std::vector<KernelTiming> timings;
   std::vector<double> peak_flops;
 };
 

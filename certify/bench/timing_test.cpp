@@ -33,7 +33,7 @@ TEST_CASE("every candidate is timed once per round", "[bench]") {
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     const Measurement m = measure({&eigen_kernel(), &eigen_kernel()}, problem, direction, 2, 3, 1);
     REQUIRE(m.timings.size() == 2);
-    for (const Timing& timing : m.timings) CHECK(timing.seconds.size() == 3);
+    for (const KernelTiming& timing : m.timings) CHECK(timing.seconds.size() == 3);
     CHECK(m.peak_flops.size() == 3);
   }
   CHECK_THROWS_AS(measure({}, problem, Direction::forward, 1, 1, 1), InvalidProblem);

@@ -23,8 +23,9 @@ void become_emulation(const EmulateOptions& options) {
   arguments.push_back(nullptr);
   std::fflush(nullptr);
   execv(program.c_str(), arguments.data());
-  throw InvalidProblem("--emulate: cannot start " + program.string() +
-                       "; it is built and installed with attest (target attest-emulate)");
+  throw InvalidProblem(
+      "--emulate: cannot start " + program.string() +
+      "; it is a target of its own: cmake --build --preset ci --target attest-emulate");
 }
 
 }  // namespace attest::certify::cli

@@ -2,7 +2,8 @@
 # own.
 #
 #   attest_add_library(attest_room SOURCES a.cpp b.cpp DEPENDS attest_core PRIVATE_DEPENDS fmt::fmt)
-#   attest_add_test(room_test SOURCES a_test.cpp DEPENDS attest_room [LABELS slow] [TIMEOUT seconds])
+#   attest_add_test(room_test SOURCES a_test.cpp DEPENDS attest_room [LABELS slow] [TIMEOUT seconds]
+#                   [COST seconds])
 #   attest_add_program(attest SOURCES main.cpp DEPENDS attest_certify)
 include(GNUInstallDirs)
 
@@ -19,15 +20,15 @@ if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
 endif()
 
 function(attest_arguments)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT;COST" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "attest: target '${ARGV0}': unknown arguments '${ARG_UNPARSED_ARGUMENTS}'; "
-                        "the lists are SOURCES, DEPENDS, PRIVATE_DEPENDS, LABELS and TIMEOUT")
+                        "the lists are SOURCES, DEPENDS, PRIVATE_DEPENDS, LABELS, TIMEOUT and COST")
   endif()
   if(NOT ARG_SOURCES)
     message(FATAL_ERROR "attest: target '${ARGV0}' has no SOURCES")
   endif()
-  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT)
+  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT COST)
     set(ARG_${name} "${ARG_${name}}" PARENT_SCOPE)
   endforeach()
 endfunction()
@@ -69,6 +70,10 @@ function(attest_add_test name)
   # Threads of OpenMP that wait by spinning take a busy machine's processors from other tests.
   set_tests_properties(${test_name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
                                                ENVIRONMENT OMP_WAIT_POLICY=passive)
+  # About how long the longest tests take: CTest begins with them, so that none is left alone at the end.
+  if(ARG_COST)
+    set_tests_properties(${test_name} PROPERTIES COST ${ARG_COST})
+  endif()
   if(ARG_LABELS)
     set_tests_properties(${test_name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()
