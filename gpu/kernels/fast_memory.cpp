@@ -15,6 +15,21 @@ struct Declared {
 // The most that nvcc 13.0 gives for sm_80 and sm_90a; gpu_resources_test holds sm_90 against it
 // too.
 constexpr Declared kDeclared[] = {
+    {"block_flash2_forward<Flash2Tile<32, 32>, 1>", {200, 0}},
+    {"block_flash2_forward<Flash2Tile<32, 32>, 2>", {208, 0}},
+    {"block_flash2_forward<Flash2Tile<32, 32>, 4>", {224, 0}},
+    {"block_flash2_forward<Flash2Tile<32, 32>, 8>", {248, 0}},
+    {"block_flash2_forward<Flash2Tile<32, 32>, 18>", {256, 0}},
+    {"block_two_pass_keys<BackwardTile<32, 1, 1, 32>>", {200, 0}},
+    {"block_two_pass_keys<BackwardTile<32, 1, 2, 32>>", {232, 0}},
+    {"block_two_pass_keys<BackwardTile<32, 1, 4, 32>>", {256, 0}},
+    {"block_two_pass_keys<BackwardTile<32, 2, 4, 32>>", {256, 0}},
+    {"block_two_pass_keys<BackwardTile<32, 2, 9, 16>>", {256, 64}},
+    {"block_two_pass_queries<BackwardTile<32, 1, 1, 32>>", {232, 0}},
+    {"block_two_pass_queries<BackwardTile<32, 1, 2, 32>>", {256, 0}},
+    {"block_two_pass_queries<BackwardTile<32, 1, 4, 32>>", {256, 0}},
+    {"block_two_pass_queries<BackwardTile<32, 2, 4, 32>>", {232, 0}},
+    {"block_two_pass_queries<BackwardTile<32, 2, 9, 16>>", {240, 0}},
     {"flash1_forward", {104, 0}},
     {"flash2_forward<Flash2Tile<4, 4>, 1, float>", {168, 0}},
     {"flash2_forward<Flash2Tile<4, 4>, 2, float>", {168, 0}},
