@@ -179,18 +179,18 @@ const std::vector<const char*>& backward_problems() {
 const std::vector<const char*>& block_problems() {
   static const std::vector<const char*> all{
       "hq=2,sq=70,sk=130,d=8,mask=block_32_40_1",
-      "sq=130,sk=150,d=5,dv=9,mask=block_64x48_50_2",
+      "sq=90,sk=110,d=5,dv=9,mask=block_64x48_50_2",
       "b=2,hq=4,hkv=2,sq=40,sk=70,d=9,dv=6,mask=block_8x4_20_3+causal_br",
       "sq=45,sk=37,d=4,mask=block_1_6_1",
-      "sq=100,sk=100,d=4,mask=block_3x7_10_4+window_9_2",
+      "sq=70,sk=70,d=4,mask=block_3x7_10_4+window_9_2",
       "sq=65,sk=66,d=4,mask=block_16x17_0_1",
-      "sq=70,sk=90,d=4,mask=block_1000_100_1",
+      "sq=40,sk=40,d=4,mask=block_1000_100_1",
       "sq=90,sk=40,d=33,mask=blockband_16_0+causal_tl",
       "hq=4,hkv=2,d=8,dv=12,mask=cu_40x70_3x0_0x5_33x31+block_8x16_40_2",
       "hq=2,d=8,mask=cu_5x9_70x33+causal_br+block_24x5_50_4",
       "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13+block_4x8_50_3",
-      "hq=2,sq=96,sk=96,d=8,softcap=3,alibi=standard,mask=butterfly_16+window_tl_40_9",
-      "sq=40,sk=50,d=264,dv=300,mask=block_8x16_50_1,strides=padded",
+      "hq=2,sq=64,sk=64,d=8,softcap=3,alibi=standard,mask=butterfly_16+window_tl_40_9",
+      "sq=18,sk=34,d=260,dv=40,mask=block_8x12_50_1,strides=padded",
       "sq=0,sk=7,d=8,mask=block_4_50_1"};
   return all;
 }
