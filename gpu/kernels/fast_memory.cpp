@@ -146,7 +146,7 @@ constexpr Declared kDeclared[] = {
     {"split_kv_parts<1>", {128, 0}},
     {"split_kv_parts<2>", {176, 0}},
     {"split_kv_parts<4>", {184, 0}},
-    {"split_kv_parts<8>", {208, 0}},
+    {"split_kv_parts<8>", {200, 0}},
     {"split_kv_parts<18>", {248, 0}},
     {"square_tiled_bwd_deltas", {48, 0}},
     {"square_tiled_bwd_dk<SquareTile<16>>", {112, 0}},
