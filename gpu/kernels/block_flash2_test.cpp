@@ -254,6 +254,24 @@ TEST_CASE("block lists: words moved backward are those of the schedule but for t
   }
 }
 
+TEST_CASE("block lists: shared memory is what the emulation saw", "[gpu][block_flash2]") {
+  const EmulatedKernel& kernel = block_flash2_kernel();
+  Call call("sq=37,d=33,mask=block_8_50_1", kernel.description().features);
+  EmulatedForward forward(call.forward_arguments(kernel.abi()));
+  EmulatedBackward backward(call.backward_arguments(kernel.abi()));
+  const auto planned = [](const LaunchPlan& plan) {
+    std::int64_t most = 0;
+    for (const PlannedLaunch& launch : plan.launches()) {
+      most = std::max(most, launch.line.dynamic_shared_bytes + launch.line.static_shared_bytes);
+    }
+    return most;
+  };
+  const AttentionShape& shape = forward.arguments.shape;
+  const EmulatedDirections& both = kernel.directions();
+  CHECK(both.forward.run(forward, {}).shared_bytes == planned(both.forward.plan(shape)));
+  CHECK(both.backward.run(backward, {}).shared_bytes == planned(both.backward.plan(shape)));
+}
+
 TEST_CASE("a form of a mask that a kernel does not claim is refused", "[gpu][block_flash2]") {
   const auto status = [](const EmulatedKernel& kernel, std::uint32_t features, const char* text) {
     Call call(text, features);
