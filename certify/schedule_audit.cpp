@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "certify/direction.hpp"
 #include "core/error.hpp"
@@ -23,6 +25,10 @@ class CountingKernel {
       : family_(family), spec_(spec), of_(of), capacity_(capacity), kernel_(of) {
     kernel_.self = this;
     kernel_.workspace_bytes = nullptr;
+    // Schedules take patterns as boolean masks, those over lists make their own.
+    kernel_.description.features |= ATTEST_BOOLEAN_MASK;
+    kernel_.description.features &=
+        ~std::uint32_t{ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK};
     if (family.direction() == io::Direction::forward) {
       kernel_.forward = [](const void* self, const attest_forward_args* args) {
         return static_cast<const CountingKernel*>(self)->count(*args);
@@ -83,15 +89,34 @@ class CountingKernel {
   mutable std::string fault_;
 };
 
+// The schedule that a kernel names, as it is counted on a problem.
+struct Named {
+  const io::ScheduleFamily* family;
+  io::ScheduleSpec spec;
+
+  std::unique_ptr<io::Schedule> make(const AbiProblem& form, io::FastMemory capacity) const {
+    return family->make(spec, *form.get(), capacity);
+  }
+};
+
+// Of a schedule over lists of blocks the one without them, whose tiles are all visited where a
+// problem has no pattern: flash2 of block_flash2.
+Named without_lists(const io::ScheduleRegistry& schedules, Named named) {
+  constexpr std::string_view kOverLists = "block_";
+  if (named.spec.name.rfind(kOverLists, 0) != 0) return named;
+  named.spec.name.erase(0, kOverLists.size());
+  named.family = &schedules.find(named.spec.name);
+  return named;
+}
+
 class Auditor {
  public:
-  Auditor(const io::ScheduleFamily& family, const io::ScheduleSpec& spec,
-          const attest_kernel& kernel, ScheduleAudit& audit)
-      : family_(family),
-        spec_(spec),
+  Auditor(Named named, Named without_pattern, const attest_kernel& kernel, ScheduleAudit& audit)
+      : named_(std::move(named)),
+        without_pattern_(std::move(without_pattern)),
         kernel_(kernel),
         audit_(audit),
-        direction_(direction_of(family.direction())) {}
+        direction_(direction_of(named_.family->direction())) {}
 
   bool claimed(const Problem& problem) const {
     return proptest::unclaimed(kernel_.description, problem, direction_).empty();
@@ -105,9 +130,10 @@ class Auditor {
     if (std::any_of(audit_.table.begin(), audit_.table.end(), known)) return;
     guarded(problem, [&] {
       const AbiProblem form(problem, 1);
-      const io::FastMemory capacity = capacity_for(form);
-      const auto schedule = family_.make(spec_, *form.get(), capacity);
-      io::ScheduleCount count = io::count_schedule(family_, *schedule, problem, capacity);
+      const Named& named = named_for(problem);
+      const io::FastMemory capacity = capacity_for(named, form);
+      const auto schedule = named.make(form, capacity);
+      io::ScheduleCount count = io::count_schedule(*named.family, *schedule, problem, capacity);
       for (const std::string& fault : count.faults()) violated(fault, problem, capacity);
       audit_.table.push_back({problem, std::move(count)});
     });
@@ -117,9 +143,10 @@ class Auditor {
   void count_case(const Case& c) {
     guarded(c.problem, [&] {
       const AbiProblem form(c.problem, 1);
-      const io::FastMemory capacity = capacity_for(form);
-      family_.make(spec_, *form.get(), capacity);  // throws for what it does not take
-      const CountingKernel counting(family_, spec_, kernel_, capacity);
+      const Named& named = named_for(c.problem);
+      const io::FastMemory capacity = capacity_for(named, form);
+      named.make(form, capacity);  // throws for what it does not take
+      const CountingKernel counting(*named.family, named.spec, kernel_, capacity);
       const bool equal = direction_ == proptest::Direction::loss_gradient
                              ? equal_loss(c, counting)
                              : equal_attention(c, counting);
@@ -130,10 +157,14 @@ class Auditor {
   }
 
  private:
+  const Named& named_for(const Problem& problem) const {
+    return problem.mask.boolean ? named_ : without_pattern_;
+  }
+
   // What the kernel declares, else as much as the schedule takes.
-  io::FastMemory capacity_for(const AbiProblem& form) const {
+  io::FastMemory capacity_for(const Named& named, const AbiProblem& form) const {
     if (audit_.fast_memory_bytes > 0) return io::FastMemory::of_bytes(audit_.fast_memory_bytes);
-    const io::Amount peak = family_.make(spec_, *form.get(), io::FastMemory{})->closed_form().peak;
+    const io::Amount peak = named.make(form, io::FastMemory{})->closed_form().peak;
     return io::FastMemory::of_words(std::max<std::int64_t>(peak.words.value(), 1));
   }
 
@@ -184,8 +215,7 @@ class Auditor {
     return own.status == ATTEST_OK && counted.status == ATTEST_OK && same(own.dX, counted.dX);
   }
 
-  const io::ScheduleFamily& family_;
-  const io::ScheduleSpec& spec_;
+  Named named_, without_pattern_;
   const attest_kernel& kernel_;
   ScheduleAudit& audit_;
   proptest::Direction direction_;
@@ -213,23 +243,24 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
   ScheduleAudit audit;
   audit.schedule = description.schedule;
   audit.fast_memory_bytes = description.fast_memory_bytes;
-  io::ScheduleSpec spec;
-  const io::ScheduleFamily* family = nullptr;
+  Named named{}, dense{};
   try {
-    spec = io::ScheduleSpec::parse(audit.schedule);
-    family = &schedules.find(spec.name);
+    named.spec = io::ScheduleSpec::parse(audit.schedule);
+    named.family = &schedules.find(named.spec.name);
+    dense = without_lists(schedules, named);
   } catch (const InvalidProblem& error) {
     audit.not_counted.push_back(error.what());
     return audit;
   }
-  if ((description.directions & claim_of(family->direction())) == 0) {
-    audit.violations.push_back("names the " + std::string(io::name(family->direction())) +
-                               " schedule '" + audit.schedule + "', but claims no " +
-                               std::string(io::name(family->direction())));
+  const io::Direction direction = named.family->direction();
+  if ((description.directions & claim_of(direction)) == 0) {
+    audit.violations.push_back("names the " + std::string(io::name(direction)) + " schedule '" +
+                               audit.schedule + "', but claims no " +
+                               std::string(io::name(direction)));
     return audit;
   }
-  Auditor auditor(*family, spec, kernel, audit);
-  const bool loss = family->direction() == io::Direction::loss_gradient;
+  Auditor auditor(std::move(named), std::move(dense), kernel, audit);
+  const bool loss = direction == io::Direction::loss_gradient;
   for (const fixtures::Model& model : fixtures::models()) {
     const Problem problem =
         loss ? proptest::loss_problem_like(model.laptop, DType::f32) : model.laptop;

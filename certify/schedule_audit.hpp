@@ -29,7 +29,8 @@ struct ScheduleAudit {
   std::vector<std::string> violations;   // each with the command that shows it
 };
 
-/// Counts the schedule that a kernel names; nothing when it names none.
+/// Counts the schedule that a kernel names; nothing when it names none. Of one over lists of
+/// blocks, block_NAME, what is counted on problems without a pattern is NAME.
 ///
 /// Violated is: a schedule of a direction that the kernel does not claim, a count other than the
 /// closed form, a tile beyond the declared fast memory, fewer words than a lower bound. An unknown

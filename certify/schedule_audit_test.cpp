@@ -7,6 +7,8 @@
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "gpu/watch.hpp"
+#include "sparse/register.hpp"
 
 namespace attest::certify {
 namespace {
@@ -107,6 +109,25 @@ TEST_CASE("a kernel that declares no fast memory is counted in its schedule's pe
   const io::ScheduleCount& count = audit.table.front().count;
   CHECK(count.bound_words == count.counted.peak.words);
   CHECK_FALSE(all.audit(all.kernels.find("cpu/standard")).has_value());
+}
+
+TEST_CASE("a schedule over lists is counted on patterns, the one without lists on other problems",
+          "[schedule_audit]") {
+  Registries all;
+  register_sparse_schedules(all.schedules);
+  register_emulated(all.kernels);
+  const attest_kernel& kernel = all.kernels.find("gpu/block_flash2");
+  const ScheduleAudit audit = all.audit(kernel).value();
+  CHECK(audit.violations.empty());
+  CHECK(audit.not_counted.empty());
+  CHECK(audit.cases > 5);
+  CHECK_FALSE(audit.table.empty());
+  // Without the dense schedules, what is claimed is not all counted.
+  io::ScheduleRegistry lists;
+  register_sparse_schedules(lists);
+  const ScheduleAudit alone = audit_schedule(lists, kernel, proptest::Tier::smoke, 1).value();
+  REQUIRE(alone.not_counted.size() == 1);
+  CHECK_THAT(alone.not_counted.front(), Catch::StartsWith("schedule: 'flash2' is unknown"));
 }
 
 TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {

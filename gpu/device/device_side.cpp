@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "gpu/kernels/block_flash2.hpp"
 #include "gpu/kernels/flash1.hpp"
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/kernels/flash2_tensor_core.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 const DeviceSide::Launches& launches_of(const EmulatedKernel& kernel) {
   static const std::vector<DeviceSide::Launches> all{
+      {&block_flash2_kernel(), block_flash2_forward, block_two_pass_backward, nullptr},
       {&flash1_kernel(), flash1_forward, nullptr, nullptr},
       {&flash2_kernel(), flash2_forward, two_pass_backward, nullptr},
       {&flash2_16bit_kernel(), flash2_16bit_forward, nullptr, nullptr},

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "core/testing/catch.hpp"
 #include "gpu/device/buffer.hpp"
 #include "gpu/device/counted_run.hpp"
@@ -19,10 +21,15 @@ simt::GlobalTraffic sum_of(const simt::LaunchReport& report) {
 TEST_CASE("device counts equal emulated counts, byte for byte", "[gpu][device]") {
   for (const EmulatedKernel* kernel : emulated_kernels()) {
     const EmulatedDirections& directions = kernel->directions();
-    for (const char* text : gpu::testing::problems()) {
+    std::vector<const char*> problems = gpu::testing::problems();
+    if ((kernel->description().features & ATTEST_BLOCK_MASK) != 0) {
+      const std::vector<const char*>& more = gpu::testing::block_problems();
+      problems.insert(problems.end(), more.begin(), more.end());
+    }
+    for (const char* text : problems) {
       const std::string spelled = gpu::testing::spelled_for(kernel->abi(), text);
       INFO(kernel->description().name << " " << spelled);
-      gpu::testing::Call call(spelled);
+      gpu::testing::Call call(spelled, kernel->description().features);
       if (directions.forward.exists()) {
         const attest_forward_args args = call.forward_arguments(kernel->abi());
         if (!kernel->accepts(args)) continue;
@@ -56,6 +63,7 @@ TEST_CASE("with and without counters a kernel gives the same bits", "[gpu][devic
       const std::string spelled = gpu::testing::spelled_for(kernel, text);
       INFO(kernel.description.name << " " << spelled);
       gpu::testing::Call with(spelled), plain(spelled);
+      if (!emulated->accepts(with.forward_arguments(emulated->abi()))) continue;
       counted(emulated->description().name, with.forward_arguments(emulated->abi()));
       const attest_forward_args args = plain.forward_arguments(emulated->abi());
       CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);

@@ -20,6 +20,10 @@ void set_common(Arguments& a, const Args& args, TrafficSink sink) {
   a.mask.cu_seqlens_q = mask.cu_seqlens_q;
   a.mask.cu_seqlens_k = mask.cu_seqlens_k;
   a.mask.boolean = mask.boolean;
+  if (mask.blocks != nullptr) {
+    a.mask.by_query = {mask.blocks->by_query.offsets, mask.blocks->by_query.indices};
+    a.mask.by_key = {mask.blocks->by_key.offsets, mask.blocks->by_key.indices};
+  }
   a.alibi_slopes = args.problem->alibi_slopes;
   a.Q = elements<T>(args.Q);
   a.K = elements<T>(args.K);

@@ -1,3 +1,4 @@
+#include "gpu/kernels/block_flash2.hpp"
 #include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/kernels/flash1.hpp"
 #include "gpu/kernels/flash2.hpp"
@@ -23,6 +24,7 @@ const std::vector<const EmulatedKernel*>& emulated_kernels() {
                                                       &split_kv_kernel(),
                                                       &square_tiled_kernel(),
                                                       &hybrid_kernel(),
+                                                      &block_flash2_kernel(),
                                                       &key_stationary_kernel(),
                                                       &square_tiled_bwd_kernel(),
                                                       &loss_large_kernel(),

@@ -42,6 +42,9 @@ void set_window(MaskArguments<Mem>& arguments, const attest_mask& mask) {
   arguments.window_left = mask.window_left;
   arguments.window_right = mask.window_right;
   arguments.align = mask.align == ATTEST_BOTTOM_RIGHT ? Align::bottom_right : Align::top_left;
+  if (mask.blocks == nullptr) return;
+  arguments.block_q = mask.blocks->block_q;
+  arguments.block_k = mask.blocks->block_k;
 }
 
 /// Rows like those of O and LSE, packed one after another: (batch, head, row).
@@ -62,7 +65,7 @@ struct PackedRows {
   }
 };
 
-/// Shape, window and strides.
+/// Shape, window, extents of blocks and strides.
 template <class Mem, class T>
 void set_layout(ForwardArguments<Mem, T>& arguments, const attest_forward_args& args) {
   arguments.shape = shape_of(*args.problem);

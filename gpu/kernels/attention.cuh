@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "gpu/simt/traffic.hpp"
 
 /// Before loops over arrays that are to stay in registers: nvcc leaves long ones as they are; and
@@ -25,6 +27,13 @@ struct Strides {
 /// Which key a query is aligned with: that of its own number, or the last with the last.
 enum class Align : std::uint8_t { top_left, bottom_right };
 
+/// Line i has indices[offsets[i]] .. indices[offsets[i + 1] - 1], ascending.
+template <class Mem>
+struct ListArguments {
+  typename Mem::template In<std::int64_t> offsets;
+  typename Mem::template In<std::int32_t> indices;
+};
+
 /// Masks that kernels read as they go. Pointers may be null.
 template <class Mem>
 struct MaskArguments {
@@ -32,6 +41,10 @@ struct MaskArguments {
   Align align = Align::top_left;
   typename Mem::template In<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
   typename Mem::template In<std::uint8_t> boolean;
+  /// Of a block mask: key blocks of a query block, and query blocks of a key block. Without one,
+  /// all queries and keys are one block.
+  ListArguments<Mem> by_query, by_key;
+  std::int64_t block_q = std::numeric_limits<std::int64_t>::max(), block_k = block_q;
 };
 
 struct AttentionShape {

@@ -21,6 +21,15 @@ TEST_CASE("a backward kernel that forgets its barriers is found out in every ord
   }
 }
 
+TEST_CASE("a walk over lists that forgets its barriers is found out in every order",
+          "[gpu][block_flash2]") {
+  for (const simt::Emulation& emulation : testing::checked_orders()) {
+    const testing::Call call("sq=32,sk=64,d=8,mask=block_16_100_1", ATTEST_BLOCK_MASK);
+    const EmulatedForward forward(call.forward_arguments());
+    CHECK_FALSE(testing::listed_walk_without_barriers(forward, emulation).diagnoses.empty());
+  }
+}
+
 TEST_CASE("a product whose panels have no barriers is found out in every order", "[gpu][loss]") {
   for (const simt::Emulation& emulation : testing::checked_orders()) {
     CHECK_FALSE(testing::square_product_without_barriers(emulation).diagnoses.empty());

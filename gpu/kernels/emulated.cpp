@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/sparsity/blocks_of.hpp"
 #include "gpu/kernels/tensor.hpp"
 
 namespace attest::gpu {
@@ -22,6 +23,12 @@ simt::GlobalPointer<const T> add(simt::GlobalMemory& memory, const char* name, c
   return memory.add(name, values, count);
 }
 
+ListArguments<simt::Counted> add(simt::GlobalMemory& memory, const std::string& name,
+                                 const attest_lists& lists, std::int64_t lines) {
+  return {memory.add(name + " offsets", lists.offsets, lines + 1),
+          memory.add(name + " indices", lists.indices, lists.offsets[lines])};
+}
+
 MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_problem& problem) {
   const attest_mask& mask = problem.mask;
   MaskArguments<simt::Counted> arguments;
@@ -29,6 +36,12 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
   arguments.cu_seqlens_q = add(memory, "cu_seqlens_q", mask.cu_seqlens_q, problem.batch + 1);
   arguments.cu_seqlens_k = add(memory, "cu_seqlens_k", mask.cu_seqlens_k, problem.batch + 1);
   arguments.boolean = add(memory, "boolean", mask.boolean, problem.seqlen_q * problem.seqlen_k);
+  if (const attest_block_mask* const blocks = mask.blocks; blocks != nullptr) {
+    arguments.by_query =
+        add(memory, "by_query", blocks->by_query, blocks_of(problem.seqlen_q, blocks->block_q));
+    arguments.by_key =
+        add(memory, "by_key", blocks->by_key, blocks_of(problem.seqlen_k, blocks->block_k));
+  }
   return arguments;
 }
 

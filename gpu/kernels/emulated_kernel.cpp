@@ -30,10 +30,21 @@ std::size_t workspace_bytes(const void* self, const attest_problem* problem,
   return static_cast<std::size_t>(words) * sizeof(float);
 }
 
+// A form that is not claimed would not be looked at: its pairs would all be visible.
+bool claims_mask(std::uint32_t features, const attest_mask& mask) {
+  const auto claimed = [&](const void* form, std::uint32_t feature) {
+    return form == nullptr || (features & feature) != 0;
+  };
+  return claimed(mask.boolean, ATTEST_BOOLEAN_MASK) && claimed(mask.blocks, ATTEST_BLOCK_MASK) &&
+         claimed(mask.csr, ATTEST_CSR_MASK) && claimed(mask.nm, ATTEST_NM_MASK);
+}
+
 template <class Direction>
 bool accepts_problem(const EmulatedKernel& kernel, const Direction& direction,
                      const attest_problem& problem) {
-  return direction.exists() && kernel.takes(problem.dtype) && direction.fits(shape_of(problem), {});
+  return direction.exists() && kernel.takes(problem.dtype) &&
+         claims_mask(kernel.description().features, problem.mask) &&
+         direction.fits(shape_of(problem), {});
 }
 
 attest_description float_description(const char* name, const char* summary, const char* schedule,

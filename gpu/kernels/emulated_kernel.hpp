@@ -56,8 +56,8 @@ class EmulatedKernel {
   attest_kernel abi_{};
 };
 
-/// What the attention kernels of this room have in common: float32, every mask, any strides. LSE is
-/// among the features.
+/// What the attention kernels of this room have in common: float32, every mask (patterns in boolean
+/// form), any strides. LSE is among the features.
 attest_description emulated_description(const char* name, const char* summary,
                                         const char* schedule);
 
@@ -70,8 +70,8 @@ std::string variant_name(const char* name, int size, int named_size);
 
 /// All kernels of this room. Forward, each moves the words of the schedule that it names, reads and
 /// writes, integer for integer: every access to Q, K, V, O, LSE and workspace is a word; lengths,
-/// masks and slopes are not counted. Where the caller asks for no LSE, a kernel that needs none
-/// itself does not write it.  [gpu/kernels/schedule_words_test]
+/// boolean masks and slopes are not counted, lists of a block mask are. Where the caller asks for
+/// no LSE, a kernel that needs none itself does not write it.  [gpu/kernels/schedule_words_test]
 const std::vector<const EmulatedKernel*>& emulated_kernels();
 
 }  // namespace attest::gpu

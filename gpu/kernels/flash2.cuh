@@ -3,6 +3,7 @@
 #include "gpu/kernels/columns.hpp"
 #include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/kernel_name.hpp"
+#include "gpu/kernels/passing_tiles.cuh"
 #include "gpu/kernels/row_sums.cuh"
 
 /// FlashAttention-2 forward in float32, of tensors in float32 or 16 bits: a block of queries stays
@@ -39,11 +40,10 @@ struct Flash2Tile {
 
 using Flash2 = Flash2Tile<32, 32>;
 
-/// Takes the keys of `band`, tile by tile from its beginning rounded down to a tile, into the sums
-/// of a block's queries; tiles without a visible pair are not loaded.
-template <class Tile, int kColumns, class Mem, class T>
+/// Takes the keys of a walk's tiles, one after another, into the sums of a block's queries.
+template <class Tile, int kColumns, class Tiles, class Mem, class T>
 __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryBlock& block,
-                       KeyBand band, float* shared, RowSums<Tile::kRows, kColumns>& sums) {
+                       Tiles tiles, float* shared, RowSums<Tile::kRows, kColumns>& sums) {
   constexpr int kBlockQ = Tile::kBlockQ, kBlockK = Tile::kBlockK, kRows = Tile::kRows;
   const int dk = a.shape.head_dim_qk, dv = a.shape.head_dim_v;
   const int stride_q = odd_stride(dk), stride_v = odd_stride(dv);
@@ -55,29 +55,31 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
   const std::int64_t origin_k = block.key_origin(a.k), origin_v = block.key_origin(a.v);
 
   bool loaded = false;
-  for (std::int64_t key = band.first_tile(kBlockK); key < band.end; key += kBlockK) {
-    const TileRows keys = rows_from(key, block.sequence.k_length, kBlockK);
-    if (a.mask.boolean && !tile_visible(mem, a.shape, a.mask, block.sequence, block.rows, keys)) {
-      continue;
-    }
+  for (TileRows keys; tiles.next(mem, keys);) {
+    if (!tiles.visible(mem, keys)) continue;
     if (!loaded) {
       load_tile<kBlockQ>(mem, a.Q, a.q, block.origin(a.q), block.rows.count, dk, Q, stride_q);
     }
     loaded = true;
     __syncthreads();  // V of the tile before is no longer read
-    load_tile<kBlockK>(mem, a.K, a.k, origin_k + key * a.k.row, keys.count, dk, KV, stride_q);
+    load_tile<kBlockK>(mem, a.K, a.k, origin_k + keys.first * a.k.row, keys.count, dk, KV,
+                       stride_q);
     __syncthreads();
     float S[kRows] = {};
     if (lane < kBlockK) {
       add_row_products(Q + first_row * stride_q, stride_q, KV + lane * stride_q, dk, S);
     }
     finish_scores(mem, a, block, keys, slope, S);
+    ATTEST_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      if (!tiles.shows(first_row + r, lane)) S[r] = -INFINITY;
+    }
     sums.take_scores(S);
     if (lane < kBlockK) {
       for (int r = 0; r < kRows; ++r) P[(first_row + r) * kBlockK + lane] = S[r];
     }
     __syncthreads();  // K is no longer read
-    load_rows(mem, a.V, a.v, origin_v + key * a.v.row, keys.count, dv, KV, stride_v);
+    load_rows(mem, a.V, a.v, origin_v + keys.first * a.v.row, keys.count, dv, KV, stride_v);
     __syncthreads();
     add_weighted_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
   }
@@ -91,7 +93,10 @@ __global__ void __launch_bounds__(Tile::kLanes) flash2_forward(ForwardArguments<
   const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Tile::kBlockQ);
   if (block.rows.count > 0) {
     RowSums<Tile::kRows, kColumns> sums;
-    attend<Tile>(mem, a, block, band_of_rows(block.sequence, a.mask, block.rows), shared, sums);
+    attend<Tile>(mem, a, block,
+                 EveryTile::keys<Tile::kBlockQ, Tile::kBlockK>(mem, a.shape, a.mask, block.sequence,
+                                                               block.rows),
+                 shared, sums);
     sums.template store_O<T>(mem, block, a.shape.head_dim_v, a.O, a.o);
     if (a.LSE) sums.store_LSE(mem, block, a.LSE, a.lse);
   }

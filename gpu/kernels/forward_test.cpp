@@ -107,7 +107,7 @@ TEST_CASE("head dimensions of latent attention are taken but for the tensor core
   CHECK(refusing == std::set<std::string>{"gpu/flash2_tensor_core", "gpu/flash2_tensor_core_f16"});
 }
 
-TEST_CASE("wider heads than a kernel takes are refused", "[gpu][forward]") {
+TEST_CASE("wider heads and masks that a kernel does not take are refused", "[gpu][forward]") {
   for (const EmulatedKernel* entry : testing::forward_kernels()) {
     const attest_kernel& kernel = entry->abi();
     const std::vector<const char*> some = testing::taken(*entry, all_problems());
@@ -116,8 +116,11 @@ TEST_CASE("wider heads than a kernel takes are refused", "[gpu][forward]") {
       testing::Call call(testing::spelled_for(kernel, text));
       const std::int64_t most = kernel.description.max_head_dim,
                          widest = std::max(call.problem.head_dim_qk, call.problem.head_dim_v);
-      const bool takes = std::find(some.begin(), some.end(), text) != some.end();
-      if (most == 0 || widest <= most) CHECK(takes);
+      const bool takes = std::find(some.begin(), some.end(), text) != some.end(),
+                 boolean = (kernel.description.features & ATTEST_BOOLEAN_MASK) != 0,
+                 mask_claimed = boolean || call.form.get()->mask.boolean == nullptr;
+      if (!mask_claimed) CHECK_FALSE(takes);
+      if (mask_claimed && (most == 0 || widest <= most)) CHECK(takes);
       if (takes) continue;  // the other tests call it
       const attest_forward_args args = call.forward_arguments(kernel);
       CHECK(kernel.forward(kernel.self, &args) == ATTEST_UNSUPPORTED);

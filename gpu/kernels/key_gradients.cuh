@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/backward_tile.cuh"
+#include "gpu/kernels/passing_tiles.cuh"
 
 /// dK and dV of 32 keys that stay while queries pass by.
 namespace attest::gpu {
@@ -42,8 +43,9 @@ __device__ void add_query_gradients(Mem& mem, const BackwardArguments<Mem>& a, s
   }
 }
 
-/// One block's sums over the query heads of its group. D is read.
-template <class Tile, KeySums kSums, class Mem>
+/// One block's sums over the query heads of its group, of each the tiles of a walk over queries. D
+/// is read.
+template <class Tile, KeySums kSums, class Walk = EveryTile, class Mem>
 __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
   constexpr int kResident = Tile::kResident, kPassing = Tile::kPassing;
   ATTEST_DYNAMIC_SHARED(float, shared);
@@ -75,13 +77,12 @@ __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
   bool loaded = false;
   for (std::int64_t head = head_kv * group; head < (head_kv + 1) * group; ++head) {
     const float slope = a.alibi_slopes ? mem.load(a.alibi_slopes, head) : 0;
-    for (std::int64_t first = 0; first < sequence.q_length; first += kPassing) {
-      const TileRows queries = rows_from(first, sequence.q_length, kPassing);
+    auto tiles =
+        Walk::template queries<kResident, kPassing>(mem, a.shape, a.mask, sequence, resident);
+    for (TileRows queries; tiles.next(mem, queries);) {
+      if (!tiles.visible(mem, queries)) continue;
+      const std::int64_t first = queries.first;
       const int rows = queries.count;
-      if (!band_of_rows(sequence, a.mask, queries).meets(resident)) continue;
-      if (a.mask.boolean && !tile_visible(mem, a.shape, a.mask, sequence, queries, resident)) {
-        continue;
-      }
       if (!loaded) {
         load_tile<kResident>(mem, a.K, a.k, row_origin(a.k, sequence, head_kv, place_k), keys, dk,
                              K, stride_k);
@@ -107,7 +108,7 @@ __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
         if (at.lane >= kPassing) break;
         const int pair = row * kPassing + at.lane;
         PairGradient gradient{0, 0};
-        if (row < keys && at.lane < rows) {
+        if (row < keys && at.lane < rows && tiles.shows(row, at.lane)) {
           gradient = pair_gradient(mem, a, sequence, slope, first + at.lane, key + row, P[pair],
                                    dS[pair], LSE[at.lane], D[at.lane]);
         }

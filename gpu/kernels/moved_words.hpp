@@ -26,8 +26,9 @@ MovedWords total(const MovedByTensor& moved);
 
 /// What launches moved, their traffic being in the order of the memory's tensors: every access to a
 /// tensor is a word whatever its width. What tells which pairs are visible and how far apart they
-/// are is no operand of the schedules: lengths, masks and slopes are left out. `dtype` is that of
-/// Q, K, V, O and their gradients.  [gpu/kernels/schedule_words_test]
+/// are is no operand of the schedules: lengths, boolean masks and slopes are left out. Lists are
+/// operands of those that have them: an index of theirs is a word, an offset two. `dtype` is that
+/// of Q, K, V, O and their gradients.  [gpu/kernels/schedule_words_test]
 MovedByTensor moved_by_tensor(const simt::GlobalMemory& memory,
                               const std::vector<simt::GlobalTraffic>& traffic, DType dtype);
 

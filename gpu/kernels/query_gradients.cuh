@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/backward_tile.cuh"
+#include "gpu/kernels/passing_tiles.cuh"
 
 /// dQ of 32 queries that stay while keys pass by.
 namespace attest::gpu {
@@ -39,8 +40,8 @@ __device__ void form_deltas(Mem& mem, const BackwardArguments<Mem>& a, const Seq
   }
 }
 
-/// One block's dQ; with DeltaSource::formed its D too.
-template <class Tile, DeltaSource kDeltas, class Mem>
+/// One block's dQ from the tiles of a walk over keys; with DeltaSource::formed its D too.
+template <class Tile, DeltaSource kDeltas, class Walk = EveryTile, class Mem>
 __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
   constexpr int kResident = Tile::kResident, kPassing = Tile::kPassing;
   ATTEST_DYNAMIC_SHARED(float, shared);
@@ -77,12 +78,12 @@ __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
   }
   float dQ[Tile::kRows][Tile::kColumns];
   clear_sums(dQ);
-  const KeyBand band = band_of_rows(sequence, a.mask, queries);
+  auto tiles = Walk::template keys<kResident, kPassing>(mem, a.shape, a.mask, sequence, queries);
   bool loaded = false;
-  for (std::int64_t key = band.first_tile(kPassing); key < band.end; key += kPassing) {
-    const TileRows passing = rows_from(key, sequence.k_length, kPassing);
+  for (TileRows passing; tiles.next(mem, passing);) {
+    if (!tiles.visible(mem, passing)) continue;
+    const std::int64_t key = passing.first;
     const int keys = passing.count;
-    if (a.mask.boolean && !tile_visible(mem, a.shape, a.mask, sequence, queries, passing)) continue;
     if (!loaded) {
       load_tile<kResident>(mem, a.Q, a.q, row_origin(a.q, sequence, head, position), rows, dk, Q,
                            stride_k);
@@ -103,7 +104,7 @@ __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
     for (int row = at.pair_row; row < at.pair_row + Tile::kPairRows; ++row) {
       if (at.lane >= kPassing) break;
       const int pair = row * kPassing + at.lane;
-      const bool exists = row < rows && at.lane < keys;
+      const bool exists = row < rows && at.lane < keys && tiles.shows(row, at.lane);
       dS[pair] = exists ? pair_gradient(mem, a, sequence, slope, first + row, key + at.lane,
                                         P[pair], dS[pair], LSE[row], D[row])
                               .dS

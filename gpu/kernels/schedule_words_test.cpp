@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "cpu/register.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/words.hpp"
@@ -14,7 +13,7 @@
 /// launches move are those that the schedule's dry count moves on the same problem, reads and
 /// writes each, integer for integer, summed over the heads; of one head, tensor by tensor too.
 ///
-/// What counts as a word: gpu/testing/words.hpp.
+/// What counts as a word: gpu/kernels/moved_words.hpp. Block masks: gpu/kernels/block_flash2_test.
 namespace attest::gpu {
 namespace {
 
@@ -41,7 +40,7 @@ MovedByTensor moved_by_schedule(const std::string& spelling, const Problem& prob
   if (problem.batch == 1 && problem.num_heads_q == 1) {
     const AbiProblem form(problem, 1);
     TensorSums sink;
-    cpu_schedules().make(spelling, *form.get(), {})->record({}, sink);
+    testing::schedules().make(spelling, *form.get(), {})->record({}, sink);
     return sink.sums;
   }
   return {{"all tensors", testing::counted_words(spelling, problem)}};
@@ -77,16 +76,16 @@ TEST_CASE("forward: words moved are those of the schedule that the kernel names"
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     for (const char* text : testing::taken(*kernel, law_problems())) {
       INFO(kernel->description().name << " " << text);
-      CHECK(difference(*kernel, kernel->description().schedule, text).empty());
+      CHECK(difference(*kernel, testing::dense_schedule(*kernel), text).empty());
     }
   }
 }
 
 TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
           "[gpu][schedule_words]") {
-  const std::set<std::string> no_other_use{"gpu/flash2", "gpu/flash2_16bit",
-                                           "gpu/flash2_tensor_core", "gpu/flash2_tensor_core_f16",
-                                           "gpu/split_kv"};
+  const std::set<std::string> no_other_use{"gpu/block_flash2",           "gpu/flash2",
+                                           "gpu/flash2_16bit",           "gpu/flash2_tensor_core",
+                                           "gpu/flash2_tensor_core_f16", "gpu/split_kv"};
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     INFO(kernel->description().name);
     testing::Call call(testing::spelled_for(kernel->abi(), "b=2,hq=3,sq=40,sk=50,d=5"));
@@ -94,7 +93,7 @@ TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
     args.LSE = nullptr;
     EmulatedForward emulated(args);
     const simt::LaunchReport report = kernel->directions().forward.run(emulated, {});
-    MovedWords expected = testing::counted_words(kernel->description().schedule, call.problem);
+    MovedWords expected = testing::counted_words(testing::dense_schedule(*kernel), call.problem);
     if (no_other_use.count(kernel->description().name) != 0) expected.writes -= 2 * 3 * 40;
     CHECK(total(moved_by_tensor(emulated.memory, report.traffic, call.problem.dtype)) == expected);
   }
@@ -104,6 +103,7 @@ TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
 
 TEST_CASE("the law refuses a schedule with other tiles", "[gpu][schedule_words]") {
   const std::map<std::string, const char*> others{
+      {"gpu/block_flash2", "flash2:bq=32,bk=64"},
       {"gpu/flash2", "flash2:bq=32,bk=64"},
       {"gpu/flash2_16bit", "flash2:bq=64,bk=32"},
       {"gpu/flash2_tensor_core", "flash2:bq=32,bk=32"},

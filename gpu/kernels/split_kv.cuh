@@ -73,7 +73,10 @@ __global__ void __launch_bounds__(Flash2::kLanes)
     const KeyBand band = band_of_part(a, block, part);
     if (band_visible(mem, a, block, band)) {
       RowSums<Flash2::kRows, kColumns> sums;
-      attend<Flash2>(mem, a, block, band, shared, sums);
+      attend<Flash2>(
+          mem, a, block,
+          KeyTilesOfBand<Flash2::kBlockK, Mem>(a.shape, a.mask, block.sequence, block.rows, band),
+          shared, sums);
       sums.template store_O<float>(mem, block, a.shape.head_dim_v, parts.O + part * parts.o_part,
                                    parts.o);
       sums.store_LSE(mem, block, parts.LSE + part * parts.lse_part, parts.lse);

@@ -62,9 +62,9 @@ std::vector<std::uint32_t> Values::bits() const {
   return bits;
 }
 
-Call::Call(const std::string& text)
+Call::Call(const std::string& text, std::uint32_t features)
     : problem(Problem::parse(text)),
-      form(problem, 1),
+      form(problem, 1, features),
       Q("Q", problem.dtype, problem.q_axes(), problem.strides),
       K("K", problem.dtype, problem.k_axes(), problem.strides),
       V("V", problem.dtype, problem.v_axes(), problem.strides),
@@ -176,6 +176,25 @@ const std::vector<const char*>& backward_problems() {
   return all;
 }
 
+const std::vector<const char*>& block_problems() {
+  static const std::vector<const char*> all{
+      "hq=2,sq=70,sk=130,d=8,mask=block_32_40_1",
+      "sq=90,sk=110,d=5,dv=9,mask=block_64x48_50_2",
+      "b=2,hq=4,hkv=2,sq=40,sk=70,d=9,dv=6,mask=block_8x4_20_3+causal_br",
+      "sq=45,sk=37,d=4,mask=block_1_6_1",
+      "sq=70,sk=70,d=4,mask=block_3x7_10_4+window_9_2",
+      "sq=65,sk=66,d=4,mask=block_16x17_0_1",
+      "sq=40,sk=40,d=4,mask=block_1000_100_1",
+      "sq=90,sk=40,d=33,mask=blockband_16_0+causal_tl",
+      "hq=4,hkv=2,d=8,dv=12,mask=cu_40x70_3x0_0x5_33x31+block_8x16_40_2",
+      "hq=2,d=8,mask=cu_5x9_70x33+causal_br+block_24x5_50_4",
+      "b=3,hq=2,sq=20,sk=50,d=16,mask=lengths_50_0_13+block_4x8_50_3",
+      "hq=2,sq=64,sk=64,d=8,softcap=3,alibi=standard,mask=butterfly_16+window_tl_40_9",
+      "sq=18,sk=34,d=260,dv=40,mask=block_8x12_50_1,strides=padded",
+      "sq=0,sk=7,d=8,mask=block_4_50_1"};
+  return all;
+}
+
 std::vector<simt::Emulation> checked_orders() {
   std::vector<simt::Emulation> all(4);
 #ifdef ATTEST_HOOKED_KERNELS
@@ -197,12 +216,16 @@ TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64
       bool any = false;
       for (std::int64_t k = 0; k < sequence.k_length; k += block_k) {
         const std::int64_t keys = std::min(block_k, sequence.k_length - k);
-        bool seen = false;
+        std::int64_t visible = 0;
         for (std::int64_t i = q; i < q + rows; ++i) {
-          for (std::int64_t j = k; j < k + keys; ++j) seen |= problem.mask.visible(sequence, i, j);
+          for (std::int64_t j = k; j < k + keys; ++j) {
+            visible += problem.mask.visible(sequence, i, j) ? 1 : 0;
+          }
         }
-        if (!seen) continue;
+        if (visible == 0) continue;
         any = true;
+        ++words.tiles;
+        words.bit_words += visible < rows * keys ? (rows * keys + 31) / 32 : 0;
         words.tile_queries += rows;
         words.tile_keys += keys;
         keys_of[static_cast<std::size_t>(k / block_k)] = keys;
@@ -211,6 +234,8 @@ TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64
     }
     for (const std::int64_t keys : keys_of) words.keys += keys;
     words.all_keys += sequence.k_length;
+    words.query_blocks += (sequence.q_length + block_q - 1) / block_q;
+    words.key_blocks += (sequence.k_length + block_k - 1) / block_k;
   }
   return words;
 }

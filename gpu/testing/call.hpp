@@ -44,9 +44,10 @@ class Values {
   AbiTensor form_;
 };
 
-/// Inputs depend on the problem alone.
+/// Inputs depend on the problem alone, a sparsity pattern comes as a kernel of these features takes
+/// it.
 struct Call {
-  explicit Call(const std::string& text);
+  explicit Call(const std::string& text, std::uint32_t features = ATTEST_BOOLEAN_MASK);
   attest_forward_args forward_arguments() const;
   /// With the workspace that the kernel asks for, all NaN, and LSE if it writes that.
   attest_forward_args forward_arguments(const attest_kernel& kernel);
@@ -81,14 +82,22 @@ const std::vector<const char*>& sequence_problems();
 /// Both, and what costs more: wide heads.
 const std::vector<const char*>& backward_problems();
 
+/// Block masks: blocks smaller than a tile, as large, larger, ragged and of one pair; masks of no
+/// block, of all and with empty rows and columns of blocks; with windows, lengths, packed
+/// sequences and groups of heads.
+const std::vector<const char*>& block_problems();
+
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
 
 /// Sums over the tiles that hold a visible pair, of one head and all batch entries, pair by pair
-/// from the problem: queries and keys of those tiles; queries and keys of blocks that have one;
-/// all keys.
+/// from the problem: how many they are; queries and keys of those tiles; words of 32 bits for the
+/// pairs of those that hold invisible ones too; queries and keys of blocks that have one; all keys.
+/// And the blocks of queries and of keys, with a tile or without.
 struct TileWords {
-  std::int64_t tile_queries = 0, tile_keys = 0, queries = 0, keys = 0, all_keys = 0;
+  std::int64_t tiles = 0, tile_queries = 0, tile_keys = 0, bit_words = 0;
+  std::int64_t queries = 0, keys = 0, all_keys = 0;
+  std::int64_t query_blocks = 0, key_blocks = 0;
 };
 TileWords visited_tiles(const Problem& problem, std::int64_t block_q, std::int64_t block_k);
 

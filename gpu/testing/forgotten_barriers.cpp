@@ -7,6 +7,7 @@
 #define __syncthreads() static_cast<void>(0)  // NOLINT(bugprone-reserved-identifier): forgotten
 #include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/key_stationary.cuh"
+#include "gpu/kernels/listed_tiles.cuh"
 #include "gpu/kernels/loss.cuh"
 
 namespace attest::gpu::testing {
@@ -28,7 +29,25 @@ void square_product(ProductArguments<simt::Counted> a) {
   });
 }
 
+// Tiles of 16 keys, which no kernel with lists has.
+void listed_walk(ForwardArguments<simt::Counted> a) {
+  simt::Counted mem(a.sink);
+  const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, 32);
+  auto tiles = ListedTiles::keys<32, 16>(mem, a.shape, a.mask, block.sequence, block.rows);
+  const int row = static_cast<int>(threadIdx.x) % 32;
+  int seen = 0;
+  TileRows keys;
+  for (int tile = 0; tile < 4 && tiles.next(mem, keys); ++tile) seen += tiles.shows(row, 0) ? 1 : 0;
+  if (threadIdx.x == 0) mem.store(a.LSE, 0, static_cast<float>(seen));
+}
+
 }  // namespace
+
+simt::LaunchReport listed_walk_without_barriers(const EmulatedForward& call,
+                                                const simt::Emulation& emulation) {
+  return launch_line({1, 64, 0, sizeof(ListedTile)}, emulation, call.memory, listed_walk,
+                     call.arguments);
+}
 
 simt::LaunchReport key_stationary_without_barriers(const EmulatedBackward& call,
                                                    const simt::Emulation& emulation) {

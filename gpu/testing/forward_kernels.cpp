@@ -25,8 +25,8 @@ const std::vector<const EmulatedKernel*>& forward_kernels() {
 std::vector<const char*> taken(const EmulatedKernel& kernel, const std::vector<const char*>& all) {
   std::vector<const char*> some;
   std::copy_if(all.begin(), all.end(), std::back_inserter(some), [&](const char* text) {
-    const Call call(spelled_for(kernel.abi(), text));
-    return kernel.directions().forward.fits(shape_of(*call.form.get()), {});
+    Call call(spelled_for(kernel.abi(), text), kernel.description().features);
+    return kernel.accepts(call.forward_arguments(kernel.abi()));
   });
   return some;
 }

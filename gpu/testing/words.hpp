@@ -5,7 +5,9 @@
 #include <string>
 
 #include "core/problem.hpp"
+#include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/kernels/moved_words.hpp"
+#include "io/schedule.hpp"
 
 /// Words of a kernel beside words of its schedule, for the tests of this room.
 namespace attest::gpu {
@@ -21,8 +23,15 @@ namespace attest::gpu::testing {
 /// What float32 kernels moved, all tensors together.
 MovedWords moved_words(const simt::GlobalMemory& memory, const simt::LaunchReport& report);
 
-/// What the schedule of cpu/schedules moves, counted by walking through it.
+/// The schedules of CPU kernels and those over lists.
+const io::ScheduleRegistry& schedules();
+
+/// What the schedule moves, counted by walking through it.
 MovedWords counted_words(const std::string& schedule, const Problem& problem);
+
+/// The schedule that a kernel's forward keeps to on a problem without a sparsity pattern: the one
+/// it names, or flash2 for a kernel that names block_flash2.
+std::string dense_schedule(const EmulatedKernel& kernel);
 
 /// What a kernel saves whose key blocks serve all query heads of their group: K and V are read once
 /// for the group, and dK and dV are not left in slow memory from head to head. Tiles are those of
