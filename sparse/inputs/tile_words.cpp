@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "sparse/inputs/lower_bounds.hpp"
-#include "sparse/inputs/sparse_flash.hpp"
-#include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/sparse_products.hpp"
 
 namespace attest::sparse {
 namespace {
@@ -23,23 +21,19 @@ TileWords of(const io::Traffic& traffic) {
 
 }  // namespace
 
-SparseAttentionWords words_by_tiles(const SparseOperands& operands, std::int64_t least_side) {
-  const Work work = work_of(operands);
-  const std::int64_t q = operands.Q.rows, k = operands.K.rows, dv = operands.V.columns;
-  if (q < 1 || dv < 1 || least_side < 1) {
+ProductWords words_by_tiles(const CsrMatrix& A, const CsrMatrix& B, std::int64_t least_side) {
+  if (A.rows < 1 || B.rows < 1 || least_side < 1) {
     throw InvalidProblem(
-        "sparse attention: no query, no column of V or no tile side; give one of "
-        "each at least");
+        "sparse product: a matrix without a row, or tiles without a side; give "
+        "one of each at least");
   }
-  SparseAttentionWords found;
-  found.nonzeros = work.nonzeros;
-  found.pairs = work.pairs;
-  for (const std::int64_t block_q : sides(q, least_side)) {
-    for (const std::int64_t block_k : sides(k, least_side)) {
-      found.flash.push_back(of(SparseFlash{block_q, block_k}.cost(operands)));
-      for (const std::int64_t block_v : sides(dv, least_side)) {
-        found.stored.push_back(of(StoredSupport{block_q, block_k, block_v}.cost(operands)));
-      }
+  ProductWords found;
+  found.nonzeros = A.nonzeros() + B.nonzeros();
+  found.pairs = product_structure(A, B).nonzeros();
+  for (const std::int64_t rows_a : sides(A.rows, least_side)) {
+    for (const std::int64_t rows_b : sides(B.rows, least_side)) {
+      found.nested.push_back(of(NestedProduct{rows_a, rows_b}.cost(A, B)));
+      found.outer.push_back(of(OuterProduct{rows_a, rows_b}.cost(A, B)));
     }
   }
   return found;

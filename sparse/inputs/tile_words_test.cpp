@@ -4,38 +4,39 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "io/dry_machine.hpp"
-#include "sparse/inputs/attention_words.hpp"
-#include "sparse/inputs/sparse_flash.hpp"
-#include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/sparse_products.hpp"
 #include "sparse/inputs/testing/random_operands.hpp"
 
 namespace attest::sparse {
 namespace {
 
-SparseOperands operands() {
+struct Matrices {
+  CsrMatrix A, B;
+};
+
+Matrices matrices() {
   Rng rng(15);
-  return {testing::random_rows(rng, 12, 9, 3), testing::random_rows(rng, 10, 9, 3),
-          testing::random_rows(rng, 10, 6, 2), 1};
+  return {testing::random_rows(rng, 12, 9, 3), testing::random_rows(rng, 10, 9, 3)};
 }
 
-template <class Schedule, class Task>
-std::int64_t counted(const Schedule& schedule, const Task& task) {
+template <class Schedule>
+std::int64_t counted(const Schedule& schedule, const Matrices& in) {
+  ProductStore store(in.A, in.B, {schedule.rows_a, schedule.rows_b, Schedule::kInputs});
   io::DryMachine machine(io::FastMemory{});
-  schedule.run(machine, task);
+  schedule.run(machine, store.slow());
   return (machine.traffic().reads.words + machine.traffic().writes.words).value();
 }
 
 TEST_CASE("the fewest words are those counted with some tiles", "[sparse][schedules]") {
-  const SparseOperands in = operands();
-  const SparseAttentionWords found = words_by_tiles(in, 2);
-  // Everything in one tile: sizes of 2, 4, 8 and the extent of 12 queries, 10 keys; 2, 4, 6 of V.
-  CHECK(found.flash.size() == 4 * 4);
-  CHECK(found.stored.size() == 4 * 4 * 3);
-  AttentionStore whole(in);
-  CHECK(found.flash.back().words == counted(SparseFlash{12, 10}, whole.slow()));
-  const StoredSupport one{12, 10, 6};
-  SupportStore blocks(in, one);
-  CHECK(found.stored.back().words == counted(one, blocks.slow()));
+  const Matrices in = matrices();
+  const ProductWords found = words_by_tiles(in.A, in.B, 2);
+  // Sides of 2, 4, 8 and the extents, 12 and 10.
+  CHECK(found.nested.size() == 4 * 4);
+  CHECK(found.outer.size() == 4 * 4);
+  CHECK(found.nested.front().words == counted(NestedProduct{2, 2}, in));
+  CHECK(found.nested.back().words == counted(NestedProduct{12, 10}, in));
+  CHECK(found.outer.front().words == counted(OuterProduct{2, 2}, in));
+  CHECK(found.outer.back().words == counted(OuterProduct{12, 10}, in));
 }
 
 TEST_CASE("the fewest of what fits", "[sparse][schedules]") {
@@ -47,10 +48,10 @@ TEST_CASE("the fewest of what fits", "[sparse][schedules]") {
 }
 
 TEST_CASE("sizes without a tile are refused", "[sparse][schedules]") {
-  SparseOperands in = operands();
-  CHECK_THROWS_AS(words_by_tiles(in, 0), InvalidProblem);
-  in.Q = {0, 9, {0}, {}, {}};
-  CHECK_THROWS_AS(words_by_tiles(in, 1), InvalidProblem);
+  Matrices in = matrices();
+  CHECK_THROWS_AS(words_by_tiles(in.A, in.B, 0), InvalidProblem);
+  in.A = {0, 9, {0}, {}, {}};
+  CHECK_THROWS_AS(words_by_tiles(in.A, in.B, 1), InvalidProblem);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ Experiment capped_blocks_experiment() {
           "CUDA kernels of both cases under a cap",
           {{"seqlen", 32, 2048}, {"head-dim", 192, 512}},
           run,
-          15};
+          16};
 }
 
 }  // namespace attest::certify
