@@ -92,14 +92,14 @@ Tensor reversed(const Tensor& tensor) {
 }
 
 // factor * first; where `first` is subnormal, and so may have lost bits that `second` keeps, what
-// `second` is.
+// `second` is. The smallest normal number may be a subnormal one, rounded up.
 Tensor times(const Tensor& first, double factor, const Tensor& second) {
   const DType dtype = first.view().dtype();
   const double smallest_normal = underflow_unit(dtype) / unit_roundoff(dtype);
   Tensor result = second;
   for (std::int64_t i = 0; i < first.view().extent(0); ++i) {
     for (std::int64_t j = 0; j < first.view().extent(1); ++j) {
-      if (std::abs(first(i, j)) < smallest_normal) continue;
+      if (std::abs(first(i, j)) <= smallest_normal) continue;
       result.set(factor * first(i, j), i, j);
     }
   }
