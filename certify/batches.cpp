@@ -66,7 +66,8 @@ class Batches {
   bool check(const Batch& batch, std::uint64_t position) {
     const CheckName name = name_of(batch, position);
     proptest::Case c = plan_[position].c;
-    run_.journal.begin(name, reproduce_line(std::get<0>(name), std::get<1>(name), c));
+    run_.journal.begin(name, reproduce_line(std::get<0>(name), std::get<1>(name), c, 1,
+                                            worker::isolation_words(run_.kernel)));
     const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
     run_.journal.add(name, record_of(result, c.seed));
     return !fails(result.verdict);

@@ -173,6 +173,9 @@ class Campaign {
     run_batches(run_, plan_, batches_of(plan_, 0, laws_));
     if (!options_.cases && !options_.law && options_.shard.whole()) close_gaps();
     CampaignResult result = judged();
+    for (Finding& finding : result.findings) {
+      finding.isolation = worker::isolation_words(run_.kernel);
+    }
     run_parallel(run_.jobs, result.findings.size(), [&](std::size_t k) {
       if (!run_.interrupted()) shrink(result.findings[k]);
     });
@@ -326,11 +329,11 @@ void attach(CampaignResult& result, std::optional<ScheduleAudit> io) {
 }
 
 std::string reproduce_line(const std::string& kernel, const std::string& law, const Case& c,
-                           int checks) {
+                           int checks, const std::string& isolation) {
   return "attest check --kernel " + shell_word(kernel) + " --problem '" + c.problem.to_string() +
          "' --values " + std::string(proptest::name(c.values)) + " --law " + law + " --seed " +
          std::to_string(c.seed) + " --threads " + std::to_string(c.threads) +
-         (checks > 1 ? " --repeat " + std::to_string(checks) : "");
+         (checks > 1 ? " --repeat " + std::to_string(checks) : "") + isolation;
 }
 
 }  // namespace attest::certify

@@ -30,6 +30,7 @@ struct Finding {
   std::uint64_t position = 0;  // in the plan
   Evidence evidence;           // suspected mistakes, where the errors lie
   std::string file;            // of the shrunk case's tensors, when they were saved
+  std::string isolation{};     // worker::isolation_words of the kernel
 };
 
 struct LawCount {
@@ -129,8 +130,10 @@ void attach(CampaignResult& result, std::optional<ScheduleAudit> io);
 /// or incomplete, 4 crashed.  [certify/campaign_test]
 int exit_code(const std::vector<CampaignResult>& results);
 
-/// The command that runs one case again, `checks` times in one process.
+/// The command that runs one case again, `checks` times in one process; `isolation` as
+/// worker::isolation_words has it.
 std::string reproduce_line(const std::string& kernel, const std::string& law,
-                           const proptest::Case& c, int checks = 1);
+                           const proptest::Case& c, int checks = 1,
+                           const std::string& isolation = "");
 
 }  // namespace attest::certify

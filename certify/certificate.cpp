@@ -75,7 +75,8 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"bound_term", finding.evidence.bound_term},
           {"errors", grid_json(finding.evidence.grid)},
           {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
-          {"reproduce", reproduce_line(kernel, finding.law, finding.shrunk, finding.checks)}};
+          {"reproduce",
+           reproduce_line(kernel, finding.law, finding.shrunk, finding.checks, finding.isolation)}};
 }
 
 json io_json(const std::optional<ScheduleAudit>& io) {

@@ -97,6 +97,7 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
     const auto library = worker::library_of(*kernel);
     descriptions.push_back({{"kernel", kernel->description.name},
                             {"description", description_json(kernel->description)},
+                            {"isolation", worker::isolation_words(*kernel)},
                             {"library", library ? json(content_id(*library)) : json(nullptr)}});
   }
   return {{"event", "campaign"},

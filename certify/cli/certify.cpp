@@ -112,6 +112,15 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   }
 }
 
+std::vector<NamedFile> files_of(const CertifyOptions& options) {
+  std::vector<NamedFile> files{{"--out", options.out},
+                               {"--html", options.reports.html},
+                               {"--junit", options.reports.junit},
+                               {"--resume", options.resume}};
+  for (const std::string& shard : options.merge) files.push_back({"--merge", shard});
+  return files;
+}
+
 // What the files of the kernels' libraries hold.
 std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels) {
   std::vector<std::string> contents;
@@ -138,6 +147,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
             const CertifyOptions& options) {
   Kernels known(registry, options.isolation);
   Order order;
+  require_distinct(files_of(options));
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
   require_report_files(options.reports);
   if (!options.failures.empty()) require_folder(options.failures);

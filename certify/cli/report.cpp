@@ -16,15 +16,18 @@ void print_finding(const std::string& kernel, const Finding& finding) {
     fmt::print("    equals {}\n", one.statement);
   }
   if (!finding.file.empty()) fmt::print("    tensors: {}\n", printable(finding.file));
-  fmt::print("    reproduce: {}\n",
-             reproduce_line(kernel, finding.law, finding.shrunk, finding.checks));
+  fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding.law, finding.shrunk,
+                                                   finding.checks, finding.isolation));
 }
 
 std::string headline(const CampaignResult& result) {
   const std::string_view word = outcome(result);
   if (word == "incomplete") return warning("INCOMPLETE");
   if (word == "law_holds") return good("LAW HOLDS");
-  if (word == "shard_passed") return good("SHARD " + to_string(result.shard) + " PASSED");
+  if (word == "shard_passed") {
+    const std::string shard = "SHARD " + to_string(result.shard);
+    return result.checks == 0 ? warning(shard + " EMPTY") : good(shard + " PASSED");
+  }
   return result.verdict == Verdict::passed ? good("CERTIFIED") : verdict_text(result.verdict);
 }
 

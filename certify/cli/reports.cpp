@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "certify/cli/commands.hpp"
@@ -25,7 +27,7 @@ struct ReportOptions {
   bool json = false;
 };
 
-// A name that is one file's: letters, digits, '-' and '_' stay, others become '-'.
+// A name that is one file's: letters, digits, '-' and '_' stay, others become '-', none in front.
 std::string file_word(const std::string& text) {
   std::string word;
   for (const char c : text) {
@@ -33,7 +35,7 @@ std::string file_word(const std::string& text) {
                        c == '_' || c == '-';
     word += plain ? c : '-';
   }
-  return word;
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));  // no option
 }
 
 std::string text_of(const nlohmann::json& object, const char* key) {
@@ -83,6 +85,9 @@ void print_changes(const std::vector<Change>& changes) {
 int report(const ReportOptions& options) {
   const nlohmann::json first = read_certificate(options.first);
   if (options.second.empty()) {
+    require_distinct({{"the certificate", options.first},
+                      {"--html", options.files.html},
+                      {"--junit", options.files.junit}});
     if (options.json) throw InvalidProblem("--json is for two certificates; one is JSON already");
     require_report_files(options.files);
     write_reports(first, options.files);
@@ -107,6 +112,20 @@ void add_report_files(CLI::App& command, ReportFiles& files) {
   command.add_option("--html", files.html, "write one page to look at to this file")
       ->check(not_empty());
   command.add_option("--junit", files.junit, "write JUnit XML to this file")->check(not_empty());
+}
+
+void require_distinct(const std::vector<NamedFile>& files) {
+  std::map<std::filesystem::path, const char*> taken;
+  for (const NamedFile& file : files) {
+    if (file.path.empty()) continue;
+    const auto place = std::filesystem::weakly_canonical(file.path);
+    // Any number may go to /dev/null.
+    if (std::filesystem::exists(place) && !std::filesystem::is_regular_file(place)) continue;
+    const auto [other, alone] = taken.emplace(place, file.option);
+    if (alone || other->second == std::string_view(file.option)) continue;
+    throw InvalidProblem(fmt::format("{} and {} name the same file, '{}'; give each its own",
+                                     other->second, file.option, file.path));
+  }
 }
 
 void require_report_files(const ReportFiles& files) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "certify/campaign.hpp"
 
@@ -18,6 +19,16 @@ void add_report_files(CLI::App& command, ReportFiles& files);
 
 /// Throws InvalidProblem unless the files can be written.
 void require_report_files(const ReportFiles& files);
+
+/// An option and the file it names, which may be empty: none.
+struct NamedFile {
+  const char* option;
+  std::string path;
+};
+
+/// Throws InvalidProblem when two options name one regular file: what is written last would destroy
+/// what was read or written before.
+void require_distinct(const std::vector<NamedFile>& files);
 
 /// Renders a certificate to the files.
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files);

@@ -1,5 +1,6 @@
 #include "certify/worker/isolated_kernel.hpp"
 
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -262,6 +263,20 @@ std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
 
 bool is_isolated(const attest_kernel& kernel) {
   return kernel.forward == forward_proxy || kernel.loss_gradient == loss_proxy;
+}
+
+std::string isolation_words(const attest_kernel& kernel) {
+  if (!is_isolated(kernel)) return "";
+  const State& state = state_of(kernel.self);
+  const Limits usual;
+  std::string words = state.source.front() == kLibraryWord ? "" : " --isolate";
+  if (state.limits.timeout_seconds != usual.timeout_seconds) {
+    words += fmt::format(" --timeout {}", state.limits.timeout_seconds);
+  }
+  if (state.limits.memory_limit_bytes != usual.memory_limit_bytes) {
+    words += fmt::format(" --memory-limit {}", state.limits.memory_limit_bytes >> 20);
+  }
+  return words;
 }
 
 std::optional<std::string> library_of(const attest_kernel& kernel) {

@@ -51,6 +51,11 @@ std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
 /// Whether the kernel is one of an IsolatedKernel.
 bool is_isolated(const attest_kernel& kernel);
 
+/// The options of `attest check` that call the kernel in the same way, each after a blank:
+/// " --isolate" for a built-in one, " --timeout" and " --memory-limit" where they are not the
+/// defaults; "" for a kernel of this process.  [certify/worker/isolation_test "same limits"]
+std::string isolation_words(const attest_kernel& kernel);
+
 /// The file of the library that an isolated kernel is of; nothing for a kernel that is built in.
 /// [certify/worker/library_test "a good library"]
 std::optional<std::string> library_of(const attest_kernel& kernel);

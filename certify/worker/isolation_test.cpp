@@ -263,6 +263,19 @@ TEST_CASE("addresses are explained") {
         "out_of_bounds: O: written 29 bytes past its last element here");
 }
 
+TEST_CASE("a command has the same limits") {
+  Registry registry;
+  register_cpu(registry);
+  CHECK(isolation_words(registry.find("cpu/standard")).empty());
+  Limits narrow = limits();
+  narrow.timeout_seconds = Limits().timeout_seconds;
+  CHECK(isolation_words(isolate_builtin("cpu/standard", narrow)->kernel()) == " --isolate");
+  narrow.timeout_seconds = 0.5;
+  narrow.memory_limit_bytes = std::uint64_t{200} << 20;
+  CHECK(isolation_words(isolate_builtin("cpu/standard", narrow)->kernel()) ==
+        " --isolate --timeout 0.5 --memory-limit 200");
+}
+
 TEST_CASE("isolation costs less than a millisecond") {
   // The best of many, so that a busy machine does not decide.
   Registry registry;

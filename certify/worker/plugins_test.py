@@ -79,7 +79,8 @@ class Findings(unittest.TestCase):
         self.assertRegex(text, r"\(\d+ cases", text)
         lines = re.findall(r"reproduce: attest (.*)", text)
         self.assertTrue(lines, text)
-        again, output, _ = attest(*[word.strip("'") for word in lines[0].split()], *options)
+        self.assertIn(" ".join(options), lines[0])
+        again, output, _ = attest(*[word.strip("'") for word in lines[0].split()])
         self.assertEqual(again, expected, output)
         self.assertRegex(output, rf"\b{kind.split(': ')[-1]}: ", output)
 
@@ -91,6 +92,9 @@ class Findings(unittest.TestCase):
 
     def test_hang(self):
         self.found("hang", "hang", 4, "--timeout", "1")
+
+    def test_memory(self):
+        self.found("allocate", "memory", 4, "--memory-limit", "200")
 
     def test_hang_without_descriptors(self):
         """Its closed socket is no reason to wait longer than the timeout."""
