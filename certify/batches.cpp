@@ -18,7 +18,6 @@ bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == 
 
 CheckRecord record_of(const proptest::LawResult& result, std::uint64_t seed) {
   CheckRecord record{result.verdict, result.message, seed, {}};
-  if (result.verdict != Verdict::passed) return record;
   for (const proptest::Comparison& comparison : result.comparisons) {
     double& worst = record.outputs[comparison.output];
     worst = std::max(worst, comparison.ratio);

@@ -11,6 +11,7 @@
 #include "certify/campaign_options.hpp"
 #include "certify/pairwise.hpp"
 #include "certify/report/evidence.hpp"
+#include "certify/report/ratio.hpp"
 #include "certify/schedule_audit.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/verdict.hpp"
@@ -38,8 +39,9 @@ struct LawCount {
   std::uint64_t not_claimed = 0;  // those of `unsupported` that ask for what is not claimed
 };
 
-/// The worst error over the probabilistic bound seen for one output, and how the worst of every
-/// passed check are distributed.
+/// The worst error over the probabilistic bound seen for one output, in checks that failed too, and
+/// how the worst of every passed check are distributed.
+/// [certify/campaign_test "the worst error is that of the failure"]
 struct WorstRatio {
   double ratio = 0;
   std::string problem;

@@ -48,6 +48,16 @@ attest_status plain_forward(const void*, const attest_forward_args* args) {
   return good.forward(good.self, args);
 }
 
+TEST_CASE("the worst error is that of the failure, where there is one", "[campaign]") {
+  const CampaignResult broken =
+      small_campaign(fixtures::defective_kernel(fixtures::Defect::missing_rescale));
+  CHECK(broken.worst.at("O").ratio > 1);
+  CHECK_FALSE(broken.worst.at("O").problem.empty());
+  const CampaignResult sound = small_campaign(fixtures::defective_kernel(fixtures::Defect::none));
+  CHECK(sound.worst.at("O").ratio > 0);
+  CHECK(sound.worst.at("O").ratio <= 1);
+}
+
 TEST_CASE("gaps: what is missing for a certificate", "[campaign]") {
   attest_description description{};
   description.dtypes = 1u << ATTEST_F32;

@@ -9,6 +9,7 @@
 #include "certify/files.hpp"
 #include "certify/host.hpp"
 #include "certify/plan.hpp"
+#include "certify/report/ratio.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
@@ -60,6 +61,15 @@ json line_of(const CheckName& name, const ShrunkRecord& record) {
   line["message"] = record.message;
   line["checks"] = record.checks;
   return line;
+}
+
+std::string text_of(const json& line) {
+  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+// Nothing is dropped from a file that another program wrote.
+[[noreturn]] void refuse_foreign(const std::string& path) {
+  throw InvalidProblem("'" + path + "' is no journal of `attest certify`; pass another file");
 }
 
 const std::string& own_content_id() {
@@ -135,11 +145,15 @@ void Journal::open(const std::string& path, const json& header) {
     text.assign(std::istreambuf_iterator<char>(file), {});
   }
   const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  if (whole == 0 && text_of(header).rfind(text, 0) != 0) refuse_foreign(path);
   std::map<CheckName, std::string> begun;
   for (std::size_t begin = 0; begin < whole;) {
     const std::size_t end = text.find('\n', begin);
     const json line = json::parse(text.substr(begin, end - begin), nullptr, false);
     if (begin == 0) {
+      if (!line.is_object() || line.value("event", json()) != header.at("event")) {
+        refuse_foreign(path);
+      }
       require_same_campaign(line, header, path);
     } else {
       try {
@@ -167,8 +181,7 @@ void Journal::open(const std::string& path, const json& header) {
 
 void Journal::write(const json& line) {
   if (!file_) return;
-  const std::string text =
-      line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string text = text_of(line);
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
       std::fflush(file_.get()) != 0) {
     throw InvalidProblem("cannot write '" + path_ + "'; is the disk full?");
@@ -182,7 +195,10 @@ void Journal::read(const json& line) {
     record.verdict = parse_verdict(line.at("verdict"));
     record.seed = line.at("seed");
     record.message = line.value("message", "");
-    record.outputs = line.value("outputs", std::map<std::string, double>());
+    if (!line.contains("outputs")) return;
+    for (const auto& [output, ratio] : line.at("outputs").items()) {
+      record.outputs[output] = ratio_in(ratio);
+    }
   } else {
     shrunk_[name] = {parse_case(line.at("case")), line.at("message"), line.at("checks")};
   }

@@ -23,7 +23,7 @@ struct CheckRecord {
   Verdict verdict = Verdict::unsupported;
   std::string message;
   std::uint64_t seed = 0;                 // of the case; another than planned when it was repeated
-  std::map<std::string, double> outputs;  // worst error over bound, of compared outputs
+  std::map<std::string, double> outputs;  // worst error over bound, of those compared
 };
 
 /// The smallest case that fails like one of the campaign.
@@ -54,8 +54,8 @@ class Journal {
   Journal() = default;
 
   /// Goes on with the file of an earlier run of the same campaign, or begins one. A last line that
-  /// was cut off is dropped. Throws InvalidProblem for another campaign's file and one that cannot
-  /// be written.  [certify/journal_test]
+  /// was cut off is dropped. Throws InvalidProblem for another campaign's file, a file that is no
+  /// journal and one that cannot be written.  [certify/journal_test]
   void open(const std::string& path, const nlohmann::json& header);
 
   void begin(const CheckName& name, const std::string& line);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
@@ -12,6 +13,7 @@
 namespace attest::certify {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const CheckName kFirst{"kernel", "reference_forward", 3}, kSecond{"kernel", "repeat", 4};
 
 std::string read(const std::string& path) {
@@ -41,7 +43,8 @@ nlohmann::json header(std::uint64_t seed = 1) {
 
 TEST_CASE("a journal gives back what it was told", "[journal]") {
   const File file("journal_test_1.jsonl");
-  const CheckRecord passed{Verdict::passed, "", 18446744073709551615u, {{"O", 0.1}, {"LSE", 0}}};
+  const CheckRecord passed{
+      Verdict::passed, "", 18446744073709551615u, {{"O", 0.1}, {"LSE", kInfinity}}};
   const ShrunkRecord shrunk{
       {Problem::parse("sq=2,d=1,mask=random_50_3"), proptest::Values::halves, 7, 2}, "why", 11};
   {
@@ -104,9 +107,25 @@ TEST_CASE("a line that was cut off is dropped, another campaign's file refused",
   CHECK_THROWS_WITH(other.open(file.path(), header(2)), Catch::Contains("seed is 1, not 2"));
   std::ofstream(file.path(), std::ios::app) << "{}\n";
   CHECK_THROWS_WITH(other.open(file.path(), header()), Catch::Contains("no record"));
-  std::ofstream(file.path()) << "text\n";
-  CHECK_THROWS_WITH(other.open(file.path(), header()), Catch::Contains("another campaign"));
   CHECK_THROWS_AS(other.open("missing_directory/journal", header()), InvalidProblem);
+}
+
+TEST_CASE("a file that is no journal is refused and stays as it is", "[journal]") {
+  const File file("journal_test_4.jsonl");
+  for (const char* text :
+       {"text\n", "text", "{}\n", "{\"event\":7}\n", "{\"event\":\"begin\"}\n"}) {
+    INFO(text);
+    std::ofstream(file.path()) << text;
+    Journal journal;
+    CHECK_THROWS_WITH(journal.open(file.path(), header()), Catch::Contains("is no journal"));
+    CHECK(read(file.path()) == text);
+  }
+  // The first line of a campaign that died as it wrote it.
+  const std::string whole = header().dump() + "\n";
+  std::ofstream(file.path()) << whole.substr(0, whole.size() / 2);
+  Journal journal;
+  journal.open(file.path(), header());
+  CHECK(read(file.path()) == whole);
 }
 
 TEST_CASE("results of another build are refused", "[journal]") {

@@ -22,6 +22,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// People write the part of a name that they remember.
+std::string shortest_with(std::string_view part, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLeastLetters = 3;
+  std::string best;
+  if (part.size() < kLeastLetters) return best;
+  for (const auto& candidate : candidates) {
+    if (candidate.find(part) == std::string::npos) continue;
+    if (best.empty() || candidate.size() < best.size()) best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -34,7 +46,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
       best = candidate;
     }
   }
-  return best;
+  return best.empty() ? shortest_with(word, candidates) : best;
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {

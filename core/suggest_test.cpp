@@ -10,6 +10,13 @@ TEST_CASE("the nearest name is suggested", "[suggest]") {
   CHECK(did_you_mean("cpu/standrad", names) == "; did you mean 'cpu/standard'?");
 }
 
+TEST_CASE("a part of a name suggests the name", "[suggest]") {
+  const std::vector<std::string> names{"reference_backward", "reference_forward", "ones"};
+  CHECK(nearest("forward", names) == "reference_forward");
+  CHECK(nearest("reference", names) == "reference_forward");
+  CHECK(nearest("re", names).empty());
+}
+
 TEST_CASE("nothing near gives no suggestion", "[suggest]") {
   CHECK(nearest("zzzzzzzz", {"cpu/flash2"}).empty());
   CHECK(did_you_mean("zzzzzzzz", {"cpu/flash2"}).empty());

@@ -135,7 +135,7 @@ void require_kind(const attest_kernel& kernel, const Subject& subject) {
 }
 
 int check(const Registry& registry, const CheckOptions& given_options) {
-  if (given_options.emulate || given_options.races) {
+  if (given_options.emulate) {
     if (given_options.kernel.empty())
       throw InvalidProblem("no kernel given; pass --kernel gpu/...");
     become_emulation({given_options.kernel, given_options.problem, given_options.values,
@@ -249,14 +249,16 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
           ->check(CLI::Range(1, 1024))};
   command->add_option("--repeat", options->repeat, "check so often in one process, default once")
       ->check(CLI::Range(1, 1000000));
-  const std::vector<CLI::Option*> of_the_emulation{
+  CLI::Option* emulate =
       command->add_flag("--emulate", options->emulate,
                         "an emulated CUDA kernel (gpu/...): no law, but every order of lanes and "
-                        "blocks, and what the emulation finds wrong"),
-      command->add_flag("--races", options->races,
-                        "with that, races and uninitialised reads of shared memory")};
+                        "blocks, and what the emulation finds wrong");
+  CLI::Option* races = command
+                           ->add_flag("--races", options->races,
+                                      "with that, races and uninitialised reads of shared memory")
+                           ->needs(emulate);
   command->add_flag("--json", options->json, "as JSON");
-  for (CLI::Option* emulation : of_the_emulation) {
+  for (CLI::Option* emulation : {emulate, races}) {
     emulation->needs(problem)->excludes(file)->excludes(of_the_case[2]);
   }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);

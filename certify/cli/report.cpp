@@ -82,7 +82,9 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   }
   if (!result.worst.empty()) {
     fmt::print("  worst error/bound       ");
-    for (const auto& [output, worst] : result.worst) fmt::print(" {}={:.3f}", output, worst.ratio);
+    for (const auto& [output, worst] : result.worst) {
+      fmt::print(" {}={}", output, error_ratio_text(worst.ratio));
+    }
     fmt::print("\n");
   }
   if (!result.claimed.empty() && result.shard.whole()) {

@@ -38,6 +38,15 @@ std::string file_word(const std::string& text) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));  // no option
 }
 
+TensorFile tensors_of(const attest_kernel& kernel, const std::string& name,
+                      const Finding& finding) {
+  const FailureNote note{name, finding.law, finding.message, finding.checks};
+  const Inputs generated = generated_inputs(kernel, finding.shrunk);
+  if (finding.verdict == Verdict::crashed) return inputs_file(finding.shrunk, generated, note);
+  const std::optional<Inputs> reduced = reduce_values(kernel, finding.shrunk, generated);
+  return failure_file(kernel, finding.shrunk, reduced ? *reduced : generated, note);
+}
+
 std::string text_of(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
@@ -151,12 +160,7 @@ void require_folder(const std::string& folder) {
 
 void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result) {
   for (Finding& finding : result.findings) {
-    if (finding.verdict != Verdict::violated) continue;
-    const Inputs generated = generated_inputs(kernel, finding.shrunk);
-    const std::optional<Inputs> reduced = reduce_values(kernel, finding.shrunk, generated);
-    const TensorFile file =
-        failure_file(kernel, finding.shrunk, reduced ? *reduced : generated,
-                     {result.kernel, finding.law, finding.message, finding.checks});
+    const TensorFile file = tensors_of(kernel, result.kernel, finding);
     const std::string name = file_word(result.kernel) + "." + finding.law + ".safetensors";
     finding.file = (std::filesystem::path(folder) / name).string();
     write_file(finding.file, safetensors(file));

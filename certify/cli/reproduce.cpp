@@ -14,6 +14,7 @@
 #include "certify/reproduce/page.hpp"
 #include "certify/reproduce/plot.hpp"
 #include "core/error.hpp"
+#include "core/suggest.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -30,7 +31,8 @@ struct ReproduceOptions {
 Effort effort_of(const std::string& tier) {
   if (tier == "smoke") return Effort::smoke;
   if (tier == "fast") return Effort::fast;
-  throw InvalidProblem("unknown tier '" + tier + "' (smoke fast)");
+  throw InvalidProblem("unknown tier '" + tier + "'" + did_you_mean(tier, {"smoke", "fast"}) +
+                       " (smoke, fast)");
 }
 
 std::vector<const Experiment*> chosen(const std::vector<std::string>& names) {

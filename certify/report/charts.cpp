@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/report/markup.hpp"
+#include "certify/report/ratio.hpp"
 
 namespace attest::certify {
 namespace {
@@ -90,7 +91,7 @@ std::string histogram_svg(const std::string& output, const json& worst) {
   svg += rectangle(kWidth - kLeft - 1, kTop - 6, 1.5, kBase - kTop + 8, "var(--bad)");
   svg += label(kLeft, 12, "start", output, "strong");
   svg += label(kWidth - kLeft, 12, "end",
-               fmt::format("worst {:.3f}", worst.at("error_over_bound").get<double>()));
+               "worst " + error_ratio_text(ratio_in(worst.at("error_over_bound"))));
   svg += label(kWidth - kLeft, kHeight - 8, "end", "bound");
   for (const int bin : {4, 8, 12}) {
     svg += label(place(bin), kHeight - 8, "middle", fmt::format("1/{}", 1 << bin));

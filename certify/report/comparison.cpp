@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "certify/report/ratio.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -130,11 +131,11 @@ class Comparer {
     for (const auto& [output, worst] : after.items()) {
       const auto known = before.find(output);
       if (known == before.end()) continue;
-      const double was = known->at("error_over_bound").get<double>();
-      const double is = worst.at("error_over_bound").get<double>();
+      const double was = ratio_in(known->at("error_over_bound"));
+      const double is = ratio_in(worst.at("error_over_bound"));
       if (is > kNotable * was || was > kNotable * is) {
-        add(ChangeKind::note,
-            fmt::format("worst error over bound of {}: {:.3g} -> {:.3g}", output, was, is));
+        add(ChangeKind::note, fmt::format("worst error over bound of {}: {} -> {}", output,
+                                          error_ratio_text(was), error_ratio_text(is)));
       }
     }
   }

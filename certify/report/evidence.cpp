@@ -156,11 +156,4 @@ Evidence examine(const attest_kernel& kernel, const proptest::Case& found,
           bound_term(kernel, shrunk)};
 }
 
-std::size_t ratio_bin(double ratio) {
-  constexpr std::size_t kLast = std::tuple_size_v<RatioHistogram> - 1;
-  std::size_t bin = 0;
-  for (double edge = 0.5; bin < kLast && ratio <= edge; edge /= 2) ++bin;
-  return bin;
-}
-
 }  // namespace attest::certify

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,12 +43,5 @@ struct Evidence {
 /// [certify/report/evidence_test "errors lie where the defect is"]
 Evidence examine(const attest_kernel& kernel, const proptest::Case& found,
                  const proptest::Case& shrunk);
-
-/// Counts of the worst error over bound of a check: bin k holds those in (2^-(k+1), 2^-k], the last
-/// bin everything below.
-using RatioHistogram = std::array<std::uint64_t, 16>;
-
-/// The bin of a ratio from 0 to 1.  [certify/report/evidence_test "bins"]
-std::size_t ratio_bin(double ratio);
 
 }  // namespace attest::certify

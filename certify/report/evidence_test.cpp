@@ -53,16 +53,5 @@ TEST_CASE("the bound's largest term is named", "[evidence]") {
   CHECK(evidence.bound_term == "O: accumulation");
 }
 
-TEST_CASE("bins of error over bound", "[evidence]") {
-  CHECK(ratio_bin(1) == 0);
-  CHECK(ratio_bin(0.75) == 0);
-  CHECK(ratio_bin(0.5) == 1);
-  CHECK(ratio_bin(0.25) == 2);
-  CHECK(ratio_bin(0x1p-14) == 14);
-  CHECK(ratio_bin(0x1p-15) == 15);
-  CHECK(ratio_bin(0x1p-90) == 15);
-  CHECK(ratio_bin(0) == 15);
-}
-
 }  // namespace
 }  // namespace attest::certify

@@ -223,8 +223,7 @@ std::optional<Inputs> reduce_values(const attest_kernel& kernel, const Case& c,
   return smallest;
 }
 
-TensorFile failure_file(const attest_kernel& kernel, const Case& c, const Inputs& inputs,
-                        const FailureNote& note) {
+TensorFile inputs_file(const Case& c, const Inputs& inputs, const FailureNote& note) {
   TensorFile file;
   file.metadata = {{"attest", kFormat},
                    {"problem", stream_prefix() + c.problem.to_string()},
@@ -239,6 +238,12 @@ TensorFile failure_file(const attest_kernel& kernel, const Case& c, const Inputs
   for (const InputTensor& input : inputs_of(c.problem, copy)) {
     file.tensors.emplace(std::string(input.name), copy_as(input, *input.tensor, input.dtype));
   }
+  return file;
+}
+
+TensorFile failure_file(const attest_kernel& kernel, const Case& c, const Inputs& inputs,
+                        const FailureNote& note) {
+  TensorFile file = inputs_file(c, inputs, note);
   // What stops a comparison (no bounds for the contract, a kernel that fails) is in the message.
   proptest::guarded([&] {
     if (inputs.loss) {

@@ -53,6 +53,9 @@ struct FailureNote {
 TensorFile failure_file(const attest_kernel& kernel, const proptest::Case& c, const Inputs& inputs,
                         const FailureNote& note);
 
+/// The same without outputs, and without calling the kernel: of a case in which it died or hung.
+TensorFile inputs_file(const proptest::Case& c, const Inputs& inputs, const FailureNote& note);
+
 /// A failure read back.
 struct Failure {
   proptest::Case of;

@@ -22,6 +22,20 @@ std::int64_t nonzero(const Tensor& tensor) {
   return count;
 }
 
+TEST_CASE("inputs of a case in which the kernel died come back", "[failure]") {
+  const Case c = case_of("sq=2,sk=3,d=2,mask=causal_br,dtype=f16");
+  const Inputs inputs = generated_inputs(fixtures::defective_kernel(Defect::none), c);
+  const TensorFile file = parse_safetensors(
+      safetensors(inputs_file(c, inputs, {"./mine.so", "reference_forward", "crash: why", 2})),
+      "x");
+  CHECK(file.tensors.count("O") == 0);
+  const Failure again = parse_failure(file, "x");
+  CHECK(again.of.problem.to_string() == c.problem.to_string());
+  CHECK(again.note.kernel == "./mine.so");
+  CHECK(again.note.checks == 2);
+  CHECK(same_inputs(c, inputs, again.inputs));
+}
+
 TEST_CASE("tensors of a failure come back and fail again", "[failure]") {
   const attest_kernel& kernel = fixtures::defective_kernel(Defect::top_left_causal);
   const Case c = case_of("sq=2,sk=3,d=2,hq=2,mask=causal_br,dtype=bf16");

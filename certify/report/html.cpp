@@ -8,6 +8,7 @@
 #include "certify/report/charts.hpp"
 #include "certify/report/markup.hpp"
 #include "certify/report/page_style.hpp"
+#include "certify/report/ratio.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -44,7 +45,7 @@ std::string anchor(std::size_t index) { return fmt::format("kernel-{}", index + 
 double worst_of(const json& kernel) {
   double worst = 0;
   for (const auto& [output, one] : kernel.at("worst").items()) {
-    worst = std::max(worst, one.at("error_over_bound").get<double>());
+    worst = std::max(worst, ratio_in(one.at("error_over_bound")));
   }
   return worst;
 }
@@ -108,7 +109,7 @@ std::string overview(const json& certificate) {
         anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()), cases_cell(kernel),
         readable(kernel.at("checks").at("passed").get<double>()),
         readable(kernel.at("checks").at("vacuous").get<double>()), kernel.at("findings").size(),
-        worst > 0 ? fmt::format("{:.3f}", worst) : "",
+        worst > 0 ? error_ratio_text(worst) : "",
         time == seconds.end() ? "" : fmt::format("{:.1f}", time->get<double>()));
   }
   return html + "</table></div></div>";

@@ -24,7 +24,7 @@ font-size:.86em}
 h2{font-size:1.2rem;margin:0;overflow-wrap:anywhere}
 h3{font-size:.78rem;letter-spacing:.06em;text-transform:uppercase;color:var(--soft);
 margin:26px 0 10px;font-weight:650}
-p{margin:.4em 0}
+p{margin:.4em 0;overflow-wrap:anywhere}
 a{color:inherit;text-decoration-color:var(--faint);text-underline-offset:3px}
 .soft{color:var(--soft)}.small{font-size:.86rem}
 .card{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:20px 22px;
@@ -52,7 +52,6 @@ td.problem{overflow-wrap:anywhere;min-width:240px}
 .head{display:flex;gap:12px;align-items:center;flex-wrap:wrap}
 .finding{border:1px solid var(--line);border-left:4px solid var(--tone);border-radius:8px;
 padding:12px 16px;margin-top:10px}
-.finding .why{overflow-wrap:anywhere}
 .finding>.split{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:22px}
 .finding figure{width:264px;margin:2px 0 0}
 .more{margin-top:12px}

@@ -90,6 +90,18 @@ class Findings(unittest.TestCase):
     def test_exit(self):
         self.found("exit", "exit", 4)
 
+    def test_inputs_of_a_crash_are_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, text, _ = attest("certify", misbehaving("crash"), "--cases", "2", "--failures",
+                                   folder)
+            self.assertEqual(code, 4, text)
+            files = os.listdir(folder)
+            self.assertTrue(files)
+            for name in files:
+                code, text, _ = attest("check", "--file", os.path.join(folder, name))
+                self.assertEqual(code, 4, text)
+                self.assertIn("crash: segmentation fault", text)
+
     def test_hang(self):
         self.found("hang", "hang", 4, "--timeout", "1")
 
