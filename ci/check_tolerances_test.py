@@ -18,6 +18,15 @@ REFUSED = [
     'REQUIRE(a.isApprox(b, 1e-9));',
     'const double tolerance = 1e-8;',
     'constexpr float tol{1e-4};',
+    'constexpr double kTolerance = 1e-3;',
+    'const double kTolOfSum = 1e-3;',
+    'CHECK(err < 0.01);',
+    'CHECK(err < 0.05 * 2);',
+    'CHECK(err < 1.0 / 1000);',
+    'REQUIRE(std::abs(got - exact) <= 0x1p-10);',
+    'REQUIRE(std::abs(got - exact) <=\n        1e-3);',
+    'REQUIRE(0x1p-10 > error);',
+    'const bool near = std::abs(got - exact) <\n    1e-3 * scale;',
 ]
 ACCEPTED = [
     'REQUIRE(error <= 4 * unit_roundoff(dtype));',
@@ -30,6 +39,9 @@ ACCEPTED = [
     'for (double x = 1e-3; x < limit; x *= 2) {',
     'q.fill(static_cast<float>(1e-3));',
     'if (draw < 0.05) return edge();',
+    'CHECK(sum == 1.0f + 0x1p-20f);',
+    'const double flushed = std::abs(x) < 0x1p-126f ? 0.0f : x;',
+    'CHECK(toll(1) < 7);',
 ]
 
 

@@ -32,6 +32,13 @@ expect 2 "'no_such_folder' has no packages" "$ci/deps" --from no_such_folder
 expect 0 'libeigen3-dev' "$ci/deps" --list
 expect 2 'usage' "$ci/offline-deps"
 expect 2 'needs a folder' "$ci/test-gpu" --deps
+mkdir somebody  # who is not root, on a machine without packages
+printf '#!/bin/sh\necho 1000\n' >somebody/id
+printf '#!/bin/sh\nexit 1\n' >somebody/dpkg-query
+chmod +x somebody/id somebody/dpkg-query
+for script in deps test certify; do
+  expect 2 'apt-get install -y --no-install-recommends ' env PATH="$scratch/somebody:$PATH" "$ci/$script"
+done
 mkdir packages
 touch packages/Packages
 printf 'another system\n' >packages/made-for

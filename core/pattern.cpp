@@ -85,11 +85,17 @@ std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64
   std::int64_t row = 0;
   while (row <= rows && read_row(file, columns, line)) {
     const auto size = static_cast<std::int64_t>(line.size());
-    if (size != columns || line.find_first_not_of("01") != std::string::npos) {
+    const std::size_t odd = line.find_first_not_of("01");
+    if (size == columns && odd != std::string::npos) {
+      throw InvalidProblem("mask file '" + path + "': row " + std::to_string(row) + ", character " +
+                           std::to_string(odd) + ": '" + line.substr(odd, 1) +
+                           "' is neither 0 nor 1");
+    }
+    if (size != columns) {
       throw InvalidProblem(
           "mask file '" + path + "': row " + std::to_string(row) + " has " +
           (size > columns ? "more than " + std::to_string(columns) : std::to_string(size)) +
-          " characters; it needs seqlen_k=" + std::to_string(columns) + " characters, each 0 or 1");
+          " characters; it needs seqlen_k=" + std::to_string(columns));
     }
     for (const char c : line) mask->visible.push_back(c == '1' ? 1 : 0);
     ++row;

@@ -113,7 +113,8 @@ TEST_CASE("masks from files", "[pattern]") {
   std::ofstream(path) << "101\n011";
   CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
   std::ofstream(path) << "1x1\n011\n";
-  CHECK_THROWS_AS(Pattern::parse("file_" + path, 2, 3), InvalidProblem);
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3),
+                    Catch::Contains("row 0, character 1: 'x' is neither 0 nor 1"));
   std::remove(path.c_str());
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3), Catch::Contains("cannot read"));
 }

@@ -19,6 +19,28 @@ const std::vector<std::string>& known_keys() {
   return keys;
 }
 
+// What users of other suites ask for and this version has not: refused by name.
+void refuse_later_features(const std::string& key, const std::string& value) {
+  struct Feature {
+    std::string_view word, what;
+  };
+  static constexpr std::array<Feature, 9> kFeatures{{
+      {"dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
+      {"p_dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
+      {"page_size", "paged K and V"},
+      {"block_table", "paged K and V"},
+      {"sinks", "attention sinks"},
+      {"cluster", "thread-block clusters"},
+      {"fp8", "fp8"},
+      {"e4m3", "fp8"},
+      {"e5m2", "fp8"},
+  }};
+  for (const Feature& feature : kFeatures) {
+    if (feature.word != (key == "dtype" ? value : key)) continue;
+    throw InvalidProblem("problem: this version does not have " + std::string(feature.what));
+  }
+}
+
 using Fields = std::map<std::string, std::string, std::less<>>;
 
 // The text after "v1;" or all of it; another format is refused by name.
@@ -55,6 +77,7 @@ Fields split_fields(std::string_view text) {
                            "' is not key=value; write for example sq=128,d=64");
     }
     const std::string key(field.substr(0, equals));
+    refuse_later_features(key, std::string(field.substr(equals + 1)));
     bool known = false;
     for (const auto& candidate : known_keys()) known = known || candidate == key;
     if (!known) {

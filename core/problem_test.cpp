@@ -73,7 +73,7 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("sq=9223372036854775808,d=1", "not an integer below 2^63");
   refused("sq=1,d=1,scale=nan", "scale is not finite");
   refused("sq=1,d=1,scale=big", "scale=big is not a number");
-  refused("sq=1,d=1,softcap=-1", "softcap");
+  refused("sq=1,d=1,softcap=-1", "softcap is -1; it must be finite and >= 0");
   refused("sq=1,d=1,scale=1e39", "scale is 1e+39, which is infinite in float32");
   refused("sq=1,d=1,scale=-1e308,dtype=bf16", "scale is -1e+308, which is infinite in float32");
   refused("sq=1,d=1,scale=1e-39", "scale is 1e-39, which is not normal in float32");
@@ -86,6 +86,10 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("sq=1,d=1,layout=bsdh", "did you mean 'bshd'");
   refused("sq=1,d=1,heads=2", "unknown key 'heads'");
   refused("seq=1,d=1", "did you mean 'sq'");
+  refused("SQ=1,d=1", "did you mean 'sq'");
+  refused("sq=1,d=1,dropout=0.1", "does not have dropout; a mask of the kept pairs");
+  refused("sq=1,d=1,dtype=fp8", "does not have fp8");
+  refused("sq=1,d=1,page_size=16", "does not have paged K and V");
   refused("sq=1,sq=2,d=1", "given twice");
   refused("sq", "is not key=value");
   refused("sq=1,=2,d=1", "'=2' is not key=value");

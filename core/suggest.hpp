@@ -6,8 +6,9 @@
 
 namespace attest {
 
-/// The candidate with the smallest edit distance to `word`; where none is near (more than half of
-/// the word would have to change), the shortest that has it as a part; or "".  [core/suggest_test]
+/// The candidate with the smallest edit distance to `word`, whatever the case of letters; where
+/// none is near (more than half of the word would have to change), the shortest that has it as a
+/// part; or "".  [core/suggest_test]
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "; did you mean 'x'?" with the nearest candidate, or "".

@@ -7,6 +7,7 @@ namespace attest {
 TEST_CASE("the nearest name is suggested", "[suggest]") {
   const std::vector<std::string> names{"cpu/standard", "cpu/flash2", "gpu/flash2"};
   CHECK(nearest("cpu/flsh2", names) == "cpu/flash2");
+  CHECK(nearest("CPU/Standard", names) == "cpu/standard");
   CHECK(did_you_mean("cpu/standrad", names) == "; did you mean 'cpu/standard'?");
 }
 

@@ -65,11 +65,12 @@ TEST_CASE("all roundings of a product may go the same way", "[reference]") {
 // that the maximum does not rise among equals.
 TEST_CASE("a row sum of cast weights misses those that underflow", "[reference]") {
   constexpr std::int64_t kKeys = 4096;
+  constexpr double kSmallP = 0x1p-26;
   Setting in("sq=1,sk=4096,d=1,scale=1", 1, 1, 5);
   in.Q.set(1, 0, 0, 0, 0);
   for (std::int64_t j = 0; j < kKeys; ++j) {
     const bool heavy = j == 0 || j == kKeys - 1;
-    in.K.set(heavy ? 0 : -26 * std::log(2.0), 0, j, 0, 0);
+    in.K.set(heavy ? 0 : std::log(kSmallP), 0, j, 0, 0);
     in.V.set(heavy ? 1 : 0, 0, j, 0, 0);
   }
   attest_numerics declared{};
@@ -77,7 +78,7 @@ TEST_CASE("a row sum of cast weights misses those that underflow", "[reference]"
   declared.sum_after_cast = 1;
   declared.summation_depth = 8;
   const Numerics numerics = resolve(declared, DType::f32);
-  REQUIRE(numerics.p_underflow >= 0x1p-26);
+  REQUIRE(numerics.p_underflow >= kSmallP);
   const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
   const ForwardBounds bounds =
       forward_bounds(in.problem, {}, numerics, in.Q.view(), in.K.view(), in.V.view(), exact);

@@ -75,6 +75,7 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
       throw InvalidProblem("--except " + begin + ": no kernel's name begins so (attest list)");
     }
   }
+  if (names.empty()) throw InvalidProblem("--except leaves no kernel of --all to certify");
   return names;
 }
 

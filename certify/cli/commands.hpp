@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
@@ -39,6 +41,21 @@ inline CLI::Validator whole_number(std::uint64_t most = ~std::uint64_t{0}) {
         return "'" + text + "' is not a whole number from 0 to " + std::to_string(most);
       },
       "");
+}
+
+/// Refuses what is not a number from `least` to `most`; CLI::Range lets NaN pass.
+inline CLI::Validator number_between(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        double value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stopped, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stopped == end && value >= least && value <= most) {
+          return std::string();
+        }
+        return fmt::format("'{}' is not a number from {:g} to {:g}", text, least, most);
+      },
+      fmt::format("FLOAT in [{:g} - {:g}]", least, most));
 }
 
 /// Refuses "" for an option whose absence means something else.

@@ -84,6 +84,8 @@ int demo(const Registry& registry, const DemoOptions& given) {
   fmt::print("  {:<24} {}  {} cases, worst error/bound", sound.kernel, headline(sound),
              sound.passed());
   for (const auto& [output, worst] : sound.worst) fmt::print(" {}={:.2f}", output, worst.ratio);
+  fmt::print("\n  one law of {}; `attest certify {}` asks for a certificate",
+             proptest::laws().size(), sound.kernel);
   fmt::print("\n\nThree broken ones, each shrunk to its smallest failing case:\n");
   for (std::size_t k = 0; k < broken_kernels().size(); ++k) {
     const CampaignResult& result = results[k + 1];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "certify/cli/commands.hpp"
 #include "certify/worker/library.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
@@ -39,7 +40,7 @@ void add_isolation_options(CLI::App& command, IsolationOptions& options) {
   command
       .add_option("--timeout", options.timeout_seconds,
                   "seconds one call in a worker may take, default 30")
-      ->check(CLI::Range(kLeastSeconds, kMostSeconds));
+      ->check(number_between(kLeastSeconds, kMostSeconds));
   command
       .add_option("--memory-limit", options.memory_limit_mib,
                   "MiB a kernel in a worker may allocate, default 4096; 0: any")

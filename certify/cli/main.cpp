@@ -1,5 +1,5 @@
 // The attest command. Exit codes: 0 certified, 1 violated, 2 usage or bad input, 3 nothing proven,
-// 4 a kernel crashed, 5 internal error.
+// 4 a kernel crashed or hung, 5 internal error.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -88,7 +88,8 @@ int run(int argc, char** argv) {
       "  attest demo\n"
       "  attest certify cpu/flash2 --tier smoke\n"
       "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n\n"
-      "Exit codes: 0 certified, 1 violated, 2 bad input, 3 nothing proven, 4 crashed, 5 internal.");
+      "Exit codes: 0 certified, 1 violated, 2 bad input, 3 nothing proven,\n"
+      "            4 crashed or hung, 5 internal error.");
   attest::certify::cli::Action action;
   attest::certify::cli::add_demo(app, registry, action);
   attest::certify::cli::add_list(app, registry, schedules, action);

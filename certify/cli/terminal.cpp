@@ -13,6 +13,8 @@
 namespace attest::certify::cli {
 namespace {
 
+bool on_terminal() { return isatty(STDERR_FILENO) != 0; }  // where progress is shown
+
 std::string coloured(const char* code, const std::string& text) {
   return colour_wanted() ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
 }
@@ -75,7 +77,7 @@ void Ticker::stop() {
 }
 
 void Ticker::run() {
-  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const bool terminal = on_terminal();
   const auto every = std::chrono::milliseconds(terminal ? 1000 : 5000);
   const auto begin = std::chrono::steady_clock::now();
   bool shown = false;
@@ -104,12 +106,14 @@ void ProgressLine::update(std::uint64_t done, std::uint64_t total) {
 std::string ProgressLine::text(double seconds) const {
   const std::uint64_t done = done_, total = std::max<std::uint64_t>(total_, 1);
   if (done == 0) return fmt::format("{} begun, {:.0f} s", label_, seconds);
-  constexpr std::uint64_t kWidth = 24;
-  const auto filled = static_cast<std::size_t>(kWidth * std::min(done, total) / total);
   const double rate = static_cast<double>(done) / seconds;
   const double left = static_cast<double>(total - std::min(done, total)) / rate;
-  return fmt::format("{} [{:<{}}] {}/{} checks, {:.1f}/s, {:.0f} s left", label_,
-                     std::string(filled, '#'), kWidth, done, total, rate, left);
+  const std::string counts =
+      fmt::format("{}/{} checks, {:.1f}/s, {:.0f} s left", done, total, rate, left);
+  if (!on_terminal()) return label_ + " " + counts;
+  constexpr std::uint64_t kWidth = 24;
+  const auto filled = static_cast<std::size_t>(kWidth * std::min(done, total) / total);
+  return fmt::format("{} [{:<{}}] {}", label_, std::string(filled, '#'), kWidth, counts);
 }
 
 }  // namespace attest::certify::cli

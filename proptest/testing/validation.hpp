@@ -109,21 +109,31 @@ inline bool nightly() { return std::getenv("ATTEST_NIGHTLY") != nullptr; }
 
 inline std::int64_t wanted_elements() { return nightly() ? 1000000 : 10000; }
 
-// Shapes and features in turn; sequence lengths up to where scalar emulation is affordable.
-inline std::string shape(std::uint64_t index) {
-  static const std::vector<std::string> shapes{
-      "sq=8,sk=64,d=64",
-      "sq=16,sk=16,d=16",
-      "sq=16,sk=130,d=37,mask=causal_br",
-      "hq=4,hkv=2,sq=9,sk=33,d=64,dv=32",
-      "sq=2,sk=300,d=64",
-      "sq=64,sk=64,d=8,mask=causal_br",
-      "hq=2,hkv=1,sq=12,sk=40,d=32,softcap=20,mask=window_24_0",
-      "hq=2,sq=10,sk=50,d=32,alibi=standard,mask=causal_br",
-      "b=2,sq=7,sk=20,d=80,mask=lengths_20_11",
-      "sq=3,sk=2,d=4",
-      "sq=128,sk=24,d=16,dv=8",
-      "sq=6,sk=48,d=128,scale=-0.05"};
+// A problem without its dtype, and whether medians are measured on it.
+struct Shape {
+  std::string text;
+  Tight tight = Tight::measured;
+};
+
+// Shapes and features in turn; sequence lengths up to where scalar emulation is affordable. Where a
+// small softcap bends the scores, few errors come near what the bound allows for its tanh, and the
+// document's medians are of scores that are not bent.
+inline const Shape& shape(std::uint64_t index) {
+  static const std::vector<Shape> shapes{
+      {"sq=8,sk=64,d=64"},
+      {"sq=16,sk=16,d=16"},
+      {"sq=16,sk=130,d=37,mask=causal_br"},
+      {"hq=4,hkv=2,sq=9,sk=33,d=64,dv=32"},
+      {"sq=2,sk=300,d=64"},
+      {"sq=64,sk=64,d=8,mask=causal_br"},
+      {"hq=2,hkv=1,sq=12,sk=40,d=32,softcap=20,mask=window_24_0"},
+      {"hq=2,sq=10,sk=50,d=32,alibi=standard,mask=causal_br"},
+      {"b=2,sq=7,sk=20,d=80,mask=lengths_20_11"},
+      {"sq=3,sk=2,d=4"},
+      {"sq=128,sk=24,d=16,dv=8"},
+      {"sq=6,sk=48,d=128,scale=-0.05"},
+      {"hq=4,hkv=2,sq=7,sk=36,d=16,softcap=2,alibi=standard,mask=causal_br", Tight::not_measured},
+      {"hq=2,hkv=1,sq=8,sk=44,d=32,softcap=2", Tight::not_measured}};
   return shapes[index % shapes.size()];
 }
 
@@ -136,14 +146,18 @@ struct Cell {
   std::int64_t cases = 0, with_lse_gradient = 0;
   std::string incomplete;  // a kernel that did not return
 
+  // LSE has one element a row, and counts with fewer.
   bool enough() const {
     return std::all_of(statistics.begin(), statistics.end(), [](const auto& entry) {
-      return entry.first == "LSE" || entry.second.elements >= wanted_elements();
+      const auto& [output, found] = entry;
+      return output == "LSE" ||
+             (found.elements >= wanted_elements() && found.considered >= wanted_elements());
     });
   }
 
-  void add(const fixtures::Emulation& emulation, std::uint64_t index, const std::string& text) {
+  void add(const fixtures::Emulation& emulation, std::uint64_t index, const Shape& of) {
     const attest_kernel kernel = fixtures::emulated_kernel(emulation, dtype);
+    const std::string text = of.text + ",dtype=" + std::string(name(dtype));
     const Case c{Problem::parse(text), values, mix(17, index), 1};
     const InputValues in = make_values(c.problem, values, c.seed);
     const Truth truth(kernel.description, c.problem, in, Direction::backward, c.seed);
@@ -157,7 +171,7 @@ struct Cell {
     ++cases;
     with_lse_gradient += uses_dlse(kernel.description, c.seed) ? 1 : 0;
     const auto bounds = truth.backward_bounds(got);
-    const Tight tight = adds_key_after_key(emulation);
+    const Tight tight = of.tight == Tight::measured ? adds_key_after_key(emulation) : of.tight;
     statistics["O"].add(got.O, truth.forward().O, truth.forward_bounds().O, what, tight);
     statistics["LSE"].add(got.LSE, truth.forward().LSE, truth.forward_bounds().LSE, what, tight);
     statistics["dQ"].add(got.dQ, truth.backward().dQ, bounds.dQ, what, tight);
@@ -172,8 +186,7 @@ struct Cell {
       if (!incomplete.empty()) return;
       const std::uint64_t round = index / emulations.size();
       add(emulations[index % emulations.size()], index,
-          shape(index + 5 * round + static_cast<std::uint64_t>(values)) +
-              ",dtype=" + std::string(name(dtype)));
+          shape(index + 5 * round + static_cast<std::uint64_t>(values)));
     }
     for (auto& [output, found] : statistics) found.find_median();
   }
