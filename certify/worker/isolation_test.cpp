@@ -1,11 +1,18 @@
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "certify/worker/call_memory.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "certify/worker/sanitizers.hpp"
+#include "certify/worker/sent_signals.hpp"
+#include "certify/worker/surroundings.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
@@ -73,8 +80,8 @@ TEST_CASE("every misbehaviour has its own finding") {
       {"restore_input", "input_written: Q was written in forward, at byte 0"},
       {"write_arguments", "input_written: the argument structs was written in forward"},
       {"close_descriptors",
-       "closed_descriptor: descriptors that it did not open were closed in "
-       "forward: 0, 1, 2, 3, 4"},
+       "closed_descriptor: descriptors that it had not opened were closed (0, 1, 2, 3, 4, 5) in "
+       "forward"},
       {"close_and_hang", "hang: forward did not return within 1 s"},
       {"change_rounding", "floating_point: rounding mode"},
       {"flush_denormals", "floating_point:"},
@@ -86,8 +93,25 @@ TEST_CASE("every misbehaviour has its own finding") {
       {"print", "printed: 23 bytes, beginning with 'attention of 3 queries' in forward"},
       {"divide", "crash: signal 8 (Floating point exception) in forward"},
       {"raise", "crash: signal 15 (Terminated) in forward"},
+      {"raise_fault", "crash: signal 11 (Segmentation fault) in forward"},
+      {"unprotect_input", "input_written: Q was written in forward, at byte 0"},
+      {"unprotect_and_restore", "input_written: Q was written in forward, at byte 0"},
+      {"write_input_by_descriptor", "input_written: Q holds other bytes than before"},
+      {"block_signal", "signal_mask: signal 10 (User defined signal 1) was blocked in forward"},
+      {"leave_timer", "timer: a timer (alarm, setitimer) was left running or stopped in forward"},
+      {"lower_limit", "resource_limit: RLIMIT_NOFILE "},
+      {"change_umask", "umask: the mask 0"},
+      {"change_nice", "scheduling: the nice value "},
   };
-  if (kMemoryLimits) cases.push_back({"allocate", "memory: "});
+  if (std::thread::hardware_concurrency() > 1) {
+    cases.push_back({"bind_thread", "scheduling: the calling thread was bound to other"});
+  }
+  if (kMemoryLimits) {
+    cases.push_back({"allocate", "memory: "});
+    cases.push_back({"exit_without_memory",
+                     "memory: an allocation was refused at the memory limit and the process was "
+                     "ended with status 1 in forward: no memory left"});
+  }
   for (const Expected& expected : cases) {
     const proptest::LawResult result =
         check(law, kernel_called(kernels, expected.kernel), small_case());
@@ -104,6 +128,66 @@ TEST_CASE("every misbehaviour has its own finding") {
   CHECK(stale.message ==
         "stale_memory: memory of an earlier call was read in forward (a pointer "
         "that was kept)");
+}
+
+TEST_CASE("a thread that goes on working for a call that returned") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& kernel = kernel_called(kernels, "leave_thread");
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  proptest::LawResult result = check(law, kernel, small_case());
+  if (result.verdict == Verdict::passed) {  // it had no processor yet; it has one between the calls
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    result = check(law, kernel, small_case());
+  }
+  CHECK(result.message ==
+        "left_thread: a thread that was left running read memory of a call that had returned");
+  CHECK(result.verdict == Verdict::violated);
+}
+
+TEST_CASE("threads without end") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& leak = kernel_called(kernels, "leave_more_threads");
+  const int most = Surroundings::most_growths();
+  CHECK(checks_until_failure(proptest::find_law("reference_forward"), leak, small_case(),
+                             2 * most) == most + 1);
+}
+
+namespace {
+
+std::atomic<int> interruptions{0};
+
+class CountInterruptions {
+ public:
+  CountInterruptions() {
+    struct sigaction action {};
+    action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESTART);
+    action.sa_sigaction = [](int signal, siginfo_t* info, void*) {
+      if (!sent_by_worker(signal, *info)) ++interruptions;
+    };
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~CountInterruptions() { sigaction(SIGINT, &before_, nullptr); }
+  CountInterruptions(const CountInterruptions&) = delete;
+  CountInterruptions& operator=(const CountInterruptions&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+}  // namespace
+
+TEST_CASE("a signal to the certifier is a finding, not an interruption") {
+  const CountInterruptions count;
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const proptest::LawResult result =
+      check(proptest::find_law("reference_forward"), kernel_called(kernels, "signal_certifier"),
+            small_case());
+  CHECK(result.message ==
+        "parent_signal: signal 2 (Interrupt) was sent to the certifier in forward");
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(interruptions == 0);
+  kill(getpid(), SIGINT);
+  CHECK(interruptions == 1);
 }
 
 TEST_CASE("one element beyond a full page meets the guard") {
