@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <thread>
@@ -60,6 +61,9 @@ struct Expected {
 }  // namespace
 
 TEST_CASE("every misbehaviour has its own finding") {
+  for (const char* binds : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+    unsetenv(binds);
+  }
   Limits tight = limits();
   tight.timeout_seconds = 1;
   tight.memory_limit_bytes = std::uint64_t{200} << 20;
