@@ -10,7 +10,7 @@ namespace attest::certify::worker {
 
 /// Whether a worker of this process, or a process of its group, sent the signal; taken note of if
 /// so. For handlers of signals (SA_SIGINFO), safe there.
-/// [certify/worker/isolation_test "a signal to the certifier"]
+/// [certify/worker/aftermath_test "a signal to the certifier"]
 bool sent_by_worker(int signal, const siginfo_t& info);
 
 /// The signal noted of a worker since the last call for it; a signal still on its way to another

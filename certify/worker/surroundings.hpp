@@ -39,7 +39,7 @@ class Surroundings {
 
   /// How many calls of a process may each leave more threads alive than any call before it. A pool
   /// of threads grows until it is as large as it is to be, a leak of threads at every call.
-  /// [certify/worker/isolation_test "threads without end"]
+  /// [certify/worker/aftermath_test "threads without end"]
   static int most_growths();
 
  private:
