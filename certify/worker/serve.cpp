@@ -40,7 +40,7 @@ void note_refused_memory() {
       errno == ENOMEM || (data_limit_bytes > 0 && near_limit(data_bytes(), data_limit_bytes));
 }
 
-void on_exit() {
+void note_exit() {
   if (getpid() == server) note_refused_memory();
 }
 
@@ -246,7 +246,7 @@ int serve(const Loader& load) {
   }
   deadline.set(0);
   catch_fatal_signals();
-  std::atexit(on_exit);  // after loading: before what the library does at the end
+  std::atexit(note_exit);  // after loading: before what the library does at the end
   surroundings.loaded();
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
   control->phase = Phase::idle;
