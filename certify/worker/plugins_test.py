@@ -100,9 +100,15 @@ class Findings(unittest.TestCase):
 
     def test_hang_without_descriptors(self):
         """Its closed socket is no reason to wait longer than the timeout."""
+        self.hangs_for_its_timeout("close_and_hang")
+
+    def test_hang_in_another_process_group(self):
+        self.hangs_for_its_timeout("leave_group_and_hang")
+
+    def hangs_for_its_timeout(self, name):
         begin = time.monotonic()
-        code, text, _ = attest("check", "--kernel", misbehaving("close_and_hang"), "--problem",
-                               "sq=2,d=2", "--law", "reference_forward", "--timeout", "0.2")
+        code, text, _ = attest("check", "--kernel", misbehaving(name), "--problem", "sq=2,d=2",
+                               "--law", "reference_forward", "--timeout", "0.2")
         self.assertEqual(code, 4, text)
         self.assertIn("hang: forward did not return within 0.2 s", text)
         self.assertLess(time.monotonic() - begin, 4)
@@ -172,7 +178,8 @@ class Findings(unittest.TestCase):
                  "block_signal": "signal_mask", "leave_timer": "timer",
                  "lower_limit": "resource_limit", "change_umask": "umask",
                  "change_nice": "scheduling", "bind_thread": "scheduling",
-                 "signal_certifier": "parent_signal", "exit_without_memory": "memory"}
+                 "signal_certifier": "parent_signal", "exit_without_memory": "memory",
+                 "leave_group_and_hang": "hang"}
         code, text, _ = attest("certify", misbehaving(), "--cases", "2", "--timeout", "1",
                                "--memory-limit", "200", "--json")
         self.assertEqual(code, 4)
