@@ -168,7 +168,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   CampaignOptions& campaign = order.campaign;
   campaign.jobs = options.jobs;
   const std::vector<std::string> libraries = library_contents(order.kernels);
-  const InterruptGuard guard;
+  const InterruptGuard guard(OnInterrupt::ask);
   std::vector<CampaignResult> results;
   for (const attest_kernel* kernel : order.kernels) {
     ProgressLine line(kernel->description.name);

@@ -9,6 +9,7 @@
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/emulate.hpp"
+#include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/plan.hpp"
@@ -158,6 +159,7 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   const Subject subject = subject_of(given_options);
   const CheckOptions& options = subject.options;
   const proptest::Case& c = subject.c;
+  const InterruptGuard guard(OnInterrupt::end);
   Kernels known(registry, options.isolation);
   const attest_kernel& kernel = known.find_one(options.kernel);
   require_affordable(kernel.description, c.problem);

@@ -95,7 +95,7 @@ void print_totals(const std::vector<DefectScore>& scores) {
 int certify_defects(const Registry& registry, const CampaignOptions& options,
                     const ScoreOutput& output) {
   constexpr int kFailed = 1, kNothingProven = 3;
-  const InterruptGuard guard;
+  const InterruptGuard guard(OnInterrupt::ask);
   const std::vector<DefectScore> scores = score_all(registry, options);
   const std::vector<CampaignResult> correct = correct_campaigns(options);
   const bool all = std::all_of(scores.begin(), scores.end(),

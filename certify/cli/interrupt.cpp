@@ -1,31 +1,49 @@
 #include "certify/cli/interrupt.hpp"
 
-#include <signal.h>
-
+#include <algorithm>
 #include <atomic>
+#include <iterator>
+
+#include "certify/worker/sent_signals.hpp"
 
 namespace attest::certify::cli {
 namespace {
 
-std::atomic<bool> asked{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+std::atomic<bool> asked{false}, asks{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "used by a signal handler");
 
-void ask(int) { asked = true; }
+bool is_interrupt(int signal) { return signal == SIGINT || signal == SIGTERM; }
+
+void handle(int signal, siginfo_t* info, void*) {
+  if (worker::sent_by_worker(signal, *info)) return;
+  ::signal(signal, SIG_DFL);
+  if (asks && is_interrupt(signal)) {
+    asked = true;
+  } else {
+    raise(signal);
+  }
+}
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(OnInterrupt what) {
+  asks = what == OnInterrupt::ask;
   struct sigaction action {};
-  action.sa_handler = ask;
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  action.sa_sigaction = handle;
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_SIGINFO);
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  std::transform(std::begin(kSignals), std::end(kSignals), before_, [&action](int signal) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    const bool asked_for = asks && is_interrupt(signal);
+    if (asked_for || before.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
+    return before;
+  });
 }
 
 InterruptGuard::~InterruptGuard() {
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
+  for (std::size_t k = 0; k < std::size(kSignals); ++k)
+    sigaction(kSignals[k], &before_[k], nullptr);
 }
 
 bool interrupted() { return asked; }

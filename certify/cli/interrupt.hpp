@@ -1,15 +1,29 @@
 #pragma once
 
+#include <signal.h>
+
+#include <cstdint>
+#include <iterator>
+
 namespace attest::certify::cli {
 
-/// While it lives, the first SIGINT or SIGTERM asks for an end at the next check instead of ending
-/// the program; the second ends it.
+/// What the first SIGINT or SIGTERM does: ask for an end at the next check, or end the program as
+/// it would without a guard.
+enum class OnInterrupt : std::uint8_t { ask, end };
+
+/// While it lives, the first SIGINT or SIGTERM does what it is told to; the second ends the
+/// program. One that a kernel sends from its worker becomes a finding and does nothing else; the
+/// same holds of the other signals here.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  explicit InterruptGuard(OnInterrupt what);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+  struct sigaction before_[std::size(kSignals)];
 };
 
 /// Whether an end was asked for.

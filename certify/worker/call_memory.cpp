@@ -82,11 +82,10 @@ std::uint64_t CallMemory::publish() const {
 
 std::optional<Fault> CallMemory::overrun() const {
   const auto intact = [](const std::byte* begin, std::uint64_t count) {
-    return std::all_of(begin, begin + count, [](std::byte byte) { return byte == kPoison; });
+    return count == 0 || (*begin == kPoison && std::memcmp(begin, begin + 1, count - 1) == 0);
   };
   for (std::size_t k = 0; k < buffers_.size(); ++k) {
     const Buffer& buffer = buffers_[k];
-    if (buffer.access == Access::read_only) continue;
     const std::uint64_t before = buffer.address - buffer.pages_begin;
     const std::byte* const payload = bytes(k);
     if (!intact(payload - before, before)) {

@@ -28,6 +28,8 @@ class CallMemory {
   /// A buffer of uninitialised bytes; returns its index.
   std::size_t place(std::string_view name, std::size_t bytes, Access access);
 
+  const std::string& name(std::size_t index) const { return buffers_[index].name; }
+
   /// Where the kernel sees buffer `index`, and where the certifier does (until the next `place`).
   std::uint64_t address(std::size_t index) const { return buffers_[index].address; }
   std::byte* bytes(std::size_t index) const;

@@ -18,19 +18,29 @@ std::string seconds_text(double seconds) {
 
 std::string quoted(const std::string& words) { return words.empty() ? "" : ": " + words; }
 
+Fault fault_at_address(const Process& process, const CallMemory& memory, const std::string& when) {
+  const Control& control = process.control();
+  const std::uint64_t address = control.fault_address;
+  const Access how = control.fault_is_write != 0 ? Access::writable : Access::read_only;
+  const bool of_a_call = address >= control.reserved_begin && address < control.reserved_end;
+  const bool in_other_thread = control.fault_in_other_thread != 0;
+  if (of_a_call && in_other_thread && control.fault_phase != Phase::calling) {
+    return {FaultKind::left_thread, std::string("a thread that was left running ") +
+                                        (how == Access::writable ? "wrote" : "read") +
+                                        " memory of a call that had returned"};
+  }
+  return memory.explain(address, how, control.reserved_begin, control.reserved_end,
+                        of_a_call && in_other_thread ? when + " by another thread" : when);
+}
+
 Fault death_by_signal(const Process& process, const CallMemory& memory, int signal,
                       const std::string& when) {
-  const Control& control = process.control();
-  if (signal == SIGSEGV && control.signal == SIGSEGV && !process.out_of_memory()) {
-    const Access how = control.fault_is_write != 0 ? Access::writable : Access::read_only;
-    return memory.explain(control.fault_address, how, control.reserved_begin, control.reserved_end,
-                          when);
-  }
   if (process.out_of_memory()) {
     return {FaultKind::memory,
-            "an allocation was refused at the memory limit and the kernel died "
-            "of it " +
-                when};
+            "an allocation was refused at the memory limit and the kernel died of it " + when};
+  }
+  if (signal == SIGSEGV && process.control().signal == SIGSEGV) {
+    return fault_at_address(process, memory, when);
   }
   if (signal == SIGABRT) {
     return {FaultKind::abort, "abort() " + when + quoted(process.last_words())};
@@ -39,26 +49,16 @@ Fault death_by_signal(const Process& process, const CallMemory& memory, int sign
                                 when + quoted(process.last_words())};
 }
 
+Fault death_by_exit(const Process& process, int status, const std::string& when) {
+  const std::string ended = "the process was ended with status " + std::to_string(status) + " " +
+                            when + quoted(process.last_words());
+  if (!process.out_of_memory()) return {FaultKind::exit, ended};
+  return {FaultKind::memory, "an allocation was refused at the memory limit and " + ended};
+}
+
 std::optional<Fault> disturbance(const Control& control, const std::string& when) {
-  const std::string text = control.text;
-  const auto has = [&](Disturbance bit) { return (control.disturbances & bit) != 0; };
-  if (has(kOutOfMemory)) {
-    return Fault{FaultKind::memory, "nearly all memory below the limit was allocated " + when};
-  }
-  if (has(kWroteBesideOnDevice)) return Fault{FaultKind::out_of_bounds, text + " " + when};
-  if (has(kWroteInputOnDevice)) return Fault{FaultKind::input_written, text + " " + when};
-  if (has(kClosedDescriptor)) {
-    return Fault{FaultKind::closed_descriptor,
-                 "descriptors that it did not open were closed " + when + ": " + text};
-  }
-  if (has(kForked)) return Fault{FaultKind::fork, "a process was started " + when};
-  if (has(kFloatingPoint)) return Fault{FaultKind::floating_point, text + " " + when};
-  if (has(kLocale)) return Fault{FaultKind::locale, text + " " + when};
-  if (has(kDirectory)) return Fault{FaultKind::directory, text + " " + when};
-  if (has(kEnvironment)) return Fault{FaultKind::environment, text + " " + when};
-  if (has(kSignalHandler)) return Fault{FaultKind::signal_handler, text + " " + when};
-  if (has(kPrinted)) return Fault{FaultKind::printed, text + " " + when};
-  return std::nullopt;
+  if (control.disturbed == 0) return std::nullopt;
+  return Fault{control.disturbance, std::string(control.text) + " " + when};
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ const char* word(Task task) {
 }
 
 std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
-                              const CallMemory& memory, double timeout_seconds) {
+                              const Transfer& transfer, double timeout_seconds) {
   const Control& control = process.control();
   const std::string when = std::string("in ") + word(control.task);
   if (ending == Process::Ending::timed_out) {
@@ -92,9 +92,19 @@ std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
     return Fault{FaultKind::hang, std::string(word(control.task)) + " did not return within " +
                                       seconds_text(timeout_seconds)};
   }
-  const std::optional<Fault> overrun = memory.overrun();
   if (ending == Process::Ending::finished) {
-    if (overrun) return Fault{overrun->kind, overrun->detail + " " + when};
+    if (const auto overrun = transfer.memory().overrun()) {
+      return Fault{overrun->kind, overrun->detail + " " + when};
+    }
+    if (const auto input = transfer.changed_input()) {
+      return Fault{FaultKind::input_written, *input + " holds other bytes than before, written " +
+                                                 when + " by another way than its address"};
+    }
+    if (const auto signal = process.sent_signal()) {
+      return Fault{FaultKind::parent_signal, "signal " + std::to_string(*signal) + " (" +
+                                                 strsignal(*signal) +
+                                                 ") was sent to the certifier " + when};
+    }
     return disturbance(control, when);
   }
   const bool returned = control.phase != Phase::calling;
@@ -105,11 +115,9 @@ std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
   }
   const std::string where = returned ? std::string("after ") + word(control.task) : when;
   if (WIFSIGNALED(process.wait_status())) {
-    return death_by_signal(process, memory, WTERMSIG(process.wait_status()), where);
+    return death_by_signal(process, transfer.memory(), WTERMSIG(process.wait_status()), where);
   }
-  return Fault{FaultKind::exit, "the process was ended with status " +
-                                    std::to_string(WEXITSTATUS(process.wait_status())) + " " +
-                                    where};
+  return death_by_exit(process, WEXITSTATUS(process.wait_status()), where);
 }
 
 }  // namespace attest::certify::worker

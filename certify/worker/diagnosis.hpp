@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "certify/worker/call_memory.hpp"
 #include "certify/worker/process.hpp"
+#include "certify/worker/transfer.hpp"
 
 namespace attest::certify::worker {
 
@@ -13,6 +13,6 @@ const char* word(Task task);
 /// What went wrong in a call that ended as `ending`, the gravest first; nothing when nothing did.
 /// [certify/worker/isolation_test "every misbehaviour has its own finding"]
 std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
-                              const CallMemory& memory, double timeout_seconds);
+                              const Transfer& transfer, double timeout_seconds);
 
 }  // namespace attest::certify::worker

@@ -20,6 +20,8 @@ std::string_view name(FaultKind kind) {
       return "input_written";
     case FaultKind::stale_memory:
       return "stale_memory";
+    case FaultKind::left_thread:
+      return "left_thread";
     case FaultKind::fork:
       return "fork";
     case FaultKind::closed_descriptor:
@@ -34,6 +36,18 @@ std::string_view name(FaultKind kind) {
       return "environment";
     case FaultKind::signal_handler:
       return "signal_handler";
+    case FaultKind::signal_mask:
+      return "signal_mask";
+    case FaultKind::timer:
+      return "timer";
+    case FaultKind::resource_limit:
+      return "resource_limit";
+    case FaultKind::umask:
+      return "umask";
+    case FaultKind::scheduling:
+      return "scheduling";
+    case FaultKind::parent_signal:
+      return "parent_signal";
     case FaultKind::printed:
       return "printed";
     case FaultKind::workspace_size:
@@ -43,15 +57,13 @@ std::string_view name(FaultKind kind) {
 }
 
 const std::vector<FaultKind>& all_fault_kinds() {
-  static const std::vector<FaultKind> kinds{FaultKind::crash,          FaultKind::abort,
-                                            FaultKind::exit,           FaultKind::hang,
-                                            FaultKind::memory,         FaultKind::out_of_bounds,
-                                            FaultKind::input_written,  FaultKind::stale_memory,
-                                            FaultKind::fork,           FaultKind::closed_descriptor,
-                                            FaultKind::floating_point, FaultKind::locale,
-                                            FaultKind::directory,      FaultKind::environment,
-                                            FaultKind::signal_handler, FaultKind::printed,
-                                            FaultKind::workspace_size};
+  static const std::vector<FaultKind> kinds = [] {
+    std::vector<FaultKind> all;
+    for (auto k = 0; k <= static_cast<int>(FaultKind::workspace_size); ++k) {
+      all.push_back(static_cast<FaultKind>(k));
+    }
+    return all;
+  }();
   return kinds;
 }
 

@@ -20,12 +20,20 @@ namespace attest::certify::worker {
 ///   out_of_bounds        touched memory before or after a buffer
 ///   input_written        wrote into an input, even if it put the old value back
 ///   stale_memory         touched memory of an earlier call
+///   left_thread          left a thread behind that touched memory of a call that had returned, or
+///                        threads without end
 ///   fork                 started a process
 ///   closed_descriptor    closed a descriptor that it did not open
 ///   floating_point       left another rounding mode or floating-point environment
 ///   locale, directory    changed the process's locale or working directory
 ///   environment          changed the process's environment variables
 ///   signal_handler       changed what the process does about a signal
+///   signal_mask          changed which signals are blocked
+///   timer                left a timer running (alarm, setitimer)
+///   resource_limit       changed a limit of the process (setrlimit)
+///   umask                changed the mask of file modes
+///   scheduling           changed nice value, scheduling policy or allowed processors
+///   parent_signal        sent a signal to the certifier
 ///   printed              wrote to the standard output
 ///   workspace_size       asked for an impossible amount of workspace
 enum class FaultKind : std::uint8_t {
@@ -37,6 +45,7 @@ enum class FaultKind : std::uint8_t {
   out_of_bounds,
   input_written,
   stale_memory,
+  left_thread,
   fork,
   closed_descriptor,
   floating_point,
@@ -44,6 +53,12 @@ enum class FaultKind : std::uint8_t {
   directory,
   environment,
   signal_handler,
+  signal_mask,
+  timer,
+  resource_limit,
+  umask,
+  scheduling,
+  parent_signal,
   printed,
   workspace_size
 };

@@ -112,7 +112,7 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   const Process::Ending ending = process->run(seconds);
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  pending_fault = diagnose(*process, ending, transfer->memory(), seconds);
+  pending_fault = diagnose(*process, ending, *transfer, seconds);
   if (pending_fault) {
     if (pending_fault->kind == FaultKind::hang) {
       // It hangs, that much is known; other cases need not wait as long to say so again.

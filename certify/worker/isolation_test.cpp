@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "certify/worker/call_memory.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "certify/worker/sanitizers.hpp"
-#include "core/error.hpp"
+#include "certify/worker/testing/plugins.hpp"
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -16,29 +18,10 @@
 namespace attest::certify::worker {
 namespace {
 
-Limits limits() {
-  Limits limits;
-  limits.program = ATTEST_PROGRAM;
-  limits.timeout_seconds = 20;
-  return limits;
-}
-
-std::string plugin(const std::string& name) {
-  return std::string(ATTEST_PLUGINS) + "/lib" + name + ".so";
-}
-
-const attest_kernel& kernel_called(const IsolatedKernels& kernels, const std::string& suffix) {
-  for (const auto& kernel : kernels) {
-    const std::string name = kernel->kernel().description.name;
-    if (name.substr(name.rfind(':') + 1) == suffix) return kernel->kernel();
-  }
-  throw InternalError("no kernel " + suffix);
-}
-
-// 48 bytes of O: with the alignment of 64 there is room on both sides before the guard pages.
-proptest::Case small_case() {
-  return {Problem::parse("sq=3,sk=5,d=4"), proptest::Values::normal, 1, 1};
-}
+using testing::kernel_called;
+using testing::limits;
+using testing::plugin;
+using testing::small_case;
 
 // O fills a page, so that its neighbours are guard pages.
 proptest::Case page_case() {
@@ -53,6 +36,9 @@ struct Expected {
 }  // namespace
 
 TEST_CASE("every misbehaviour has its own finding") {
+  for (const char* binds : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+    unsetenv(binds);
+  }
   Limits tight = limits();
   tight.timeout_seconds = 1;
   tight.memory_limit_bytes = std::uint64_t{200} << 20;
@@ -73,8 +59,8 @@ TEST_CASE("every misbehaviour has its own finding") {
       {"restore_input", "input_written: Q was written in forward, at byte 0"},
       {"write_arguments", "input_written: the argument structs was written in forward"},
       {"close_descriptors",
-       "closed_descriptor: descriptors that it did not open were closed in "
-       "forward: 0, 1, 2, 3, 4"},
+       "closed_descriptor: descriptors that it had not opened were closed (0, 1, 2, 3, 4, 5) in "
+       "forward"},
       {"close_and_hang", "hang: forward did not return within 1 s"},
       {"change_rounding", "floating_point: rounding mode"},
       {"flush_denormals", "floating_point:"},
@@ -86,8 +72,25 @@ TEST_CASE("every misbehaviour has its own finding") {
       {"print", "printed: 23 bytes, beginning with 'attention of 3 queries' in forward"},
       {"divide", "crash: signal 8 (Floating point exception) in forward"},
       {"raise", "crash: signal 15 (Terminated) in forward"},
+      {"raise_fault", "crash: signal 11 (Segmentation fault) in forward"},
+      {"unprotect_input", "input_written: Q was written in forward, at byte 0"},
+      {"unprotect_and_restore", "input_written: Q was written in forward, at byte 0"},
+      {"write_input_by_descriptor", "input_written: Q holds other bytes than before"},
+      {"block_signal", "signal_mask: signal 10 (User defined signal 1) was blocked in forward"},
+      {"leave_timer", "timer: a timer (alarm, setitimer) was left running or stopped in forward"},
+      {"lower_limit", "resource_limit: RLIMIT_NOFILE "},
+      {"change_umask", "umask: the mask 0"},
+      {"change_nice", "scheduling: the nice value "},
   };
-  if (kMemoryLimits) cases.push_back({"allocate", "memory: "});
+  if (std::thread::hardware_concurrency() > 1) {
+    cases.push_back({"bind_thread", "scheduling: the calling thread was bound to other"});
+  }
+  if (kMemoryLimits) {
+    cases.push_back({"allocate", "memory: "});
+    cases.push_back({"exit_without_memory",
+                     "memory: an allocation was refused at the memory limit and the process was "
+                     "ended with status 1 in forward: no memory left"});
+  }
   for (const Expected& expected : cases) {
     const proptest::LawResult result =
         check(law, kernel_called(kernels, expected.kernel), small_case());

@@ -8,6 +8,7 @@
 
 #include "certify/worker/description.hpp"
 #include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/testing/plugins.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/register.hpp"
@@ -17,15 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Limits limits() {
-  Limits limits;
-  limits.program = ATTEST_PROGRAM;
-  return limits;
-}
-
-std::string plugin(const std::string& name) {
-  return std::string(ATTEST_PLUGINS) + "/lib" + name + ".so";
-}
+using testing::limits;
+using testing::plugin;
 
 // The message with which a library is refused; "" when it is not.
 std::string refusal(const std::string& path) {

@@ -14,6 +14,8 @@ import time
 import unittest
 
 ATTEST, PLUGINS, EXAMPLES = sys.argv[1:4]
+for variable in ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"):
+    os.environ.pop(variable, None)  # with them OpenMP may bind threads
 # A sanitizer's shadow memory is beyond every limit.
 with open(ATTEST, "rb") as program:
     SANITIZED = re.search(rb"__[at]san_init", program.read()) is not None
@@ -110,9 +112,15 @@ class Findings(unittest.TestCase):
 
     def test_hang_without_descriptors(self):
         """Its closed socket is no reason to wait longer than the timeout."""
+        self.hangs_for_its_timeout("close_and_hang")
+
+    def test_hang_in_another_process_group(self):
+        self.hangs_for_its_timeout("leave_group_and_hang")
+
+    def hangs_for_its_timeout(self, name):
         begin = time.monotonic()
-        code, text, _ = attest("check", "--kernel", misbehaving("close_and_hang"), "--problem",
-                               "sq=2,d=2", "--law", "reference_forward", "--timeout", "0.2")
+        code, text, _ = attest("check", "--kernel", misbehaving(name), "--problem", "sq=2,d=2",
+                               "--law", "reference_forward", "--timeout", "0.2")
         self.assertEqual(code, 4, text)
         self.assertIn("hang: forward did not return within 0.2 s", text)
         self.assertLess(time.monotonic() - begin, 4)
@@ -122,6 +130,34 @@ class Findings(unittest.TestCase):
 
     def test_input(self):
         self.found("restore_input", "input_written", 1)
+
+    def test_input_behind_its_pages(self):
+        self.found("unprotect_and_restore", "input_written", 1)
+        self.found("write_input_by_descriptor", "input_written", 1)
+
+    def test_thread(self):
+        self.found("leave_thread", "left_thread", 1)
+
+    def test_threads_without_end(self):
+        code, text, _ = attest("check", "--kernel", misbehaving("leave_more_threads"), "--problem",
+                               "sq=2,d=2", "--law", "reference_forward", "--repeat",
+                               str(65 + os.cpu_count()))
+        self.assertEqual(code, 1, text)
+        self.assertIn("left_thread: the number of threads has grown", text)
+
+    def test_signal_to_the_certifier(self):
+        """It does not interrupt: the campaign goes on to its end, and so does one check."""
+        self.found("signal_certifier", "parent_signal", 1)
+
+    def test_little_memory(self):
+        """OpenMP without memory for its threads prints and exits."""
+        if SANITIZED:
+            self.skipTest("no memory limit")
+        code, text, _ = attest("check", "--kernel", "cpu/flash2", "--isolate", "--memory-limit",
+                               "1", "--problem", "hq=4,sq=130,d=64", "--threads", "3", "--law",
+                               "reference_forward")
+        self.assertEqual(code, 4, text)
+        self.assertIn("memory: ", text)
 
     def test_state(self):
         self.found("keep_pointer", "stale_memory", 1)
@@ -148,7 +184,14 @@ class Findings(unittest.TestCase):
                  "change_environment": "environment",
                  "change_signal_handler": "signal_handler", "print": "printed",
                  "keep_pointer": "stale_memory", "fail_after_ten": "state", "divide": "crash",
-                 "raise": "crash"}
+                 "raise": "crash", "raise_fault": "crash", "unprotect_input": "input_written",
+                 "unprotect_and_restore": "input_written",
+                 "write_input_by_descriptor": "input_written", "leave_thread": "left_thread",
+                 "block_signal": "signal_mask", "leave_timer": "timer",
+                 "lower_limit": "resource_limit", "change_umask": "umask",
+                 "change_nice": "scheduling", "bind_thread": "scheduling",
+                 "signal_certifier": "parent_signal", "exit_without_memory": "memory",
+                 "leave_group_and_hang": "hang"}
         code, text, _ = attest("certify", misbehaving(), "--cases", "2", "--timeout", "1",
                                "--memory-limit", "200", "--json")
         self.assertEqual(code, 4)
@@ -156,12 +199,15 @@ class Findings(unittest.TestCase):
                     for k in json.loads(text)["kernels"]}
         self.assertEqual(findings.pop("nothing"), [])
         self.assertIn("repeat", [f["law"] for f in findings.pop("alternate")])
+        findings.pop("leave_more_threads")  # it takes more calls
+        if len(os.sched_getaffinity(0)) == 1:
+            kinds.pop("bind_thread")
         for name, kind in kinds.items():
             if kind == "memory" and SANITIZED:
                 continue
             messages = [f["message"] for f in findings.pop(name)]
             self.assertTrue(any(kind + ": " in m for m in messages), (name, messages))
-        self.assertLessEqual(set(findings), {"allocate"})
+        self.assertLessEqual(set(findings), {"allocate", "exit_without_memory", "bind_thread"})
 
     def test_one_fault_is_one_finding(self):
         _, text, _ = attest("certify", misbehaving("abort"), "--cases", "3")

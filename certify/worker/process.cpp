@@ -20,6 +20,7 @@
 
 #include "certify/worker/arguments.hpp"
 #include "certify/worker/sanitizers.hpp"
+#include "certify/worker/sent_signals.hpp"
 #include "certify/worker/surroundings.hpp"
 #include "core/error.hpp"
 
@@ -86,7 +87,7 @@ class SpawnAttributes {
 // A duplicate above every number that the child's descriptors get, so that none is overwritten
 // before it is duplicated.
 int out_of_the_way(int descriptor, const std::string& what) {
-  const int moved = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, kArena + 1);
+  const int moved = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, kLastDescriptor + 1);
   const int error = moved < 0 ? errno : 0;
   if (descriptor >= 0) close(descriptor);
   require(error, what);
@@ -138,14 +139,18 @@ void Process::spawn(const Source& source, const Limits& limits) {
   const Descriptor child_end(out_of_the_way(ends[1], "duplicate a socket"));
   output_.reset(out_of_the_way(memfd_create("attest-stdout", MFD_CLOEXEC), "make a file"));
   errors_.reset(out_of_the_way(memfd_create("attest-stderr", MFD_CLOEXEC), "make a file"));
-  const Descriptor arena(fcntl(arena_.descriptor(), F_DUPFD_CLOEXEC, kArena + 1));
+  const Descriptor arena(fcntl(arena_.descriptor(), F_DUPFD_CLOEXEC, kLastDescriptor + 1));
   require(arena.get() < 0 ? errno : 0, "duplicate a file");
+  const std::string arena_path = "/proc/self/fd/" + std::to_string(arena.get());
+  const Descriptor read_only(
+      out_of_the_way(open(arena_path.c_str(), O_RDONLY | O_CLOEXEC), "open a file for reading"));
   SpawnAttributes spawn;
   posix_spawn_file_actions_addopen(&spawn.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&spawn.actions, output_.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&spawn.actions, errors_.get(), STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&spawn.actions, child_end.get(), kSocket);
   posix_spawn_file_actions_adddup2(&spawn.actions, arena.get(), kArena);
+  posix_spawn_file_actions_adddup2(&spawn.actions, read_only.get(), kReadOnlyArena);
   const std::string program = limits.program.empty() ? own_program() : limits.program;
   std::vector<std::string> words{program, "worker"};
   words.insert(words.end(), source.begin(), source.end());
@@ -163,14 +168,16 @@ void Process::spawn(const Source& source, const Limits& limits) {
 Process::Ending Process::run(double timeout_seconds) {
   Control& control = arena_.control();
   control.timeout_seconds = timeout_seconds;
-  control.status = control.signal = 0;
-  control.disturbances = 0;
-  control.out_of_memory = 0;
+  control.status = 0;
+  control.disturbed = 0;
   if (send(socket_.get(), "t", 1, MSG_NOSIGNAL) != 1) {
     kill();
     return Ending::died;
   }
-  return wait(timeout_seconds);
+  const pid_t worker = pid_;
+  const Ending ending = wait(timeout_seconds);
+  sent_signal_ = take_signal_of(worker);
+  return ending;
 }
 
 Process::Ending Process::wait(double timeout_seconds) {
@@ -210,6 +217,7 @@ Process::Ending Process::wait(double timeout_seconds) {
 void Process::kill() {
   if (pid_ > 0) {
     ::kill(-pid_, SIGKILL);  // what it started too; a dead leader keeps the group's number
+    ::kill(pid_, SIGKILL);   // should it have left its group
     while (waitpid(pid_, &wait_status_, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;

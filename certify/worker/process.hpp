@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Process {
   /// The status that waiting for a dead worker gave.
   int wait_status() const { return wait_status_; }
 
+  /// The signal that it sent to this process during the last run, where handlers ask
+  /// sent_by_worker.
+  std::optional<int> sent_signal() const { return sent_signal_; }
+
   /// Private bytes when a worker that timed out was killed.
   std::uint64_t last_data_bytes() const { return last_data_bytes_; }
 
@@ -66,6 +71,7 @@ class Process {
   Descriptor socket_, output_, errors_, process_descriptor_;
   pid_t pid_ = -1;
   int wait_status_ = 0;
+  std::optional<int> sent_signal_;
   std::uint64_t last_data_bytes_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "certify/worker/fault.hpp"
 #include "core/abi/attest_kernel.h"
 
 /// What the certifier and its worker process say to each other. The two are the same program, so
@@ -11,8 +12,11 @@
 /// lies in shared memory, where a call that dies leaves what is known about its end.
 namespace attest::certify::worker {
 
-/// Descriptors of the worker besides 0 (nothing), 1 and 2 (files whose text is looked at).
-inline constexpr int kSocket = 3, kArena = 4;
+/// Descriptors of the worker besides 0 (nothing), 1 and 2 (files whose text is looked at). The
+/// arena comes twice: pages mapped from a descriptor that only reads cannot be made writable
+/// (mprotect).
+inline constexpr int kSocket = 3, kArena = 4, kReadOnlyArena = 5;
+inline constexpr int kLastDescriptor = kReadOnlyArena;
 
 /// The worker dies by itself so long after a call's time is up, should nobody be left to end it.
 inline constexpr int kGraceSeconds = 10;
@@ -21,21 +25,6 @@ enum class Task : std::uint32_t { describe, workspace, forward, backward, loss_g
 
 /// Where the worker is; what it was doing when it died.
 enum class Phase : std::uint32_t { starting, loading, idle, calling, inspecting };
-
-/// What a call left behind in its process, one bit each.
-enum Disturbance : std::uint32_t {
-  kForked = 1u << 0,
-  kClosedDescriptor = 1u << 1,
-  kFloatingPoint = 1u << 2,
-  kLocale = 1u << 3,
-  kDirectory = 1u << 4,
-  kPrinted = 1u << 5,
-  kOutOfMemory = 1u << 6,
-  kWroteBesideOnDevice = 1u << 7,
-  kWroteInputOnDevice = 1u << 8,
-  kEnvironment = 1u << 9,
-  kSignalHandler = 1u << 10,
-};
 
 enum class Access : std::uint32_t { read_only, writable };
 
@@ -73,12 +62,14 @@ struct Control {
   Description description;
   std::int32_t status = 0;
   std::uint64_t workspace_bytes = 0;
-  std::uint32_t disturbances = 0;
-  char text[1024] = "";  // why loading failed, or what a disturbance changed
-  // From its signal handler.
-  std::int32_t signal = 0;
+  std::uint32_t disturbed = 0;  // 1: the call left its surroundings changed
+  FaultKind disturbance = FaultKind::crash;
+  char text[1024] = "";  // why loading failed, or what the disturbance is
+  // From its handlers; the process ends after any of them.
+  std::atomic<std::int32_t> signal{0};  // of a fault; the process ends of it
+  Phase fault_phase = Phase::starting;
   std::uint64_t fault_address = 0;
-  std::uint32_t fault_is_write = 0, out_of_memory = 0;
+  std::uint32_t fault_is_write = 0, fault_in_other_thread = 0, out_of_memory = 0;
 };
 
 /// Bytes at the begin of the arena that hold the Control.

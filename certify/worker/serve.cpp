@@ -30,12 +30,29 @@ namespace {
 
 constexpr int kFatalSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
-Control* control = nullptr;  // the signal handler needs them
+Control* control = nullptr;  // handlers need them
 std::uint64_t data_limit_bytes = 0;
+pid_t server = 0;  // this process, and the thread that carries out tasks
 
-void on_fatal_signal(int signal, siginfo_t* info, void* context) {
+// A library that does not get its memory may end the process in its own way, as OpenMP does.
+void note_refused_memory() {
   control->out_of_memory =
       errno == ENOMEM || (data_limit_bytes > 0 && near_limit(data_bytes(), data_limit_bytes));
+}
+
+void note_exit() {
+  if (getpid() == server) note_refused_memory();
+}
+
+void on_fatal_signal(int signal, siginfo_t* info, void* context) {
+  if (getpid() != server) return;  // a process that the kernel started: its end is its own
+  note_refused_memory();
+  if (info->si_code <= 0) {  // sent, no instruction's fault: nothing runs again that could kill
+    raise(signal);
+    return;
+  }
+  control->fault_phase = control->phase.load();
+  control->fault_in_other_thread = syscall(SYS_gettid) == server ? 0 : 1;
   control->signal = signal;
   control->fault_address = reinterpret_cast<std::uint64_t>(info->si_addr);
 #if defined(__x86_64__)
@@ -90,10 +107,12 @@ bool reserve_addresses() {
 bool map_segments() {
   for (std::uint32_t k = 0; k < control->segment_count; ++k) {
     const Segment& segment = control->segments[k];
-    const int protection = segment.access == Access::writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    void* const memory = mmap(reinterpret_cast<void*>(segment.address), segment.bytes, protection,
-                              MAP_SHARED | MAP_FIXED | (segment.populate != 0 ? MAP_POPULATE : 0),
-                              kArena, static_cast<off_t>(segment.offset));
+    const bool writable = segment.access == Access::writable;
+    const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* const memory =
+        mmap(reinterpret_cast<void*>(segment.address), segment.bytes, protection,
+             MAP_SHARED | MAP_FIXED | (segment.populate != 0 ? MAP_POPULATE : 0),
+             writable ? kArena : kReadOnlyArena, static_cast<off_t>(segment.offset));
     if (memory == MAP_FAILED) return false;
   }
   return true;
@@ -200,7 +219,7 @@ bool attach() {
   if (memory == MAP_FAILED) return false;
   control = static_cast<Control*>(memory);
 #if defined(SYS_close_range)
-  syscall(SYS_close_range, kArena + 1, ~0u, 0);
+  syscall(SYS_close_range, kLastDescriptor + 1, ~0u, 0);
 #endif
   return true;
 }
@@ -210,6 +229,7 @@ bool attach() {
 int serve(const Loader& load) {
   constexpr int kUsage = 2;
   if (!attach()) return kUsage;
+  server = getpid();
   use_alternative_stack();
   catch_fatal_signals();
   limit_resources(control->memory_limit_bytes);
@@ -226,6 +246,7 @@ int serve(const Loader& load) {
   }
   deadline.set(0);
   catch_fatal_signals();
+  std::atexit(note_exit);  // after loading: before what the library does at the end
   surroundings.loaded();
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
   control->phase = Phase::idle;
@@ -239,16 +260,19 @@ int serve(const Loader& load) {
     call(*kernels[control->index]);
     const std::optional<gpu::cuda::Finding> on_device = device_finding();
     control->phase = Phase::inspecting;
-    Surroundings::Change change = surroundings.changes();
+    retire_segments();  // first, so that threads left running meet it
+    std::optional<Fault> fault = surroundings.change();
     if (on_device) {
       const bool beside = on_device->kind == gpu::cuda::Finding::Kind::wrote_beside;
-      change.bits |= beside ? kWroteBesideOnDevice : kWroteInputOnDevice;
-      change.text = on_device->text;
+      fault = {beside ? FaultKind::out_of_bounds : FaultKind::input_written, on_device->text};
     }
-    copy_text(control->text, sizeof control->text, change.text);
-    control->disturbances = change.bits;
+    if (fault) {
+      copy_text(control->text, sizeof control->text, fault->detail);
+      control->disturbance = fault->kind;
+      control->disturbed = 1;
+    }
     deadline.set(0);
-    retire_segments();
+    while (control->signal != 0) pause();  // another thread is about to end the process
     control->phase = Phase::idle;
     if (!reply()) break;
   }

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,9 +62,15 @@ bool has_children() {
   return usage.ru_maxrss != 0;  // one that has been waited for
 }
 
+// Links of the folder: two of its own and one for each thread.
+std::uint64_t thread_count() {
+  struct stat tasks {};
+  return stat("/proc/self/task", &tasks) == 0 ? tasks.st_nlink - 2 : 0;
+}
+
 std::string closed_descriptors() {
   std::string closed;
-  for (int descriptor = 0; descriptor <= kArena; ++descriptor) {
+  for (int descriptor = 0; descriptor <= kLastDescriptor; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0) continue;
     closed += (closed.empty() ? "" : ", ") + std::to_string(descriptor);
   }
@@ -149,6 +156,8 @@ std::vector<Surroundings::SignalAction> Surroundings::signal_actions() {
 void Surroundings::loaded() {
   environment_ = environment();
   actions_ = signal_actions();
+  settings_ = Settings::now();
+  most_threads_ = thread_count();
 }
 
 Surroundings::Surroundings(std::uint64_t data_limit_bytes)
@@ -161,41 +170,68 @@ Surroundings::Surroundings(std::uint64_t data_limit_bytes)
   pthread_atfork([] { fork_seen = true; }, nullptr, nullptr);
 }
 
-Surroundings::Change Surroundings::changes() const {
+int Surroundings::most_growths() {
+  constexpr int kUsual = 64;
+  return kUsual + static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+bool Surroundings::threads_without_end() {
+  const std::uint64_t threads = thread_count();
+  if (threads <= most_threads_) return false;
+  most_threads_ = threads;
+  // A thread of a pool sleeps by now; one that still works meets the retired memory meanwhile.
+  constexpr timespec kMeanwhile{0, 5'000'000};
+  nanosleep(&kMeanwhile, nullptr);
+  return ++growths_ > most_growths();
+}
+
+std::optional<Fault> Surroundings::change() {
   if (getpid() != pid_) _exit(0);
-  Change change;
-  const auto note = [&change](bool found, Disturbance bit, const std::string& text) {
-    if (!found) return;
-    if (change.bits == 0) change.text = text;
-    change.bits |= bit;
+  if (data_limit_bytes_ > 0 && near_limit(data_bytes(), data_limit_bytes_)) {
+    return Fault{FaultKind::memory, "nearly all memory below the limit was allocated"};
+  }
+  if (const std::string closed = closed_descriptors(); !closed.empty()) {
+    return Fault{FaultKind::closed_descriptor,
+                 "descriptors that it had not opened were closed (" + closed + ")"};
+  }
+  if (fork_seen || has_children()) return Fault{FaultKind::fork, "a process was started"};
+  if (threads_without_end()) {
+    return Fault{FaultKind::left_thread, "the number of threads has grown " +
+                                             std::to_string(growths_) + " times, to " +
+                                             std::to_string(most_threads_) + ", the last time"};
+  }
+  if (const int rounding = std::fegetround(); rounding != rounding_) {
+    return Fault{FaultKind::floating_point, "rounding mode " + std::to_string(rounding_) +
+                                                " became " + std::to_string(rounding)};
+  }
+  if (floating_point_control() != control_word_) {
+    return Fault{FaultKind::floating_point, "denormals or exceptions are handled otherwise"};
+  }
+  const auto became = [](const std::string& before, const std::string& now) {
+    return "'" + before + "' became '" + now + "'";
   };
-  const std::string closed = closed_descriptors();
-  note(!closed.empty(), kClosedDescriptor, closed);
-  note(fork_seen || has_children(), kForked, "");
-  const int rounding = std::fegetround();
-  note(rounding != rounding_, kFloatingPoint,
-       "rounding mode " + std::to_string(rounding_) + " became " + std::to_string(rounding));
-  note(floating_point_control() != control_word_, kFloatingPoint,
-       "denormals or exceptions are handled otherwise");
-  const std::string locale = current_locale(), directory = current_directory();
-  note(locale != locale_, kLocale, "'" + locale_ + "' became '" + locale + "'");
-  note(directory != directory_, kDirectory, "'" + directory_ + "' became '" + directory + "'");
-  const std::vector<std::string> variables = environment();
-  if (variables != environment_) {
-    note(true, kEnvironment,
-         "variables were changed: " + changed_variables(environment_, variables));
+  if (const std::string now = current_locale(); now != locale_) {
+    return Fault{FaultKind::locale, became(locale_, now)};
+  }
+  if (const std::string now = current_directory(); now != directory_) {
+    return Fault{FaultKind::directory, became(directory_, now)};
+  }
+  if (const std::vector<std::string> variables = environment(); variables != environment_) {
+    return Fault{FaultKind::environment,
+                 "variables were changed: " + changed_variables(environment_, variables)};
   }
   const std::vector<SignalAction> actions = signal_actions();
   const auto other = std::mismatch(actions.begin(), actions.end(), actions_.begin());
   if (other.first != actions.end()) {
     const auto signal = static_cast<int>(other.first - actions.begin());
-    note(true, kSignalHandler,
-         "what signal " + std::to_string(signal) + " (" + strsignal(signal) + ") does was changed");
+    return Fault{FaultKind::signal_handler, "what signal " + std::to_string(signal) + " (" +
+                                                strsignal(signal) + ") does was changed"};
   }
-  const std::string printed = printed_text();
-  note(!printed.empty(), kPrinted, printed);
-  note(data_limit_bytes_ > 0 && near_limit(data_bytes(), data_limit_bytes_), kOutOfMemory, "");
-  return change;
+  if (const auto changed = settings_.change(Settings::now())) return changed;
+  if (const std::string printed = printed_text(); !printed.empty()) {
+    return Fault{FaultKind::printed, printed};
+  }
+  return std::nullopt;
 }
 
 std::uint64_t data_bytes() {

@@ -4,15 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "certify/worker/fault.hpp"
+#include "certify/worker/settings.hpp"
 
 namespace attest::certify::worker {
 
 /// What a kernel must leave as it found it: floating-point environment, locale, working directory,
-/// environment variables, signal handlers, descriptors, children, standard output, memory below the
-/// limit. Taken once in the worker; a process in which something changed is not used again.
-/// [certify/worker/isolation_test "every misbehaviour has its own finding"]
+/// environment variables, signal handlers, settings, descriptors, children, standard output, memory
+/// below the limit. Taken once in the worker; a process in which something changed is not used
+/// again.  [certify/worker/isolation_test "every misbehaviour has its own finding"]
 class Surroundings {
   // What the process does about a signal: as bits, for they are only compared.
   struct SignalAction {
@@ -25,20 +29,22 @@ class Surroundings {
   /// Of this process, whose data segment must not grow beyond the limit.
   explicit Surroundings(std::uint64_t data_limit_bytes);
 
-  /// Takes variables and handlers of signals as they are now: a library may set its own while it
-  /// loads, a call may not.
+  /// Takes variables, handlers of signals and settings as they are now: a library may set its own
+  /// while it loads, a call may not.
   void loaded();
 
-  struct Change {
-    std::uint32_t bits = 0;  // of Disturbance
-    std::string text;        // what the first of them changed, where there is more to say
-  };
+  /// What a call changed, the gravest; to be asked after every call. Never returns in a process
+  /// forked from this one: that one ends here.
+  std::optional<Fault> change();
 
-  /// What differs now. Never returns in a process forked from this one: that one ends here.
-  Change changes() const;
+  /// How many calls of a process may each leave more threads alive than any call before it. A pool
+  /// of threads grows until it is as large as it is to be, a leak of threads at every call.
+  /// [certify/worker/aftermath_test "threads without end"]
+  static int most_growths();
 
  private:
   static std::vector<SignalAction> signal_actions();
+  bool threads_without_end();
 
   std::uint64_t data_limit_bytes_;
   pid_t pid_;
@@ -47,6 +53,9 @@ class Surroundings {
   std::string locale_, directory_;
   std::vector<std::string> environment_;
   std::vector<SignalAction> actions_;
+  Settings settings_;
+  std::uint64_t most_threads_ = 0;
+  int growths_ = 0;
 };
 
 /// Bytes of private writable memory of this process, what RLIMIT_DATA counts. Safe in a signal

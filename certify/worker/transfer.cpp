@@ -26,26 +26,40 @@ std::byte* first_element(const attest_tensor& tensor) {
   return static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
 }
 
-void copy_axis(const attest_tensor& tensor, std::int32_t axis, std::byte* to,
-               const std::byte* from) {
-  if (axis == tensor.ndim) {
-    std::memcpy(to, from, element_bytes(tensor));
-    return;
-  }
+// Visits the elements at the same places of two memories until a visit says false.
+template <typename Byte, typename Visit>
+bool visit_elements(const attest_tensor& tensor, std::int32_t axis, Byte* a, const std::byte* b,
+                    const Visit& visit) {
+  if (axis == tensor.ndim) return visit(a, b, element_bytes(tensor));
   const std::int64_t step = tensor.strides[axis] * static_cast<std::int64_t>(element_bytes(tensor));
   for (std::int64_t k = 0; k < tensor.shape[axis]; ++k) {
-    copy_axis(tensor, axis + 1, to + k * step, from + k * step);
+    if (!visit_elements(tensor, axis + 1, a + k * step, b + k * step, visit)) return false;
   }
+  return true;
+}
+
+// The span of a tensor in one visit, or where that is long the elements only, not what lies between
+// them.
+template <typename Byte, typename Visit>
+bool visit_tensor(const attest_tensor& tensor, Byte* a, const std::byte* b, const Visit& visit) {
+  const std::uint64_t bytes = span_bytes(tensor);
+  if (bytes == 0) return true;
+  if (bytes <= CallMemory::kWholeBytes) return visit(a, b, bytes);
+  return visit_elements(tensor, 0, a, b, visit);
 }
 
 void copy_tensor(const attest_tensor& tensor, std::byte* to, const std::byte* from) {
-  const std::uint64_t bytes = span_bytes(tensor);
-  if (bytes == 0) return;
-  if (bytes <= CallMemory::kWholeBytes) {
-    std::memcpy(to, from, bytes);
-  } else {  // the elements only, not what lies between them
-    copy_axis(tensor, 0, to, from);
-  }
+  visit_tensor(tensor, to, from, [](std::byte* a, const std::byte* b, std::uint64_t bytes) {
+    std::memcpy(a, b, bytes);
+    return true;
+  });
+}
+
+bool equal_tensor(const attest_tensor& tensor, const std::byte* a, const std::byte* b) {
+  return visit_tensor(tensor, a, b,
+                      [](const std::byte* x, const std::byte* y, std::uint64_t bytes) {
+                        return std::memcmp(x, y, bytes) == 0;
+                      });
 }
 
 template <typename T>
@@ -70,6 +84,7 @@ const void* Transfer::list(std::string_view name, const void* data, std::size_t 
   if (data == nullptr) return nullptr;
   const std::size_t buffer = memory_.place(name, bytes, Access::read_only);
   std::memcpy(memory_.bytes(buffer), data, bytes);
+  lists_.push_back({data, bytes, buffer});
   return pointer<const void>(memory_.address(buffer));
 }
 
@@ -129,14 +144,14 @@ const attest_problem* Transfer::problem(const attest_problem& problem) {
 const attest_tensor* Transfer::tensor(std::string_view name, const attest_tensor* tensor,
                                       Access access) {
   if (tensor == nullptr) return nullptr;
-  if (tensors_ == CallBlock::kMostTensors ||
+  if (tensors_.size() == CallBlock::kMostTensors ||
       tensor->ndim > static_cast<std::int32_t>(CallBlock::kMostAxes)) {
     throw InternalError("worker: too many tensors or axes");
   }
-  const std::size_t k = tensors_++;
+  const std::size_t k = tensors_.size();
   const std::size_t buffer = memory_.place(name, span_bytes(*tensor), access);
   copy_tensor(*tensor, memory_.bytes(buffer), first_element(*tensor));
-  if (access == Access::writable) outputs_.push_back({tensor, buffer});
+  tensors_.push_back({tensor, buffer, access});
   std::copy_n(tensor->shape, tensor->ndim, block_.shapes[k]);
   std::copy_n(tensor->strides, tensor->ndim, block_.strides[k]);
   attest_tensor& copy = block_.tensors[k];
@@ -164,9 +179,29 @@ std::uint64_t Transfer::publish(Task task) {
 }
 
 void Transfer::copy_back() const {
-  for (const Output& output : outputs_) {
-    copy_tensor(*output.tensor, first_element(*output.tensor), memory_.bytes(output.buffer));
+  for (const Placed& placed : tensors_) {
+    if (placed.access == Access::read_only) continue;
+    copy_tensor(*placed.tensor, first_element(*placed.tensor), memory_.bytes(placed.buffer));
   }
+}
+
+std::optional<std::string> Transfer::changed_input() const {
+  if (std::memcmp(memory_.bytes(block_index_), &block_, sizeof block_) != 0) {
+    return memory_.name(block_index_);
+  }
+  for (const List& list : lists_) {
+    if (std::memcmp(memory_.bytes(list.buffer), list.data, list.bytes) != 0) {
+      return memory_.name(list.buffer);
+    }
+  }
+  for (const Placed& placed : tensors_) {
+    if (placed.access == Access::writable) continue;
+    if (!equal_tensor(*placed.tensor, memory_.bytes(placed.buffer),
+                      first_element(*placed.tensor))) {
+      return memory_.name(placed.buffer);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace attest::certify::worker

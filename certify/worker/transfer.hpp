@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,10 +38,20 @@ class Transfer {
 
   const CallMemory& memory() const { return memory_; }
 
+  /// The name of an input that holds other bytes than were given: written through a mapping of the
+  /// arena that the worker did not make.
+  /// [certify/worker/isolation_test "every misbehaviour has its own finding"]
+  std::optional<std::string> changed_input() const;
+
  private:
-  struct Output {
+  struct Placed {
     const attest_tensor* tensor;
     std::size_t buffer;
+    Access access;
+  };
+  struct List {
+    const void* data;
+    std::size_t bytes, buffer;
   };
   const void* list(std::string_view name, const void* data, std::size_t bytes);
   attest_lists lists(std::string_view name, const attest_lists& given, std::int64_t lines);
@@ -50,8 +62,8 @@ class Transfer {
   CallMemory memory_;
   std::size_t block_index_;
   CallBlock block_;
-  std::size_t tensors_ = 0;
-  std::vector<Output> outputs_;
+  std::vector<Placed> tensors_;
+  std::vector<List> lists_;
 };
 
 }  // namespace attest::certify::worker

@@ -1,0 +1,81 @@
+// What a call does to others than its own process, and what goes on after it.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/sent_signals.hpp"
+#include "certify/worker/surroundings.hpp"
+#include "certify/worker/testing/plugins.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify::worker {
+namespace {
+
+using testing::kernel_called;
+using testing::limits;
+using testing::plugin;
+using testing::small_case;
+
+std::atomic<int> interruptions{0};
+
+class CountInterruptions {
+ public:
+  CountInterruptions() {
+    struct sigaction action {};
+    action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESTART);
+    action.sa_sigaction = [](int signal, siginfo_t* info, void*) {
+      if (!sent_by_worker(signal, *info)) ++interruptions;
+    };
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~CountInterruptions() { sigaction(SIGINT, &before_, nullptr); }
+  CountInterruptions(const CountInterruptions&) = delete;
+  CountInterruptions& operator=(const CountInterruptions&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+}  // namespace
+
+TEST_CASE("a thread that goes on working for a call that returned") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& kernel = kernel_called(kernels, "leave_thread");
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  proptest::LawResult result = check(law, kernel, small_case());
+  if (result.verdict == Verdict::passed) {  // it had no processor yet; it has one between the calls
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    result = check(law, kernel, small_case());
+  }
+  CHECK(result.message ==
+        "left_thread: a thread that was left running read memory of a call that had returned");
+  CHECK(result.verdict == Verdict::violated);
+}
+
+TEST_CASE("threads without end") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& leak = kernel_called(kernels, "leave_more_threads");
+  const int most = Surroundings::most_growths();
+  CHECK(checks_until_failure(proptest::find_law("reference_forward"), leak, small_case(),
+                             2 * most) == most + 1);
+}
+
+TEST_CASE("a signal to the certifier is a finding, not an interruption") {
+  const CountInterruptions count;
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const proptest::LawResult result =
+      check(proptest::find_law("reference_forward"), kernel_called(kernels, "signal_certifier"),
+            small_case());
+  CHECK(result.message ==
+        "parent_signal: signal 2 (Interrupt) was sent to the certifier in forward");
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(interruptions == 0);
+  kill(getpid(), SIGINT);
+  CHECK(interruptions == 1);
+}
+
+}  // namespace attest::certify::worker
