@@ -37,13 +37,16 @@ class SparseFamily : public cpu::Family<S> {
     require_pairs(S::kName, S::kDense, problem);
     auto best = cpu::Family<S>::make(spec, problem, capacity);
     const io::ScheduleSpec dense = best->spec();
+    io::Words fewest = best->closed_form().total_words();
     const PatternGrid grid = grid_of(problem);
     for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
       const io::ScheduleSpec other = aligned(dense, spec, grid, cut);
       if (other == dense) continue;
       auto candidate = cpu::Family<S>::make(other, problem, capacity);
       const io::Words words = candidate->closed_form().total_words();
-      if (words < best->closed_form().total_words()) best = std::move(candidate);
+      if (words >= fewest) continue;
+      fewest = words;
+      best = std::move(candidate);
     }
     return best;
   }

@@ -1,6 +1,7 @@
 #include "sparse/schedules/tile_list.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace attest::sparse {
@@ -27,15 +28,21 @@ void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t bloc
                std::vector<std::int64_t>& counts) {
   const attest_problem& problem = *rule.problem;
   const KeySpan span = visible_keys(problem, rule.batch, query);
-  for (std::int64_t begin = span.begin; begin < span.end;) {
-    const std::int64_t end = std::min((begin / block_k + 1) * block_k, span.end);
-    std::int64_t visible = end - begin;
-    if (problem.mask.boolean != nullptr) {
-      const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
-      visible = std::count(row + begin, row + end, std::uint8_t{1});
+  if (problem.mask.boolean == nullptr) {
+    for (std::int64_t begin = span.begin, end = 0; begin < span.end; begin = end) {
+      end = std::min((begin / block_k + 1) * block_k, span.end);
+      counts[at(begin / block_k)] += end - begin;
     }
-    counts[at(begin / block_k)] += visible;
-    begin = end;
+    return;
+  }
+  const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
+  for (std::int64_t begin = span.begin, end = 0; begin < span.end; begin = end) {
+    // Most rows see few keys: the next one is far.
+    const void* next = std::memchr(row + begin, 1, at(span.end - begin));
+    if (next == nullptr) return;
+    begin = static_cast<const std::uint8_t*>(next) - row;
+    end = std::min((begin / block_k + 1) * block_k, span.end);
+    counts[at(begin / block_k)] += std::count(row + begin, row + end, std::uint8_t{1});
   }
 }
 
@@ -94,6 +101,7 @@ void TileList::lay_out() {
 
 void TileList::sum_up(std::int64_t block_q, std::int64_t block_k) {
   std::set<Shape> shapes;
+  Shape last{};
   std::vector<std::uint8_t> used(at(io::tiles(k_, block_k)));
   sums_.lists = static_cast<std::int64_t>(lists_.size());
   sums_.index_words = 2 * sums_.lists;
@@ -108,7 +116,9 @@ void TileList::sum_up(std::int64_t block_q, std::int64_t block_k) {
       std::uint8_t& seen = used[at(entry.keys.begin / block_k)];
       if (seen == 0) sums_.keys += entry.keys.count();
       seen = 1;
-      shapes.insert({entry.queries.count(), entry.keys.count(), 1 + entry.bit_words});
+      const Shape shape{entry.queries.count(), entry.keys.count(), 1 + entry.bit_words};
+      if (shape != last) shapes.insert(shape);
+      last = shape;
     }
   }
   sums_.shapes.assign(shapes.begin(), shapes.end());
