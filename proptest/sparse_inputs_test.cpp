@@ -17,6 +17,7 @@
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
+#include "sparse/inputs/sparse_flash_backward.hpp"
 #include "sparse/inputs/stored_support.hpp"
 
 namespace attest::proptest {
@@ -245,6 +246,16 @@ Power power_of(SparseFault fault, SparseFamily family) {
   return power;
 }
 
+// The gradients of a schedule that is given what another stored, with random blocks.
+template <class Schedule>
+sparse::Gradients counted_gradients(const Schedule& schedule, const SparseCase& c,
+                                    const Forward& stored) {
+  io::CountingMachine machine{io::FastMemory{}};
+  sparse::GradientStore store(c.operands, c.dO, {stored.O, stored.LSE});
+  schedule.run(machine, store.slow());
+  return store.gradients();
+}
+
 TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][validation]") {
   for (const auto& [family, name] : sparse_families()) {
     Rng rng(73, static_cast<std::uint64_t>(family));
@@ -256,7 +267,11 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
       io::CountingMachine machine{io::FastMemory{}};
       sparse::AttentionStore whole(c.operands);
       sparse::SparseFlash{block_q, block_k}.run(machine, whole.slow());
-      compare_forward(c, truth, {whole.O(), whole.LSE()}, streamed, Subtracted::running_maximum);
+      const Forward passed{whole.O(), whole.LSE()};
+      compare_forward(c, truth, passed, streamed, Subtracted::running_maximum);
+      const sparse::SparseFlashBackward backward{block_q, block_k, rng.between(1, 30),
+                                                 rng.between(1, 50), rng.between(1, 14)};
+      compare_backward(c, truth, passed, counted_gradients(backward, c, passed), streamed);
       const sparse::StoredSupport schedule{block_q, block_k, rng.between(1, 14)};
       sparse::SupportStore blocks(c.operands, schedule);
       schedule.run(machine, blocks.slow());
@@ -273,6 +288,32 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
       }
     }
     std::printf("\n");
+  }
+}
+
+// The row flags taken for LSE: 0 in most rows, so that weights are not shifted.
+struct Unshifted {
+  sparse::SparseFlashBackward flash;
+  template <io::Machine M>
+  void run(M& machine, sparse::SlowGradients in) const {
+    in.LSE = in.full;
+    flash.run(machine, in);
+  }
+};
+
+TEST_CASE("a wrong backward schedule is refused", "[sparse][validation]") {
+  Rng rng(74);
+  for (int round = 0; round < cases(); ++round) {
+    const SparseCase c = sparse_case(SparseFamily::normal, rng);
+    const Truth truth(c);
+    const sparse::Outputs out = sparse::forward(c.operands);
+    const Forward stored{out.O, out.LSE};
+    const sparse::SparseFlashBackward flash{7, 5, 6, 4, 3};
+    Found right, wrong;
+    compare_backward(c, truth, stored, counted_gradients(flash, c, stored), right);
+    compare_backward(c, truth, stored, counted_gradients(Unshifted{flash}, c, stored), wrong);
+    CHECK_FALSE(refused(right));
+    CHECK(refused(wrong));
   }
 }
 
