@@ -19,6 +19,7 @@
 #include "sparse/inputs/sparse_flash.hpp"
 #include "sparse/inputs/sparse_flash_backward.hpp"
 #include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/stored_support_backward.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -246,12 +247,10 @@ Power power_of(SparseFault fault, SparseFamily family) {
   return power;
 }
 
-// The gradients of a schedule that is given what another stored, with random blocks.
-template <class Schedule>
-sparse::Gradients counted_gradients(const Schedule& schedule, const SparseCase& c,
-                                    const Forward& stored) {
+// The gradients of a schedule on what a store owns.
+template <class Schedule, class Store>
+sparse::Gradients counted(const Schedule& schedule, Store&& store) {
   io::CountingMachine machine{io::FastMemory{}};
-  sparse::GradientStore store(c.operands, c.dO, {stored.O, stored.LSE});
   schedule.run(machine, store.slow());
   return store.gradients();
 }
@@ -271,11 +270,21 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
       compare_forward(c, truth, passed, streamed, Subtracted::running_maximum);
       const sparse::SparseFlashBackward backward{block_q, block_k, rng.between(1, 30),
                                                  rng.between(1, 50), rng.between(1, 14)};
-      compare_backward(c, truth, passed, counted_gradients(backward, c, passed), streamed);
+      compare_backward(
+          c, truth, passed,
+          counted(backward, sparse::GradientStore(c.operands, c.dO, {passed.O, passed.LSE})),
+          streamed);
       const sparse::StoredSupport schedule{block_q, block_k, rng.between(1, 14)};
       sparse::SupportStore blocks(c.operands, schedule);
       schedule.run(machine, blocks.slow());
-      compare_forward(c, truth, {blocks.O(), blocks.LSE()}, stored);
+      const Forward kept{blocks.O(), blocks.LSE()};
+      compare_forward(c, truth, kept, stored);
+      const sparse::StoredSupportBackward gradients{block_q, block_k, rng.between(1, 14),
+                                                    rng.between(1, 30)};
+      compare_backward(c, truth, kept,
+                       counted(gradients, sparse::SupportGradientStore(
+                                              c.operands, c.dO, {kept.O, kept.LSE}, gradients)),
+                       stored);
     }
     std::printf("%-15s", name.c_str());
     for (Found* found : {&streamed, &stored}) {
@@ -292,28 +301,35 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
 }
 
 // The row flags taken for LSE: 0 in most rows, so that weights are not shifted.
+template <class Schedule>
 struct Unshifted {
-  sparse::SparseFlashBackward flash;
-  template <io::Machine M>
-  void run(M& machine, sparse::SlowGradients in) const {
+  Schedule schedule;
+  template <io::Machine M, class Slow>
+  void run(M& machine, Slow in) const {
     in.LSE = in.full;
-    flash.run(machine, in);
+    schedule.run(machine, in);
   }
 };
 
-TEST_CASE("a wrong backward schedule is refused", "[sparse][validation]") {
+TEST_CASE("wrong backward schedules are refused", "[sparse][validation]") {
+  const sparse::SparseFlashBackward flash{7, 5, 6, 4, 3};
+  const sparse::StoredSupportBackward support{7, 5, 3, 4};
   Rng rng(74);
   for (int round = 0; round < cases(); ++round) {
     const SparseCase c = sparse_case(SparseFamily::normal, rng);
     const Truth truth(c);
-    const sparse::Outputs out = sparse::forward(c.operands);
-    const Forward stored{out.O, out.LSE};
-    const sparse::SparseFlashBackward flash{7, 5, 6, 4, 3};
-    Found right, wrong;
-    compare_backward(c, truth, stored, counted_gradients(flash, c, stored), right);
-    compare_backward(c, truth, stored, counted_gradients(Unshifted{flash}, c, stored), wrong);
-    CHECK_FALSE(refused(right));
-    CHECK(refused(wrong));
+    const sparse::Outputs stored = sparse::forward(c.operands);
+    sparse::GradientStore whole(c.operands, c.dO, stored);
+    sparse::SupportGradientStore blocks(c.operands, c.dO, stored, support);
+    const auto refuses = [&](const sparse::Gradients& gradients) {
+      Found found;
+      compare_backward(c, truth, {stored.O, stored.LSE}, gradients, found);
+      return refused(found);
+    };
+    CHECK_FALSE(refuses(counted(flash, whole)));
+    CHECK_FALSE(refuses(counted(support, blocks)));
+    CHECK(refuses(counted(Unshifted<sparse::SparseFlashBackward>{flash}, whole)));
+    CHECK(refuses(counted(Unshifted<sparse::StoredSupportBackward>{support}, blocks)));
   }
 }
 

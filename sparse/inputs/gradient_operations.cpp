@@ -32,6 +32,14 @@ void for_support(const Tile& S, const Visit& visit) {
   }
 }
 
+// visit(i, entry) for the entries of a compressed tile.
+template <class Visit>
+void for_entries(const CsrView& S, const Visit& visit) {
+  for (std::int64_t i = 0; i < S.rows(); ++i) {
+    for (std::int64_t e = S.begin(i); e < S.end(i); ++e) visit(i, e);
+  }
+}
+
 }  // namespace
 
 void AddDeltas::operator()(TileView D, ConstTileView dO, ConstTileView O) const {
@@ -64,7 +72,7 @@ void AddWeightedSums::operator()(TileView A, TileView sum, ConstTileView dO, Con
   const CsrView Q{Q_offsets, Q_indices, Q_values};
   for (std::int64_t i = 0; i < dO.rows; ++i) {
     const float w = background(at(m, i), at(full, i));
-    add_dense(dO.row(i), dO.columns, w, sum.row(0));
+    if (sum.rows > 0) add_dense(dO.row(i), dO.columns, w, sum.row(0));
     for (std::int64_t c = 0; c < A.rows; ++c) add_sparse(Q, i, w * dO.row(i)[c], A.row(c));
   }
 }
@@ -145,6 +153,60 @@ void AddSparseColumns::operator()(TileView dK, ConstTileView H, ConstTileView Q_
                                   ConstTileView Q_indices, ConstTileView Q_values) const {
   const CsrView Q{Q_offsets, Q_indices, Q_values};
   for_support(H, [&](std::int64_t i, std::int64_t j, float h) { add_sparse(Q, i, h, dK.row(j)); });
+}
+
+void WeighEntries::operator()(TileView S_values, ConstTileView S_offsets, ConstTileView m,
+                              ConstTileView full) const {
+  for_entries({S_offsets, S_values, S_values}, [&](std::int64_t i, std::int64_t e) {
+    float& s = *S_values.row(e);
+    s = weight_beyond(s, at(m, i), at(full, i));
+  });
+}
+
+void AddEntryProducts::operator()(TileView dP_values, ConstTileView offsets, ConstTileView indices,
+                                  ConstTileView dO, ConstTileView V_offsets,
+                                  ConstTileView V_indices, ConstTileView V_values) const {
+  const CsrView dP{offsets, indices, dP_values}, V{V_offsets, V_indices, V_values};
+  for_entries(dP, [&](std::int64_t i, std::int64_t e) {
+    const std::int64_t j = dP.column(e);
+    for (std::int64_t v = V.begin(j); v < V.end(j); ++v) {
+      *dP_values.row(e) += V.value(v) * dO.row(i)[V.column(v)];
+    }
+  });
+}
+
+void EntryGradients::operator()(TileView dP_values, ConstTileView offsets, ConstTileView G_values,
+                                ConstTileView D) const {
+  for_entries({offsets, G_values, G_values}, [&](std::int64_t i, std::int64_t e) {
+    float& h = *dP_values.row(e);
+    h = at(G_values, e) * (h - at(D, i));
+  });
+}
+
+void AddEntryRows::operator()(TileView dQ, ConstTileView H_offsets, ConstTileView H_indices,
+                              ConstTileView H_values, ConstTileView K_offsets,
+                              ConstTileView K_indices, ConstTileView K_values) const {
+  const CsrView H{H_offsets, H_indices, H_values}, K{K_offsets, K_indices, K_values};
+  for_entries(H, [&](std::int64_t i, std::int64_t e) {
+    add_sparse(K, H.column(e), H.value(e), dQ.row(i));
+  });
+}
+
+void AddEntryColumns::operator()(TileView dK, ConstTileView H_offsets, ConstTileView H_indices,
+                                 ConstTileView H_values, ConstTileView Q_offsets,
+                                 ConstTileView Q_indices, ConstTileView Q_values) const {
+  const CsrView H{H_offsets, H_indices, H_values}, Q{Q_offsets, Q_indices, Q_values};
+  for_entries(H, [&](std::int64_t i, std::int64_t e) {
+    add_sparse(Q, i, H.value(e), dK.row(H.column(e)));
+  });
+}
+
+void AddEntryDense::operator()(TileView dV, ConstTileView G_offsets, ConstTileView G_indices,
+                               ConstTileView G_values, ConstTileView dO) const {
+  const CsrView G{G_offsets, G_indices, G_values};
+  for_entries(G, [&](std::int64_t i, std::int64_t e) {
+    add_dense(dO.row(i), dO.columns, G.value(e), dV.row(G.column(e)));
+  });
 }
 
 }  // namespace attest::sparse

@@ -25,7 +25,8 @@ struct AddInnerSums {
                   io::ConstTileView K_indices, io::ConstTileView K_values) const;
 };
 
-/// A(c, l) += sum over rows i of e^-m(i) dO(i, c) Q(i, l), and sum(c) += e^-m(i) dO(i, c).
+/// A(c, l) += sum over rows i of e^-m(i) dO(i, c) Q(i, l); where sum has a row also
+/// sum(c) += e^-m(i) dO(i, c).
 struct AddWeightedSums {
   void operator()(io::TileView A, io::TileView sum, io::ConstTileView dO, io::ConstTileView m,
                   io::ConstTileView full, io::ConstTileView Q_offsets, io::ConstTileView Q_indices,
@@ -91,6 +92,47 @@ struct AddSupportColumns {
 struct AddSparseColumns {
   void operator()(io::TileView dK, io::ConstTileView H, io::ConstTileView Q_offsets,
                   io::ConstTileView Q_indices, io::ConstTileView Q_values) const;
+};
+
+// The same of compressed tiles, which have the pairs of the support alone.
+
+/// Scores become weights beyond the background, G.
+struct WeighEntries {
+  void operator()(io::TileView S_values, io::ConstTileView S_offsets, io::ConstTileView m,
+                  io::ConstTileView full) const;
+};
+
+/// dP(i, j) += dO(i) V(j).
+struct AddEntryProducts {
+  void operator()(io::TileView dP_values, io::ConstTileView offsets, io::ConstTileView indices,
+                  io::ConstTileView dO, io::ConstTileView V_offsets, io::ConstTileView V_indices,
+                  io::ConstTileView V_values) const;
+};
+
+/// dP becomes H(i, j) = G(i, j) (dP(i, j) - D(i)).
+struct EntryGradients {
+  void operator()(io::TileView dP_values, io::ConstTileView offsets, io::ConstTileView G_values,
+                  io::ConstTileView D) const;
+};
+
+/// dQ(i) += sum over the support of H(i, j) K(j).
+struct AddEntryRows {
+  void operator()(io::TileView dQ, io::ConstTileView H_offsets, io::ConstTileView H_indices,
+                  io::ConstTileView H_values, io::ConstTileView K_offsets,
+                  io::ConstTileView K_indices, io::ConstTileView K_values) const;
+};
+
+/// dK(j) += sum over the support of H(i, j) Q(i).
+struct AddEntryColumns {
+  void operator()(io::TileView dK, io::ConstTileView H_offsets, io::ConstTileView H_indices,
+                  io::ConstTileView H_values, io::ConstTileView Q_offsets,
+                  io::ConstTileView Q_indices, io::ConstTileView Q_values) const;
+};
+
+/// dV(j) += sum over the support of G(i, j) dO(i).
+struct AddEntryDense {
+  void operator()(io::TileView dV, io::ConstTileView G_offsets, io::ConstTileView G_indices,
+                  io::ConstTileView G_values, io::ConstTileView dO) const;
 };
 
 }  // namespace attest::sparse
