@@ -28,6 +28,7 @@
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
+///   optionally kTilesOfPattern: tiles left open are chosen for the mask's pairs, not for all
 namespace attest::cpu {
 
 template <class S>
@@ -206,7 +207,7 @@ class Family : public io::ScheduleFamily {
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
     attest_problem plain = problem;
     plain.mask.window_left = plain.mask.window_right = -1;
-    plain.mask.boolean = nullptr;
+    if constexpr (!requires { S::kTilesOfPattern; }) plain.mask.boolean = nullptr;
     std::vector<OpenTile> open;
     for (const Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;
