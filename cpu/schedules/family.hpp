@@ -203,7 +203,7 @@ class Family : public io::ScheduleFamily {
   }
 
   // Chooses the tiles that are still 0 and checks that the whole fits. The search leaves the mask
-  // out: what fits without it fits with it.
+  // or its band out: what fits without it fits with it.
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
     attest_problem plain = problem;
     plain.mask.window_left = plain.mask.window_right = -1;

@@ -27,8 +27,9 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
-/// cpu::Family, which knows no pattern, or the same cut to whole blocks of the pattern, or to one:
-/// whichever move the fewest words.  [sparse/schedules/sparse_family_test "tiles left open"]
+/// cpu::Family, which knows no pattern (but for kTilesOfPattern), or the same cut to whole blocks
+/// of the pattern, or to one: whichever move the fewest words.
+/// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
  public:
