@@ -1,7 +1,6 @@
 #include "cpu/schedules/search.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace attest::cpu {
 namespace {
@@ -63,16 +62,8 @@ bool fits(io::Amount peak, io::FastMemory capacity) {
 }
 
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                  const std::function<io::Traffic()>& cost_of_tiles) {
+                  const std::function<io::Traffic()>& cost) {
   if (tiles.empty()) return;
-  // Tiles are tried more than once, and a closed form may have to look at every pair of a mask.
-  std::map<std::vector<std::int64_t>, io::Traffic> known;
-  const std::function<io::Traffic()> cost = [&] {
-    std::vector<std::int64_t> values;
-    for (const OpenTile& tile : tiles) values.push_back(*tile.value);
-    const auto found = known.find(values);
-    return found != known.end() ? found->second : known[values] = cost_of_tiles();
-  };
   const bool bytes = capacity.words == io::FastMemory::kUnlimited;
   const auto moved = [&] {
     const io::Traffic traffic = cost();
@@ -120,6 +111,13 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
     const std::int64_t before = *tile.value;
     *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
     if (moved() > best) *tile.value = before;
+  }
+}
+
+void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
+                const std::function<io::Traffic()>& cost) {
+  for (const OpenTile& tile : tiles) {
+    *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
   }
 }
 
