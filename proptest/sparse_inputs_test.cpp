@@ -17,7 +17,9 @@
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
+#include "sparse/inputs/sparse_flash_backward.hpp"
 #include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/stored_support_backward.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -245,6 +247,14 @@ Power power_of(SparseFault fault, SparseFamily family) {
   return power;
 }
 
+// The gradients of a schedule on what a store owns.
+template <class Schedule, class Store>
+sparse::Gradients counted(const Schedule& schedule, Store&& store) {
+  io::CountingMachine machine{io::FastMemory{}};
+  schedule.run(machine, store.slow());
+  return store.gradients();
+}
+
 TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][validation]") {
   for (const auto& [family, name] : sparse_families()) {
     Rng rng(73, static_cast<std::uint64_t>(family));
@@ -256,11 +266,25 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
       io::CountingMachine machine{io::FastMemory{}};
       sparse::AttentionStore whole(c.operands);
       sparse::SparseFlash{block_q, block_k}.run(machine, whole.slow());
-      compare_forward(c, truth, {whole.O(), whole.LSE()}, streamed, Subtracted::running_maximum);
+      const Forward passed{whole.O(), whole.LSE()};
+      compare_forward(c, truth, passed, streamed, Subtracted::running_maximum);
+      const sparse::SparseFlashBackward backward{block_q, block_k, rng.between(1, 30),
+                                                 rng.between(1, 50), rng.between(1, 14)};
+      compare_backward(
+          c, truth, passed,
+          counted(backward, sparse::GradientStore(c.operands, c.dO, {passed.O, passed.LSE})),
+          streamed);
       const sparse::StoredSupport schedule{block_q, block_k, rng.between(1, 14)};
       sparse::SupportStore blocks(c.operands, schedule);
       schedule.run(machine, blocks.slow());
-      compare_forward(c, truth, {blocks.O(), blocks.LSE()}, stored);
+      const Forward kept{blocks.O(), blocks.LSE()};
+      compare_forward(c, truth, kept, stored);
+      const sparse::StoredSupportBackward gradients{block_q, block_k, rng.between(1, 14),
+                                                    rng.between(1, 30)};
+      compare_backward(c, truth, kept,
+                       counted(gradients, sparse::SupportGradientStore(
+                                              c.operands, c.dO, {kept.O, kept.LSE}, gradients)),
+                       stored);
     }
     std::printf("%-15s", name.c_str());
     for (Found* found : {&streamed, &stored}) {
@@ -273,6 +297,39 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
       }
     }
     std::printf("\n");
+  }
+}
+
+// The row flags taken for LSE: 0 in most rows, so that weights are not shifted.
+template <class Schedule>
+struct Unshifted {
+  Schedule schedule;
+  template <io::Machine M, class Slow>
+  void run(M& machine, Slow in) const {
+    in.LSE = in.full;
+    schedule.run(machine, in);
+  }
+};
+
+TEST_CASE("wrong backward schedules are refused", "[sparse][validation]") {
+  const sparse::SparseFlashBackward flash{7, 5, 6, 4, 3};
+  const sparse::StoredSupportBackward support{7, 5, 3, 4};
+  Rng rng(74);
+  for (int round = 0; round < cases(); ++round) {
+    const SparseCase c = sparse_case(SparseFamily::normal, rng);
+    const Truth truth(c);
+    const sparse::Outputs stored = sparse::forward(c.operands);
+    sparse::GradientStore whole(c.operands, c.dO, stored);
+    sparse::SupportGradientStore blocks(c.operands, c.dO, stored, support);
+    const auto refuses = [&](const sparse::Gradients& gradients) {
+      Found found;
+      compare_backward(c, truth, {stored.O, stored.LSE}, gradients, found);
+      return refused(found);
+    };
+    CHECK_FALSE(refuses(counted(flash, whole)));
+    CHECK_FALSE(refuses(counted(support, blocks)));
+    CHECK(refuses(counted(Unshifted<sparse::SparseFlashBackward>{flash}, whole)));
+    CHECK(refuses(counted(Unshifted<sparse::StoredSupportBackward>{support}, blocks)));
   }
 }
 

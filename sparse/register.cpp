@@ -7,6 +7,7 @@
 #include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
+#include "sparse/schedules/held_scores.hpp"
 #include "sparse/schedules/nm_gather.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 
@@ -30,6 +31,7 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockFlash2>(registry);
   add<sparse::BlockSquareTiled>(registry);
   add<sparse::BlockRank1Tiled>(registry);
+  add<sparse::BlockHeldScores>(registry);
   add<sparse::CsrGather>(registry);
   add<sparse::NmGather>(registry);
   add<sparse::BlockKeyStationary>(registry);

@@ -28,6 +28,7 @@
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
+///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 namespace attest::cpu {
 
 template <class S>
@@ -202,11 +203,12 @@ class Family : public io::ScheduleFamily {
   }
 
   // Chooses the tiles that are still 0 and checks that the whole fits. The search leaves the mask
-  // out: what fits without it fits with it.
+  // or its band out: what fits without it fits with it.
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
     attest_problem plain = problem;
     plain.mask.window_left = plain.mask.window_right = -1;
-    plain.mask.boolean = nullptr;
+    constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
+    if (!kOfPattern) plain.mask.boolean = nullptr;
     std::vector<OpenTile> open;
     for (const Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;
@@ -214,7 +216,8 @@ class Family : public io::ScheduleFamily {
     }
     for (const OpenTile& tile : open) *tile.value = 1;
     require_fit(schedule, open.empty() ? problem : plain, capacity, open.empty());
-    search_tiles(open, capacity, [&] { return heads_cost(schedule, plain); });
+    (kOfPattern ? grow_tiles : search_tiles)(open, capacity,
+                                             [&] { return heads_cost(schedule, plain); });
   }
 
   void require_fit(const S& schedule, const attest_problem& problem, io::FastMemory capacity,

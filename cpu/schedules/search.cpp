@@ -114,4 +114,11 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
   }
 }
 
+void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
+                const std::function<io::Traffic()>& cost) {
+  for (const OpenTile& tile : tiles) {
+    *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
+  }
+}
+
 }  // namespace attest::cpu

@@ -27,4 +27,10 @@ bool fits(io::Amount peak, io::FastMemory capacity);
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                   const std::function<io::Traffic()>& cost);
 
+/// Sets each tile to the largest that fits, the others as they are, by bisection: for costs that
+/// look at every pair of a mask. Requires: the present values fit.
+/// [sparse/schedules/sparse_family_test "tiles left open"]
+void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
+                const std::function<io::Traffic()>& cost);
+
 }  // namespace attest::cpu

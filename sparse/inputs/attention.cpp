@@ -140,13 +140,19 @@ Outputs forward(const SparseOperands& operands) {
   return {O.take(), LSE.take()};
 }
 
+void require_sizes(const SparseOperands& operands, std::span<const float> dO,
+                   const Outputs& stored) {
+  const std::int64_t queries = operands.Q.rows;
+  require_size("dO", dO.size(), queries * operands.V.columns);
+  require_size("O", stored.O.size(), queries * operands.V.columns);
+  require_size("LSE", stored.LSE.size(), queries);
+}
+
 Gradients backward(const SparseOperands& operands, std::span<const float> dO,
                    const Outputs& stored) {
   operands.validate();
   const std::int64_t queries = operands.Q.rows, keys = operands.K.rows;
-  require_size("dO", dO.size(), queries * operands.V.columns);
-  require_size("O", stored.O.size(), queries * operands.V.columns);
-  require_size("LSE", stored.LSE.size(), queries);
+  require_sizes(operands, dO, stored);
   const auto scale = static_cast<float>(operands.softmax_scale);
   const auto width = static_cast<std::size_t>(operands.V.columns);
   Dense dQ(queries, operands.Q.columns), dK(keys, operands.K.columns), dV(keys, operands.V.columns);

@@ -43,4 +43,8 @@ Outputs forward(const SparseOperands& operands);
 Gradients backward(const SparseOperands& operands, std::span<const float> dO,
                    const Outputs& stored);
 
+/// Throws InvalidProblem where dO or what a forward pass stored has another size than the operands.
+void require_sizes(const SparseOperands& operands, std::span<const float> dO,
+                   const Outputs& stored);
+
 }  // namespace attest::sparse

@@ -35,11 +35,6 @@ std::optional<float> product_of(const CsrView& A, std::int64_t i, const CsrView&
   return sum;
 }
 
-// What a key of the support weighs beyond the background.
-float weight(float s, float m, float full) { return full != 0 ? std::exp(s - m) : excess(s, m); }
-
-float background(float m, float full) { return full != 0 ? 0 : std::exp(-m); }
-
 void add_row(const CsrView& V, std::int64_t row, float factor, float* sum) {
   for (std::int64_t e = V.begin(row); e < V.end(row); ++e) {
     sum[V.column(e)] += factor * V.value(e);
@@ -98,7 +93,7 @@ void AddSupport::operator()(TileView O, TileView m, TileView l, TileView sum_V, 
     for (std::int64_t c = 0; c < O.columns; ++c) O.row(i)[c] *= factor;
     for (std::int64_t j = 0; j < S.columns; ++j) {
       if (std::isnan(s[j])) continue;
-      const float G = weight(s[j], at(m, i), at(full, i));
+      const float G = weight_beyond(s[j], at(m, i), at(full, i));
       at(l, i) += G;
       add_row(V, j, G, O.row(i));
     }
@@ -165,7 +160,7 @@ void AddEntries::operator()(TileView O, TileView l, TileView sum_V, ConstTileVie
   for (std::int64_t j = 0; j < V.rows(); ++j) add_row(V, j, 1, sum_V.row(0));
   for (std::int64_t i = 0; i < O.rows; ++i) {
     for (std::int64_t e = S.begin(i); e < S.end(i); ++e) {
-      const float G = weight(S.value(e), at(m, i), at(full, i));
+      const float G = weight_beyond(S.value(e), at(m, i), at(full, i));
       at(l, i) += G;
       add_row(V, S.column(e), G, O.row(i));
     }

@@ -7,15 +7,17 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "io/counting_machine.hpp"
-#include "io/dry_machine.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
 #include "sparse/inputs/sparse_products.hpp"
 #include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/testing/check_counts.hpp"
 #include "sparse/inputs/testing/random_operands.hpp"
 
 namespace attest::sparse {
 namespace {
+
+using testing::check_counts;
 
 constexpr int kCases = 200;
 
@@ -29,22 +31,6 @@ std::vector<double> dense(const CsrMatrix& matrix) {
     }
   }
   return out;
-}
-
-// Counted with exactly the peak as capacity, and with a word less refused.
-template <class Schedule, class Task>
-void check_counts(const Schedule& schedule, const Task& task, const io::Traffic& expected) {
-  const auto capacity =
-      io::FastMemory::of_words(std::max<std::int64_t>(1, expected.peak.words.value()));
-  io::CountingMachine counting(capacity);
-  schedule.run(counting, task);
-  CHECK(counting.traffic() == expected);
-  io::DryMachine dry(capacity);
-  schedule.run(dry, task);
-  CHECK(dry.traffic() == expected);
-  if (expected.peak.words <= 1) return;
-  io::DryMachine smaller(io::FastMemory::of_words(expected.peak.words.value() - 1));
-  CHECK_THROWS_AS(schedule.run(smaller, task), io::CapacityExceeded);
 }
 
 TEST_CASE("the structure of a product", "[sparse][schedules]") {

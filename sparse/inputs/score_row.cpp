@@ -9,6 +9,12 @@ float excess(float s, float shift) {
   return s > 0 ? -std::exp(s - shift) * std::expm1(-s) : std::exp(-shift) * std::expm1(s);
 }
 
+float background(float shift, float full) { return full != 0 ? 0 : std::exp(-shift); }
+
+float weight_beyond(float s, float shift, float full) {
+  return full != 0 ? std::exp(s - shift) : excess(s, shift);
+}
+
 ScoreRow::ScoreRow(const SparseOperands& operands)
     : operands_(operands),
       keys_by_column_(operands.K.transposed()),
@@ -43,10 +49,11 @@ float ScoreRow::maximum() const {
 }
 
 void ScoreRow::weigh(float shift) {
-  background_ = full() ? 0 : std::exp(-shift);
+  const float all = full() ? 1 : 0;
+  background_ = sparse::background(shift, all);
   for (const std::int32_t key : keys_) {
     float& value = values_[static_cast<std::size_t>(key)];
-    value = full() ? std::exp(value - shift) : excess(value, shift);
+    value = weight_beyond(value, shift, all);
   }
 }
 

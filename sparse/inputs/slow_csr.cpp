@@ -67,6 +67,24 @@ std::vector<io::Range> blocks_of(std::int64_t extent, std::int64_t block) {
   return blocks;
 }
 
+CsrGrid::CsrGrid(const CsrMatrix& matrix, std::int64_t block_rows, std::int64_t block_columns) {
+  for (const io::Range& columns : blocks_of(matrix.columns, block_columns)) {
+    blocks_.emplace_back();
+    for (const io::Range& rows : blocks_of(matrix.rows, block_rows)) {
+      blocks_.back().push_back(std::make_unique<CsrStore>(block_of(matrix, rows, columns)));
+    }
+  }
+}
+
+std::vector<std::vector<SlowCsr>> CsrGrid::slow() {
+  std::vector<std::vector<SlowCsr>> grid;
+  for (const auto& columns : blocks_) {
+    grid.emplace_back();
+    for (const auto& store : columns) grid.back().push_back(store->slow());
+  }
+  return grid;
+}
+
 CsrMatrix product_structure(const CsrMatrix& A, const CsrMatrix& B) {
   const CsrMatrix by_column = B.transposed();
   CsrMatrix structure;

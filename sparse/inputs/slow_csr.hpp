@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,17 @@ CsrMatrix block_of(const CsrMatrix& matrix, io::Range rows, io::Range columns);
 
 /// 0 .. extent-1 in blocks.
 std::vector<io::Range> blocks_of(std::int64_t extent, std::int64_t block);
+
+/// A matrix cut into blocks of rows x columns, [columns][rows], each compressed by itself.
+class CsrGrid {
+ public:
+  CsrGrid(const CsrMatrix& matrix, std::int64_t block_rows, std::int64_t block_columns);
+
+  std::vector<std::vector<SlowCsr>> slow();
+
+ private:
+  std::vector<std::vector<std::unique_ptr<CsrStore>>> blocks_;
+};
 
 /// The pairs of rows of A and B that share a column, with values 0: the structure of A B^T.
 /// [sparse/inputs/schedules_test "structure"]

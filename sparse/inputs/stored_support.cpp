@@ -13,6 +13,7 @@ io::MutableSlowMatrix column(const char* name, std::vector<float>& elements) {
 
 SupportStore::SupportStore(const SparseOperands& operands, const StoredSupport& schedule)
     : scores_(operands.Q, operands.K, {schedule.block_q, schedule.block_k, OuterProduct::kInputs}),
+      V_(operands.V, schedule.block_k, schedule.block_v),
       queries_(operands.Q.rows),
       keys_(operands.K.rows),
       width_(operands.V.columns),
@@ -20,22 +21,12 @@ SupportStore::SupportStore(const SparseOperands& operands, const StoredSupport& 
       full_(full_rows(operands)),
       m_(static_cast<std::size_t>(queries_)),
       O_(static_cast<std::size_t>(queries_ * width_)),
-      LSE_(m_) {
-  for (const io::Range& columns : blocks_of(width_, schedule.block_v)) {
-    V_.emplace_back();
-    for (const io::Range& keys : blocks_of(keys_, schedule.block_k)) {
-      V_.back().push_back(std::make_unique<CsrStore>(block_of(operands.V, keys, columns)));
-    }
-  }
-}
+      LSE_(m_) {}
 
 SlowSupport SupportStore::slow() {
   SlowSupport in;
   in.scores = scores_.slow();
-  for (const auto& columns : V_) {
-    in.V.emplace_back();
-    for (const auto& store : columns) in.V.back().push_back(store->slow());
-  }
+  in.V = V_.slow();
   in.full = column("full", full_);
   in.m = column("m", m_);
   in.O = io::MutableSlowMatrix("O", queries_, width_, DType::f32, O_.data(), width_);

@@ -29,7 +29,7 @@ class SupportStore {
 
  private:
   ProductStore scores_;
-  std::vector<std::vector<std::unique_ptr<CsrStore>>> V_;
+  CsrGrid V_;
   std::int64_t queries_, keys_, width_;
   float scale_;
   std::vector<float> full_, m_, O_, LSE_;

@@ -8,6 +8,14 @@ namespace attest::sparse {
 /// but the boolean mask, in whose place each has a form of sparsity pattern. All of K and
 /// V is converted once a call; tiles and pairs beyond the lists are not visited.
 /// [sparse/kernels/tiles_test "beyond the lists"]
+///
+/// They name no schedule, so that no words are counted for them, because none of one spelling has
+/// their tiles. block_flash2 cuts every block of the pattern by itself into at most kTile rows: 32
+/// for blocks of 32, 64 and 36 by turns for blocks of 100, where the schedule block_flash2 has one
+/// extent from row 0 on. csr_gather moves the words of csr_gather:bq=1,order=natural, but holds the
+/// scores of up to kGathered keys at a time, whose places in its list stay beside them: more fast
+/// memory than that schedule's, whose keys pass one by one.
+/// [sparse/kernels/tiles_test "tiles of no schedule"]
 const attest_kernel& block_flash2_kernel();  // ATTEST_BLOCK_MASK
 const attest_kernel& csr_gather_kernel();    // ATTEST_CSR_MASK: any pattern
 

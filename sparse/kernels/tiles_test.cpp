@@ -9,6 +9,7 @@
 #include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 #include "sparse/kernels/block_tiles.hpp"
+#include "sparse/kernels/kernel.hpp"
 #include "sparse/kernels/pair_lists.hpp"
 #include "sparse/kernels/tasks.hpp"
 
@@ -117,6 +118,22 @@ TEST_CASE("tasks run once, the longest first", "[sparse]") {
   run_longest_first(tasks, 3,
                     [&](const Task& task, int) { ++runs[static_cast<std::size_t>(task.part)]; });
   for (const std::atomic<int>& count : runs) CHECK(count == 1);
+}
+
+TEST_CASE("tiles of no schedule: those of the pattern's blocks", "[sparse][kernels]") {
+  const auto rows_of = [](std::int64_t block) {
+    std::vector<std::int64_t> rows;
+    const Cut cut(block, 200);
+    for (std::int64_t tile = 0; tile < cut.tiles(200); ++tile) {
+      if (cut.tile(tile, 200).count > 0) rows.push_back(cut.tile(tile, 200).count);
+    }
+    return rows;
+  };
+  CHECK(rows_of(32) == std::vector<std::int64_t>{32, 32, 32, 32, 32, 32, 8});
+  CHECK(rows_of(100) == std::vector<std::int64_t>{64, 36, 64, 36});
+  // A schedule's are all as large as the first, but for the last.
+  CHECK(block_flash2_kernel().description.schedule == nullptr);
+  CHECK(csr_gather_kernel().description.schedule == nullptr);
 }
 
 }  // namespace

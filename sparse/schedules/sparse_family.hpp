@@ -27,8 +27,9 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
-/// cpu::Family, which knows no pattern, or the same cut to whole blocks of the pattern, or to one:
-/// whichever move the fewest words.  [sparse/schedules/sparse_family_test "tiles left open"]
+/// cpu::Family, which knows no pattern (but for kTilesOfPattern), or the same cut to whole blocks
+/// of the pattern, or to one: whichever move the fewest words.
+/// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
  public:
@@ -37,13 +38,16 @@ class SparseFamily : public cpu::Family<S> {
     require_pairs(S::kName, S::kDense, problem);
     auto best = cpu::Family<S>::make(spec, problem, capacity);
     const io::ScheduleSpec dense = best->spec();
+    io::Words fewest = best->closed_form().total_words();
     const PatternGrid grid = grid_of(problem);
     for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
       const io::ScheduleSpec other = aligned(dense, spec, grid, cut);
       if (other == dense) continue;
       auto candidate = cpu::Family<S>::make(other, problem, capacity);
       const io::Words words = candidate->closed_form().total_words();
-      if (words < best->closed_form().total_words()) best = std::move(candidate);
+      if (words >= fewest) continue;
+      fewest = words;
+      best = std::move(candidate);
     }
     return best;
   }

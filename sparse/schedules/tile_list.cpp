@@ -1,7 +1,9 @@
 #include "sparse/schedules/tile_list.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
+#include <utility>
 
 namespace attest::sparse {
 namespace {
@@ -27,17 +29,104 @@ void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t bloc
                std::vector<std::int64_t>& counts) {
   const attest_problem& problem = *rule.problem;
   const KeySpan span = visible_keys(problem, rule.batch, query);
-  for (std::int64_t begin = span.begin; begin < span.end;) {
-    const std::int64_t end = std::min((begin / block_k + 1) * block_k, span.end);
-    std::int64_t visible = end - begin;
-    if (problem.mask.boolean != nullptr) {
-      const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
-      visible = std::count(row + begin, row + end, std::uint8_t{1});
+  if (problem.mask.boolean == nullptr) {
+    for (std::int64_t begin = span.begin, end = 0; begin < span.end; begin = end) {
+      end = std::min((begin / block_k + 1) * block_k, span.end);
+      counts[at(begin / block_k)] += end - begin;
     }
-    counts[at(begin / block_k)] += visible;
-    begin = end;
+    return;
+  }
+  const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
+  for (std::int64_t begin = span.begin, end = 0; begin < span.end; begin = end) {
+    // Most rows see few keys: the next one is far.
+    const void* next = std::memchr(row + begin, 1, at(span.end - begin));
+    if (next == nullptr) return;
+    begin = static_cast<const std::uint8_t*>(next) - row;
+    end = std::min((begin / block_k + 1) * block_k, span.end);
+    counts[at(begin / block_k)] += std::count(row + begin, row + end, std::uint8_t{1});
   }
 }
+
+// The extents of a list's tiles, and what they are cut from.
+struct Grid {
+  const cpu::ScoreRule& rule;
+  std::int64_t q, k, block_q, block_k;
+  const std::vector<std::int64_t>& order;
+};
+
+// tile(row, column, entry) for the tiles with a visible pair, row by row; idle(queries) for the
+// rows of tiles without one.
+template <class OfTile, class OfIdle>
+void for_listed(const Grid& grid, const OfTile& tile, const OfIdle& idle) {
+  std::vector<std::int64_t> visible(at(io::tiles(grid.k, grid.block_k)));
+  for (std::int64_t row = 0; row < io::tiles(grid.q, grid.block_q); ++row) {
+    const Range queries = block_of(row, grid.block_q, grid.q);
+    std::fill(visible.begin(), visible.end(), 0);
+    for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+      count_row(grid.rule, grid.order.empty() ? i : grid.order[at(i)], grid.block_k, visible);
+    }
+    TileList::Visit visit = TileList::Visit::first;
+    for (std::size_t column = 0; column < visible.size(); ++column) {
+      if (visible[column] == 0) continue;
+      const Range keys = block_of(static_cast<std::int64_t>(column), grid.block_k, grid.k);
+      tile(row, static_cast<std::int64_t>(column),
+           TileList::Entry{queries, keys, visit, 0, bit_words_of(queries, keys, visible[column])});
+      visit = TileList::Visit::later;
+    }
+    if (visit == TileList::Visit::first) idle(queries);
+  }
+}
+
+// Adds tiles up, row by row.
+class Adder {
+ public:
+  explicit Adder(std::int64_t key_blocks) : used_(at(key_blocks)) {}
+
+  void add(std::int64_t column, const TileList::Entry& entry) {
+    const std::int64_t queries = entry.queries.count(), keys = entry.keys.count();
+    sums_.index_words += 1;
+    sums_.bit_words += entry.bit_words;
+    sums_.tile_queries += queries;
+    sums_.tile_keys += keys;
+    sums_.pairs += io::Words(queries) * keys;
+    if (std::exchange(used_[at(column)], std::uint8_t{1}) == 0) sums_.keys += keys;
+    if (entry.visit == TileList::Visit::first) {
+      finish_row();
+      row_ = {queries, 0};
+      sums_.queries += queries;
+    }
+    row_.words += io::Words(queries) * keys + 1 + entry.bit_words;
+    const TileList::Shape shape{queries, keys, 1 + entry.bit_words};
+    if (shape != last_) shapes_.insert(shape);
+    last_ = shape;
+  }
+
+  void add_idle(Range queries) {
+    sums_.idle_blocks += 1;
+    sums_.idle_queries = std::max(sums_.idle_queries, queries.count());
+  }
+
+  TileList::Sums take(std::int64_t lists) {
+    finish_row();
+    sums_.lists = lists;
+    sums_.index_words += 2 * io::Words(lists);
+    sums_.shapes.assign(shapes_.begin(), shapes_.end());
+    sums_.blocks.assign(rows_.begin(), rows_.end());
+    return std::move(sums_);
+  }
+
+ private:
+  void finish_row() {
+    if (row_.queries > 0) rows_.insert(row_);
+  }
+
+  TileList::Sums sums_;
+  std::vector<std::uint8_t> used_;
+  std::set<TileList::Shape> shapes_;
+  std::set<TileList::Block> rows_;
+  TileList::Shape last_{};
+  TileList::Block row_{0, 0};
+};
 
 }  // namespace
 
@@ -51,31 +140,24 @@ std::vector<Range> single_blocks(std::int64_t extent, std::int64_t block) {
 
 TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
                    std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order)
-    : of_(of), q_(q), k_(k), block_(of == ListsOf::queries ? block_q : block_k) {
-  const std::int64_t tiles_q = io::tiles(q, block_q), tiles_k = io::tiles(k, block_k);
+    : of_(of), block_(of == ListsOf::queries ? block_q : block_k) {
   blocks_ = single_blocks(of == ListsOf::queries ? q : k, block_);
   lists_.resize(blocks_.size());
+  Adder adder(io::tiles(k, block_k));
   std::int64_t first_column = 0;
-  for (std::int64_t row = 0; row < tiles_q; ++row) {
-    const Range queries = block_of(row, block_q, q);
-    std::vector<std::int64_t> visible(at(tiles_k));
-    for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-      count_row(rule, order.empty() ? i : order[at(i)], block_k, visible);
-    }
-    Visit visit = Visit::first;
-    for (std::int64_t column = 0; column < tiles_k; ++column) {
-      if (visible[at(column)] == 0) continue;
-      const Range keys = block_of(column, block_k, k);
-      lists_[at(of == ListsOf::queries ? row : column)].push_back(
-          {queries, keys, visit, 0, bit_words_of(queries, keys, visible[at(column)]), first_column,
-           0});
-      first_column += keys.count();
-      visit = Visit::later;
-    }
-    if (visit == Visit::first) idle_.push_back(queries);
-  }
+  for_listed(
+      {rule, q, k, block_q, block_k, order},
+      [&](std::int64_t row, std::int64_t column, Entry entry) {
+        adder.add(column, entry);
+        entry.first_column = std::exchange(first_column, first_column + entry.keys.count());
+        lists_[at(of == ListsOf::queries ? row : column)].push_back(entry);
+      },
+      [&](Range queries) {
+        adder.add_idle(queries);
+        idle_.push_back(queries);
+      });
   lay_out();
-  sum_up(block_q, block_k);
+  sums_ = adder.take(static_cast<std::int64_t>(lists_.size()));
 }
 
 void TileList::lay_out() {
@@ -92,37 +174,16 @@ void TileList::lay_out() {
   idle_words_.resize(idle_.size() + 1);
 }
 
-void TileList::sum_up(std::int64_t block_q, std::int64_t block_k) {
-  std::set<Shape> shapes;
-  std::vector<std::uint8_t> used(at(io::tiles(k_, block_k)));
-  sums_.lists = static_cast<std::int64_t>(lists_.size());
-  sums_.index_words = 2 * sums_.lists;
-  for (const std::vector<Entry>& list : lists_) {
-    for (const Entry& entry : list) {
-      sums_.index_words += 1;
-      sums_.bit_words += entry.bit_words;
-      sums_.tile_queries += entry.queries.count();
-      sums_.tile_keys += entry.keys.count();
-      sums_.pairs += io::Words(entry.queries.count()) * entry.keys.count();
-      if (entry.visit == Visit::first) sums_.queries += entry.queries.count();
-      std::uint8_t& seen = used[at(entry.keys.begin / block_k)];
-      if (seen == 0) sums_.keys += entry.keys.count();
-      seen = 1;
-      shapes.insert({entry.queries.count(), entry.keys.count(), 1 + entry.bit_words});
-    }
-  }
-  sums_.shapes.assign(shapes.begin(), shapes.end());
-  sums_.idle_blocks = static_cast<std::int64_t>(idle_.size());
-  for (const Range& queries : idle_) {
-    sums_.idle_queries = std::max(sums_.idle_queries, std::min(queries.count(), block_q));
-  }
-}
-
 TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
                                  std::int64_t block_q, std::int64_t block_k, ListsOf of,
                                  const std::vector<std::int64_t>& order) {
   if (rule.problem->mask.boolean != nullptr || q == 0 || k == 0) {
-    return TileList(rule, q, k, block_q, block_k, of, order).sums();
+    Adder adder(io::tiles(k, block_k));
+    for_listed(
+        {rule, q, k, block_q, block_k, order},
+        [&](std::int64_t, std::int64_t column, const Entry& entry) { adder.add(column, entry); },
+        [&](Range queries) { adder.add_idle(queries); });
+    return adder.take(of == ListsOf::queries ? io::tiles(q, block_q) : io::tiles(k, block_k));
   }
   const std::int64_t i = std::min(block_q, q), j = std::min(block_k, k);
   const std::int64_t bits = i * j > 1 ? io::tiles(i * j, kWordBits) : 0;
@@ -137,7 +198,10 @@ TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std
   sums.queries = q;
   sums.keys = k;
   sums.idle_queries = i;
-  if (i > 0 && j > 0) sums.shapes.push_back({i, j, 1 + bits});
+  if (i > 0 && j > 0) {
+    sums.shapes.push_back({i, j, 1 + bits});
+    sums.blocks.push_back({i, io::Words(i) * k + columns * (1 + bits)});
+  }
   return sums;
 }
 

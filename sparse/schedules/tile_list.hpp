@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -73,14 +74,22 @@ class TileList {
     friend auto operator<=>(const Shape&, const Shape&) = default;
   };
 
+  /// A block of queries that has tiles, and the pairs and record words of all of them.
+  struct Block {
+    std::int64_t queries;
+    io::Words words;
+    friend auto operator<=>(const Block&, const Block&) = default;
+  };
+
   /// What closed forms need: words of a walk through all lists, without and with bits; sums over
   /// tiles of their queries, their keys and their pairs; queries and keys of blocks that have
   /// tiles; query blocks without one, and the largest extent of a block without a list entry; all
-  /// shapes.
+  /// shapes; all blocks.
   struct Sums {
     io::Words index_words, bit_words, tile_queries, tile_keys, pairs, queries, keys, idle_blocks;
     std::int64_t idle_queries = 0, lists = 0;
     std::vector<Shape> shapes;
+    std::vector<Block> blocks;
 
     io::Words words() const { return index_words + bit_words; }
 
@@ -109,14 +118,13 @@ class TileList {
   friend class ListedTiles;
 
   void lay_out();
-  void sum_up(std::int64_t block_q, std::int64_t block_k);
   const char* name() const { return of_ == ListsOf::queries ? "tile list" : "transposed list"; }
   io::SlowMatrix matrix() const;
   io::SlowMatrix idle_matrix() const;
   io::SlowMatrix places() const;
 
   ListsOf of_;
-  std::int64_t q_, k_, block_;
+  std::int64_t block_;
   std::vector<io::Range> blocks_, idle_;
   std::vector<std::vector<Entry>> lists_;
   std::vector<float> words_, idle_words_,
@@ -158,6 +166,16 @@ class ListedTiles {
       const auto place = machine_.load(list_.places().block(word), "tile places");
       body(entry);
     });
+  }
+
+  /// All tiles at once: Held(machine, words of the record, entry) at the end of `held`. Held loads
+  /// the record and keeps it as long as it lives.
+  template <class Held>
+  void hold(std::deque<Held>& held) const {
+    for (const TileList::Entry& entry : entries()) {
+      const io::Range words{entry.first_word, entry.first_word + 1 + entry.bit_words};
+      held.emplace_back(machine_, list_.matrix().block(words), entry);
+    }
   }
 
  private:
