@@ -12,6 +12,7 @@ namespace attest::certify {
 namespace {
 
 constexpr std::int64_t kWordBytes = 4;
+constexpr const char* kEmulated = ". Counted in the emulation, nothing ran on a device";
 
 // The kernels of one direction: FlashAttention's order, and square tiles.
 struct Rivals {
@@ -169,7 +170,8 @@ Claim claim_of(const Rivals& rivals, const Problem& problem, Side side,
     };
     claim.measured +=
         fmt::format("none of {} caps fits both; {}, {}{}", caps, fits(rivals.square, square_from),
-                    fits(rivals.flash, flash_from), below ? rivals.needs : "");
+                    fits(rivals.flash, flash_from), below || !flash_from ? rivals.needs : "") +
+        kEmulated;
     return claim;
   }
   claim.outcome = as_claimed.size() == compared ? Outcome::reproduced
@@ -188,7 +190,7 @@ Claim claim_of(const Rivals& rivals, const Problem& problem, Side side,
     claim.measured += fmt::format(
         "; up to {} bytes of a lane found no register and are not counted", local_bytes);
   }
-  claim.measured += ". Counted in the emulation, nothing ran on a device";
+  claim.measured += kEmulated;
   return claim;
 }
 
