@@ -106,8 +106,10 @@ std::vector<CappedLaunch> count(const gpu::EmulatedDirection<Call>& direction,
     if (planned.line.blocks == 0) continue;  // not made
     const gpu::MovedWords moved = gpu::total(
         gpu::moved_by_tensor(call.memory, watch.traffic().at(launches.size()), DType::f32));
-    launches.push_back({planned.kernel, planned.line.blocks,
-                        planned.fast_memory().words() * kWordBytes, moved.reads, moved.writes});
+    const gpu::FastMemory memory = planned.fast_memory();
+    launches.push_back({planned.kernel, planned.line.blocks, memory.shared_bytes,
+                        kWordBytes * memory.threads * memory.thread.registers,
+                        memory.thread.local_bytes, moved.reads, moved.writes});
   }
   return launches;
 }
@@ -158,9 +160,21 @@ std::int64_t sum(const std::vector<CappedLaunch>& launches, const Of& of) {
 
 }  // namespace
 
-std::int64_t CappedCount::fast_bytes() const {
+std::int64_t most_block_bytes() {
+  constexpr std::int64_t kRegisters = 65536;
+  return simt::Emulation{}.shared_bytes_limit + kRegisters * kWordBytes;
+}
+
+CappedLaunch CappedCount::largest() const {
+  CappedLaunch most;
+  for (const CappedLaunch& launch : launches) {
+    if (launch.fast_bytes() > most.fast_bytes()) most = launch;
+  }
+  return most;
+}
+std::int64_t CappedCount::local_bytes() const {
   std::int64_t most = 0;
-  for (const CappedLaunch& launch : launches) most = std::max(most, launch.fast_bytes);
+  for (const CappedLaunch& launch : launches) most = std::max(most, launch.local_bytes);
   return most;
 }
 std::int64_t CappedCount::blocks() const { return sum(launches, &CappedLaunch::blocks); }

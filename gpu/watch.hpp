@@ -43,24 +43,34 @@ void register_capped(Registry& registry);
 
 /// One launch of a kernel that fits a cap.
 struct CappedLaunch {
-  std::string kernel;           // "flash2_forward<Flash2Tile<16, 16>, 4, float>"
-  std::int64_t blocks = 0;      // at least 1
-  std::int64_t fast_bytes = 0;  // of a block on a device: shared memory and all registers
+  std::string kernel;       // "flash2_forward<Flash2Tile<16, 16>, 4, float>"
+  std::int64_t blocks = 0;  // at least 1
+  std::int64_t shared_bytes = 0, register_bytes = 0;  // of a block on a device
+  std::int64_t local_bytes = 0;  // of a lane: what found no register, words that are not counted
   std::int64_t read_words = 0, written_words = 0;  // of all blocks, counted in the emulation
+
+  std::int64_t fast_bytes() const { return shared_bytes + register_bytes; }
 };
+
+/// What a block can have on the largest device that the kernels are compiled for: 227 KiB of shared
+/// memory and 65536 registers.
+std::int64_t most_block_bytes();
 
 struct CappedCount {
   std::string schedule;  // the variant: "flash2:bq=16,bk=16"
   std::vector<CappedLaunch> launches;
 
-  std::int64_t fast_bytes() const;  // the most of a launch
-  std::int64_t blocks() const;      // of all launches
+  CappedLaunch largest() const;  // the launch whose blocks have the most fast memory
+  std::int64_t fast_bytes() const { return largest().fast_bytes(); }
+  std::int64_t local_bytes() const;  // the most of a launch
+  std::int64_t blocks() const;       // of all launches
   std::int64_t read_words() const;
   std::int64_t written_words() const;
 };
 
-/// Kernels with tiles of several sizes: "flash2" and "square_tiled" forward, "two_pass" and
-/// "square_tiled_bwd" backward, "loss_large" and "loss_small" the loss gradient dX.
+/// Kernels with tiles of several sizes, in 128 registers a lane but for the products of
+/// "loss_large" with its square matrices, which take fewer: "flash2" and "square_tiled" forward,
+/// "two_pass" and "square_tiled_bwd" backward, "loss_large" and "loss_small" the loss gradient dX.
 const std::vector<std::string>& capped_families();
 
 /// Emulates the largest variant whose blocks have at most so much fast memory, shared memory and

@@ -107,9 +107,9 @@ std::string draw_all(const std::vector<Reproduced>& results, const fs::path& fol
 
 std::string outcome_text(Outcome outcome) {
   const std::string text = name(outcome);
-  return outcome == Outcome::reproduced  ? good(text)
-         : outcome == Outcome::corrected ? warning(text)
-                                         : bad(text);
+  return outcome == Outcome::reproduced       ? good(text)
+         : outcome == Outcome::not_reproduced ? bad(text)
+                                              : warning(text);
 }
 
 void print(const Reproduced& one) {

@@ -19,9 +19,15 @@ using CountUnderCap = std::function<std::optional<CappedCount>(
 /// count_capped of gpu/watch.hpp: counted in the emulation.
 CountUnderCap emulated_counts();
 
-/// Forward, backward and loss gradient on N queries and keys, caps from d^2/8 to 8 d^2 words.
-/// Throws InvalidProblem where kernels of both cases fit no cap on one side of d^2.
-/// [certify/reproduce/capped_blocks_test "other counts"]
-Findings capped_blocks(std::int64_t seqlen, std::int64_t head_dim, const CountUnderCap& count);
+/// N queries and keys, and the head dimensions of attention and of the loss.
+struct CappedSizes {
+  std::int64_t seqlen = 0, head_dim = 0, loss_head_dim = 0;
+};
+
+/// Forward, backward and loss gradient under caps from d^2/8 words to what a block can have. Each
+/// has two claims, one on either side of d^2: caps at which kernels of both cases fit decide it,
+/// and without one it is not compared.
+/// [certify/reproduce/capped_blocks_test "other counts", "no tile that fits"]
+Findings capped_blocks(const CappedSizes& sizes, const CountUnderCap& count);
 
 }  // namespace attest::certify

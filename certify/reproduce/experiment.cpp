@@ -11,6 +11,8 @@ std::string name(Outcome outcome) {
       return "reproduced";
     case Outcome::corrected:
       return "reproduced with a correction";
+    case Outcome::not_compared:
+      return "not compared";
     case Outcome::not_reproduced:
       break;
   }

@@ -17,9 +17,10 @@ enum class Outcome : std::uint8_t {
   reproduced,
   corrected,  // what is claimed holds with another constant or under a condition
   not_reproduced,
+  not_compared,  // nothing was there to hold it against
 };
 
-/// "reproduced", "reproduced with a correction" or "not reproduced".
+/// "reproduced", "reproduced with a correction", "not reproduced" or "not compared".
 std::string name(Outcome outcome);
 
 /// What a paper says and what was found.

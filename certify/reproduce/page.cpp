@@ -40,6 +40,7 @@ const char* tone(Outcome outcome) {
     case Outcome::reproduced:
       return "good";
     case Outcome::corrected:
+    case Outcome::not_compared:
       return "warn";
     case Outcome::not_reproduced:
       break;
@@ -188,7 +189,8 @@ std::string reproduce_page(const std::vector<Reproduced>& results,
       "with its 95 % interval; a claimed one is <i>reproduced</i> when it is the nearest of those "
       "that are claimed anywhere and the interval excludes the others, for constants and terms of "
       "lower order bend the line. <i>With a correction</i>: so with another constant or under a "
-      "condition that is named.</p><details><summary><span class=\"head\">What the bounds "
+      "condition that is named. <i>Not compared</i>: there was nothing to hold the claim "
+      "against.</p><details><summary><span class=\"head\">What the bounds "
       "hold for</span></summary><pre>{}"
       "</pre></details><p class=\"soft small\">{}</p></section>\n",
       kPageStyle, kPlotStyle, escaped(io::class_text({})), escaped(about));

@@ -12,7 +12,8 @@ namespace {
 Reproduced sample() {
   Reproduced one{"sample", "a <title>", "attest reproduce sample", 1.5, {}};
   one.findings.claims = {{"a & b", "Somebody 1999", "1 < 2", Outcome::corrected},
-                         {"c", "Nobody", "no", Outcome::not_reproduced}};
+                         {"c", "Nobody", "no", Outcome::not_reproduced},
+                         {"e", "Nobody", "none", Outcome::not_compared}};
   one.findings.plots = {
       {"drawn", "drawn plot", "M", "words", {{"w", Curve::Kind::bound, {{1, 2}}}}},
       {"undrawn", "other plot", "M", "words", {}}};
@@ -31,7 +32,8 @@ TEST_CASE("the page says every claim, escapes text and needs nothing beside it",
       reproduce_page({sample()}, {{"drawn", "<svg id=\"d\"></svg>"}}, "made <here>");
   using Catch::Matchers::Contains;
   CHECK_THAT(page, Contains("a &lt;title&gt;") && Contains("a &amp; b") && Contains("1 &lt; 2"));
-  CHECK_THAT(page, Contains("reproduced with a correction") && Contains("not reproduced"));
+  CHECK_THAT(page, Contains("reproduced with a correction") && Contains("not reproduced") &&
+                       Contains("not compared"));
   CHECK_THAT(page, Contains("<svg id=\"d\">"));
   CHECK_THAT(page, Contains("not drawn; the points are in undrawn.csv"));
   CHECK_THAT(page, Contains("<pre>attest reproduce sample</pre>") && Contains("made &lt;here&gt;"));

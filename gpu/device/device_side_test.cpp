@@ -22,7 +22,7 @@ TEST_CASE("every emulated kernel has its device side, with the same directions",
 }
 
 TEST_CASE("a kernel without a device side is said to have none", "[gpu][resources]") {
-  CHECK_THROWS_AS(DeviceSide((flash2_kernel<16, 16, 16>())), InternalError);
+  CHECK_THROWS_AS(DeviceSide(flash2_held_kernel<16>()), InternalError);
 }
 
 }  // namespace

@@ -8,16 +8,17 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Warps of 8 rows share the rows of the sums, `kGroups` such sets of warps their columns: a lane
-/// holds 8 rows by `kColumns` columns, 32 apart, of each sum. More lanes would have too few
-/// registers besides.
+/// Warps of 8 rows, fewer where there are no more, share the rows of the sums, `kGroups` such sets
+/// of warps their columns: a lane holds its rows by `kColumns` columns, 32 apart, of each sum. More
+/// lanes would have too few registers besides.
 template <int kResidentRows, int kGroupsOfWarps, int kColumnsOfLane, int kPassingRows>
 struct BackwardTile {
   static constexpr int kResident = kResidentRows, kPassing = kPassingRows;
   static constexpr int kColumns = kColumnsOfLane, kGroups = kGroupsOfWarps;
-  static constexpr int kRows = 8;  // of the sums of a warp
+  static constexpr int kRows = kResident < 8 ? kResident : 8;  // of the sums of a warp
   static constexpr int kRowWarps = kResident / kRows;
   static constexpr int kWarps = kRowWarps * kGroups, kLanes = 32 * kWarps;
+  static constexpr int kBlocks = 1;
   static constexpr int kPairRows = kResident / kWarps;  // whose pairs a warp forms
   static constexpr int kMostColumns = 32 * kColumns * kGroups;
   static_assert(kPassing <= 32 && kPassing % kRowWarps == 0);
@@ -27,12 +28,13 @@ struct BackwardTile {
   }
 };
 
-/// use(tile) with a tile for so many columns, at most kMostBackwardColumns; of wide heads fewer
-/// rows pass at once, for shared memory.
+/// use(tile) with a tile for so many columns, at most kMostBackwardColumns; of wide heads, and by
+/// many rows that stay, fewer rows pass at once, for shared memory.
 inline constexpr int kMostBackwardColumns = 576;
 template <int kResident = 32, class Use>
 auto with_backward_tile(int columns, const Use& use) {
-  constexpr int kPassing = kResident, kFewer = kResident < 16 ? kResident : 16;
+  constexpr int kFewer = kResident < 16 ? kResident : 16,
+                kPassing = kResident > 32 ? kFewer : kResident;
   if (columns <= 32) return use(BackwardTile<kResident, 1, 1, kPassing>{});
   if (columns <= 64) return use(BackwardTile<kResident, 1, 2, kPassing>{});
   if (columns <= 128) return use(BackwardTile<kResident, 1, 4, kPassing>{});

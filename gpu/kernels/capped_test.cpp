@@ -131,12 +131,12 @@ TEST_CASE("under a cap: launch by launch, blocks are those of the grid", "[gpu][
   const Problem problem = Problem::parse("b=2,hq=3,sq=40,sk=50,d=8");
   const CappedCount forward = count_capped("square_tiled", kAnyCap, problem);
   REQUIRE(forward.launches.size() == 2);
-  CHECK(forward.launches[0].kernel == "square_tiled_scores<SquareTile<64>>");
+  CHECK(forward.launches[0].kernel == "square_tiled_scores<SquareTile<128>>");
   CHECK(forward.launches[0].written_words == 6 * (40 * 50 + 40));  // S and LSE
   CHECK(forward.launches[1].written_words == 6 * 40 * 8);
   CHECK(forward.blocks() == 2 * 6);
-  CHECK(count_capped("flash2", kAnyCap, problem).blocks() == 2 * 6);
-  CHECK(count_capped("two_pass", kAnyCap, Problem::parse("sq=0,sk=40,d=8")).blocks() == 2);
+  CHECK(count_capped("flash2", kAnyCap, problem).blocks() == 6);
+  CHECK(count_capped("two_pass", kAnyCap, Problem::parse("sq=0,sk=70,d=8")).blocks() == 2);
 }
 
 }  // namespace

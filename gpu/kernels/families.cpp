@@ -16,6 +16,11 @@ Variant named(const EmulatedKernel& kernel) {
   return {&kernel, [schedule](const AttentionShape&) { return schedule; }};
 }
 
+template <int kRows>
+Variant two_pass() {
+  return {&flash2_held_kernel<kRows>(), two_pass_schedule<kRows>};
+}
+
 template <int kSide>
 Variant square_tiled_bwd() {
   return {&square_tiled_bwd_kernel<kSide>(),
@@ -28,26 +33,27 @@ const std::vector<Family>& families() {
   static const std::vector<Family> all{
       {"flash2",
        ATTEST_FORWARD,
-       {named(flash2_kernel()), named(flash2_kernel<16, 16, 16>()), named(flash2_kernel<8, 8, 8>()),
-        named(flash2_kernel<4, 4, 8>())}},
+       {named(flash2_held_kernel<64>()), named(flash2_held_kernel<32>()),
+        named(flash2_held_kernel<16>()), named(flash2_held_kernel<8>()),
+        named(flash2_held_kernel<4>())}},
       {"square_tiled",
        ATTEST_FORWARD,
-       {named(square_tiled_kernel<64>()), named(square_tiled_kernel()),
-        named(square_tiled_kernel<16>())}},
+       {named(square_tiled_kernel<128>()), named(square_tiled_kernel<64>()),
+        named(square_tiled_kernel()), named(square_tiled_kernel<16>())}},
       {"two_pass",
        ATTEST_BACKWARD,
-       {{&flash2_kernel(), two_pass_schedule<32>},
-        {&flash2_kernel<16, 16, 16>(), two_pass_schedule<16>},
-        {&flash2_kernel<8, 8, 8>(), two_pass_schedule<8>}}},
+       {two_pass<64>(), two_pass<32>(), two_pass<16>(), two_pass<8>(), two_pass<4>()}},
       {"square_tiled_bwd",
        ATTEST_BACKWARD,
-       {square_tiled_bwd<64>(), square_tiled_bwd<32>(), square_tiled_bwd<16>()}},
+       {square_tiled_bwd<128>(), square_tiled_bwd<64>(), square_tiled_bwd<32>(),
+        square_tiled_bwd<16>()}},
       {"loss_large",
        ATTEST_LOSS_GRADIENT,
-       {named(loss_large_kernel()), named(loss_large_kernel<16>()), named(loss_large_kernel<8>())}},
+       {named(loss_large_held_kernel<32>()), named(loss_large_held_kernel<16>()),
+        named(loss_large_held_kernel<8>())}},
       {"loss_small",
        ATTEST_LOSS_GRADIENT,
-       {named(loss_small_kernel<64>()), named(loss_small_kernel()),
+       {named(loss_small_kernel<128>()), named(loss_small_kernel<64>()), named(loss_small_kernel()),
         named(loss_small_kernel<16>())}}};
   return all;
 }

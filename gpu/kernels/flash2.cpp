@@ -44,11 +44,6 @@ simt::LaunchReport run_16bit(EmulatedForward& call, const simt::Emulation& emula
 
 std::int64_t no_workspace(const attest_problem&) { return 0; }
 
-template <int kResident>
-simt::LaunchReport run_backward(EmulatedBackward& call, const simt::Emulation& emulation) {
-  return two_pass_emulated<kResident>(call, emulation);
-}
-
 }  // namespace
 
 simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
@@ -56,25 +51,35 @@ simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
   return launch(call, call.arguments, emulation);
 }
 
-template <int kBlockQ, int kBlockK, int kResident>
 const EmulatedKernel& flash2_kernel() {
-  using Tile = Flash2Tile<kBlockQ, kBlockK>;
-  static const std::string name = variant_name("gpu/flash2", kBlockQ, 32);
-  static const std::string schedule =
-      "flash2:bq=" + std::to_string(kBlockQ) + ",bk=" + std::to_string(kBlockK);
   static const EmulatedKernel kernel(
-      emulated_description(name.c_str(),
+      emulated_description("gpu/flash2",
                            "CUDA, emulated on the host: online softmax; backward in two passes",
-                           schedule.c_str()),
-      {.forward = {fits<Tile>, no_workspace, run<Tile>, plan<Tile, float>},
-       .backward = {two_pass_fits<kResident>, delta_words, run_backward<kResident>,
-                    two_pass_plan<kResident>}});
+                           "flash2:bq=32,bk=32"),
+      {.forward = {fits<Flash2>, no_workspace, run<Flash2>, plan<Flash2, float>},
+       .backward = two_pass_direction()});
   return kernel;
 }
-template const EmulatedKernel& flash2_kernel<4, 4, 8>();
-template const EmulatedKernel& flash2_kernel<8, 8, 8>();
-template const EmulatedKernel& flash2_kernel<16, 16, 16>();
-template const EmulatedKernel& flash2_kernel<32, 32, 32>();
+
+template <int kRows>
+const EmulatedKernel& flash2_held_kernel() {
+  constexpr int kKeys = kRows < 32 ? kRows : 32;
+  using Tile = Held<Flash2Tile<kRows, kKeys>>;
+  static const std::string rows = std::to_string(kRows), name = "gpu/flash2_" + rows,
+                           schedule = "flash2:bq=" + rows + ",bk=" + std::to_string(kKeys);
+  static const EmulatedKernel kernel(
+      emulated_description(name.c_str(),
+                           "CUDA, emulated on the host: gpu/flash2 in 128 registers a lane",
+                           schedule.c_str()),
+      {.forward = {fits<Tile>, no_workspace, run<Tile>, plan<Tile, float>},
+       .backward = two_pass_direction<kRows, Registers::held>()});
+  return kernel;
+}
+template const EmulatedKernel& flash2_held_kernel<4>();
+template const EmulatedKernel& flash2_held_kernel<8>();
+template const EmulatedKernel& flash2_held_kernel<16>();
+template const EmulatedKernel& flash2_held_kernel<32>();
+template const EmulatedKernel& flash2_held_kernel<64>();
 
 const EmulatedKernel& flash2_16bit_kernel() {
   static const EmulatedKernel kernel(

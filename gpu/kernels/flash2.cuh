@@ -4,6 +4,7 @@
 #include "gpu/kernels/grid.hpp"
 #include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/passing_tiles.cuh"
+#include "gpu/kernels/registers.hpp"
 #include "gpu/kernels/row_sums.cuh"
 
 /// FlashAttention-2 forward in float32, of tensors in float32 or 16 bits: a block of queries stays
@@ -21,8 +22,8 @@ inline namespace ATTEST_SIMT_WORLD {
 template <int kQueries, int kKeys>
 struct Flash2Tile {
   static constexpr int kBlockQ = kQueries, kBlockK = kKeys;
-  static constexpr int kRows = 4;  // of a warp
-  static constexpr int kLanes = kBlockQ / kRows * 32;
+  static constexpr int kRows = 4;                                   // of a warp
+  static constexpr int kLanes = kBlockQ / kRows * 32, kBlocks = 0;  // as the compiler likes
   static_assert(kBlockQ % kRows == 0 && kBlockK <= 32);
 
   static std::string name() { return kernel_name("Flash2Tile", kQueries, kKeys); }
@@ -87,7 +88,8 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
 
 /// `kColumns` times 32 columns of V, at least head_dim_v, are held in registers.
 template <class Tile, int kColumns, class Mem, class T = float>
-__global__ void __launch_bounds__(Tile::kLanes) flash2_forward(ForwardArguments<Mem, T> a) {
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    flash2_forward(ForwardArguments<Mem, T> a) {
   Mem mem(a.sink);
   ATTEST_DYNAMIC_SHARED(float, shared);
   const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Tile::kBlockQ);

@@ -4,11 +4,14 @@
 
 namespace attest::gpu {
 
-/// gpu/flash2: forward as flash2 with tiles of so many queries and keys, backward in two passes of
-/// tiles with so many resident rows. The same with smaller tiles, which is not registered: 4, 4, 8;
-/// 8, 8, 8 and 16, 16, 16.  [gpu/kernels/capped_test]
-template <int kBlockQ = 32, int kBlockK = 32, int kResident = 32>
+/// gpu/flash2: forward as flash2 with tiles of 32 queries and keys, backward in two passes of tiles
+/// with 32 resident rows.
 const EmulatedKernel& flash2_kernel();
+
+/// The same with 4, 8, 16, 32 or 64 queries or resident rows, in 128 registers a lane; not
+/// registered.  [gpu/kernels/capped_test]
+template <int kRows>
+const EmulatedKernel& flash2_held_kernel();
 
 /// gpu/flash2_16bit, forward alone: Q, K, V and O are bf16 or f16, P and all sums float32.
 const EmulatedKernel& flash2_16bit_kernel();

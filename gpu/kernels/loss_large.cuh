@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/loss_forward.cuh"
+#include "gpu/kernels/registers.hpp"
 
 /// The loss gradient for fast memory that holds a (head_dim, head_dim) matrix: blocks of r rows
 /// stay, W = p A2 is stored. No atomic addition: equal calls give equal bits.
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(Product::kLanes, 1)
 
 /// c, LSE and D.
 template <class Tile, class Mem>
-__global__ void __launch_bounds__(Tile::kLanes, 1) loss_large_residual(LossArguments<Mem> a) {
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    loss_large_residual(LossArguments<Mem> a) {
   Mem mem(a.sink);
   loss_forward<Tile, Weighed::residual>(mem, a, reading<Mem>(a.h));
   mem.flush();
@@ -118,7 +120,8 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) loss_large_residual(LossArgum
 
 /// Z = f A3.
 template <class Tile, class Mem>
-__global__ void __launch_bounds__(Tile::kLanes, 1) loss_large_weigh(LossArguments<Mem> a) {
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    loss_large_weigh(LossArguments<Mem> a) {
   Mem mem(a.sink);
   loss_forward<Tile, Weighed::mean>(mem, a, a.A3);
   mem.flush();
@@ -126,7 +129,8 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) loss_large_weigh(LossArgument
 
 /// W = p A2: attention's dQ with c in place of dO.
 template <class Tile, class Mem>
-__global__ void __launch_bounds__(Tile::kLanes, 1) loss_large_p(BackwardArguments<Mem> a) {
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    loss_large_p(BackwardArguments<Mem> a) {
   Mem mem(a.sink);
   query_gradients<Tile, DeltaSource::given>(mem, a);
   mem.flush();
@@ -161,7 +165,7 @@ BackwardArguments<Mem> weights_times_keys(const LossArguments<Mem>& a) {
 /// launch(name, line, kernel, arguments...) for all launches in turn; dY where there is one.
 ///
 /// Requires: d at most kMostBackwardColumns.
-template <int kRows, class Mem, class Launch>
+template <int kRows, Registers kRegisters = Registers::as_compiled, class Mem, class Launch>
 void loss_large_launches(const LossArguments<Mem>& a, Launch&& launch) {
   using Product = LossLarge<kRows>;
   const bool dY = static_cast<bool>(a.dY.data);
@@ -174,7 +178,7 @@ void loss_large_launches(const LossArguments<Mem>& a, Launch&& launch) {
   products("loss_large_resident", 2, loss_large_resident<Product, Mem>,
            {a.A1, a.X, a.QX, a.n, a.d, a.d, a.sink}, {a.A3, a.Y, a.h, a.n, a.d, a.d, a.sink});
   with_backward_tile<kRows>(a.d, [&](auto tile) {
-    using Tile = decltype(tile);
+    using Tile = WithRegisters<decltype(tile), kRegisters>;
     const BlockLine rows{blocks_for(a.n, kRows, 1, 1), Tile::kLanes,
                          bytes_of_floats(LossForward::shared_floats<Tile>(a.d))};
     const BackwardArguments<Mem> weights = weights_times_keys(a);

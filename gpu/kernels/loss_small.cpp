@@ -46,5 +46,6 @@ const EmulatedKernel& loss_small_kernel() {
 template const EmulatedKernel& loss_small_kernel<16>();
 template const EmulatedKernel& loss_small_kernel<32>();
 template const EmulatedKernel& loss_small_kernel<64>();
+template const EmulatedKernel& loss_small_kernel<128>();
 
 }  // namespace attest::gpu

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     loss_small_product(ProductArguments<Mem> a) {
   constexpr int kSide = Tile::kSide;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   const std::int64_t across = (a.columns + kSide - 1) / kSide;
   const std::int64_t row = blockIdx.x / across * kSide, column = blockIdx.x % across * kSide;
   const SquarePlace place{row, column, tile_extent<Tile>(row, a.rows),
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     loss_small_scores(LossArguments<Mem> a) {
   constexpr int kSide = Tile::kSide;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   const std::int64_t first = std::int64_t{blockIdx.x} * kSide;
   const int rows = tile_extent<Tile>(first, a.n);
   SquareStatistics<Tile> statistics;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     loss_small_residual(LossArguments<Mem> a) {
   constexpr int kRows = Tile::kRows;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   ATTEST_SHARED(float, LSE, [Tile::kSide]);
   const std::int64_t first = std::int64_t{blockIdx.x} * Tile::kSide;
   const int rows = tile_extent<Tile>(first, a.n);
@@ -109,7 +109,7 @@ template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     loss_small_weigh(LossArguments<Mem> a) {
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   ATTEST_SHARED(float, LSE, [Tile::kSide]);
   const std::int64_t first = std::int64_t{blockIdx.x} * Tile::kSide;
   weigh_loss_rows<Tile>(mem, a, a.A3, first, tile_extent<Tile>(first, a.n), panels, LSE,
@@ -127,7 +127,7 @@ template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks) loss_small_p(LossArguments<Mem> a) {
   constexpr int kSide = Tile::kSide;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   ATTEST_SHARED(float, LSE, [Tile::kSide]);
   ATTEST_SHARED(float, D, [Tile::kSide]);
   const std::int64_t first = std::int64_t{blockIdx.x} * kSide;
@@ -152,8 +152,8 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks) loss_small_p(Loss
 /// it.
 template <class Tile>
 BlockLine loss_small_line(std::int64_t rows, std::int64_t columns, int row_words) {
-  return {blocks_for(rows, Tile::kSide, blocks_for(columns, Tile::kSide, 1, 1), 1), Tile::kLanes, 0,
-          bytes_of_floats(Tile::kPanels + Tile::kSide * row_words)};
+  return {blocks_for(rows, Tile::kSide, blocks_for(columns, Tile::kSide, 1, 1), 1), Tile::kLanes,
+          bytes_of_floats(Tile::kPanels), bytes_of_floats(Tile::kSide * row_words)};
 }
 
 /// launch(name, line, kernel, arguments...) for all launches in turn; dY where there is one.

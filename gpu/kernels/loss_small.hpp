@@ -4,7 +4,7 @@
 
 namespace attest::gpu {
 
-/// gpu/loss_small, and the same with tiles of 16 and 64.  [gpu/kernels/loss_test]
+/// gpu/loss_small, and the same with tiles of 16, 64 and 128.  [gpu/kernels/loss_test]
 template <int kSide = 32>
 const EmulatedKernel& loss_small_kernel();
 

@@ -13,12 +13,12 @@ inline namespace ATTEST_SIMT_WORLD {
 /// `row_words` of shared memory for each row of a tile.
 template <class Tile>
 BlockLine square_query_line(const AttentionShape& shape, int row_words) {
-  return {blocks_for(shape.seqlen_q, Tile::kSide, shape.num_heads_q, shape.batch), Tile::kLanes, 0,
-          bytes_of_floats(Tile::kPanels + Tile::kSide * row_words)};
+  return {blocks_for(shape.seqlen_q, Tile::kSide, shape.num_heads_q, shape.batch), Tile::kLanes,
+          bytes_of_floats(Tile::kPanels), bytes_of_floats(Tile::kSide * row_words)};
 }
 template <class Tile>
 BlockLine square_key_line(const AttentionShape& shape) {
-  return {blocks_for(shape.seqlen_k, Tile::kSide, shape.num_heads_kv, shape.batch), Tile::kLanes, 0,
+  return {blocks_for(shape.seqlen_k, Tile::kSide, shape.num_heads_kv, shape.batch), Tile::kLanes,
           bytes_of_floats(Tile::kPanels)};
 }
 

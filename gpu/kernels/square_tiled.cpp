@@ -48,5 +48,6 @@ const EmulatedKernel& square_tiled_kernel() {
 template const EmulatedKernel& square_tiled_kernel<16>();
 template const EmulatedKernel& square_tiled_kernel<32>();
 template const EmulatedKernel& square_tiled_kernel<64>();
+template const EmulatedKernel& square_tiled_kernel<128>();
 
 }  // namespace attest::gpu

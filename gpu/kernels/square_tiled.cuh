@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     square_tiled_scores(SquareTiledArguments<Mem> arguments) {
   const ForwardArguments<Mem>& a = arguments.call;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_q, a.shape.num_heads_q);
   const Sequence& sequence = block.sequence;
   const std::int64_t head = block.place.head, first = block.place.first;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     square_tiled_values(SquareTiledArguments<Mem> arguments) {
   const ForwardArguments<Mem>& a = arguments.call;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   ATTEST_SHARED(float, LSE, [Tile::kSide]);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_q, a.shape.num_heads_q);
   const Sequence& sequence = block.sequence;

@@ -56,5 +56,6 @@ const EmulatedKernel& square_tiled_bwd_kernel() {
 template const EmulatedKernel& square_tiled_bwd_kernel<16>();
 template const EmulatedKernel& square_tiled_bwd_kernel<32>();
 template const EmulatedKernel& square_tiled_bwd_kernel<64>();
+template const EmulatedKernel& square_tiled_bwd_kernel<128>();
 
 }  // namespace attest::gpu

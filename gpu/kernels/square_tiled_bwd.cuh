@@ -38,7 +38,7 @@ template <class Tile, PairMatrix kMatrix, class Mem>
 __device__ void store_pairs(Mem& mem, const SquareTiledBwdArguments<Mem>& arguments) {
   constexpr int kSide = Tile::kSide;
   const BackwardArguments<Mem>& a = arguments.call;
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   ATTEST_SHARED(float, row_words, [Tile::kSide]);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_q, a.shape.num_heads_q);
   const Sequence& sequence = block.sequence;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
   constexpr int kSide = Tile::kSide;
   const BackwardArguments<Mem>& a = arguments.call;
   Mem mem(a.sink);
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_q, a.shape.num_heads_q);
   const std::int64_t head = block.place.head, first = block.place.first,
                      end = block.sequence.q_length;
@@ -134,7 +134,7 @@ __device__ void store_key_product(Mem& mem, const SquareTiledBwdArguments<Mem>& 
                                   int columns, float factor) {
   constexpr int kSide = Tile::kSide;
   const BackwardArguments<Mem>& a = arguments.call;
-  ATTEST_SHARED(float, panels, [Tile::kPanels]);
+  ATTEST_DYNAMIC_SHARED(float, panels);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_k, a.shape.num_heads_kv);
   const std::int64_t head_kv = block.place.head, first = block.place.first,
                      end = block.sequence.k_length;

@@ -4,9 +4,9 @@
 
 namespace attest::gpu {
 
-/// gpu/square_tiled_bwd, and the same with tiles of 16 and 64: forward is that of gpu/flash2. No
-/// softcap: from P there is no way back through it. The workspace is D and a float for each pair of
-/// each query head.  [gpu/kernels/square_tiled_bwd_test]
+/// gpu/square_tiled_bwd, and the same with tiles of 16, 64 and 128: forward is that of gpu/flash2.
+/// No softcap: from P there is no way back through it. The workspace is D and a float for each pair
+/// of each query head.  [gpu/kernels/square_tiled_bwd_test]
 template <int kSide = 32>
 const EmulatedKernel& square_tiled_bwd_kernel();
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/backward_lines.cuh"
+#include "gpu/kernels/registers.hpp"
 
 /// Attention backward in two passes, float32: one with query blocks resident for dQ, one with key
 /// blocks resident for dK and dV. No atomic addition: equal calls give equal bits.
@@ -15,7 +16,8 @@ inline namespace ATTEST_SIMT_WORLD {
 
 /// dQ and D.
 template <class Tile, class Mem>
-__global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_queries(BackwardArguments<Mem> a) {
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    two_pass_queries(BackwardArguments<Mem> a) {
   Mem mem(a.sink);
   query_gradients<Tile, DeltaSource::formed>(mem, a);
   mem.flush();
@@ -23,7 +25,8 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_queries(BackwardArgu
 
 /// dK and dV, after two_pass_queries.
 template <class Tile, class Mem>
-__global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_keys(BackwardArguments<Mem> a) {
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    two_pass_keys(BackwardArguments<Mem> a) {
   Mem mem(a.sink);
   key_gradients<Tile, KeySums::dK_dV>(mem, a);
   mem.flush();
@@ -32,10 +35,11 @@ __global__ void __launch_bounds__(Tile::kLanes, 1) two_pass_keys(BackwardArgumen
 /// launch(name, line, kernel, arguments...) for both passes in turn.
 ///
 /// Requires: head dimensions of at most kMostBackwardColumns.
-template <int kResident = 32, class Mem, class Launch>
+template <int kResident = 32, Registers kRegisters = Registers::as_compiled, class Mem,
+          class Launch>
 void two_pass_launches(const BackwardArguments<Mem>& a, Launch&& launch) {
   with_backward_tile<kResident>(widest_head(a.shape), [&](auto tile) {
-    using Tile = decltype(tile);
+    using Tile = WithRegisters<decltype(tile), kRegisters>;
     launch(kernel_name("two_pass_queries", Tile::name()), query_line(tile, a.shape),
            two_pass_queries<Tile, Mem>, a);
     launch(kernel_name("two_pass_keys", Tile::name()), key_line(tile, a.shape),

@@ -29,8 +29,11 @@ struct Launch {
 
 template <int kRows>
 void launch_rows(const Calls& calls) {
-  two_pass_launches<kRows>(calls.backward, Launch{});
-  loss_large_launches<kRows>(calls.loss, Launch{});
+  flash2_launches<Held<Flash2Tile<kRows, (kRows < 32 ? kRows : 32)>>>(calls.forward, Launch{});
+  two_pass_launches<kRows, Registers::held>(calls.backward, Launch{});
+  if constexpr (8 <= kRows && kRows <= 32) {
+    loss_large_launches<kRows, Registers::held>(calls.loss, Launch{});
+  }
 }
 
 template <int kSide>
@@ -43,13 +46,14 @@ void launch_sides(const Calls& calls) {
 }  // namespace
 
 void launch_variants(const Calls& calls) {
-  flash2_launches<Flash2Tile<4, 4>>(calls.forward, Launch{});
-  flash2_launches<Flash2Tile<8, 8>>(calls.forward, Launch{});
-  flash2_launches<Flash2Tile<16, 16>>(calls.forward, Launch{});
+  launch_rows<4>(calls);
   launch_rows<8>(calls);
   launch_rows<16>(calls);
+  launch_rows<32>(calls);
+  launch_rows<64>(calls);
   launch_sides<16>(calls);
   launch_sides<64>(calls);
+  launch_sides<128>(calls);
 }
 
 }  // namespace attest::gpu::cuda
