@@ -6,14 +6,16 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "certify/cli/guarded.hpp"
 #include "certify/emulation/emulated_check.hpp"
 #include "core/error.hpp"
+#include "proptest/affordable.hpp"
 #include "proptest/values.hpp"
 
 namespace attest::certify {
 namespace {
 
-constexpr int kClean = 0, kFound = 1, kBadInput = 2;
+constexpr int kClean = 0, kFound = 1;
 
 struct Options {
   std::string kernel, problem, values = "normal";
@@ -67,6 +69,7 @@ int run(const Options& options) {
   const attest_kernel& kernel = registry.find(options.kernel);
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, 1};
+  proptest::require_affordable(kernel.description, c.problem, proptest::Work::calls);
   const EmulatedCheck found =
       check_emulated(kernel, c, options.races ? SharedMemoryChecks::on : SharedMemoryChecks::off);
   if (options.json) {
@@ -91,13 +94,12 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "seed of the values");
   app.add_flag("--races", options.races, "hold accesses to shared memory against one another");
   app.add_flag("--json", options.json, "as JSON");
-  try {
-    app.parse(argc, argv);
+  return attest::certify::cli::guarded([&] {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? 0 : attest::certify::cli::kUsage;
+    }
     return attest::certify::run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : attest::certify::kBadInput;
-  } catch (const attest::InvalidProblem& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return attest::certify::kBadInput;
-  }
+  });
 }
