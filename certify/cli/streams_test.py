@@ -63,14 +63,18 @@ for arguments in ([b'\x1b[31m'], ['list', b'\x1b[31m\xff'], ['certify', b'\x1b\x
         failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
 
 # Long work shows on a terminal that it goes on.
-master, terminal = os.openpty()
-long = subprocess.Popen([ATTEST, 'check', '--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
-                         'sq=2,d=1,hq=1000000'], stdout=subprocess.DEVNULL, stderr=terminal)
-shown = os.read(master, 100) if select.select([master], [], [], 120)[0] else b''
-long.kill()
-long.wait()
-if b'ones, 1 s' not in shown:
-    failures.append(f'a long check printed {shown!r} on the terminal')
+for arguments, line in ((['--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
+                          'sq=2,d=1,hq=1000000'], b'ones, 1 s'),
+                        (['--kernel', 'gpu/flash2', '--emulate', '--problem',
+                          'sq=2,d=1,hq=1000000'], b'gpu/flash2 ascending, 1 s')):
+    master, terminal = os.openpty()
+    long = subprocess.Popen([ATTEST, 'check'] + arguments, stdout=subprocess.DEVNULL,
+                            stderr=terminal)
+    shown = os.read(master, 100) if select.select([master], [], [], 120)[0] else b''
+    long.kill()
+    long.wait()
+    if line not in shown:
+        failures.append(f'a long check printed {shown!r} on the terminal')
 
-print('\n'.join(failures + [f'22 commands, {len(failures)} wrong']))
+print('\n'.join(failures + [f'23 commands, {len(failures)} wrong']))
 sys.exit(1 if failures else 0)

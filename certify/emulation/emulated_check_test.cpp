@@ -69,6 +69,25 @@ TEST_CASE("a diagnosis, a block given up or misconduct is no clean run", "[emula
   CHECK_FALSE(found.clean());
 }
 
+TEST_CASE("a case without rows is clean, whether or not anything is launched", "[emulation]") {
+  for (const char* name : {"gpu/flash2", "gpu/standard", "gpu/flash2_16bit"}) {
+    const bool float32 = (kernels().find(name).description.dtypes & 1U << ATTEST_F32) != 0;
+    const EmulatedCheck found = check_emulated(
+        kernels().find(name), case_of(float32 ? "sq=0,sk=5,d=8" : "sq=0,sk=5,d=8,dtype=bf16"),
+        SharedMemoryChecks::off);
+    INFO(name);
+    CHECK(found.clean());
+    CHECK(found.runs.size() == emulation_orders().size());
+  }
+}
+
+TEST_CASE("each order is told before it runs", "[emulation]") {
+  std::vector<std::string> told;
+  check_emulated(kernels().find("gpu/flash2"), case_of("sq=3,d=8"), SharedMemoryChecks::off,
+                 [&told](const std::string& order) { told.push_back(order); });
+  CHECK(told == emulation_orders());
+}
+
 TEST_CASE("what cannot be emulated is refused", "[emulation]") {
   CHECK_THROWS_WITH(
       check_emulated(kernels().find("cpu/flash2"), case_of("sq=3,d=8"), SharedMemoryChecks::off),

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "certify/cli/guarded.hpp"
+#include "certify/cli/terminal.hpp"
 #include "certify/emulation/emulated_check.hpp"
 #include "core/error.hpp"
 #include "proptest/affordable.hpp"
@@ -66,12 +68,21 @@ int run(const Options& options) {
 #endif
   Registry registry;
   register_emulated(registry);
+  for (const std::string& name : registry.names()) {
+    registry.add_absent(name + "@device", "runs on a device; --emulate takes '" + name +
+                                              "', the same kernel emulated");
+  }
   const attest_kernel& kernel = registry.find(options.kernel);
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, 1};
   proptest::require_affordable(kernel.description, c.problem, proptest::Work::calls);
-  const EmulatedCheck found =
-      check_emulated(kernel, c, options.races ? SharedMemoryChecks::on : SharedMemoryChecks::off);
+  const SharedMemoryChecks checks =
+      options.races ? SharedMemoryChecks::on : SharedMemoryChecks::off;
+  std::optional<cli::ElapsedLine> line;
+  const EmulatedCheck found = check_emulated(kernel, c, checks, [&](const std::string& order) {
+    line.emplace(options.kernel + " " + order);
+  });
+  line.reset();
   if (options.json) {
     fmt::print("{}\n", json_of(options, found).dump(2));
   } else {
