@@ -202,8 +202,10 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       command->add_option("--seed", options->seed, "seed of the values")->check(whole_number()),
       command->add_option("--threads", options->threads, "threads the kernel may use")
           ->check(CLI::Range(1, 1024))};
-  command->add_option("--repeat", options->repeat, "check so often in one process, default once")
-      ->check(CLI::Range(1, 1000000));
+  CLI::Option* repeat =
+      command
+          ->add_option("--repeat", options->repeat, "check so often in one process, default once")
+          ->check(CLI::Range(1, 1000000));
   CLI::Option* emulate =
       command->add_flag("--emulate", options->emulate,
                         "an emulated CUDA kernel (gpu/...): no law, but every order of lanes and "
@@ -218,6 +220,11 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
+  // The emulation has its own orders and threads, and calls each kernel once in each.
+  emulate->excludes(of_the_case[4])->excludes(repeat);
+  for (const char* word : {"--isolate", "--timeout", "--memory-limit"}) {
+    emulate->excludes(command->get_option(word));
+  }
   command->footer(
       "Numbers after an output are its worst error over its bound.\n"
       "Examples:\n"
