@@ -1,5 +1,8 @@
 #include "certify/emulation/emulated_check.hpp"
 
+#include <fstream>
+#include <iterator>
+
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -78,6 +81,17 @@ TEST_CASE("a case without rows is clean, whether or not anything is launched", "
     INFO(name);
     CHECK(found.clean());
     CHECK(found.runs.size() == emulation_orders().size());
+  }
+}
+
+TEST_CASE("the how-to names every emulated kernel", "[emulation]") {
+  std::ifstream file(ATTEST_HOW_TO);
+  REQUIRE(file);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  Registry emulated;
+  register_emulated(emulated);
+  for (const std::string& name : emulated.names()) {
+    CHECK_THAT(page, Catch::Contains("`" + name + "`"));
   }
 }
 
