@@ -1,5 +1,6 @@
 #include "certify/campaign.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -345,6 +346,8 @@ TEST_CASE("certificates have every required field of the schema", "[certificate]
   require_fields(object.at("build"), schema.at("properties").at("build"));
   const auto& kernel_schema = schema.at("properties").at("kernels").at("items");
   require_fields(object.at("kernels").at(0), kernel_schema);
+  const auto& places = kernel_schema.at("properties").at("ran").at("enum");
+  CHECK(std::count(places.begin(), places.end(), object.at("kernels").at(0).at("ran")) == 1);
   require_fields(object.at("kernels").at(0).at("coverage"),
                  kernel_schema.at("properties").at("coverage"));
   require_fields(object.at("kernels").at(0).at("findings").at(0),

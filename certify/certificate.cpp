@@ -6,6 +6,7 @@
 #include "certify/count.hpp"
 #include "certify/coverage.hpp"
 #include "certify/host.hpp"
+#include "certify/where_run.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
@@ -116,6 +117,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   const Pairs unmet = unmet_pairs(result);
   return {{"kernel", result.kernel},
           {"description", description_json(description)},
+          {"ran", where_run(description)},
           {"verdict", outcome(result)},
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
           {"incomplete", result.gaps},

@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -38,6 +39,14 @@ def results(**changes):
     return {**base, **changes}
 
 
+for name, wanted in (('gpu', True), ('gpu_device', True), ('simt_hooks', True),
+                     ('example_on_device', True), ('certify_on_device_flash2', True),
+                     ('certify_on_device_loss_small', True), ('certify', False), ('worker', False),
+                     ('a_gpu', False)):
+    check(f'--gpu-only and {name}', re.search(test_gpu.GPU_TESTS, name) is not None, wanted)
+# Tests of what --gpu-only does not build would fail.
+for target in ('attest', 'example_device_attention', 'gpu_device_test'):
+    check(f'--gpu-only builds {target}', target in test_gpu.GPU_TARGETS, True)
 check('tests', test_gpu.counts_of(JUNIT), {'passed': 2, 'failed': ['b'], 'skipped': ['gpu_device']})
 check('clean', test_gpu.sanitizer_verdict(0, '== ERROR SUMMARY: 0 errors')['verdict'], 'passed')
 check('errors', test_gpu.sanitizer_verdict(0, '== ERROR SUMMARY: 2 errors')['verdict'], 'failed')

@@ -1,5 +1,7 @@
 #include "gpu/register.hpp"
 
+#include <algorithm>
+
 #include "gpu/device/device_kernels.hpp"
 #include "gpu/device/probe.hpp"
 #include "gpu/kernels/emulated_kernel.hpp"
@@ -19,6 +21,13 @@ void register_gpu(Registry& registry) {
                                                 name + " is the same kernel, emulated");
     }
   }
+}
+
+bool is_emulated(std::string_view kernel) {
+  const std::vector<const gpu::EmulatedKernel*>& all = gpu::emulated_kernels();
+  return std::any_of(all.begin(), all.end(), [&](const gpu::EmulatedKernel* emulated) {
+    return kernel == emulated->description().name;
+  });
 }
 
 const attest_kernel& on_host_tensors(const attest_kernel& kernel) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "core/registry.hpp"
 #include "gpu/device/finding.hpp"
 
@@ -9,6 +11,10 @@ namespace attest {
 /// as it runs them, gpu/<name>@device. Where there is none, that name says why.
 /// [gpu/device/absent_test]
 void register_gpu(Registry& registry);
+
+/// Whether a built-in kernel of that name is a CUDA kernel that is emulated on the host.
+/// [certify/where_run_test]
+bool is_emulated(std::string_view kernel);
 
 /// A kernel that takes its tensors on a CUDA device, as one that takes them on the host; what else
 /// its calls do there is gpu::cuda::take_finding(). Both last as long as the program. Throws

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -17,6 +16,7 @@
 #include "certify/report/evidence.hpp"
 #include "certify/report/failure.hpp"
 #include "core/error.hpp"
+#include "proptest/affordable.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -28,51 +28,6 @@ struct CheckOptions {
   bool json = false, emulate = false, races = false;
   IsolationOptions isolation;
 };
-
-struct Factor {
-  const char* axis;
-  double count;
-};
-
-// One kind of array that judging a problem needs, by its largest factors.
-struct Need {
-  double arrays;
-  std::vector<Factor> factors;
-
-  double bytes() const {
-    double product = 8 * arrays;
-    for (const Factor& factor : factors) product *= factor.count;
-    return product;
-  }
-};
-
-// The bounds of the gradients hold whole (rows, keys) matrices of one K/V head in float64.
-void require_affordable(const attest_description& description, const Problem& p) {
-  constexpr double kElements = 16;
-  const double kMatrices = (description.directions & ATTEST_LOSS_GRADIENT) != 0 ? 40 : 24;
-  const auto factor = [](const char* axis, std::int64_t count) {
-    return Factor{axis, static_cast<double>(count)};
-  };
-  const Factor batch = factor("b", p.batch), rows = factor("sq", p.seqlen_q),
-               keys = factor("sk", p.seqlen_k), width = factor("d", p.head_dim_qk + p.head_dim_v);
-  const std::vector<Need> needs{{kMatrices, {rows, keys, factor("hq", p.group_size())}},
-                                {kElements, {rows, factor("hq", p.num_heads_q), batch, width}},
-                                {kElements, {keys, factor("hkv", p.num_heads_kv), batch, width}}};
-  double bytes = 0;
-  for (const Need& need : needs) bytes += need.bytes();
-  const double have =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes <= have) return;
-  const Need& most =
-      *std::max_element(needs.begin(), needs.end(),
-                        [](const Need& a, const Need& b) { return a.bytes() < b.bytes(); });
-  const Factor& longest =
-      *std::max_element(most.factors.begin(), most.factors.end(),
-                        [](const Factor& a, const Factor& b) { return a.count < b.count; });
-  throw InvalidProblem(fmt::format(
-      "problem: judging it needs about {:.3g} GiB, this machine has {:.3g} GiB; make {} smaller",
-      bytes / 0x1p30, have / 0x1p30, longest.axis));
-}
 
 nlohmann::json comparison_json(const proptest::Comparison& c) {
   return {{"output", c.output},
@@ -162,7 +117,7 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   const InterruptGuard guard(OnInterrupt::end);
   Kernels known(registry, options.isolation);
   const attest_kernel& kernel = known.find_one(options.kernel);
-  require_affordable(kernel.description, c.problem);
+  proptest::require_affordable(kernel.description, c.problem, proptest::Work::judgement);
   std::vector<const proptest::Law*> chosen;
   proptest::Law on_file;
   if (subject.given) {
@@ -268,8 +223,10 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       command->add_option("--seed", options->seed, "seed of the values")->check(whole_number()),
       command->add_option("--threads", options->threads, "threads the kernel may use")
           ->check(CLI::Range(1, 1024))};
-  command->add_option("--repeat", options->repeat, "check so often in one process, default once")
-      ->check(CLI::Range(1, 1000000));
+  CLI::Option* repeat =
+      command
+          ->add_option("--repeat", options->repeat, "check so often in one process, default once")
+          ->check(CLI::Range(1, 1000000));
   CLI::Option* emulate =
       command->add_flag("--emulate", options->emulate,
                         "an emulated CUDA kernel (gpu/...): no law, but every order of lanes and "
@@ -284,6 +241,11 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
+  // The emulation has its own orders and threads, and calls each kernel once in each.
+  emulate->excludes(of_the_case[4])->excludes(repeat);
+  for (const char* word : {"--isolate", "--timeout", "--memory-limit"}) {
+    emulate->excludes(command->get_option(word));
+  }
   command->footer(
       "Numbers after an output are its worst error over its bound.\n"
       "Examples:\n"

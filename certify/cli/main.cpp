@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <iostream>
-#include <new>
 #include <sstream>
 #include <string_view>
 
 #include "certify/cli/commands.hpp"
+#include "certify/cli/guarded.hpp"
 #include "certify/host.hpp"
 #include "certify/printable.hpp"
-#include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
@@ -23,7 +19,7 @@
 
 namespace {
 
-constexpr int kUsage = 2, kInternal = 5;
+using attest::certify::cli::kUsage;
 
 // CLI11 only says that a word was not expected; the nearest subcommand helps more.
 std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
@@ -130,31 +126,9 @@ void wait_passively(char** argv) {
   execv("/proc/self/exe", argv);  // returns only when it fails; then spinning does no harm but time
 }
 
-int guarded(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const attest::InvalidProblem& error) {
-    fmt::print(stderr, "attest: {}\n", attest::certify::printable_lines(error.what()));
-    return kUsage;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "attest: not enough memory for this problem; make it smaller\n");
-    return kUsage;
-  } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0) return kUsage;  // main says why
-    fmt::print(stderr, "attest: internal error: {}\n", attest::certify::printable(error.what()));
-    return kInternal;
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   wait_passively(argv);
-  const int code = guarded(argc, argv);
-  std::cout.flush();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fmt::print(stderr, "attest: cannot write to the standard output; is the disk full?\n");
-    return kUsage;
-  }
-  return code;
+  return attest::certify::cli::guarded([&] { return run(argc, argv); });
 }

@@ -4,6 +4,8 @@
 
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
+#include "certify/where_run.hpp"
+#include "certify/worker/isolated_kernel.hpp"
 
 namespace attest::certify::cli {
 
@@ -70,7 +72,9 @@ void print_io(const ScheduleAudit& io) {
 void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
              cases_text(result.cases, result.planned_cases), result.passed(), result.vacuous());
-  if (kernel.description.device == ATTEST_CUDA) {
+  fmt::print("  ran {}\n", where_run(kernel.description));
+  // Names the device; and of a library, only its author knows what it does on the CPU.
+  if (kernel.description.device == ATTEST_CUDA || worker::library_of(kernel)) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
   for (const auto& [law, count] : result.laws) {

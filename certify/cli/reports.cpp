@@ -59,6 +59,8 @@ void print_certificate(const nlohmann::json& certificate) {
                  text_of(kernel, "verdict"),
                  cases_text(cases, kernel.value("planned_cases", cases)),
                  kernel.at("checks").at("passed").dump(), kernel.at("checks").at("vacuous").dump());
+      if (kernel.contains("ran"))
+        fmt::print("  ran {}\n", text_of(kernel, "ran"));  // not in older ones
       for (const nlohmann::json& gap : kernel.at("incomplete")) {
         fmt::print("  {} {}\n", warning("incomplete:"), printable(gap.get<std::string>()));
       }

@@ -10,6 +10,7 @@ import tempfile
 
 ATTEST = sys.argv[1]
 CHECK = ['check', '--kernel', 'cpu/flash2', '--problem', 'sq=2,d=1', '--law', 'reference_forward']
+EMULATE = ['check', '--kernel', 'gpu/flash2', '--problem', 'sq=2,d=1', '--emulate']
 CERTIFY = ['certify', 'cpu/flash2', '--only', 'one_hot_probe', '--cases', '1']
 failures = []
 
@@ -28,7 +29,8 @@ def expect(what, got, message):
 with tempfile.TemporaryDirectory() as folder:
     read_only = os.path.join(folder, 'read_only')
     open(read_only, 'w', encoding='utf-8').close()
-    for arguments in (['list'], ['--help'], CHECK, CHECK + ['--json'], CERTIFY + ['--json'], CERTIFY):
+    for arguments in (['list'], ['--help'], CHECK, CHECK + ['--json'], CERTIFY + ['--json'], CERTIFY,
+                      EMULATE):
         with open(read_only, encoding='utf-8') as unwritable:  # every write to it fails
             expect(' '.join(arguments), run(arguments, unwritable), 'cannot write to the standard')
     pipe = os.path.join(folder, 'pipe')
@@ -61,14 +63,18 @@ for arguments in ([b'\x1b[31m'], ['list', b'\x1b[31m\xff'], ['certify', b'\x1b\x
         failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
 
 # Long work shows on a terminal that it goes on.
-master, terminal = os.openpty()
-long = subprocess.Popen([ATTEST, 'check', '--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
-                         'sq=2,d=1,hq=1000000'], stdout=subprocess.DEVNULL, stderr=terminal)
-shown = os.read(master, 100) if select.select([master], [], [], 120)[0] else b''
-long.kill()
-long.wait()
-if b'ones, 1 s' not in shown:
-    failures.append(f'a long check printed {shown!r} on the terminal')
+for arguments, line in ((['--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
+                          'sq=2,d=1,hq=1000000'], b'ones, 1 s'),
+                        (['--kernel', 'gpu/flash2', '--emulate', '--problem',
+                          'sq=2,d=1,hq=1000000'], b'gpu/flash2 ascending, 1 s')):
+    master, terminal = os.openpty()
+    long = subprocess.Popen([ATTEST, 'check'] + arguments, stdout=subprocess.DEVNULL,
+                            stderr=terminal)
+    shown = os.read(master, 100) if select.select([master], [], [], 120)[0] else b''
+    long.kill()
+    long.wait()
+    if line not in shown:
+        failures.append(f'a long check printed {shown!r} on the terminal')
 
-print('\n'.join(failures + [f'21 commands, {len(failures)} wrong']))
+print('\n'.join(failures + [f'23 commands, {len(failures)} wrong']))
 sys.exit(1 if failures else 0)

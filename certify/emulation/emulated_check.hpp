@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,12 @@ struct EmulatedCheck {
 /// laws would use. Bits that differ between orders are a finding, unless the kernel declares that
 /// equal calls may differ.
 ///
+/// `begins` is told each order before its run. A case without outputs may launch nothing.
+///
 /// Throws InvalidProblem for a problem that the kernel does not claim or refuses, and for a kernel
-/// that launches nothing emulated. [certify/emulation/emulated_check_test]
-EmulatedCheck check_emulated(const attest_kernel& kernel, const proptest::Case& c,
-                             SharedMemoryChecks checks);
+/// that has outputs and launches nothing emulated. [certify/emulation/emulated_check_test]
+EmulatedCheck check_emulated(
+    const attest_kernel& kernel, const proptest::Case& c, SharedMemoryChecks checks,
+    const std::function<void(const std::string& order)>& begins = [](const std::string&) {});
 
 }  // namespace attest::certify

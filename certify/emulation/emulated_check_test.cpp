@@ -1,5 +1,8 @@
 #include "certify/emulation/emulated_check.hpp"
 
+#include <fstream>
+#include <iterator>
+
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -67,6 +70,36 @@ TEST_CASE("a diagnosis, a block given up or misconduct is no clean run", "[emula
   found.runs[0].launches = {};
   found.runs[0].misconduct = "input Q was modified";
   CHECK_FALSE(found.clean());
+}
+
+TEST_CASE("a case without rows is clean, whether or not anything is launched", "[emulation]") {
+  for (const char* name : {"gpu/flash2", "gpu/standard", "gpu/flash2_16bit"}) {
+    const bool float32 = (kernels().find(name).description.dtypes & 1U << ATTEST_F32) != 0;
+    const EmulatedCheck found = check_emulated(
+        kernels().find(name), case_of(float32 ? "sq=0,sk=5,d=8" : "sq=0,sk=5,d=8,dtype=bf16"),
+        SharedMemoryChecks::off);
+    INFO(name);
+    CHECK(found.clean());
+    CHECK(found.runs.size() == emulation_orders().size());
+  }
+}
+
+TEST_CASE("the how-to names every emulated kernel", "[emulation]") {
+  std::ifstream file(ATTEST_HOW_TO);
+  REQUIRE(file);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  Registry emulated;
+  register_emulated(emulated);
+  for (const std::string& name : emulated.names()) {
+    CHECK_THAT(page, Catch::Contains("`" + name + "`"));
+  }
+}
+
+TEST_CASE("each order is told before it runs", "[emulation]") {
+  std::vector<std::string> told;
+  check_emulated(kernels().find("gpu/flash2"), case_of("sq=3,d=8"), SharedMemoryChecks::off,
+                 [&told](const std::string& order) { told.push_back(order); });
+  CHECK(told == emulation_orders());
 }
 
 TEST_CASE("what cannot be emulated is refused", "[emulation]") {

@@ -5,15 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "certify/cli/guarded.hpp"
+#include "certify/cli/terminal.hpp"
 #include "certify/emulation/emulated_check.hpp"
 #include "core/error.hpp"
+#include "proptest/affordable.hpp"
 #include "proptest/values.hpp"
 
 namespace attest::certify {
 namespace {
 
-constexpr int kClean = 0, kFound = 1, kBadInput = 2;
+constexpr int kClean = 0, kFound = 1;
 
 struct Options {
   std::string kernel, problem, values = "normal";
@@ -64,11 +68,21 @@ int run(const Options& options) {
 #endif
   Registry registry;
   register_emulated(registry);
+  for (const std::string& name : registry.names()) {
+    registry.add_absent(name + "@device", "runs on a device; --emulate takes '" + name +
+                                              "', the same kernel emulated");
+  }
   const attest_kernel& kernel = registry.find(options.kernel);
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, 1};
-  const EmulatedCheck found =
-      check_emulated(kernel, c, options.races ? SharedMemoryChecks::on : SharedMemoryChecks::off);
+  proptest::require_affordable(kernel.description, c.problem, proptest::Work::calls);
+  const SharedMemoryChecks checks =
+      options.races ? SharedMemoryChecks::on : SharedMemoryChecks::off;
+  std::optional<cli::ElapsedLine> line;
+  const EmulatedCheck found = check_emulated(kernel, c, checks, [&](const std::string& order) {
+    line.emplace(options.kernel + " " + order);
+  });
+  line.reset();
   if (options.json) {
     fmt::print("{}\n", json_of(options, found).dump(2));
   } else {
@@ -91,13 +105,12 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "seed of the values");
   app.add_flag("--races", options.races, "hold accesses to shared memory against one another");
   app.add_flag("--json", options.json, "as JSON");
-  try {
-    app.parse(argc, argv);
+  return attest::certify::cli::guarded([&] {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? 0 : attest::certify::cli::kUsage;
+    }
     return attest::certify::run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : attest::certify::kBadInput;
-  } catch (const attest::InvalidProblem& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return attest::certify::kBadInput;
-  }
+  });
 }

@@ -39,6 +39,12 @@ std::string chip(const std::string& verdict) {
   return fmt::format("<span class=\"chip {}\">{}</span>", tone.style, escaped(tone.word));
 }
 
+// Where the kernel ran, to stand beside its verdict. Older certificates do not say.
+std::string place(const json& kernel) {
+  if (!kernel.contains("ran")) return "";
+  return " <span class=\"small\">" + text_of(kernel, "ran") + "</span>";
+}
+
 // Names of places within the page.
 std::string anchor(std::size_t index) { return fmt::format("kernel-{}", index + 1); }
 
@@ -103,11 +109,11 @@ std::string overview(const json& certificate) {
     const auto time = seconds.find(name);
     const double worst = worst_of(kernel);
     html += fmt::format(
-        "<tr><td><a href=\"#{}\" class=\"mono\">{}</a></td><td>{}</td><td class=\"n\">{}</td>"
+        "<tr><td><a href=\"#{}\" class=\"mono\">{}</a></td><td>{}{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-        anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()), cases_cell(kernel),
-        readable(kernel.at("checks").at("passed").get<double>()),
+        anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()), place(kernel),
+        cases_cell(kernel), readable(kernel.at("checks").at("passed").get<double>()),
         readable(kernel.at("checks").at("vacuous").get<double>()), kernel.at("findings").size(),
         worst > 0 ? error_ratio_text(worst) : "",
         time == seconds.end() ? "" : fmt::format("{:.1f}", time->get<double>()));
@@ -238,9 +244,10 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
   const json &description = kernel.at("description"), &coverage = kernel.at("coverage");
   std::string html = fmt::format(
       "<details class=\"card\" id=\"{}\"{}><summary><div class=\"head\"><h2 class=\"mono\">{}</h2>"
-      "{}</div><p class=\"soft small\">{}</p></summary>",
+      "{}{}</div><p class=\"soft small\">{}</p></summary>",
       anchor(index), state, text_of(kernel, "kernel"),
-      chip(kernel.at("verdict").get<std::string>()), text_of(description, "summary"));
+      chip(kernel.at("verdict").get<std::string>()), place(kernel),
+      text_of(description, "summary"));
   if (!kernel.at("findings").empty()) {
     html += "<h3>Findings</h3>" + findings_html(kernel.at("findings"), description.at("schedule"));
   }

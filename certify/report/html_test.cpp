@@ -59,6 +59,15 @@ TEST_CASE("a campaign that ended early shows the cases it met of those planned",
   CHECK_THAT(html_report(certificate), Contains("<td class=\"n\">12</td>"));
 }
 
+TEST_CASE("where a kernel ran stands beside its verdict", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  const std::string beside = "</span> <span class=\"small\">emulated on the &lt;host&gt;</span>";
+  // Of three kernels, in the overview and above each.
+  CHECK(count_of(html_report(certificate), beside) == 2 * 3);
+  for (nlohmann::json& kernel : certificate["kernels"]) kernel.erase("ran");  // as older ones
+  CHECK_THAT(html_report(certificate), !Contains("emulated on the"));
+}
+
 TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   const std::string page = html_report(sample_certificate());
   CHECK_THAT(page, Contains("<div class=\"word\">Refused</div>"));

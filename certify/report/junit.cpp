@@ -37,6 +37,12 @@ class Suite {
     set(node_, "name", kernel);
   }
 
+  void tell(const char* name, const std::string& value) {
+    pugi::xml_node property = node_.append_child("properties").append_child("property");
+    set(property, "name", name);
+    set(property, "value", value);
+  }
+
   pugi::xml_node test(const std::string& name) {
     ++counts_.tests;
     pugi::xml_node node = node_.append_child("testcase");
@@ -115,6 +121,7 @@ std::string joined(const json& lines) {
 
 Counts add_kernel(pugi::xml_node suites, const json& kernel, double seconds) {
   Suite suite(suites, kernel.at("kernel").get<std::string>());
+  if (kernel.contains("ran")) suite.tell("ran", kernel.at("ran").get<std::string>());
   for (const auto& [law, count] : kernel.at("laws").items()) add_law(suite, kernel, law, count);
   if (!kernel.at("law").is_string()) {
     pugi::xml_node test = suite.test("complete");

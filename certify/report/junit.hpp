@@ -5,7 +5,8 @@
 
 namespace attest::certify {
 
-/// A certificate for the test views of CI systems: one suite per kernel, one test case per law.
+/// A certificate for the test views of CI systems: one suite per kernel, one test case per law,
+/// where the kernel ran as the property `ran`.
 /// A law that failed is a failure (an error where the kernel crashed) with the line that reproduces
 /// it; a law that counted on no case is skipped, never passed; what is missing for a certificate is
 /// a failure of the case `complete`, a violated bound of I/O one of the case `io`.

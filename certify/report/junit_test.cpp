@@ -25,6 +25,9 @@ TEST_CASE("laws become test cases, what counted nowhere is skipped", "[junit]") 
   CHECK(good.attribute("tests").as_int() == 4);
   CHECK(good.attribute("failures").as_int() == 0);
   CHECK(good.attribute("skipped").as_int() == 1);
+  const pugi::xml_node ran = good.first_child().first_child();
+  CHECK(std::string(ran.attribute("name").value()) == "ran");
+  CHECK(std::string(ran.attribute("value").value()) == "emulated on the <host>");
   CHECK(std::string(good.attribute("time").value()) == "1.250");
   CHECK_FALSE(test_of(good, "reference_forward").first_child());
   CHECK(std::string(test_of(good, "one_hot_probe").child("skipped").attribute("message").value()) ==

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "certify/worker/description.hpp"
 #include "certify/worker/isolated_kernel.hpp"
@@ -12,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/register.hpp"
+#include "gpu/watch.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -111,6 +113,15 @@ TEST_CASE("a library for a CUDA device is loaded where there is one, else refuse
   const std::string message = refusal(plugin("nonsense_on_device"));
   CAPTURE(message);
   CHECK(message.find("kernel 0: 'nonsense' needs a CUDA device: ") != std::string::npos);
+}
+
+TEST_CASE("every emulated kernel is certified on a device, where there is one") {
+  Registry emulated;
+  register_emulated(emulated);
+  std::vector<std::string> tested;
+  std::istringstream words(ATTEST_DEVICE_KERNELS);
+  for (std::string word; words >> word;) tested.push_back("gpu/" + word);
+  CHECK(tested == emulated.names());
 }
 
 TEST_CASE("a missing dependency is named") {

@@ -31,6 +31,7 @@ inline nlohmann::json sample_kernel(const std::string& name, const std::string& 
             {"numerics", {{"accumulation", "nearest"}, {"exp_ulps", 2.0}}},
             {"conventions", {{"empty_row", "zero_neg_inf"}, {"lse_base", "e"}}},
             {"schedule", "flash2:bq=2,bk=2"}}},
+          {"ran", "emulated on the <host>"},
           {"verdict", verdict},
           {"law", nullptr},
           {"incomplete", nlohmann::json::array()},

@@ -22,8 +22,8 @@ template <class Mem>
 __global__ void one_query(Arguments<Mem> a) {
   Mem mem(a.sink);
   ATTEST_SHARED(float, weights, [32]);
-  const int lane = static_cast<int>(threadIdx.x), y = static_cast<int>(blockIdx.y);
-  const std::int64_t batch = y / a.heads, head = y % a.heads;
+  const int lane = static_cast<int>(threadIdx.x);
+  const std::int64_t plane = blockIdx.y, batch = plane / a.heads, head = plane % a.heads;
   const std::int64_t q = batch * a.q.batch + blockIdx.x * a.q.row + head * a.q.head;
   const std::int64_t k = batch * a.k.batch + head * a.k.head;
   const std::int64_t v = batch * a.v.batch + head * a.v.head;

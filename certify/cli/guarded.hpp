@@ -1,0 +1,15 @@
+#pragma once
+
+#include <functional>
+
+namespace attest::certify::cli {
+
+/// Exit statuses of what a program itself cannot do: usage or bad input, an error of its own.
+inline constexpr int kUsage = 2, kInternal = 5;
+
+/// The exit status of a program: what `run` returns. An exception is one line on the standard
+/// error, `attest: ...`: InvalidProblem, too little memory and a standard output that cannot be
+/// written are kUsage, any other kInternal. [certify/cli/streams_test]
+int guarded(const std::function<int()>& run);
+
+}  // namespace attest::certify::cli

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest::certify {
+
+/// Where the calls of a kernel run, in the words of every report: "emulated on the host" for the
+/// CUDA kernels of gpu/, "on a CUDA device", or "on the CPU".  [certify/where_run_test]
+std::string_view where_run(const attest_description& description);
+
+}  // namespace attest::certify

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+
+namespace attest::proptest {
+
+/// What is done with a case: a kernel is called, or its results are judged by the bounds too.
+enum class Work : std::uint8_t { calls, judgement };
+
+/// Throws InvalidProblem, naming the axis to make smaller, for a problem that needs more memory
+/// than this machine has. An estimate from the sizes alone, of float64 inputs, the kernel's tensors
+/// and for judgement the matrices of the bounds; a kernel's workspace is not in it.
+/// [proptest/affordable_test]
+void require_affordable(const attest_description& description, const Problem& problem, Work work);
+
+}  // namespace attest::proptest
