@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "fixtures/defects/defect.hpp"
 #include "proptest/testing/emulated_case.hpp"
 #include "reference/roundoff.hpp"
 
@@ -332,6 +333,32 @@ TEST_CASE("aggregates cover errors that are known and errors beyond first order"
       }
     }
   }
+}
+
+// A float64 kernel at the end of its own bound, while the reference errs the other way: only both
+// bounds together leave it alone, and nothing further out.
+TEST_CASE("the reference's own error in float64", "[validation]") {
+  const Problem problem = Problem::parse("sq=5,sk=7,d=3,dtype=f64,mask=causal_br");
+  const attest_kernel& kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  const Case c{problem, Values::normal, 3, 1};
+  const InputValues in = make_values(problem, c.values, c.seed);
+  const Truth truth(kernel.description, problem, in, Direction::backward, c.seed);
+  KernelRun shifted = run(kernel, problem, in, Direction::backward, c);
+  const reference::ForwardBounds own =
+      reference::forward_bounds(problem, {}, resolve(kernel.description.numerics, DType::f64),
+                                in.Q.view(), in.K.view(), in.V.view(), truth.forward());
+  const auto verdict = [&](double own_bounds) {
+    for (std::int64_t e = 0; e < shifted.O.view().size(); ++e) {
+      const double bound = own.O.deterministic.doubles()[e];
+      shifted.O.doubles()[e] = truth.forward().O.doubles()[e] + own_bounds * bound;
+    }
+    return compare(shifted.O.view(), truth.forward().O, truth.forward_bounds().O).verdict;
+  };
+  CHECK(compare(run(kernel, problem, in, Direction::forward, c).O.view(), truth.forward().O,
+                truth.forward_bounds().O)
+            .verdict == Verdict::passed);
+  CHECK(verdict(1.5) != Verdict::violated);  // refused by its own bound alone
+  CHECK(verdict(2.5) == Verdict::violated);
 }
 
 }  // namespace

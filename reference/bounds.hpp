@@ -16,6 +16,10 @@ struct ErrorBound {
   Tensor sigma;          // scale of the typical error; the aggregate is rms(error / sigma)
 };
 
+/// Adds a bound of another error of the same tensor; typical errors add as independent ones do.
+/// [proptest/false_alarms_test "the reference's own error in float64"]
+void widen(ErrorBound& bound, const ErrorBound& by);
+
 struct ForwardBounds {
   ErrorBound O, LSE;
 };

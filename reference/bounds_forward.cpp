@@ -1,6 +1,7 @@
 // Error bounds of O and LSE: docs/theory/error-bounds.md, section "Forward".
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 #include <utility>
@@ -255,6 +256,17 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
     }
   }
   return bounds;
+}
+
+void widen(ErrorBound& bound, const ErrorBound& by) {
+  const auto combine = [](Tensor& to, const Tensor& from, const auto& sum) {
+    double* const elements = to.doubles();
+    const double* const added = from.doubles();
+    for (std::int64_t e = 0; e < to.view().size(); ++e) elements[e] = sum(elements[e], added[e]);
+  };
+  combine(bound.deterministic, by.deterministic, std::plus());
+  combine(bound.probabilistic, by.probabilistic, std::plus());
+  combine(bound.sigma, by.sigma, [](double a, double b) { return std::hypot(a, b); });
 }
 
 }  // namespace attest::reference

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/freed_memory.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "reference/attention.hpp"
@@ -153,6 +154,7 @@ int run(const std::string& text, int repetitions) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  attest::keep_freed_memory();  // as the attest command does
   try {
     const int repetitions = argc > 2 ? std::stoi(argv[2]) : 7;
     return run(argc > 1 ? argv[1] : "hq=8,sq=1024,d=64", std::max(1, repetitions));

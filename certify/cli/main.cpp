@@ -11,6 +11,7 @@
 #include "certify/cli/guarded.hpp"
 #include "certify/host.hpp"
 #include "certify/printable.hpp"
+#include "core/freed_memory.hpp"
 #include "core/suggest.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
@@ -130,5 +131,6 @@ void wait_passively(char** argv) {
 
 int main(int argc, char** argv) {
   wait_passively(argv);
+  attest::keep_freed_memory();
   return attest::certify::cli::guarded([&] { return run(argc, argv); });
 }

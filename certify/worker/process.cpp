@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -109,7 +110,7 @@ Process::Process(const Source& source, const Limits& limits)
   const std::string what = source.empty() ? "worker" : "library '" + source.back() + "'";
   std::string why;
   if (ending == Ending::timed_out) {
-    why = what + ": did not load within " + std::to_string(load_seconds) + " s";
+    why = what + ": did not start within " + std::to_string(std::lround(load_seconds)) + " s";
   } else if (ending == Ending::died && WIFSIGNALED(wait_status_)) {
     why = what + ": its initialisation or attest_get_kernel died of signal " +
           std::to_string(WTERMSIG(wait_status_)) + " (" + strsignal(WTERMSIG(wait_status_)) + ")";
