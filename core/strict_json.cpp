@@ -10,7 +10,9 @@ nlohmann::json parse_strict_json(std::string_view text,
   using nlohmann::json;
   std::vector<std::set<std::string>> seen;
   std::string twice;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    constexpr int kDeepest = 64;  // to print what is deeper would overflow the stack
+    if (depth > kDeepest) refuse("is nested more than 64 deep");
     if (event == json::parse_event_t::object_start) seen.emplace_back();
     if (event == json::parse_event_t::object_end) seen.pop_back();
     if (event == json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)

@@ -318,13 +318,7 @@ SparsityPattern random_pairs(const Request& request) {
 
 SparsityPattern from_file(const Request& request) {
   const std::string path = request.part.substr(std::min<std::size_t>(request.part.size(), 8));
-  SparsityPattern pattern = read_pattern_file(path);
-  if (pattern.rows() != request.rows || pattern.columns() != request.columns) {
-    request.refuse("is " + spell({pattern.rows(), pattern.columns()}) +
-                   ", but seqlen_q x seqlen_k is " + spell({request.rows, request.columns}) +
-                   "; pass the sizes of the file or another file");
-  }
-  return pattern;
+  return read_pattern_file(path, PatternShape{request.rows, request.columns});
 }
 
 struct Spelling {

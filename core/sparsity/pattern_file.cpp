@@ -33,7 +33,12 @@ bool ends_in(std::string_view path, std::string_view end) {
 
 void check_name(const std::string& path, const std::string& name) {
   if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
-    refuse(path, "has a list '" + name + "'; the lists are shape, row_offsets, columns and block");
+    constexpr std::size_t kShown = 40;
+    std::string shown = name.substr(0, kShown);
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+    refuse(path, "has a list '" + shown + (name.size() > kShown ? "..." : "") +
+                     "'; the lists are shape, row_offsets, columns and block");
   }
 }
 
@@ -89,11 +94,11 @@ const std::vector<std::int64_t>& list(const std::string& path, const Lists& list
   return found->second;
 }
 
-struct Pair {
-  std::int64_t first, second;
-};
+std::string spelled(const PatternShape& shape) {
+  return std::to_string(shape.rows) + "x" + std::to_string(shape.columns);
+}
 
-Pair pair(const std::string& path, const Lists& lists, const char* name) {
+PatternShape pair(const std::string& path, const Lists& lists, const char* name) {
   const auto& values = list(path, lists, name);
   if (values.size() != 2) {
     refuse(path, "'" + std::string(name) + "' has " + std::to_string(values.size()) +
@@ -128,7 +133,7 @@ Lists lists_of(const SparsityPattern& pattern) {
 
 }  // namespace
 
-SparsityPattern read_pattern_file(const std::string& path) {
+SparsityPattern read_pattern_file(const std::string& path, std::optional<PatternShape> wanted) {
   const bool is_json = ends_in(path, ".json");
   if (!is_json && !ends_in(path, ".safetensors")) {
     refuse(path, "its name must end in .json or .safetensors");
@@ -138,12 +143,16 @@ SparsityPattern read_pattern_file(const std::string& path) {
   bytes << file.rdbuf();
   const Lists lists =
       is_json ? json_lists(path, bytes.str()) : safetensors_lists(path, bytes.str());
-  const Pair shape = pair(path, lists, "shape");
+  const PatternShape shape = pair(path, lists, "shape");
+  if (wanted && shape != *wanted) {
+    refuse(path, "is " + spelled(shape) + ", but seqlen_q x seqlen_k is " + spelled(*wanted) +
+                     "; pass the sizes of the file or another file");
+  }
   CsrForm csr{list(path, lists, "row_offsets"), narrowed(path, list(path, lists, "columns"))};
   const std::string spelling = "pattern_" + path;
-  if (!lists.contains("block")) return {shape.first, shape.second, std::move(csr), spelling};
-  const Pair block = pair(path, lists, "block");
-  return {shape.first, shape.second, BlockForm{block.first, block.second, std::move(csr)},
+  if (!lists.contains("block")) return {shape.rows, shape.columns, std::move(csr), spelling};
+  const PatternShape block = pair(path, lists, "block");
+  return {shape.rows, shape.columns, BlockForm{block.rows, block.columns, std::move(csr)},
           spelling};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,10 +20,18 @@
 /// I64.
 namespace attest {
 
+/// Rows and columns of a pattern.
+struct PatternShape {
+  std::int64_t rows, columns;
+  bool operator==(const PatternShape&) const = default;
+};
+
 /// Reads a file; the spelling is pattern_PATH. Throws InvalidProblem, with the file and the place,
-/// when it is no regular file, not of the format, cut off, has other lists or dtypes, or does not
-/// describe a pattern.  [core/sparsity/pattern_file_test "malformed files"]
-SparsityPattern read_pattern_file(const std::string& path);
+/// when it is no regular file, not of the format, cut off, has other lists or dtypes, does not
+/// describe a pattern or one of another shape than is wanted, before memory is taken for its rows.
+/// [core/sparsity/pattern_file_test "malformed files"]
+SparsityPattern read_pattern_file(const std::string& path,
+                                  std::optional<PatternShape> wanted = std::nullopt);
 
 /// The bytes of such files: lists of blocks of a block form, CSR of every other.
 /// [core/sparsity/pattern_file_test "round trip"]

@@ -58,6 +58,18 @@ TEST_CASE("files written by hand", "[sparsity]") {
                     Catch::Contains("is 3x4, but seqlen_q x seqlen_k is 3x5"));
 }
 
+TEST_CASE("small malformed files take no stack and no memory", "[sparsity]") {
+  const std::string deep(200000, '[');
+  {
+    const File file(kJson, R"({"columns":)" + deep + std::string(deep.size(), ']') + "}");
+    CHECK_THROWS_WITH(read_pattern_file(kJson), Catch::Contains("is nested more than 64 deep"));
+  }
+  const File file(kJson, R"({"shape":[2147483647,2147483647],"block":[2147483647,2147483647],)"
+                         R"("row_offsets":[0,1],"columns":[0]})");
+  CHECK_THROWS_WITH(SparsityPattern::parse("pattern_" + std::string(kJson), 3, 3),
+                    Catch::Contains("is 2147483647x2147483647, but seqlen_q x seqlen_k is 3x3"));
+}
+
 TEST_CASE("malformed files in JSON are refused with the place", "[sparsity]") {
   const auto refused = [](const std::string& text, const std::string& why) {
     INFO(text);
