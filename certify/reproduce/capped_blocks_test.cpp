@@ -149,7 +149,7 @@ TEST_CASE("the emulated kernels are compared on both sides of d^2, but the loss 
   const Findings findings = capped_blocks({kRows, kWide, kLossWide}, emulated_counts());
   const std::vector<Outcome> list = outcomes(findings);
   REQUIRE(list.size() == 7);
-  for (const std::size_t claim : {0, 1, 2, 3, 5}) {
+  for (const std::size_t claim : {0u, 1u, 2u, 3u, 5u}) {
     INFO(findings.claims[claim].text << ": " << findings.claims[claim].measured);
     CHECK(list[claim] != not_compared);
   }
