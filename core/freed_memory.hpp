@@ -1,10 +1,11 @@
 #pragma once
 
+#include <climits>
+
+// Only a header of the library says that it is the GNU C library, so this stands after one.
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
-
-#include <climits>
 
 namespace attest {
 
