@@ -36,6 +36,20 @@ bool same(const Exact& a, const Exact& b) {
          equal(a.backward.dV, b.backward.dV);
 }
 
+std::string family_of(const Case& c) {
+  const std::string spelling = c.problem.mask.sparsity()->spelling();
+  return spelling.substr(0, spelling.find('_'));
+}
+
+// Of every family but those that come from a file.
+std::set<std::string> drawn_families() {
+  std::set<std::string> all;
+  for (const auto& family : SparsityPattern::families()) {
+    if (family.name != "pattern") all.insert(family.name);
+  }
+  return all;
+}
+
 std::vector<Case> sparse_cases(std::size_t count) {
   std::vector<Case> cases;
   for (std::uint64_t index = 0; cases.size() < count; ++index) {
@@ -86,15 +100,10 @@ TEST_CASE("generated patterns are of every family and form", "[sparsity]") {
   std::set<std::uint32_t> forms;
   constexpr std::size_t kCases = 120;
   for (const Case& c : sparse_cases(kCases)) {
-    const std::string spelling = c.problem.mask.sparsity()->spelling();
-    families.insert(spelling.substr(0, spelling.find('_')));
+    families.insert(family_of(c));
     forms.insert(mask_form(c.problem.mask.sparsity(), sound().description.features));
   }
-  std::set<std::string> all;
-  for (const auto& family : SparsityPattern::families()) {
-    if (family.name != "pattern") all.insert(family.name);  // a file
-  }
-  CHECK(families == all);
+  CHECK(families == drawn_families());
   CHECK(forms == std::set<std::uint32_t>{ATTEST_BLOCK_MASK, ATTEST_CSR_MASK, ATTEST_NM_MASK});
 }
 
@@ -114,6 +123,33 @@ TEST_CASE("the law of forms passes on a sound kernel and asks for two forms", "[
     CHECK(law.check(boolean, c).message == "not claimed: two forms of one pattern");
   }
   CHECK(passed > 10);
+}
+
+// The sound kernel; remembers how many pairs the last CSR form listed.
+std::int64_t listed_pairs = 0;
+attest_kernel remembering_kernel() {
+  attest_kernel kernel = sound();
+  kernel.forward = [](const void*, const attest_forward_args* args) {
+    const attest_csr_mask* csr = args->problem->mask.csr;
+    if (csr != nullptr) listed_pairs = csr->by_query.offsets[args->problem->seqlen_q];
+    return sound().forward(sound().self, args);
+  };
+  return kernel;
+}
+
+TEST_CASE("the law of forms is of the case's own pattern, of every family", "[sparsity]") {
+  const attest_kernel kernel = remembering_kernel();
+  std::set<std::string> held;
+  for (const Case& c : sparse_cases(120)) {
+    listed_pairs = -1;
+    const LawResult result = find_law("sparsity_forms").check(kernel, c);
+    INFO(c.problem.to_string() << ": " << result.message);
+    CHECK(result.verdict != Verdict::violated);
+    if (result.verdict != Verdict::passed) continue;
+    CHECK(listed_pairs == c.problem.mask.sparsity()->nnz());
+    held.insert(family_of(c));
+  }
+  CHECK(held == drawn_families());
 }
 
 TEST_CASE("a kernel without any form of a pattern is not asked", "[sparsity]") {

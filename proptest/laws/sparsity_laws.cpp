@@ -20,8 +20,10 @@ Problem without_form(Problem problem) {
   return problem;
 }
 
-// A pattern of blocks or N:M with half of the pairs or more, under a causal mask or none.
+// The case's own pattern, of any family; else one of blocks or N:M with half of the pairs or more,
+// under a causal mask or none.
 Problem patterned(const Case& c) {
+  if (c.problem.mask.sparsity() != nullptr) return c.problem;
   constexpr std::uint64_t kStream = 0x73706172u;
   Rng rng(c.seed, kStream);
   Problem problem = c.problem;
@@ -40,6 +42,9 @@ Problem patterned(const Case& c) {
   return problem;
 }
 
+// A size that divides that of the blocks, so that the smaller blocks hold no other pair.
+std::int64_t part(std::int64_t size) { return size % 2 == 0 ? size / 2 : 1; }
+
 // The same problem in forms that the kernel takes, each once.
 std::vector<Problem> forms_of(const Problem& problem, std::uint32_t features) {
   std::vector<Problem> forms;
@@ -51,9 +56,10 @@ std::vector<Problem> forms_of(const Problem& problem, std::uint32_t features) {
   };
   add(problem);
   if (const auto* blocks = std::get_if<BlockForm>(&pattern.form());
-      blocks != nullptr && (features & ATTEST_BLOCK_MASK) != 0) {
-    forms.push_back(with_pattern(problem, pattern.tiles(blocks->block_q / 2, blocks->block_k / 2),
-                                 "half_blocks"));
+      blocks != nullptr && blocks->block_q * blocks->block_k > 1 &&
+      (features & ATTEST_BLOCK_MASK) != 0) {
+    forms.push_back(with_pattern(
+        problem, pattern.tiles(part(blocks->block_q), part(blocks->block_k)), "smaller_blocks"));
   }
   add(with_pattern(problem, pattern.to_csr(), "csr"));
   add(without_form(problem));
