@@ -65,7 +65,8 @@ class Backward {
 
  private:
   void pack_keys(const Task& task, const Batch& batch, const Scratch&) const {
-    for_rows_of(task, batch.keys, [&](std::int64_t j) {
+    for_rows_of(task, [&](std::int64_t j) {
+      if (j >= batch.keys) return;  // does not exist
       const RowBlock row{batch.tensor_batch, batch.k_begin + j, 1, task.head};
       const std::int64_t at = first_key(problem_, batch) + j;
       cpu::load_rows(*args_.K, row, K_.at(task.head, at));
@@ -79,7 +80,7 @@ class Backward {
     const std::int64_t kv_head = task.head / (problem_.num_heads_q / problem_.num_heads_kv);
     const SequenceRows K{K_, kv_head, first_key(problem_, batch)};
     const SequenceRows V{V_, kv_head, first_key(problem_, batch)};
-    for_rows_of(task, batch.q_length, [&](std::int64_t i) {
+    for_rows_of(task, [&](std::int64_t i) {
       const RowBlock row = pack_query(task.head, batch, i, own);
       const std::int64_t at = first_query(problem_, batch) + i;
       std::fill(own.dQ, own.dQ + d, 0.0f);
@@ -101,7 +102,7 @@ class Backward {
   void key_pass(const Task& task, const Batch& batch, const Scratch& own) const {
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
     const std::int64_t group = problem_.num_heads_q / problem_.num_heads_kv;
-    for_rows_of(task, batch.k_length, [&](std::int64_t j) {
+    for_rows_of(task, [&](std::int64_t j) {
       std::fill(own.dK, own.dK + d, 0.0f);
       std::fill(own.dV, own.dV + dv, 0.0f);
       const RowList queries = j < batch.keys ? queries_of(problem_, batch, j) : RowList{};

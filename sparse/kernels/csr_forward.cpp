@@ -45,10 +45,8 @@ class Forward {
  private:
   void pack(const Task& task) const {
     const Batch batch = cpu::batch_of(problem_, task.batch);
-    const std::int64_t first = task.part * kRowsOfTask;
-    const RowBlock rows{batch.tensor_batch, batch.k_begin + first,
-                        std::min(kRowsOfTask, batch.keys - first), task.head};
-    const std::int64_t at = first_key(problem_, batch) + first;
+    const RowBlock rows{batch.tensor_batch, batch.k_begin + task.part, task.rows, task.head};
+    const std::int64_t at = first_key(problem_, batch) + task.part;
     cpu::load_rows(*args_.K, rows, K_.at(task.head, at));
     cpu::load_rows(*args_.V, rows, V_.at(task.head, at));
   }
@@ -62,7 +60,7 @@ class Forward {
     Pieces pieces(threads_ + thread * floats_per_thread(problem_));
     float *Q = pieces.take(problem_.head_dim_qk), *O = pieces.take(dv), *S = pieces.take(kGathered),
           *m = pieces.take(1), *l = pieces.take(1);
-    for_rows_of(task, batch.q_length, [&](std::int64_t i) {
+    for_rows_of(task, [&](std::int64_t i) {
       const RowBlock row{batch.tensor_batch, batch.q_begin + i, 1, task.head};
       cpu::load_rows(*args_.Q, row, Q);
       std::fill(O, O + dv, 0.0f);

@@ -1,37 +1,38 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "core/sparsity/blocks_of.hpp"
 #include "cpu/kernels/geometry.hpp"
 #include "sparse/kernels/tasks.hpp"
 
 namespace attest::sparse {
 
-/// Consecutive rows that one task takes: enough that taking a task costs little.
-inline constexpr std::int64_t kRowsOfTask = 16;
+/// What one task takes: enough that taking a task costs little, and of uneven rows so few that a
+/// thread with the last task keeps the others waiting for these pairs and those of one row at most.
+inline constexpr std::int64_t kRowsOfTask = 16, kPairsOfTask = 1024;
 
-/// body(row) for the rows of a task in a sequence of so many.
+/// body(row) for the rows of a task.
 template <class Body>
-void for_rows_of(const Task& task, std::int64_t length, const Body& body) {
-  const std::int64_t first = task.part * kRowsOfTask;
-  for (std::int64_t row = first; row < std::min(first + kRowsOfTask, length); ++row) body(row);
+void for_rows_of(const Task& task, const Body& body) {
+  for (std::int64_t row = task.part; row < task.part + task.rows; ++row) body(row);
 }
 
-/// A task for kRowsOfTask rows of every head and batch entry: length(batch) rows, of which one
-/// takes 1 + work(batch, row).
+/// Tasks for length(batch) rows of every head and batch entry, of which one takes
+/// 1 + work(batch, row): a task ends at kRowsOfTask rows or where it has kPairsOfTask.
+/// [sparse/kernels/tiles_test "rows are cut by their pairs"]
 template <class Length, class Work>
 std::vector<Task> row_tasks(const attest_problem& problem, std::int64_t heads, const Length& length,
                             const Work& work) {
   std::vector<Task> tasks;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const cpu::Batch batch = cpu::batch_of(problem, b);
-    for (std::int64_t part = 0; part < blocks_of(length(batch), kRowsOfTask); ++part) {
-      Task task{b, 0, part, 0};
-      for_rows_of(task, length(batch),
-                  [&](std::int64_t row) { task.work += 1 + work(batch, row); });
+    for (std::int64_t row = 0; row < length(batch);) {
+      Task task{b, 0, row, 0, 0};
+      while (row < length(batch) && task.rows < kRowsOfTask && task.work < kPairsOfTask) {
+        task.work += 1 + work(batch, row++);
+        ++task.rows;
+      }
       for (task.head = 0; task.head < heads; ++task.head) tasks.push_back(task);
     }
   }

@@ -8,8 +8,9 @@ namespace attest::sparse {
 
 /// A part of a call that writes rows of its own.
 struct Task {
-  std::int64_t batch, head, part;
-  std::int64_t work;  // visible pairs, or pairs of the tiles it visits
+  std::int64_t batch, head, part;  // a tile, or the first of its rows
+  std::int64_t work;               // visible pairs, or pairs of the tiles it visits
+  std::int64_t rows = 1;           // where rows are its parts
 };
 
 /// Runs body(task, thread) for every task on so many threads, the longest first, so that rows of

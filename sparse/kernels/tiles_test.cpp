@@ -11,6 +11,7 @@
 #include "sparse/kernels/block_tiles.hpp"
 #include "sparse/kernels/kernel.hpp"
 #include "sparse/kernels/pair_lists.hpp"
+#include "sparse/kernels/row_tasks.hpp"
 #include "sparse/kernels/tasks.hpp"
 
 namespace attest::sparse {
@@ -118,6 +119,33 @@ TEST_CASE("tasks run once, the longest first", "[sparse]") {
   run_longest_first(tasks, 3,
                     [&](const Task& task, int) { ++runs[static_cast<std::size_t>(task.part)]; });
   for (const std::atomic<int>& count : runs) CHECK(count == 1);
+}
+
+TEST_CASE("rows are cut by their pairs", "[sparse]") {
+  const Problem problem =
+      Problem::parse("b=2,hq=3,hkv=1,sq=300,sk=2000,d=1,mask=global_20_30_0+lengths_2000_40");
+  const AbiProblem form(problem, 1);
+  const auto degree = [&](const cpu::Batch& batch, std::int64_t i) {
+    return keys_of(*form.get(), batch, i).count;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> next;  // of batch entry and head
+  const std::vector<Task> tasks = row_tasks(
+      *form.get(), 3, [](const cpu::Batch& batch) { return batch.q_length; }, degree);
+  for (const Task& task : tasks) {
+    std::int64_t& row = next[{task.batch, task.head}];
+    CHECK(task.part == row);
+    CHECK((task.rows >= 1 && task.rows <= kRowsOfTask));
+    std::int64_t work = 0, last = 0;
+    for_rows_of(task, [&](std::int64_t i) {
+      CHECK(i == row++);
+      last = 1 + degree(cpu::batch_of(*form.get(), task.batch), i);
+      work += last;
+    });
+    CHECK(task.work == work);
+    CHECK(work - last < kPairsOfTask);
+  }
+  CHECK(next.size() == 6);
+  for (const auto& [of, rows] : next) CHECK(rows == 300);
 }
 
 TEST_CASE("tiles of no schedule: those of the pattern's blocks", "[sparse][kernels]") {
