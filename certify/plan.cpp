@@ -13,11 +13,13 @@ namespace {
 
 using proptest::Case;
 
-// Shapes of published models, as attention problems and as loss gradients of their size.
+// Shapes of published models, as attention problems and as loss gradients of their size, each once.
 std::vector<Case> model_cases(const attest_description& description, std::uint64_t data_seed) {
   constexpr std::int32_t kThreads = 2;
   std::vector<Case> cases;
+  std::set<std::string> known;
   const auto add = [&](const Problem& problem) {
+    if (!known.insert(problem.to_string()).second) return;
     cases.push_back({problem, proptest::Values::normal, mix(data_seed, cases.size()), kThreads});
   };
   if ((description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0) {

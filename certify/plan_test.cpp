@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/defects/defect.hpp"
+#include "fixtures/defects/loss_defect.hpp"
 
 namespace attest::certify {
 namespace {
@@ -64,6 +65,21 @@ TEST_CASE("a plan without model shapes is the rest of the plan", "[plan]") {
     CHECK(small[k].c.problem.to_string() == whole[large + k].c.problem.to_string());
     CHECK(small[k].c.seed == whole[large + k].c.seed);
     CHECK(small[k].only.empty() == (k < generated_count(options)));
+  }
+}
+
+// Several models have heads of the same size, which is all that a loss gradient has.
+TEST_CASE("a model shape is planned once", "[plan]") {
+  CampaignOptions options;
+  options.cases = 0;
+  const attest_description& loss =
+      fixtures::defective_loss_kernel(fixtures::LossDefect::none).description;
+  for (const attest_description* description : {&correct(), &loss}) {
+    std::set<std::string> shapes;
+    const auto plan = planned_cases(*description, options);
+    CHECK(plan.size() > 5);
+    for (const PlannedCase& planned : plan) shapes.insert(planned.c.problem.to_string());
+    CHECK(shapes.size() == plan.size());
   }
 }
 
