@@ -24,15 +24,15 @@ class Operands {
   Operands(const Problem& problem, std::int32_t threads, std::uint64_t seed,
            std::uint32_t features = ATTEST_BOOLEAN_MASK)
       : form_(problem, threads, features),
-        Q_(random("Q", problem.q_axes(), mix(seed, 1))),
-        K_(random("K", problem.k_axes(), mix(seed, 2))),
-        V_(random("V", problem.v_axes(), mix(seed, 3))),
-        dO_(random("dO", problem.o_axes(), mix(seed, 4))),
-        O_("O", DType::f32, problem.o_axes()),
-        LSE_("LSE", DType::f32, problem.lse_axes()),
-        dQ_("dQ", DType::f32, problem.q_axes()),
-        dK_("dK", DType::f32, problem.k_axes()),
-        dV_("dV", DType::f32, problem.v_axes()) {}
+        Q_(random("Q", problem.dtype, problem.q_axes(), mix(seed, 1))),
+        K_(random("K", problem.dtype, problem.k_axes(), mix(seed, 2))),
+        V_(random("V", problem.dtype, problem.v_axes(), mix(seed, 3))),
+        dO_(random("dO", problem.dtype, problem.o_axes(), mix(seed, 4))),
+        O_("O", problem.dtype, problem.o_axes()),
+        LSE_("LSE", problem.dtype == DType::f64 ? DType::f64 : DType::f32, problem.lse_axes()),
+        dQ_("dQ", problem.dtype, problem.q_axes()),
+        dK_("dK", problem.dtype, problem.k_axes()),
+        dV_("dV", problem.dtype, problem.v_axes()) {}
 
   attest_status call(const attest_kernel& kernel, Direction direction) {
     std::vector<std::byte>& space = space_for(kernel, direction);
@@ -55,8 +55,9 @@ class Operands {
     std::vector<std::byte> bytes;
   };
 
-  static Tensor random(const char* name, const std::vector<Axis>& axes, std::uint64_t seed) {
-    Tensor tensor(name, DType::f32, axes);
+  static Tensor random(const char* name, DType dtype, const std::vector<Axis>& axes,
+                       std::uint64_t seed) {
+    Tensor tensor(name, dtype, axes);
     Rng rng(seed);
     const TensorView& view = tensor.view();
     for (std::int64_t b = 0; b < view.extent(0); ++b) {

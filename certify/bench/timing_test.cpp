@@ -1,10 +1,13 @@
 #include "certify/bench/timing.hpp"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "certify/bench/eigen_attention.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
+#include "core/tensor.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
 
@@ -39,6 +42,33 @@ TEST_CASE("every candidate is timed once per round", "[bench]") {
   CHECK_THROWS_AS(measure({}, problem, Direction::forward, 1, 1, 1), InvalidProblem);
   const Problem masked = Problem::parse("sq=5,d=3,mask=causal_br");
   CHECK_THROWS_AS(measure({&eigen_kernel()}, masked, Direction::forward, 1, 1, 1), InvalidProblem);
+}
+
+// Takes a call whose tensors have the problem's dtype, LSE that of its contract.
+attest_kernel particular_kernel() {
+  attest_kernel kernel = eigen_kernel();
+  kernel.workspace_bytes = nullptr;
+  kernel.forward = [](const void*, const attest_forward_args* args) {
+    const DType wanted = dtype_of(args->problem->dtype);
+    const std::vector<std::string_view> four{"b", "s", "h", "d"}, three{"b", "h", "s"};
+    bool same = true;
+    for (const attest_tensor* tensor : {args->Q, args->K, args->V, args->O}) {
+      same = same && view_of(*tensor, "tensor", four).dtype() == wanted;
+    }
+    const DType lse = wanted == DType::f64 ? DType::f64 : DType::f32;
+    same = same && view_of(*args->LSE, "LSE", three).dtype() == lse;
+    return same ? ATTEST_OK : ATTEST_FAILED;
+  };
+  return kernel;
+}
+
+TEST_CASE("what is timed has the problem's dtype", "[bench]") {
+  const attest_kernel kernel = particular_kernel();
+  for (const char* dtype : {"f64", "f32", "bf16", "f16"}) {
+    INFO(dtype);
+    const Problem problem = Problem::parse(std::string("sq=5,d=3,dtype=") + dtype);
+    CHECK_NOTHROW(measure({&kernel}, problem, Direction::forward, 1, 1, 1));
+  }
 }
 
 TEST_CASE("useful operations count multiplications and additions of the visible pairs", "[bench]") {

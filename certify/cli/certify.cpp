@@ -122,28 +122,6 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
   return files;
 }
 
-// What the files of the kernels' libraries hold.
-std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels) {
-  std::vector<std::string> contents;
-  for (const attest_kernel* kernel : kernels) {
-    const auto library = worker::library_of(*kernel);
-    contents.push_back(library ? content_id(*library) : "");
-  }
-  return contents;
-}
-
-// Workers that are started again load what is there then: results of two builds certify neither.
-void require_unchanged(const std::vector<const attest_kernel*>& kernels,
-                       const std::vector<std::string>& before) {
-  const std::vector<std::string> now = library_contents(kernels);
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    if (now[k] == before[k]) continue;
-    throw InvalidProblem(fmt::format(
-        "the library of '{}' was built again while it was certified; certify it once it is built",
-        kernels[k]->description.name));
-  }
-}
-
 int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
             const CertifyOptions& options) {
   Kernels known(registry, options.isolation);

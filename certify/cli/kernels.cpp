@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "certify/cli/commands.hpp"
+#include "certify/files.hpp"
 #include "certify/worker/library.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
@@ -110,6 +111,26 @@ const attest_kernel& Kernels::find_one(const std::string& word) {
   for (const attest_kernel* kernel : found) names.emplace_back(kernel->description.name);
   throw InvalidProblem(fmt::format("library '{}': has {} kernels; choose one: {}", word,
                                    found.size(), fmt::join(names, ", ")));
+}
+
+std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels) {
+  std::vector<std::string> contents;
+  for (const attest_kernel* kernel : kernels) {
+    const auto library = worker::library_of(*kernel);
+    contents.push_back(library ? content_id(*library) : "");
+  }
+  return contents;
+}
+
+void require_unchanged(const std::vector<const attest_kernel*>& kernels,
+                       const std::vector<std::string>& before) {
+  const std::vector<std::string> now = library_contents(kernels);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (now[k] == before[k]) continue;
+    throw InvalidProblem(fmt::format(
+        "the library of '{}' was built again while it was certified; certify it once it is built",
+        kernels[k]->description.name));
+  }
 }
 
 }  // namespace attest::certify::cli

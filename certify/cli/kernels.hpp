@@ -57,4 +57,12 @@ class Kernels {
   worker::IsolatedKernels built_in_;
 };
 
+/// What the files of the kernels' libraries hold; "" for a kernel that is built in.
+std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels);
+
+/// Workers that are started again load what is there then: results of two builds certify neither.
+/// Throws InvalidProblem where a library is another than `before`.
+void require_unchanged(const std::vector<const attest_kernel*>& kernels,
+                       const std::vector<std::string>& before);
+
 }  // namespace attest::certify::cli

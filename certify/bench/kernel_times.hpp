@@ -1,0 +1,43 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "certify/bench/statistics.hpp"
+#include "certify/bench/timing.hpp"
+
+/// What `attest bench` says of a measurement.
+namespace attest::certify {
+
+/// How a measurement was made.
+struct BenchSetting {
+  Problem problem;
+  std::int32_t threads = 1;
+  int rounds = 0;
+  std::uint64_t seed = 0;
+};
+
+/// One kernel in one direction.
+struct KernelTime {
+  std::string kernel;
+  proptest::Direction direction = proptest::Direction::forward;
+  Quartiles seconds;
+  Quartiles against_first;   // its seconds over those of the first kernel, paired by round
+  double flops = 0;          // useful operations per second, of the median
+  double share_of_peak = 0;  // of those that all threads could do, median of one in every round
+};
+
+/// A row for each kernel, in the order in which they were passed.
+/// Requires: a Measurement of `measure`, with at least one round.
+/// [certify/bench/kernel_times_test "rows of a measurement"]
+std::vector<KernelTime> kernel_times(const Measurement& measurement, const BenchSetting& setting,
+                                     proptest::Direction direction);
+
+/// By certify/bench.schema.json.  [certify/bench/kernel_times_test "bench JSON has every"]
+nlohmann::json bench_json(const BenchSetting& setting, const std::vector<KernelTime>& rows);
+
+/// "forward" or "backward".
+const char* word_of(proptest::Direction direction);
+
+}  // namespace attest::certify

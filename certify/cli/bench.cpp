@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "certify/bench/kernel_times.hpp"
+#include "certify/campaign.hpp"
+#include "certify/cli/commands.hpp"
+#include "certify/cli/interrupt.hpp"
+#include "certify/cli/kernels.hpp"
+#include "certify/cli/report.hpp"
+#include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
+#include "certify/where_run.hpp"
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+#include "proptest/affordable.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+using proptest::Direction;
+using KernelList = std::vector<const attest_kernel*>;
+
+struct BenchOptions {
+  std::vector<std::string> kernels;
+  std::string problem, direction;
+  BenchSetting setting{{}, 1, 9, 1};
+  bool json = false;
+  IsolationOptions isolation;
+};
+
+bool has(const attest_kernel& kernel, Direction direction) {
+  const std::uint32_t flag = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
+  return (kernel.description.directions & flag) != 0;
+}
+
+// Those that were asked for, else those that all kernels have.
+std::vector<Direction> directions_of(const KernelList& kernels, const std::string& word) {
+  const std::vector<std::string> names{"forward", "backward"};
+  if (!word.empty() && std::find(names.begin(), names.end(), word) == names.end()) {
+    throw InvalidProblem(fmt::format("direction: '{}' is unknown{} ({})", word,
+                                     did_you_mean(word, names), fmt::join(names, ", ")));
+  }
+  std::vector<Direction> chosen;
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    if (!word.empty() && word != word_of(direction)) continue;
+    const auto lacking = std::find_if(kernels.begin(), kernels.end(),
+                                      [&](const auto* kernel) { return !has(*kernel, direction); });
+    if (lacking == kernels.end()) {
+      chosen.push_back(direction);
+    } else if (!word.empty() || direction == Direction::forward) {
+      throw InvalidProblem(fmt::format("kernel '{}': has no {} pass of attention to time",
+                                       (*lacking)->description.name, word_of(direction)));
+    }
+  }
+  return chosen;
+}
+
+// Times are of host memory, packed: what else a kernel takes is for laws, not for the clock.
+void require_timed(const KernelList& kernels, const Problem& problem) {
+  for (const attest_kernel* kernel : kernels) {
+    const std::string_view where = where_run(kernel->description);
+    if (where == "on the CPU") continue;
+    throw InvalidProblem(
+        fmt::format("kernel '{}': runs {}, whose time says nothing of a device; "
+                    "docs/how-to/on-a-gpu.md times it there",
+                    kernel->description.name, where));
+  }
+  if (problem.layout == Layout::bhsd || problem.strides != Strides::packed) {
+    throw InvalidProblem(
+        "problem: times are of packed tensors in layout bshd (thd with cu_…); "
+        "leave layout and strides out");
+  }
+}
+
+// The campaign that certifies a kernel, in its own process where it is a library's.
+CampaignResult certified(const attest_kernel& kernel, std::uint64_t seed) {
+  CampaignOptions options;
+  options.seed = seed;
+  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  ProgressLine line(fmt::format("certify {}", kernel.description.name));
+  return run_campaign(
+      kernel, options,
+      [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
+      {interrupted, nullptr});
+}
+
+// The problem that is timed, by the reference: a campaign's problems are smaller.
+proptest::LawResult judged(const attest_kernel& kernel, const BenchSetting& setting,
+                           Direction direction) {
+  const proptest::Case c{setting.problem, proptest::Values::normal, setting.seed, setting.threads};
+  const ElapsedLine line(fmt::format("reference for {}", kernel.description.name));
+  return worker::check(proptest::find_law(fmt::format("reference_{}", word_of(direction))), kernel,
+                       c);
+}
+
+int not_timed(const CampaignResult& result, const std::string& why) {
+  fmt::print("not timed: {} {}\n", result.kernel, why);
+  return exit_code({result});
+}
+
+// 0 where every kernel may be timed; else why not is printed. This problem first: it takes less.
+int refusal(const KernelList& kernels, const BenchSetting& setting,
+            const std::vector<Direction>& directions) {
+  for (const attest_kernel* kernel : kernels) {
+    for (const Direction direction : directions) {
+      const proptest::LawResult found = judged(*kernel, setting, direction);
+      if (found.verdict == Verdict::passed) continue;
+      CampaignResult result;
+      result.kernel = kernel->description.name;
+      result.verdict = found.verdict;
+      fmt::print("{}  {}  {}\n  {}\n  {}\n", bold(result.kernel), verdict_text(found.verdict),
+                 word_of(direction), printable(setting.problem.to_string()),
+                 printable(found.message));
+      return not_timed(result, "did not pass on this problem");
+    }
+  }
+  for (const attest_kernel* kernel : kernels) {
+    const CampaignResult result = certified(*kernel, setting.seed);
+    if (outcome(result) == "certified") continue;
+    print_result(*kernel, result);
+    return not_timed(result, "is not certified");
+  }
+  return 0;
+}
+
+constexpr double kMilli = 1e3, kGiga = 1e-9, kPercent = 100;
+
+void print_times(const BenchSetting& setting, const std::vector<KernelTime>& rows) {
+  fmt::print("{}\n{} thread{}, {} rounds in shuffled order; median [quartiles]\n\n",
+             printable(setting.problem.to_string()), setting.threads,
+             setting.threads == 1 ? "" : "s", setting.rounds);
+  std::size_t width = std::string("kernel").size();
+  for (const KernelTime& row : rows) width = std::max(width, row.kernel.size());
+  fmt::print("{:<9} {:<{}}  {:>26}  {:>8} {:>7}  {}\n", "direction", "kernel", width, "ms",
+             "Gflop/s", "of peak", "time over the first");
+  for (const KernelTime& row : rows) {
+    const auto spread = [](const Quartiles& q, double unit) {
+      return fmt::format("{:.3f} [{:.3f} {:.3f}]", q.median * unit, q.low * unit, q.high * unit);
+    };
+    fmt::print("{:<9} {:<{}}  {:>26}  {:>8.2f} {:>5.0f} %  {}\n", word_of(row.direction),
+               row.kernel, width, spread(row.seconds, kMilli), row.flops * kGiga,
+               row.share_of_peak * kPercent, spread(row.against_first, 1));
+  }
+  fmt::print(
+      "\nOperations are those on visible pairs, without recomputation; the peak is that of\n"
+      "multiplications and additions in float32, measured in every round.\n");
+}
+
+int bench(const Registry& registry, const BenchOptions& options) {
+  Kernels known(registry, options.isolation);
+  KernelList kernels;
+  for (const std::string& word : options.kernels) {
+    const KernelList found = known.find(word);
+    kernels.insert(kernels.end(), found.begin(), found.end());
+  }
+  BenchSetting setting = options.setting;
+  setting.problem = Problem::parse(options.problem);
+  const std::vector<Direction> directions = directions_of(kernels, options.direction);
+  require_timed(kernels, setting.problem);
+  for (const attest_kernel* kernel : kernels) {
+    proptest::require_affordable(kernel->description, setting.problem, proptest::Work::judgement);
+  }
+  const std::vector<std::string> libraries = library_contents(kernels);
+  {
+    const InterruptGuard guard(OnInterrupt::ask);
+    const int code = refusal(kernels, setting, directions);
+    if (code != 0) return code;
+  }
+  // Calls through a worker would be timed with their messages.
+  std::vector<Candidate> candidates;
+  for (const attest_kernel* kernel : kernels) {
+    candidates.push_back({&find_in_process(registry, kernel->description.name), setting.problem});
+  }
+  require_unchanged(kernels, libraries);
+  std::vector<KernelTime> rows;
+  for (const Direction direction : directions) {
+    const ElapsedLine line(fmt::format("timing {}", word_of(direction)));
+    const Measurement measured =
+        measure(candidates, direction, setting.threads, setting.rounds, setting.seed);
+    for (const KernelTime& row : kernel_times(measured, setting, direction)) rows.push_back(row);
+  }
+  if (options.json) {
+    fmt::print("{}\n", json_text(bench_json(setting, rows)));
+  } else {
+    print_times(setting, rows);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, const Registry& registry, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("bench", "wall clock; refuses to time what it has not certified");
+  auto options = std::make_shared<BenchOptions>();
+  command
+      ->add_option("kernel", options->kernels,
+                   "names of kernels (attest list kernels) or libraries (./libmine.so)")
+      ->required();
+  command
+      ->add_option("--problem", options->problem,
+                   "problem string, for example hq=8,sq=2048,d=64,mask=causal_br")
+      ->required()
+      ->check(not_empty());
+  command->add_option("--direction", options->direction,
+                      "forward or backward; default both where every kernel has them");
+  command->add_option("--threads", options->setting.threads, "threads a kernel may use, default 1")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--rounds", options->setting.rounds, "timed calls of each kernel, default 9")
+      ->check(CLI::Range(1, 100000));
+  command->add_option("--seed", options->setting.seed, "seed of values and order, default 1")
+      ->check(whole_number());
+  command->add_flag("--json", options->json, "as JSON (certify/bench.schema.json)");
+  add_isolation_options(*command, options->isolation);
+  command->footer(
+      "Every kernel is certified first (tier smoke) and judged on this problem; one that does not\n"
+      "pass is not timed, with the exit status of attest certify. Ratios are paired by round, so\n"
+      "that what slows the machine for a while cancels.\n"
+      "Examples:\n"
+      "  attest bench cpu/standard cpu/flash2 --problem hq=8,sq=2048,d=64\n"
+      "  attest bench cpu/flash2 ./libmine.so --problem sq=4096,d=128 --direction forward "
+      "--threads 2\n"
+      "  attest bench cpu/flash2 sparse/block_flash2 --problem sq=4096,d=64,mask=block_64_10_1");
+  command->callback([&registry, &action, options] {
+    action = [&registry, options] { return bench(registry, *options); };
+  });
+}
+
+}  // namespace attest::certify::cli

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""attest bench on a library: it is certified in a worker and timed in the program.
+
+usage: bench_test.py ATTEST PLUGINS EXAMPLES
+"""
+import json
+import subprocess
+import sys
+import unittest
+
+ATTEST, PLUGINS, EXAMPLES = sys.argv[1:4]
+
+
+def bench(*words):
+    done = subprocess.run([ATTEST, "bench", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=300)
+    return done.returncode, done.stdout
+
+
+class Bench(unittest.TestCase):
+    def test_a_library(self):
+        code, text = bench(f"{EXAMPLES}/libpacked_qkv.so", "--problem", "hq=2,sq=32,d=16",
+                           "--rounds", "3", "--json")
+        self.assertEqual(code, 0, text)
+        [row] = json.loads(text)["times"]  # it has no backward
+        self.assertEqual(row["kernel"], "example/packed_qkv")
+        self.assertEqual(row["direction"], "forward")
+        self.assertGreater(row["seconds"]["median"], 0)
+        self.assertGreater(row["useful_flops"], 0)
+        self.assertEqual(row["against_first"]["median"], 1)
+
+    def test_a_library_that_crashes_is_not_timed(self):
+        code, text = bench(f"{PLUGINS}/libmisbehaving.so:crash", "--problem", "sq=8,d=4")
+        self.assertEqual(code, 4, text)
+        self.assertIn("not timed: ", text)
+        self.assertNotIn("Gflop/s", text)
+
+    def test_wrong_on_other_problems_only(self):
+        """It passes the problem that is asked for; the campaign refuses it."""
+        code, text = bench("broken/top_left_causal", "--problem", "sq=8,d=4")
+        self.assertEqual(code, 1, text)
+        self.assertIn("not timed: broken/top_left_causal is not certified", text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
