@@ -78,12 +78,6 @@ TensorView::TensorView(std::string_view name, void* data, DType dtype,
   }
 }
 
-std::int64_t TensorView::size() const {
-  std::int64_t count = 1;
-  for (std::size_t index = 0; index < rank_; ++index) count *= axes_[index].extent;
-  return count;
-}
-
 std::int64_t TensorView::span_elements() const {
   std::int64_t last = 0;
   for (std::size_t index = 0; index < rank_; ++index) {

@@ -43,7 +43,11 @@ class TensorView {
   void* data() const { return data_; }
 
   /// Number of elements; 1 for rank 0.
-  std::int64_t size() const;
+  std::int64_t size() const {
+    std::int64_t count = 1;
+    for (std::size_t index = 0; index < rank_; ++index) count *= axes_[index].extent;
+    return count;
+  }
 
   /// The element at the given indices (missing trailing ones are 0). No range check: hot.
   double operator()(std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0,
