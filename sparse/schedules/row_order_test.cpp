@@ -10,6 +10,7 @@
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
+#include "io/best_schedule.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/testing/pattern_cases.hpp"
 
@@ -27,6 +28,16 @@ std::vector<Keys> keys_of_rows(const Problem& problem, const Sequence& sequence)
     }
   }
   return rows;
+}
+
+std::vector<Keys> transposed(const std::vector<Keys>& rows, std::int64_t keys) {
+  std::vector<Keys> columns(static_cast<std::size_t>(keys));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const std::int64_t key : rows[i]) {
+      columns[static_cast<std::size_t>(key)].insert(static_cast<std::int64_t>(i));
+    }
+  }
+  return columns;
 }
 
 std::int64_t shared(const Keys& a, const Keys& b) {
@@ -70,9 +81,14 @@ TEST_CASE("the order of grouped rows is that of its rule", "[sparse][schedules]"
     const AbiProblem form(problem, 1);
     const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
     const Sequence sequence = problem.sequences().front();
-    const auto order = RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block);
-    CHECK(order.queries() == by_the_rule(keys_of_rows(problem, sequence), block));
-    CHECK(order.matrix().rows() == sequence.q_length);
+    const auto order_of = [&](ListsOf of) {
+      return RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block, of);
+    };
+    const std::vector<Keys> rows = keys_of_rows(problem, sequence);
+    CHECK(order_of(ListsOf::queries).rows() == by_the_rule(rows, block));
+    CHECK(order_of(ListsOf::queries).matrix().rows() == sequence.q_length);
+    CHECK(order_of(ListsOf::keys).rows() ==
+          by_the_rule(transposed(rows, sequence.k_length), block));
   }
 }
 
@@ -114,6 +130,28 @@ TEST_CASE("what grouping gains, and where nothing is to be gained", "[sparse][sc
   }
 }
 
+// Queries of one residue share all their keys: no order as they come is as good.
+TEST_CASE("orders left open are searched", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=64,sk=64,d=8,mask=dilated_inf_inf_8");
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(200);
+  const auto made = [&](const char* text) {
+    return testing::sparse_schedules().make(text, *form.get(), capacity);
+  };
+  CHECK(made("csr_gather")->spec().to_string() ==
+        made("csr_gather:order=natural")->spec().to_string());
+  const auto grouped = made("csr_gather:order=grouped");
+  CHECK(grouped->closed_form().total_words() < made("csr_gather")->closed_form().total_words());
+  const io::BestSchedule found =
+      io::best_schedule(testing::sparse_schedules(), io::Direction::forward, *form.get(), capacity);
+  const auto gather = std::find_if(
+      found.candidates.begin(), found.candidates.end(),
+      [](const auto& candidate) { return candidate.schedule.rfind("csr_gather", 0) == 0; });
+  REQUIRE(gather != found.candidates.end());
+  CHECK(gather->schedule == grouped->spec().to_string());
+  CHECK(gather->traffic == grouped->closed_form());
+}
+
 // Grouped rows whose outputs go to their places in the order, not to their own.
 struct StoresInOrder {
   using Head = cpu::ForwardHead;
@@ -129,7 +167,8 @@ struct StoresInOrder {
     moved.O = machine.workspace(head.Q.rows(), head.V.columns(), "O");
     gathered().run(machine, moved);
     const auto order =
-        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q).queries();
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q, ListsOf::queries)
+            .rows();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto to = static_cast<std::int64_t>(place);
       auto O = machine.scratch(1, head.V.columns(), "O");
@@ -137,7 +176,7 @@ struct StoresInOrder {
       machine.store(O, head.O.block({to, to + 1}));
     }
   }
-  CsrGather gathered() const { return {block_q, CsrGather::kGrouped}; }
+  CsrGather gathered() const { return {block_q, kGrouped}; }
   io::Traffic cost(const cpu::ForwardHead& head) const { return gathered().cost(head); }
 };
 

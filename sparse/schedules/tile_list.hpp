@@ -45,8 +45,9 @@ class TileList {
     std::int64_t number = 0;        // in its list
   };
 
-  /// Of queries in another order: `order` gives the query at each place, and entries then have
-  /// places for queries. Empty: as they come. Requires: blocks >= 1.
+  /// Blocks of rows in another order: `order` gives the query at each place, of a list of keys the
+  /// key, and entries then have places for these. Empty: as they come. Requires: blocks >= 1, an
+  /// order only with a boolean mask.
   TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
            std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order = {});
 
