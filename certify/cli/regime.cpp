@@ -54,6 +54,7 @@ std::vector<RegimeShape> models_of(const RegimeOptions& options) {
   if (options.mask.empty()) return shapes;
   for (RegimeShape& shape : shapes) {
     Problem& problem = shape.problem;
+    if (problem.layout == Layout::thd) problem.layout = Layout::bshd;  // of its packed sequences
     problem.mask = Pattern::parse(options.mask, problem.seqlen_q, problem.seqlen_k);
     problem.validate();
   }
@@ -278,10 +279,9 @@ void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& ac
   command->add_option("--seqlen", options->seqlen, "with --head-dim: sequence length, default 4096")
       ->check(whole_number(kMost));
   command
-      ->add_option(
-          "--mask", options->mask,
-          "with --head-dim or --model: their mask, or file (docs/how-to/masks.md), of whose "
-          "pairs words, bounds and the best schedule then are")
+      ->add_option("--mask", options->mask,
+                   "with --head-dim or --model: the mask (docs/how-to/masks.md; file_PATH, "
+                   "pattern_PATH) whose words, bounds and best schedule are asked for")
       ->check(not_empty());
   command->add_option("--direction", options->direction, "forward or backward, default both");
   command->add_flag("--json", options->json, "as JSON (certify/regime.schema.json)");

@@ -18,7 +18,7 @@ struct CsrTwoPass {
   static constexpr const char* kName = "csr_two_pass";
   static constexpr const char* kDense = "two_pass_row";
   static constexpr const char* kSummary =
-      "two_pass_row over what blocks of queries see and who sees those of keys; order=grouped";
+      "two_pass_row over what query blocks see and what sees key blocks; order=grouped permutes";
   static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
   static std::vector<cpu::Parameter<CsrTwoPass>> parameters() {
     return {{"bq", &CsrTwoPass::block_q, cpu::Extent::queries},

@@ -111,22 +111,29 @@ TEST_CASE("grouping gathers the queries of a strided pattern", "[sparse][schedul
   CHECK(words("csr_gather:bq=8,order=grouped", strided) == rows + 4 * 8 * key + 4 * (2 + 8) + 32);
 }
 
+enum class Gain { some, none };
+
+// Whether the grouped order moves fewer words.
+void check_gain(const std::string& schedule, const char* mask, Gain gain) {
+  const std::string problem = std::string("sq=512,sk=512,d=64,mask=") + mask;
+  const io::Words natural = words(schedule + ",order=natural", problem.c_str());
+  const io::Words grouped = words(schedule + ",order=grouped", problem.c_str());
+  INFO(schedule << " " << mask << ": " << natural.value() << " " << grouped.value());
+  std::printf("%-24s %-26s natural %9lld grouped %9lld words, %.3f\n", schedule.c_str(), mask,
+              static_cast<long long>(natural.value()), static_cast<long long>(grouped.value()),
+              static_cast<double>(natural.value()) / static_cast<double>(grouped.value()));
+  CHECK((gain == Gain::some) == (grouped < natural));
+}
+
 TEST_CASE("what grouping gains, and where nothing is to be gained", "[sparse][schedules]") {
-  enum class Gain { some, none };
   const std::vector<std::pair<const char*, Gain>> cases{
       {"dilated_inf_inf_4", Gain::some}, {"block_16_10_1", Gain::some},
       {"pairs_2_1", Gain::some},         {"pairs_10_1", Gain::some},
       {"nm_2_4_1", Gain::some},          {"butterfly_16", Gain::none},
       {"global_8_16_16", Gain::none},    {"documents_256x256_256x256", Gain::none}};
   for (const auto& [mask, gain] : cases) {
-    const std::string problem = std::string("sq=512,sk=512,d=64,mask=") + mask;
-    const io::Words natural = words("csr_gather:bq=32,order=natural", problem.c_str());
-    const io::Words grouped = words("csr_gather:bq=32,order=grouped", problem.c_str());
-    INFO(mask << ": " << natural.value() << " " << grouped.value());
-    std::printf("%-28s natural %9lld grouped %9lld words, %.3f\n", mask,
-                static_cast<long long>(natural.value()), static_cast<long long>(grouped.value()),
-                static_cast<double>(natural.value()) / static_cast<double>(grouped.value()));
-    CHECK((gain == Gain::some) == (grouped < natural));
+    check_gain("csr_gather:bq=32", mask, gain);
+    check_gain("csr_two_pass:bq=32,bk=32", mask, gain);
   }
 }
 
