@@ -214,9 +214,11 @@ class Family : public io::ScheduleFamily {
   // or its band out: what fits without it fits with it.
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
     attest_problem plain = problem;
-    plain.mask.window_left = plain.mask.window_right = -1;
     constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
-    if (!kOfPattern) plain.mask.boolean = nullptr;
+    if (!kOfPattern) {
+      plain.mask.window_left = plain.mask.window_right = -1;
+      plain.mask.boolean = nullptr;
+    }
     std::vector<OpenTile> open;
     for (const Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;

@@ -16,13 +16,15 @@ io::Traffic listed_query_pass_cost(const HeadShape& s, const TileList::Sums& sum
   // Every block, listed or not, holds dO and D with O passing, then dQ; gathered ones without a
   // tile first the one, query by query, and then the other.
   const io::Words i = std::min(s.q, io::Words(block_q));
-  const io::Amount word = s.in(s.q > 0 ? 1 : 0);
+  const io::Words one = std::min(i, io::Words(1));
+  const io::Amount word = s.in(one);
   const io::Amount together =
       s.in(i * s.dv) + HeadShape::real(offsets + i) + io::larger(word, HeadShape::real(i * s.dk));
-  const io::Words one = std::min(i, io::Words(1));
+  const io::Amount passing =
+      io::larger(word, HeadShape::real(dlse == cpu::kLseGradient ? one : io::Words(0)));
   const io::Amount apart =
       HeadShape::real(offsets + i) +
-      io::larger(s.in(one * s.dv) + HeadShape::real(one) + word, HeadShape::real(one * s.dk));
+      io::larger(s.in(one * s.dv) + HeadShape::real(one) + passing, HeadShape::real(one * s.dk));
   const io::Amount alone = order == kGrouped ? apart : together;
   return {s.in(2 * s.q * s.dv + sums.queries * s.dk + sums.tile_keys * both) +
               HeadShape::real(sums.queries + sums.words() + place * s.q) + cpu::dlse_words(s, dlse),
