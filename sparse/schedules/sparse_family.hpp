@@ -38,6 +38,7 @@ class SparseFamily : public cpu::Family<S> {
                                      io::FastMemory capacity) const override {
     require_pairs(S::kName, S::kDense, problem);
     auto best = cpu::Family<S>::make(spec, problem, capacity);
+    if (problem.mask.boolean == nullptr) return best;  // a band has no blocks
     const io::ScheduleSpec dense = best->spec();
     io::Words fewest = best->closed_form().total_words();
     const PatternGrid grid = grid_of(problem);
