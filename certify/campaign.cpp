@@ -171,7 +171,8 @@ class Campaign {
     plan_ = planned_cases(description(), options_);
     next_index_ = generated_count(options_);
     run_batches(run_, plan_, batches_of(plan_, 0, laws_));
-    if (!options_.cases && !options_.law && options_.shard.whole()) close_gaps();
+    const bool chosen = options_.cases || options_.law || options_.mask;
+    if (!chosen && options_.shard.whole()) close_gaps();
     CampaignResult result = judged();
     for (Finding& finding : result.findings) {
       finding.isolation = worker::isolation_words(run_.kernel);
@@ -195,7 +196,8 @@ class Campaign {
     CampaignResult result = judge.take();
     result.chosen_law = options_.law;
     result.shard = options_.shard;
-    if (!options_.law) result.claimed = claimed_pairs(description());
+    if (options_.mask) result.mask = options_.mask->spelling;
+    if (!options_.law && !options_.mask) result.claimed = claimed_pairs(description());
     return result;
   }
 

@@ -51,6 +51,7 @@ struct WorstRatio {
 struct CampaignResult {
   std::string kernel;
   std::optional<std::string> chosen_law;  // the only law run, if one was chosen
+  std::optional<std::string> mask;        // that every case has, if one was given
   Verdict verdict = Verdict::unsupported;
   std::uint64_t cases = 0, planned_cases = 0;  // with every check made, and those there were
   std::map<std::string, LawCount> laws;
@@ -99,13 +100,15 @@ std::vector<std::string> silent_laws(const CampaignResult& result);
 /// interrupted campaign and a refused problem are gaps; so is, unless only one law was chosen, a
 /// claimed dtype, feature or pair of properties that no counted check exercised and a law that
 /// counted on no case, but for a law that needs what the kernel does not claim. A shard is not
-/// asked for the whole.  [certify/campaign_test "gaps"]
+/// asked for the whole; a campaign on one mask for a case that the reference judged, no more.
+/// [certify/campaign_test "gaps"]
 std::vector<std::string> gaps_of(const attest_description& description,
                                  const CampaignResult& result);
 
 /// The outcome in a word: certified, incomplete (nothing failed, but there are gaps), law_holds
-/// (passed, one law chosen), shard_passed, or the verdict's name; vacuous too where a reference law
-/// found more cases vacuous than it counted.  [certify/campaign_test "gaps"]
+/// (passed, one law chosen), mask_holds (passed, every law on one mask alone), shard_passed, or the
+/// verdict's name; vacuous too where a reference law found more cases vacuous than it counted.
+/// [certify/campaign_test "gaps"]
 std::string_view outcome(const CampaignResult& result);
 
 /// Where a campaign writes what it finds, and when it ends early; all may be absent.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "certify/campaign_mask.hpp"
 #include "proptest/generator.hpp"
 
 namespace attest::certify {
@@ -25,6 +26,7 @@ struct CampaignOptions {
   std::optional<std::uint64_t> data_seed;  // of the values; absent: the same
   std::optional<std::uint64_t> cases;      // generated cases; absent: the tier's number
   std::optional<std::string> law;          // only this law
+  std::optional<CampaignMask> mask;        // of every case; then generated cases alone
   unsigned jobs = 1;                       // threads; the results do not depend on it
   Shard shard;                             // of the checks
 

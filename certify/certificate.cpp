@@ -120,6 +120,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"ran", where_run(description)},
           {"verdict", outcome(result)},
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
+          {"mask", result.mask ? json(*result.mask) : json(nullptr)},
           {"incomplete", result.gaps},
           {"cases", result.cases},
           {"planned_cases", result.planned_cases},

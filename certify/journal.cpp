@@ -110,6 +110,9 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
                             {"isolation", worker::isolation_words(*kernel)},
                             {"library", library ? json(content_id(*library)) : json(nullptr)}});
   }
+  const json mask =
+      options.mask ? json{{"spelling", options.mask->spelling}, {"content", options.mask->content}}
+                   : json(nullptr);
   return {{"event", "campaign"},
           {"schema", "attest-journal-1"},
           {"version", version()},
@@ -120,6 +123,7 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
           {"data_seed", options.values_seed()},
           {"cases", options.cases ? json(*options.cases) : json(nullptr)},
           {"law", options.law ? json(*options.law) : json(nullptr)},
+          {"mask", mask},
           {"shard", to_string(options.shard)},
           {"kernels", descriptions}};
 }

@@ -73,6 +73,8 @@ MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& jour
   merged.options.data_seed = header.at("data_seed").get<std::uint64_t>();
   if (!header.at("cases").is_null()) merged.options.cases = header.at("cases").get<std::uint64_t>();
   if (!header.at("law").is_null()) merged.options.law = header.at("law").get<std::string>();
+  const json mask = header.value("mask", json(nullptr));
+  if (mask.is_object()) merged.options.mask = parse_campaign_mask(mask.at("spelling"));
   for (const json& kernel : header.at("kernels")) merged.kernels.push_back(kernel.at("kernel"));
   return merged;
 }

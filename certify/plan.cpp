@@ -14,13 +14,16 @@ namespace {
 using proptest::Case;
 
 // Shapes of published models, as attention problems and as loss gradients of their size, each once.
-std::vector<Case> model_cases(const attest_description& description, std::uint64_t data_seed) {
+std::vector<Case> model_cases(const attest_description& description,
+                              const CampaignOptions& options) {
   constexpr std::int32_t kThreads = 2;
   std::vector<Case> cases;
+  if (options.mask) return cases;  // they have masks of their own
   std::set<std::string> known;
   const auto add = [&](const Problem& problem) {
     if (!known.insert(problem.to_string()).second) return;
-    cases.push_back({problem, proptest::Values::normal, mix(data_seed, cases.size()), kThreads});
+    cases.push_back(
+        {problem, proptest::Values::normal, mix(options.values_seed(), cases.size()), kThreads});
   };
   if ((description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0) {
     for (const fixtures::Model& model : fixtures::models()) add(model.laptop);
@@ -85,6 +88,7 @@ Case generated_case(const attest_description& description, const CampaignOptions
                     std::uint64_t index) {
   Case c = proptest::generate(description, options.tier, options.seed, index);
   c.seed = mix(options.values_seed(), index);
+  if (options.mask) c.problem = with_mask(c.problem, *options.mask);
   return c;
 }
 
@@ -92,20 +96,20 @@ std::vector<PlannedCase> planned_cases(const attest_description& description,
                                        const CampaignOptions& options) {
   std::vector<PlannedCase> plan;
   // Model shapes are large: they meet the reference, the generated cases every law.
-  for (const Case& c : model_cases(description, options.values_seed())) {
+  for (const Case& c : model_cases(description, options)) {
     plan.push_back({c, reference_laws()});
   }
   for (std::uint64_t index = 0; index < generated_count(options); ++index) {
     plan.push_back({generated_case(description, options, index), {}});
   }
-  if (!options.cases && !options.law) append_covering(description, options, plan);
+  if (!options.cases && !options.law && !options.mask) append_covering(description, options, plan);
   return plan;
 }
 
 std::vector<PlannedCase> small_planned_cases(const attest_description& description,
                                              const CampaignOptions& options) {
   std::vector<PlannedCase> plan = planned_cases(description, options);
-  const std::size_t large = model_cases(description, options.values_seed()).size();
+  const std::size_t large = model_cases(description, options).size();
   plan.erase(plan.begin(), plan.begin() + static_cast<std::ptrdiff_t>(large));
   return plan;
 }

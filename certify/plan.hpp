@@ -32,8 +32,8 @@ struct Batch {
 };
 
 /// Model shapes, then generated cases, then, unless their number is chosen, cases for the pairs
-/// that these do not meet. Geometry follows from `seed`, values from `data_seed`.
-/// [certify/plan_test]
+/// that these do not meet. With a mask the generated cases alone, each with that mask. Geometry
+/// follows from `seed`, values from `data_seed`. [certify/plan_test]
 std::vector<PlannedCase> planned_cases(const attest_description& description,
                                        const CampaignOptions& options);
 

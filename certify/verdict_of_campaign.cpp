@@ -4,6 +4,7 @@
 
 #include "certify/campaign.hpp"
 #include "certify/coverage.hpp"
+#include "certify/plan.hpp"
 
 namespace attest::certify {
 namespace {
@@ -62,6 +63,17 @@ std::vector<std::string> gaps_of(const attest_description& description,
                    " checks what it claims, first: " + result.refused.front());
   }
   if (result.chosen_law || !result.shard.whole()) return gaps;
+  if (result.mask) {
+    const auto judged = [&](const std::string& law) {
+      const auto count = result.laws.find(law);
+      return count != result.laws.end() && count->second.passed > 0;
+    };
+    const auto& laws = reference_laws();
+    if (std::none_of(laws.begin(), laws.end(), judged)) {
+      gaps.push_back("no case with the mask was judged by the reference");
+    }
+    return gaps;
+  }
   for (const std::string& word : unexercised(description, result)) {
     gaps.push_back("claimed, never exercised: " + word);
   }
@@ -81,7 +93,8 @@ std::string_view outcome(const CampaignResult& result) {
   if (nothing_found_in_shard(result)) return result.gaps.empty() ? "shard_passed" : "incomplete";
   if (result.verdict != Verdict::passed) return name(result.verdict);
   if (!result.gaps.empty()) return "incomplete";
-  return result.chosen_law ? "law_holds" : "certified";
+  if (result.chosen_law) return "law_holds";
+  return result.mask ? "mask_holds" : "certified";
 }
 
 int exit_code(const std::vector<CampaignResult>& results) {

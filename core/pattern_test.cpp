@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
+#include "core/mask_shape.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
 #include "core/testing/catch.hpp"
 
@@ -117,6 +118,22 @@ TEST_CASE("masks from files", "[pattern]") {
                     Catch::Contains("row 0, character 1: 'x' is neither 0 nor 1"));
   std::remove(path.c_str());
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3), Catch::Contains("cannot read"));
+}
+
+TEST_CASE("sizes that a mask fixes", "[pattern]") {
+  std::ofstream("pattern_test_sizes.txt") << "010\n111\n000";
+  std::ofstream("pattern_test_sizes.json")
+      << R"({"shape": [2, 5], "row_offsets": [0, 1, 1], "columns": [4]})";
+  CHECK(shape_of_mask("file_pattern_test_sizes.txt") == PatternShape{3, 3});
+  CHECK(shape_of_mask("causal_br+pattern_pattern_test_sizes.json") == PatternShape{2, 5});
+  CHECK(shape_of_mask("documents_5_2x3") == PatternShape{7, 8});
+  for (const char* text : {"none", "causal_br", "block_4_50_1+window_3_0", "random_30_1"}) {
+    CHECK_FALSE(shape_of_mask(text));
+  }
+  CHECK_THROWS_AS(shape_of_mask("file_of_nothing.txt"), InvalidProblem);
+  CHECK_THROWS_AS(shape_of_mask("pattern_of_nothing.json"), InvalidProblem);
+  std::remove("pattern_test_sizes.txt");
+  std::remove("pattern_test_sizes.json");
 }
 
 TEST_CASE("a mask is read from a regular file only", "[pattern]") {

@@ -14,6 +14,39 @@ std::string percent_more(Words moved, Words best) {
   return text;
 }
 
+// The family's name with tiles left open, and with every choice that is searched.
+std::vector<ScheduleSpec> open_specs(const ScheduleFamily& family) {
+  std::vector<ScheduleSpec> specs{{family.name(), {}}};
+  for (const ScheduleParameter& parameter : family.parameters()) {
+    if (parameter.search != ScheduleParameter::Search::every_choice) continue;
+    std::vector<ScheduleSpec> longer;
+    for (const ScheduleSpec& spec : specs) {
+      for (const std::string& choice : parameter.choices) {
+        longer.push_back(spec);
+        longer.back().parameters.emplace_back(parameter.name, choice);
+      }
+    }
+    specs = std::move(longer);
+  }
+  return specs;
+}
+
+// The family's schedule of a spelling, or why there is none.
+Candidate candidate_of(const ScheduleFamily& family, const ScheduleSpec& spec,
+                       const attest_problem& problem, FastMemory capacity) {
+  Candidate candidate{family.name(), {}, ""};
+  try {
+    const auto schedule = family.make(spec, problem, capacity);
+    candidate.traffic = schedule->closed_form();
+    candidate.schedule = schedule->spec().to_string();
+  } catch (const CapacityExceeded& error) {
+    candidate.refusal = error.what();
+  } catch (const CountOverflow& error) {
+    candidate.refusal = error.what();
+  }
+  return candidate;
+}
+
 }  // namespace
 
 std::string BestSchedule::to_string() const {
@@ -35,32 +68,28 @@ std::string BestSchedule::to_string() const {
 BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction,
                            const attest_problem& problem, FastMemory capacity) {
   BestSchedule result;
+  const bool bytes = capacity.words == FastMemory::kUnlimited;
+  result.unit = bytes ? BestSchedule::Unit::bytes : BestSchedule::Unit::words;
+  const auto before = [&](const Candidate& a, const Candidate& b) {
+    if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
+    return a.refusal.empty() && result.moved(a) < result.moved(b);
+  };
   for (const auto& family : registry.families()) {
     if (family->direction() != direction ||
         family->kernel_class().products == Products::scores_given) {
       continue;
     }
-    Candidate candidate{family->name(), {}, ""};
+    std::vector<Candidate> choices;
     try {
-      const auto schedule = family->make({family->name(), {}}, problem, capacity);
-      candidate.schedule = schedule->spec().to_string();
-      candidate.traffic = schedule->closed_form();
+      for (const ScheduleSpec& spec : open_specs(*family)) {
+        choices.push_back(candidate_of(*family, spec, problem, capacity));
+      }
     } catch (const NotForProblem&) {
       continue;
-    } catch (const CapacityExceeded& error) {
-      candidate.refusal = error.what();
-    } catch (const CountOverflow& error) {
-      candidate.refusal = error.what();
     }
-    result.candidates.push_back(std::move(candidate));
+    result.candidates.push_back(*std::min_element(choices.begin(), choices.end(), before));
   }
-  const bool bytes = capacity.words == FastMemory::kUnlimited;
-  result.unit = bytes ? BestSchedule::Unit::bytes : BestSchedule::Unit::words;
-  std::stable_sort(result.candidates.begin(), result.candidates.end(),
-                   [&](const Candidate& a, const Candidate& b) {
-                     if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
-                     return a.refusal.empty() && result.moved(a) < result.moved(b);
-                   });
+  std::stable_sort(result.candidates.begin(), result.candidates.end(), before);
   if (result.candidates.empty() || !result.best().refusal.empty()) {
     std::string lines = result.to_string();
     if (!lines.empty()) lines.pop_back();  // messages end without a line feed

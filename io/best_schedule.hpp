@@ -34,12 +34,13 @@ struct BestSchedule {
   std::string to_string() const;
 };
 
-/// Searches all families of the direction and their tiles. A family whose count overflows has no
-/// schedule. Families that take the weights as an input (K2) are left out: what wrote the weights
-/// is not in their count. So are families that are not for the problem (NotForProblem).
+/// Searches all families of the direction, their tiles, and the choices that change nothing but
+/// words (ScheduleParameter::Search). A family whose count overflows has no schedule. Families that
+/// take the weights as an input (K2) are left out: what wrote the weights is not in their count. So
+/// are families that are not for the problem (NotForProblem).
 ///
 /// Requires: at least one schedule that fits. Else throws InvalidProblem with every family's
-/// reason.  [cpu/schedules/best_schedule_test]
+/// reason.  [cpu/schedules/best_schedule_test, sparse/schedules/row_order_test "searched"]
 BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction,
                            const attest_problem& problem, FastMemory capacity);
 

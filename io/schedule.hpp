@@ -70,8 +70,13 @@ class Schedule {
 
 /// A parameter of a spelling: a tile extent, or with choices one of those words.
 struct ScheduleParameter {
+  /// What best_schedule does with choices: leaves the first, where another computes something else,
+  /// or tries every one, where they differ in words alone.
+  enum class Search : std::uint8_t { first_choice, every_choice };
+
   std::string name;
   std::vector<std::string> choices;
+  Search search = Search::first_choice;
 };
 
 /// A problem that a family has no schedules for, whatever the fast memory: not the caller's mistake

@@ -196,8 +196,7 @@ void check_goal(const Measured& pattern) {
   }
 }
 
-// The goal for patterns is 2.0. Where it is not met, docs/theory/bounds/patterns.md says why. Bands
-// are given as patterns of pairs, so that there are lists of them.
+// The goal for patterns is 2.0. Where it is not met, docs/theory/bounds/patterns.md says why.
 TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
   const auto block_band = [](std::int64_t blocks) -> Sees {
     return [=](std::int64_t i, std::int64_t j) {
@@ -207,11 +206,11 @@ TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
   Rng rng(1);
   for (const Measured& pattern : std::vector<Measured>{
            {"full", Problem::parse("sq=4096,d=64"), {}},
-           {"causal", with_mask("dilated_inf_0_1"), {}},
-           {"band 65", with_mask("dilated_32_32_1"), {0.25}},
-           {"band 257", with_mask("dilated_128_128_1"), {}},
-           {"band 513", with_mask("dilated_256_256_1"), {}},
-           {"band 1025", with_mask("dilated_512_512_1"), {}},
+           {"causal", with_mask("causal_br"), {}},
+           {"band 65", with_mask("window_32_32"), {0.25}},
+           {"band 257", with_mask("window_128_128"), {}},
+           {"band 513", with_mask("window_256_256"), {}},
+           {"band 1025", with_mask("window_512_512"), {}},
            {"blocks of 64, diagonal", blocks_of(block_band(0)), {}},
            {"blocks of 64, band of 3", blocks_of(block_band(1)), {}},
            {"blocks of 64, band of 9", blocks_of(block_band(4)), {}},

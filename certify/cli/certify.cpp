@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostCases = 1000000000;
 struct CertifyOptions {
   std::vector<std::string> kernels, except;
   bool all = false, json = false, defects = false;
-  std::string tier = "smoke", only, out, resume, shard = "1/1";
+  std::string tier = "smoke", only, mask, out, resume, shard = "1/1";
   ReportFiles reports;
   std::string failures;  // folder
   std::uint64_t seed = 1;
@@ -102,6 +102,7 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   order.campaign.cases = options.cases;
   order.campaign.shard = parse_shard(options.shard);
   if (!options.only.empty()) order.campaign.law = proptest::find_law(options.only).name;
+  if (!options.mask.empty()) order.campaign.mask = parse_campaign_mask(options.mask);
   for (const std::string& word : chosen_kernels(registry, options)) {
     const std::vector<const attest_kernel*> found = known.find(word);
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
@@ -154,7 +155,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
         run_campaign(*kernel, campaign,
                      [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
                      {interrupted, &order.journal}));
-    if (!campaign.law && campaign.shard.whole() && !interrupted()) {
+    if (!campaign.law && !campaign.mask && campaign.shard.whole() && !interrupted()) {
       attach(results.back(), audit_schedule(schedules, *kernel, campaign.tier, campaign.seed));
     }
     line.clear();
@@ -214,6 +215,11 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   command
       ->add_option("--only", options->only, "only this law (attest list laws); certifies nothing")
       ->check(not_empty());
+  command
+      ->add_option("--mask", options->mask,
+                   "every case with this mask (docs/how-to/masks.md; file_PATH, pattern_PATH) in "
+                   "place of its own, without model shapes; certifies no other mask")
+      ->check(not_empty());
   command->add_option("--out", options->out, "write the certificate (JSON) to this file")
       ->check(not_empty());
   add_report_files(*command, options->reports);
@@ -230,6 +236,7 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
       "  attest certify --all --except gpu/ --except cpu/schedule/\n"
       "  attest certify broken/missing_rescale --only reference_forward\n"
+      "  attest certify sparse/csr_gather --mask pattern_mask.json\n"
       "  attest certify cpu/flash2 --tier full --resume journal.jsonl\n"
       "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
       "  attest certify --merge 1.json 2.json --out certificate.json\n"
@@ -240,13 +247,13 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                     "every kernel that is broken on purpose: which law refuses it, how soon, and "
                     "which published rules do not");
   command->callback([&registry, &schedules, &action, options, command] {
-    for (const char* other : {"kernel", "--all", "--except", "--only", "--shard", "--resume",
-                              "--merge", "--html", "--junit", "--failures"}) {
+    for (const char* other : {"kernel", "--all", "--except", "--only", "--mask", "--shard",
+                              "--resume", "--merge", "--html", "--junit", "--failures"}) {
       if (!options->defects || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format("--defects and {} together; pass one of them", other));
     }
     for (const char* other : {"kernel", "--all", "--except", "--tier", "--seed", "--data-seed",
-                              "--cases", "--only", "--shard", "--resume"}) {
+                              "--cases", "--only", "--mask", "--shard", "--resume"}) {
       if (command->count("--merge") == 0 || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format(
           "--merge and {} together; the shards' certificates name kernels and options", other));

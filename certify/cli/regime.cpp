@@ -11,6 +11,7 @@
 #include "certify/regime/regime_table.hpp"
 #include "certify/regime/statements.hpp"
 #include "core/error.hpp"
+#include "core/mask_shape.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 struct RegimeOptions {
   std::vector<std::string> devices, models, dtypes;
   std::optional<std::int64_t> fast_bytes, head_dim, head_dim_v, seqlen;
-  std::string direction;
+  std::string direction, mask;
   bool json = false;
 };
 
@@ -36,21 +37,47 @@ std::vector<RegimePlace> places(const RegimeOptions& options) {
   return {{"", "", {"fast memory", "slow memory", "block", *options.fast_bytes}}};
 }
 
+// The sizes given, else those of a mask that fixes them.
+std::string sizes_text(const RegimeOptions& options) {
+  constexpr std::int64_t kSeqlen = 4096;
+  const auto of_mask = options.mask.empty() ? std::nullopt : shape_of_mask(options.mask);
+  if (of_mask && !options.seqlen)
+    return fmt::format("sq={},sk={}", of_mask->rows, of_mask->columns);
+  return fmt::format("sq={}", options.seqlen.value_or(kSeqlen));
+}
+
+std::vector<RegimeShape> models_of(const RegimeOptions& options) {
+  if (!options.mask.empty() && options.models.empty()) {
+    throw InvalidProblem("--mask needs --head-dim or --model, of which it is the mask");
+  }
+  std::vector<RegimeShape> shapes = shapes_of(options.models);
+  if (options.mask.empty()) return shapes;
+  for (RegimeShape& shape : shapes) {
+    Problem& problem = shape.problem;
+    if (problem.layout == Layout::thd) problem.layout = Layout::bshd;  // of its packed sequences
+    problem.mask = Pattern::parse(options.mask, problem.seqlen_q, problem.seqlen_k);
+    problem.validate();
+  }
+  return shapes;
+}
+
 std::vector<RegimeShape> shapes(const RegimeOptions& options) {
   if (!options.head_dim) {
     if (options.head_dim_v) throw InvalidProblem("--head-dim-v needs --head-dim");
     if (options.seqlen) throw InvalidProblem("--seqlen needs --head-dim; models have their own");
-    return shapes_of(options.models);
+    return models_of(options);
   }
   if (!options.models.empty()) {
     throw InvalidProblem("--head-dim and --model together; pass one of them");
   }
   const std::int64_t head_dim_v = options.head_dim_v.value_or(*options.head_dim);
-  constexpr std::int64_t kSeqlen = 4096;
-  const std::int64_t seqlen = options.seqlen.value_or(kSeqlen);
-  if (seqlen < 1) throw InvalidProblem("--seqlen 0: without rows nothing moves; give 1 or more");
-  return {{"", "", io::Storage::disjoint,
-           Problem::parse(fmt::format("sq={},d={},dv={}", seqlen, *options.head_dim, head_dim_v))}};
+  if (options.seqlen.value_or(1) < 1) {
+    throw InvalidProblem("--seqlen 0: without rows nothing moves; give 1 or more");
+  }
+  return {
+      {"", "", io::Storage::disjoint,
+       Problem::parse(fmt::format("{},d={},dv={},mask={}", sizes_text(options), *options.head_dim,
+                                  head_dim_v, options.mask.empty() ? "none" : options.mask))}};
 }
 
 RegimeTable table_of(const RegimeOptions& options) {
@@ -251,6 +278,11 @@ void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& ac
       ->check(whole_number(kMost));
   command->add_option("--seqlen", options->seqlen, "with --head-dim: sequence length, default 4096")
       ->check(whole_number(kMost));
+  command
+      ->add_option("--mask", options->mask,
+                   "with --head-dim or --model: the mask (docs/how-to/masks.md; file_PATH, "
+                   "pattern_PATH) whose words, bounds and best schedule are asked for")
+      ->check(not_empty());
   command->add_option("--direction", options->direction, "forward or backward, default both");
   command->add_flag("--json", options->json, "as JSON (certify/regime.schema.json)");
   command->footer(
@@ -260,7 +292,8 @@ void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& ac
       "Examples:\n"
       "  attest regime\n"
       "  attest regime --device h100 --model deepseek-v3-latent --dtype bf16\n"
-      "  attest regime --fast-bytes 49152 --head-dim 128 --dtype f32");
+      "  attest regime --fast-bytes 49152 --head-dim 128 --dtype f32\n"
+      "  attest regime --fast-bytes 16384 --head-dim 64 --mask block_64_10_7 --dtype f32");
   command->callback([&schedules, &action, options] {
     action = [&schedules, options] { return regime(schedules, *options); };
   });

@@ -26,6 +26,7 @@ std::string headline(const CampaignResult& result) {
   const std::string_view word = outcome(result);
   if (word == "incomplete") return warning("INCOMPLETE");
   if (word == "law_holds") return good("LAW HOLDS");
+  if (word == "mask_holds") return good("HOLDS ON THE MASK");
   if (word == "shard_passed") {
     const std::string shard = "SHARD " + to_string(result.shard);
     return result.checks == 0 ? warning(shard + " EMPTY") : good(shard + " PASSED");
@@ -72,6 +73,9 @@ void print_io(const ScheduleAudit& io) {
 void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
              cases_text(result.cases, result.planned_cases), result.passed(), result.vacuous());
+  if (result.mask) {
+    fmt::print("  on the mask {} alone: certifies no other\n", printable(*result.mask));
+  }
   fmt::print("  ran {}\n", where_run(kernel.description));
   // Names the device; and of a library, only its author knows what it does on the CPU.
   if (kernel.description.device == ATTEST_CUDA || worker::library_of(kernel)) {

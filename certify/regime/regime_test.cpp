@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "sparse/register.hpp"
 
 namespace attest::certify {
 namespace {
@@ -55,6 +56,22 @@ TEST_CASE("a prediction is the best schedule's count", "[regime]") {
   }
   CHECK_THAT(predict(schedules, io::Direction::forward, problem, 3).refusal,
              Catch::Contains("no forward schedule fits"));
+}
+
+// Schedules over lists are candidates, and the bounds those of the pattern.
+TEST_CASE("a prediction on a pattern is of its pairs", "[regime]") {
+  io::ScheduleRegistry schedules;
+  register_cpu_schedules(schedules);
+  register_sparse_schedules(schedules);
+  const Prediction strided = predict(schedules, io::Direction::forward,
+                                     Problem::parse("sq=128,d=16,mask=dilated_inf_inf_8"), 256),
+                   full = predict(schedules, io::Direction::forward, Problem::parse("sq=128,d=16"),
+                                  256);
+  CHECK(strided.schedule == "csr_gather:bq=6,order=grouped");
+  CHECK(strided.words < full.words);
+  REQUIRE(strided.lower);
+  CHECK(strided.lower->words < full.lower->words);
+  CHECK(strided.lower->words <= strided.words);
 }
 
 TEST_CASE("a group that sees every key is rows of one head", "[regime]") {

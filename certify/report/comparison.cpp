@@ -19,9 +19,9 @@ using nlohmann::json;
 
 // From best to worst.
 std::size_t gravity(const std::string& verdict) {
-  constexpr std::array<std::string_view, 9> kOrder{"certified",   "law_holds", "shard_passed",
-                                                   "incomplete",  "vacuous",   "improbable",
-                                                   "unsupported", "violated",  "crashed"};
+  constexpr std::array<std::string_view, 10> kOrder{
+      "certified", "mask_holds", "law_holds",   "shard_passed", "incomplete",
+      "vacuous",   "improbable", "unsupported", "violated",     "crashed"};
   return static_cast<std::size_t>(std::find(kOrder.begin(), kOrder.end(), verdict) -
                                   kOrder.begin());
 }
@@ -56,6 +56,10 @@ class Comparer {
     if (was != is) {
       add(gravity(is) > gravity(was) ? ChangeKind::regression : ChangeKind::improvement,
           "verdict " + was + " -> " + is);
+    }
+    const json none = nullptr;
+    if (before.value("mask", none) != after.value("mask", none)) {
+      note("the certificates of " + kernel_ + " are not of the same masks");
     }
     compare_laws(before, after);
     for (const char* part : {"dtypes", "features", "directions"}) {

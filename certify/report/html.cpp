@@ -25,6 +25,7 @@ struct Tone {
 Tone tone_of(const std::string& verdict) {
   if (verdict == "certified") return {"good", "certified"};
   if (verdict == "law_holds") return {"good", "law holds"};
+  if (verdict == "mask_holds") return {"good", "holds on the mask"};
   if (verdict == "violated") return {"bad", "refused"};
   if (verdict == "crashed") return {"crash", "crashed"};
   return {"warn", verdict};
@@ -60,7 +61,11 @@ std::string banner(const json& certificate) {
   const json& kernels = certificate.at("kernels");
   const int code = certificate.at("exit_code").get<int>();
   const bool one_law = !kernels.empty() && kernels.front().at("verdict") == "law_holds";
-  const Tone tone = code == 0   ? Tone{"good", one_law ? "The law holds" : "Certified"}
+  const bool one_mask = !kernels.empty() && kernels.front().at("verdict") == "mask_holds";
+  const char* passed_word = one_law    ? "The law holds"
+                            : one_mask ? "Holds on the mask"
+                                       : "Certified";
+  const Tone tone = code == 0   ? Tone{"good", passed_word}
                     : code == 1 ? Tone{"bad", "Refused"}
                     : code == 4 ? Tone{"crash", "A kernel crashed"}
                                 : Tone{"warn", "Not certified: nothing failed, not all is proven"};
@@ -68,7 +73,7 @@ std::string banner(const json& certificate) {
   double cases = 0, passed = 0;
   for (const json& kernel : kernels) {
     const auto verdict = kernel.at("verdict").get<std::string>();
-    if (verdict == "certified" || verdict == "law_holds") ++good;
+    if (verdict == "certified" || verdict == "law_holds" || verdict == "mask_holds") ++good;
     findings += kernel.at("findings").size();
     cases += kernel.at("cases").get<double>();
     passed += kernel.at("checks").at("passed").get<double>();
@@ -250,6 +255,11 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
       text_of(description, "summary"));
   if (!kernel.at("findings").empty()) {
     html += "<h3>Findings</h3>" + findings_html(kernel.at("findings"), description.at("schedule"));
+  }
+  const json mask = kernel.value("mask", json(nullptr));
+  if (mask.is_string()) {
+    html += "<p>Every case has the mask " + escaped(mask.get<std::string>()) +
+            "; nothing here is about others.</p>";
   }
   const json& io = kernel.at("io");
   if (io.is_object() && !io.at("violations").empty()) {

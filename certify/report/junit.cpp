@@ -122,9 +122,11 @@ std::string joined(const json& lines) {
 Counts add_kernel(pugi::xml_node suites, const json& kernel, double seconds) {
   Suite suite(suites, kernel.at("kernel").get<std::string>());
   if (kernel.contains("ran")) suite.tell("ran", kernel.at("ran").get<std::string>());
+  const json mask = kernel.value("mask", json(nullptr));
+  if (mask.is_string()) suite.tell("mask", mask.get<std::string>());
   for (const auto& [law, count] : kernel.at("laws").items()) add_law(suite, kernel, law, count);
   if (!kernel.at("law").is_string()) {
-    pugi::xml_node test = suite.test("complete");
+    pugi::xml_node test = suite.test(mask.is_string() ? "complete on the mask" : "complete");
     const json& gaps = kernel.at("incomplete");
     if (!gaps.empty()) {
       suite.fail(test, "incomplete", gaps.front().get<std::string>(), joined(gaps));

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,7 +55,11 @@ class BoundSchedule : public io::Schedule {
     return spec;
   }
 
-  io::Traffic closed_form() const override { return heads_cost(schedule_, problem_); }
+  // Once: it may look at every pair of a mask.
+  io::Traffic closed_form() const override {
+    std::call_once(counted_, [this] { traffic_ = heads_cost(schedule_, problem_); });
+    return traffic_;
+  }
 
   io::Meter dry_count(io::FastMemory capacity) const override {
     io::DryMachine machine(capacity);
@@ -102,6 +107,8 @@ class BoundSchedule : public io::Schedule {
   S schedule_;
   const attest_problem& problem_;
   io::SlowGuard guard_;
+  mutable std::once_flag counted_;
+  mutable io::Traffic traffic_;
 };
 
 /// A whole number, or nothing.
@@ -128,9 +135,10 @@ class Family : public io::ScheduleFamily {
   std::vector<io::ScheduleParameter> parameters() const override {
     std::vector<io::ScheduleParameter> list;
     for (const Parameter<S>& parameter : S::parameters()) {
-      list.push_back({parameter.name, {parameter.choices.begin(), parameter.choices.end()}});
+      list.push_back(
+          {parameter.name, {parameter.choices.begin(), parameter.choices.end()}, parameter.search});
     }
-    if constexpr (kHasRule) list.push_back({"rule", {S::kRules.begin(), S::kRules.end()}});
+    if constexpr (kHasRule) list.push_back({"rule", {S::kRules.begin(), S::kRules.end()}, {}});
     return list;
   }
 
@@ -206,9 +214,11 @@ class Family : public io::ScheduleFamily {
   // or its band out: what fits without it fits with it.
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
     attest_problem plain = problem;
-    plain.mask.window_left = plain.mask.window_right = -1;
     constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
-    if (!kOfPattern) plain.mask.boolean = nullptr;
+    if (!kOfPattern) {
+      plain.mask.window_left = plain.mask.window_right = -1;
+      plain.mask.boolean = nullptr;
+    }
     std::vector<OpenTile> open;
     for (const Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;

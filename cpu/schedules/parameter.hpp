@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpu/schedules/search.hpp"
-#include "io/bounds/kernel_class.hpp"
+#include "io/schedule.hpp"
 
 namespace attest::cpu {
 
@@ -19,12 +19,14 @@ struct Parameter {
 
   /// Whether a spelling names it always, or only when it is not the first choice.
   enum class Print : std::uint8_t { always, unless_first };
+  using Search = io::ScheduleParameter::Search;
 
   const char* name;
   std::int64_t S::*member;
   Extent extent;
   std::vector<const char*> choices;
   Print print = Print::always;
+  Search search = Search::first_choice;
 };
 
 }  // namespace attest::cpu

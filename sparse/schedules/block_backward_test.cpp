@@ -10,6 +10,7 @@
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/schedules/two_pass.hpp"
+#include "sparse/schedules/csr_two_pass.hpp"
 #include "sparse/schedules/testing/pattern_cases.hpp"
 
 namespace attest::sparse {
@@ -162,6 +163,59 @@ TEST_CASE("gradients over a list that is not the transpose are noticed", "[spars
   };
   CHECK(ratio("blockband_4_1") <= 1);  // equals its transpose
   CHECK_FALSE(ratio("block_4_40_3") <= 1);
+}
+
+// Keys of one residue are seen by the same queries, and lie apart.
+TEST_CASE("grouping gathers the queries and the keys of a strided pattern", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=32,sk=32,d=4,mask=dilated_inf_inf_4");
+  const AbiProblem form(problem, 1);
+  const auto words = [&](std::int64_t order) {
+    return cpu::heads_cost(CsrTwoPass{8, 8, order}, *form.get()).total_words();
+  };
+  // Rows that stay: O, dO, Q, LSE, D and dQ of queries; K, V, dK and dV of keys.
+  const std::int64_t stay = 32 * (4 + 4 + 4 + 1 + 1 + 4) + 32 * 4 * 4;
+  const std::int64_t key = 4 + 4, query = 4 + 4 + 2, blocks = 4;
+  // Eight rows in a row meet all 32, two of them each one: bits, one word for each.
+  CHECK(words(kNatural) == stay + blocks * 32 * (key + query) + 2 * blocks * (2 + 32 * 2));
+  // Eight of one residue meet the same 8: no bits, but a word for each row.
+  CHECK(words(kGrouped) == stay + blocks * 8 * (key + query) + 2 * (blocks * (2 + 8) + 32));
+}
+
+// Grouped keys whose dK go to their places in the order, not to their own.
+struct StoresKeysInOrder {
+  using Head = cpu::BackwardHead;
+  static constexpr const char* kName = "stores_keys_in_order";
+  static std::vector<cpu::Parameter<StoresKeysInOrder>> parameters() {
+    return {{"b", &StoresKeysInOrder::block, cpu::Extent::any}};
+  }
+  std::int64_t block;
+
+  template <io::Machine M>
+  void run(M& machine, const cpu::BackwardHead& head) const {
+    cpu::BackwardHead moved = head;
+    moved.dK = machine.workspace(head.K.rows(), head.K.columns(), "dK");
+    gathered().run(machine, moved);
+    const auto order =
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block, ListsOf::keys).rows();
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const auto to = static_cast<std::int64_t>(place);
+      auto dK = machine.scratch(1, head.K.columns(), "dK");
+      machine.load_into(dK, moved.dK.block({order[place], order[place] + 1}));
+      machine.store(dK, head.dK.block({to, to + 1}));
+    }
+  }
+  CsrTwoPass gathered() const { return {block, block, kGrouped}; }
+  io::Traffic cost(const cpu::BackwardHead& head) const { return gathered().cost(head); }
+};
+
+TEST_CASE("keys stored in the order of their groups are noticed", "[sparse][schedules]") {
+  const auto ratio = [](const char* mask) {
+    const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
+    Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    return worst_gradient(cpu::BoundSchedule<StoresKeysInOrder>({4}, *call.form.get()), call);
+  };
+  CHECK(ratio("blockband_4_0") <= 1);  // in order already
+  CHECK_FALSE(ratio("pairs_40_3") <= 1);
 }
 
 }  // namespace

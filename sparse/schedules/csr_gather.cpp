@@ -9,7 +9,9 @@ io::Traffic CsrGather::cost(const cpu::ForwardHead& head) const {
   const std::int64_t q = s.q.value(), k = s.k.value();
   const bool grouped = order == kGrouped;
   std::vector<std::int64_t> places;
-  if (grouped) places = RowOrder::grouped(head.rule, q, k, block_q).queries();
+  if (grouped) {
+    places = RowOrder::grouped(head.rule, q, k, block_q, ListsOf::queries).rows();
+  }
   const TileList::Sums sums =
       TileList::sums_of(head.rule, q, k, block_q, 1, ListsOf::queries, places);
   const io::Words offsets = sums.lists > 0 ? 2 : 0, row_words = grouped ? 1 : 0;

@@ -1,55 +1,31 @@
 #pragma once
 
-#include <deque>
-
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/score_step.hpp"
-#include "sparse/schedules/row_order.hpp"
+#include "sparse/schedules/gathered_rows.hpp"
 #include "sparse/schedules/tile_list.hpp"
 
 namespace attest::sparse {
 
 using cpu::HeadShape;
 
-/// Queries that do not follow each other: each has tiles of its own. Their places in the order are
-/// read first, one word each, and stay.
-template <io::Machine M>
-class GatheredRows {
- public:
-  struct Row {
-    Row(M& machine, const cpu::ForwardHead& head, std::int64_t place)
-        : query{place, place + 1},
-          Q(machine.load(head.Q.block(query), "Q")),
-          O(machine.scratch(1, head.V.columns(), "O")),
-          m(machine.scratch(1, 1, "m")),
-          l(machine.scratch(1, 1, "l")),
-          s(machine.scratch(1, 1, "S")) {}
-
-    io::Range query;
-    decltype(std::declval<M&>().load(std::declval<const io::SlowMatrix&>(), "")) Q;
-    decltype(std::declval<M&>().scratch(1, 1, "")) O, m, l, s;
-  };
-
-  GatheredRows(M& machine, const cpu::ForwardHead& head, const RowOrder& order, io::Range places) {
-    for (std::int64_t place = places.begin; place < places.end; ++place) {
-      Row& row = rows_.emplace_back(machine, head, order.query(place));
-      machine.compute(cpu::Fill{0}, row.O);
-      machine.compute(cpu::StartRows{}, row.m, row.l);
-    }
-  }
-  GatheredRows(const GatheredRows&) = delete;
-  GatheredRows& operator=(const GatheredRows&) = delete;
-  ~GatheredRows() {
-    while (!rows_.empty()) rows_.pop_back();  // fast memory is a stack
+/// A query that stays, apart from the others of its block.
+template <class M>
+struct GatheredQuery {
+  GatheredQuery(io::Range row, M* machine, const cpu::ForwardHead* head)
+      : query(row),
+        Q(machine->load(head->Q.block(query), "Q")),
+        O(machine->scratch(1, head->V.columns(), "O")),
+        m(machine->scratch(1, 1, "m")),
+        l(machine->scratch(1, 1, "l")),
+        s(machine->scratch(1, 1, "S")) {
+    machine->compute(cpu::Fill{0}, O);
+    machine->compute(cpu::StartRows{}, m, l);
   }
 
-  template <class Body>
-  void for_each(const Body& body) {
-    for (Row& row : rows_) body(row);
-  }
-
- private:
-  std::deque<Row> rows_;
+  io::Range query;
+  decltype(std::declval<M&>().load(std::declval<const io::SlowMatrix&>(), "")) Q;
+  decltype(std::declval<M&>().scratch(1, 1, "")) O, m, l, s;
 };
 
 /// Blocks of queries stay, the union of their keys passes by: with `natural` order word by word;
@@ -65,7 +41,6 @@ class GatheredRows {
 /// Source: ours.
 struct CsrGather {
   using Head = cpu::ForwardHead;
-  enum Order : std::int64_t { kNatural, kGrouped };
   static constexpr const char* kName = "csr_gather";
   static constexpr const char* kDense = "flash2_row";
   static constexpr const char* kSummary =
@@ -73,8 +48,7 @@ struct CsrGather {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
   static std::vector<cpu::Parameter<CsrGather>> parameters() {
-    return {{"bq", &CsrGather::block_q, cpu::Extent::queries},
-            {"order", &CsrGather::order, {"natural", "grouped"}}};
+    return {{"bq", &CsrGather::block_q, cpu::Extent::queries}, order_parameter(&CsrGather::order)};
   }
   std::int64_t block_q, order;
 
@@ -87,8 +61,8 @@ struct CsrGather {
         attend(block, head, list, queries);
       });
     } else {
-      const RowOrder rows = RowOrder::grouped(head.rule, q, k, block_q);
-      const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries, rows.queries());
+      const RowOrder rows = RowOrder::grouped(head.rule, q, k, block_q, ListsOf::queries);
+      const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries, rows.rows());
       machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range places) {
         attend_gathered(block, head, list, rows, places);
       });
@@ -134,29 +108,26 @@ struct CsrGather {
     const auto permutation = machine.load(order.matrix().block(places), "row order");
     if (keys.empty()) {
       for (std::int64_t place = places.begin; place < places.end; ++place) {
-        const io::Range query{order.query(place), order.query(place) + 1};
+        const io::Range query = order.row(place);
         cpu::store_empty_rows(machine, head.O.block(query), head.LSE.block(query),
                               head.O.columns());
       }
       return;
     }
-    using Rows = GatheredRows<M>;
-    Rows rows(machine, head, order, places);
+    using Row = GatheredQuery<M>;
+    GatheredRows<Row> rows(order, places, &machine, &head);
     keys.for_each([&](const TileList::Entry& tile) {
       {
         const auto K = machine.load(head.K.block(tile.keys), "K");
-        rows.for_each([&](typename Rows::Row& row) {
+        rows.for_each([&](Row& row) {
           cpu::compute_scores(machine, row.s, row.Q, K, head.rule, row.query, tile.keys);
         });
       }
-      rows.for_each([&](typename Rows::Row& row) {
-        cpu::update_softmax(machine, row.s, row.m, row.l, row.O);
-      });
+      rows.for_each([&](Row& row) { cpu::update_softmax(machine, row.s, row.m, row.l, row.O); });
       const auto V = machine.load(head.V.block(tile.keys), "V");
-      rows.for_each(
-          [&](typename Rows::Row& row) { machine.compute(cpu::Product{}, row.O, row.s, V); });
+      rows.for_each([&](Row& row) { machine.compute(cpu::Product{}, row.O, row.s, V); });
     });
-    rows.for_each([&](typename Rows::Row& row) {
+    rows.for_each([&](Row& row) {
       machine.compute(cpu::FinishRows{}, row.O, row.m, row.l);
       machine.store(row.O, head.O.block(row.query));
       machine.store(row.m, head.LSE.block(row.query));

@@ -1,12 +1,26 @@
 #pragma once
 
 #include "cpu/schedules/backward_step.hpp"
+#include "sparse/schedules/row_order.hpp"
 #include "sparse/schedules/tile_list.hpp"
 
 /// The two passes of a backward that writes nothing twice, over lists of tiles.
 namespace attest::sparse {
 
 using cpu::HeadShape;
+
+/// D = rowsum(dO o O) - dLSE of queries whose dO stays, O passing word by word.
+template <class M, class Loaded, class Column>
+void store_row_sums(M& machine, const cpu::BackwardHead& head, const io::MutableSlowMatrix& D_slow,
+                    std::int64_t dlse, io::Range queries, const Loaded& dO, Column& D) {
+  machine.compute(cpu::Fill{0}, D);
+  {
+    const auto O = machine.stream(head.O.block(queries), "O");
+    machine.compute(cpu::AddRowDots{}, D, dO, O);
+  }
+  cpu::subtract_dlse(machine, head, dlse, queries, D);
+  machine.store(D, D_slow.block(queries));
+}
 
 /// dQ and D = rowsum(dO o O) - dLSE: blocks of queries stay, the listed keys pass by.
 /// step(machine, dQ, Q, dO, LSE, D, K, V, tile) adds a tile's part to dQ.
@@ -18,13 +32,7 @@ void listed_query_pass(M& machine, const cpu::BackwardHead& head,
     const ListedTiles tiles(block, list, queries);
     const auto dO = block.load(head.dO.block(queries), "dO");
     auto D = block.scratch(queries.count(), 1, "D");
-    block.compute(cpu::Fill{0}, D);
-    {
-      const auto O = block.stream(head.O.block(queries), "O");
-      block.compute(cpu::AddRowDots{}, D, dO, O);
-    }
-    cpu::subtract_dlse(block, head, dlse, queries, D);
-    block.store(D, D_slow.block(queries));
+    store_row_sums(block, head, D_slow, dlse, queries, dO, D);
     auto dQ = block.scratch(queries.count(), head.Q.columns(), "dQ");
     block.compute(cpu::Fill{0}, dQ);
     if (!tiles.empty()) {
@@ -70,13 +78,17 @@ void listed_key_pass(M& machine, const cpu::BackwardHead& head, const io::SlowMa
 using StepWords = io::Amount (*)(io::Words queries, io::Words keys);
 
 /// Cost: reads = 2 q dv + ra (dk + 1) + nz_k (dk + dv) + L, writes = q + q dk,
-///       peak = i (2 dk + dv + 2) + j (dk + dv) + step(i, j) + r + 2
+///       peak = i (2 dk + dv + 2) + j (dk + dv) + step(i, j) + r + 2; of gathered_query_pass q
+///       reads more and i (2 dk + dv + 3)
 io::Traffic listed_query_pass_cost(const HeadShape& s, const TileList::Sums& sums,
-                                   std::int64_t block_q, std::int64_t dlse, StepWords step);
+                                   std::int64_t block_q, std::int64_t dlse, StepWords step,
+                                   std::int64_t order = kNatural);
 
 /// Cost: reads = kc (dk + dv) + nz_q (dk + dv + 2) + L, writes = k (dk + dv),
-///       peak = 2 j (dk + dv) + i (dk + dv + 2) + step(i, j) + r + 2
+///       peak = 2 j (dk + dv) + i (dk + dv + 2) + step(i, j) + r + 2; of gathered_key_pass k reads
+///       more and j (2 dk + 2 dv + 1)
 io::Traffic listed_key_pass_cost(const cpu::BackwardHead& head, const TileList::Sums& sums,
-                                 std::int64_t block_k, StepWords step);
+                                 std::int64_t block_k, StepWords step,
+                                 std::int64_t order = kNatural);
 
 }  // namespace attest::sparse

@@ -38,8 +38,9 @@ bool has_shape(const attest_problem& problem, const cpu::Batch& batch, NmShape s
 
 NmShape nm_shape_of(const attest_problem& problem) {
   if (problem.seqlen_q == 0 || problem.seqlen_k == 0 || problem.batch == 0) return {};
+  const bool pairs = problem.mask.boolean != nullptr;
   const cpu::Batch first = cpu::batch_of(problem, 0);
-  for (std::int64_t group = 2; group <= std::min(kLargestGroup, first.k_length); ++group) {
+  for (std::int64_t group = 2; pairs && group <= std::min(kLargestGroup, first.k_length); ++group) {
     const NmShape shape{visible(problem, first, 0, 0, group), group};
     if (shape.kept == 0 || shape.kept == group) continue;
     bool every = true;

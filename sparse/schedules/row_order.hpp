@@ -5,28 +5,44 @@
 #include <vector>
 
 #include "cpu/schedules/head.hpp"
+#include "cpu/schedules/parameter.hpp"
 #include "io/machine.hpp"
+#include "sparse/schedules/tile_list.hpp"
 
 namespace attest::sparse {
 
+/// The parameter `order` of schedules that can permute rows: `natural` as they come, `grouped`
+/// those of RowOrder. best_schedule tries both.
+enum Order : std::int64_t { kNatural, kGrouped };
+
+template <class S>
+cpu::Parameter<S> order_parameter(std::int64_t S::*where) {
+  cpu::Parameter<S> parameter("order", where, std::vector<const char*>{"natural", "grouped"});
+  parameter.search = cpu::Parameter<S>::Search::every_choice;
+  return parameter;
+}
+
 /// Queries in another order, as a permutation in slow memory: blocks of it hold queries that share
-/// keys.
+/// keys. Or keys, whose blocks share queries.
 class RowOrder {
  public:
   /// Groups of `block` queries: the first begins with the first query left and takes, one by one,
   /// the query left that shares most keys with those taken; of several the one that adds fewest,
-  /// then the first. A problem without a boolean mask keeps its order.
+  /// then the first. Keys likewise. A problem without a boolean mask keeps its order.
   ///
-  /// Cost: time q^2, and for each group the visible pairs of its keys.
+  /// Cost: time q^2, and for each group the visible pairs of its keys; none with block = 1.
   /// [sparse/schedules/row_order_test "rule"]
   static RowOrder grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                          std::int64_t block);
+                          std::int64_t block, ListsOf of);
 
-  /// The query at a place.
-  std::int64_t query(std::int64_t place) const { return order_[static_cast<std::size_t>(place)]; }
-  const std::vector<std::int64_t>& queries() const { return order_; }
+  /// The row at a place, as a range of one.
+  io::Range row(std::int64_t place) const {
+    const std::int64_t row = order_[static_cast<std::size_t>(place)];
+    return {row, row + 1};
+  }
+  const std::vector<std::int64_t>& rows() const { return order_; }
 
-  /// The words that say so: one for each query.
+  /// The words that say so: one for each row.
   io::SlowMatrix matrix() const {
     return {"row order",
             static_cast<std::int64_t>(words_.size()),

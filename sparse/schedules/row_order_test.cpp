@@ -10,6 +10,7 @@
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
+#include "io/best_schedule.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/testing/pattern_cases.hpp"
 
@@ -27,6 +28,16 @@ std::vector<Keys> keys_of_rows(const Problem& problem, const Sequence& sequence)
     }
   }
   return rows;
+}
+
+std::vector<Keys> transposed(const std::vector<Keys>& rows, std::int64_t keys) {
+  std::vector<Keys> columns(static_cast<std::size_t>(keys));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const std::int64_t key : rows[i]) {
+      columns[static_cast<std::size_t>(key)].insert(static_cast<std::int64_t>(i));
+    }
+  }
+  return columns;
 }
 
 std::int64_t shared(const Keys& a, const Keys& b) {
@@ -70,9 +81,14 @@ TEST_CASE("the order of grouped rows is that of its rule", "[sparse][schedules]"
     const AbiProblem form(problem, 1);
     const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
     const Sequence sequence = problem.sequences().front();
-    const auto order = RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block);
-    CHECK(order.queries() == by_the_rule(keys_of_rows(problem, sequence), block));
-    CHECK(order.matrix().rows() == sequence.q_length);
+    const auto order_of = [&](ListsOf of) {
+      return RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block, of);
+    };
+    const std::vector<Keys> rows = keys_of_rows(problem, sequence);
+    CHECK(order_of(ListsOf::queries).rows() == by_the_rule(rows, block));
+    CHECK(order_of(ListsOf::queries).matrix().rows() == sequence.q_length);
+    CHECK(order_of(ListsOf::keys).rows() ==
+          by_the_rule(transposed(rows, sequence.k_length), block));
   }
 }
 
@@ -95,23 +111,52 @@ TEST_CASE("grouping gathers the queries of a strided pattern", "[sparse][schedul
   CHECK(words("csr_gather:bq=8,order=grouped", strided) == rows + 4 * 8 * key + 4 * (2 + 8) + 32);
 }
 
+enum class Gain { some, none };
+
+// Whether the grouped order moves fewer words.
+void check_gain(const std::string& schedule, const char* mask, Gain gain) {
+  const std::string problem = std::string("sq=512,sk=512,d=64,mask=") + mask;
+  const io::Words natural = words(schedule + ",order=natural", problem.c_str());
+  const io::Words grouped = words(schedule + ",order=grouped", problem.c_str());
+  INFO(schedule << " " << mask << ": " << natural.value() << " " << grouped.value());
+  std::printf("%-24s %-26s natural %9lld grouped %9lld words, %.3f\n", schedule.c_str(), mask,
+              static_cast<long long>(natural.value()), static_cast<long long>(grouped.value()),
+              static_cast<double>(natural.value()) / static_cast<double>(grouped.value()));
+  CHECK((gain == Gain::some) == (grouped < natural));
+}
+
 TEST_CASE("what grouping gains, and where nothing is to be gained", "[sparse][schedules]") {
-  enum class Gain { some, none };
   const std::vector<std::pair<const char*, Gain>> cases{
       {"dilated_inf_inf_4", Gain::some}, {"block_16_10_1", Gain::some},
       {"pairs_2_1", Gain::some},         {"pairs_10_1", Gain::some},
       {"nm_2_4_1", Gain::some},          {"butterfly_16", Gain::none},
       {"global_8_16_16", Gain::none},    {"documents_256x256_256x256", Gain::none}};
   for (const auto& [mask, gain] : cases) {
-    const std::string problem = std::string("sq=512,sk=512,d=64,mask=") + mask;
-    const io::Words natural = words("csr_gather:bq=32,order=natural", problem.c_str());
-    const io::Words grouped = words("csr_gather:bq=32,order=grouped", problem.c_str());
-    INFO(mask << ": " << natural.value() << " " << grouped.value());
-    std::printf("%-28s natural %9lld grouped %9lld words, %.3f\n", mask,
-                static_cast<long long>(natural.value()), static_cast<long long>(grouped.value()),
-                static_cast<double>(natural.value()) / static_cast<double>(grouped.value()));
-    CHECK((gain == Gain::some) == (grouped < natural));
+    check_gain("csr_gather:bq=32", mask, gain);
+    check_gain("csr_two_pass:bq=32,bk=32", mask, gain);
   }
+}
+
+// Queries of one residue share all their keys: no order as they come is as good.
+TEST_CASE("orders left open are searched", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=64,sk=64,d=8,mask=dilated_inf_inf_8");
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(200);
+  const auto made = [&](const char* text) {
+    return testing::sparse_schedules().make(text, *form.get(), capacity);
+  };
+  CHECK(made("csr_gather")->spec().to_string() ==
+        made("csr_gather:order=natural")->spec().to_string());
+  const auto grouped = made("csr_gather:order=grouped");
+  CHECK(grouped->closed_form().total_words() < made("csr_gather")->closed_form().total_words());
+  const io::BestSchedule found =
+      io::best_schedule(testing::sparse_schedules(), io::Direction::forward, *form.get(), capacity);
+  const auto gather = std::find_if(
+      found.candidates.begin(), found.candidates.end(),
+      [](const auto& candidate) { return candidate.schedule.rfind("csr_gather", 0) == 0; });
+  REQUIRE(gather != found.candidates.end());
+  CHECK(gather->schedule == grouped->spec().to_string());
+  CHECK(gather->traffic == grouped->closed_form());
 }
 
 // Grouped rows whose outputs go to their places in the order, not to their own.
@@ -129,7 +174,8 @@ struct StoresInOrder {
     moved.O = machine.workspace(head.Q.rows(), head.V.columns(), "O");
     gathered().run(machine, moved);
     const auto order =
-        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q).queries();
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q, ListsOf::queries)
+            .rows();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto to = static_cast<std::int64_t>(place);
       auto O = machine.scratch(1, head.V.columns(), "O");
@@ -137,7 +183,7 @@ struct StoresInOrder {
       machine.store(O, head.O.block({to, to + 1}));
     }
   }
-  CsrGather gathered() const { return {block_q, CsrGather::kGrouped}; }
+  CsrGather gathered() const { return {block_q, kGrouped}; }
   io::Traffic cost(const cpu::ForwardHead& head) const { return gathered().cost(head); }
 };
 

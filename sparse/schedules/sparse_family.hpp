@@ -9,7 +9,8 @@
 namespace attest::sparse {
 
 /// Throws io::NotForProblem, with a mask to give or a schedule to choose, for a problem without a
-/// pattern of pairs: the lists of a dense score matrix would name every tile.
+/// pattern of pairs: the lists of a dense score matrix would name every tile. Of bands (causal and
+/// windows) the lists name those that the band meets, up to 2^24 queries times keys.
 /// [sparse/schedules/sparse_family_test "without a pattern"]
 void require_pairs(const char* schedule, const char* dense, const attest_problem& problem);
 
@@ -37,6 +38,7 @@ class SparseFamily : public cpu::Family<S> {
                                      io::FastMemory capacity) const override {
     require_pairs(S::kName, S::kDense, problem);
     auto best = cpu::Family<S>::make(spec, problem, capacity);
+    if (problem.mask.boolean == nullptr) return best;  // a band has no blocks
     const io::ScheduleSpec dense = best->spec();
     io::Words fewest = best->closed_form().total_words();
     const PatternGrid grid = grid_of(problem);

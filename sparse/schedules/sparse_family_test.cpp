@@ -15,7 +15,7 @@ namespace {
 using testing::sparse_schedules;
 
 TEST_CASE("problems without a pattern of pairs are refused", "[sparse][schedules]") {
-  for (const char* mask : {"none", "causal_br", "window_3_0"}) {
+  for (const char* mask : {"none", "lengths_5"}) {
     const Problem problem = Problem::parse(std::string("sq=8,sk=8,d=2,mask=") + mask);
     const AbiProblem form(problem, 1);
     for (const auto& family : sparse_schedules().families()) {
@@ -27,6 +27,31 @@ TEST_CASE("problems without a pattern of pairs are refused", "[sparse][schedules
         "mask: no pattern of pairs, but block_flash2 reads the lists of one; give a sparsity "
         "pattern, as in mask=block_64_10_7, or choose flash2");
   }
+}
+
+// A band is the pattern of its pairs, so that lists of either have the same words.
+TEST_CASE("lists of bands are those of their pairs", "[sparse][schedules]") {
+  const auto traffic = [](const std::string& schedule, const char* mask) {
+    const Problem problem = Problem::parse(std::string("sq=40,sk=40,d=8,mask=") + mask);
+    const AbiProblem form(problem, 1);
+    return sparse_schedules().make(schedule, *form.get(), io::FastMemory{})->closed_form();
+  };
+  for (const char* schedule :
+       {"block_flash2:bq=7,bk=5", "block_rank1_tiled:bq=6,bk=5,ov=3",
+        "csr_gather:bq=3,order=natural", "block_held_scores:bq=4,bk=1",
+        "block_two_pass:bq=3,bk=4,cq=5,ck=6", "csr_two_pass:bq=3,bk=4,order=natural"}) {
+    INFO(schedule);
+    CHECK(traffic(schedule, "causal_br") == traffic(schedule, "dilated_inf_0_1"));
+    CHECK(traffic(schedule, "window_5_3") == traffic(schedule, "dilated_5_3_1"));
+    CHECK_FALSE(traffic(schedule, "window_5_3") == traffic(schedule, "dilated_5_4_1"));
+  }
+}
+
+TEST_CASE("lists of long bands are refused", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=4097,sk=4096,d=2,mask=causal_br");
+  const AbiProblem form(problem, 1);
+  CHECK_THROWS_AS(sparse_schedules().make("block_flash2:bq=2,bk=2", *form.get(), io::FastMemory{}),
+                  io::NotForProblem);
 }
 
 TEST_CASE("tiles left open fit whatever the pattern", "[sparse][schedules]") {

@@ -24,26 +24,51 @@ std::int64_t bit_words_of(Range queries, Range keys, std::int64_t visible) {
   return visible == pairs ? 0 : io::tiles(pairs, kWordBits);
 }
 
-// Adds the visible pairs of a query to the counts of the tiles it meets.
+// Where every row stands in an order.
+std::vector<std::int64_t> places_in(const std::vector<std::int64_t>& order) {
+  std::vector<std::int64_t> places(order.size());
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    places[at(order[place])] = static_cast<std::int64_t>(place);
+  }
+  return places;
+}
+
+// Adds the visible pairs of a query to the counts of the tiles it meets; key_places: where each key
+// stands, empty for keys as they come. Requires: a boolean mask.
 void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_k,
-               std::vector<std::int64_t>& counts) {
+               const std::vector<std::int64_t>& key_places, std::vector<std::int64_t>& counts) {
   const attest_problem& problem = *rule.problem;
   const KeySpan span = visible_keys(problem, rule.batch, query);
-  if (problem.mask.boolean == nullptr) {
-    for (std::int64_t begin = span.begin, end = 0; begin < span.end; begin = end) {
-      end = std::min((begin / block_k + 1) * block_k, span.end);
-      counts[at(begin / block_k)] += end - begin;
-    }
-    return;
-  }
   const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
   for (std::int64_t begin = span.begin, end = 0; begin < span.end; begin = end) {
     // Most rows see few keys: the next one is far.
     const void* next = std::memchr(row + begin, 1, at(span.end - begin));
     if (next == nullptr) return;
     begin = static_cast<const std::uint8_t*>(next) - row;
+    if (!key_places.empty()) {
+      end = begin + 1;
+      ++counts[at(key_places[at(begin)] / block_k)];
+      continue;
+    }
     end = std::min((begin / block_k + 1) * block_k, span.end);
     counts[at(begin / block_k)] += std::count(row + begin, row + end, std::uint8_t{1});
+  }
+}
+
+// The same for all queries of a block of a band: what changes from key to key, then sums.
+void count_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
+                 std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> changes(at(k) + 1);
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    const KeySpan span = visible_keys(*rule.problem, rule.batch, i);
+    if (span.begin >= span.end) continue;
+    ++changes[at(span.begin)];
+    --changes[at(span.end)];
+  }
+  std::int64_t seeing = 0;
+  for (std::int64_t key = 0; key < k; ++key) {
+    seeing += changes[at(key)];
+    counts[at(key / block_k)] += seeing;
   }
 }
 
@@ -51,19 +76,26 @@ void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t bloc
 struct Grid {
   const cpu::ScoreRule& rule;
   std::int64_t q, k, block_q, block_k;
-  const std::vector<std::int64_t>& order;
+  ListsOf of;
+  const std::vector<std::int64_t>& order;  // of queries, or of keys
 };
 
 // tile(row, column, entry) for the tiles with a visible pair, row by row; idle(queries) for the
 // rows of tiles without one.
 template <class OfTile, class OfIdle>
 void for_listed(const Grid& grid, const OfTile& tile, const OfIdle& idle) {
+  const bool queries_ordered = grid.of == ListsOf::queries && !grid.order.empty();
+  const auto key_places =
+      places_in(grid.of == ListsOf::keys ? grid.order : std::vector<std::int64_t>{});
   std::vector<std::int64_t> visible(at(io::tiles(grid.k, grid.block_k)));
   for (std::int64_t row = 0; row < io::tiles(grid.q, grid.block_q); ++row) {
     const Range queries = block_of(row, grid.block_q, grid.q);
     std::fill(visible.begin(), visible.end(), 0);
-    for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-      count_row(grid.rule, grid.order.empty() ? i : grid.order[at(i)], grid.block_k, visible);
+    const bool pairs = grid.rule.problem->mask.boolean != nullptr;
+    if (!pairs) count_spans(grid.rule, queries, grid.k, grid.block_k, visible);
+    for (std::int64_t i = queries.begin; pairs && i < queries.end; ++i) {
+      count_row(grid.rule, queries_ordered ? grid.order[at(i)] : i, grid.block_k, key_places,
+                visible);
     }
     TileList::Visit visit = TileList::Visit::first;
     for (std::size_t column = 0; column < visible.size(); ++column) {
@@ -130,6 +162,11 @@ class Adder {
 
 }  // namespace
 
+bool has_pattern(const attest_problem& problem) {
+  const attest_mask& mask = problem.mask;
+  return mask.boolean != nullptr || mask.window_left >= 0 || mask.window_right >= 0;
+}
+
 std::vector<Range> single_blocks(std::int64_t extent, std::int64_t block) {
   std::vector<Range> blocks;
   for (std::int64_t n = 0; n < io::tiles(extent, block); ++n) {
@@ -146,7 +183,7 @@ TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, s
   Adder adder(io::tiles(k, block_k));
   std::int64_t first_column = 0;
   for_listed(
-      {rule, q, k, block_q, block_k, order},
+      {rule, q, k, block_q, block_k, of, order},
       [&](std::int64_t row, std::int64_t column, Entry entry) {
         adder.add(column, entry);
         entry.first_column = std::exchange(first_column, first_column + entry.keys.count());
@@ -177,10 +214,10 @@ void TileList::lay_out() {
 TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
                                  std::int64_t block_q, std::int64_t block_k, ListsOf of,
                                  const std::vector<std::int64_t>& order) {
-  if (rule.problem->mask.boolean != nullptr || q == 0 || k == 0) {
+  if (has_pattern(*rule.problem) || q == 0 || k == 0) {
     Adder adder(io::tiles(k, block_k));
     for_listed(
-        {rule, q, k, block_q, block_k, order},
+        {rule, q, k, block_q, block_k, of, order},
         [&](std::int64_t, std::int64_t column, const Entry& entry) { adder.add(column, entry); },
         [&](Range queries) { adder.add_idle(queries); });
     return adder.take(of == ListsOf::queries ? io::tiles(q, block_q) : io::tiles(k, block_k));

@@ -15,6 +15,9 @@ namespace attest::sparse {
 /// block of keys its tiles, queries ascending.
 enum class ListsOf : std::uint8_t { queries, keys };
 
+/// Whether a mask says which pairs there are: a boolean one, or a band.
+bool has_pattern(const attest_problem& problem);
+
 /// The blocks that cover an extent, each a range of its own: no two are alike.
 std::vector<io::Range> single_blocks(std::int64_t extent, std::int64_t block);
 
@@ -45,8 +48,9 @@ class TileList {
     std::int64_t number = 0;        // in its list
   };
 
-  /// Of queries in another order: `order` gives the query at each place, and entries then have
-  /// places for queries. Empty: as they come. Requires: blocks >= 1.
+  /// Blocks of rows in another order: `order` gives the query at each place, of a list of keys the
+  /// key, and entries then have places for these. Empty: as they come. Requires: blocks >= 1, an
+  /// order only with a boolean mask.
   TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
            std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order = {});
 
@@ -107,7 +111,7 @@ class TileList {
   };
   const Sums& sums() const { return sums_; }
 
-  /// The sums of a list; of a problem without a boolean mask those of a list of every tile, each
+  /// The sums of a list; of a problem without a pattern those of a list of every tile, each
   /// with bits, which no pattern exceeds: tiles are chosen by it.
   static Sums sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
                       std::int64_t block_q, std::int64_t block_k, ListsOf of,

@@ -40,6 +40,20 @@ std::string random_pattern(Rng& rng) {
   }
 }
 
+std::string random_band(Rng& rng) {
+  const std::string widths = text(rng.between(0, 7)) + "_" + text(rng.between(0, 7));
+  switch (rng.between(0, 3)) {
+    case 0:
+      return "causal_br";
+    case 1:
+      return "causal_tl";
+    case 2:
+      return "window_" + widths;
+    default:
+      return "window_tl_" + widths;
+  }
+}
+
 }  // namespace
 
 Problem random_pattern_problem(Rng& rng, io::Direction direction) {
@@ -48,9 +62,12 @@ Problem random_pattern_problem(Rng& rng, io::Direction direction) {
   const std::int64_t group = rng.between(0, 3) == 0 ? rng.between(2, 3) : 1;
   std::string problem = "b=" + text(rng.between(1, 2)) + ",sq=" + length() + ",sk=" + length() +
                         ",d=" + text(rng.between(1, 9)) + ",dv=" + text(rng.between(1, 9)) +
-                        ",hkv=" + text(heads) + ",hq=" + text(group * heads) +
-                        ",mask=" + random_pattern(rng);
-  if (rng.between(0, 4) == 0) problem += "+causal_br";
+                        ",hkv=" + text(heads) + ",hq=" + text(group * heads) + ",mask=";
+  if (rng.between(0, 4) == 0) {
+    problem += random_band(rng);
+  } else {
+    problem += random_pattern(rng) + (rng.between(0, 4) == 0 ? "+causal_br" : "");
+  }
   if (rng.between(0, 3) == 0) problem += ",alibi=standard";
   if (direction == io::Direction::forward && rng.between(0, 3) == 0) problem += ",softcap=2";
   if (rng.between(0, 3) == 0) problem += ",scale=-0.5";

@@ -10,8 +10,9 @@
 /// Random small problems with a pattern, and what lists of their tiles hold, pair by pair.
 namespace attest::sparse::testing {
 
-/// Ragged extents, some of them 0; a pattern of any family, some empty, some under a causal mask;
-/// several heads, groups and batch entries, any score rule that schedules of the direction take.
+/// Ragged extents, some of them 0; a pattern of any family, some empty, some under a causal mask,
+/// or a band; several heads, groups and batch entries, any score rule that schedules of the
+/// direction take.
 Problem random_pattern_problem(Rng& rng, io::Direction direction);
 
 /// One that the family takes.

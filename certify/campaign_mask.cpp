@@ -1,0 +1,59 @@
+#include "certify/campaign_mask.hpp"
+
+#include "certify/files.hpp"
+#include "core/error.hpp"
+#include "core/mask_part.hpp"
+
+namespace attest::certify {
+namespace {
+
+// Of the part that names a file.
+std::string content_of(const std::string& spelling) {
+  for (const std::string& part : split(spelling, '+')) {
+    for (const std::string begin : {"file_", "pattern_"}) {
+      if (part.rfind(begin, 0) == 0) return content_id(part.substr(begin.size()));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+CampaignMask parse_campaign_mask(const std::string& text) {
+  constexpr PatternShape kAny{64, 64};
+  CampaignMask mask{text, shape_of_mask(text), ""};
+  const PatternShape shape = mask.shape.value_or(kAny);
+  const Pattern pattern = Pattern::parse(text, shape.rows, shape.columns);
+  if (pattern.packed() || !pattern.key_lengths.empty()) {
+    throw InvalidProblem("--mask " + text +
+                         ": key lengths and packed sequences belong to one batch, and a campaign "
+                         "has many; give a band or pairs, as in --mask block_16x16_30_1");
+  }
+  mask.spelling = pattern.to_string();
+  mask.content = content_of(mask.spelling);
+  return mask;
+}
+
+Problem with_mask(Problem problem, const CampaignMask& mask) {
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
+  if (problem.layout == Layout::thd) problem.layout = Layout::bshd;
+  if (mask.shape) {
+    problem.seqlen_q = mask.shape->rows;
+    problem.seqlen_k = mask.shape->columns;
+  }
+  const auto too_many = [&] {
+    const std::int64_t rows = problem.batch * problem.num_heads_q * problem.seqlen_q;
+    return problem.seqlen_k > 0 && rows > kMostPairs / problem.seqlen_k;
+  };
+  if (too_many()) problem.batch = 1;
+  if (too_many()) {
+    problem.num_heads_q = problem.group_size();
+    problem.num_heads_kv = 1;
+  }
+  if (too_many()) problem.num_heads_q = 1;
+  problem.mask = Pattern::parse(mask.spelling, problem.seqlen_q, problem.seqlen_k);
+  problem.validate();
+  return problem;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/mask_shape.hpp"
+#include "core/problem.hpp"
+
+namespace attest::certify {
+
+/// A mask that every case of a campaign has in place of its own.
+struct CampaignMask {
+  std::string spelling;
+  std::optional<PatternShape> shape;  // of a mask that fixes it
+  std::string content;                // content_id of its file; empty without one
+};
+
+/// Requires: a mask for any number of heads and sequences, so no key lengths and no packed
+/// sequences, whose file, if it has one, can be read. Else throws InvalidProblem.
+/// [certify/campaign_mask_test "refused"]
+CampaignMask parse_campaign_mask(const std::string& text);
+
+/// The problem with that mask, of its sizes where it fixes them; fewer sequences and heads where
+/// there would be more than 2^22 pairs.  [certify/campaign_mask_test "every case"]
+Problem with_mask(Problem problem, const CampaignMask& mask);
+
+}  // namespace attest::certify
