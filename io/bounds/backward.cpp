@@ -23,9 +23,7 @@ double smaller_squared(const Extent& extent) {
 }
 
 // G(B)/d^2 as a function of B/d^2.
-double normalised_maximum(double b) {
-  return std::max(b * b / 4, 4 * b / 3 * std::sqrt(b / 3));
-}
+double normalised_maximum(double b) { return std::max(b * b / 4, 4 * b / 3 * std::sqrt(b / 3)); }
 
 Words compulsory_reads(const Extent& extent, Storage storage) {
   const OperandRows rows{extent.rows_many, extent.columns_many, extent.columns_many};
