@@ -111,12 +111,14 @@ json schedule_count_json(const io::ScheduleCount& count, const Problem& problem)
 }
 
 json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
-                const std::vector<Replayed>& replays, const Problem& problem, int exit_code) {
+                const std::vector<Replayed>& replays, const Problem& problem, int exit_code,
+                const std::string& inputs) {
   json object = schedule_count_json(count, problem);
   object["schema"] = "attest-count-1";
   object["version"] = version();
   object["best_schedule"] = candidates_json(best);
   object["replays"] = replays_json(replays);
+  object["inputs"] = inputs.empty() ? json(nullptr) : json(inputs);
   object["exit_code"] = exit_code;
   return object;
 }

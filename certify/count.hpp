@@ -14,9 +14,9 @@ namespace attest::certify {
 nlohmann::json schedule_count_json(const io::ScheduleCount& count, const Problem& problem);
 
 /// A count and what caches made of it as an object: certify/count.schema.json describes the fields.
-/// [certify/count_test]
+/// `inputs` is empty for dense Q, K and V.  [certify/count_test]
 nlohmann::json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
                           const std::vector<Replayed>& replays, const Problem& problem,
-                          int exit_code);
+                          int exit_code, const std::string& inputs = "");
 
 }  // namespace attest::certify

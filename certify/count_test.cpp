@@ -8,6 +8,8 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "io/recording/trace_text.hpp"
+#include "sparse/inputs/input_schedules.hpp"
+#include "sparse/inputs/random_inputs.hpp"
 
 namespace attest::certify {
 namespace {
@@ -34,6 +36,19 @@ TEST_CASE("counts have the fields of their schema", "[count]") {
                 schema);
   check_against(counted("loss_small", "sq=40,d=8", io::FastMemory::of_words(100)), schema);
   check_against(counted("standard_bwd", "sq=40,d=8", io::FastMemory::of_words(100)), schema);
+}
+
+TEST_CASE("counts of sparse inputs have the fields of the schema", "[count]") {
+  const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_COUNT_SCHEMA));
+  const auto inputs = sparse::RandomInputs::parse("csr:density=0.3");
+  const Problem problem = Problem::parse("sq=20,d=8");
+  for (const char* schedule : {"sparse_flash", "stored_support_bwd"}) {
+    const auto found = sparse::count_sparse_inputs({schedule, {}}, inputs.operands_for(problem),
+                                                   io::FastMemory::of_words(4000));
+    const auto object = count_json(found.count, found.best, {}, problem, 0, inputs.to_string());
+    check_against(object, schema);
+    CHECK(object.at("inputs") == "csr:density=0.3,seed=1");
+  }
 }
 
 TEST_CASE("a recorded run is written and replayed", "[count]") {

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "io/bounds/backward.hpp"
+#include "io/bounds/backward_pattern.hpp"
 #include "io/bounds/extent.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/loss.hpp"
@@ -33,7 +34,7 @@ Subject subject_of(Direction direction, const Problem& problem) {
   if (direction == Direction::loss_gradient) return subject;
   subject.extent = extent_of(problem);
   const bool masked = subject.extent.pairs + subject.extent.rows_one != subject.extent.all_pairs;
-  if (direction == Direction::forward && masked) subject.pattern = pattern_degrees(problem);
+  if (masked) subject.pattern = pattern_degrees(problem);
   return subject;
 }
 
@@ -48,8 +49,14 @@ std::vector<Bound> bounds_of(const Subject& subject, const KernelClass& kernel,
       }
       return bounds;
     }
-    case Direction::backward:
-      return backward_bounds(subject.extent, kernel, fast_words);
+    case Direction::backward: {
+      std::vector<Bound> bounds = backward_bounds(subject.extent, kernel, fast_words);
+      if (!subject.pattern) return bounds;
+      for (Bound& bound : backward_pattern_bounds(*subject.pattern, kernel, fast_words)) {
+        bounds.push_back(std::move(bound));
+      }
+      return bounds;
+    }
     case Direction::loss_gradient:
       return loss_bounds({subject.rows, subject.depth}, kernel, fast_words);
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,8 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "io/best_schedule.hpp"
+#include "io/bounds/backward.hpp"
+#include "io/bounds/backward_pattern.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/pattern.hpp"
 #include "io/bounds/products.hpp"
@@ -93,10 +96,32 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
   return text;
 }
 
-TEST_CASE("no schedule is below a bound by pattern", "[schedules][bounds]") {
-  Rng rng(20261122);
+using BoundsAt = std::function<std::vector<io::Bound>(const io::KernelClass&, std::int64_t)>;
+
+// The bounds by pattern, with what depends on the pattern alone found once.
+BoundsAt bounds_at(io::Direction direction, const io::PatternDegrees& degrees) {
+  if (direction == io::Direction::forward) {
+    return [&degrees](const io::KernelClass& kernel, std::int64_t fast_words) {
+      return io::pattern_bounds(degrees, kernel, fast_words);
+    };
+  }
+  return [parts = io::backward_parts(degrees)](const io::KernelClass& kernel,
+                                               std::int64_t fast_words) {
+    return std::vector{io::theorem_c_pattern(parts, kernel, fast_words)};
+  };
+}
+
+std::vector<io::Bound> bounds_by_size(io::Direction direction, const io::Extent& extent,
+                                      const io::KernelClass& kernel, std::int64_t fast_words) {
+  return direction == io::Direction::forward ? io::forward_bounds(extent, kernel, fast_words)
+                                             : io::backward_bounds(extent, kernel, fast_words);
+}
+
+// Random masks and schedules: none is below a bound by pattern, which the smallest degrees in place
+// of all others would show.
+void check_none_below(Rng& rng, io::Direction direction, int masks, int least_cases) {
   int cases = 0, greatest = 0, above = 0;
-  for (int trial = 0; trial < 150; ++trial) {
+  for (int trial = 0; trial < masks; ++trial) {
     const Problem problem = random_problem(rng);
     const AbiProblem form(problem, 1);
     const io::PatternDegrees degrees = io::pattern_degrees(problem);
@@ -104,33 +129,46 @@ TEST_CASE("no schedule is below a bound by pattern", "[schedules][bounds]") {
     for (auto& component : wrong.components) {
       component = io::testing::with_smallest_degrees(component);
     }
+    const BoundsAt right = bounds_at(direction, degrees), others = bounds_at(direction, wrong);
     for (const auto& family : cpu_schedules().families()) {
-      if (family->direction() != io::Direction::forward) continue;
+      if (family->direction() != direction) continue;
       const io::Traffic traffic =
           cpu_schedules().make(random_schedule(rng, *family), *form.get(), {})->closed_form();
       const std::int64_t words = traffic.total_words().value();
       const std::int64_t fast_words = traffic.peak.words.value();
       if (fast_words == 0) continue;
       const io::KernelClass kernel = class_of(*family, problem);
-      const auto bounds = io::pattern_bounds(degrees, kernel, fast_words);
+      const auto bounds = right(kernel, fast_words);
       INFO(family->name() << " on " << problem.to_string() << " in " << fast_words << " words");
       for (const io::Bound& bound : bounds) {
         INFO(bound.to_string());
         if (bound.is_lower_bound()) CHECK(bound.words <= words);
       }
       ++cases;
-      const auto by_size = io::greatest(io::forward_bounds(degrees.extent, kernel, fast_words));
+      const auto by_size =
+          io::greatest(bounds_by_size(direction, degrees.extent, kernel, fast_words));
       const auto by_pattern = io::greatest(bounds);
-      REQUIRE((by_size && by_pattern));
+      if (!by_pattern) continue;  // weights are given: no bound but the compulsory one
+      REQUIRE(by_size);
       if (by_pattern->words > by_size->words) ++greatest;
-      if (io::greatest(io::pattern_bounds(wrong, kernel, fast_words))->words > words) ++above;
+      if (io::greatest(others(kernel, fast_words))->words > words) ++above;
     }
   }
   std::printf("%d schedules on masks, the bound by pattern is the greatest in %d\n", cases,
               greatest);
-  CHECK(cases > 1000);
+  CHECK(cases > least_cases);
   CHECK(greatest > 0);
-  CHECK(above > 0);  // with the smallest degrees for all
+  CHECK(above > 0);
+}
+
+TEST_CASE("no schedule is below a bound by pattern", "[schedules][bounds]") {
+  Rng rng(20261122);
+  check_none_below(rng, io::Direction::forward, 150, 1000);
+}
+
+TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bounds]") {
+  Rng rng(20261123);
+  check_none_below(rng, io::Direction::backward, 60, 300);
 }
 
 // Dense schedules, and those that read lists of a pattern.
@@ -147,17 +185,19 @@ const io::ScheduleRegistry& all_schedules() {
 constexpr std::array kMemories{0.25, 1.0, 4.0, 16.0};  // M / d^2
 
 // Words of the best schedule over the greatest lower bound for every kernel.
-std::array<double, kMemories.size()> ratios_of(const std::string& name, const Problem& problem) {
+std::array<double, kMemories.size()> ratios_of(const std::string& name, const Problem& problem,
+                                               io::Direction direction) {
   std::array<double, kMemories.size()> ratios{};
   const AbiProblem form(problem, 1);
   const io::PatternDegrees degrees = io::pattern_degrees(problem);
+  const BoundsAt by_pattern = bounds_at(direction, degrees);
   for (std::size_t n = 0; n < kMemories.size(); ++n) {
     const auto fast_words = static_cast<std::int64_t>(
         kMemories[n] * static_cast<double>(problem.head_dim_qk * problem.head_dim_qk));
-    const io::BestSchedule found = io::best_schedule(
-        all_schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(fast_words));
-    std::vector<io::Bound> bounds = io::forward_bounds(degrees.extent, {}, fast_words);
-    for (io::Bound& bound : io::pattern_bounds(degrees, {}, fast_words)) bounds.push_back(bound);
+    const io::BestSchedule found = io::best_schedule(all_schedules(), direction, *form.get(),
+                                                     io::FastMemory::of_words(fast_words));
+    std::vector<io::Bound> bounds = bounds_by_size(direction, degrees.extent, {}, fast_words);
+    for (io::Bound& bound : by_pattern({}, fast_words)) bounds.push_back(std::move(bound));
     const auto lower = io::greatest(bounds);
     REQUIRE(lower);
     const auto words = static_cast<double>(found.best().traffic.total_words().value());
@@ -170,13 +210,17 @@ std::array<double, kMemories.size()> ratios_of(const std::string& name, const Pr
   return ratios;
 }
 
-Problem blocks_of(const Sees& sees) {
-  Problem problem = Problem::parse("sq=4096,d=64");
-  problem.mask.boolean = mask_of(4096, 4096, sees);
+Problem blocks_of(std::int64_t seqlen, const Sees& sees) {
+  Problem problem = Problem::parse("sq=" + std::to_string(seqlen) + ",d=64");
+  problem.mask.boolean = mask_of(seqlen, seqlen, sees);
   return problem;
 }
 
-Problem with_mask(const std::string& mask) { return Problem::parse("sq=4096,d=64,mask=" + mask); }
+Problem with_mask(const std::string& mask, std::int64_t seqlen = 4096) {
+  return Problem::parse("sq=" + std::to_string(seqlen) + ",d=64,mask=" + mask);
+}
+
+constexpr double kGoal = 2.0;
 
 // A pattern, and the M / d^2 at which the goal is not met.
 struct Measured {
@@ -185,9 +229,8 @@ struct Measured {
   std::vector<double> beyond;
 };
 
-void check_goal(const Measured& pattern) {
-  constexpr double kGoal = 2.0;
-  const auto ratios = ratios_of(pattern.name, pattern.problem);
+void check_goal(const Measured& pattern, io::Direction direction) {
+  const auto ratios = ratios_of(pattern.name, pattern.problem, direction);
   for (std::size_t n = 0; n < kMemories.size(); ++n) {
     INFO(pattern.name << ", M = " << kMemories[n] << " d^2: " << ratios[n]);
     const auto& beyond = pattern.beyond;
@@ -196,30 +239,67 @@ void check_goal(const Measured& pattern) {
   }
 }
 
-// The goal for patterns is 2.0. Where it is not met, docs/theory/bounds/patterns.md says why.
-TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
-  const auto block_band = [](std::int64_t blocks) -> Sees {
-    return [=](std::int64_t i, std::int64_t j) {
-      return i / 64 - j / 64 <= blocks && j / 64 - i / 64 <= blocks;
-    };
+std::vector<Measured> patterns_of(std::int64_t seqlen) {
+  const auto blocks = [seqlen](const Sees& sees) { return blocks_of(seqlen, sees); };
+  const auto block_band = [&](std::int64_t width) {
+    return blocks([=](std::int64_t i, std::int64_t j) {
+      return i / 64 - j / 64 <= width && j / 64 - i / 64 <= width;
+    });
   };
   Rng rng(1);
-  for (const Measured& pattern : std::vector<Measured>{
-           {"full", Problem::parse("sq=4096,d=64"), {}},
-           {"causal", with_mask("causal_br"), {}},
-           {"band 65", with_mask("window_32_32"), {0.25}},
-           {"band 257", with_mask("window_128_128"), {}},
-           {"band 513", with_mask("window_256_256"), {}},
-           {"band 1025", with_mask("window_512_512"), {}},
-           {"blocks of 64, diagonal", blocks_of(block_band(0)), {}},
-           {"blocks of 64, band of 3", blocks_of(block_band(1)), {}},
-           {"blocks of 64, band of 9", blocks_of(block_band(4)), {}},
-           {"blocks of 256, 25%", blocks_of(random_blocks(rng, 4096, 4096, 256, 25)), {16}},
-           {"blocks of 64, 25%", blocks_of(random_blocks(rng, 4096, 4096, 64, 25)), {4, 16}}}) {
-    check_goal(pattern);
+  const auto random = [&](std::int64_t block, std::int64_t percent) {
+    return blocks(random_blocks(rng, seqlen, seqlen, block, percent));
+  };
+  return {{"full", Problem::parse("sq=" + std::to_string(seqlen) + ",d=64"), {}},
+          {"causal", with_mask("causal_br", seqlen), {}},
+          {"band 65", with_mask("window_32_32", seqlen), {}},
+          {"band 257", with_mask("window_128_128", seqlen), {}},
+          {"band 513", with_mask("window_256_256", seqlen), {}},
+          {"band 1025", with_mask("window_512_512", seqlen), {}},
+          {"blocks of 64, diagonal", block_band(0), {}},
+          {"blocks of 64, band of 3", block_band(1), {}},
+          {"blocks of 64, band of 9", block_band(4), {}},
+          {"blocks of 256, 25%", random(256, 25), {}},
+          {"blocks of 64, 25%", random(64, 25), {}},
+          {"single pairs, 5%", random(1, 5), {}},
+          {"single pairs, 1%", random(1, 1), {}}};
+}
+
+// The goal for patterns is 2.0. Where it is not met, docs/theory/bounds/patterns.md says why.
+void check_goals(std::vector<Measured> patterns, io::Direction direction,
+                 const std::map<std::string, std::vector<double>>& beyond) {
+  for (Measured& pattern : patterns) {
+    if (const auto found = beyond.find(pattern.name); found != beyond.end()) {
+      pattern.beyond = found->second;
+    }
+    check_goal(pattern, direction);
   }
-  ratios_of("single pairs, 5%", blocks_of(random_blocks(rng, 4096, 4096, 1, 5)));
-  ratios_of("single pairs, 1%", blocks_of(random_blocks(rng, 4096, 4096, 1, 1)));
+}
+
+TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
+  check_goals(patterns_of(4096), io::Direction::forward,
+              {{"band 65", {0.25}},
+               {"blocks of 256, 25%", {16}},
+               {"blocks of 64, 25%", {4, 16}},
+               {"single pairs, 5%", {0.25, 1, 4, 16}},
+               {"single pairs, 1%", {0.25, 1, 4, 16}}});
+}
+
+// At N = 512, where words are counted in seconds; the documentation has N = 4096.
+TEST_CASE("best backward schedule over lower bound on patterns", "[schedules][bounds]") {
+  check_goals(patterns_of(512), io::Direction::backward,
+              {{"full", {0.25, 1, 16}},
+               {"causal", {0.25, 1, 4}},
+               {"band 65", {0.25, 1}},
+               {"band 257", {0.25, 1, 4}},
+               {"band 513", {0.25, 1, 16}},
+               {"band 1025", {0.25, 1, 16}},
+               {"blocks of 64, diagonal", {0.25, 1}},
+               {"blocks of 64, band of 3", {0.25, 1, 4}},
+               {"blocks of 64, band of 9", {0.25, 1, 16}},
+               {"blocks of 64, 25%", {0.25, 1, 4}},
+               {"single pairs, 5%", {0.25, 1, 4, 16}},
+               {"single pairs, 1%", {0.25, 1, 4, 16}}});
 }
 
 // What is measured on patterns of pairs holds for the masks that have the same ones.
@@ -252,7 +332,9 @@ TEST_CASE("orders for sparse inputs do not hold for masks", "[schedules][bounds]
             .total_words()
             .value());
     const double order =
-        io::sparse_attention_order(io::extent_of(problem), {0, 3 * length * 64}, {}, 1024).leading;
+        io::sparse_attention_order({3 * length * 64, 64, length * 64, io::extent_of(problem).pairs},
+                                   {}, 1024)
+            .leading;
     CHECK(order / words > 1.5 * before);  // it grows faster than any constant allows
     before = order / words;
   }

@@ -12,6 +12,8 @@
 #include "core/error.hpp"
 #include "io/best_schedule.hpp"
 #include "io/schedule_count.hpp"
+#include "sparse/inputs/input_schedules.hpp"
+#include "sparse/inputs/random_inputs.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 constexpr int kInternal = 5;
 
 struct CountOptions {
-  std::string schedule, problem;
+  std::string schedule, problem, inputs;
   std::optional<std::int64_t> fast_words, fast_bytes;
   CacheCountOptions cache;
   std::string trace;
@@ -94,30 +96,57 @@ void print_replays(const std::vector<Replayed>& replays, io::Words explicit_read
   }
 }
 
-int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
-  const io::FastMemory capacity = capacity_of(options);
+struct Counted {
+  io::ScheduleCount of;
+  io::BestSchedule best;
+  std::vector<Replayed> replays;
+  std::string inputs;  // of sparse ones
+};
+
+Counted counted_dense(const io::ScheduleRegistry& schedules, const CountOptions& options,
+                      const Problem& problem, io::FastMemory capacity) {
   const TraceOptions trace = trace_options(options);
   const auto spec = io::ScheduleSpec::parse(options.schedule);
   const io::ScheduleFamily& family = schedules.find(spec.name);
-  const Problem problem = Problem::parse(options.problem);
   const AbiProblem form(problem, 1);
   const auto schedule = family.make(spec, *form.get(), capacity);
-  const io::ScheduleCount counted = io::count_schedule(family, *schedule, problem, capacity);
-  const io::BestSchedule best =
-      io::best_schedule(schedules, family.direction(), *form.get(), capacity);
-  const std::vector<Replayed> replays = record_schedule(*schedule, problem, capacity, trace);
-  const std::vector<std::string> faults = counted.faults();
+  return {io::count_schedule(family, *schedule, problem, capacity),
+          io::best_schedule(schedules, family.direction(), *form.get(), capacity),
+          record_schedule(*schedule, problem, capacity, trace), ""};
+}
+
+Counted counted_sparse(const CountOptions& options, const Problem& problem,
+                       io::FastMemory capacity) {
+  if (!options.trace.empty() || !options.replays.empty()) {
+    throw InvalidProblem("--trace and --replay are for dense inputs; leave --inputs out");
+  }
+  const auto inputs = sparse::RandomInputs::parse(options.inputs);
+  auto found = sparse::count_sparse_inputs(io::ScheduleSpec::parse(options.schedule),
+                                           inputs.operands_for(problem), capacity);
+  return {std::move(found.count), std::move(found.best), {}, inputs.to_string()};
+}
+
+int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
+  const io::FastMemory capacity = capacity_of(options);
+  const Problem problem = Problem::parse(options.problem);
+  const Counted counted = options.inputs.empty()
+                              ? counted_dense(schedules, options, problem, capacity)
+                              : counted_sparse(options, problem, capacity);
+  const std::vector<std::string> faults = counted.of.faults();
   const int code = faults.empty() ? 0 : kInternal;
   if (options.json) {
-    fmt::print("{}\n", json_text(count_json(counted, best, replays, problem, code)));
+    fmt::print("{}\n", json_text(count_json(counted.of, counted.best, counted.replays, problem,
+                                            code, counted.inputs)));
   } else {
-    fmt::print("{}  {}\n{}\n{} of fast memory\n\n", bold("schedule"), counted.schedule,
-               printable(problem.to_string()), text(capacity));
-    print_traffic(counted);
-    print_bounds(counted);
-    print_replays(replays, counted.counted.reads.words);
+    fmt::print("{}  {}\n{}\n", bold("schedule"), counted.of.schedule,
+               printable(problem.to_string()));
+    if (!counted.inputs.empty()) fmt::print("inputs {}\n", counted.inputs);
+    fmt::print("{} of fast memory\n\n", text(capacity));
+    print_traffic(counted.of);
+    print_bounds(counted.of);
+    print_replays(counted.replays, counted.of.counted.reads.words);
     fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));
-    fmt::print("{}", indented(best.to_string(), 2));
+    fmt::print("{}", indented(counted.best.to_string(), 2));
   }
   for (const std::string& fault : faults) fmt::print(stderr, "attest: internal error: {}\n", fault);
   return code;
@@ -138,10 +167,10 @@ int count_either(const Registry& registry, const io::ScheduleRegistry& schedules
     return count(schedules, options);
   }
   if (options.fast_words || options.fast_bytes || !options.trace.empty() ||
-      !options.replays.empty()) {
+      !options.replays.empty() || !options.inputs.empty()) {
     throw InvalidProblem(
-        "--fast-words, --fast-bytes, --trace and --replay are for --schedule; --kernel takes "
-        "--cache");
+        "--fast-words, --fast-bytes, --trace, --replay and --inputs are for --schedule; --kernel "
+        "takes --cache");
   }
   if (options.cache.cache.empty()) {
     throw InvalidProblem("--kernel needs --cache SIZE,ASSOC,LINE, as in --cache 32768,8,64");
@@ -171,6 +200,12 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       ->check(not_empty());
   command->add_option("--problem", options->problem, "problem string, for example sq=4096,d=64")
       ->required();
+  command
+      ->add_option("--inputs", options->inputs,
+                   "csr:density=D,seed=S: random sparse Q, K and V in compressed rows, index words "
+                   "counted; schedules sparse_flash, stored_support, sparse_flash_bwd, "
+                   "stored_support_bwd")
+      ->check(not_empty());
   command->add_option("--fast-words", options->fast_words, "fast memory in words")
       ->check(whole_number(most));
   command->add_option("--fast-bytes", options->fast_bytes, "fast memory in bytes")
@@ -200,6 +235,8 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "  attest count --schedule flash2:bq=16,bk=1 --problem sq=64,d=8 --fast-words 320 "
       "--replay lru:320 --replay belady:320\n"
       "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192\n"
+      "  attest count --schedule sparse_flash --problem sq=512,d=64 --inputs csr:density=0.05 "
+      "--fast-words 4096\n"
       "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64");
   command->callback([&registry, &schedules, &action, options] {
     action = [&registry, &schedules, options] {

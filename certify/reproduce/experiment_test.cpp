@@ -28,7 +28,7 @@ TEST_CASE("unknown names have a suggestion, known ones a title and sizes", "[rep
 }
 
 TEST_CASE("every experiment finds something, with points in order", "[reproduce]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = testing::all_schedules();
   std::set<std::string> files;
   for (const Experiment& experiment : experiments()) {
     INFO(experiment.name);
@@ -116,14 +116,14 @@ TEST_CASE("results that do not follow the claims are seen not to", "[reproduce]"
 }
 
 TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
-  const std::vector<Outcome> own = outcomes(cpu_schedules(), "density_io");
+  const std::vector<Outcome> own = outcomes(testing::all_schedules(), "density_io");
   for (std::size_t claim = 0; claim < 3; ++claim) CHECK(own[claim] == Outcome::reproduced);
   const std::vector<Outcome> blind =
-      outcomes(testing::altered_schedules({.blind = true}), "density_io");
-  CHECK(blind[0] == Outcome::not_reproduced);  // words of flash1, of flash2
+      outcomes(testing::all_altered_schedules({.blind = true}), "density_io");
+  CHECK(blind[0] == Outcome::not_reproduced);  // words of block_flash1, of block_flash2
   CHECK(blind[1] == Outcome::not_reproduced);
   CHECK(blind[3] != Outcome::reproduced);  // time
-  CHECK(outcomes(testing::altered_schedules({.pays_for_masks = true}), "density_io")[2] ==
+  CHECK(outcomes(testing::all_altered_schedules({.pays_for_masks = true}), "density_io")[2] ==
         Outcome::not_reproduced);
   CHECK(outcomes(cpu_schedules(), "structure_io") ==
         std::vector{Outcome::not_reproduced, Outcome::reproduced});

@@ -35,7 +35,8 @@ std::vector<Outcome> outcomes(Powers powers) {
   for (const std::int64_t entries : {8, 16, 32, 64, 128})
     subjects.push_back(subject(entries, powers));
   std::vector<Outcome> found;
-  for (const Claim& claim : sparse_findings(subjects, 4).claims) found.push_back(claim.outcome);
+  for (const Claim& claim : sparse_findings(subjects, 4, {"words", "one", "other", "file"}).claims)
+    found.push_back(claim.outcome);
   return found;
 }
 
@@ -45,6 +46,22 @@ TEST_CASE("the theorem's own words confirm it and altered words do not", "[repro
   CHECK(outcomes({.outer = 1})[1] == Outcome::not_reproduced);
   // The large-cache case always below the other.
   CHECK(outcomes({.nested = 1.5})[2] == Outcome::not_reproduced);
+}
+
+TEST_CASE("at the dividing point both orders are equal", "[reproduce]") {
+  const io::AttentionEntries entries{5000, 64, 2000, 9000};
+  const double words = dividing_point(entries);
+  const auto order = [&](std::int64_t fast_words) {
+    return io::sparse_attention_order(entries, {}, fast_words).leading;
+  };
+  // Below it 1/sqrt(M), above it 1/M: four times the memory is half and a quarter of the words.
+  const auto near = static_cast<std::int64_t>(words);
+  CHECK(order(near / 16) == Approx(2 * order(near / 16 * 4)));
+  CHECK(order(4 * near) == Approx(4 * order(16 * near)));
+  CHECK(order(near - 1) >= order(near + 1));
+  // Dense, with Q, K and V of N d entries: 9 d^2 to leading order.
+  const std::int64_t n = std::int64_t{1} << 30, d = 64;
+  CHECK(std::lround(dividing_point({3 * n * d, d, n * d, n * n})) == 9 * d * d);
 }
 
 }  // namespace

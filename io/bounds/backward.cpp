@@ -23,13 +23,7 @@ double smaller_squared(const Extent& extent) {
 }
 
 // G(B)/d^2 as a function of B/d^2.
-double normalised_maximum(double b) {
-  const double r = (1 + std::sqrt(1 + 12 * b)) / 6;
-  // r is where the derivative vanishes, b = 3r^2 - r, so that r^2 + 2br - 2r^3 = r^2 (4r - 1).
-  const double mixed = r * r * (4 * r - 1);
-  const double carried = 5 * b / 3 * std::sqrt(b / 3);
-  return std::max(b * b / 4, std::min(mixed, carried));
-}
+double normalised_maximum(double b) { return std::max(b * b / 4, 4 * b / 3 * std::sqrt(b / 3)); }
 
 Words compulsory_reads(const Extent& extent, Storage storage) {
   const OperandRows rows{extent.rows_many, extent.columns_many, extent.columns_many};
@@ -80,7 +74,7 @@ Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int6
   const double square = smaller_squared(extent);
   return Statement("theorem_c_large", Tag::proved, "12Z d^2/M - M", "theorem-c")
       .needs_class(kernel, fast_words)
-      .needs("range", "5M >= 31 d^2", below("5 fast_words", 5 * words, 31 * square))
+      .needs("range", "27M >= 128 d^2", below("27 fast_words", 27 * words, 128 * square))
       .words([&] {
         const double moved = 12 * static_cast<double>(extent.pairs) * square / words;
         return whole_words(rounded_down(rounded_down(moved) -
@@ -144,9 +138,9 @@ Bound backward_conjecture(const Extent& extent, const KernelClass& kernel,
   return Statement("backward_conjecture", Tag::conjectured, "14Z d^2/M to leading order",
                    "row-atomic")
       .needs_class(kernel, fast_words)
-      .needs(
-          "range", "5M >= 31 d^2",
-          below("5 fast_words", 5 * static_cast<double>(fast_words), 31 * smaller_squared(extent)))
+      .needs("range", "27M >= 128 d^2",
+             below("27 fast_words", 27 * static_cast<double>(fast_words),
+                   128 * smaller_squared(extent)))
       .leading([&] {
         return 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
                static_cast<double>(fast_words);

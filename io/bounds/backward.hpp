@@ -21,7 +21,7 @@ Bound compulsory_backward(const Extent& extent, const KernelClass& kernel);
 /// K6. [io/bounds/backward_test "theorem C"]
 Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// Corollary of theorem C: 12 Z d^2 / M - M. Proved for M >= 6.2 d^2. Needs K1 to K6.
+/// Corollary of theorem C: 12 Z d^2 / M - M. Proved for M >= 128/27 d^2. Needs K1 to K6.
 Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
 /// (4 + 2 sqrt 2) Z d / sqrt(M) - 2Z - 2M, and the best X instead of 2M. Proved for kernels that
@@ -46,8 +46,7 @@ Bound backward_conjecture(const Extent& extent, const KernelClass& kernel, std::
 std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kernel,
                                    std::int64_t fast_words);
 
-/// G of theorem C, in units of d multiply-adds weighted 5 (dQ), 4 (dK), 3 (dV): with b = B/d^2 and
-/// r = (1 + sqrt(1 + 12 b))/6, d^2 max(b^2/4, min(r^2 + 2br - 2r^3, (5b/3) sqrt(b/3))).
+/// G of theorem C, a multiply-add counted as 4/d: d^2 max(b^2/4, (4b/3) sqrt(b/3)), b = B/d^2.
 /// [io/bounds/backward_test "segment maximum"]
 double backward_segment_maximum(double usable_words, std::int64_t head_dim);
 

@@ -71,8 +71,8 @@ TEST_CASE("G is the segment maximum of theorem C", "[io][bounds]") {
         const bool product = carry() || (whole(target[i]) && whole(v[j]));
         const bool difference = carry() || (weight && product);
         for (std::size_t c = 0; c < static_cast<std::size_t>(d); ++c) {
-          if (difference) value += 5 * (k[j][c] * dq[i][c]) + 4 * (q[i][c] * dk[j][c]);
-          if (weight) value += 3 * (target[i][c] * dv[j][c]);
+          if (difference) value += 4 * (k[j][c] * dq[i][c] + q[i][c] * dk[j][c]);
+          if (weight) value += 4 * (target[i][c] * dv[j][c]);
         }
       }
     }
@@ -89,7 +89,7 @@ TEST_CASE("theorem C and its corollary", "[io][bounds]") {
   const KernelClass kernel;
   const Extent extent = dense_extent(16384, 16384, 16, 16);
   const auto pairs = static_cast<double>(extent.pairs);
-  for (const std::int64_t theta : {7, 8, 16, 64}) {
+  for (const std::int64_t theta : {5, 8, 16, 64}) {
     const std::int64_t fast_words = theta * 256;
     const Bound corollary = theorem_c_large(extent, kernel, fast_words);
     REQUIRE(corollary.is_lower_bound());
@@ -102,9 +102,9 @@ TEST_CASE("theorem C and its corollary", "[io][bounds]") {
     CHECK(static_cast<double>(theorem_c(extent, kernel, fast_words).words) <=
           14 * pairs / static_cast<double>(theta));
   }
-  // 6.2 d^2 = 1587.2
-  CHECK_FALSE(theorem_c_large(extent, kernel, 1587).applies());
-  CHECK(theorem_c_large(extent, kernel, 1588).applies());
+  // 128/27 d^2 = 1213.6
+  CHECK_FALSE(theorem_c_large(extent, kernel, 1213).applies());
+  CHECK(theorem_c_large(extent, kernel, 1214).applies());
   // d is the smaller head dimension.
   CHECK(theorem_c(dense_extent(512, 512, 16, 64), kernel, 2048).words ==
         theorem_c(dense_extent(512, 512, 16, 16), kernel, 2048).words);

@@ -207,7 +207,7 @@ TEST_CASE("only proved and cited bounds are called lower bounds", "[io][bounds][
                            fast_multiplication(extent, kernel, 2048),
                            sparse_inputs_once(extent, {9, 9}, kernel, 2048),
                            sparse_product_order(extent, {9, 9}, kernel, 2048),
-                           sparse_attention_order(extent, {9, 9}, kernel, 2048)}}) {
+                           sparse_attention_order({9, 9, 9, 9}, kernel, 2048)}}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   int figures = 0;

@@ -101,6 +101,18 @@ std::int64_t Neighbourhoods::most_pairs(std::int64_t indices) const {
   return static_cast<std::int64_t>(std::floor(rounded_up(pairs)));
 }
 
+// row I + key J = words: IJ <= words^2 / (4 row key), and the smaller of I and J is at most
+// words / (row + key). Parts of an index count as parts: spread is concave, and linear in between.
+double Neighbourhoods::most_pairs_of_words(std::int64_t words, IndexWords of) const {
+  const std::int64_t each = of.row + of.key;
+  const double below = spread(words / each), above = spread(words / each + 1);
+  const double between =
+      below + (above - below) * static_cast<double>(words % each) / static_cast<double>(each);
+  const double half = static_cast<double>(words) / 2;
+  const double sides = static_cast<double>(of.row) * static_cast<double>(of.key);
+  return rounded_up(mean() * half * half + half * std::sqrt(sides * rounded_up(between)));
+}
+
 void Neighbourhoods::include(const Neighbourhoods& other) {
   if (other.mean_4096_ != mean_4096_ || other.spread_.size() != spread_.size()) {
     throw InternalError("neighbourhoods of patterns of different sizes");

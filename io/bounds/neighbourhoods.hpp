@@ -12,6 +12,11 @@ struct PairLists {
   std::int64_t keys = 0;
 };
 
+/// How many words a row and a key stand for where words are counted in place of rows and keys.
+struct IndexWords {
+  std::int64_t row = 1, key = 1;
+};
+
 /// How evenly a pattern's pairs lie: I rows and J keys have at most mean I J + sqrt(I J spread(n))
 /// pairs among them, n the smaller of I and J.  docs/theory/bounds/patterns.md
 /// [io/bounds/neighbourhoods_test "any rows and keys"]
@@ -27,6 +32,10 @@ class Neighbourhoods {
 
   /// The most pairs of sets of `indices` rows and keys together, as far as this tells.
   std::int64_t most_pairs(std::int64_t indices) const;
+
+  /// The most pairs of a word of a row and a word of a key that sees each other, of sets of so many
+  /// words together.  [io/bounds/neighbourhoods_test "words"]
+  double most_pairs_of_words(std::int64_t words, IndexWords of) const;
 
   /// What holds for either of two patterns with the same mean.
   void include(const Neighbourhoods& other);

@@ -100,6 +100,35 @@ TEST_CASE("neighbourhoods of patterns that are too large or wrong", "[io][bounds
   CHECK_THROWS_AS(Neighbourhoods::of({{{-1}}, 3}), InternalError);
 }
 
+// Rows with up to 3 words and keys with up to 4: the sum of (words of the row) (words of the key).
+TEST_CASE("any words of rows and keys have at most the pairs that neighbourhoods allow",
+          "[io][bounds]") {
+  Rng rng(32);
+  int of_others = 0;
+  for (int round = 0; round < 60; ++round) {
+    const PairLists pairs = random_pairs(rng, 6, 6, rng.between(10, 100));
+    const auto known = Neighbourhoods::of(pairs),
+               other = Neighbourhoods::of(random_pairs(rng, 6, 6, 15));
+    REQUIRE((known && other));
+    for (int draw = 0; draw < 300; ++draw) {
+      std::int64_t words = 0, within = 0;
+      std::vector<std::int64_t> of_key;
+      const std::int64_t most_row = rng.between(0, 3), most_key = rng.between(0, 4);
+      for (int key = 0; key < 6; ++key) {
+        words += of_key.emplace_back(rng.between(0, 3) == 0 ? 0 : most_key);
+      }
+      for (const auto& row : pairs.rows) {
+        const std::int64_t of_row = rng.between(0, 3) == 0 ? 0 : most_row;
+        words += of_row;
+        for (const std::int32_t key : row) within += of_row * of_key[static_cast<std::size_t>(key)];
+      }
+      CHECK(static_cast<double>(within) <= known->most_pairs_of_words(words, {3, 4}));
+      if (static_cast<double>(within) > other->most_pairs_of_words(words, {3, 4})) ++of_others;
+    }
+  }
+  CHECK(of_others > 0);
+}
+
 TEST_CASE("neighbourhoods lower the density of random pairs", "[io][bounds]") {
   PatternDegrees degrees = pattern_degrees(Problem::parse("sq=600,sk=600,d=8,mask=random_5_1"));
   REQUIRE(degrees.components.size() == 1);

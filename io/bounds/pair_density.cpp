@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "io/bounds/segments.hpp"
+#include "io/words.hpp"
 
 namespace attest::io {
 namespace {
@@ -16,7 +17,9 @@ std::int64_t last_of_entry(std::int64_t fewest) {
 
 }  // namespace
 
-DegreeLimit::Diagram::Diagram(const std::vector<std::int64_t>& descending) {
+DegreeLimit::Diagram::Diagram(const std::vector<std::int64_t>& descending, std::int64_t height,
+                              std::int64_t width)
+    : height_(height), width_(width) {
   if (!std::is_sorted(descending.rbegin(), descending.rend()) ||
       (!descending.empty() && descending.back() < 0)) {
     throw InternalError("degrees are not in descending order down to 0");
@@ -30,19 +33,26 @@ DegreeLimit::Diagram::Diagram(const std::vector<std::int64_t>& descending) {
   for (std::size_t cells = at_least_.size() - 1; cells > 0; --cells) {
     at_least_[cells - 1] += at_least_[cells];
   }
+  static_cast<void>(Words(2) * sums_.back() * height_ * width_);  // all sums below stay in range
 }
 
 std::int64_t DegreeLimit::Diagram::cells(std::int64_t rows, std::int64_t columns) const {
   const std::int64_t known = static_cast<std::int64_t>(at_least_.size());
-  const std::int64_t long_rows =
-      columns < known ? at_least_[static_cast<std::size_t>(columns)] : std::int64_t{0};
-  if (rows <= long_rows) return rows * columns;
-  return long_rows * columns + sums_[static_cast<std::size_t>(rows)] -
-         sums_[static_cast<std::size_t>(long_rows)];
+  const std::int64_t needed = tiles(columns, width_);
+  const std::int64_t long_ones =
+      needed < known ? at_least_[static_cast<std::size_t>(needed)] : std::int64_t{0};
+  if (rows <= height_ * long_ones) return rows * columns;
+  const auto sum = [this](std::int64_t numbers) {
+    return sums_[static_cast<std::size_t>(numbers)];
+  };
+  const std::int64_t whole = rows / height_, part = rows % height_;
+  const std::int64_t last = part > 0 ? part * width_ * (sum(whole + 1) - sum(whole)) : 0;
+  return height_ * (long_ones * columns + width_ * (sum(whole) - sum(long_ones))) + last;
 }
 
-DegreeLimit::DegreeLimit(const PatternComponent& component)
-    : rows_(component.row_degrees), keys_(component.key_degrees) {}
+DegreeLimit::DegreeLimit(const PatternComponent& component, IndexWords words)
+    : rows_(component.row_degrees, words.row, words.key),
+      keys_(component.key_degrees, words.key, words.row) {}
 
 std::int64_t DegreeLimit::pairs_within(std::int64_t rows, std::int64_t keys) const {
   return std::min(rows_.cells(rows, keys), keys_.cells(keys, rows));
@@ -87,6 +97,14 @@ PairDensity::PairDensity(const PatternComponent& component) {
     if (most == pairs) return;
     fewest = most + 1;
   }
+}
+
+double PairDensity::at(double pairs) const {
+  const auto next = std::partition_point(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return static_cast<double>(entry.fewest) <= pairs;
+  });
+  if (next == entries_.begin()) throw InternalError("the density of no pairs");
+  return std::prev(next)->density;
 }
 
 void PairDensity::include(const PairDensity& other) {

@@ -9,16 +9,17 @@
 /// neighbourhoods: docs/theory/bounds/patterns.md.
 namespace attest::io {
 
-/// The most visible pairs of any I rows and J keys, as far as degrees tell.
+/// The most visible pairs of any I rows and J keys, as far as degrees tell. With more than one word
+/// to an index: of words of rows and words of keys, a pair for every word of its row and its key.
 class DegreeLimit {
  public:
   /// Requires: degrees in descending order, as pattern_degrees gives them. Else throws
-  /// InternalError.
-  explicit DegreeLimit(const PatternComponent& component);
+  /// InternalError. Pairs of words fewer than 2^62. Else throws CountOverflow.
+  explicit DegreeLimit(const PatternComponent& component, IndexWords words = {});
 
   /// min(sum of the I largest min(r_i, J), sum of the J largest min(c_j, I)); never less than the
   /// visible pairs between any I rows and J keys.
-  /// [io/bounds/pair_density_test "any rows and keys"]
+  /// [io/bounds/pair_density_test "any rows and keys", io/bounds/pair_density_test "words"]
   std::int64_t pairs_within(std::int64_t rows, std::int64_t keys) const;
 
   /// The greatest pairs_within(I, J) with I + J = indices.
@@ -28,21 +29,23 @@ class DegreeLimit {
   /// Cost:     logarithmic, because the value is concave in I along I + J = indices.
   std::int64_t most_pairs(std::int64_t indices) const;
 
-  /// Rows and keys in all.
+  /// Rows and keys, or their words, in all.
   std::int64_t most_indices() const { return rows_.size() + keys_.size(); }
 
  private:
-  // Numbers in descending order, as the rows of a Young diagram.
+  // Numbers in descending order, as the rows of a Young diagram; each stands for `height` rows, and
+  // each of its cells for `width`.
   class Diagram {
    public:
-    explicit Diagram(const std::vector<std::int64_t>& descending);
-    std::int64_t size() const { return static_cast<std::int64_t>(sums_.size()) - 1; }
+    Diagram(const std::vector<std::int64_t>& descending, std::int64_t height, std::int64_t width);
+    std::int64_t size() const { return height_ * (static_cast<std::int64_t>(sums_.size()) - 1); }
     // Cells in the first `rows` rows and the first `columns` columns.
     std::int64_t cells(std::int64_t rows, std::int64_t columns) const;
 
    private:
-    std::vector<std::int64_t> sums_;      // of the first rows
-    std::vector<std::int64_t> at_least_;  // rows with at least so many cells
+    std::int64_t height_, width_;
+    std::vector<std::int64_t> sums_;      // of the first numbers
+    std::vector<std::int64_t> at_least_;  // numbers that are at least so large
   };
 
   Diagram rows_, keys_;
@@ -67,6 +70,9 @@ class PairDensity {
   explicit PairDensity(const PatternComponent& component);
 
   const std::vector<Entry>& entries() const { return entries_; }
+
+  /// s(y) or a little more. Requires: pairs at least 1. Else throws InternalError.
+  double at(double pairs) const;
 
   /// Takes at every number of pairs the greater density of the two.
   void include(const PairDensity& other);

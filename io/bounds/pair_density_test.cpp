@@ -146,6 +146,33 @@ TEST_CASE("the limit of all divisions into rows and keys", "[io][bounds]") {
   }
 }
 
+// Each row three times and each key four times is the same as words of rows and keys.
+TEST_CASE("words of rows and keys are copies of them", "[io][bounds]") {
+  Rng rng(7);
+  for (int round = 0; round < 20; ++round) {
+    const PatternComponent component = random_pattern(rng).component();
+    PatternComponent copies;
+    for (const std::int64_t degree : component.row_degrees) {
+      copies.row_degrees.insert(copies.row_degrees.end(), 3, 4 * degree);
+    }
+    for (const std::int64_t degree : component.key_degrees) {
+      copies.key_degrees.insert(copies.key_degrees.end(), 4, 3 * degree);
+    }
+    const DegreeLimit words(component, {3, 4}), limit(copies);
+    REQUIRE(words.most_indices() == limit.most_indices());
+    for (std::int64_t i = 0; i <= size(copies.row_degrees); ++i) {
+      for (std::int64_t j = 0; j <= size(copies.key_degrees); ++j) {
+        REQUIRE(words.pairs_within(i, j) == limit.pairs_within(i, j));
+      }
+    }
+    for (std::int64_t indices = 0; indices <= words.most_indices(); ++indices) {
+      REQUIRE(words.most_pairs(indices) == limit.most_pairs(indices));
+    }
+  }
+  CHECK_THROWS_AS(DegreeLimit({{2}, {1, 1}, 1, {}}, {std::int64_t{1} << 31, std::int64_t{1} << 31}),
+                  InvalidProblem);
+}
+
 TEST_CASE("the density of few pairs", "[io][bounds]") {
   // A full square: y pairs are densest in a square of their own, and 16 x 16 have 8 for each index.
   PatternComponent square;
@@ -172,6 +199,7 @@ TEST_CASE("the density of few pairs", "[io][bounds]") {
         best = std::max(best, static_cast<double>(counted) / static_cast<double>(n));
       }
       const PairDensity::Entry& entry = density.entries()[static_cast<std::size_t>(pairs - 1)];
+      CHECK(density.at(static_cast<double>(pairs)) == entry.density);
       CHECK(entry.fewest == pairs);
       CHECK(entry.density >= best);
       CHECK(entry.density <= twice_rounded_up(best));

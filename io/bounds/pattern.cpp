@@ -4,90 +4,53 @@
 #include <cmath>
 #include <limits>
 
+#include "io/bounds/priced_parts.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
-#include "io/words.hpp"
 
 namespace attest::io {
 namespace {
 
-constexpr std::size_t kMostParts = 16;
-constexpr int kSearchedSegments = 4;
 constexpr char kPage[] = "patterns";
 
-struct Setting {
-  PairWork work;
-  std::int64_t fast_words;
-  double fast_memories;
-
-  double usable(SegmentLength length) const {
-    return static_cast<double>(fast_words) + static_cast<double>(length.transfers());
-  }
-};
-
-using Parts = std::vector<PatternPart>;
-
-// U(B): words that all the work costs when every word does as much as the best segment allows.
-double words_of_work(const Parts& parts, const PairWork& work, double usable_words) {
-  double words = 0;
+// The parts, which must outlive the result, with the multiply-adds of a pair as work.
+PricedParts priced(const std::vector<PatternPart>& parts, const PairWork& work) {
+  PricedParts result;
   for (const PatternPart& part : parts) {
-    words += rounded_down(static_cast<double>(part.pairs) * static_cast<double>(part.copies) *
-                          work.columns / most_work_per_word(part.density, work, usable_words));
+    result.push_back({static_cast<double>(part.pairs) * work.columns, part.copies,
+                      [&part, work](double usable_words) {
+                        return most_work_per_word(part.density, work, usable_words);
+                      }});
   }
-  return rounded_down(words);
-}
-
-// (U(M+X) - pX) / (M+X)
-double further_segments(const Parts& parts, const Setting& setting, SegmentLength length) {
-  const double first = rounded_up(setting.fast_memories * static_cast<double>(length.transfers()));
-  const double usable_words = setting.usable(length);
-  const double left = words_of_work(parts, setting.work, usable_words) - first;
-  return left > 0 ? rounded_down(left / usable_words) : 0;
-}
-
-std::int64_t greatest_with_ceiling(const Parts& parts, const Setting& setting) {
-  return greatest_words_of_further_segments(
-      [&](SegmentLength length) { return further_segments(parts, setting, length); },
-      kSearchedSegments);
+  return result;
 }
 
 // Whether another evaluation of a score, d_k multiply-adds, costs more words than the one that the
 // argument does not pay for.
-bool repeating_costs(const Parts& parts, const Setting& setting, std::int64_t head_dim_qk,
-                     SegmentLength length) {
-  const double usable_words = setting.usable(length);
+bool repeating_costs(const PricedParts& parts, const Memories& memories, std::int64_t head_dim_qk,
+                     std::int64_t transfers) {
+  const double usable_words = static_cast<double>(memories.words) + static_cast<double>(transfers);
   const double paid =
-      rounded_down(static_cast<double>(length.transfers()) * static_cast<double>(head_dim_qk));
-  return std::all_of(parts.begin(), parts.end(), [&](const PatternPart& part) {
-    return paid >=
-           rounded_up(usable_words * most_work_per_word(part.density, setting.work, usable_words));
+      rounded_down(static_cast<double>(transfers) * static_cast<double>(head_dim_qk));
+  return std::all_of(parts.begin(), parts.end(), [&](const PricedPart& part) {
+    return paid >= rounded_up(usable_words * part.work_per_word(usable_words));
   });
 }
 
-std::int64_t greatest_with_repeated_scores(const Parts& parts, const Setting& setting,
+std::int64_t greatest_with_repeated_scores(const PricedParts& parts, const Memories& memories,
                                            std::int64_t head_dim_qk) {
   double best = 0;
   for (const std::int64_t transfers : segment_lengths()) {
-    const SegmentLength length(transfers);
-    const double segments = further_segments(parts, setting, length);
+    const double segments = further_segments(parts, memories, transfers);
     if (segments <= 0) break;
-    if (!repeating_costs(parts, setting, head_dim_qk, length)) continue;
+    if (!repeating_costs(parts, memories, head_dim_qk, transfers)) continue;
     best = std::max(best, rounded_down(segments * static_cast<double>(transfers)));
   }
   return whole_words(best);
 }
 
-// The words of a run, or of its parts one by one: restricted to the words of a part, a run is one
-// for that part alone.
-template <class Greatest>
-std::int64_t whole_or_parts(const Parts& parts, const Greatest& greatest) {
-  const std::int64_t whole = greatest(parts);
-  if (parts.size() == 1 && parts.front().copies == 1) return whole;
-  Words sum;
-  for (const PatternPart& part : parts) {
-    sum += Words(part.copies) * greatest(Parts{{part.density, part.pairs, 1}});
-  }
-  return std::max(whole, sum.value());
+Memories memories_of(const KernelClass& kernel, std::int64_t fast_words) {
+  return {fast_words, static_cast<double>(kernel.fast_memories())};
 }
 
 PairWork scores_and_outputs(const Extent& extent) {
@@ -98,22 +61,15 @@ PairWork scores_and_outputs(const Extent& extent) {
 }  // namespace
 
 PatternParts pattern_parts(const PatternDegrees& degrees) {
-  PatternParts pattern;
-  pattern.extent = degrees.extent;
-  for (const PatternComponent& component : degrees.components) {
-    const PairDensity density(component);
-    if (pattern.parts.size() < kMostParts) {
-      pattern.parts.push_back({density, component.pairs(), component.copies});
-    } else {
-      PatternPart& shared = pattern.parts.back();
-      shared.density.include(density);
-      shared.pairs =
-          (Words(shared.pairs) * shared.copies + Words(component.pairs()) * component.copies)
-              .value();
-      shared.copies = 1;
-    }
-  }
-  return pattern;
+  return {degrees.extent,
+          parts_of_pattern<PatternPart>(
+              degrees,
+              [](const PatternComponent& component) {
+                return PatternPart{PairDensity(component), component.pairs(), component.copies};
+              },
+              [](PatternPart& shared, const PatternPart& part) {
+                shared.density.include(part.density);
+              })};
 }
 
 double most_work_per_word(const PairDensity& density, const PairWork& work, double usable_words) {
@@ -147,12 +103,11 @@ Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                    "max_X X ceil((U(M+X) - X)/(M+X)), U(B) = sum of Z d_v/rho(B)", kPage)
       .needs_class(kernel, fast_words)
       .words([&] {
-        const Setting setting{{static_cast<double>(pattern.extent.head_dim_v),
-                               static_cast<double>(pattern.extent.head_dim_qk)},
-                              fast_words,
-                              static_cast<double>(kernel.fast_memories())};
-        return whole_or_parts(pattern.parts, [&](const Parts& parts) {
-          return greatest_with_ceiling(parts, setting);
+        const PairWork work{static_cast<double>(pattern.extent.head_dim_v),
+                            static_cast<double>(pattern.extent.head_dim_qk)};
+        const Memories memories = memories_of(kernel, fast_words);
+        return whole_or_parts(priced(pattern.parts, work), [&](const PricedParts& parts) {
+          return greatest_words_of_parts(parts, memories);
         });
       });
 }
@@ -164,12 +119,12 @@ Bound theorem_b_pattern(const PatternParts& pattern, const KernelClass& kernel,
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .words([&] {
-        const Setting setting{scores_and_outputs(pattern.extent), fast_words,
-                              static_cast<double>(kernel.fast_memories())};
-        const std::int64_t events = whole_or_parts(pattern.parts, [&](const Parts& parts) {
+        const Memories memories = memories_of(kernel, fast_words);
+        const PricedParts all = priced(pattern.parts, scores_and_outputs(pattern.extent));
+        const std::int64_t events = whole_or_parts(all, [&](const PricedParts& parts) {
           return kernel.evaluation == Evaluation::once
-                     ? greatest_with_ceiling(parts, setting)
-                     : greatest_with_repeated_scores(parts, setting, pattern.extent.head_dim_qk);
+                     ? greatest_words_of_parts(parts, memories)
+                     : greatest_with_repeated_scores(parts, memories, pattern.extent.head_dim_qk);
         });
         return std::max<std::int64_t>(events - pattern.extent.pairs, 0);
       });

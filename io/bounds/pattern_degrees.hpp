@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "io/bounds/extent.hpp"
 #include "io/bounds/neighbourhoods.hpp"
+#include "io/words.hpp"
 
 namespace attest::io {
 
@@ -38,5 +40,27 @@ struct PatternDegrees {
 ///           Neighbourhoods, which are known for boolean masks with as many query heads as K/V
 ///           heads and at most 2^24 pairs; batch entries of equal lengths are looked at once.
 PatternDegrees pattern_degrees(const Problem& problem);
+
+/// One part for each component, made by make(component), but at most 16: the smallest share the
+/// last, which include(last, part) widens so that it holds for both. Parts have `pairs` of one copy
+/// and `copies`.  [io/bounds/pattern_test "many components"]
+template <class Part, class Make, class Include>
+std::vector<Part> parts_of_pattern(const PatternDegrees& degrees, const Make& make,
+                                   const Include& include) {
+  constexpr std::size_t kMostParts = 16;
+  std::vector<Part> parts;
+  for (const PatternComponent& component : degrees.components) {
+    Part part = make(component);
+    if (parts.size() < kMostParts) {
+      parts.push_back(std::move(part));
+      continue;
+    }
+    Part& shared = parts.back();
+    include(shared, part);
+    shared.pairs = (Words(shared.pairs) * shared.copies + Words(part.pairs) * part.copies).value();
+    shared.copies = 1;
+  }
+  return parts;
+}
 
 }  // namespace attest::io

@@ -88,12 +88,22 @@ Bound sparse_product_order(const Extent& extent, const SparseInputs& inputs,
       .leading([&] { return sparse_order(extent, inputs, fast_words); });
 }
 
-Bound sparse_attention_order(const Extent& extent, const SparseInputs& inputs,
-                             const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("sparse_attention_order", Tag::cited, "min(nnz^2/M, nnz sqrt(Z/M))",
+Bound sparse_attention_order(const AttentionEntries& entries, const KernelClass& kernel,
+                             std::int64_t fast_words) {
+  for (const std::int64_t count : {entries.A, entries.X, entries.AX, entries.AXA}) {
+    require_at_least("entries", count, 0);
+  }
+  return Statement("sparse_attention_order", Tag::cited,
+                   "min((Z_A^2 + Z_A Z_X)/M, (Z_A sqrt(Z_AXA) + sqrt(Z_A Z_X Z_AX))/sqrt(M))",
                    "sparse-inputs")
       .needs_class(kernel, fast_words)
-      .leading([&] { return sparse_order(extent, inputs, fast_words); });
+      .leading([&] {
+        const auto A = static_cast<double>(entries.A), X = static_cast<double>(entries.X),
+                   AX = static_cast<double>(entries.AX), AXA = static_cast<double>(entries.AXA),
+                   words = static_cast<double>(fast_words);
+        return std::min((A * A + A * X) / words,
+                        (A * std::sqrt(AXA) + std::sqrt(A * X * AX)) / std::sqrt(words));
+      });
 }
 
 }  // namespace attest::io

@@ -43,9 +43,19 @@ Bound sparse_inputs_once(const Extent& extent, const SparseInputs& inputs,
 Bound sparse_product_order(const Extent& extent, const SparseInputs& inputs,
                            const KernelClass& kernel, std::int64_t fast_words);
 
-/// The same order for sparse attention, forward and backward. Cited: Li et al. 2024, theorem 4.5.
-/// docs/theory/bounds/sparse-inputs.md
-Bound sparse_attention_order(const Extent& extent, const SparseInputs& inputs,
-                             const KernelClass& kernel, std::int64_t fast_words);
+/// Entries in the terms of Li et al. 2024, whose scores are A_1 X A_2^T. For Q and K as they are X
+/// is the identity, with head_dim_qk entries, and A_1 X is Q.
+struct AttentionEntries {
+  std::int64_t A = 0;    // of A_1, A_2 and A_3: Q, K and V
+  std::int64_t X = 0;    // of X
+  std::int64_t AX = 0;   // of A_1 X
+  std::int64_t AXA = 0;  // of the scores
+};
+
+/// min((Z_A^2 + Z_A Z_X)/M, (Z_A sqrt(Z_AXA) + sqrt(Z_A Z_X Z_AX))/sqrt(M)), up to a constant:
+/// sparse attention, forward and backward. Cited: Li et al. 2024, theorem 4.5.
+/// docs/theory/bounds/sparse-inputs.md  [io/bounds/products_test "theorem 4.5"]
+Bound sparse_attention_order(const AttentionEntries& entries, const KernelClass& kernel,
+                             std::int64_t fast_words);
 
 }  // namespace attest::io

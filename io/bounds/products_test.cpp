@@ -55,9 +55,26 @@ TEST_CASE("sparse inputs", "[io][bounds]") {
   const Bound order = sparse_product_order(extent, {0, 5000}, once, 64);
   CHECK(order.leading == 5000 * std::min(std::sqrt(pairs / 64), 5000 / 64.));
   CHECK(order.label() == "asymptotic lower bound, constant or lower-order terms missing (cited)");
-  CHECK(sparse_attention_order(extent, {0, 50}, once, 64).leading == 50 * 50 / 64.);
   CHECK_THROWS_AS(sparse_inputs_once(extent, {-1, 0}, once, 64), InvalidProblem);
   CHECK_THROWS_AS(sparse_product_order(extent, {0, -1}, once, 64), InvalidProblem);
+}
+
+TEST_CASE("theorem 4.5 of Li et al. in both of its cases", "[io][bounds]") {
+  const AttentionEntries entries{1000, 16, 300, 400};
+  const Bound small = sparse_attention_order(entries, {}, 256),
+              large = sparse_attention_order(entries, {}, 65536);
+  CHECK(small.leading == Approx((1000 * 20 + std::sqrt(1000. * 16 * 300)) / 16));
+  CHECK(large.leading == (1000. * 1000 + 1000 * 16) / 65536);
+  CHECK_FALSE(small.is_lower_bound());
+  // Dense Q, K and V of equal sizes: the orders of attention, N^2 d^2 / M and N^2 d / sqrt(M).
+  const std::int64_t n = 1 << 20, d = 64;
+  const AttentionEntries dense{3 * n * d, d * d, n * d, n * n};
+  const auto pairs = static_cast<double>(n) * static_cast<double>(n);
+  CHECK(sparse_attention_order(dense, {}, 1 << 20).leading / (pairs * 4096 / (1 << 20)) ==
+        Approx(9).epsilon(1. / 1024));
+  CHECK(sparse_attention_order(dense, {}, 256).leading / (pairs * 64 / 16) ==
+        Approx(3).epsilon(1. / 1024));
+  CHECK_THROWS_AS(sparse_attention_order({-1, 0, 0, 0}, {}, 4), InvalidProblem);
 }
 
 }  // namespace

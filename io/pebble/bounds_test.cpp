@@ -2,6 +2,7 @@
 #include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 #include "io/bounds/backward.hpp"
+#include "io/bounds/backward_pattern.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/loss.hpp"
 #include "io/bounds/pattern.hpp"
@@ -171,6 +172,30 @@ TEST_CASE("backward bounds are not above the least traffic of chains", "[io][peb
   }
   CHECK(tally.cases >= 4);
   CHECK(tally.reached > 0);
+}
+
+TEST_CASE("backward bounds by pattern are not above the least traffic of chains", "[io][pebble]") {
+  Tally tally;
+  int above = 0;
+  for (const AttentionShape& shape :
+       {AttentionShape{1, 2, 1, 1, {}}, AttentionShape{2, 2, 1, 1, {1, 1, 0, 0}},
+        AttentionShape{1, 3, 1, 1, {1, 0, 1}}, AttentionShape{2, 2, 1, 1, {1, 1, 0, 1}}}) {
+    for (const Statistics statistics : {Statistics::given, Statistics::recomputed}) {
+      const StepSystem system = steps_of(backward_dag(shape, statistics));
+      const PatternDegrees degrees = pattern_degrees(problem_of_shape(shape));
+      PatternDegrees wrong = degrees;  // every component counted four times
+      for (auto& component : wrong.components) component.copies *= 4;
+      for (std::int32_t fast_words = 5; fast_words <= 9; ++fast_words) {
+        const Minimum minimum = least_traffic(system, fast_words, kPositions);
+        if (minimum.certainty != Minimum::Certainty::exact) continue;
+        std::vector<Bound> bounds = backward_pattern_bounds(degrees, {}, fast_words);
+        tally.compare(bounds, minimum);
+        if (backward_pattern_bounds(wrong, {}, fast_words).front().words > minimum.words) ++above;
+      }
+    }
+  }
+  CHECK(tally.cases > 20);
+  CHECK(above > 0);
 }
 
 TEST_CASE("loss gradient bounds are not above the least traffic of chains", "[io][pebble]") {

@@ -1,5 +1,10 @@
 #include "sparse/inputs/lower_bounds.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "io/bounds/forward.hpp"
+#include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 #include "sparse/inputs/slow_csr.hpp"
 
@@ -14,6 +19,25 @@ io::Words entries_that_meet(const CsrMatrix& A, const CsrMatrix& B) {
   return entries;
 }
 
+std::int64_t entries_of(const CsrMatrix& matrix, std::int64_t row) {
+  return static_cast<std::int64_t>(matrix.row_columns(row).size());
+}
+
+io::AttentionEntries entries_of(const SparseOperands& operands, const Work& work) {
+  return {work.nonzeros, operands.Q.columns, operands.Q.nonzeros(), work.pairs};
+}
+
+// What decides a gradient. dK needs all of V where Q has an entry; without an entry of V, dS is 0
+// and Q and K decide weights alone.
+io::Words compulsory_entries(const SparseOperands& operands) {
+  const io::Words of_V = operands.V.nonzeros();
+  if (of_V == 0) {
+    return entries_that_meet(operands.Q, operands.K) + entries_that_meet(operands.K, operands.Q);
+  }
+  return io::Words(operands.Q.nonzeros()) + operands.K.nonzeros() +
+         (operands.Q.nonzeros() > 0 ? of_V : io::Words(0));
+}
+
 std::string fault_of_keys(const SparseOperands& operands) {
   return operands.K.rows > 1 ? "" : "there is one key, which weighs 1 whatever its score";
 }
@@ -22,16 +46,21 @@ std::string fault_of_keys(const SparseOperands& operands) {
 
 Work work_of(const SparseOperands& operands) {
   operands.validate();
-  io::Words score_products = 0, value_products = 0;
+  io::Words score_products = 0, value_products = 0, gradient_products = 0;
   const auto in_Q = operands.Q.column_counts(), in_K = operands.K.column_counts();
   for (std::size_t l = 0; l < in_Q.size(); ++l) score_products += io::Words(in_Q[l]) * in_K[l];
   const CsrMatrix support = product_structure(operands.Q, operands.K);
   const auto seen = support.column_counts();
   for (std::int64_t j = 0; j < operands.V.rows; ++j) {
-    const auto entries = static_cast<std::int64_t>(operands.V.row_columns(j).size());
-    value_products += io::Words(seen[static_cast<std::size_t>(j)]) * entries;
+    const auto row = static_cast<std::size_t>(j);
+    value_products += io::Words(seen[row]) * entries_of(operands.V, j);
+    gradient_products += io::Words(seen[row]) * entries_of(operands.K, j);
+  }
+  for (std::int64_t i = 0; i < operands.Q.rows; ++i) {
+    gradient_products += io::Words(entries_of(support, i)) * entries_of(operands.Q, i);
   }
   return {support.nonzeros(), score_products.value(), value_products.value(),
+          gradient_products.value(),
           operands.Q.nonzeros() + operands.K.nonzeros() + operands.V.nonzeros()};
 }
 
@@ -64,7 +93,46 @@ std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::Ke
       {"keys", "at least two keys",
        fault.empty() ? io::Condition::State::met : io::Condition::State::failed, fault});
   return {compulsory, once, io::sparse_product_order(extent, inputs, kernel, fast_words),
-          io::sparse_attention_order(extent, inputs, kernel, fast_words)};
+          io::sparse_attention_order(entries_of(operands, work), kernel, fast_words)};
+}
+
+std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
+                                             const io::KernelClass& kernel,
+                                             std::int64_t fast_words) {
+  const Work work = work_of(operands);
+  const io::Words d_k = operands.Q.columns, d_v = operands.V.columns;
+  const io::Bound compulsory =
+      io::Statement("sparse_backward_compulsory", io::Tag::proved,
+                    "nnz(Q) + nnz(K) + nnz(V) + q (d_k + d_v) + k (d_k + d_v)", "sparse-inputs")
+          .needs_class(kernel, fast_words)
+          .needs("keys", "at least two keys", fault_of_keys(operands))
+          .words([&] {
+            return (compulsory_entries(operands) + d_v * operands.Q.rows + d_k * operands.Q.rows +
+                    (d_k + d_v) * operands.K.rows)
+                .value();
+          });
+  const io::Bound once =
+      io::Statement("sparse_backward_once", io::Tag::proved,
+                    "2(U' + (W + Z d_v)/sqrt(2))/sqrt(M) - 2Z - 2M", "sparse-inputs")
+          .needs_class(kernel, fast_words)
+          .needs_chains(kernel)
+          .needs_once(kernel)
+          .needs("keys", "at least two keys", fault_of_keys(operands))
+          .words([&] {
+            const auto pairs = static_cast<double>(work.pairs);
+            const double values =
+                static_cast<double>(work.value_products) + pairs * static_cast<double>(d_v.value());
+            const double products =
+                static_cast<double>(work.gradient_products) + values / std::sqrt(2.0);
+            const io::SegmentedWork run{io::rounded_down(products), io::product_segment_maximum,
+                                        fast_words, kernel.fast_memories()};
+            const double words =
+                std::max(io::greatest_linear_words_of_segments(run, 0),
+                         io::linear_words_of_segments(run, io::SegmentLength(2 * fast_words)));
+            return io::whole_words(io::rounded_down(words - 2 * pairs));
+          });
+  return {compulsory, once,
+          io::sparse_attention_order(entries_of(operands, work), kernel, fast_words)};
 }
 
 }  // namespace attest::sparse

@@ -9,10 +9,11 @@ namespace attest::sparse {
 
 /// What the words depend on besides sizes.
 struct Work {
-  std::int64_t pairs = 0;           // Z: pairs of the support of Q K^T
-  std::int64_t score_products = 0;  // U: entries of Q times entries of K in the same column
-  std::int64_t value_products = 0;  // W: entries of V over the pairs of the support
-  std::int64_t nonzeros = 0;        // of Q, K and V
+  std::int64_t pairs = 0;              // Z: pairs of the support of Q K^T
+  std::int64_t score_products = 0;     // U: entries of Q times entries of K in the same column
+  std::int64_t value_products = 0;     // W: entries of V over the pairs of the support
+  std::int64_t gradient_products = 0;  // entries of K_j and of Q_i over the same pairs
+  std::int64_t nonzeros = 0;           // of Q, K and V
 };
 
 /// [sparse/inputs/lower_bounds_test "work"]
@@ -30,5 +31,16 @@ Work work_of(const SparseOperands& operands);
 /// Source:   docs/theory/bounds/sparse-inputs.md
 std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::KernelClass& kernel,
                                     std::int64_t fast_words);
+
+/// The same of a backward pass, d_k and d_v columns of Q and V:
+///   sparse_backward_compulsory  entries of Q, K and V that decide a gradient, dO, dQ, dK and dV
+///   sparse_backward_once        2 (U' + (W + Z d_v)/sqrt(2)) / sqrt(M) - 2Z - 2M, U' = entries of
+///   K
+///                               and Q over the pairs; needs scores and dP evaluated once
+///   sparse_attention_order      cited, leading order
+/// Requirements and source as above.  [sparse/inputs/lower_bounds_test "backward"]
+std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
+                                             const io::KernelClass& kernel,
+                                             std::int64_t fast_words);
 
 }  // namespace attest::sparse

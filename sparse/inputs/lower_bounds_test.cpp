@@ -10,10 +10,13 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "io/bounds/backward.hpp"
 #include "io/bounds/forward.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
+#include "sparse/inputs/sparse_flash_backward.hpp"
 #include "sparse/inputs/sparse_products.hpp"
 #include "sparse/inputs/stored_support.hpp"
+#include "sparse/inputs/stored_support_backward.hpp"
 #include "sparse/inputs/testing/random_operands.hpp"
 
 namespace attest::sparse {
@@ -39,6 +42,8 @@ TEST_CASE("the work of sparse attention", "[sparse][bounds]") {
         expected.score_products += products;
         if (products == 0) continue;
         ++expected.pairs;
+        expected.gradient_products += static_cast<std::int64_t>(in.Q.row_columns(i).size()) +
+                                      static_cast<std::int64_t>(in.K.row_columns(j).size());
         expected.value_products += static_cast<std::int64_t>(in.V.row_columns(j).size());
       }
     }
@@ -46,6 +51,7 @@ TEST_CASE("the work of sparse attention", "[sparse][bounds]") {
     CHECK(work.pairs == expected.pairs);
     CHECK(work.score_products == expected.score_products);
     CHECK(work.value_products == expected.value_products);
+    CHECK(work.gradient_products == expected.gradient_products);
   }
 }
 
@@ -70,6 +76,68 @@ TEST_CASE("no schedule is below the lower bounds", "[sparse][bounds]") {
   CHECK(binding > compared / 3);
 }
 
+TEST_CASE("no backward schedule is below the lower bounds", "[sparse][bounds]") {
+  Rng rng(25);
+  std::int64_t compared = 0, binding = 0, above = 0;
+  io::KernelClass recomputes;
+  for (int round = 0; round < 300; ++round) {
+    const SparseOperands in = testing::random_operands(rng);
+    const SparseFlashBackward flash{rng.between(1, 22), rng.between(1, 22), rng.between(1, 22),
+                                    rng.between(1, 22), rng.between(1, 10)};
+    const StoredSupportBackward stored{flash.block_q, flash.block_k, flash.block_v,
+                                       rng.between(1, 13)};
+    const auto compare = [&](const io::Traffic& traffic, const io::KernelClass& kernel) {
+      const std::int64_t fast_words = std::max<std::int64_t>(1, traffic.peak.words.value());
+      for (const io::Bound& bound : backward_lower_bounds(in, kernel, fast_words)) {
+        if (!bound.is_lower_bound()) continue;
+        INFO(bound.to_string());
+        CHECK(bound.words <= traffic.total_words());
+        ++compared;
+        binding += bound.words > 0;
+        above += 16 * bound.words > traffic.total_words();
+      }
+    };
+    compare(flash.cost(in), recomputes);
+    compare(stored.cost(in), evaluates_once());
+  }
+  CHECK(binding > compared / 3);
+  CHECK(above > 0);  // sixteen times as many words would be too many
+}
+
+TEST_CASE("the sparse backward bound of dense inputs is the dense one", "[sparse][bounds]") {
+  Rng rng(26);
+  const SparseOperands in{testing::random_rows(rng, 48, 16, 16),
+                          testing::random_rows(rng, 40, 16, 16),
+                          testing::random_rows(rng, 40, 12, 12), 1};
+  for (const std::int64_t fast_words : {8, 30, 100}) {
+    const io::Extent extent = io::dense_extent(48, 40, 16, 12);
+    const auto bounds = backward_lower_bounds(in, evaluates_once(), fast_words);
+    REQUIRE(bounds.size() == 3);
+    CHECK(bounds[0].words == io::compulsory_backward(extent, evaluates_once()).words);
+    CHECK(bounds[1].words == io::backward_once(extent, evaluates_once(), fast_words).words);
+    CHECK(bounds[1].words > 0);
+  }
+  CHECK_FALSE(backward_lower_bounds(in, {}, 16)[1].applies());
+  CHECK_THROWS_AS(backward_lower_bounds(in, {}, 0), InvalidProblem);
+}
+
+TEST_CASE("entries that decide no gradient need not be read", "[sparse][bounds]") {
+  Rng rng(27);
+  SparseOperands in{testing::random_rows(rng, 6, 8, 3), testing::random_rows(rng, 5, 8, 2),
+                    testing::random_rows(rng, 5, 4, 2), 1};
+  const auto words = [&] { return backward_lower_bounds(in, {}, 16)[0].words; };
+  const std::int64_t dense = 6 * (8 + 4) + 5 * (8 + 4);
+  CHECK(words() == dense + 18 + 10 + 10);
+  const CsrMatrix Q = in.Q;
+  in.Q = testing::random_rows(rng, 6, 8, 0);  // dQ needs K, and of V what stands beside it
+  CHECK(words() == dense + 10);
+  in.Q = Q;
+  in.V = testing::random_rows(rng, 5, 4, 0);  // dS = 0
+  CHECK(words() <= dense + 18 + 10);
+  in.K = testing::random_rows(rng, 5, 8, 0);
+  CHECK(words() == dense);
+}
+
 TEST_CASE("conditions of the sparse bounds", "[sparse][bounds]") {
   Rng rng(23);
   SparseOperands in{testing::random_rows(rng, 64, 32, 8), testing::random_rows(rng, 64, 32, 8),
@@ -89,9 +157,9 @@ TEST_CASE("conditions of the sparse bounds", "[sparse][bounds]") {
             static_cast<double>(work.pairs) - 2 * 16);
   CHECK(bounds[2].label() ==
         "asymptotic lower bound, constant or lower-order terms missing (cited)");
-  const auto nonzeros = static_cast<double>(work.nonzeros);
-  CHECK(bounds[3].leading ==
-        nonzeros * std::min(std::sqrt(static_cast<double>(work.pairs) / 16), nonzeros / 16));
+  CHECK(
+      bounds[3].leading ==
+      io::sparse_attention_order({work.nonzeros, 32, in.Q.nonzeros(), work.pairs}, {}, 16).leading);
   CHECK(lower_bounds(in, {}, 16)[1].why_not().find("once: ") == 0);
   CHECK_THROWS_AS(lower_bounds(in, {}, 0), InvalidProblem);
   in.K = testing::random_rows(rng, 1, 32, 8);

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "cpu/register.hpp"
+#include "sparse/register.hpp"
 
 namespace attest::certify::testing {
 namespace {
@@ -140,9 +141,9 @@ class AlteredFamily : public Renamed {
 };
 
 template <class Family, class How>
-io::ScheduleRegistry registry_of(How how) {
+io::ScheduleRegistry registry_of(How how, const io::ScheduleRegistry& of = cpu_schedules()) {
   io::ScheduleRegistry registry;
-  for (const auto& family : cpu_schedules().families()) {
+  for (const auto& family : of.families()) {
     registry.add(std::make_unique<Family>(*family, how));
   }
   return registry;
@@ -158,6 +159,20 @@ io::ScheduleRegistry flat_schedules(FlatWords words) { return registry_of<Flat>(
 
 io::ScheduleRegistry altered_schedules(Alteration alteration) {
   return registry_of<AlteredFamily>(alteration);
+}
+
+const io::ScheduleRegistry& all_schedules() {
+  static const io::ScheduleRegistry all = [] {
+    io::ScheduleRegistry registry;
+    register_cpu_schedules(registry);
+    register_sparse_schedules(registry);
+    return registry;
+  }();
+  return all;
+}
+
+io::ScheduleRegistry all_altered_schedules(Alteration alteration) {
+  return registry_of<AlteredFamily>(alteration, all_schedules());
 }
 
 }  // namespace attest::certify::testing

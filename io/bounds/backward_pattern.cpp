@@ -1,0 +1,44 @@
+#include "io/bounds/backward_pattern.hpp"
+
+#include <algorithm>
+
+#include "io/bounds/priced_parts.hpp"
+#include "io/bounds/statement.hpp"
+
+namespace attest::io {
+
+BackwardParts backward_parts(const PatternDegrees& degrees) {
+  const std::int64_t d = std::min(degrees.extent.head_dim_qk, degrees.extent.head_dim_v);
+  return parts_of_pattern<BackwardPart>(
+      degrees,
+      [d](const PatternComponent& component) {
+        return BackwardPart{BackwardPrice(component, d), component.pairs(), component.copies};
+      },
+      [](BackwardPart& shared, const BackwardPart& part) { shared.price.include(part.price); });
+}
+
+Bound theorem_c_pattern(const BackwardParts& pattern, const KernelClass& kernel,
+                        std::int64_t fast_words) {
+  return Statement("theorem_c_pattern", Tag::proved,
+                   "max_X X ceil((U(M+X) - X)/(M+X)), U(B) = sum of 12 Z/rho(B)", "patterns")
+      .needs_class(kernel, fast_words)
+      .words([&] {
+        PricedParts priced;
+        for (const BackwardPart& part : pattern) {
+          priced.push_back(
+              {12 * static_cast<double>(part.pairs), part.copies,
+               [&part](double usable_words) { return part.price.work_per_word(usable_words); }});
+        }
+        const Memories memories{fast_words, static_cast<double>(kernel.fast_memories())};
+        return whole_or_parts(priced, [&](const PricedParts& parts) {
+          return greatest_words_of_parts(parts, memories);
+        });
+      });
+}
+
+std::vector<Bound> backward_pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
+                                           std::int64_t fast_words) {
+  return {theorem_c_pattern(backward_parts(degrees), kernel, fast_words)};
+}
+
+}  // namespace attest::io

@@ -1,0 +1,49 @@
+#include "io/bounds/priced_parts.hpp"
+
+#include <algorithm>
+
+#include "io/bounds/segments.hpp"
+#include "io/words.hpp"
+
+namespace attest::io {
+namespace {
+
+constexpr int kSearchedSegments = 4;
+
+double words_of_work(const PricedParts& parts, double usable_words) {
+  double words = 0;
+  for (const PricedPart& part : parts) {
+    words += rounded_down(part.work * static_cast<double>(part.copies) /
+                          part.work_per_word(usable_words));
+  }
+  return rounded_down(words);
+}
+
+}  // namespace
+
+double further_segments(const PricedParts& parts, const Memories& memories,
+                        std::int64_t transfers) {
+  const auto length = static_cast<double>(transfers);
+  const double usable_words = static_cast<double>(memories.words) + length;
+  const double left = words_of_work(parts, usable_words) - rounded_up(memories.count * length);
+  return left > 0 ? rounded_down(left / usable_words) : 0;
+}
+
+std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& memories) {
+  return greatest_words_of_further_segments(
+      [&](SegmentLength length) { return further_segments(parts, memories, length.transfers()); },
+      kSearchedSegments);
+}
+
+std::int64_t whole_or_parts(const PricedParts& parts,
+                            const std::function<std::int64_t(const PricedParts&)>& greatest) {
+  const std::int64_t whole = greatest(parts);
+  if (parts.size() == 1 && parts.front().copies == 1) return whole;
+  Words sum;
+  for (const PricedPart& part : parts) {
+    sum += Words(part.copies) * greatest({{part.work, 1, part.work_per_word}});
+  }
+  return std::max(whole, sum.value());
+}
+
+}  // namespace attest::io
