@@ -50,7 +50,9 @@ TEST_CASE("more than 65535 heads and batch entries, each with a block of its own
   static_assert(kBatch * kHeads > 65535);
   testing::Call call("b=257,hq=256,sq=1,sk=1,d=1");
   EmulatedForward forward(call.forward_arguments());
-  CHECK(flash2_forward_emulated(forward, {}).to_string().empty());
+  // The one with the fewest lanes.
+  const auto& run = flash2_held_kernel<4>().directions().forward.run;
+  CHECK(run(forward, {}).to_string().empty());
   // Of one key, the weight is 1: O is V, which is another for each head and batch entry.
   CHECK(call.O.bits() == call.V.bits());
 }
