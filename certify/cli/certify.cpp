@@ -177,7 +177,11 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
                      [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
                      {interrupted, &order.journal}));
     if (!campaign.law && campaign.shard.whole() && !interrupted()) {
-      attach(results.back(), audit_schedule(schedules, *kernel, campaign.tier, campaign.seed));
+      const auto audit = [&](NamedSchedule which) {
+        return audit_schedule(schedules, *kernel, which, campaign.tier, campaign.seed);
+      };
+      attach(results.back(), audit(NamedSchedule::schedule),
+             audit(NamedSchedule::schedule_backward));
     }
     line.clear();
     if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
