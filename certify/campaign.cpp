@@ -320,14 +320,17 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
   return result;
 }
 
-void attach(CampaignResult& result, std::optional<ScheduleAudit> io) {
-  if (io) {
-    if (!io->violations.empty()) result.verdict = graver(result.verdict, Verdict::violated);
-    for (const std::string& reason : io->not_counted) {
+void attach(CampaignResult& result, std::optional<ScheduleAudit> io,
+            std::optional<ScheduleAudit> io_backward) {
+  for (const std::optional<ScheduleAudit>& each : {io, io_backward}) {
+    if (!each) continue;
+    if (!each->violations.empty()) result.verdict = graver(result.verdict, Verdict::violated);
+    for (const std::string& reason : each->not_counted) {
       result.gaps.push_back("its schedule is not counted: " + reason);
     }
   }
   result.io = std::move(io);
+  result.io_backward = std::move(io_backward);
 }
 
 std::string reproduce_line(const std::string& kernel, const std::string& law, const Case& c,

@@ -66,7 +66,7 @@ struct CampaignResult {
   Shard shard;                                   // what of the campaign this is
   std::uint64_t checks = 0, planned_checks = 0;  // made, and those there were to make
   bool interrupted = false;
-  std::optional<ScheduleAudit> io;  // of a kernel that names a schedule
+  std::optional<ScheduleAudit> io, io_backward;  // of a kernel that names schedules
   double seconds = 0;
 
   std::uint64_t passed() const;
@@ -129,7 +129,8 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
 /// Puts the I/O beside the laws: a violation there is one of the kernel, what could not be counted
 /// is a gap.
 /// [certify/schedule_audit_test "a violation of I/O"]
-void attach(CampaignResult& result, std::optional<ScheduleAudit> io);
+void attach(CampaignResult& result, std::optional<ScheduleAudit> io,
+            std::optional<ScheduleAudit> io_backward = {});
 
 /// Exit code over all kernels: 0 certified (or the chosen law holds), 1 violated, 3 nothing proven
 /// or incomplete, 4 crashed.  [certify/campaign_test]

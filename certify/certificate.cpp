@@ -142,6 +142,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
               {"not_met", unmet}}},
             {"refused", result.refused}}},
           {"io", io_json(result.io)},
+          {"io_backward", io_json(result.io_backward)},
           {"findings", findings}};
 }
 
@@ -159,7 +160,9 @@ json description_json(const attest_description& d) {
           {"numerics", numerics_json(d.numerics)},
           {"conventions",
            {{"empty_row", name(conventions.empty_row)}, {"lse_base", name(conventions.lse_base)}}},
-          {"schedule", d.schedule == nullptr ? json(nullptr) : json(d.schedule)}};
+          {"schedule", d.schedule == nullptr ? json(nullptr) : json(d.schedule)},
+          {"schedule_backward",
+           d.schedule_backward == nullptr ? json(nullptr) : json(d.schedule_backward)}};
 }
 
 json case_json(const proptest::Case& c) {

@@ -111,15 +111,26 @@ Named without_lists(const io::ScheduleRegistry& schedules, Named named) {
 
 class Auditor {
  public:
-  Auditor(Named named, Named without_pattern, const attest_kernel& kernel, ScheduleAudit& audit)
+  Auditor(Named named, Named without_pattern, const attest_kernel& kernel, std::string field,
+          ScheduleAudit& audit)
       : named_(std::move(named)),
         without_pattern_(std::move(without_pattern)),
         kernel_(kernel),
+        field_(std::move(field)),
         audit_(audit),
         direction_(direction_of(named_.family->direction())) {}
 
   bool claimed(const Problem& problem) const {
     return proptest::unclaimed(kernel_.description, problem, direction_).empty();
+  }
+
+  // Whether it is the parameters for which the schedule takes no problem.
+  void judge_parameters() const {
+    if (!audit_.table.empty() || audit_.cases > 0 || !of_parameters_) return;
+    audit_.violations.push_back("description." + field_ + ": '" + audit_.schedule +
+                                "' takes no problem, '" + named_.spec.name +
+                                "' does: " + audit_.not_counted.front());
+    audit_.not_counted.clear();
   }
 
   // Counts dry and compares with closed form and bounds.
@@ -179,7 +190,21 @@ class Auditor {
       const std::string reason = error.what();
       auto& known = audit_.not_counted;
       if (std::find(known.begin(), known.end(), reason) == known.end()) known.push_back(reason);
+      of_parameters_ = of_parameters_ || takes_without_parameters(problem);
     }
+  }
+
+  bool takes_without_parameters(const Problem& problem) const {
+    Named plain = named_for(problem);
+    if (plain.spec.parameters.empty()) return false;
+    plain.spec.parameters.clear();
+    try {
+      const AbiProblem form(problem, 1);
+      plain.make(form, io::FastMemory{});
+    } catch (const InvalidProblem&) {
+      return false;
+    }
+    return true;
   }
 
   void violated(const std::string& message, const Problem& problem, io::FastMemory capacity) {
@@ -217,8 +242,10 @@ class Auditor {
 
   Named named_, without_pattern_;
   const attest_kernel& kernel_;
+  std::string field_;
   ScheduleAudit& audit_;
   proptest::Direction direction_;
+  bool of_parameters_ = false;
 };
 
 std::uint64_t cases_of(proptest::Tier tier) {
@@ -236,16 +263,24 @@ std::uint64_t cases_of(proptest::Tier tier) {
 }  // namespace
 
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
-                                            const attest_kernel& kernel, proptest::Tier tier,
-                                            std::uint64_t seed) {
+                                            const attest_kernel& kernel, NamedSchedule which,
+                                            proptest::Tier tier, std::uint64_t seed) {
   const attest_description& description = kernel.description;
-  if (description.schedule == nullptr) return std::nullopt;
+  const bool of_backward = which == NamedSchedule::schedule_backward;
+  const char* const text = of_backward ? description.schedule_backward : description.schedule;
+  if (text == nullptr) return std::nullopt;
   ScheduleAudit audit;
-  audit.schedule = description.schedule;
+  audit.schedule = text;
   audit.fast_memory_bytes = description.fast_memory_bytes;
+  const std::string field = of_backward ? "schedule_backward" : "schedule";
   Named named{}, dense{};
   try {
     named.spec = io::ScheduleSpec::parse(audit.schedule);
+  } catch (const InvalidProblem& error) {
+    audit.violations.push_back("description." + field + " is no schedule: " + error.what());
+    return audit;
+  }
+  try {
     named.family = &schedules.find(named.spec.name);
     dense = without_lists(schedules, named);
   } catch (const InvalidProblem& error) {
@@ -253,13 +288,19 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
     return audit;
   }
   const io::Direction direction = named.family->direction();
+  if (of_backward && direction != io::Direction::backward) {
+    audit.violations.push_back("description.schedule_backward names '" + audit.schedule +
+                               "', a schedule of " + std::string(io::name(direction)) +
+                               "; name it in description.schedule");
+    return audit;
+  }
   if ((description.directions & claim_of(direction)) == 0) {
     audit.violations.push_back("names the " + std::string(io::name(direction)) + " schedule '" +
                                audit.schedule + "', but claims no " +
                                std::string(io::name(direction)));
     return audit;
   }
-  Auditor auditor(std::move(named), std::move(dense), kernel, audit);
+  Auditor auditor(std::move(named), std::move(dense), kernel, field, audit);
   const bool loss = direction == io::Direction::loss_gradient;
   for (const fixtures::Model& model : fixtures::models()) {
     const Problem problem =
@@ -271,6 +312,7 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
     const Case c = proptest::generate(description, tier, mix(seed, kStream), index);
     if (auditor.claimed(c.problem)) auditor.count_case(c);
   }
+  auditor.judge_parameters();
   return audit;
 }
 

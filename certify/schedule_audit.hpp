@@ -29,16 +29,22 @@ struct ScheduleAudit {
   std::vector<std::string> violations;   // each with the command that shows it
 };
 
-/// Counts the schedule that a kernel names; nothing when it names none. Of one over lists of
-/// blocks, block_NAME, what is counted on problems without a pattern is NAME.
+/// The fields of a description that name one.
+enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
+
+/// Counts a schedule that a kernel names, its `schedule` or its `schedule_backward`; nothing when
+/// it names none. Of one over lists of blocks, block_NAME, what is counted on problems without a
+/// pattern is NAME.
 ///
-/// Violated is: a schedule of a direction that the kernel does not claim, a count other than the
-/// closed form, a tile beyond the declared fast memory, fewer words than a lower bound. An unknown
-/// schedule, or a claimed problem that it does not take, is listed as not counted. Equal bits are
+/// Violated is: a string that is no schedule's, or has parameters with which a known schedule takes
+/// no problem that it takes without; a schedule of a direction that the kernel does not claim, or
+/// of another one than the field is for; a count other than the closed form, a tile beyond the
+/// declared fast memory, fewer words than a lower bound. An unknown schedule, or a claimed problem
+/// that it does not take, is listed as not counted. Equal bits are
 /// reported, not required: other arithmetic in the same order of moves is no fault.
 /// [certify/schedule_audit_test]
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
-                                            const attest_kernel& kernel, proptest::Tier tier,
-                                            std::uint64_t seed);
+                                            const attest_kernel& kernel, NamedSchedule which,
+                                            proptest::Tier tier, std::uint64_t seed);
 
 }  // namespace attest::certify

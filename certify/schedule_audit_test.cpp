@@ -68,7 +68,11 @@ struct Registries {
   }
 
   std::optional<ScheduleAudit> audit(const attest_kernel& kernel) const {
-    return audit_schedule(schedules, kernel, proptest::Tier::smoke, 1);
+    return audit_schedule(schedules, kernel, NamedSchedule::schedule, proptest::Tier::smoke, 1);
+  }
+  std::optional<ScheduleAudit> audit_backward(const attest_kernel& kernel) const {
+    return audit_schedule(schedules, kernel, NamedSchedule::schedule_backward,
+                          proptest::Tier::smoke, 1);
   }
 
   // cpu/flash2 in everything but what it says of its I/O.
@@ -125,7 +129,8 @@ TEST_CASE("a schedule over lists is counted on patterns, the one without lists o
   // Without the dense schedules, what is claimed is not all counted.
   io::ScheduleRegistry lists;
   register_sparse_schedules(lists);
-  const ScheduleAudit alone = audit_schedule(lists, kernel, proptest::Tier::smoke, 1).value();
+  const ScheduleAudit alone =
+      audit_schedule(lists, kernel, NamedSchedule::schedule, proptest::Tier::smoke, 1).value();
   REQUIRE(alone.not_counted.size() == 1);
   CHECK_THAT(alone.not_counted.front(), Catch::StartsWith("schedule: 'flash2' is unknown"));
 }
@@ -150,6 +155,53 @@ TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {
       all.audit_named("two_pass", kBytes);  // cpu/schedule/flash2 is forward
   CHECK(other.violations == std::vector<std::string>{"names the backward schedule 'two_pass', but "
                                                      "claims no backward"});
+}
+
+TEST_CASE("a backward schedule is judged as the forward one", "[schedule_audit]") {
+  const Registries all;
+  attest_kernel kernel = all.kernels.find("cpu/flash2");
+  CHECK_FALSE(all.audit_backward(kernel).has_value());
+  kernel.description.schedule_backward = "two_pass:bq=32,bk=32,cq=32,ck=32";
+  const ScheduleAudit audit = all.audit_backward(kernel).value();
+  CHECK(audit.schedule == kernel.description.schedule_backward);
+  CHECK(audit.violations.empty());
+  CHECK(audit.cases > 5);
+  REQUIRE_FALSE(audit.table.empty());
+  CHECK(audit.table.front().count.direction == io::Direction::backward);
+
+  kernel.description.fast_memory_bytes = 4096;
+  const ScheduleAudit beyond = all.audit_backward(kernel).value();
+  REQUIRE_FALSE(beyond.violations.empty());
+  CHECK_THAT(beyond.violations.front(), Catch::StartsWith("beyond the declared fast memory: "));
+
+  kernel.description.schedule_backward = "flash2:bq=32,bk=32";
+  CHECK(all.audit_backward(kernel).value().violations ==
+        std::vector<std::string>{
+            "description.schedule_backward names 'flash2:bq=32,bk=32', a schedule of forward; name "
+            "it in description.schedule"});
+  kernel.description.schedule_backward = "two_pass";
+  kernel.description.directions = ATTEST_FORWARD;
+  CHECK(all.audit_backward(kernel).value().violations ==
+        std::vector<std::string>{"names the backward schedule 'two_pass', but claims no backward"});
+}
+
+TEST_CASE("a schedule that is none is a violation", "[schedule_audit]") {
+  const Registries all;
+  for (const char* text : {"flash2:bq", ":bq=1", "flash2:bq=1,bq=2"}) {
+    const ScheduleAudit audit = all.audit_named(text, 32768);
+    REQUIRE(audit.violations.size() == 1);
+    CHECK_THAT(audit.violations.front(),
+               Catch::StartsWith("description.schedule is no schedule: schedule: "));
+  }
+  for (const char* text : {"flash2:tiles=3", "flash2:bq=-4,bk=8", "flash2:bq=many,bk=8"}) {
+    const ScheduleAudit audit = all.audit_named(text, 32768);
+    INFO(text);
+    REQUIRE(audit.violations.size() == 1);
+    CHECK_THAT(audit.violations.front(),
+               Catch::StartsWith("description.schedule: '" + std::string(text) +
+                                 "' takes no problem, 'flash2' does: "));
+    CHECK(audit.not_counted.empty());
+  }
 }
 
 TEST_CASE("a schedule that is not known here is not counted", "[schedule_audit]") {

@@ -35,6 +35,7 @@ def results(**changes):
     base = {'date': '2026-01-02T03:04:05+00:00', 'device': 'NVIDIA X (sm_90)',
             'tests': {'passed': 3, 'failed': [], 'skipped': []},
             'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
+            'golden': {'counts': []}, 'errors': [{}],
             'rates': {}, 'times': [{}], 'traffic': [{'counted': {}}]}
     return {**base, **changes}
 
@@ -63,6 +64,15 @@ check('nothing failed', test_gpu.failures(results()), [])
 check('a failed test', test_gpu.failures(results(tests={'failed': ['b']})), ['test b'])
 check('a race', test_gpu.failures(results(sanitizers={'racecheck': {'verdict': 'failed'}})),
       ['compute-sanitizer racecheck'])
+COUNT = {'kernel': 'gpu/x', 'problem': 'sq=1', 'direction': 'forward',
+         'emulated': {'read_bytes': 8, 'written_bytes': 4}}
+check('equal counts', test_gpu.failures(results(
+    golden={'counts': [{**COUNT, 'device': COUNT['emulated']}]})), [])
+check('other counts', test_gpu.failures(results(
+    golden={'counts': [{**COUNT, 'device': {'read_bytes': 12, 'written_bytes': 4}}]})),
+      ['counts of gpu/x on sq=1 (forward)'])
+check('errors over bounds', test_gpu.failures(results(
+    errors=[{'kernel': 'gpu/x', 'failed': 'attest check'}])), ['measurement: attest check'])
 check('a measurement', test_gpu.failures(results(rates={'failed': 'cudaErrorX'})),
       ['measurement: cudaErrorX'])
 ANSWERS = {'time': {'forward_seconds': 1, 'backward_seconds': 3, 'forward_operations': 6,
@@ -70,13 +80,16 @@ ANSWERS = {'time': {'forward_seconds': 1, 'backward_seconds': 3, 'forward_operat
            'count': {'read_bytes': 30, 'written_bytes': 10}}
 RATES = {'copy_bytes_per_second': 20, 'float_operations_per_second': 8,
          'matrix_operations_per_second': 16}
-test_gpu.measure = lambda verb, problem: dict(ANSWERS[verb])
-shares = test_gpu.timed('x', RATES)
+test_gpu.measure = lambda verb, kernel, problem: dict(ANSWERS[verb])
+shares = test_gpu.timed('gpu/x', 'x', RATES)
 check('shares', [shares[f'share_of_{kind}_rate'] for kind in ('copy', 'float', 'matrix')],
       [0.5, 0.5, 0.25])
-check('no rates', 'share_of_copy_rate' in test_gpu.timed('x', {'failed': 'cudaErrorX'}), False)
+check('no rates', 'share_of_copy_rate' in test_gpu.timed('gpu/x', 'x', {'failed': 'cudaErrorX'}), False)
+ANSWERS['time'] = {'loss_gradient_seconds': 2}
+loss = test_gpu.timed('gpu/loss', 'x', RATES)
+check('no operations', [loss['share_of_copy_rate'], 'share_of_float_rate' in loss], [1, False])
 ANSWERS['time'] = {'failed': 'cudaErrorX'}
-check('no times', test_gpu.timed('x', RATES), ANSWERS['time'])
+check('no times', test_gpu.timed('gpu/x', 'x', RATES), ANSWERS['time'])
 with tempfile.TemporaryDirectory() as folder:
     path = test_gpu.write_results(folder, results())
     check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')

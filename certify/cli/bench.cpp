@@ -8,6 +8,7 @@
 #include "certify/campaign.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/interrupt.hpp"
+#include "certify/cli/kernel_campaign.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
@@ -75,16 +76,11 @@ void require_timed(const KernelList& kernels, const Problem& problem) {
   }
 }
 
-// The campaign that certifies a kernel, in its own process where it is a library's.
-CampaignResult certified(const attest_kernel& kernel, std::uint64_t seed) {
+CampaignOptions campaign_options(std::uint64_t seed) {
   CampaignOptions options;
   options.seed = seed;
   options.jobs = std::max(1u, std::thread::hardware_concurrency());
-  ProgressLine line(fmt::format("certify {}", kernel.description.name));
-  return run_campaign(
-      kernel, options,
-      [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
-      {interrupted, nullptr});
+  return options;
 }
 
 // The problem that is timed, by the reference: a campaign's problems are smaller.
@@ -102,8 +98,8 @@ int not_timed(const CampaignResult& result, const std::string& why) {
 }
 
 // 0 where every kernel may be timed; else why not is printed. This problem first: it takes less.
-int refusal(const KernelList& kernels, const BenchSetting& setting,
-            const std::vector<Direction>& directions) {
+int refusal(const io::ScheduleRegistry& schedules, const KernelList& kernels,
+            const BenchSetting& setting, const std::vector<Direction>& directions) {
   for (const attest_kernel* kernel : kernels) {
     for (const Direction direction : directions) {
       const proptest::LawResult found = judged(*kernel, setting, direction);
@@ -118,7 +114,8 @@ int refusal(const KernelList& kernels, const BenchSetting& setting,
     }
   }
   for (const attest_kernel* kernel : kernels) {
-    const CampaignResult result = certified(*kernel, setting.seed);
+    const CampaignResult result =
+        kernel_campaign(schedules, *kernel, campaign_options(setting.seed));
     if (outcome(result) == "certified") continue;
     print_result(*kernel, result);
     return not_timed(result, "is not certified");
@@ -149,7 +146,8 @@ void print_times(const BenchSetting& setting, const std::vector<KernelTime>& row
       "multiplications and additions in float32, measured in every round.\n");
 }
 
-int bench(const Registry& registry, const BenchOptions& options) {
+int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
+          const BenchOptions& options) {
   Kernels known(registry, options.isolation);
   KernelList kernels;
   for (const std::string& word : options.kernels) {
@@ -166,7 +164,7 @@ int bench(const Registry& registry, const BenchOptions& options) {
   const std::vector<std::string> libraries = library_contents(kernels);
   {
     const InterruptGuard guard(OnInterrupt::ask);
-    const int code = refusal(kernels, setting, directions);
+    const int code = refusal(schedules, kernels, setting, directions);
     if (code != 0) return code;
   }
   // Calls through a worker would be timed with their messages.
@@ -192,7 +190,8 @@ int bench(const Registry& registry, const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, const Registry& registry, Action& action) {
+void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+               Action& action) {
   CLI::App* command =
       app.add_subcommand("bench", "wall clock; refuses to time what it has not certified");
   auto options = std::make_shared<BenchOptions>();
@@ -224,8 +223,8 @@ void add_bench(CLI::App& app, const Registry& registry, Action& action) {
       "  attest bench cpu/flash2 ./libmine.so --problem sq=4096,d=128 --direction forward "
       "--threads 2\n"
       "  attest bench cpu/flash2 sparse/block_flash2 --problem sq=4096,d=64,mask=block_64_10_1");
-  command->callback([&registry, &action, options] {
-    action = [&registry, options] { return bench(registry, *options); };
+  command->callback([&registry, &schedules, &action, options] {
+    action = [&registry, &schedules, options] { return bench(registry, schedules, *options); };
   });
 }
 

@@ -9,6 +9,7 @@
 #include "certify/cli/commands.hpp"
 #include "certify/cli/defects.hpp"
 #include "certify/cli/interrupt.hpp"
+#include "certify/cli/kernel_campaign.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/reports.hpp"
@@ -150,15 +151,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   const InterruptGuard guard(OnInterrupt::ask);
   std::vector<CampaignResult> results;
   for (const attest_kernel* kernel : order.kernels) {
-    ProgressLine line(kernel->description.name);
-    results.push_back(
-        run_campaign(*kernel, campaign,
-                     [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
-                     {interrupted, &order.journal}));
-    if (!campaign.law && !campaign.mask && campaign.shard.whole() && !interrupted()) {
-      attach(results.back(), audit_schedule(schedules, *kernel, campaign.tier, campaign.seed));
-    }
-    line.clear();
+    results.push_back(kernel_campaign(schedules, *kernel, campaign, &order.journal));
     if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
     if (!options.json) {
       print_result(*kernel, results.back());

@@ -233,7 +233,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
                         "blocks, and what the emulation finds wrong");
   CLI::Option* races = command
                            ->add_flag("--races", options->races,
-                                      "with that, races and uninitialised reads of shared memory")
+                                      "with that, races, and uninitialised reads of shared memory")
                            ->needs(emulate);
   command->add_flag("--json", options->json, "as JSON");
   for (CLI::Option* emulation : {emulate, races}) {

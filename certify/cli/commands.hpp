@@ -28,7 +28,8 @@ void add_simulated_call(CLI::App& app, const Registry& registry, Action& action)
 void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_reproduce(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
-void add_bench(CLI::App& app, const Registry& registry, Action& action);
+void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+               Action& action);
 void add_worker(CLI::App& app, const Registry& registry, Action& action);
 
 /// Refuses what is not a whole number from 0 to `most`; without it "-1" and 2^64 would wrap around.

@@ -113,6 +113,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     }
   }
   if (result.io) print_io(*result.io);
+  if (result.io_backward) print_io(*result.io_backward);
   for (const Finding& finding : result.findings) print_finding(result.kernel, finding);
 }
 

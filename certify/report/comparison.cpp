@@ -73,7 +73,9 @@ class Comparer {
     compare_sets(words_of(coverage.at("refused")), words_of(old_coverage.at("refused")),
                  "accepts what it claims: ", "");
     compare_worst(before.at("worst"), after.at("worst"));
-    compare_io(before.at("io"), after.at("io"));
+    compare_io(before.at("io"), after.at("io"), "");
+    compare_io(before.value("io_backward", json()), after.value("io_backward", json()),
+               " backward");
   }
 
  private:
@@ -144,10 +146,11 @@ class Comparer {
     }
   }
 
-  void compare_io(const json& before, const json& after) {
+  void compare_io(const json& before, const json& after, const std::string& which) {
     if (!before.is_object() || !after.is_object()) {
-      if (before.is_object()) add(ChangeKind::regression, "its words are not counted any more");
-      if (after.is_object()) add(ChangeKind::improvement, "its words are counted now");
+      const std::string words = "its words" + which + " are ";
+      if (before.is_object()) add(ChangeKind::regression, words + "not counted any more");
+      if (after.is_object()) add(ChangeKind::improvement, words + "counted now");
       return;
     }
     std::map<std::string, double> words;

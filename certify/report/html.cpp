@@ -261,9 +261,12 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
     html += "<p>Every case has the mask " + escaped(mask.get<std::string>()) +
             "; nothing here is about others.</p>";
   }
-  const json& io = kernel.at("io");
-  if (io.is_object() && !io.at("violations").empty()) {
-    html += "<h3>I/O violated</h3>" + list_html(io.at("violations"));
+  constexpr const char* kCounted[] = {"io", "io_backward"};
+  for (const char* part : kCounted) {
+    const json io = kernel.value(part, json());
+    if (io.is_object() && !io.at("violations").empty()) {
+      html += "<h3>I/O violated</h3>" + list_html(io.at("violations"));
+    }
   }
   if (!kernel.at("incomplete").empty()) {
     html += "<h3>What is missing for a certificate</h3>" + list_html(kernel.at("incomplete"));
@@ -290,7 +293,9 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
   if (!coverage.at("refused").empty()) {
     html += "<h3>Refused although claimed</h3>" + list_html(coverage.at("refused"));
   }
-  if (io.is_object()) {
+  for (const char* part : kCounted) {
+    const json io = kernel.value(part, json());
+    if (!io.is_object()) continue;
     html += "<h3>Words moved by " + text_of(io, "schedule") + " against proved bounds</h3>" +
             io_html(io);
     if (!io.at("not_counted").empty()) {

@@ -132,9 +132,10 @@ Counts add_kernel(pugi::xml_node suites, const json& kernel, double seconds) {
       suite.fail(test, "incomplete", gaps.front().get<std::string>(), joined(gaps));
     }
   }
-  const json& io = kernel.at("io");
-  if (io.is_object()) {
-    pugi::xml_node test = suite.test("io");
+  for (const char* part : {"io", "io_backward"}) {
+    const json io = kernel.value(part, json());
+    if (!io.is_object()) continue;
+    pugi::xml_node test = suite.test(part);
     const json& violations = io.at("violations");
     if (!violations.empty()) {
       suite.fail(test, "violated", violations.front().get<std::string>(), joined(violations));

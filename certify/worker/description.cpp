@@ -164,10 +164,13 @@ std::string objection(const attest_kernel& kernel) {
   if (d.dtypes == 0) return "description.dtypes is 0; claim at least 1 << ATTEST_F32";
   const char* summary = d.summary == nullptr ? "" : d.summary;
   const char* schedule = d.schedule == nullptr ? "" : d.schedule;
+  const char* backward = d.schedule_backward == nullptr ? "" : d.schedule_backward;
   for (const std::string& text :
        {bad_text("description.name", d.name, sizeof(Description::name), " \"'`\\$:"),
         bad_text("description.summary", summary, sizeof(Description::summary), ""),
         bad_text("description.schedule", schedule, sizeof(Description::schedule), ""),
+        bad_text("description.schedule_backward", backward, sizeof(Description::schedule_backward),
+                 ""),
         bad_bits("directions", d.directions, kDirections), bad_bits("dtypes", d.dtypes, kDtypes),
         bad_bits("features", d.features, kFeatures), bad_size("max_head_dim", d.max_head_dim),
         bad_size("head_dim_multiple", d.head_dim_multiple),

@@ -37,7 +37,7 @@ struct IsolatedKernel::State {
   Source source;
   Limits limits;
   std::uint32_t index = 0;
-  std::string name, summary, schedule;
+  std::string name, summary, schedule, schedule_backward;
   std::mutex mutex;                                          // of what follows
   std::map<std::thread::id, std::unique_ptr<Process>> idle;  // one for each calling thread
   double timeout_seconds = 0, slowest_seconds = 0;
@@ -232,6 +232,7 @@ IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_
   state_->name = name;
   state_->summary = description.summary;
   state_->schedule = description.schedule;
+  state_->schedule_backward = description.schedule_backward;
   state_->timeout_seconds = limits.timeout_seconds;
   kernel_.struct_size = sizeof kernel_;
   kernel_.abi_version = ATTEST_ABI_VERSION;
@@ -241,6 +242,8 @@ IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_
   kernel_.description.name = state_->name.c_str();
   kernel_.description.summary = state_->summary.c_str();
   kernel_.description.schedule = description.has_schedule != 0 ? state_->schedule.c_str() : nullptr;
+  kernel_.description.schedule_backward =
+      description.has_schedule_backward != 0 ? state_->schedule_backward.c_str() : nullptr;
   kernel_.self = state_.get();
   const std::uint32_t directions = description.fields.directions;
   if (description.has_workspace != 0) kernel_.workspace_bytes = workspace_proxy;

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -159,6 +161,42 @@ TEST_CASE("not a library") {
   refused(half.string(), "is cut off: it has 70 bytes");
 }
 
+// attest_description before it had a field for the backward schedule.
+struct EarlierDescription {
+  std::size_t struct_size;
+  const char *name, *summary;
+  attest_device device;
+  std::uint32_t directions, dtypes, features;
+  std::int64_t max_head_dim, head_dim_multiple;
+  attest_empty_row empty_row;
+  attest_numerics numerics;
+  const char* schedule;
+  std::int64_t fast_memory_bytes;
+  std::uint64_t reserved[8];
+};
+
+TEST_CASE("a library that knows no backward schedule loads and names none") {
+  static_assert(sizeof(EarlierDescription) == sizeof(attest_description));
+  static_assert(offsetof(EarlierDescription, reserved) ==
+                offsetof(attest_description, schedule_backward));
+  EarlierDescription earlier{};
+  earlier.struct_size = sizeof earlier;
+  earlier.name = "test/kernel";
+  earlier.device = ATTEST_CPU;
+  earlier.directions = ATTEST_FORWARD;
+  earlier.dtypes = 1u << ATTEST_F32;
+  earlier.numerics.struct_size = sizeof earlier.numerics;
+  earlier.schedule = "flash2";
+  attest_kernel kernel{};
+  kernel.struct_size = sizeof kernel;
+  kernel.abi_version = ATTEST_ABI_VERSION;
+  std::memcpy(&kernel.description, &earlier, sizeof earlier);
+  kernel.forward = [](const void*, const attest_forward_args*) { return ATTEST_OK; };
+  CHECK(objection(kernel).empty());
+  CHECK(kernel.description.schedule == std::string("flash2"));
+  CHECK(kernel.description.schedule_backward == nullptr);
+}
+
 TEST_CASE("objections to numerics") {
   attest_kernel kernel{};
   kernel.struct_size = sizeof kernel;
@@ -193,7 +231,9 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.accumulation = ATTEST_FUSED_BLOCKS; }, "fused_block");
   refused([](auto& d) { d.numerics.struct_size = 0; }, "attest_numerics.struct_size is 0");
   refused([](auto& d) { ++d.struct_size; }, "attest_description.struct_size is ");
-  refused([](auto& d) { d.reserved[7] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.schedule_backward = "two\npass"; },
+          "description.schedule_backward has the character 0xa");
+  refused([](auto& d) { d.reserved[6] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
   refused([](auto& d) { d.numerics.lse_splits = 1 << 17; }, "numerics.lse_splits is 131072");

@@ -62,6 +62,25 @@ class Examples(unittest.TestCase):
         self.assertEqual(code, 3, text)
         self.assertIn("refused although claimed", text)
 
+    def test_wrong_backward_schedules(self):
+        """Found without the library's cooperation: it refuses every call."""
+        for kind, needed in [("forward_schedule_backward",
+                              "description.schedule_backward names 'flash2:bq=32,bk=32', a schedule "
+                              "of forward"),
+                             ("no_schedule_backward",
+                              "description.schedule_backward is no schedule: schedule: 'bq' in "
+                              "'two_pass:bq' is not key=value")]:
+            library = f"{PLUGINS}/libnonsense_{kind}.so"
+            code, text, _ = attest("certify", library, "--cases", "3")
+            self.assertEqual(code, 1, text)
+            self.assertIn(needed, text)
+            code, text, _ = attest("certify", library, "--cases", "3", "--json")
+            kernel, = json.loads(text)["kernels"]
+            self.assertEqual(kernel["verdict"], "violated")
+            self.assertEqual(kernel["description"]["schedule"], "flash2:bq=32,bk=32")
+            self.assertEqual(kernel["io"]["violations"], [])
+            self.assertIn(needed, kernel["io_backward"]["violations"][0])
+
     def test_list(self):
         code, text, _ = attest("list", f"{EXAMPLES}/libattention.so")
         self.assertEqual(code, 0)

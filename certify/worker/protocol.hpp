@@ -40,8 +40,8 @@ inline constexpr std::size_t kMostSegments = 24;
 /// A description without its pointers.
 struct Description {
   attest_description fields{};
-  char name[256] = "", summary[1024] = "", schedule[512] = "";
-  std::uint32_t has_schedule = 0, has_workspace = 0;
+  char name[256] = "", summary[1024] = "", schedule[512] = "", schedule_backward[512] = "";
+  std::uint32_t has_schedule = 0, has_schedule_backward = 0, has_workspace = 0;
 };
 
 struct Control {

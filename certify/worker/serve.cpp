@@ -154,11 +154,15 @@ void describe(const attest_kernel& kernel) {
   const attest_description& d = kernel.description;
   Description& out = control->description;
   out.fields = d;
-  out.fields.name = out.fields.summary = out.fields.schedule = nullptr;
+  out.fields.name = out.fields.summary = out.fields.schedule = out.fields.schedule_backward =
+      nullptr;
   copy_text(out.name, sizeof out.name, d.name);
   copy_text(out.summary, sizeof out.summary, d.summary == nullptr ? "" : d.summary);
   copy_text(out.schedule, sizeof out.schedule, d.schedule == nullptr ? "" : d.schedule);
   out.has_schedule = d.schedule != nullptr ? 1 : 0;
+  copy_text(out.schedule_backward, sizeof out.schedule_backward,
+            d.schedule_backward == nullptr ? "" : d.schedule_backward);
+  out.has_schedule_backward = d.schedule_backward != nullptr ? 1 : 0;
   out.has_workspace = kernel.workspace_bytes != nullptr ? 1 : 0;
 }
 

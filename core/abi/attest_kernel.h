@@ -279,10 +279,16 @@ typedef struct attest_description {
   int64_t head_dim_multiple; /* 0 = any */
   attest_empty_row empty_row;
   attest_numerics numerics;
-  const char *schedule; /* NULL, or the schedule whose words are counted, like "flash2:bq=64,bk=32";
-                         * tiles left open are those chosen for fast_memory_bytes */
-  int64_t fast_memory_bytes; /* the fast memory the schedule is blocked for; 0 = not declared */
-  uint64_t reserved[8];      /* 0 */
+  const char *schedule; /* NULL, or the schedule whose words are counted, like "flash2:bq=64,bk=32",
+                         * of a direction that is claimed: of forward, where that is claimed and
+                         * the backward schedule has its own field; tiles left open are those
+                         * chosen for fast_memory_bytes; where a kernel's tiles depend on the
+                         * shape, those of heads of 64 columns */
+  int64_t fast_memory_bytes; /* the fast memory the schedules are blocked for; 0 = not declared */
+  const char *schedule_backward; /* NULL, or the schedule of ATTEST_BACKWARD, which must be claimed,
+                                  * like "two_pass:bq=32,bk=32,cq=32,ck=32"; judged as `schedule`
+                                  * is. A library that is older than this field has 0 here */
+  uint64_t reserved[7];          /* 0 */
 } attest_description;
 
 /* ---- the calls ---- */

@@ -12,13 +12,6 @@
 namespace attest::gpu::cuda {
 namespace {
 
-const EmulatedKernel& kernel_named(const std::string& name) {
-  for (const EmulatedKernel* kernel : emulated_kernels()) {
-    if (kernel->description().name == name) return *kernel;
-  }
-  throw InvalidProblem(name + ": no kernel has this name");
-}
-
 template <class Args, class Call>
 simt::GlobalTraffic count(const std::string& kernel, const Args& args, Call attest_kernel::*call) {
   std::array<unsigned long long, 2> bytes{};
@@ -36,6 +29,13 @@ simt::GlobalTraffic count(const std::string& kernel, const Args& args, Call atte
 }
 
 }  // namespace
+
+const EmulatedKernel& kernel_named(const std::string& name) {
+  for (const EmulatedKernel* kernel : emulated_kernels()) {
+    if (kernel->description().name == name) return *kernel;
+  }
+  throw InvalidProblem(name + ": no kernel has this name; attest_gpu_measure kernels lists them");
+}
 
 simt::GlobalTraffic counted(const std::string& kernel, const attest_forward_args& args) {
   return count(kernel, args, &attest_kernel::forward);

@@ -6,7 +6,15 @@
 #include "gpu/simt/global_memory.hpp"
 
 /// Kernels on the device with the traffic policy on.
+namespace attest::gpu {
+class EmulatedKernel;
+}
+
 namespace attest::gpu::cuda {
+
+/// The emulated kernel "gpu/NAME", each of which has a device side. Throws InvalidProblem for an
+/// unknown name.
+const EmulatedKernel& kernel_named(const std::string& name);
 
 /// Bytes that all blocks of the device side of "gpu/NAME" read and wrote, of all tensors; outputs
 /// are written to the host's tensors. Throws DeviceError; InvalidProblem for an unknown name and

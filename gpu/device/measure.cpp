@@ -5,14 +5,13 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "gpu/device/counted_run.hpp"
 #include "gpu/device/error.hpp"
 #include "gpu/device/events.cuh"
+#include "gpu/device/kernel_counts.hpp"
 #include "gpu/device/probe.hpp"
 #include "gpu/device/rates.hpp"
 #include "gpu/device/require.cuh"
 #include "gpu/device/testing/device_call.hpp"
-#include "gpu/testing/call.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -20,11 +19,22 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kUsage =
-    "usage: attest_gpu_measure device          its name, or why there is none\n"
-    "       attest_gpu_measure rates           copies, float32 and matrix products, per second\n"
-    "       attest_gpu_measure run PROBLEM     forward and backward once, for a profiler\n"
-    "       attest_gpu_measure count PROBLEM   bytes counted, forward and backward together\n"
-    "       attest_gpu_measure time PROBLEM    seconds and operations of each\n";
+    "usage: attest_gpu_measure device                its name, or why there is none\n"
+    "       attest_gpu_measure kernels               those that have a device side\n"
+    "       attest_gpu_measure rates                 copies, float32 and matrix products, per "
+    "second\n"
+    "       attest_gpu_measure run KERNEL PROBLEM    all its directions once, for a profiler\n"
+    "       attest_gpu_measure count KERNEL PROBLEM  bytes counted, all its directions together\n"
+    "       attest_gpu_measure time KERNEL PROBLEM   seconds and operations of each\n"
+    "       attest_gpu_measure golden [KERNEL]...    bytes counted on small problems, emulated "
+    "and,\n"
+    "                                                where there is a device, on it; default: all\n"
+    "KERNEL is a name like gpu/flash2. Exit codes: 0 answered; 1 a device is needed and there is\n"
+    "none, or it refused; 2 bad words, an unknown kernel or a problem that it does not take.\n";
+
+void require_device() {
+  if (!device().present()) throw DeviceError("no CUDA device: " + device().absent_because);
+}
 
 json device_json() {
   const Device& found = device();
@@ -43,31 +53,28 @@ json rates() {
           {"matrix_operations_per_second", matrix_operations_per_second()}};
 }
 
-json run(const std::string& problem) {
-  DeviceCall call(problem);
-  call.forward();
-  call.backward();
+json run(const std::string& kernel, const std::string& problem) {
+  require_device();
+  DeviceCall call(kernel, problem);
+  for (const Direction& direction : directions_of(kernel)) call.run(direction.bit);
   require(cudaDeviceSynchronize(), problem);
-  return {{"problem", problem}};
+  return {{"kernel", kernel}, {"problem", problem}};
 }
 
-json count(const std::string& problem) {
-  gpu::testing::Call call(problem);
-  simt::GlobalTraffic bytes = counted("gpu/flash2", call.forward_arguments());
-  bytes += counted("gpu/flash2", call.backward_arguments());
-  return {{"problem", problem},
-          {"read_bytes", bytes.read_bytes},
-          {"written_bytes", bytes.written_bytes}};
-}
-
-json time(const std::string& problem) {
+json time(const std::string& kernel, const std::string& problem) {
+  require_device();
   constexpr int kRepetitions = 20;
-  DeviceCall call(problem);
-  return {{"problem", problem},
-          {"forward_seconds", least_seconds(kRepetitions, nullptr, [&] { call.forward(); })},
-          {"backward_seconds", least_seconds(kRepetitions, nullptr, [&] { call.backward(); })},
-          {"forward_operations", call.forward_operations()},
-          {"backward_operations", call.backward_operations()}};
+  DeviceCall call(kernel, problem);
+  json object{{"kernel", kernel}, {"problem", problem}};
+  for (const Direction& direction : directions_of(kernel)) {
+    const std::string name = direction.name;
+    object[name + "_seconds"] =
+        least_seconds(kRepetitions, nullptr, [&] { call.run(direction.bit); });
+    if (direction.bit != ATTEST_LOSS_GRADIENT) {
+      object[name + "_operations"] = call.operations(direction.bit);
+    }
+  }
+  return object;
 }
 
 int answer(const std::vector<std::string>& words) {
@@ -77,13 +84,19 @@ int answer(const std::vector<std::string>& words) {
   if (words.size() == 1 && verb == "device") {
     object = device_json();
   } else if (words.size() == 1 && verb == "rates") {
+    require_device();
     object = rates();
-  } else if (words.size() == 2 && verb == "run") {
-    object = run(words[1]);
-  } else if (words.size() == 2 && verb == "count") {
-    object = count(words[1]);
-  } else if (words.size() == 2 && verb == "time") {
-    object = time(words[1]);
+  } else if (words.size() == 1 && verb == "kernels") {
+    object = kernels_json();
+  } else if (words.size() == 3 && verb == "run") {
+    object = run(words[1], words[2]);
+  } else if (words.size() == 3 && verb == "count") {
+    require_device();
+    object = count_json(words[1], words[2]);
+  } else if (words.size() == 3 && verb == "time") {
+    object = time(words[1], words[2]);
+  } else if (verb == "golden") {
+    object = golden_json({words.begin() + 1, words.end()});
   } else {
     std::cerr << kUsage;
     return kUsageStatus;

@@ -52,7 +52,7 @@ const EmulatedKernel& block_flash2_kernel() {
         attest_description d = emulated_description(
             "gpu/block_flash2",
             "CUDA, emulated on the host: flash2 and two passes back over lists of blocks",
-            "block_flash2:bq=32,bk=32");
+            "block_flash2:bq=32,bk=32", "block_two_pass:bq=32,bk=32,cq=32,ck=32");
         d.features &= ~std::uint32_t{ATTEST_BOOLEAN_MASK};
         d.features |= ATTEST_BLOCK_MASK;
         return d;

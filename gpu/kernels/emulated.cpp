@@ -9,11 +9,11 @@
 namespace attest::gpu {
 namespace {
 
+// What the kernel only reads is added as such: races are looked for in the rest.
 template <class T>
-simt::GlobalPointer<T> add(simt::GlobalMemory& memory, const char* name,
-                           const attest_tensor* tensor) {
-  if (tensor == nullptr) return {};
-  return memory.add(name, elements<T>(tensor), span_of(*tensor));
+void add(simt::GlobalMemory& memory, const char* name, const attest_tensor* tensor,
+         simt::GlobalPointer<T>& pointer) {
+  if (tensor != nullptr) pointer = memory.add(name, elements<T>(tensor), span_of(*tensor));
 }
 
 template <class T>
@@ -46,22 +46,22 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
 }
 
 // What Q, K, V and O are made of.
-template <class T, class Arguments, class Args>
+template <class Arguments, class Args>
 void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
-  arguments.Q = add<T>(memory, "Q", args.Q);
-  arguments.K = add<T>(memory, "K", args.K);
-  arguments.V = add<T>(memory, "V", args.V);
-  arguments.O = add<T>(memory, "O", args.O);
+  add(memory, "Q", args.Q, arguments.Q);
+  add(memory, "K", args.K, arguments.K);
+  add(memory, "V", args.V, arguments.V);
+  add(memory, "O", args.O, arguments.O);
 }
 
 // And their gradients.
-template <class T, class Arguments>
+template <class Arguments>
 void add_gradients(simt::GlobalMemory& memory, const attest_backward_args& args,
                    Arguments& arguments) {
-  arguments.dO = add<T>(memory, "dO", args.dO);
-  arguments.dQ = add<T>(memory, "dQ", args.dQ);
-  arguments.dK = add<T>(memory, "dK", args.dK);
-  arguments.dV = add<T>(memory, "dV", args.dV);
+  add(memory, "dO", args.dO, arguments.dO);
+  add(memory, "dQ", args.dQ, arguments.dQ);
+  add(memory, "dK", args.dK, arguments.dK);
+  add(memory, "dV", args.dV, arguments.dV);
 }
 
 // What both directions have of any type of these.
@@ -70,7 +70,7 @@ void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& argumen
   const attest_problem& problem = *args.problem;
   arguments.mask = mask_of(memory, problem);
   arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
-  arguments.LSE = add<float>(memory, "LSE", args.LSE);
+  add(memory, "LSE", args.LSE, arguments.LSE);
   set_layout(arguments, args);
 }
 
@@ -97,7 +97,7 @@ simt::GlobalPointer<float> Workspace::take(simt::GlobalMemory& memory, const cha
 EmulatedForward::EmulatedForward(const attest_forward_args& args)
     : PackedRows(*args.O), workspace(args.workspace, args.workspace_bytes), args_(args) {
   add_common(memory, args, arguments);
-  if (args.problem->dtype == ATTEST_F32) add_inputs<float>(memory, args, arguments);
+  if (args.problem->dtype == ATTEST_F32) add_inputs(memory, args, arguments);
 }
 
 template <class T>
@@ -107,7 +107,7 @@ ForwardArguments<simt::Counted, T> EmulatedForward::sixteen_bit() {
   typed.alibi_slopes = arguments.alibi_slopes;
   typed.LSE = arguments.LSE;
   set_layout(typed, args_);
-  add_inputs<T>(memory, args_, typed);
+  add_inputs(memory, args_, typed);
   return typed;
 }
 template ForwardArguments<simt::Counted, Bf16> EmulatedForward::sixteen_bit();
@@ -122,11 +122,11 @@ void EmulatedForward::require_LSE() {
 EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
     : workspace(args.workspace, args.workspace_bytes), args_(args) {
   add_common(memory, args, arguments);
-  arguments.dLSE = add<float>(memory, "dLSE", args.dLSE);
+  add(memory, "dLSE", args.dLSE, arguments.dLSE);
   arguments.D = take("D", delta_words(*args.problem));
   if (args.problem->dtype != ATTEST_F32) return;
-  add_inputs<float>(memory, args, arguments);
-  add_gradients<float>(memory, args, arguments);
+  add_inputs(memory, args, arguments);
+  add_gradients(memory, args, arguments);
 }
 
 template <class T>
@@ -138,8 +138,8 @@ BackwardArguments<simt::Counted, T> EmulatedBackward::sixteen_bit() {
   typed.dLSE = arguments.dLSE;
   typed.D = arguments.D;
   set_layout(typed, args_);
-  add_inputs<T>(memory, args_, typed);
-  add_gradients<T>(memory, args_, typed);
+  add_inputs(memory, args_, typed);
+  add_gradients(memory, args_, typed);
   return typed;
 }
 template BackwardArguments<simt::Counted, Bf16> EmulatedBackward::sixteen_bit();

@@ -135,12 +135,19 @@ std::int64_t EmulatedKernel::largest_head_dim() const {
   return low == kLargest ? 0 : low;
 }
 
+AttentionShape heads_of_64_columns() {
+  AttentionShape shape;
+  shape.batch = shape.num_heads_q = shape.num_heads_kv = shape.seqlen_q = shape.seqlen_k = 1;
+  shape.head_dim_qk = shape.head_dim_v = 64;
+  return shape;
+}
+
 std::string variant_name(const char* name, int size, int named_size) {
   return size == named_size ? name : std::string(name) + "_" + std::to_string(size);
 }
 
-attest_description emulated_description(const char* name, const char* summary,
-                                        const char* schedule) {
+attest_description emulated_description(const char* name, const char* summary, const char* schedule,
+                                        const char* schedule_backward) {
   attest_description d = float_description(
       name, summary, schedule,
       ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW | ATTEST_KEY_LENGTHS |
@@ -148,6 +155,7 @@ attest_description emulated_description(const char* name, const char* summary,
           ATTEST_SOFTCAP | ATTEST_ALIBI | ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE |
           ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS);
   d.empty_row = ATTEST_ZERO_NEG_INF;
+  d.schedule_backward = schedule_backward;
   return d;
 }
 

@@ -57,9 +57,13 @@ class EmulatedKernel {
 };
 
 /// What the attention kernels of this room have in common: float32, every mask (patterns in boolean
-/// form), any strides. LSE is among the features.
-attest_description emulated_description(const char* name, const char* summary,
-                                        const char* schedule);
+/// form), any strides. LSE is among the features. A kernel with a backward names the schedule of
+/// that, too.
+attest_description emulated_description(const char* name, const char* summary, const char* schedule,
+                                        const char* schedule_backward = nullptr);
+
+/// A shape for which kernels whose tiles depend on it name theirs (attest_kernel.h).
+AttentionShape heads_of_64_columns();
 
 /// The same of the loss gradients: float32, any strides, dY.
 attest_description emulated_loss_description(const char* name, const char* summary,

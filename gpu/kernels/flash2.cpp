@@ -55,7 +55,7 @@ const EmulatedKernel& flash2_kernel() {
   static const EmulatedKernel kernel(
       emulated_description("gpu/flash2",
                            "CUDA, emulated on the host: online softmax; backward in two passes",
-                           "flash2:bq=32,bk=32"),
+                           "flash2:bq=32,bk=32", "two_pass:bq=32,bk=32,cq=32,ck=32"),
       {.forward = {fits<Flash2>, no_workspace, run<Flash2>, plan<Flash2, float>},
        .backward = two_pass_direction()});
   return kernel;
@@ -66,11 +66,12 @@ const EmulatedKernel& flash2_held_kernel() {
   constexpr int kKeys = kRows < 32 ? kRows : 32;
   using Tile = Held<Flash2Tile<kRows, kKeys>>;
   static const std::string rows = std::to_string(kRows), name = "gpu/flash2_" + rows,
-                           schedule = "flash2:bq=" + rows + ",bk=" + std::to_string(kKeys);
+                           schedule = "flash2:bq=" + rows + ",bk=" + std::to_string(kKeys),
+                           backward = two_pass_schedule<kRows>(heads_of_64_columns());
   static const EmulatedKernel kernel(
       emulated_description(name.c_str(),
                            "CUDA, emulated on the host: gpu/flash2 in 128 registers a lane",
-                           schedule.c_str()),
+                           schedule.c_str(), backward.c_str()),
       {.forward = {fits<Tile>, no_workspace, run<Tile>, plan<Tile, float>},
        .backward = two_pass_direction<kRows, Registers::held>()});
   return kernel;

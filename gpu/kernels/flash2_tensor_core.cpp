@@ -39,7 +39,7 @@ EmulatedDirection<EmulatedBackward> backward(attest_dtype dtype) {
 attest_description description(const char* name, attest_dtype dtype) {
   attest_description d = emulated_description(
       name, "CUDA, emulated on the host: flash2 and two passes back, on tensor cores",
-      "flash2:bq=64,bk=32");
+      "flash2:bq=64,bk=32", "two_pass:bq=64,bk=32,cq=32,ck=64");
   d.dtypes = 1U << dtype;
   d.numerics.accumulation = ATTEST_FUSED_BLOCKS;
   d.numerics.fused_block = 8;

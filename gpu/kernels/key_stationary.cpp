@@ -51,6 +51,7 @@ const EmulatedKernel& key_stationary_kernel() {
             "CUDA, emulated on the host: forward of gpu/flash2; backward with atomic additions to "
             "dQ";
         d.numerics.nondeterministic = 1;
+        d.schedule_backward = "key_stationary:bq=32,bk=32";
         return d;
       }(),
       {.forward = flash2_kernel().directions().forward,

@@ -40,13 +40,15 @@ std::string square_tiled_bwd_schedule(int side) {
 
 template <int kSide>
 const EmulatedKernel& square_tiled_bwd_kernel() {
-  static const std::string name = variant_name("gpu/square_tiled_bwd", kSide, 32);
+  static const std::string name = variant_name("gpu/square_tiled_bwd", kSide, 32),
+                           backward = square_tiled_bwd_schedule(kSide);
   static const EmulatedKernel kernel(
       [] {
         attest_description d = flash2_kernel().description();
         d.name = name.c_str();
         d.summary = "CUDA, emulated on the host: forward of gpu/flash2; backward by square tiles";
         d.features &= ~std::uint32_t{ATTEST_SOFTCAP};
+        d.schedule_backward = backward.c_str();
         return d;
       }(),
       {.forward = flash2_kernel().directions().forward,

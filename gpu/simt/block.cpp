@@ -46,7 +46,8 @@ void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index
   if (lanes_.size() < count_) make_lanes();
   warps_.assign(warps, Warp{});
   for (std::uint32_t w = 0; w < warps; ++w) {
-    warps_[w].live = warps_[w].runnable = first_bits(count_ - w * kWarpLanes);
+    warps_[w].lanes = first_bits(count_ - w * kWarpLanes);
+    warps_[w].live = warps_[w].runnable = warps_[w].lanes;
   }
   runnable_warps_ = first_bits(warps);
   for (std::uint32_t n = 0; n < count_; ++n) {
@@ -80,10 +81,11 @@ void Block::make_lanes() {
 }
 
 bool Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
-                std::int64_t dynamic_shared_bytes, const GlobalMemory& global,
+                std::int64_t dynamic_shared_bytes, const GlobalMemory& global, GlobalRaces* races,
                 const std::function<void()>& kernel, std::vector<Diagnosis>& found) {
   prepare(emulation, grid, block, index, dynamic_shared_bytes);
   global_ = &global;
+  races_ = races;
   traffic_.assign(global.ranges().size(), GlobalTraffic{});
   kernel_ = &kernel;
   found_ = &found;
@@ -232,6 +234,7 @@ void Block::wake(std::uint32_t number) {
 
 void Block::release_barrier() {
   arrived_ = 0;
+  if (live_ < count_) report_returned_before_barrier();
   barrier_result_ = std::exchange(barrier_sum_, 0);
   shared_.block_barrier();
   runnable_warps_ = 0;
@@ -285,6 +288,10 @@ void Block::complete(std::uint32_t warp_number, std::size_t index) {
   warp.runnable |= group.arrived;
   runnable_warps_ |= bit(warp_number);
   group.finish(*this, warp_number, exchange);
+  if (const std::uint32_t returned = group.mask & warp.lanes & ~group.arrived; returned != 0) {
+    const auto first = static_cast<std::uint32_t>(std::countr_zero(returned));
+    report_returned(warp_number * kWarpLanes + first, group.operation, group.where);
+  }
 }
 
 void Block::collective(std::uint32_t mask, std::string_view operation, SourceLine where,
@@ -297,11 +304,12 @@ void Block::collective(std::uint32_t mask, std::string_view operation, SourceLin
   if ((mask & bit(self.in_warp)) == 0) {
     stop(Fault::outside_mask, who() + " with a mask that does not name it", where);
   }
+  require_together(warp, mask, operation, where);
   std::size_t index = 0;
   while (index < warp.groups.size() && warp.groups[index].mask != mask) ++index;
   if (index == warp.groups.size()) {
     warp.groups.push_back({mask, 0, operation, where, finish});
-  } else if (warp.groups[index].operation != operation) {
+  } else if (warp.groups[index].operation != operation || !(warp.groups[index].where == where)) {
     stop(Fault::divergence,
          who() + " with the mask of lanes that wait in " +
              std::string(warp.groups[index].operation) + " of " +

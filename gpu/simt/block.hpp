@@ -12,6 +12,7 @@
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
 #include "gpu/simt/global_memory.hpp"
+#include "gpu/simt/global_races.hpp"
 #include "gpu/simt/mbarrier.hpp"
 #include "gpu/simt/shared_memory.hpp"
 #include "gpu/simt/tensor_copy.hpp"
@@ -83,7 +84,7 @@ class Block {
   /// Runs the kernel once for each lane. Diagnoses are added to `found`. Whether the block came to
   /// its end; else it was given up. Throws InternalError when there is no memory for the stacks.
   bool run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
-           std::int64_t dynamic_shared_bytes, const GlobalMemory& global,
+           std::int64_t dynamic_shared_bytes, const GlobalMemory& global, GlobalRaces* races,
            const std::function<void()>& kernel, std::vector<Diagnosis>& found);
 
   const Lane& lane() const { return *running_; }
@@ -95,6 +96,7 @@ class Block {
   Index3 index() const { return index_; }
   SharedMemory& shared() { return shared_; }
   const GlobalMemory& global() const { return *global_; }
+  GlobalRaces* races() const { return races_; }
   Mbarriers& mbarriers() { return mbarriers_; }
   TensorCopies& tensor_copies() { return tensor_copies_; }
   Warpgroups& warpgroups() { return warpgroups_; }
@@ -103,11 +105,14 @@ class Block {
   const std::vector<GlobalTraffic>& traffic() const { return traffic_; }
   std::uint64_t switches() const { return switches_; }
 
-  /// Waits until every lane that has not returned is here; the sum of their values.
+  /// Waits until every lane that has not returned is here; the sum of their values. A lane that has
+  /// returned without coming is a diagnosis.
   int barrier(int value, std::string_view operation, SourceLine where);
 
   /// Waits until every lane of `mask` that has not returned is here with the same mask; the last
-  /// one, or the one whose return the others waited for, finishes the operation.
+  /// one, or the one whose return the others waited for, finishes the operation. A lane that has
+  /// returned without coming is a diagnosis; so is one that waits here for a lane that waits for it
+  /// elsewhere.
   void collective(std::uint32_t mask, std::string_view operation, SourceLine where,
                   const void* given, void* taken, Finish finish);
 
@@ -135,7 +140,7 @@ class Block {
     Finish finish = nullptr;
   };
   struct Warp {
-    std::uint32_t live = 0, runnable = 0;
+    std::uint32_t lanes = 0, live = 0, runnable = 0;
     std::vector<Group> groups;  // of different masks, which may overlap
   };
 
@@ -152,6 +157,10 @@ class Block {
   void wait();                 // the running lane is not runnable: another goes on
   bool is_complete(const Warp& warp, const Group& group) const;
   void complete(std::uint32_t warp, std::size_t group);
+  void require_together(const Warp& warp, std::uint32_t mask, std::string_view operation,
+                        SourceLine where);
+  void report_returned(std::uint32_t lane, std::string_view operation, SourceLine where);
+  void report_returned_before_barrier();
   void release_barrier();
   void give_up(Fault fault, std::string text, SourceLine where);
   void give_up_deadlocked(SourceLine where);
@@ -178,6 +187,7 @@ class Block {
   TensorCopies tensor_copies_;
   Warpgroups warpgroups_;
   const GlobalMemory* global_ = nullptr;
+  GlobalRaces* races_ = nullptr;  // none without checks
   std::vector<GlobalTraffic> traffic_;
   const std::function<void()>* kernel_ = nullptr;
   std::vector<Diagnosis>* found_ = nullptr;

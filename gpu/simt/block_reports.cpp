@@ -1,5 +1,6 @@
 // What a block says of its kernel.
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,38 @@ void Block::give_up_deadlocked(SourceLine where) {
 void Block::stop(Fault fault, std::string text, SourceLine where) {
   give_up(fault, std::move(text), where);
   throw LaneStopped{};
+}
+
+// The running lane comes to a collective of `mask`. Where a lane that it names waits with another
+// mask that names it, neither will go on.
+void Block::require_together(const Warp& warp, std::uint32_t mask, std::string_view operation,
+                             SourceLine where) {
+  const Lane& self = *running_;
+  for (const Group& group : warp.groups) {
+    const std::uint32_t waiting = group.arrived & mask;
+    if (group.mask == mask || waiting == 0 || (group.mask >> self.in_warp & 1U) == 0) continue;
+    const std::uint32_t other =
+        self.warp * kWarpLanes + static_cast<std::uint32_t>(std::countr_zero(waiting));
+    stop(Fault::divergence,
+         "lane " + std::to_string(self.number) + " comes to " + std::string(operation) + " of " +
+             hexadecimal(mask) + " while lane " + std::to_string(other) + " waits for it in " +
+             std::string(group.operation) + " of " + hexadecimal(group.mask) + " (" +
+             group.where.to_string() + ")",
+         where);
+  }
+}
+
+void Block::report_returned(std::uint32_t lane, std::string_view operation, SourceLine where) {
+  report_once(
+      {Fault::exited_lane, "lane " + std::to_string(lane) + " has returned without coming to " +
+                               std::string(operation) + ", where others waited for it"},
+      where);
+}
+
+void Block::report_returned_before_barrier() {
+  std::uint32_t lane = 0;
+  while (!lanes_[lane].ended) ++lane;
+  report_returned(lane, barrier_operation_, barrier_where_);
 }
 
 // Lanes 0-15 wait in __syncthreads (a.cuh:3); lanes 16-31 …: at most a few.

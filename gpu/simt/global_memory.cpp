@@ -20,8 +20,6 @@ int GlobalMemory::find(const void* pointer) const {
 
 namespace {
 
-enum class GlobalUse : std::uint8_t { read, write, add };
-
 bool may_access(int tensor, const void* pointer, std::size_t bytes, std::size_t alignment,
                 GlobalUse use, SourceLine where) {
   Block* const block = Block::current();
@@ -57,23 +55,50 @@ bool may_access(int tensor, const void* pointer, std::size_t bytes, std::size_t 
   return true;
 }
 
-void read(int tensor, const void* from, void* to, std::size_t bytes, std::size_t alignment,
+// A race goes on as it would on a device.
+void look_for_races(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
+                    SourceLine where) {
+  Block& block = Block::running();
+  GlobalRaces* const races = block.races();
+  if (races == nullptr) return;
+  const std::uint32_t lane = block.lane().number;
+  const auto found =
+      races->note(pointer, bytes, use, {block.index(), lane, &block.shared().order()});
+  if (!found) return;
+  const GlobalRange& range = block.global().ranges()[static_cast<std::size_t>(tensor)];
+  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+  block.report_once({Fault::race, "lane " + std::to_string(lane) +
+                                      (use == GlobalUse::read    ? " reads "
+                                       : use == GlobalUse::write ? " writes "
+                                                                 : " adds to ") +
+                                      std::to_string(bytes) + " bytes at byte " +
+                                      std::to_string(offset) + " of '" + range.name + "'" + *found},
+                    where);
+}
+
+bool read(int tensor, const void* from, void* to, std::size_t bytes, std::size_t alignment,
           SourceLine where) {
-  if (may_access(tensor, from, bytes, alignment, GlobalUse::read, where)) {
+  const bool may = may_access(tensor, from, bytes, alignment, GlobalUse::read, where);
+  if (may) {
     std::memcpy(to, from, bytes);
   } else {
     std::memset(to, 0, bytes);
   }
+  return may;
 }
 
 }  // namespace
 
 void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
-  read(tensor, from, to, bytes, bytes, where);
+  if (read(tensor, from, to, bytes, bytes, where)) {
+    look_for_races(tensor, from, bytes, GlobalUse::read, where);
+  }
 }
 
 void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where) {
-  if (may_access(tensor, to, bytes, bytes, GlobalUse::write, where)) std::memcpy(to, from, bytes);
+  if (!may_access(tensor, to, bytes, bytes, GlobalUse::write, where)) return;
+  std::memcpy(to, from, bytes);
+  look_for_races(tensor, to, bytes, GlobalUse::write, where);
 }
 
 void global_read_row(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
@@ -87,6 +112,7 @@ void global_write_row(int tensor, void* to, const void* from, std::size_t bytes,
 void global_add(int tensor, float* to, float value, SourceLine where) {
   if (!may_access(tensor, to, sizeof *to, sizeof *to, GlobalUse::add, where)) return;
   std::atomic_ref<float>(*to).fetch_add(value, std::memory_order_relaxed);
+  look_for_races(tensor, to, sizeof *to, GlobalUse::add, where);
 }
 
 }  // namespace attest::simt

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gpu/simt/diagnosis.hpp"
@@ -27,6 +28,8 @@ struct GlobalRange {
   std::string name;
   const std::byte* data = nullptr;
   std::int64_t bytes = 0;
+  std::size_t element_bytes = 1;
+  bool writable = false;  // through a pointer to this tensor
 };
 
 /// A pointer that only the traffic policy opens (gpu/simt/traffic.hpp): what bypasses the count
@@ -55,7 +58,8 @@ class GlobalMemory {
   template <class T>
   GlobalPointer<T> add(std::string name, T* data, std::int64_t count) {
     const auto* bytes = reinterpret_cast<const std::byte*>(data);
-    ranges_.push_back({std::move(name), bytes, count * static_cast<std::int64_t>(sizeof(T))});
+    ranges_.push_back({std::move(name), bytes, count * static_cast<std::int64_t>(sizeof(T)),
+                       sizeof(T), !std::is_const_v<T>});
     return {data, static_cast<int>(ranges_.size()) - 1};
   }
 
@@ -70,7 +74,7 @@ class GlobalMemory {
 
 /// An access of the running lane: counted, checked, carried out. One that leaves its tensor, or
 /// lies at an address that is no multiple of its size, is a diagnosis instead; a read then gives
-/// zeros. [gpu/simt/traffic_test]
+/// zeros. With checks on, a race with an access before is one, too. [gpu/simt/traffic_test]
 void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where);
 void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where);
 /// The same of any number of bytes, at any address: by tensor copies.

@@ -45,9 +45,10 @@ TEST_CASE("a clean kernel has no report in any order", "[hooks]") {
     CHECK(run.right);
   };
   for (const Emulation& emulation : checked_orders()) {
-    for (const SeededBug none : {SeededBug::none, SeededBug::none_of_groups,
-                                 SeededBug::none_of_copies, SeededBug::none_of_products,
-                                 SeededBug::none_of_tensor_copies, SeededBug::none_of_fragments}) {
+    for (const SeededBug none :
+         {SeededBug::none, SeededBug::none_of_groups, SeededBug::none_of_global_words,
+          SeededBug::none_of_copies, SeededBug::none_of_products, SeededBug::none_of_tensor_copies,
+          SeededBug::none_of_fragments}) {
       check_clean(run_seeded(none, emulation));
     }
     check_clean(run_pipeline(PipelineBug::none, emulation));
@@ -109,6 +110,25 @@ TEST_CASE("every seeded bug is found in every order, at its line", "[hooks]") {
         Expected{SeededBug::barrier_of_too_few, "barrier_of_too_few", {Fault::race}}}) {
     check_found(expected, "seeded_bugs.cpp");
   }
+}
+
+TEST_CASE("every race in global memory is found in every order, at its line", "[hooks]") {
+  for (const auto& expected :
+       {Expected{SeededBug::no_barrier_between, "no_barrier_between", {Fault::race}},
+        Expected{SeededBug::one_warp_barrier, "one_warp_barrier", {Fault::race}},
+        Expected{SeededBug::next_block_word, "next_block_word", {Fault::race}},
+        Expected{SeededBug::one_word_of_all, "one_word_of_all", {Fault::race}},
+        Expected{SeededBug::store_for_add, "store_for_add", {Fault::race}},
+        Expected{SeededBug::read_of_sum, "read_of_sum", {Fault::race}}}) {
+    check_found(expected, "seeded_global_words.cpp");
+  }
+  Emulation unchecked;
+  CHECK(run_seeded(SeededBug::one_word_of_all, unchecked).report.to_string().empty());
+  Emulation blocks_at_a_time = checked_orders()[3];
+  blocks_at_a_time.threads = 2;
+  CHECK(run_seeded(SeededBug::none_of_global_words, blocks_at_a_time).report.clean());
+  CHECK_THAT(run_seeded(SeededBug::one_word_of_all, blocks_at_a_time).report.to_string(),
+             Catch::Contains("writes 4 bytes at byte 4 of 'sum', which lane 0 of block "));
 }
 
 TEST_CASE("every mistake with asynchronous copies is found in every order", "[hooks]") {

@@ -6,6 +6,7 @@
 #include <array>
 #include <exception>
 #include <numeric>
+#include <optional>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
@@ -99,6 +100,8 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
   const std::uint64_t count =
       std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
   LaunchReport report;
+  std::optional<GlobalRaces> races;
+  if (emulation.shared_checks == SharedChecks::on) races.emplace(global);
   std::exception_ptr error;  // the first one; none may leave the parallel region
 #pragma omp parallel num_threads(std::max(emulation.threads, 1))
   {
@@ -110,9 +113,9 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
       try {
         static thread_local Block block;  // keeps its lanes' stacks from launch to launch
         const std::uint64_t switches = block.switches();
-        const bool ended = block.run(emulation, shape.grid, shape.block,
-                                     index_of(block_at(k, count, emulation), shape.grid),
-                                     shape.dynamic_shared_bytes, global, kernel, own.diagnoses);
+        const bool ended = block.run(
+            emulation, shape.grid, shape.block, index_of(block_at(k, count, emulation), shape.grid),
+            shape.dynamic_shared_bytes, global, races ? &*races : nullptr, kernel, own.diagnoses);
         own.blocks_given_up += ended ? 0 : 1;
         own.switches += block.switches() - switches;
         add(own.traffic, block.traffic());

@@ -97,19 +97,60 @@ TEST_CASE("a shuffle from a lane that has returned or never was", "[launch]") {
               reads_a_lane_that_never_was);
 }
 
-// CUDA programming guide, warp shuffle functions: "all non-exited threads named in mask".
-__global__ void names_lanes_that_returned() {
-  if (threadIdx.x % 32 >= 20) return;
+// A warp of less than 32 threads: there is nobody to wait for.
+__global__ void names_lanes_that_never_were() {
   __syncwarp();
-  if (threadIdx.x % 32 == 7) return;  // while others wait, or before
   __ballot_sync(~0U, 1);
   __shfl_sync(~0U, 1, 0);
   __syncthreads();
 }
 
-TEST_CASE("a mask may name lanes that have returned or never were", "[launch]") {
-  check_clean(64, names_lanes_that_returned);
-  check_clean(24, names_lanes_that_returned);
+TEST_CASE("a mask may name lanes that never were", "[launch]") {
+  check_clean(24, names_lanes_that_never_were);
+  check_clean(40, names_lanes_that_never_were);
+}
+
+enum class Meeting { warp_barrier, vote, shuffle, block_barrier };
+
+template <Meeting meeting>
+__global__ void meets_without_lane_7() {
+  if (threadIdx.x == 7) return;  // while others wait, or before
+  if (meeting == Meeting::warp_barrier) __syncwarp();
+  if (meeting == Meeting::vote) __any_sync(~0U, 1);
+  if (meeting == Meeting::shuffle) __shfl_sync(~0U, 1, 0);
+  if (meeting == Meeting::block_barrier) __syncthreads();
+}
+
+// The devices since Volta wait for nobody who has returned. But CUDA documents a barrier that not
+// all threads of a block come to as undefined, and a mask that names who is gone says something
+// else than what happens.
+TEST_CASE("a collective or barrier that a lane has returned without coming to", "[launch]") {
+  const auto without = [](const std::string& operation) {
+    return "lane 7 has returned without coming to " + operation + ", where others waited for it";
+  };
+  constexpr Fault kFault = Fault::exited_lane;
+  check_found(kFault, without("__syncwarp"), 64, meets_without_lane_7<Meeting::warp_barrier>);
+  check_found(kFault, without("__any_sync"), 32, meets_without_lane_7<Meeting::vote>);
+  check_found(kFault, without("__shfl_sync"), 24, meets_without_lane_7<Meeting::shuffle>);
+  check_found(kFault, without("__syncthreads"), 64, meets_without_lane_7<Meeting::block_barrier>);
+}
+
+__global__ void second_warp_returns() {
+  if (threadIdx.x >= 32) return;
+  __syncwarp();
+  __shfl_sync(~0U, 1, 0);
+}
+
+__global__ void returns_after_the_last_barrier() {
+  __syncthreads();
+  __syncwarp();
+  if (threadIdx.x % 32 != 3) return;
+  __syncwarp(8);
+}
+
+TEST_CASE("lanes that nobody waits for may return", "[launch]") {
+  check_clean(64, second_warp_returns);
+  check_clean(64, returns_after_the_last_barrier);
 }
 
 __global__ void different_collectives() {
@@ -128,6 +169,20 @@ __global__ void different_votes() {
   }
 }
 
+__global__ void one_kind_at_two_places() {
+  if (threadIdx.x < 16) {
+    __syncwarp();
+  } else {
+    __syncwarp();
+  }
+}
+
+// Lane 0 and lane 1 wait for each other.
+__global__ void masks_apart() {
+  if (threadIdx.x == 0) __syncwarp(0x3U);
+  if (threadIdx.x == 1) __ballot_sync(0x7U, 1);
+}
+
 // Of one line, as a macro might have it.
 __global__ void different_kinds_of_barriers() {
   threadIdx.x < 32 ? __syncthreads() : static_cast<void>(__syncthreads_or(1));
@@ -144,6 +199,11 @@ __global__ void different_barriers() {
 TEST_CASE("divergence in a collective and at a barrier", "[launch]") {
   check_found(Fault::divergence, "with the mask of lanes that wait in", 32, different_collectives);
   check_found(Fault::divergence, "with the mask of lanes that wait in", 32, different_votes);
+  check_found(Fault::divergence,
+              "with the mask of lanes that wait in __syncwarp of launch_test.cpp:", 32,
+              one_kind_at_two_places);
+  check_found(Fault::divergence, "waits for it in", 32, masks_apart);
+  check_found(Fault::divergence, "of 0x00000007", 32, masks_apart);
   check_found(Fault::divergence, "while others wait in __syncthreads", 64,
               different_kinds_of_barriers);
   check_found(Fault::divergence, "while others wait in __syncthreads of launch_test.cpp:", 64,

@@ -170,6 +170,14 @@ SeededRun run_seeded(SeededBug bug, const Emulation& emulation) {
       return run_groups<SeededBug::none>(emulation);
     case SeededBug::barrier_of_too_few:
       return run_groups<SeededBug::barrier_of_too_few>(emulation);
+    case SeededBug::none_of_global_words:
+    case SeededBug::no_barrier_between:
+    case SeededBug::one_warp_barrier:
+    case SeededBug::next_block_word:
+    case SeededBug::one_word_of_all:
+    case SeededBug::store_for_add:
+    case SeededBug::read_of_sum:
+      return run_global_words(bug, emulation);
     case SeededBug::none_of_copies:
     case SeededBug::no_wait:
     case SeededBug::wait_for_too_few:

@@ -26,6 +26,14 @@ enum class SeededBug : std::uint8_t {
   none_of_groups,      // bytes turned round among eight lanes
   barrier_of_too_few,  // four of the eight wait for one another
 
+  none_of_global_words,  // neighbours exchange words of global memory, blocks add to one
+  no_barrier_between,    // the neighbour's word is read before a barrier
+  one_warp_barrier,      // of a warp alone, between lanes of two
+  next_block_word,       // a block reads what the next one writes
+  one_word_of_all,       // all blocks write one word
+  store_for_add,         // where an atomic addition is needed
+  read_of_sum,           // of what other blocks add to
+
   none_of_copies,         // tiles that come by asynchronous copies are summed
   no_wait,                // for the copies
   wait_for_too_few,       // one group fewer than are needed
@@ -61,6 +69,8 @@ struct SeededRun {
 
 SeededRun run_seeded(SeededBug bug, const Emulation& emulation);
 
+/// Those of words of global memory.
+SeededRun run_global_words(SeededBug bug, const Emulation& emulation);
 /// Those of asynchronous copies.
 SeededRun run_copies(SeededBug bug, const Emulation& emulation);
 /// Those of tensor copies.

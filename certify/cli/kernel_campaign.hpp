@@ -1,0 +1,13 @@
+#pragma once
+
+#include "certify/campaign.hpp"
+#include "io/schedule.hpp"
+
+namespace attest::certify::cli {
+
+/// The campaign of one kernel, its progress on standard error; beside it the I/O of the schedules
+/// that the kernel names, where the whole campaign ran on masks of its own.
+CampaignResult kernel_campaign(const io::ScheduleRegistry& schedules, const attest_kernel& kernel,
+                               const CampaignOptions& options, Journal* journal = nullptr);
+
+}  // namespace attest::certify::cli

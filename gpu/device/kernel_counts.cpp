@@ -1,0 +1,128 @@
+#include "gpu/device/kernel_counts.hpp"
+
+#include <utility>
+
+#include "core/error.hpp"
+#include "gpu/device/counted_run.hpp"
+#include "gpu/device/probe.hpp"
+#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/testing/call.hpp"
+#include "gpu/testing/loss_call.hpp"
+
+namespace attest::gpu::cuda {
+namespace {
+
+using nlohmann::json;
+
+json bytes_json(const simt::GlobalTraffic& bytes) {
+  return {{"read_bytes", bytes.read_bytes}, {"written_bytes", bytes.written_bytes}};
+}
+
+// What a kernel takes of a problem: does(direction, arguments, emulated call) for each direction.
+template <class Does>
+void for_each_call(const EmulatedKernel& kernel, const std::string& problem, const Does& does) {
+  const attest_kernel& abi = kernel.abi();
+  const EmulatedDirections& directions = kernel.directions();
+  const std::string spelled = gpu::testing::spelled_for(abi, problem.c_str());
+  gpu::testing::Call call(spelled, kernel.description().features);
+  const auto one = [&](const auto& direction, const auto& args, auto make, const char* name) {
+    if (!kernel.accepts(args)) return false;
+    auto emulated = make(args);
+    does(name, args, direction, emulated);
+    return true;
+  };
+  if (directions.forward.exists() &&
+      !one(
+          directions.forward, call.forward_arguments(abi),
+          [](const auto& args) { return EmulatedForward(args); }, "forward")) {
+    return;
+  }
+  if (directions.backward.exists()) {
+    one(
+        directions.backward, call.backward_arguments(abi),
+        [](const auto& args) { return EmulatedBackward(args); }, "backward");
+  }
+  if (directions.loss_gradient.exists()) {
+    gpu::testing::LossCall loss(call.problem.seqlen_q, call.problem.head_dim_qk);
+    one(
+        directions.loss_gradient, loss.arguments(abi),
+        [](const auto& args) { return EmulatedLoss(args); }, "loss_gradient");
+  }
+}
+
+std::vector<const EmulatedKernel*> kernels_named(const std::vector<std::string>& names) {
+  if (names.empty()) return emulated_kernels();
+  std::vector<const EmulatedKernel*> all;
+  for (const std::string& name : names) all.push_back(&kernel_named(name));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Direction> directions_of(const std::string& kernel) {
+  std::vector<Direction> all;
+  for (const Direction direction : {Direction{ATTEST_FORWARD, "forward"},
+                                    {ATTEST_BACKWARD, "backward"},
+                                    {ATTEST_LOSS_GRADIENT, "loss_gradient"}}) {
+    if ((kernel_named(kernel).description().directions & direction.bit) != 0) {
+      all.push_back(direction);
+    }
+  }
+  return all;
+}
+
+json kernels_json() {
+  json list = json::array();
+  for (const EmulatedKernel* kernel : emulated_kernels()) {
+    const std::string name = kernel->description().name;
+    json directions = json::array();
+    for (const Direction& direction : directions_of(name)) directions.push_back(direction.name);
+    list.push_back({{"kernel", name}, {"directions", directions}});
+  }
+  return {{"kernels", list}};
+}
+
+json count_json(const std::string& name, const std::string& problem) {
+  const EmulatedKernel& kernel = kernel_named(name);
+  simt::GlobalTraffic bytes;
+  bool taken = false;
+  for_each_call(kernel, problem, [&](const char*, const auto& args, const auto&, auto&) {
+    bytes += counted(kernel.description().name, args);
+    taken = true;
+  });
+  if (!taken)
+    throw InvalidProblem(std::string(kernel.description().name) + ": no launch takes " + problem);
+  json object = bytes_json(bytes);
+  object["kernel"] = kernel.description().name;
+  object["problem"] = problem;
+  return object;
+}
+
+// Forward comes first where there is one: backward reads what it stored.
+json golden_json(const std::vector<std::string>& names) {
+  json rows = json::array();
+  for (const EmulatedKernel* kernel : kernels_named(names)) {
+    const std::vector<const char*> loss{"sq=70,d=33"};
+    const bool attention = kernel->directions().forward.exists();
+    for (const char* problem : attention ? gpu::testing::problems() : loss) {
+      for_each_call(*kernel, problem,
+                    [&](const char* name, const auto& args, const auto& direction, auto& emulated) {
+                      json row{{"kernel", kernel->description().name},
+                               {"problem", problem},
+                               {"direction", name}};
+                      if (device().present())
+                        row["device"] = bytes_json(counted(kernel->description().name, args));
+                      simt::GlobalTraffic bytes;
+                      for (const simt::GlobalTraffic& each : direction.run(emulated, {}).traffic)
+                        bytes += each;
+                      row["emulated"] = bytes_json(bytes);
+                      rows.push_back(std::move(row));
+                    });
+    }
+  }
+  json object{{"counts", rows}};
+  if (!device().present()) object["absent_because"] = device().absent_because;
+  return object;
+}
+
+}  // namespace attest::gpu::cuda
