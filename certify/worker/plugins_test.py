@@ -71,10 +71,8 @@ class Examples(unittest.TestCase):
                               "description.schedule_backward is no schedule: schedule: 'bq' in "
                               "'two_pass:bq' is not key=value")]:
             library = f"{PLUGINS}/libnonsense_{kind}.so"
-            code, text, _ = attest("certify", library, "--cases", "3")
-            self.assertEqual(code, 1, text)
-            self.assertIn(needed, text)
             code, text, _ = attest("certify", library, "--cases", "3", "--json")
+            self.assertEqual(code, 1, text)
             kernel, = json.loads(text)["kernels"]
             self.assertEqual(kernel["verdict"], "violated")
             self.assertEqual(kernel["description"]["schedule"], "flash2:bq=32,bk=32")

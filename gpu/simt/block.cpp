@@ -309,7 +309,9 @@ void Block::collective(std::uint32_t mask, std::string_view operation, SourceLin
   while (index < warp.groups.size() && warp.groups[index].mask != mask) ++index;
   if (index == warp.groups.size()) {
     warp.groups.push_back({mask, 0, operation, where, finish});
-  } else if (warp.groups[index].operation != operation || !(warp.groups[index].where == where)) {
+  } else if (const Group& waiting = warp.groups[index];
+             waiting.operation != operation ||
+             (operation != "__syncwarp" && !(waiting.where == where))) {
     stop(Fault::divergence,
          who() + " with the mask of lanes that wait in " +
              std::string(warp.groups[index].operation) + " of " +

@@ -171,6 +171,15 @@ __global__ void different_votes() {
 
 __global__ void one_kind_at_two_places() {
   if (threadIdx.x < 16) {
+    __any_sync(~0U, 1);
+  } else {
+    __any_sync(~0U, 0);
+  }
+}
+
+// They exchange nothing, and meet: PTX asks bar.warp.sync for no more than the same mask.
+__global__ void warp_barriers_at_two_places() {
+  if (threadIdx.x < 16) {
     __syncwarp();
   } else {
     __syncwarp();
@@ -200,8 +209,9 @@ TEST_CASE("divergence in a collective and at a barrier", "[launch]") {
   check_found(Fault::divergence, "with the mask of lanes that wait in", 32, different_collectives);
   check_found(Fault::divergence, "with the mask of lanes that wait in", 32, different_votes);
   check_found(Fault::divergence,
-              "with the mask of lanes that wait in __syncwarp of launch_test.cpp:", 32,
+              "with the mask of lanes that wait in __any_sync of launch_test.cpp:", 32,
               one_kind_at_two_places);
+  check_clean(32, warp_barriers_at_two_places);
   check_found(Fault::divergence, "waits for it in", 32, masks_apart);
   check_found(Fault::divergence, "of 0x00000007", 32, masks_apart);
   check_found(Fault::divergence, "while others wait in __syncthreads", 64,
