@@ -196,7 +196,10 @@ class Campaign {
     CampaignResult result = judge.take();
     result.chosen_law = options_.law;
     result.shard = options_.shard;
-    if (options_.mask) result.mask = options_.mask->spelling;
+    if (options_.mask) {
+      result.mask = options_.mask->spelling;
+      result.mask_content = options_.mask->content;
+    }
     if (!options_.law && !options_.mask) result.claimed = claimed_pairs(description());
     return result;
   }

@@ -52,6 +52,7 @@ struct CampaignResult {
   std::string kernel;
   std::optional<std::string> chosen_law;  // the only law run, if one was chosen
   std::optional<std::string> mask;        // that every case has, if one was given
+  std::string mask_content;               // content_id of its file; empty without one
   Verdict verdict = Verdict::unsupported;
   std::uint64_t cases = 0, planned_cases = 0;  // with every check made, and those there were
   std::map<std::string, LawCount> laws;
@@ -100,7 +101,7 @@ std::vector<std::string> silent_laws(const CampaignResult& result);
 /// interrupted campaign and a refused problem are gaps; so is, unless only one law was chosen, a
 /// claimed dtype, feature or pair of properties that no counted check exercised and a law that
 /// counted on no case, but for a law that needs what the kernel does not claim. A shard is not
-/// asked for the whole; a campaign on one mask for a case that the reference judged, no more.
+/// asked for the whole; a campaign on one mask for a case of each reference law, no more.
 /// [certify/campaign_test "gaps"]
 std::vector<std::string> gaps_of(const attest_description& description,
                                  const CampaignResult& result);

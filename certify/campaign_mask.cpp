@@ -34,6 +34,13 @@ CampaignMask parse_campaign_mask(const std::string& text) {
   return mask;
 }
 
+void require_unchanged(const CampaignMask& mask) {
+  if (content_of(mask.spelling) == mask.content) return;
+  throw InvalidProblem("--mask " + mask.spelling +
+                       ": the file was written again while kernels were certified on it; certify "
+                       "them once it is done");
+}
+
 Problem with_mask(Problem problem, const CampaignMask& mask) {
   constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
   if (problem.layout == Layout::thd) problem.layout = Layout::bshd;

@@ -20,6 +20,10 @@ struct CampaignMask {
 /// [certify/campaign_mask_test "refused"]
 CampaignMask parse_campaign_mask(const std::string& text);
 
+/// Throws InvalidProblem where the mask's file is another than it was: results of two masks are of
+/// neither.  [certify/campaign_mask_test "a file that changes"]
+void require_unchanged(const CampaignMask& mask);
+
 /// The problem with that mask, of its sizes where it fixes them; fewer sequences and heads where
 /// there would be more than 2^22 pairs.  [certify/campaign_mask_test "every case"]
 Problem with_mask(Problem problem, const CampaignMask& mask);

@@ -122,6 +122,15 @@ TEST_CASE("a kernel that does not take the mask holds nowhere", "[mask]") {
   CHECK(exit_code({result}) == 3);
 }
 
+TEST_CASE("a file that changes while kernels are certified on it is refused", "[mask]") {
+  const MaskFile file("campaign_mask_test.json", kPattern);
+  const CampaignMask mask = parse_campaign_mask("pattern_campaign_mask_test.json");
+  CHECK_NOTHROW(require_unchanged(mask));
+  CHECK_NOTHROW(require_unchanged(parse_campaign_mask("causal_br")));
+  file.write(R"({"shape": [5, 7], "row_offsets": [0, 1, 1, 1, 1, 1], "columns": [0]})");
+  CHECK_THROWS_WITH(require_unchanged(mask), Catch::Contains("was written again"));
+}
+
 TEST_CASE("journals and shards of other masks are refused", "[mask]") {
   const MaskFile file("campaign_mask_test.json", kPattern);
   const attest_kernel& kernel = fixtures::defective_kernel(Defect::none);

@@ -121,6 +121,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"verdict", outcome(result)},
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
           {"mask", result.mask ? json(*result.mask) : json(nullptr)},
+          {"mask_content", result.mask_content.empty() ? json(nullptr) : json(result.mask_content)},
           {"incomplete", result.gaps},
           {"cases", result.cases},
           {"planned_cases", result.planned_cases},

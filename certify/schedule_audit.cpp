@@ -294,6 +294,13 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
                                "; name it in description.schedule");
     return audit;
   }
+  if (!of_backward && direction == io::Direction::backward &&
+      description.schedule_backward != nullptr) {
+    audit.violations.push_back("description.schedule names '" + audit.schedule +
+                               "', a schedule of backward, beside description.schedule_backward; "
+                               "name that of forward");
+    return audit;
+  }
   if ((description.directions & claim_of(direction)) == 0) {
     audit.violations.push_back("names the " + std::string(io::name(direction)) + " schedule '" +
                                audit.schedule + "', but claims no " +

@@ -157,6 +157,18 @@ TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {
                                                      "claims no backward"});
 }
 
+TEST_CASE("the backward schedule has one field", "[schedule_audit]") {
+  const Registries all;
+  attest_kernel kernel = all.kernels.find("cpu/flash2");
+  kernel.description.schedule = "two_pass";
+  CHECK(all.audit(kernel)->violations.empty());  // as before there was a field of its own
+  kernel.description.schedule_backward = "two_pass";
+  CHECK(all.audit_backward(kernel)->violations.empty());
+  REQUIRE(all.audit(kernel)->violations.size() == 1);
+  CHECK_THAT(all.audit(kernel)->violations.front(),
+             Catch::Contains("a schedule of backward, beside description.schedule_backward"));
+}
+
 TEST_CASE("a backward schedule is judged as the forward one", "[schedule_audit]") {
   const Registries all;
   attest_kernel kernel = all.kernels.find("cpu/flash2");

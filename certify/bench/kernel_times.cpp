@@ -1,6 +1,8 @@
 #include "certify/bench/kernel_times.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "certify/host.hpp"
 
@@ -20,7 +22,10 @@ const char* word_of(proptest::Direction direction) {
 std::vector<KernelTime> kernel_times(const Measurement& measurement, const BenchSetting& setting,
                                      proptest::Direction direction) {
   const double operations = useful_flops(setting.problem, direction);
-  const double peak = quartiles(measurement.peak_flops).median * setting.threads;
+  const auto processors =
+      static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  const double peak =
+      quartiles(measurement.peak_flops).median * std::min(setting.threads, processors);
   std::vector<KernelTime> rows;
   for (const KernelTiming& timing : measurement.timings) {
     KernelTime row{timing.kernel, direction, quartiles(timing.seconds),
@@ -42,15 +47,11 @@ nlohmann::json bench_json(const BenchSetting& setting, const std::vector<KernelT
                      {"useful_flops", row.flops},
                      {"share_of_peak", row.share_of_peak}});
   }
-  return {{"schema", "attest-bench-1"},
-          {"build", build_json()},
-          {"host", host_json()},
-          {"problem", setting.problem.to_string()},
-          {"threads", setting.threads},
-          {"rounds", setting.rounds},
-          {"seed", setting.seed},
-          {"times", times},
-          {"exit_code", 0}};
+  return {{"schema", "attest-bench-1"}, {"build", build_json()},
+          {"host", host_json()},        {"problem", setting.problem.to_string()},
+          {"threads", setting.threads}, {"rounds", setting.rounds},
+          {"seed", setting.seed},       {"times", times},
+          {"refused", nullptr},         {"exit_code", 0}};
 }
 
 }  // namespace attest::certify

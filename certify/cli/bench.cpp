@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "certify/bench/kernel_times.hpp"
@@ -92,35 +93,57 @@ proptest::LawResult judged(const attest_kernel& kernel, const BenchSetting& sett
                        c);
 }
 
-int not_timed(const CampaignResult& result, const std::string& why) {
-  fmt::print("not timed: {} {}\n", result.kernel, why);
-  return exit_code({result});
-}
+// Why a kernel is not timed.
+struct Refusal {
+  CampaignResult result;
+  std::string why, details;  // details: of this problem; else the campaign's report says more
+};
 
-// 0 where every kernel may be timed; else why not is printed. This problem first: it takes less.
-int refusal(const io::ScheduleRegistry& schedules, const KernelList& kernels,
-            const BenchSetting& setting, const std::vector<Direction>& directions) {
+// The first kernel that may not be timed. This problem first: it takes less than a campaign.
+std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const KernelList& kernels,
+                               const BenchSetting& setting,
+                               const std::vector<Direction>& directions) {
   for (const attest_kernel* kernel : kernels) {
     for (const Direction direction : directions) {
       const proptest::LawResult found = judged(*kernel, setting, direction);
       if (found.verdict == Verdict::passed) continue;
-      CampaignResult result;
-      result.kernel = kernel->description.name;
-      result.verdict = found.verdict;
-      fmt::print("{}  {}  {}\n  {}\n  {}\n", bold(result.kernel), verdict_text(found.verdict),
-                 word_of(direction), printable(setting.problem.to_string()),
-                 printable(found.message));
-      return not_timed(result, "did not pass on this problem");
+      Refusal refused;
+      refused.result.kernel = kernel->description.name;
+      refused.result.verdict = found.verdict;
+      refused.why = fmt::format("did not pass {} on this problem", word_of(direction));
+      refused.details = printable(found.message);
+      return refused;
     }
   }
   for (const attest_kernel* kernel : kernels) {
-    const CampaignResult result =
-        kernel_campaign(schedules, *kernel, campaign_options(setting.seed));
-    if (outcome(result) == "certified") continue;
-    print_result(*kernel, result);
-    return not_timed(result, "is not certified");
+    CampaignResult result = kernel_campaign(schedules, *kernel, campaign_options(setting.seed));
+    if (outcome(result) != "certified") return Refusal{std::move(result), "is not certified", ""};
   }
-  return 0;
+  return std::nullopt;
+}
+
+int refuse(const attest_kernel& kernel, const Refusal& refused, const BenchSetting& setting,
+           bool json) {
+  const CampaignResult& result = refused.result;
+  const int code = exit_code({result});
+  if (json) {
+    nlohmann::json object = bench_json(setting, {});
+    object["refused"] = {
+        {"kernel", result.kernel},
+        {"verdict", refused.details.empty() ? outcome(result) : name(result.verdict)},
+        {"why", refused.why + (refused.details.empty() ? "" : ": ") + refused.details}};
+    object["exit_code"] = code;
+    fmt::print("{}\n", json_text(object));
+    return code;
+  }
+  if (refused.details.empty()) {
+    print_result(kernel, result);
+  } else {
+    fmt::print("{}  {}\n  {}\n  {}\n", bold(result.kernel), verdict_text(result.verdict),
+               printable(setting.problem.to_string()), refused.details);
+  }
+  fmt::print("not timed: {} {}\n", result.kernel, refused.why);
+  return code;
 }
 
 constexpr double kMilli = 1e3, kGiga = 1e-9, kPercent = 100;
@@ -164,8 +187,9 @@ int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
   const std::vector<std::string> libraries = library_contents(kernels);
   {
     const InterruptGuard guard(OnInterrupt::ask);
-    const int code = refusal(schedules, kernels, setting, directions);
-    if (code != 0) return code;
+    if (const auto refused = refusal(schedules, kernels, setting, directions)) {
+      return refuse(known.registry().find(refused->result.kernel), *refused, setting, options.json);
+    }
   }
   // Calls through a worker would be timed with their messages.
   std::vector<Candidate> candidates;
@@ -178,7 +202,11 @@ int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
     const ElapsedLine line(fmt::format("timing {}", word_of(direction)));
     const Measurement measured =
         measure(candidates, direction, setting.threads, setting.rounds, setting.seed);
-    for (const KernelTime& row : kernel_times(measured, setting, direction)) rows.push_back(row);
+    std::vector<KernelTime> of_direction = kernel_times(measured, setting, direction);
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      of_direction[k].kernel = kernels[k]->description.name;  // with the library's path
+      rows.push_back(of_direction[k]);
+    }
   }
   if (options.json) {
     fmt::print("{}\n", json_text(bench_json(setting, rows)));

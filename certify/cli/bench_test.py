@@ -23,7 +23,7 @@ class Bench(unittest.TestCase):
                            "--rounds", "3", "--json")
         self.assertEqual(code, 0, text)
         [row] = json.loads(text)["times"]  # it has no backward
-        self.assertEqual(row["kernel"], "example/packed_qkv")
+        self.assertEqual(row["kernel"], f"{EXAMPLES}/libpacked_qkv.so:example/packed_qkv")
         self.assertEqual(row["direction"], "forward")
         self.assertGreater(row["seconds"]["median"], 0)
         self.assertGreater(row["useful_flops"], 0)
@@ -34,6 +34,11 @@ class Bench(unittest.TestCase):
         self.assertEqual(code, 4, text)
         self.assertIn("not timed: ", text)
         self.assertNotIn("Gflop/s", text)
+        code, text = bench(f"{PLUGINS}/libmisbehaving.so:crash", "--problem", "sq=8,d=4", "--json")
+        self.assertEqual(code, 4, text)
+        self.assertEqual(json.loads(text)["exit_code"], 4)
+        self.assertEqual(json.loads(text)["refused"]["verdict"], "crashed")
+        self.assertEqual(json.loads(text)["times"], [])
 
     def test_wrong_on_other_problems_only(self):
         """It passes the problem that is asked for; the campaign refuses it."""

@@ -21,6 +21,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "fixtures/register.hpp"
+#include "proptest/affordable.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -108,6 +109,14 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
     const std::vector<const attest_kernel*> found = known.find(word);
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
   }
+  if (order.campaign.mask && order.campaign.mask->shape) {
+    for (const attest_kernel* kernel : order.kernels) {
+      Problem one_head;
+      one_head.seqlen_q = order.campaign.mask->shape->rows;
+      one_head.seqlen_k = order.campaign.mask->shape->columns;
+      proptest::require_affordable(kernel->description, one_head, proptest::Work::judgement);
+    }
+  }
   if (options.resume.empty()) return;
   order.journal.open(options.resume, campaign_header(order.kernels, order.campaign));
   for (const std::string& command : order.journal.unfinished()) {
@@ -161,6 +170,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
     }
   }
   require_unchanged(order.kernels, libraries);
+  if (campaign.mask) require_unchanged(*campaign.mask);
   const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
   const std::string text = object.dump(2) + "\n";
   if (!options.out.empty()) write_file(options.out, text);

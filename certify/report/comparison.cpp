@@ -58,7 +58,8 @@ class Comparer {
           "verdict " + was + " -> " + is);
     }
     const json none = nullptr;
-    if (before.value("mask", none) != after.value("mask", none)) {
+    if (before.value("mask", none) != after.value("mask", none) ||
+        before.value("mask_content", none) != after.value("mask_content", none)) {
       note("the certificates of " + kernel_ + " are not of the same masks");
     }
     compare_laws(before, after);

@@ -88,7 +88,9 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
   });
   if (region == regions_.end()) return std::nullopt;
   const auto offset = static_cast<std::size_t>(byte - region->begin);
-  const std::size_t last = (offset + bytes - 1) / region->element_bytes;
+  // A constant tensor may reach beyond the region that it overlaps.
+  const std::size_t last =
+      std::min((offset + bytes - 1) / region->element_bytes, region->elements.size() - 1);
   std::optional<std::string> found;
   for (std::size_t k = offset / region->element_bytes; k <= last; ++k) {
     const std::lock_guard lock(locks_[k % kLocks]);

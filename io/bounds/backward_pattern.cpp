@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
 #include "io/bounds/priced_parts.hpp"
 #include "io/bounds/statement.hpp"
 
@@ -17,28 +18,41 @@ BackwardParts backward_parts(const PatternDegrees& degrees) {
       [](BackwardPart& shared, const BackwardPart& part) { shared.price.include(part.price); });
 }
 
+namespace {
+
+Statement statement_of_theorem_c_pattern(const KernelClass& kernel, std::int64_t fast_words) {
+  Statement statement("theorem_c_pattern", Tag::proved,
+                      "max_X X ceil((U(M+X) - X)/(M+X)), U(B) = sum of 12 Z/rho(B)", "patterns");
+  statement.needs_class(kernel, fast_words);
+  return statement;
+}
+
+}  // namespace
+
 Bound theorem_c_pattern(const BackwardParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words) {
-  return Statement("theorem_c_pattern", Tag::proved,
-                   "max_X X ceil((U(M+X) - X)/(M+X)), U(B) = sum of 12 Z/rho(B)", "patterns")
-      .needs_class(kernel, fast_words)
-      .words([&] {
-        PricedParts priced;
-        for (const BackwardPart& part : pattern) {
-          priced.push_back(
-              {12 * static_cast<double>(part.pairs), part.copies,
-               [&part](double usable_words) { return part.price.work_per_word(usable_words); }});
-        }
-        const Memories memories{fast_words, static_cast<double>(kernel.fast_memories())};
-        return whole_or_parts(priced, [&](const PricedParts& parts) {
-          return greatest_words_of_parts(parts, memories);
-        });
-      });
+  return statement_of_theorem_c_pattern(kernel, fast_words).words([&] {
+    PricedParts priced;
+    for (const BackwardPart& part : pattern) {
+      priced.push_back(
+          {12 * static_cast<double>(part.pairs), part.copies,
+           [&part](double usable_words) { return part.price.work_per_word(usable_words); }});
+    }
+    const Memories memories{fast_words, static_cast<double>(kernel.fast_memories())};
+    return whole_or_parts(
+        priced, [&](const PricedParts& parts) { return greatest_words_of_parts(parts, memories); });
+  });
 }
 
 std::vector<Bound> backward_pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                            std::int64_t fast_words) {
-  return {theorem_c_pattern(backward_parts(degrees), kernel, fast_words)};
+  try {
+    return {theorem_c_pattern(backward_parts(degrees), kernel, fast_words)};
+  } catch (const CountOverflow& overflow) {
+    return {statement_of_theorem_c_pattern(kernel, fast_words)
+                .needs("range", "24 pairs d^2 of a component below 2^63", overflow.what())
+                .words([] { return std::int64_t{0}; })};
+  }
 }
 
 }  // namespace attest::io

@@ -81,7 +81,7 @@ class Segments {
     const double by_products =
         products >= 4 * carried ? products + 4 * carried : 4 * std::sqrt(carried * products);
     const double by_density =
-        4 * density_.at(std::max(carried + products, 1.0)) * words / head_dim_;
+        4 * density_.at(std::max(rounded_up(carried + products), 1.0)) * words / head_dim_;
     return rounded_up(std::min(by_products, by_density));
   }
 

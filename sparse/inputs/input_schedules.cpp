@@ -297,7 +297,7 @@ InputCount count_sparse_inputs(const io::ScheduleSpec& spec, const SparseOperand
   count.counted = meter.traffic();
   count.blocks = meter.blocks();
   count.closed_form = chosen->traffic;
-  count.kernel = class_with(family.evaluation);
+  count.kernel = class_on(operands, class_with(family.evaluation));
   count.bounds = bounds_of(count.direction, operands, count.kernel, count.bound_words);
   count.lower = io::greatest(count.bounds);
   count.lower_of_every = io::greatest(

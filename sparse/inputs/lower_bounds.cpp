@@ -42,6 +42,11 @@ std::string fault_of_keys(const SparseOperands& operands) {
   return operands.K.rows > 1 ? "" : "there is one key, which weighs 1 whatever its score";
 }
 
+// Without an entry of V all of O and dS is 0, and Q and K decide weights alone.
+std::string fault_of_values(const SparseOperands& operands) {
+  return operands.V.nonzeros() > 0 ? "" : "V has no entry";
+}
+
 }  // namespace
 
 Work work_of(const SparseOperands& operands) {
@@ -64,14 +69,21 @@ Work work_of(const SparseOperands& operands) {
           operands.Q.nonzeros() + operands.K.nonzeros() + operands.V.nonzeros()};
 }
 
-std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::KernelClass& kernel,
+io::KernelClass class_on(const SparseOperands& operands, io::KernelClass kernel) {
+  if (operands.softmax_scale == 0) kernel.products = io::Products::shortcut;
+  return kernel;
+}
+
+std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::KernelClass& declared,
                                     std::int64_t fast_words) {
   const Work work = work_of(operands);
+  const io::KernelClass kernel = class_on(operands, declared);
   const io::Bound compulsory =
       io::Statement("sparse_operands_compulsory", io::Tag::proved,
                     "nnz(V) + entries of Q and K that meet + q d_v", "sparse-inputs")
           .needs_class(kernel, fast_words)
           .needs("keys", "at least two keys", fault_of_keys(operands))
+          .needs("values", "V has an entry", fault_of_values(operands))
           .words([&] {
             return (entries_that_meet(operands.Q, operands.K) +
                     entries_that_meet(operands.K, operands.Q) + operands.V.nonzeros() +
@@ -88,18 +100,22 @@ std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::Ke
   io::Bound once = io::sparse_inputs_once(extent, inputs, kernel, fast_words);
   once.name = "sparse_operands_once";
   once.statement = "2(U + W)/sqrt(M) - Z - 2M";
-  const std::string fault = fault_of_keys(operands);
-  once.conditions.push_back(
-      {"keys", "at least two keys",
-       fault.empty() ? io::Condition::State::met : io::Condition::State::failed, fault});
+  const auto needs = [&once](const char* name, const char* text, const std::string& fault) {
+    once.conditions.push_back(
+        {name, text, fault.empty() ? io::Condition::State::met : io::Condition::State::failed,
+         fault});
+  };
+  needs("keys", "at least two keys", fault_of_keys(operands));
+  needs("values", "V has an entry", fault_of_values(operands));
   return {compulsory, once, io::sparse_product_order(extent, inputs, kernel, fast_words),
           io::sparse_attention_order(entries_of(operands, work), kernel, fast_words)};
 }
 
 std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
-                                             const io::KernelClass& kernel,
+                                             const io::KernelClass& declared,
                                              std::int64_t fast_words) {
   const Work work = work_of(operands);
+  const io::KernelClass kernel = class_on(operands, declared);
   const io::Words d_k = operands.Q.columns, d_v = operands.V.columns;
   const io::Bound compulsory =
       io::Statement("sparse_backward_compulsory", io::Tag::proved,
@@ -118,6 +134,7 @@ std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
           .needs_chains(kernel)
           .needs_once(kernel)
           .needs("keys", "at least two keys", fault_of_keys(operands))
+          .needs("values", "V has an entry", fault_of_values(operands))
           .words([&] {
             const auto pairs = static_cast<double>(work.pairs);
             const double values =

@@ -19,12 +19,17 @@ struct Work {
 /// [sparse/inputs/lower_bounds_test "work"]
 Work work_of(const SparseOperands& operands);
 
+/// The class with these operands: with scale 0 no score has to be formed (K2).
+/// [sparse/inputs/lower_bounds_test "where nothing need be formed"]
+io::KernelClass class_on(const SparseOperands& operands, io::KernelClass kernel);
+
 /// Everything that bounds the words of a forward pass with dense softmax, offsets and indices left
 /// out:
 ///   sparse_operands_compulsory  entries of V, entries of Q and K that meet another, O
 ///   sparse_operands_once        2 (U + W) / sqrt(M) - Z - 2M; with all of V present W = Z d_v
 ///   sparse_product_order, sparse_attention_order  cited, leading order
-/// Needs K1 to K6, and at least two keys; the second also that scores are evaluated once.
+/// Needs K1 to K6, at least two keys and an entry of V; the second also that scores are evaluated
+/// once.
 ///
 /// Requires: valid operands, fast_words at least 1. Else throws InvalidProblem.
 /// Ensures:  no counted schedule moves fewer words  [sparse/inputs/lower_bounds_test "below"]

@@ -121,6 +121,25 @@ TEST_CASE("the sparse backward bound of dense inputs is the dense one", "[sparse
   CHECK_THROWS_AS(backward_lower_bounds(in, {}, 0), InvalidProblem);
 }
 
+TEST_CASE("where nothing need be formed no bound applies", "[sparse][bounds]") {
+  Rng rng(28);
+  SparseOperands in{testing::random_rows(rng, 12, 16, 4), testing::random_rows(rng, 10, 16, 4),
+                    testing::random_rows(rng, 10, 8, 4), 1};
+  const auto applies = [&](std::size_t which) {
+    return std::pair{lower_bounds(in, evaluates_once(), 30)[which].applies(),
+                     backward_lower_bounds(in, evaluates_once(), 30)[which].applies()};
+  };
+  CHECK(applies(0) == std::pair{true, true});
+  CHECK(applies(1) == std::pair{true, true});
+  in.softmax_scale = 0;  // every weight is one of the number of keys
+  CHECK(applies(0) == std::pair{false, false});
+  CHECK(applies(1) == std::pair{false, false});
+  in.softmax_scale = 1;
+  in.V = testing::random_rows(rng, 10, 8, 0);   // O, dQ and dK are 0
+  CHECK(applies(0) == std::pair{false, true});  // dV still depends on what decides the weights
+  CHECK(applies(1) == std::pair{false, false});
+}
+
 TEST_CASE("entries that decide no gradient need not be read", "[sparse][bounds]") {
   Rng rng(27);
   SparseOperands in{testing::random_rows(rng, 6, 8, 3), testing::random_rows(rng, 5, 8, 2),

@@ -93,6 +93,13 @@ SparseOperands RandomInputs::operands_for(const Problem& problem) const {
     throw InvalidProblem(
         "inputs: sizes must be at least 1 and sq times sk at most 2^18; give a smaller problem");
   }
+  constexpr std::int64_t kMostEntries = std::int64_t{1} << 26;
+  const std::int64_t rows = problem.seqlen_q + problem.seqlen_k;  // at most 2^18 + 1
+  if (problem.head_dim_qk > kMostEntries / rows || problem.head_dim_v > kMostEntries / rows) {
+    throw InvalidProblem(
+        "inputs: sq + sk times d, and times dv, must be at most 2^26; give a "
+        "smaller problem");
+  }
   Rng rng(seed);
   SparseOperands operands;
   operands.Q = random_rows(rng, problem.seqlen_q, problem.head_dim_qk, density);
