@@ -20,45 +20,62 @@ int GlobalMemory::find(const void* pointer) const {
 
 namespace {
 
-bool may_access(int tensor, const void* pointer, std::size_t bytes, std::size_t alignment,
-                GlobalUse use, SourceLine where) {
-  Block* const block = Block::current();
-  if (block == nullptr) throw InternalError("global memory opened outside of an emulated kernel");
-  const auto lane = [&] { return "lane " + std::to_string(block->lane().number); };
-  const char* const verb = use == GlobalUse::read ? " reads " : " writes ";
-  const std::vector<GlobalRange>& ranges = block->global().ranges();
+// What kernels do rarely stands apart from what they do with every word.
+[[gnu::cold, gnu::noinline]] void report_access(Block& block, int tensor, const void* pointer,
+                                                std::size_t bytes, GlobalUse use,
+                                                SourceLine where) {
+  const std::string verb = "lane " + std::to_string(block.lane().number) +
+                           (use == GlobalUse::read ? " reads " : " writes ");
+  const std::vector<GlobalRange>& ranges = block.global().ranges();
   if (tensor < 0 || static_cast<std::size_t>(tensor) >= ranges.size()) {
-    block->report(Fault::out_of_bounds, lane() + verb + "through a pointer to no tensor", where);
-    return false;
+    block.report(Fault::out_of_bounds, verb + "through a pointer to no tensor", where);
+    return;
   }
   const GlobalRange& range = ranges[static_cast<std::size_t>(tensor)];
   const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+  if (range.data == nullptr || offset < 0 ||
+      offset + static_cast<std::int64_t>(bytes) > range.bytes) {
+    block.report(Fault::out_of_bounds,
+                 verb + std::to_string(bytes) + " bytes at byte " + std::to_string(offset) +
+                     " of '" + range.name + "', which has " +
+                     std::to_string(range.data == nullptr ? 0 : range.bytes),
+                 where);
+    return;
+  }
+  block.report(Fault::misaligned,
+               verb + std::to_string(bytes) + " bytes of '" + range.name +
+                   "' at an address that is no multiple of that",
+               where);
+}
+
+// `alignment` is a power of two.
+bool may_access(Block& block, int tensor, const void* pointer, std::size_t bytes,
+                std::size_t alignment, GlobalUse use, SourceLine where) {
+  const std::vector<GlobalRange>& ranges = block.global().ranges();
+  const bool known = static_cast<std::size_t>(tensor) < ranges.size();  // negative: too large
+  const GlobalRange* const range = known ? &ranges[static_cast<std::size_t>(tensor)] : nullptr;
   const auto size = static_cast<std::int64_t>(bytes);
-  if (range.data == nullptr || offset < 0 || offset + size > range.bytes) {
-    block->report(Fault::out_of_bounds,
-                  lane() + verb + std::to_string(bytes) + " bytes at byte " +
-                      std::to_string(offset) + " of '" + range.name + "', which has " +
-                      std::to_string(range.data == nullptr ? 0 : range.bytes),
-                  where);
+  const auto offset = known ? static_cast<const std::byte*>(pointer) - range->data : 0;
+  if (!known || range->data == nullptr || offset < 0 || offset + size > range->bytes ||
+      (reinterpret_cast<std::uintptr_t>(pointer) & (alignment - 1)) != 0) {
+    report_access(block, tensor, pointer, bytes, use, where);
     return false;
   }
-  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0) {
-    block->report(Fault::misaligned,
-                  lane() + verb + std::to_string(bytes) + " bytes of '" + range.name +
-                      "' at an address that is no multiple of that",
-                  where);
-    return false;
-  }
-  GlobalTraffic& traffic = block->traffic(tensor);
+  GlobalTraffic& traffic = block.traffic(tensor);
   if (use != GlobalUse::write) traffic.read_bytes += size;
   if (use != GlobalUse::read) traffic.written_bytes += size;
   return true;
 }
 
+Block& running_block() {
+  Block* const block = Block::current();
+  if (block == nullptr) throw InternalError("global memory opened outside of an emulated kernel");
+  return *block;
+}
+
 // A race goes on as it would on a device.
-void look_for_races(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
+void look_for_races(Block& block, int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
                     SourceLine where) {
-  Block& block = Block::running();
   GlobalRaces* const races = block.races();
   if (races == nullptr) return;
   const std::uint32_t lane = block.lane().number;
@@ -76,9 +93,9 @@ void look_for_races(int tensor, const void* pointer, std::size_t bytes, GlobalUs
                     where);
 }
 
-bool read(int tensor, const void* from, void* to, std::size_t bytes, std::size_t alignment,
-          SourceLine where) {
-  const bool may = may_access(tensor, from, bytes, alignment, GlobalUse::read, where);
+bool read(Block& block, int tensor, const void* from, void* to, std::size_t bytes,
+          std::size_t alignment, SourceLine where) {
+  const bool may = may_access(block, tensor, from, bytes, alignment, GlobalUse::read, where);
   if (may) {
     std::memcpy(to, from, bytes);
   } else {
@@ -90,29 +107,35 @@ bool read(int tensor, const void* from, void* to, std::size_t bytes, std::size_t
 }  // namespace
 
 void global_read(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
-  if (read(tensor, from, to, bytes, bytes, where)) {
-    look_for_races(tensor, from, bytes, GlobalUse::read, where);
+  Block& block = running_block();
+  if (read(block, tensor, from, to, bytes, bytes, where)) {
+    look_for_races(block, tensor, from, bytes, GlobalUse::read, where);
   }
 }
 
 void global_write(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where) {
-  if (!may_access(tensor, to, bytes, bytes, GlobalUse::write, where)) return;
+  Block& block = running_block();
+  if (!may_access(block, tensor, to, bytes, bytes, GlobalUse::write, where)) return;
   std::memcpy(to, from, bytes);
-  look_for_races(tensor, to, bytes, GlobalUse::write, where);
+  look_for_races(block, tensor, to, bytes, GlobalUse::write, where);
 }
 
 void global_read_row(int tensor, const void* from, void* to, std::size_t bytes, SourceLine where) {
-  read(tensor, from, to, bytes, 1, where);
+  read(running_block(), tensor, from, to, bytes, 1, where);
 }
 
 void global_write_row(int tensor, void* to, const void* from, std::size_t bytes, SourceLine where) {
-  if (may_access(tensor, to, bytes, 1, GlobalUse::write, where)) std::memcpy(to, from, bytes);
+  Block& block = running_block();
+  if (may_access(block, tensor, to, bytes, 1, GlobalUse::write, where)) {
+    std::memcpy(to, from, bytes);
+  }
 }
 
 void global_add(int tensor, float* to, float value, SourceLine where) {
-  if (!may_access(tensor, to, sizeof *to, sizeof *to, GlobalUse::add, where)) return;
+  Block& block = running_block();
+  if (!may_access(block, tensor, to, sizeof *to, sizeof *to, GlobalUse::add, where)) return;
   std::atomic_ref<float>(*to).fetch_add(value, std::memory_order_relaxed);
-  look_for_races(tensor, to, sizeof *to, GlobalUse::add, where);
+  look_for_races(block, tensor, to, sizeof *to, GlobalUse::add, where);
 }
 
 }  // namespace attest::simt
