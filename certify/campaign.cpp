@@ -329,7 +329,7 @@ void attach(CampaignResult& result, std::optional<ScheduleAudit> io,
     if (!each) continue;
     if (!each->violations.empty()) result.verdict = graver(result.verdict, Verdict::violated);
     for (const std::string& reason : each->not_counted) {
-      result.gaps.push_back("its schedule is not counted: " + reason);
+      result.gaps.push_back("schedule " + each->schedule + " is not counted: " + reason);
     }
   }
   result.io = std::move(io);

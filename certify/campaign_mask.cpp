@@ -21,7 +21,7 @@ std::string content_of(const std::string& spelling) {
 
 CampaignMask parse_campaign_mask(const std::string& text) {
   constexpr PatternShape kAny{64, 64};
-  CampaignMask mask{text, shape_of_mask(text), ""};
+  CampaignMask mask{text, shape_of_mask(text), std::nullopt, ""};
   const PatternShape shape = mask.shape.value_or(kAny);
   const Pattern pattern = Pattern::parse(text, shape.rows, shape.columns);
   if (pattern.packed() || !pattern.key_lengths.empty()) {
@@ -31,6 +31,7 @@ CampaignMask parse_campaign_mask(const std::string& text) {
   }
   mask.spelling = pattern.to_string();
   mask.content = content_of(mask.spelling);
+  if (mask.shape) mask.pattern = pattern;
   return mask;
 }
 
@@ -58,7 +59,8 @@ Problem with_mask(Problem problem, const CampaignMask& mask) {
     problem.num_heads_kv = 1;
   }
   if (too_many()) problem.num_heads_q = 1;
-  problem.mask = Pattern::parse(mask.spelling, problem.seqlen_q, problem.seqlen_k);
+  problem.mask = mask.pattern ? *mask.pattern
+                              : Pattern::parse(mask.spelling, problem.seqlen_q, problem.seqlen_k);
   problem.validate();
   return problem;
 }

@@ -12,6 +12,7 @@ namespace attest::certify {
 struct CampaignMask {
   std::string spelling;
   std::optional<PatternShape> shape;  // of a mask that fixes it
+  std::optional<Pattern> pattern;     // of that shape, read once
   std::string content;                // content_id of its file; empty without one
 };
 

@@ -127,7 +127,9 @@ ScheduleCount count_schedule(const ScheduleFamily& family, const Schedule& sched
   const Subject subject = subject_of(count.direction, problem);
   count.bounds = bounds_of(subject, count.kernel, count.bound_words);
   count.lower = greatest(count.bounds);
-  count.lower_of_every = greatest(bounds_of(subject, undeclared(count.kernel), count.bound_words));
+  const KernelClass every = undeclared(count.kernel);
+  count.lower_of_every =
+      every == count.kernel ? count.lower : greatest(bounds_of(subject, every, count.bound_words));
   return count;
 }
 

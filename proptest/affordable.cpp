@@ -34,7 +34,11 @@ std::vector<Need> needs_of(const attest_description& description, const Problem&
   };
   const Factor batch = factor("b", p.batch), rows = factor("sq", p.seqlen_q),
                keys = factor("sk", p.seqlen_k), width = factor("d", p.head_dim_qk + p.head_dim_v);
-  const double elements = work == Work::judgement ? 16 : 6;
+  // What is kept of an element of an output (gpu/simt/global_races.hpp), in float64.
+  constexpr double kAccesses = 33;
+  const double elements = work == Work::judgement          ? 16
+                          : work == Work::calls_with_races ? 6 + kAccesses
+                                                           : 6;
   std::vector<Need> needs{{elements, {rows, factor("hq", p.num_heads_q), batch, width}},
                           {elements, {keys, factor("hkv", p.num_heads_kv), batch, width}}};
   if (work == Work::judgement) {

@@ -7,8 +7,9 @@
 
 namespace attest::proptest {
 
-/// What is done with a case: a kernel is called, or its results are judged by the bounds too.
-enum class Work : std::uint8_t { calls, judgement };
+/// What is done with a case: a kernel is called, its accesses to global memory are looked at for
+/// races, too, or its results are judged by the bounds.
+enum class Work : std::uint8_t { calls, calls_with_races, judgement };
 
 /// Throws InvalidProblem, naming the axis to make smaller, for a problem that needs more memory
 /// than this machine has. An estimate from the sizes alone, of float64 inputs, the kernel's tensors

@@ -1,5 +1,7 @@
 #include "proptest/affordable.hpp"
 
+#include <string>
+
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 
@@ -20,6 +22,20 @@ TEST_CASE("a problem that no machine has the memory for names its longest axis",
     CHECK_THROWS_WITH(require("sq=1,sk=1000000000000,d=8", work),
                       Catch::EndsWith("make sk smaller"));
   }
+}
+
+TEST_CASE("calls that are looked at for races need more memory than calls", "[affordable]") {
+  const auto most_rows = [](Work work) {
+    std::int64_t rows = 1;
+    for (;; rows *= 2) {
+      try {
+        require(("sk=1,d=8,sq=" + std::to_string(rows)).c_str(), work);
+      } catch (const InvalidProblem&) {
+        return rows;
+      }
+    }
+  };
+  CHECK(most_rows(Work::calls) >= 4 * most_rows(Work::calls_with_races));
 }
 
 TEST_CASE("judging needs matrices of rows and keys that calls do not", "[affordable]") {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "fixtures/defects/defect.hpp"
 #include "fixtures/emulated/emulation.hpp"
 #include "proptest/testing/tightness.hpp"
 #include "reference/roundoff.hpp"
@@ -24,13 +25,18 @@ std::size_t known_medians(const std::vector<Tightness>& table) {
   return known;
 }
 
-TEST_CASE("kernels that keep their contract lie within both bounds", "[validation]") {
+std::vector<Cell> every_family_and_dtype() {
   std::vector<Cell> cells;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (const Values values : all_values()) {
       cells.push_back({dtype, values, fixtures::legitimate_emulations(dtype), {}, 0, 0, ""});
     }
   }
+  return cells;
+}
+
+TEST_CASE("kernels that keep their contract lie within both bounds", "[validation]") {
+  std::vector<Cell> cells = every_family_and_dtype();
   measure_all(cells);
   std::size_t by_document = 0, by_first = 0;
   std::int64_t cases = 0, with_lse_gradient = 0;
@@ -61,6 +67,33 @@ TEST_CASE("kernels that keep their contract lie within both bounds", "[validatio
   std::printf("%lld cases, %lld of them with a gradient of LSE\n", static_cast<long long>(cases),
               static_cast<long long>(with_lse_gradient));
   CHECK(with_lse_gradient > cases / 4);
+}
+
+TEST_CASE("the LSE of kernels that keep their contract lies within both bounds in as many rows",
+          "[validation]") {
+  std::vector<Cell> cells = every_family_and_dtype();
+  measure_rows_of_all(cells);
+  for (const Cell& cell : cells) {
+    CHECK(cell.incomplete.empty());
+    const Statistics& found = cell.statistics.at("LSE");
+    INFO(name(cell.values) << " " << name(cell.dtype) << " " << found.worst_case);
+    CHECK(found.elements >= wanted_elements());
+    CHECK(found.outside == 0);
+    INFO("worst aggregate: " << found.aggregate_case);
+    CHECK(found.worst_aggregate <= reference::kAggregateLimit);
+  }
+}
+
+TEST_CASE("a kernel whose LSE is off by 2^-10 is outside in every row", "[validation]") {
+  Cell cell{DType::f32, Values::uniform, {}, {}, 0, 0, ""};
+  const attest_kernel& shifted = fixtures::defective_kernel(fixtures::Defect::lse_shifted);
+  for (std::uint64_t index = 0; index < 6; ++index) {
+    cell.add_rows(shifted, Tight::not_measured, index, shape_of_rows(index));
+  }
+  CHECK(cell.cases == 6);
+  const Statistics& found = cell.statistics.at("LSE");
+  CHECK(found.elements > 1000);
+  CHECK(found.outside == found.elements);
 }
 
 TEST_CASE("a bound twice as loose is noticed", "[validation]") {

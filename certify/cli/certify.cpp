@@ -85,6 +85,7 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
 struct Order {
   CampaignOptions campaign;
   std::vector<const attest_kernel*> kernels;
+  std::vector<std::string> libraries;  // what theirs held before a journal or certificate said so
   Journal journal;
 };
 
@@ -92,6 +93,7 @@ void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
   const MergedCampaign merged = merge_shards(options.merge, order.journal);
   order.campaign = merged.options;
   for (const std::string& name : merged.kernels) order.kernels.push_back(&known.find_one(name));
+  order.libraries = library_contents(order.kernels);
   require_same_campaign(merged.header, campaign_header(order.kernels, order.campaign),
                         options.merge.front());
 }
@@ -109,6 +111,7 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
     const std::vector<const attest_kernel*> found = known.find(word);
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
   }
+  order.libraries = library_contents(order.kernels);
   if (order.campaign.mask && order.campaign.mask->shape) {
     for (const attest_kernel* kernel : order.kernels) {
       Problem one_head;
@@ -156,7 +159,6 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   }
   CampaignOptions& campaign = order.campaign;
   campaign.jobs = options.jobs;
-  const std::vector<std::string> libraries = library_contents(order.kernels);
   const InterruptGuard guard(OnInterrupt::ask);
   std::vector<CampaignResult> results;
   for (const attest_kernel* kernel : order.kernels) {
@@ -169,7 +171,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
       }
     }
   }
-  require_unchanged(order.kernels, libraries);
+  require_unchanged(order.kernels, order.libraries);
   if (campaign.mask) require_unchanged(*campaign.mask);
   const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
   const std::string text = object.dump(2) + "\n";

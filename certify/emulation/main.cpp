@@ -75,7 +75,9 @@ int run(const Options& options) {
   const attest_kernel& kernel = registry.find(options.kernel);
   const proptest::Case c{Problem::parse(options.problem), proptest::parse_values(options.values),
                          options.seed, 1};
-  proptest::require_affordable(kernel.description, c.problem, proptest::Work::calls);
+  proptest::require_affordable(
+      kernel.description, c.problem,
+      options.races ? proptest::Work::calls_with_races : proptest::Work::calls);
   const SharedMemoryChecks checks =
       options.races ? SharedMemoryChecks::on : SharedMemoryChecks::off;
   std::optional<cli::ElapsedLine> line;
@@ -103,7 +105,8 @@ int main(int argc, char** argv) {
       ->required();
   app.add_option("--values", options.values, "value family");
   app.add_option("--seed", options.seed, "seed of the values");
-  app.add_flag("--races", options.races, "hold accesses to shared memory against one another");
+  app.add_flag("--races", options.races,
+               "hold accesses to shared and global memory against one another");
   app.add_flag("--json", options.json, "as JSON");
   return attest::certify::cli::guarded([&] {
     try {

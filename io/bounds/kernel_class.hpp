@@ -71,6 +71,8 @@ struct KernelClass {
 
   /// The number of fast memories that a bound subtracts: 1, or num_blocks when they communicate.
   std::int64_t fast_memories() const { return blocks == Blocks::communicating ? num_blocks : 1; }
+
+  friend bool operator==(const KernelClass&, const KernelClass&) = default;
 };
 
 /// The plain class for a problem: all defaults, but with a softmax scale of 0 (K2), when every

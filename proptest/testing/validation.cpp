@@ -1,16 +1,23 @@
 #include "proptest/testing/validation.hpp"
 
 namespace attest::proptest {
+namespace {
 
-void measure_all(std::vector<Cell>& cells) {
+void measure_each(std::vector<Cell>& cells, void (Cell::*measure)()) {
   std::printf("%-16s %-4s %-4s %9s %9s %9s %9s %9s\n", "values", "type", "of", "elements", "err/Bd",
               "err/Bp", "med Bp/e", "rms/sigma");
 #pragma omp parallel for schedule(dynamic)
   for (Cell& cell : cells) {
-    cell.measure();
+    (cell.*measure)();
 #pragma omp critical
     cell.print();
   }
 }
+
+}  // namespace
+
+void measure_all(std::vector<Cell>& cells) { measure_each(cells, &Cell::measure); }
+
+void measure_rows_of_all(std::vector<Cell>& cells) { measure_each(cells, &Cell::measure_rows); }
 
 }  // namespace attest::proptest

@@ -137,6 +137,17 @@ inline const Shape& shape(std::uint64_t index) {
   return shapes[index % shapes.size()];
 }
 
+// Many rows of few, short keys: a row has one LSE, and these cost little more than their rows.
+inline const Shape& shape_of_rows(std::uint64_t index) {
+  static const std::vector<Shape> shapes{{"sq=512,sk=8,d=4,dv=1"},
+                                         {"hq=2,sq=200,sk=210,d=4,dv=1,mask=window_20_0"},
+                                         {"hq=4,hkv=2,sq=96,sk=20,d=8,dv=2,softcap=20"},
+                                         {"hq=2,sq=160,sk=24,d=8,dv=1,alibi=standard"},
+                                         {"b=2,sq=150,sk=37,d=3,dv=1,mask=lengths_37_11"},
+                                         {"sq=300,sk=12,d=33,dv=1,scale=-0.05"}};
+  return shapes[index % shapes.size()];
+}
+
 // One value family in one dtype.
 struct Cell {
   DType dtype;
@@ -146,7 +157,7 @@ struct Cell {
   std::int64_t cases = 0, with_lse_gradient = 0;
   std::string incomplete;  // a kernel that did not return
 
-  // LSE has one element a row, and counts with fewer.
+  // LSE has one element a row, and counts with fewer here; measure_rows has as many.
   bool enough() const {
     return std::all_of(statistics.begin(), statistics.end(), [](const auto& entry) {
       const auto& [output, found] = entry;
@@ -179,6 +190,35 @@ struct Cell {
     statistics["dV"].add(got.dV, truth.backward().dV, bounds.dV, what, tight);
   }
 
+  void add_rows(const attest_kernel& kernel, Tight tight, std::uint64_t index, const Shape& of) {
+    const Case c{Problem::parse(of.text + ",dtype=" + std::string(name(dtype))), values,
+                 mix(18, index), 1};
+    const InputValues in = make_values(c.problem, values, c.seed);
+    const Truth truth(kernel.description, c.problem, in, Direction::forward, c.seed);
+    if (!truth.in_domain()) return;
+    const KernelRun got = run(kernel, c.problem, in, Direction::forward, c);
+    const std::string what = kernel.description.name + (" " + c.problem.to_string());
+    if (!got.completed()) {
+      incomplete = what;
+      return;
+    }
+    ++cases;
+    statistics["LSE"].add(got.LSE, truth.forward().LSE, truth.forward_bounds().LSE, what, tight);
+  }
+
+  // LSE alone, forward, of as many rows.
+  void measure_rows() {
+    for (std::uint64_t index = 0;
+         index < 2 * emulations.size() || statistics["LSE"].elements < wanted_elements(); ++index) {
+      if (!incomplete.empty()) return;
+      const std::uint64_t round = index / emulations.size();
+      const fixtures::Emulation& emulation = emulations[index % emulations.size()];
+      add_rows(fixtures::emulated_kernel(emulation, dtype), adds_key_after_key(emulation), index,
+               shape_of_rows(index + 5 * round + static_cast<std::uint64_t>(values)));
+    }
+    statistics["LSE"].find_median();
+  }
+
   // Every emulation runs twice at least, and more until every output has enough elements; from
   // round to round and from family to family it meets other shapes, in all every one.
   void measure() {
@@ -205,5 +245,6 @@ struct Cell {
 
 /// Measures all cells on all threads, printing each as it is done.
 void measure_all(std::vector<Cell>& cells);
+void measure_rows_of_all(std::vector<Cell>& cells);
 
 }  // namespace attest::proptest

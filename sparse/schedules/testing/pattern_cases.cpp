@@ -10,13 +10,19 @@ namespace {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
-std::string random_pattern(Rng& rng) {
+// Two documents of lengths that add up.
+std::string two_documents(Rng& rng, std::int64_t queries, std::int64_t keys) {
+  const std::int64_t q = rng.between(0, queries), k = rng.between(0, keys);
+  return "documents_" + text(q) + "x" + text(k) + "_" + text(queries - q) + "x" + text(keys - k);
+}
+
+std::string random_pattern(Rng& rng, std::int64_t queries, std::int64_t keys) {
   const auto number = [&rng](std::int64_t least, std::int64_t most) {
     return text(rng.between(least, most));
   };
   const std::string blocks = number(1, 6) + "x" + number(1, 6), percent = number(0, 70);
   const std::string seed = number(0, 99);
-  switch (rng.between(0, 9)) {
+  switch (rng.between(0, 11)) {
     case 0:
       return "block_" + blocks + "_0_1";
     case 1:
@@ -35,6 +41,12 @@ std::string random_pattern(Rng& rng) {
     }
     case 7:
       return "pairs_" + percent + "_" + seed;
+    case 8: {
+      const std::string left = number(0, 6), right = number(0, 6);
+      return "dilated_" + left + "_" + right + "_" + number(1, 4);
+    }
+    case 9:
+      return two_documents(rng, queries, keys);
     default:
       return "block_" + blocks + "_" + percent + "_" + seed;
   }
@@ -57,16 +69,18 @@ std::string random_band(Rng& rng) {
 }  // namespace
 
 Problem random_pattern_problem(Rng& rng, io::Direction direction) {
-  const auto length = [&] { return text(rng.between(0, 19) == 0 ? 0 : rng.between(1, 19)); };
+  const auto length = [&] { return rng.between(0, 19) == 0 ? 0 : rng.between(1, 19); };
   const std::int64_t heads = rng.between(1, 2);
   const std::int64_t group = rng.between(0, 3) == 0 ? rng.between(2, 3) : 1;
-  std::string problem = "b=" + text(rng.between(1, 2)) + ",sq=" + length() + ",sk=" + length() +
-                        ",d=" + text(rng.between(1, 9)) + ",dv=" + text(rng.between(1, 9)) +
-                        ",hkv=" + text(heads) + ",hq=" + text(group * heads) + ",mask=";
+  const std::int64_t queries = length(), keys = length();
+  std::string problem = "b=" + text(rng.between(1, 2)) + ",sq=" + text(queries) +
+                        ",sk=" + text(keys) + ",d=" + text(rng.between(1, 9)) +
+                        ",dv=" + text(rng.between(1, 9)) + ",hkv=" + text(heads) +
+                        ",hq=" + text(group * heads) + ",mask=";
   if (rng.between(0, 4) == 0) {
     problem += random_band(rng);
   } else {
-    problem += random_pattern(rng) + (rng.between(0, 4) == 0 ? "+causal_br" : "");
+    problem += random_pattern(rng, queries, keys) + (rng.between(0, 4) == 0 ? "+causal_br" : "");
   }
   if (rng.between(0, 3) == 0) problem += ",alibi=standard";
   if (direction == io::Direction::forward && rng.between(0, 3) == 0) problem += ",softcap=2";
