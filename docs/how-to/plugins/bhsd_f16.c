@@ -9,10 +9,12 @@
 typedef uint16_t half; /* IEEE binary16 */
 
 static float from_half(half bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const float size = exponent == 0    ? ldexpf((float)fraction, -24)
-                     : exponent == 31 ? (fraction ? NAN : INFINITY)
-                                      : ldexpf((float)(1024 + fraction), exponent - 25);
+  const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const uint32_t word = (exponent + 112) << 23 | fraction << 13; /* binary32, its bias larger by 112 */
+  float size;
+  memcpy(&size, &word, sizeof size);
+  if (exponent == 0) size = (float)fraction * 0x1p-24f;
+  if (exponent == 31) size = fraction ? NAN : INFINITY;
   return bits & 0x8000 ? -size : size;
 }
 
