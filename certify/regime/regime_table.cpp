@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "certify/regime/statements.hpp"
@@ -107,26 +108,35 @@ std::vector<RegimeRow> regime_rows(
     const io::ScheduleRegistry& schedules, const RegimeTable& table,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   std::vector<RegimeRow> rows;
-  const std::uint64_t all = table.places.size() * table.shapes.size() * table.words.size();
   for (const RegimePlace& place : table.places) {
     for (const RegimeShape& shape : table.shapes) {
       for (const WordType& word : table.words) {
-        const Problem& problem = shape.problem;
-        RegimeRow row{
-            place,
-            shape,
-            word,
-            cache_size(place.boundary.fast_bytes, word, problem.head_dim_qk, problem.head_dim_v),
-            {}};
-        for (const io::Direction direction : table.directions) {
-          row.predictions.push_back(
-              predict(schedules, direction, problem, row.size.fast_words, shape.storage));
-        }
-        rows.push_back(std::move(row));
-        progress(rows.size(), all);
+        rows.push_back({place,
+                        shape,
+                        word,
+                        cache_size(place.boundary.fast_bytes, word, shape.problem.head_dim_qk,
+                                   shape.problem.head_dim_v),
+                        {}});
       }
     }
   }
+  std::uint64_t done = 0;
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+  for (RegimeRow& row : rows) {
+    try {
+      for (const io::Direction direction : table.directions) {
+        row.predictions.push_back(predict(schedules, direction, row.shape.problem,
+                                          row.size.fast_words, row.shape.storage));
+      }
+    } catch (...) {
+#pragma omp critical
+      failure = std::current_exception();
+    }
+#pragma omp critical
+    progress(++done, rows.size());
+  }
+  if (failure) std::rethrow_exception(failure);
   return rows;
 }
 

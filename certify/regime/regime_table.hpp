@@ -49,7 +49,8 @@ std::vector<RegimePlace> places_of(const std::vector<std::string>& devices);
 /// The models named, in letters of either case, all when none is. Throws as places_of.
 std::vector<RegimeShape> shapes_of(const std::vector<std::string>& models);
 
-/// The rows, place by place, then shape by shape. Calls `progress` with the rows done and all.
+/// The rows, place by place, then shape by shape, worked out on all threads. Calls `progress`, one
+/// call at a time, with the rows done and all.
 std::vector<RegimeRow> regime_rows(
     const io::ScheduleRegistry& schedules, const RegimeTable& table,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress);

@@ -9,10 +9,12 @@ namespace attest::cpu {
 namespace {
 
 std::size_t workspace_bytes(const void*, const attest_problem* problem, std::uint32_t direction) {
-  const std::int64_t floats = direction == ATTEST_BACKWARD ? flash2_backward_floats(*problem)
-                                                           : flash2_forward_floats(*problem);
-  return static_cast<std::size_t>(floats) * sizeof(float) *
-         static_cast<std::size_t>(std::max(problem->num_threads, 1));
+  const std::int64_t threads = std::max(problem->num_threads, 1);
+  const std::int64_t floats =
+      direction == ATTEST_BACKWARD
+          ? flash2_backward_deltas(*problem) + flash2_backward_floats(*problem) * threads
+          : flash2_forward_floats(*problem) * threads;
+  return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
 attest_status forward(const void*, const attest_forward_args* args) {
@@ -32,6 +34,10 @@ attest_status backward(const void*, const attest_backward_args* args) {
 const attest_kernel& flash2_kernel() {
   static const std::string schedule =
       "flash2:bq=" + std::to_string(kBlockQ) + ",bk=" + std::to_string(kBlockK);
+  static const std::string backward_schedule = [] {
+    const std::string q = std::to_string(kBlockQ), k = std::to_string(kBlockK);
+    return "two_pass:bq=" + q + ",bk=" + k + ",cq=" + q + ",ck=" + k;
+  }();
   static const attest_kernel kernel = [] {
     attest_kernel k{};
     k.struct_size = sizeof k;
@@ -39,6 +45,7 @@ const attest_kernel& flash2_kernel() {
     k.description = common_description(
         "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
         schedule.c_str());
+    k.description.schedule_backward = backward_schedule.c_str();
     k.workspace_bytes = workspace_bytes;
     k.forward = forward;
     k.backward = backward;

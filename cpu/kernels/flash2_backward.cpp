@@ -16,7 +16,7 @@ struct Tiles {
   float *Q, *O, *dO, *dQ;        // query block
   float *K, *Kt, *Vt, *dK, *dV;  // key block
   float *P, *slope, *dS;
-  float *LSE, *dLSE, *delta;
+  float *LSE, *dLSE;
 
   Tiles(const attest_problem& problem, Arena arena) {
     const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
@@ -26,25 +26,48 @@ struct Tiles {
     Vt = arena.take(kBlockK * dv), dV = arena.take(kBlockK * dv);
     P = arena.take(kBlockQ * kBlockK), slope = arena.take(kBlockQ * kBlockK);
     dS = arena.take(kBlockQ * kBlockK);
-    LSE = arena.take(kBlockQ), dLSE = arena.take(kBlockQ), delta = arena.take(kBlockQ);
+    LSE = arena.take(kBlockQ), dLSE = arena.take(kBlockQ);
     if (problem.softcap <= 0) slope = nullptr;
   }
 };
 
+void transpose(const float* tile, std::int64_t rows, std::int64_t columns, float* transposed) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      transposed[column * rows + row] = tile[row * columns + column];
+    }
+  }
+}
+
 class Backward {
  public:
-  Backward(const attest_backward_args& args, const Batch& batch, Arena arena)
-      : args_(args), problem_(*args.problem), batch_(batch), tiles_(problem_, arena) {}
+  // `deltas`: of batch entry b, (heads, seqlen_q).
+  Backward(const attest_backward_args& args, std::int64_t b, float* deltas, Arena arena)
+      : args_(args),
+        problem_(*args.problem),
+        batch_(batch_of(problem_, b)),
+        deltas_(deltas + b * problem_.num_heads_q * problem_.seqlen_q),
+        tiles_(problem_, arena) {}
 
-  // dQ of one query block: keys stream past.
+  // dQ and delta of one query block: keys stream past.
   void query_pass(std::int64_t head, std::int64_t first) {
+    if (first >= batch_.q_length) return;
     const std::int64_t d = problem_.head_dim_qk;
-    const RowBlock queries = load_queries(head, first);
+    const RowBlock queries = rows_of(head, first);
+    load_rows(*args_.dO, queries, tiles_.dO);
+    write_deltas(queries, deltas_of(head, first));
     std::fill(tiles_.dQ, tiles_.dQ + queries.count * d, 0.0f);
     const KeySpan span = visible_keys(problem_, batch_, first, queries.count);
+    if (span.begin < span.end) {
+      load_rows(*args_.Q, queries, tiles_.Q);
+      load_scalars(*args_.LSE, queries, tiles_.LSE);
+    }
     for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
       const std::int64_t count = std::min(kBlockK, span.end - key);
-      load_keys(kv_head_of(head), key, count);
+      const RowBlock keys = keys_of(kv_head_of(head), key, count);
+      load_rows(*args_.K, keys, tiles_.K);
+      transpose(tiles_.K, count, d, tiles_.Kt);
+      load_transposed(*args_.V, keys, tiles_.Vt);
       recompute({head, first, queries.count, key, count});
       multiply_add(tiles_.dQ, d, {tiles_.dS, count, 1}, tiles_.K, d, queries.count, d, count);
     }
@@ -54,27 +77,32 @@ class Backward {
 
   // dK and dV of one key block: the query blocks of all heads of the group stream past.
   void key_pass(std::int64_t kv_head, std::int64_t key) {
+    if (key >= batch_.k_length) return;
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
     const std::int64_t rows_stored = std::min(kBlockK, batch_.k_length - key);
     // Keys that do not exist are not read; their gradients are 0.
     const std::int64_t count = std::clamp<std::int64_t>(batch_.keys - key, 0, rows_stored);
     std::fill(tiles_.dK, tiles_.dK + rows_stored * d, 0.0f);
     std::fill(tiles_.dV, tiles_.dV + rows_stored * dv, 0.0f);
-    load_keys(kv_head, key, count);
+    load_transposed(*args_.K, keys_of(kv_head, key, count), tiles_.Kt);
+    load_transposed(*args_.V, keys_of(kv_head, key, count), tiles_.Vt);
     const std::int64_t group = problem_.num_heads_q / problem_.num_heads_kv;
     for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       for (std::int64_t first = 0; first < batch_.q_length; first += kBlockQ) {
         const std::int64_t rows = std::min(kBlockQ, batch_.q_length - first);
         const KeySpan span = visible_keys(problem_, batch_, first, rows);
         if (span.end <= key || span.begin >= key + count) continue;
-        load_queries(head, first);
+        const RowBlock queries = rows_of(head, first);
+        load_rows(*args_.Q, queries, tiles_.Q);
+        load_rows(*args_.dO, queries, tiles_.dO);
+        load_scalars(*args_.LSE, queries, tiles_.LSE);
         recompute({head, first, rows, key, count});
         multiply_add(tiles_.dV, dv, {tiles_.P, 1, count}, tiles_.dO, dv, count, dv, rows);
         multiply_add(tiles_.dK, d, {tiles_.dS, 1, count}, tiles_.Q, d, count, d, rows);
       }
     }
     scale_row(tiles_.dK, count * d, static_cast<float>(problem_.softmax_scale));
-    const RowBlock keys{batch_.tensor_batch, batch_.k_begin + key, rows_stored, kv_head};
+    const RowBlock keys = keys_of(kv_head, key, rows_stored);
     store_rows(*args_.dK, keys, tiles_.dK);
     store_rows(*args_.dV, keys, tiles_.dV);
   }
@@ -84,24 +112,25 @@ class Backward {
     return head / (problem_.num_heads_q / problem_.num_heads_kv);
   }
 
-  RowBlock load_queries(std::int64_t head, std::int64_t first) {
+  RowBlock rows_of(std::int64_t head, std::int64_t first) const {
     const std::int64_t rows = std::min(kBlockQ, batch_.q_length - first);
-    const RowBlock queries{batch_.tensor_batch, batch_.q_begin + first, rows, head};
-    load_rows(*args_.Q, queries, tiles_.Q);
-    load_rows(*args_.O, queries, tiles_.O);
-    load_rows(*args_.dO, queries, tiles_.dO);
-    load_scalars(*args_.LSE, queries, tiles_.LSE);
-    if (args_.dLSE != nullptr) load_scalars(*args_.dLSE, queries, tiles_.dLSE);
-    row_deltas(tiles_.dO, tiles_.O, args_.dLSE != nullptr ? tiles_.dLSE : nullptr, rows,
-               problem_.head_dim_v, tiles_.delta);
-    return queries;
+    return {batch_.tensor_batch, batch_.q_begin + first, rows, head};
   }
 
-  void load_keys(std::int64_t kv_head, std::int64_t key, std::int64_t count) {
-    const RowBlock keys{batch_.tensor_batch, batch_.k_begin + key, count, kv_head};
-    load_rows(*args_.K, keys, tiles_.K);
-    load_transposed(*args_.K, keys, tiles_.Kt);
-    load_transposed(*args_.V, keys, tiles_.Vt);
+  float* deltas_of(std::int64_t head, std::int64_t first) const {
+    return deltas_ + head * problem_.seqlen_q + first;
+  }
+
+  // dO has been loaded.
+  void write_deltas(const RowBlock& queries, float* deltas) {
+    load_rows(*args_.O, queries, tiles_.O);
+    if (args_.dLSE != nullptr) load_scalars(*args_.dLSE, queries, tiles_.dLSE);
+    row_deltas(tiles_.dO, tiles_.O, args_.dLSE != nullptr ? tiles_.dLSE : nullptr, queries.count,
+               problem_.head_dim_v, deltas);
+  }
+
+  RowBlock keys_of(std::int64_t kv_head, std::int64_t key, std::int64_t count) const {
+    return {batch_.tensor_batch, batch_.k_begin + key, count, kv_head};
   }
 
   // P and dS of one tile.
@@ -112,12 +141,14 @@ class Backward {
     std::fill(tiles_.dS, tiles_.dS + block.rows * block.keys, 0.0f);
     multiply_add(tiles_.dS, block.keys, {tiles_.dO, dv, 1}, tiles_.Vt, block.keys, block.rows,
                  block.keys, dv);
-    score_gradients(tiles_.P, tiles_.slope, tiles_.delta, block.rows, block.keys, tiles_.dS);
+    score_gradients(tiles_.P, tiles_.slope, deltas_of(block.head, block.first), block.rows,
+                    block.keys, tiles_.dS);
   }
 
   const attest_backward_args& args_;
   const attest_problem& problem_;
   Batch batch_;
+  float* deltas_;
   Tiles tiles_;
 };
 
@@ -129,7 +160,11 @@ std::int64_t blocks_of(std::int64_t length, std::int64_t block) {
 
 std::int64_t flash2_backward_floats(const attest_problem& problem) {
   const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
-  return kBlockQ * 2 * (d + dv) + kBlockK * (3 * d + 2 * dv) + 3 * kBlockQ * kBlockK + 3 * kBlockQ;
+  return kBlockQ * 2 * (d + dv) + kBlockK * (3 * d + 2 * dv) + 3 * kBlockQ * kBlockK + 2 * kBlockQ;
+}
+
+std::int64_t flash2_backward_deltas(const attest_problem& problem) {
+  return problem.batch * problem.num_heads_q * problem.seqlen_q;
 }
 
 void flash2_backward(const attest_backward_args& args) {
@@ -139,14 +174,13 @@ void flash2_backward(const attest_backward_args& args) {
   const std::int64_t key_blocks = blocks_of(problem.seqlen_k, kBlockK);
 #pragma omp parallel num_threads(problem.num_threads)
   {
-    const Arena arena(args.workspace, floats, omp_get_thread_num());
-#pragma omp for collapse(3) schedule(dynamic) nowait
+    float* const deltas = static_cast<float*>(args.workspace);
+    const Arena arena(deltas + flash2_backward_deltas(problem), floats, omp_get_thread_num());
+#pragma omp for collapse(3) schedule(dynamic)
     for (std::int64_t b = 0; b < problem.batch; ++b) {
       for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
         for (std::int64_t block = 0; block < query_blocks; ++block) {
-          const Batch batch = batch_of(problem, b);
-          if (block * kBlockQ >= batch.q_length) continue;
-          Backward(args, batch, arena).query_pass(head, block * kBlockQ);
+          Backward(args, b, deltas, arena).query_pass(head, block * kBlockQ);
         }
       }
     }
@@ -154,9 +188,7 @@ void flash2_backward(const attest_backward_args& args) {
     for (std::int64_t b = 0; b < problem.batch; ++b) {
       for (std::int64_t head = 0; head < problem.num_heads_kv; ++head) {
         for (std::int64_t block = 0; block < key_blocks; ++block) {
-          const Batch batch = batch_of(problem, b);
-          if (block * kBlockK >= batch.k_length) continue;
-          Backward(args, batch, arena).key_pass(head, block * kBlockK);
+          Backward(args, b, deltas, arena).key_pass(head, block * kBlockK);
         }
       }
     }
