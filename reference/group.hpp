@@ -7,6 +7,13 @@
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
 
+// Eigen shares out large products in two functions that the linker may take from two files: the one
+// that starts the threads from a file with OpenMP, the one that they run from a file without, which
+// then computes a wrong product on two threads. [proptest/loss_test "among threads"]
+#ifndef EIGEN_HAS_OPENMP
+#error "compile with OpenMP, as the target attest::attest does: all files that use Eigen, or none"
+#endif
+
 /// The unit of work inside the reference: one sequence and one K/V head with all query heads that
 /// share it, their rows stacked head after head. Sums over a group of heads (GQA, MQA) then fall
 /// out of the matrix products.
