@@ -7,9 +7,9 @@
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
 
-// Eigen shares out large products in two functions that the linker may take from two files: the one
-// that starts the threads from a file with OpenMP, the one that they run from a file without, which
-// then computes a wrong product on two threads. [proptest/loss_test "among threads"]
+// Some files with OpenMP and some without make products wrong: the linker pairs Eigen's function
+// that starts threads with one that does not know of them
+// (docs/decisions/0014-openmp-wherever-eigen.md). [proptest/loss_test "among threads"]
 #ifndef EIGEN_HAS_OPENMP
 #error "compile with OpenMP, as the target attest::attest does: all files that use Eigen, or none"
 #endif
