@@ -9,6 +9,14 @@
 
 namespace attest::io {
 
+std::vector<Range> single_blocks(std::int64_t extent, std::int64_t block) {
+  std::vector<Range> blocks;
+  for (std::int64_t begin = 0; begin < extent; begin = blocks.back().end) {
+    blocks.push_back({begin, begin + std::min(block, extent - begin)});
+  }
+  return blocks;
+}
+
 template <class Element>
 const Element* SlowAccess::first(const SlowMatrix& matrix) {
   return reinterpret_cast<const Element*>(matrix.data_) + matrix.rows_.begin * matrix.row_stride_ +

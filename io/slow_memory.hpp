@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/dtype.hpp"
 
@@ -23,6 +24,10 @@ struct Range {
   std::int64_t count() const { return end - begin; }
   friend bool operator==(const Range&, const Range&) = default;
 };
+
+/// The blocks that cover an extent, each a range of its own: for loops whose blocks are not alike.
+/// [io/words_test "single blocks"]
+std::vector<Range> single_blocks(std::int64_t extent, std::int64_t block);
 
 /// A matrix in slow memory. It has no operator and no member that gives an element or an address.
 /// [CTest slow_memory_element and its like: reading it does not compile]

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/testing/catch.hpp"
+#include "io/slow_memory.hpp"
 
 namespace attest::io {
 namespace {
@@ -23,6 +24,13 @@ TEST_CASE("tiles cover an extent", "[io]") {
   CHECK(tiles(6, 3) == 2);
   CHECK(tiles(7, 3) == 3);
   CHECK(tiles(std::numeric_limits<std::int64_t>::max(), 2) == std::int64_t{1} << 62);
+}
+
+TEST_CASE("single blocks cover an extent", "[io]") {
+  CHECK(single_blocks(0, 3).empty());
+  CHECK(single_blocks(6, 3) == std::vector<Range>{{0, 3}, {3, 6}});
+  CHECK(single_blocks(7, 3) == std::vector<Range>{{0, 3}, {3, 6}, {6, 7}});
+  CHECK(single_blocks(7, std::numeric_limits<std::int64_t>::max()) == std::vector<Range>{{0, 7}});
 }
 
 TEST_CASE("runs one after the other add traffic and keep the larger peak", "[io]") {

@@ -177,26 +177,27 @@ LossProved loss_proved(const Numerics& numerics, const LossExact& exact, const L
     const double together = proved.c_error.row(i).dot(exact.spread_h.row(i));
     row_error.row(i) += std::min(apart, together) * exact.spread_A2.row(i);
   }
-  const Matrix A1 = t.A1.cwiseAbs().transpose();
-  const Matrix dX_between =
-      (A1 * exact.pA2.cwiseAbs()).cwiseMax(exact.A1p.cwiseAbs() * t.A2.cwiseAbs());
-  proved.dX = (1 + long_sum) * (A1 * row_error) + long_sum * dX_between;
+  const Matrix A1 = t.A1.cwiseAbs();
+  const Matrix dX_between = transposed_product(A1, exact.pA2.cwiseAbs())
+                                .cwiseMax(product(exact.A1p.cwiseAbs(), t.A2.cwiseAbs()));
+  proved.dX = (1 + long_sum) * transposed_product(A1, row_error) + long_sum * dX_between;
 
   // dY.
   Matrix own_error = proved.f_error - common.asDiagonal() * t.f;
   const Matrix own_A3 = product(own_error, t.A3.cwiseAbs());
   proved.f_error_A3 = own_A3 + common.asDiagonal() * exact.f_A3_magnitude;
-  const Matrix row_A3 = exact.fA3.cwiseAbs().transpose();
-  const Matrix moved_c = row_A3 * proved.c_error;
-  const Matrix f_moved = proved.f_error_A3.transpose() * c_most;
-  const Matrix absolute = f_moved + exact.f_A3_magnitude.transpose() * c_most;
-  const Matrix dY_error =
-      row_A3 * (common.asDiagonal() * c_most) + own_A3.transpose() * c_most + moved_c;
-  const Matrix dY_between =
-      (t.A3.cwiseAbs().transpose() * exact.fc.cwiseAbs()).cwiseMax(row_A3 * t.c.cwiseAbs());
-  proved.dY = dY_error + long_sum * absolute +
-              long_sum * (dY_between + f_moved + moved_c +
-                          exact.f_A3_magnitude.transpose() * proved.c_error + long_sum * absolute);
+  const Matrix row_A3 = exact.fA3.cwiseAbs();
+  const Matrix moved_c = transposed_product(row_A3, proved.c_error);
+  const Matrix f_moved = transposed_product(proved.f_error_A3, c_most);
+  const Matrix absolute = f_moved + transposed_product(exact.f_A3_magnitude, c_most);
+  const Matrix dY_error = transposed_product(row_A3, common.asDiagonal() * c_most) +
+                          transposed_product(own_A3, c_most) + moved_c;
+  const Matrix dY_between = transposed_product(t.A3.cwiseAbs(), exact.fc.cwiseAbs())
+                                .cwiseMax(transposed_product(row_A3, t.c.cwiseAbs()));
+  proved.dY =
+      dY_error + long_sum * absolute +
+      long_sum * (dY_between + f_moved + moved_c +
+                  transposed_product(exact.f_A3_magnitude, proved.c_error) + long_sum * absolute);
   return proved;
 }
 
@@ -212,9 +213,9 @@ LossBounds loss_bounds(const Numerics& numerics, const LossInputs& inputs) {
   const LossWeightError e = weight_error(t, numerics, repeats);
   const LossProved proved = loss_proved(numerics, exact, e);
   LossProbable probable = loss_probable(numerics, exact, e, repeats, proved);
-  return {finish("bound of dX", numerics, t.A1.transpose() * exact.pA2, proved.dX,
+  return {finish("bound of dX", numerics, transposed_product(t.A1, exact.pA2), proved.dX,
                  std::move(probable.dX), std::move(probable.dX_sigma)),
-          finish("bound of dY", numerics, t.A3.transpose() * exact.fc, proved.dY,
+          finish("bound of dY", numerics, transposed_product(t.A3, exact.fc), proved.dY,
                  std::move(probable.dY), std::move(probable.dY_sigma))};
 }
 

@@ -88,11 +88,11 @@ ScoreParts score_parts(const LossTerms& t, const Numerics& numerics, const Repea
   const double a = sum + operand + sum * operand;
   const double bias = accumulation_bias(numerics, terms) + operand;
   const double walk = accumulation_deviation(numerics, terms);
-  const Matrix left = t.A1.cwiseAbs() * t.X.cwiseAbs();
-  const Matrix right = t.A2.cwiseAbs() * t.X.cwiseAbs().transpose();
+  const Matrix left = product(t.A1.cwiseAbs(), t.X.cwiseAbs());
+  const Matrix right = product(t.A2.cwiseAbs(), t.X.cwiseAbs().transpose());
   const Matrix A2 = t.A2.cwiseAbs().transpose();
   const Matrix magnitude = product(left, A2);
-  const Matrix A2X = t.A2 * t.X.transpose();
+  const Matrix A2X = product(t.A2, t.X.transpose());
   const Matrix second =
       product(t.A1X.cwiseAbs(), A2).cwiseMax(product(t.A1.cwiseAbs(), A2X.cwiseAbs().transpose()));
   // Errors of the first product are common to a row, or to a column, of scores. Their covariance
@@ -149,7 +149,7 @@ Matrix spread(const Matrix& f, const Matrix& columns) {
 double largest_singular(const Matrix& matrix) {
   const bool tall = matrix.rows() > matrix.cols();
   const Matrix gram =
-      tall ? Matrix(matrix.transpose() * matrix) : Matrix(matrix * matrix.transpose());
+      tall ? transposed_product(matrix, matrix) : product(matrix, matrix.transpose());
   if (!gram.allFinite()) return std::numeric_limits<double>::infinity();
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram, Eigen::EigenvaluesOnly);
   constexpr double kRoundedUp = 1.001;

@@ -46,6 +46,7 @@ class Probable {
         proved_(proved),
         n_(t_.S.rows()),
         u_(numerics.accumulator_roundoff),
+        c_all_(square(largest_singular(t_.c))),
         short_walk_(accumulation_deviation(numerics, static_cast<double>(t_.X.rows()) + 2)),
         operand_(2 * numerics.input_roundoff + square(numerics.input_roundoff)),
         short_linear_(accumulation_bias(numerics, static_cast<double>(t_.X.rows()) + 2) +
@@ -71,40 +72,44 @@ class Probable {
   }
 
   Parts dX() const {
-    const Matrix A1 = t_.A1.cwiseAbs().transpose(), A1_square = A1.cwiseAbs2();
+    const Matrix A1 = t_.A1.cwiseAbs(), A1_square = A1.cwiseAbs2();
     const Matrix A2 = t_.A2.cwiseAbs(), A2_square = A2.cwiseAbs2();
     const Matrix p = t_.p.cwiseAbs();
     Matrix variance(n_, n_), linear(n_, n_);
     entries(variance, linear);
     Matrix row_variance = product(variance, A2_square), row_linear = product(linear, A2);
     add_common(row_variance, row_linear);
-    const Matrix p_A2 = product(p, A2), A1_p = product(A1, p);
-    const Matrix between_left = A1 * x_.pA2.cwiseAbs();
-    const Matrix between_right = x_.A1p.cwiseAbs() * A2;
-    const Matrix left =
-        A1_square * (both_rows_.asDiagonal() * p_A2.cwiseAbs2()) + between_left.cwiseAbs2();
+    const Matrix p_A2 = product(p, A2), A1_p = transposed_product(A1, p);
+    const Matrix between_left = transposed_product(A1, x_.pA2.cwiseAbs());
+    const Matrix between_right = product(x_.A1p.cwiseAbs(), A2);
+    const Matrix left = transposed_product(A1_square, both_rows_.asDiagonal() * p_A2.cwiseAbs2()) +
+                        between_left.cwiseAbs2();
     const Matrix right =
-        (A1_p.cwiseAbs2() * both_keys_.asDiagonal()) * A2_square + between_right.cwiseAbs2();
-    const Matrix all = A1 * p_A2, between = between_left.cwiseMax(between_right);
+        product(A1_p.cwiseAbs2() * both_keys_.asDiagonal(), A2_square) + between_right.cwiseAbs2();
+    const Matrix all = transposed_product(A1, p_A2);
+    const Matrix between = between_left.cwiseMax(between_right);
     Parts parts;
-    parts.variance = A1_square * row_variance + square(long_walk_) * left.cwiseMax(right);
-    parts.linear = A1 * row_linear + (2 * long_bias_ + key_drift_ + row_drift_) * all;
+    parts.variance =
+        transposed_product(A1_square, row_variance) + square(long_walk_) * left.cwiseMax(right);
+    parts.linear =
+        transposed_product(A1, row_linear) + (2 * long_bias_ + key_drift_ + row_drift_) * all;
     parts.coherent = u_ * (repeats_.row_coherence + repeats_.key_coherence) * between;
     return parts;
   }
 
   Parts dY() const {
     const Matrix A3 = t_.A3.cwiseAbs(), c = t_.c.cwiseAbs();
-    const Matrix row_A3 = x_.fA3.cwiseAbs().transpose();
+    const Matrix A3_square = A3.cwiseAbs2(), c_square = c.cwiseAbs2();
+    const Matrix row_A3 = x_.fA3.cwiseAbs();
     const Matrix f_c = transposed_product(t_.f, c);
-    const Matrix between_left = A3.transpose() * x_.fc.cwiseAbs(), between_right = row_A3 * c;
+    const Matrix between_left = transposed_product(A3, x_.fc.cwiseAbs());
+    const Matrix between_right = transposed_product(row_A3, c);
     const Matrix left =
-        A3.cwiseAbs2().transpose() * (repeats_.scores_of_key.asDiagonal() * f_c.cwiseAbs2()) +
+        transposed_product(A3_square, repeats_.scores_of_key.asDiagonal() * f_c.cwiseAbs2()) +
         between_left.cwiseAbs2();
-    const Matrix right =
-        (x_.f_A3_magnitude.cwiseAbs2().transpose() * repeats_.scores_of_row.asDiagonal()) *
-            c.cwiseAbs2() +
-        between_right.cwiseAbs2();
+    const Matrix right = transposed_product(x_.f_A3_magnitude.cwiseAbs2(),
+                                            repeats_.scores_of_row.asDiagonal() * c_square) +
+                         between_right.cwiseAbs2();
     Matrix c_variance = rows_.c_variance;
     c_variance.array() += rows_.h_common;
     c_variance += rows_.largest_variance.asDiagonal() * x_.spread_h.cwiseAbs2();
@@ -115,12 +120,14 @@ class Probable {
     c_linear += e_.forward_linear.asDiagonal() * x_.spread_h;
     Matrix weights = t_.f.cwiseProduct(e_.linear);
     weights.array() += 4 * flush_unit(numerics_);
-    const Matrix all = x_.f_A3_magnitude.transpose() * c;
+    const Matrix all = transposed_product(x_.f_A3_magnitude, c);
     Parts parts;
-    parts.variance = product(square_f_, A3.cwiseAbs2()).transpose() * c.cwiseAbs2() +
-                     row_A3.cwiseAbs2() * c_variance + square(long_walk_) * left.cwiseMax(right);
-    parts.linear = product(weights, A3).transpose() * c + row_A3 * c_linear +
-                   proved_.f_error_A3.transpose() * proved_.c_error +
+    parts.variance = transposed_product(product(square_f_, A3_square), c_square) +
+                     transposed_product(row_A3.cwiseAbs2(), c_variance) +
+                     square(long_walk_) * left.cwiseMax(right);
+    parts.linear = transposed_product(product(weights, A3), c) +
+                   transposed_product(row_A3, c_linear) +
+                   transposed_product(proved_.f_error_A3, proved_.c_error) +
                    (2 * long_bias_ + row_drift_ + key_drift_) * all;
     parts.coherent = u_ * (repeats_.row_coherence + repeats_.key_coherence) *
                      between_left.cwiseMax(between_right);
@@ -156,7 +163,7 @@ class Probable {
 
   // Errors of single entries of p: independent but for repetitions.
   void entries(Matrix& variance, Matrix& linear) const {
-    const double c_all = square(largest_singular(t_.c)), flush = flush_unit(numerics_);
+    const double flush = flush_unit(numerics_);
     const Vector c_moved = proved_.c_error.rowwise().norm();
     const Vector fh_moved = proved_.fh_error.rowwise().norm();
     const Vector h_moved = proved_.h_error.rowwise().norm(), h_size = t_.h.rowwise().norm();
@@ -171,7 +178,7 @@ class Probable {
             square(short_walk_ * dot) * repeats_.c_of_row(i) * repeats_.h_of_key(j) +
             square(3 * u_ * (q + delta)) * both_rows_(i) * both_keys_(j);
         variance(i, j) =
-            p * p * e_.variance(i, j) + f * f * (c_all * rows_.h_variance(j) + rounding);
+            p * p * e_.variance(i, j) + f * f * (c_all_ * rows_.h_variance(j) + rounding);
         const double second = proved_.f_error(i, j) *
                                   (c_moved(i) * (h_size(j) + fh_size(i)) + proved_.delta_error(i)) +
                               f * c_moved(i) * (h_moved(j) + fh_moved(i));
@@ -183,7 +190,6 @@ class Probable {
 
   // Errors that all entries of a row of p share meet p A2, f A2 or the covariance of A2 and h.
   void add_common(Matrix& variance, Matrix& linear) const {
-    const double c_all = square(largest_singular(t_.c));
 #pragma omp parallel for schedule(static) if (worth_threads(kEntryOperations * n_ * n_))
     for (Eigen::Index i = 0; i < n_; ++i) {
       const auto c_square = t_.c.row(i).cwiseAbs2();
@@ -201,7 +207,7 @@ class Probable {
       }
       const double delta_variance =
           p_variance + c_square.dot(rows_.c_variance.row(i)) +
-          delta_square * e_.normal_variance(i) + c_all * f_square_h +
+          delta_square * e_.normal_variance(i) + c_all_ * f_square_h +
           both_rows_(i) * (square(short_walk_ * dots) + square(short_walk_) * dot_variance +
                            square(long_walk_ * f_q));
       const double delta_linear = e_.forward_linear(i) * std::sqrt(spread_q) +
@@ -231,7 +237,9 @@ class Probable {
   const Repeats& repeats_;
   const LossProved& proved_;
   const Eigen::Index n_;
-  const double u_, short_walk_, operand_, short_linear_;
+  const double u_;
+  const double c_all_;  // bounds the square of |c x| for any unit vector x
+  const double short_walk_, operand_, short_linear_;
   double long_walk_ = 0, long_bias_ = 0, row_drift_ = 0, key_drift_ = 0;
   Vector both_rows_, both_keys_;
   Matrix square_f_;

@@ -11,10 +11,10 @@ namespace {
 
 // Four doubles that are added and multiplied as one; loops over an array are not reliably turned
 // into vectors here. Copied from and to memory, which need not be aligned.
-using Lanes = double __attribute__((vector_size(32)));
-constexpr std::int64_t kLanes = 4;
+using Lanes = double __attribute__((vector_size(64)));
+constexpr std::int64_t kLanes = 8;
 
-constexpr std::int64_t kRows = 4, kVectors = 2;  // sums stay in registers
+constexpr std::int64_t kRows = 4, kVectors = 1;  // sums stay in registers
 constexpr std::int64_t kColumns = kVectors * kLanes;
 constexpr std::int64_t kDepth = 64;  // a slice of B stays in the nearest cache
 constexpr std::int64_t kShare = 32;  // rows of the result a thread takes at a time

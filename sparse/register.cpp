@@ -9,6 +9,7 @@
 #include "sparse/schedules/csr_two_pass.hpp"
 #include "sparse/schedules/held_scores.hpp"
 #include "sparse/schedules/nm_gather.hpp"
+#include "sparse/schedules/nm_two_pass.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 
 namespace attest {
@@ -38,6 +39,9 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockTwoPass>(registry);
   add<sparse::CsrTwoPass>(registry);
   add<sparse::BlockSquareTiledBackward>(registry);
+  add<sparse::BlockRank1TiledBackward>(registry);
+  add<sparse::BlockQueryStationaryP>(registry);
+  add<sparse::NmTwoPass>(registry);
 }
 
 }  // namespace attest

@@ -1,5 +1,6 @@
 #include "io/best_schedule.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -116,7 +117,9 @@ TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {
   const auto found = best_schedule(cpu_schedules(), io::Direction::forward, *form.get(),
                                    io::FastMemory::of_words(2000000));
   CHECK(found.best().refusal.empty());
-  CHECK_THAT(found.candidates.back().refusal, Catch::Contains("exceeds 2^63 - 1"));
+  CHECK(std::any_of(found.candidates.begin(), found.candidates.end(), [](const auto& candidate) {
+    return candidate.refusal.find("exceeds 2^63 - 1") != std::string::npos;
+  }));
 }
 
 TEST_CASE("the choice is explained", "[cpu][schedules]") {

@@ -49,6 +49,7 @@ const std::vector<Entry>& entries() {
       {"rank1_tiled", "rank-1 tiles for both products, S in slow memory"},
       {"hybrid", "query blocks stay for S, rank-1 tiles for P V"},
       {"column_groups", "V in groups of columns, scores computed for each"},
+      {"held_scores", "query blocks stay with all their scores"},
       {"standard_bwd:bl=16", "P and dS in slow memory, delta from P", ATTEST_SOFTCAP, 0, 0, 1},
       {"flash1_bwd:bq=4", "key blocks stay, dQ passes through slow memory", 0, kSixteenBit},
       {"key_stationary:bq=8", "one pass with key blocks, dQ through slow memory", 0, kSixteenBit},
@@ -209,6 +210,9 @@ class ScheduleKernel {
                                   problem.seqlen_q,   problem.seqlen_k,    problem.head_dim_qk,
                                   problem.head_dim_v, problem.dtype};
     const attest_mask& mask = problem.mask;
+    // Of all schedules held_scores alone has tiles of the band.
+    for (const std::int64_t width : {mask.window_left, mask.window_right}) key.push_back(width);
+    key.push_back(mask.align);
     if (mask.key_lengths != nullptr) {
       key.insert(key.end(), mask.key_lengths, mask.key_lengths + problem.batch);
     }

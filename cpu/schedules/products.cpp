@@ -22,20 +22,30 @@ io::Amount amount(const io::SlowMatrix& matrix) {
 
 io::Traffic TiledProduct::cost(const ProductTask& task) const {
   if (task.C.rows() == 0 || task.C.columns() == 0) return {};
-  const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns()),
-                  l = std::min(depth, task.inner());
+  const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns());
   io::Traffic traffic = moves(task, rows, columns);
-  traffic.peak = HeadShape::real(i * j) + i * l * word(task.A) + l * j * word(task.B);
+  traffic.peak =
+      HeadShape::real(i * j) + operands({word(task.A), word(task.B)}, i, j, task.inner());
   return traffic;
+}
+
+io::Amount TiledProduct::operands(const ProductWords& words, io::Words i, io::Words j,
+                                  io::Words l) const {
+  const io::Words panel = std::min(io::Words(depth), l);
+  return i * panel * words.a + panel * j * words.b;
 }
 
 io::Traffic Rank1Product::cost(const ProductTask& task) const {
   if (task.C.rows() == 0 || task.C.columns() == 0) return {};
   const io::Words i = std::min(rows, task.C.rows()), j = std::min(columns, task.C.columns());
   io::Traffic traffic = moves(task, rows, columns);
-  traffic.peak = HeadShape::real(i * j);
-  if (task.inner() > 0) traffic.peak += i * word(task.A) + word(task.B);
+  traffic.peak =
+      HeadShape::real(i * j) + operands({word(task.A), word(task.B)}, i, j, task.inner());
   return traffic;
+}
+
+io::Amount Rank1Product::operands(const ProductWords& words, io::Words i, io::Words, io::Words l) {
+  return l > 0 ? i * words.a + words.b : io::Amount{};
 }
 
 }  // namespace attest::cpu

@@ -25,6 +25,11 @@ struct ProductTask {
   }
 };
 
+/// One word of either operand.
+struct ProductWords {
+  io::Amount a, b;
+};
+
 /// Zeros, or what the sums were before.
 template <class M, class Tile>
 void begin_sum(M& machine, Tile& tile, Sums sums, const io::SlowMatrix& before, io::Range rows,
@@ -62,15 +67,24 @@ struct TiledProduct {
     machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
       auto C = machine.scratch(i.count(), j.count(), task.C.name());
       begin_sum(machine, C, task.sums, task.C_before, i, j);
-      machine.for_tiles(io::Range{0, task.inner()}, depth, [&](io::Range l) {
-        const auto A = machine.load(task.a(i, l), task.A.name());
-        const auto B = machine.load(task.b(l, j), task.B.name());
-        machine.compute(Product{task.form}, C, A, B);
-      });
+      add(machine, C, task, i, j);
       finish(machine, C, i, j);
       machine.store(C, task.C.block(i, j));
     });
   }
+
+  /// Adds the product to a tile in fast memory, rows i and columns j of C.
+  template <io::Machine M, class Tile>
+  void add(M& machine, Tile& C, const ProductTask& task, io::Range i, io::Range j) const {
+    machine.for_tiles(io::Range{0, task.inner()}, depth, [&](io::Range l) {
+      const auto A = machine.load(task.a(i, l), task.A.name());
+      const auto B = machine.load(task.b(l, j), task.B.name());
+      machine.compute(Product{task.form}, C, A, B);
+    });
+  }
+
+  /// What passes beside an i x j tile as l products are added to each of its words.
+  io::Amount operands(const ProductWords& words, io::Words i, io::Words j, io::Words l) const;
 
   io::Traffic cost(const ProductTask& task) const;
 };
@@ -92,15 +106,24 @@ struct Rank1Product {
     machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
       auto C = machine.scratch(i.count(), j.count(), task.C.name());
       begin_sum(machine, C, task.sums, task.C_before, i, j);
-      machine.for_tiles(io::Range{0, task.inner()}, 1, [&](io::Range l) {
-        const auto column = machine.load(task.a(i, l), task.A.name());
-        const auto words = machine.stream(task.b(l, j), task.B.name());
-        machine.compute(Product{task.form}, C, column, words);
-      });
+      add(machine, C, task, i, j);
       finish(machine, C, i, j);
       machine.store(C, task.C.block(i, j));
     });
   }
+
+  /// Adds the product to a tile in fast memory, rows i and columns j of C.
+  template <io::Machine M, class Tile>
+  void add(M& machine, Tile& C, const ProductTask& task, io::Range i, io::Range j) const {
+    machine.for_tiles(io::Range{0, task.inner()}, 1, [&](io::Range l) {
+      const auto column = machine.load(task.a(i, l), task.A.name());
+      const auto words = machine.stream(task.b(l, j), task.B.name());
+      machine.compute(Product{task.form}, C, column, words);
+    });
+  }
+
+  /// What passes beside an i x j tile as l products are added to each of its words.
+  static io::Amount operands(const ProductWords& words, io::Words i, io::Words j, io::Words l);
 
   io::Traffic cost(const ProductTask& task) const;
 };

@@ -14,6 +14,7 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/heads.hpp"
+#include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
 #include "cpu/schedules/split_kv.hpp"
@@ -212,6 +213,11 @@ TEST_CASE("forward schedules are legal pebblings", "[cpu][schedules]") {
           [](auto tile, const Shape& shape) { return with(Flash2Row{tile()}, running(shape, 1)); });
   forward("column_groups", [](auto tile, const Shape& shape) {
     return with(ColumnGroups{tile(), tile()}, running(shape, 1));
+  });
+  forward("held_scores", [](auto tile, const Shape& shape) {
+    const HeldScores schedule{tile()};
+    return with(schedule,
+                testing::normalized_forward(shape, Normalization::stored, shape.seqlen_k));
   });
   forward("split_kv", [](auto tile, const Shape& shape) {
     const SplitKv schedule{tile(), tile(), tile()};

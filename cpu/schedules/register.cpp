@@ -4,6 +4,7 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/flash2.hpp"
+#include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
 #include "cpu/schedules/split_kv.hpp"
@@ -33,6 +34,7 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::Rank1Tiled>(registry);
   add<cpu::Hybrid>(registry);
   add<cpu::ColumnGroups>(registry);
+  add<cpu::HeldScores>(registry);
   add<cpu::StandardBackward>(registry);
   add<cpu::Flash1Backward>(registry);
   add<cpu::KeyStationary>(registry);

@@ -8,8 +8,10 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash2.hpp"
 #include "cpu/schedules/key_stationary.hpp"
+#include "cpu/schedules/stored_gradients.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
 #include "cpu/schedules/two_pass.hpp"
+#include "sparse/schedules/compact_gradients.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
 #include "sparse/schedules/testing/pattern_cases.hpp"
 
@@ -32,6 +34,12 @@ double worst_gradient(const io::Schedule& schedule, Call& call) {
                    cpu::testing::worst_ratio(call.dV.view(), expected.dV)});
 }
 
+// P alone, which some store, has no slope of a softcap.
+bool keeps_scores(const std::string& family) {
+  return family != "block_square_tiled_bwd" && family != "block_rank1_tiled_bwd" &&
+         family != "block_query_stationary_p";
+}
+
 TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
   Rng rng(20261122);
   for (const auto& family : sparse_schedules().families()) {
@@ -39,8 +47,7 @@ TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
-      const bool keeps_scores = family->name() != "block_square_tiled_bwd";  // P alone has no slope
-      if (keeps_scores && rng.between(0, 3) == 0) problem.softcap = 2;
+      if (keeps_scores(family->name()) && rng.between(0, 3) == 0) problem.softcap = 2;
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::dlse_of(text)});
@@ -99,6 +106,34 @@ TEST_CASE("gradient words over lists are those of free skipping and the lists",
     const io::Traffic both = words(cpu::TwoPass{bq, bk, cq, ck});
     CHECK(words(BlockTwoPass{bq, bk, cq, ck}).reads == both.reads + HeadShape::real(passes));
     CHECK(words(BlockTwoPass{bq, bk, cq, ck}).writes == both.writes);
+  }
+}
+
+// P and dS are read for each group of columns, and the list with them.
+TEST_CASE("words of stored gradients over every tile are the dense ones and the lists",
+          "[sparse][schedules]") {
+  Rng rng(13);
+  for (int round = 0; round < 100; ++round) {
+    const std::int64_t q = rng.between(1, 19), k = rng.between(1, 19), d = rng.between(1, 9),
+                       dv = rng.between(1, 9), b = rng.between(1, 9);
+    const Problem problem = Problem::parse("sq=" + std::to_string(q) + ",sk=" + std::to_string(k) +
+                                           ",d=" + std::to_string(d) + ",dv=" + std::to_string(dv) +
+                                           ",mask=blockband_1_99");
+    INFO(problem.to_string() << " in tiles of " << b);
+    const AbiProblem form(problem, 1);
+    const io::Words blocks_q = io::tiles(q, b), blocks_k = io::tiles(k, b),
+                    tiles = blocks_q * blocks_k;
+    const io::Words groups = io::tiles(d, b), all_groups = groups + io::tiles(dv, b);
+    const io::Words lists = 3 * 2 * blocks_q + 2 * blocks_k + tiles * (2 + groups + 2 * all_groups);
+    const auto check = [&](const auto& listed, const auto& dense) {
+      const io::Traffic words = cpu::heads_cost(listed, *form.get());
+      const io::Traffic expected = cpu::heads_cost(dense, *form.get());
+      CHECK(words.reads == expected.reads + HeadShape::real(lists));
+      CHECK(words.writes == expected.writes);
+    };
+    check(BlockSquareTiledBackward{b}, cpu::SquareTiledBackward{b});
+    check(BlockRank1TiledBackward{b, b, b}, cpu::Rank1TiledBackward{b, b});
+    check(BlockQueryStationaryP{b, b, b}, cpu::QueryStationaryP{b, b, b, b});
   }
 }
 

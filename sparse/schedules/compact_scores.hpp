@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cpu/schedules/parameter.hpp"
+#include "cpu/schedules/products.hpp"
 #include "cpu/schedules/score_step.hpp"
 #include "sparse/schedules/tile_list.hpp"
 
@@ -21,11 +22,19 @@ inline io::MutableSlowMatrix tile_of(const io::MutableSlowMatrix& S, const TileL
                  {entry.first_column, entry.first_column + entry.keys.count()});
 }
 
-/// Zeros, then what form(S, entry) adds, for each listed tile of S: finished, taken into the rows'
-/// statistics and stored; LSE of the rows.
-template <io::Machine M, class Form>
+/// tile += A B in one of the forms of Product, all rows and columns of A and B.
+template <io::Machine M, class Kind, class Tile>
+void add_product(M& machine, const Kind& product, Tile& tile, const io::SlowMatrix& A,
+                 const io::SlowMatrix& B, cpu::Form form) {
+  product.add(machine, tile, {A, B, {}, form}, {0, tile.rows()}, {0, tile.columns()});
+}
+
+/// Each listed tile of S, by a product of either kind: finished, taken into the rows' statistics
+/// and stored; LSE of the rows.
+template <io::Machine M, class Kind>
 void store_listed_scores(M& machine, const cpu::ForwardHead& head, const TileList& list,
-                         io::Range queries, const io::MutableSlowMatrix& S_slow, const Form& form) {
+                         io::Range queries, const io::MutableSlowMatrix& S_slow,
+                         const Kind& product) {
   const ListedTiles tiles(machine, list, queries);
   auto m = machine.scratch(queries.count(), 1, "m");
   auto l = machine.scratch(queries.count(), 1, "l");
@@ -33,7 +42,8 @@ void store_listed_scores(M& machine, const cpu::ForwardHead& head, const TileLis
   tiles.for_each([&](const TileList::Entry& entry) {
     auto S = machine.scratch(queries.count(), entry.keys.count(), "S");
     machine.compute(cpu::Fill{0}, S);
-    form(S, entry);
+    add_product(machine, product, S, head.Q.block(queries), head.K.block(entry.keys),
+                cpu::Form::second_transposed);
     machine.compute(cpu::FinishScores{head.rule, queries.begin, entry.keys.begin}, S);
     cpu::update_statistics(machine, m, l, S);
     machine.store(S, tile_of(S_slow, entry));
@@ -85,14 +95,7 @@ struct BlockSquareTiled {
     const TileList list(head.rule, head.Q.rows(), head.K.rows(), side, side, ListsOf::queries);
     const auto S = machine.workspace(std::min(side, head.Q.rows()), list.columns(), "S");
     machine.parallel_tiles(list.blocks(), side, [&](auto& block, io::Range queries) {
-      store_listed_scores(block, head, list, queries, S,
-                          [&](auto& tile, const TileList::Entry& entry) {
-                            block.for_tiles(cpu::all_columns(head.Q), side, [&](io::Range depth) {
-                              const auto Q = block.load(head.Q.block(queries, depth), "Q");
-                              const auto K = block.load(head.K.block(entry.keys, depth), "K");
-                              block.compute(cpu::Product{cpu::Form::second_transposed}, tile, Q, K);
-                            });
-                          });
+      store_listed_scores(block, head, list, queries, S, cpu::TiledProduct{side, side, side});
     });
     machine.parallel_tiles(list.blocks(), side, [&](auto& block, io::Range queries) {
       weigh_listed_values(
@@ -139,14 +142,7 @@ struct BlockRank1Tiled {
                         ListsOf::queries);
     const auto S = machine.workspace(std::min(block_q, head.Q.rows()), list.columns(), "S");
     machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
-      store_listed_scores(block, head, list, queries, S,
-                          [&](auto& tile, const TileList::Entry& entry) {
-                            block.for_tiles(cpu::all_columns(head.Q), 1, [&](io::Range l) {
-                              const auto Q = block.load(head.Q.block(queries, l), "Q");
-                              const auto K = block.stream(head.K.block(entry.keys, l), "K");
-                              block.compute(cpu::Product{cpu::Form::second_transposed}, tile, Q, K);
-                            });
-                          });
+      store_listed_scores(block, head, list, queries, S, cpu::Rank1Product{block_q, block_k});
     });
     machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
       weigh_listed_values(

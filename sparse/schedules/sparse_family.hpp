@@ -1,7 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
+#include <optional>
+#include <string>
 
 #include "cpu/schedules/family.hpp"
 #include "sparse/schedules/tile_list.hpp"
@@ -29,7 +30,7 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
 /// cpu::Family, which knows no pattern (but for kTilesOfPattern), or the same cut to whole blocks
-/// of the pattern, or to one: whichever move the fewest words.
+/// of the pattern, or to one, each cut before the next is chosen: whichever move the fewest words.
 /// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
@@ -43,9 +44,8 @@ class SparseFamily : public cpu::Family<S> {
     io::Words fewest = best->closed_form().total_words();
     const PatternGrid grid = grid_of(problem);
     for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
-      const io::ScheduleSpec other = aligned(dense, spec, grid, cut);
-      if (other == dense) continue;
-      auto candidate = cpu::Family<S>::make(other, problem, capacity);
+      auto candidate = aligned(spec, problem, capacity, grid, cut);
+      if (candidate->spec() == dense) continue;
       const io::Words words = candidate->closed_form().total_words();
       if (words >= fewest) continue;
       fewest = words;
@@ -57,24 +57,33 @@ class SparseFamily : public cpu::Family<S> {
  private:
   enum class Cut : std::uint8_t { whole_blocks, one_block };
 
-  static io::ScheduleSpec aligned(io::ScheduleSpec chosen, const io::ScheduleSpec& given,
-                                  const PatternGrid& grid, Cut cut) {
-    const auto cut_to = [cut](std::int64_t tile, std::int64_t block) {
-      return aligned_tile(cut == Cut::one_block ? std::min(tile, block) : tile, block);
-    };
-    for (auto& [key, value] : chosen.parameters) {
-      const auto named = [&name = key](const auto& one) { return one.first == name; };
-      const bool open = std::none_of(given.parameters.begin(), given.parameters.end(), named);
-      for (const cpu::Parameter<S>& parameter : S::parameters()) {
-        if (!open || key != parameter.name || !parameter.choices.empty()) continue;
-        std::int64_t tile = cpu::whole_number(value).value_or(1);
-        const bool any = parameter.extent == cpu::Extent::any;
-        if (any || parameter.extent == cpu::Extent::queries) tile = cut_to(tile, grid.queries);
-        if (any || parameter.extent == cpu::Extent::keys) tile = cut_to(tile, grid.keys);
-        value = std::to_string(tile);
-      }
+  std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const attest_problem& problem,
+                                        io::FastMemory capacity, const PatternGrid& grid,
+                                        Cut cut) const {
+    for (const cpu::Parameter<S>& parameter : S::parameters()) {
+      if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
+      const bool any = parameter.extent == cpu::Extent::any;
+      const bool queries = any || parameter.extent == cpu::Extent::queries;
+      const bool keys = any || parameter.extent == cpu::Extent::keys;
+      if (!queries && !keys) continue;
+      const auto schedule = cpu::Family<S>::make(spec, problem, capacity);
+      std::int64_t tile = value_of(schedule->spec(), parameter.name).value_or(1);
+      const auto cut_to = [&](std::int64_t block) {
+        tile = aligned_tile(cut == Cut::one_block ? std::min(tile, block) : tile, block);
+      };
+      if (queries) cut_to(grid.queries);
+      if (keys) cut_to(grid.keys);
+      spec.parameters.emplace_back(parameter.name, std::to_string(tile));
     }
-    return chosen;
+    return cpu::Family<S>::make(spec, problem, capacity);
+  }
+
+  static std::optional<std::int64_t> value_of(const io::ScheduleSpec& spec,
+                                              const std::string& parameter) {
+    for (const auto& [key, value] : spec.parameters) {
+      if (key == parameter) return cpu::whole_number(value);
+    }
+    return std::nullopt;
   }
 };
 

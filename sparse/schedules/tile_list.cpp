@@ -167,18 +167,10 @@ bool has_pattern(const attest_problem& problem) {
   return mask.boolean != nullptr || mask.window_left >= 0 || mask.window_right >= 0;
 }
 
-std::vector<Range> single_blocks(std::int64_t extent, std::int64_t block) {
-  std::vector<Range> blocks;
-  for (std::int64_t n = 0; n < io::tiles(extent, block); ++n) {
-    blocks.push_back(block_of(n, block, extent));
-  }
-  return blocks;
-}
-
 TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
                    std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order)
     : of_(of), block_(of == ListsOf::queries ? block_q : block_k) {
-  blocks_ = single_blocks(of == ListsOf::queries ? q : k, block_);
+  blocks_ = io::single_blocks(of == ListsOf::queries ? q : k, block_);
   lists_.resize(blocks_.size());
   Adder adder(io::tiles(k, block_k));
   std::int64_t first_column = 0;

@@ -18,9 +18,6 @@ enum class ListsOf : std::uint8_t { queries, keys };
 /// Whether a mask says which pairs there are: a boolean one, or a band.
 bool has_pattern(const attest_problem& problem);
 
-/// The blocks that cover an extent, each a range of its own: no two are alike.
-std::vector<io::Range> single_blocks(std::int64_t extent, std::int64_t block);
-
 /// The tiles that hold a visible pair, block_q x block_k and ragged at the ends, as lists in slow
 /// memory: index words, which cost as much to read as any other. With T blocks the lists are
 ///

@@ -1,0 +1,125 @@
+#include "sparse/schedules/nm_metadata.hpp"
+
+#include <bit>
+
+#include "io/schedule.hpp"
+
+namespace attest::sparse {
+namespace {
+
+constexpr std::int64_t kLargestGroup = 256;
+constexpr std::int64_t kWordBits = 32;
+
+// Of one query, the keys it sees of keys begin .. end-1.
+std::int64_t visible(const attest_problem& problem, const cpu::Batch& batch, std::int64_t query,
+                     std::int64_t begin, std::int64_t end) {
+  const cpu::KeySpan span = visible_keys(problem, batch, query);
+  const std::int64_t first = std::max(begin, span.begin), last = std::min(end, span.end);
+  if (first >= last) return 0;
+  const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
+  return std::count(row + first, row + last, std::uint8_t{1});
+}
+
+// Whether all queries of the batch entry see `kept` of each group.
+bool has_shape(const attest_problem& problem, const cpu::Batch& batch, NmShape shape) {
+  for (std::int64_t i = 0; i < batch.q_length; ++i) {
+    for (std::int64_t begin = 0; begin < batch.k_length; begin += shape.group) {
+      const std::int64_t end = std::min(begin + shape.group, batch.k_length);
+      const std::int64_t seen = visible(problem, batch, i, begin, end);
+      const std::int64_t beyond = begin + shape.group - end;
+      if (seen > shape.kept || seen + beyond < shape.kept) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+NmShape nm_shape_of(const attest_problem& problem) {
+  if (problem.seqlen_q == 0 || problem.seqlen_k == 0 || problem.batch == 0) return {};
+  const bool pairs = problem.mask.boolean != nullptr;
+  const cpu::Batch first = cpu::batch_of(problem, 0);
+  for (std::int64_t group = 2; pairs && group <= std::min(kLargestGroup, first.k_length); ++group) {
+    const NmShape shape{visible(problem, first, 0, 0, group), group};
+    if (shape.kept == 0 || shape.kept == group) continue;
+    bool every = true;
+    for (std::int64_t b = 0; b < problem.batch && every; ++b) {
+      every = has_shape(problem, cpu::batch_of(problem, b), shape);
+    }
+    if (every) return shape;
+  }
+  throw io::NotForProblem(
+      "mask: not N of every M keys for all queries, M from 2 to 256, but N:M schedules read the "
+      "offsets of such a pattern; give one, as in mask=nm_2_4_7, or choose csr_gather, backward "
+      "csr_two_pass");
+}
+
+NmMetadata::NmMetadata(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
+                       std::int64_t block_q)
+    : rule_(rule),
+      q_(q),
+      k_(k),
+      shape_(shape),
+      block_q_(std::min(block_q, std::max<std::int64_t>(q, 1))) {
+  words_.resize(
+      static_cast<std::size_t>(io::tiles(q, block_q_) * groups() * group_words(block_q_)));
+}
+
+std::int64_t NmMetadata::group_words(std::int64_t queries) const {
+  const auto bits =
+      static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(shape_.group - 1)));
+  return io::tiles(queries * shape_.kept * bits, kWordBits);
+}
+
+std::vector<std::uint8_t> NmMetadata::seen_by(io::Range queries) const {
+  const attest_problem& problem = *rule_.problem;
+  std::vector<std::uint8_t> seen(static_cast<std::size_t>(k_));
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    const cpu::KeySpan span = visible_keys(problem, rule_.batch, i);
+    const std::uint8_t* row = problem.mask.boolean + i * problem.seqlen_k;
+    for (std::int64_t j = span.begin; j < span.end; ++j) {
+      if (row[j] != 0) seen[static_cast<std::size_t>(j)] = 1;
+    }
+  }
+  return seen;
+}
+
+std::vector<NmMetadata::Blocks> NmMetadata::query_blocks() const {
+  std::vector<Blocks> blocks;
+  for (const io::Range& queries : io::single_blocks(q_, block_q_)) {
+    const bool alike = rule_.problem->mask.boolean == nullptr && !blocks.empty() &&
+                       blocks.back().queries.count() == queries.count();
+    if (alike) {
+      blocks.back().times += 1;
+    } else {
+      blocks.push_back({queries, 1});
+    }
+  }
+  return blocks;
+}
+
+bool NmMetadata::sees(std::int64_t query, io::Range keys) const {
+  const attest_problem& problem = *rule_.problem;
+  return problem.mask.boolean == nullptr ||
+         visible(problem, rule_.batch, query, keys.begin, keys.end) > 0;
+}
+
+std::int64_t NmMetadata::queries_seeing(io::Range keys, io::Range queries) const {
+  if (rule_.problem->mask.boolean == nullptr) return queries.count();
+  std::int64_t count = 0;
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) count += sees(i, keys) ? 1 : 0;
+  return count;
+}
+
+std::int64_t NmMetadata::keys_seen(io::Range queries) const {
+  if (rule_.problem->mask.boolean == nullptr) return k_;
+  const std::vector<std::uint8_t> seen = seen_by(queries);
+  return std::count(seen.begin(), seen.end(), std::uint8_t{1});
+}
+
+io::SlowMatrix NmMetadata::matrix() const {
+  return {
+      "metadata", static_cast<std::int64_t>(words_.size()), 1, DType::f32, {words_.data(), 1, 1}};
+}
+
+}  // namespace attest::sparse

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/schedules/head.hpp"
+#include "io/machine.hpp"
+#include "io/words.hpp"
+#include "sparse/schedules/tile_list.hpp"
+
+namespace attest::sparse {
+
+/// `kept` of every `group` consecutive keys, for every query.
+struct NmShape {
+  std::int64_t kept = 1, group = 2;
+  friend bool operator==(const NmShape&, const NmShape&) = default;
+};
+
+/// The shape with the smallest group, of 2 to 256 keys, that all queries of all batch entries have:
+/// of the last group, cut at the edge, a query may see fewer keys, as many as offsets of its group
+/// lie beyond. Throws io::NotForProblem when there is none.
+/// [sparse/schedules/nm_metadata_test "shapes"]
+NmShape nm_shape_of(const attest_problem& problem);
+
+/// The metadata of an N:M pattern in slow memory: of each block of queries and each group the
+/// offsets of the kept keys, packed in 32-bit words: i queries take ceil(i N ceil(log2 M) / 32).
+/// They lie where block and group say, so nothing points to them.
+class NmMetadata {
+ public:
+  NmMetadata(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
+             std::int64_t block_q);
+
+  /// body(key) for each key that a query of the block sees, ascending, the metadata of its group in
+  /// fast memory.
+  template <io::Machine M, class Body>
+  void for_keys(M& machine, io::Range queries, const Body& body) const {
+    const std::vector<std::uint8_t> seen = seen_by(queries);
+    const std::int64_t words = group_words(queries.count());
+    std::int64_t first = queries.begin / block_q_ * groups() * group_words(block_q_);
+    for (std::int64_t begin = 0; begin < k_; begin += shape_.group, first += words) {
+      const auto offsets = machine.load(matrix().block({first, first + words}), "metadata");
+      for (std::int64_t j = begin; j < std::min(begin + shape_.group, k_); ++j) {
+        if (seen[static_cast<std::size_t>(j)] != 0) body(io::Range{j, j + 1});
+      }
+    }
+  }
+
+  /// body(query) for each query that sees a key of the block, ascending, the metadata of the groups
+  /// that the block meets in fast memory, those of a block of queries at a time.
+  template <io::Machine M, class Body>
+  void for_queries(M& machine, io::Range keys, const Body& body) const {
+    const io::Range met = groups_of(keys);
+    for (const io::Range& queries : io::single_blocks(q_, block_q_)) {
+      const std::int64_t words = group_words(queries.count());
+      const std::int64_t first = queries.begin / block_q_ * groups() * group_words(block_q_);
+      const auto offsets = machine.load(
+          matrix().block({first + met.begin * words, first + met.end * words}), "metadata");
+      for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+        if (sees(i, keys)) body(io::Range{i, i + 1});
+      }
+    }
+  }
+
+  /// The groups that hold keys of the range.
+  io::Range groups_of(io::Range keys) const {
+    return {keys.begin / shape_.group, io::tiles(keys.end, shape_.group)};
+  }
+
+  /// A block of queries, and how many are as it.
+  struct Blocks {
+    io::Range queries;
+    io::Words times;
+  };
+  /// Each block once; without a boolean mask the first and the ragged last, for all are alike.
+  std::vector<Blocks> query_blocks() const;
+
+  /// Words of one group for so many queries.
+  std::int64_t group_words(std::int64_t queries) const;
+  std::int64_t groups() const { return io::tiles(k_, shape_.group); }
+
+  /// Keys that a query of the range sees; without a boolean mask, all.
+  std::int64_t keys_seen(io::Range queries) const;
+
+  /// Queries of a block that see a key of the range; without a boolean mask, all.
+  std::int64_t queries_seeing(io::Range keys, io::Range queries) const;
+
+ private:
+  bool sees(std::int64_t query, io::Range keys) const;
+  std::vector<std::uint8_t> seen_by(io::Range queries) const;
+  io::SlowMatrix matrix() const;
+
+  const cpu::ScoreRule& rule_;
+  std::int64_t q_, k_;
+  NmShape shape_;
+  std::int64_t block_q_;
+  std::vector<float> words_;  // four bytes each: only how many there are matters
+};
+
+}  // namespace attest::sparse
