@@ -70,7 +70,8 @@ struct CappedCount {
 
 /// Kernels with tiles of several sizes, in 128 registers a lane but for the products of
 /// "loss_large" with its square matrices, which take fewer: "flash2" and "square_tiled" forward,
-/// "two_pass" and "square_tiled_bwd" backward, "loss_large" and "loss_small" the loss gradient dX.
+/// "two_pass" and "square_tiled_bwd" backward, "loss_large", "loss_rows" and "loss_small" the loss
+/// gradient dX.
 const std::vector<std::string>& capped_families();
 
 /// Emulates the largest variant whose blocks have at most so much fast memory, shared memory and

@@ -61,6 +61,7 @@ const std::vector<Entry>& entries() {
       {"square_tiled_bwd", "square tiles for all five products", ATTEST_SOFTCAP},
       {"loss_large", "gradient of the attention loss in X, large fast memory"},
       {"loss_large_direct", "gradient of the attention loss in X, W never formed"},
+      {"loss_rows", "gradient of the attention loss in X, square products by square tiles"},
       {"loss_small", "gradient of the attention loss in X, square tiles"}};
   return all;
 }

@@ -54,18 +54,39 @@ void require_countable_loss(const attest_problem& problem) {
       "problem: the loss gradient needs b=1, hq=hkv=1, sq=sk, sq>=1, dv=d and dtype=f32");
 }
 
-io::Traffic LossForward::cost(const LossHead& head) const {
+io::Traffic LossResidual::cost(const LossHead& head) const {
   const io::Words n = head.n(), d = head.d(), i = std::min(n, io::Words(rows));
-  return words(2 * (d * d + n * d) + 2 * n * d + io::tiles(head.n(), rows) * (2 * n * d),
-               3 * n * d + 2 * n, std::max(d * d + d + 1, i * (2 * d + 3) + 1));
+  return words(2 * n * d + io::tiles(head.n(), rows) * (2 * n * d), n * d + 2 * n,
+               i * (2 * d + 3) + 1);
+}
+
+io::Traffic WeighedKeys::cost(const LossHead& head) const {
+  const io::Words n = head.n(), d = head.d(), i = std::min(n, io::Words(rows));
+  return words(2 * n * d + 2 * n + io::tiles(head.n(), rows) * (2 * n * d), n * d,
+               i * (3 * d + 2) + 2 * d + 2);
+}
+
+io::Traffic LossForward::cost(const LossHead& head) const {
+  const io::Words n = head.n(), d = head.d();
+  return then(words(2 * (d * d + n * d), 2 * n * d, d * d + d + 1), LossResidual{rows}.cost(head));
 }
 
 io::Traffic LossLarge::cost(const LossHead& head) const {
-  const io::Words n = head.n(), d = head.d(), i = std::min(n, io::Words(rows));
-  const io::Traffic weighed = words(2 * n * d + 2 * n + io::tiles(head.n(), rows) * (2 * n * d),
-                                    n * d, i * (3 * d + 2) + 2 * d + 2);
+  const io::Words n = head.n(), d = head.d();
   const io::Traffic product = words(2 * n * d, d * d, d * d + d + 1);
-  return then(LossForward{forward_rows}.cost(head), then(weighed, product));
+  return then(LossForward{forward_rows}.cost(head), then(WeighedKeys{rows}.cost(head), product));
+}
+
+io::Traffic LossRows::cost(const LossHead& head) const {
+  const auto matrix = [&](const char* name, std::int64_t rows_of) {
+    return io::MutableSlowMatrix(name, rows_of, head.d(), DType::f32, nullptr, head.d());
+  };
+  const TiledProduct tile{side, side, side};
+  const io::Traffic tall = tile.cost({head.A1, head.X, matrix("QX", head.n())});
+  const io::Traffic square =
+      tile.cost({head.A1, matrix("W", head.n()), head.dX, Form::first_transposed});
+  return then(then(then(tall, tall), LossResidual{forward_rows}.cost(head)),
+              then(WeighedKeys{rows}.cost(head), square));
 }
 
 io::Traffic LossLargeDirect::cost(const LossHead& head) const {

@@ -39,18 +39,15 @@ struct LossSpace {
         D(machine.workspace(n, 1, "D")) {}
 };
 
-/// The phases that both schedules for large fast memory begin with: QX = A1 X and h = A3 Y with X
-/// and Y resident, then c, LSE and D with blocks of rows resident, A2 and h passing word by word.
+/// c, LSE and D with blocks of rows resident, A2 and h passing word by word.
 ///
-/// Cost: reads = 2 (d^2 + n d) + 2 n d + ceil(n/rows) 2 n d, writes = 3 n d + 2 n,
-///       peak = max(d^2 + d + 1, i (2 d + 3) + 1), i = min(rows, n)
-struct LossForward {
+/// Cost: reads = 2 n d + ceil(n/rows) 2 n d, writes = n d + 2 n,
+///       peak = i (2 d + 3) + 1, i = min(rows, n)
+struct LossResidual {
   std::int64_t rows;
 
   template <io::Machine M>
   void run(M& machine, const LossHead& head, const LossSpace& space) const {
-    multiply_rows(machine, head.A1, head.X, space.QX);
-    multiply_rows(machine, head.A3, head.Y, space.h);
     machine.parallel_tiles(all_rows(head.A1), rows, [&](auto& block, io::Range queries) {
       const auto Q = block.load(space.QX.block(queries), "QX");
       auto c = block.scratch(queries.count(), head.d(), "c");
@@ -79,6 +76,54 @@ struct LossForward {
       block.store(m, space.LSE.block(queries));
       block.store(D, space.D.block(queries));
     });
+  }
+
+  io::Traffic cost(const LossHead& head) const;
+};
+
+/// W = p A2 with blocks of rows resident, A2 and h passing row by row.
+///
+/// Cost: reads = 2 n d + 2 n + ceil(n/rows) 2 n d, writes = n d, peak = i (3 d + 2) + 2 d + 2
+struct WeighedKeys {
+  std::int64_t rows;
+
+  template <io::Machine M>
+  void run(M& machine, const LossHead& head, const LossSpace& space,
+           const io::MutableSlowMatrix& W_slow) const {
+    machine.parallel_tiles(all_rows(head.A1), rows, [&](auto& block, io::Range queries) {
+      const auto Q = block.load(space.QX.block(queries), "QX");
+      const auto c = block.load(space.c.block(queries), "c");
+      const auto LSE = block.load(space.LSE.block(queries), "LSE");
+      const auto D = block.load(space.D.block(queries), "D");
+      auto W = block.scratch(queries.count(), head.d(), "W");
+      block.compute(Fill{0}, W);
+      block.for_tiles(all_rows(head.A2), 1, [&](io::Range key) {
+        const auto A2 = block.load(head.A2.block(key), "A2");
+        const auto h = block.load(space.h.block(key), "h");
+        auto pair = block.scratch(1, 2, "f and p");
+        block.compute(QueryGradients{head.rule, queries.begin, key.begin}, W, Q, c, LSE, D, A2, h,
+                      pair);
+      });
+      block.store(W, W_slow.block(queries));
+    });
+  }
+
+  io::Traffic cost(const LossHead& head) const;
+};
+
+/// What both schedules with resident square matrices begin with: QX = A1 X and h = A3 Y with X and
+/// Y resident, then LossResidual.
+///
+/// Cost: reads = 2 (d^2 + n d) + LossResidual's, writes = 2 n d + LossResidual's,
+///       peak = max(d^2 + d + 1, LossResidual's)
+struct LossForward {
+  std::int64_t rows;
+
+  template <io::Machine M>
+  void run(M& machine, const LossHead& head, const LossSpace& space) const {
+    multiply_rows(machine, head.A1, head.X, space.QX);
+    multiply_rows(machine, head.A3, head.Y, space.h);
+    LossResidual{rows}.run(machine, head, space);
   }
 
   io::Traffic cost(const LossHead& head) const;
@@ -121,22 +166,7 @@ struct LossLarge {
     const LossSpace space(machine, head.n(), head.d());
     const auto W_slow = machine.workspace(head.n(), head.d(), "W");
     LossForward{forward_rows}.run(machine, head, space);
-    machine.parallel_tiles(all_rows(head.A1), rows, [&](auto& block, io::Range queries) {
-      const auto Q = block.load(space.QX.block(queries), "QX");
-      const auto c = block.load(space.c.block(queries), "c");
-      const auto LSE = block.load(space.LSE.block(queries), "LSE");
-      const auto D = block.load(space.D.block(queries), "D");
-      auto W = block.scratch(queries.count(), head.d(), "W");
-      block.compute(Fill{0}, W);
-      block.for_tiles(all_rows(head.A2), 1, [&](io::Range key) {
-        const auto A2 = block.load(head.A2.block(key), "A2");
-        const auto h = block.load(space.h.block(key), "h");
-        auto pair = block.scratch(1, 2, "f and p");
-        block.compute(QueryGradients{head.rule, queries.begin, key.begin}, W, Q, c, LSE, D, A2, h,
-                      pair);
-      });
-      block.store(W, W_slow.block(queries));
-    });
+    WeighedKeys{rows}.run(machine, head, space, W_slow);
     auto dX = machine.scratch(head.d(), head.d(), "dX");
     machine.compute(Fill{0}, dX);
     machine.for_tiles(all_rows(head.A1), 1, [&](io::Range row) {
@@ -145,6 +175,40 @@ struct LossLarge {
       machine.compute(Product{Form::first_transposed}, dX, A1, W);
     });
     machine.store(dX, head.dX);
+  }
+
+  io::Traffic cost(const LossHead& head) const;
+};
+
+/// loss_large without a (d, d) matrix in fast memory: the products with X, Y and A1^T by square
+/// tiles.
+///
+/// Cost:   a = ceil(n/b), e = ceil(d/b): reads = 2 (n d e + d^2 a) + LossResidual's + WeighedKeys'
+///         + 2 n d e, writes = 4 n d + 2 n + d^2;
+///         peak = max(3 b^2 at most, LossResidual's, WeighedKeys')  [cpu/schedules/loss_test]
+/// Source: ours; FlashAttention's order for f and p below d^2 words of fast memory.
+struct LossRows {
+  using Head = LossHead;
+  static constexpr const char* kName = "loss_rows";
+  static constexpr const char* kSummary =
+      "loss_large without a square matrix in fast memory: its products by square tiles";
+  static std::vector<Parameter<LossRows>> parameters() {
+    return {{"b1", &LossRows::forward_rows, Extent::queries},
+            {"b2", &LossRows::rows, Extent::queries},
+            {"b", &LossRows::side, Extent::any}};
+  }
+  std::int64_t forward_rows, rows, side;
+
+  template <io::Machine M>
+  void run(M& machine, const LossHead& head) const {
+    const LossSpace space(machine, head.n(), head.d());
+    const auto W = machine.workspace(head.n(), head.d(), "W");
+    const TiledProduct tile{side, side, side};
+    tile.run(machine, {head.A1, head.X, space.QX});
+    tile.run(machine, {head.A3, head.Y, space.h});
+    LossResidual{forward_rows}.run(machine, head, space);
+    WeighedKeys{rows}.run(machine, head, space, W);
+    tile.run(machine, {head.A1, W, head.dX, Form::first_transposed});
   }
 
   io::Traffic cost(const LossHead& head) const;

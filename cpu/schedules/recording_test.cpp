@@ -294,6 +294,9 @@ TEST_CASE("loss schedules are legal pebblings", "[cpu][schedules]") {
     const LossLargeDirect schedule{tile(), tile()};
     return with(schedule, testing::loss_dag(n, d, LossOrder::direct, narrow(schedule.rows)));
   });
+  loss("loss_rows", [](auto tile, std::int32_t n, std::int32_t d) {
+    return with(LossRows{tile(), tile(), tile()}, testing::loss_dag(n, d, LossOrder::through_w, 1));
+  });
   loss("loss_small", [](auto tile, std::int32_t n, std::int32_t d) {
     const LossSmall schedule{tile()};
     return with(schedule, testing::loss_dag(n, d, LossOrder::stored, narrow(schedule.side)));

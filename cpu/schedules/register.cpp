@@ -46,6 +46,7 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::SquareTiledBackward>(registry);
   add<cpu::LossLarge>(registry);
   add<cpu::LossLargeDirect>(registry);
+  add<cpu::LossRows>(registry);
   add<cpu::LossSmall>(registry);
 }
 

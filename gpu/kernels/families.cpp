@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/kernels/loss_large.hpp"
+#include "gpu/kernels/loss_rows.hpp"
 #include "gpu/kernels/loss_small.hpp"
 #include "gpu/kernels/square_tiled.hpp"
 #include "gpu/kernels/square_tiled_bwd.hpp"
@@ -51,6 +52,10 @@ const std::vector<Family>& families() {
        ATTEST_LOSS_GRADIENT,
        {named(loss_large_held_kernel<32>()), named(loss_large_held_kernel<16>()),
         named(loss_large_held_kernel<8>())}},
+      {"loss_rows",
+       ATTEST_LOSS_GRADIENT,
+       {named(loss_rows_held_kernel<32>()), named(loss_rows_held_kernel<16>()),
+        named(loss_rows_held_kernel<8>())}},
       {"loss_small",
        ATTEST_LOSS_GRADIENT,
        {named(loss_small_kernel<128>()), named(loss_small_kernel<64>()), named(loss_small_kernel()),

@@ -21,7 +21,7 @@ struct Family {
   std::vector<Variant> variants;
 };
 
-/// flash2, square_tiled; two_pass, square_tiled_bwd; loss_large, loss_small.
+/// flash2, square_tiled; two_pass, square_tiled_bwd; loss_large, loss_rows, loss_small.
 const std::vector<Family>& families();
 
 }  // namespace attest::gpu

@@ -162,6 +162,26 @@ BackwardArguments<Mem> weights_times_keys(const LossArguments<Mem>& a) {
   return b;
 }
 
+/// The launches with rows resident: c, LSE and D, then W, and Z where there is dY.
+///
+/// Requires: d at most kMostBackwardColumns.
+template <int kRows, Registers kRegisters, class Mem, class Launch>
+void loss_large_rows(const LossArguments<Mem>& a, Launch&& launch) {
+  with_backward_tile<kRows>(a.d, [&](auto tile) {
+    using Tile = WithRegisters<decltype(tile), kRegisters>;
+    const BlockLine rows{blocks_for(a.n, kRows, 1, 1), Tile::kLanes,
+                         bytes_of_floats(LossForward::shared_floats<Tile>(a.d))};
+    const BackwardArguments<Mem> weights = weights_times_keys(a);
+    launch(kernel_name("loss_large_residual", Tile::name()), rows, loss_large_residual<Tile, Mem>,
+           a);
+    launch(kernel_name("loss_large_p", Tile::name()), query_line(tile, weights.shape),
+           loss_large_p<Tile, Mem>, weights);
+    if (a.dY.data) {
+      launch(kernel_name("loss_large_weigh", Tile::name()), rows, loss_large_weigh<Tile, Mem>, a);
+    }
+  });
+}
+
 /// launch(name, line, kernel, arguments...) for all launches in turn; dY where there is one.
 ///
 /// Requires: d at most kMostBackwardColumns.
@@ -177,19 +197,7 @@ void loss_large_launches(const LossArguments<Mem>& a, Launch&& launch) {
   };
   products("loss_large_resident", 2, loss_large_resident<Product, Mem>,
            {a.A1, a.X, a.QX, a.n, a.d, a.d, a.sink}, {a.A3, a.Y, a.h, a.n, a.d, a.d, a.sink});
-  with_backward_tile<kRows>(a.d, [&](auto tile) {
-    using Tile = WithRegisters<decltype(tile), kRegisters>;
-    const BlockLine rows{blocks_for(a.n, kRows, 1, 1), Tile::kLanes,
-                         bytes_of_floats(LossForward::shared_floats<Tile>(a.d))};
-    const BackwardArguments<Mem> weights = weights_times_keys(a);
-    launch(kernel_name("loss_large_residual", Tile::name()), rows, loss_large_residual<Tile, Mem>,
-           a);
-    launch(kernel_name("loss_large_p", Tile::name()), query_line(tile, weights.shape),
-           loss_large_p<Tile, Mem>, weights);
-    if (dY) {
-      launch(kernel_name("loss_large_weigh", Tile::name()), rows, loss_large_weigh<Tile, Mem>, a);
-    }
-  });
+  loss_large_rows<kRows, kRegisters>(a, launch);
   products("loss_large_outer", dY ? 2 : 1, loss_large_outer<Product, Mem>,
            {a.A1, reading<Mem>(a.W), a.dX, a.d, a.d, a.n, a.sink},
            {reading<Mem>(a.Z), reading<Mem>(a.c), a.dY, a.d, a.d, a.n, a.sink});

@@ -156,12 +156,18 @@ BlockLine loss_small_line(std::int64_t rows, std::int64_t columns, int row_words
           bytes_of_floats(Tile::kPanels), bytes_of_floats(Tile::kSide * row_words)};
 }
 
+/// The launch of one product.
+template <class Tile, class Mem, class Launch>
+void loss_small_multiply(const ProductArguments<Mem>& task, Launch&& launch) {
+  launch(kernel_name("loss_small_product", Tile::name()),
+         loss_small_line<Tile>(task.rows, task.columns, 0), loss_small_product<Tile, Mem>, task);
+}
+
 /// launch(name, line, kernel, arguments...) for all launches in turn; dY where there is one.
 template <class Tile, class Mem, class Launch>
 void loss_small_launches(const LossArguments<Mem>& a, Launch&& launch) {
   const auto product = [&](const ProductArguments<Mem>& task) {
-    launch(kernel_name("loss_small_product", Tile::name()),
-           loss_small_line<Tile>(task.rows, task.columns, 0), loss_small_product<Tile, Mem>, task);
+    loss_small_multiply<Tile>(task, launch);
   };
   const auto rows = [&](const char* name, int row_words, auto* kernel) {
     launch(kernel_name(name, Tile::name()), loss_small_line<Tile>(a.n, 1, row_words), kernel, a);
