@@ -89,9 +89,9 @@ struct CompactGradients {
 /// square_tiled_bwd over a list of square tiles.
 ///
 /// Cost:   letters as in sparse/schedules/compact_scores.hpp, U the key blocks, Gk = ceil(dk/b) and
-///         Gv = ceil(dv/b): reads = 2 q dv (for D) + (dk + dv)(nz_q + nz_k) + L + 2 q + nz + t + 4
-///         T
-///         + nz_k dk + Gk (nz + t) + nz_q (dk + dv) + (Gk + Gv)(nz + 2 t) + 2 U,
+///         Gv = ceil(dv/b): reads = 2 q dv (for D)
+///         + (dk + dv)(nz_q + nz_k) + L + 2 q + nz + t + 4 T + nz_k dk + Gk (nz + t)
+///         + nz_q (dk + dv) + (Gk + Gv)(nz + 2 t) + 2 U,
 ///         writes = q + 2 nz + q dk + k (dk + dv); peak at most
 ///         i j + (i + j) min(b, max(dk, dv)) + i + max(r, 1) + 4 over the tiles
 ///         [sparse/schedules/block_backward_test "closed forms"]
@@ -162,8 +162,9 @@ struct BlockRank1TiledBackward {
 /// from single keys passing by; three products of rank-1 tiles.
 ///
 /// Cost:   letters as above, with ra the queries of blocks that have a tile and groups of `od`
-///         columns: reads = 2 q dv (for D) + (dk + dv)(ra + nz_k) + L + 2 ra + nz + t + 4 T
-///         + nz_k dk + Gk (nz + t) + nz_q (dk + dv) + (Gk + Gv)(nz + 2 t) + 2 U,
+///         columns: reads = 2 q dv (for D)
+///         + (dk + dv)(ra + nz_k) + L + 2 ra + nz + t + 4 T + nz_k dk + Gk (nz + t)
+///         + nz_q (dk + dv) + (Gk + Gv)(nz + 2 t) + 2 U,
 ///         writes = q + 2 nz + q dk + k (dk + dv); peak = max over the tiles, and
 ///         g = min(od, max(dk, dv)), of i (dk + 2) + 1 + r + 2, i (dv + 2) + 4, i g + i + 4 and
 ///         j g + j + 5  [sparse/schedules/block_backward_test "closed forms"]

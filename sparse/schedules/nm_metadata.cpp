@@ -1,6 +1,7 @@
 #include "sparse/schedules/nm_metadata.hpp"
 
 #include <bit>
+#include <numeric>
 
 #include "io/schedule.hpp"
 
@@ -84,18 +85,27 @@ std::vector<std::uint8_t> NmMetadata::seen_by(io::Range queries) const {
   return seen;
 }
 
-std::vector<NmMetadata::Blocks> NmMetadata::query_blocks() const {
+// Blocks that begin at the same place of their groups are alike.
+std::vector<NmMetadata::Blocks> NmMetadata::blocks_of(std::int64_t extent, std::int64_t block,
+                                                      std::int64_t group) const {
+  const std::int64_t whole = extent / block, last = whole * block;
+  const std::int64_t period = rule_.problem->mask.boolean == nullptr
+                                  ? group / std::gcd(block, group)
+                                  : std::max<std::int64_t>(whole, 1);
   std::vector<Blocks> blocks;
-  for (const io::Range& queries : io::single_blocks(q_, block_q_)) {
-    const bool alike = rule_.problem->mask.boolean == nullptr && !blocks.empty() &&
-                       blocks.back().queries.count() == queries.count();
-    if (alike) {
-      blocks.back().times += 1;
-    } else {
-      blocks.push_back({queries, 1});
-    }
+  for (std::int64_t n = 0; n < std::min(period, whole); ++n) {
+    blocks.push_back({{n * block, (n + 1) * block}, io::tiles(whole - n, period)});
   }
+  if (last < extent) blocks.push_back({{last, extent}, 1});
   return blocks;
+}
+
+std::vector<NmMetadata::Blocks> NmMetadata::query_blocks() const {
+  return blocks_of(q_, block_q_, 1);
+}
+
+std::vector<NmMetadata::Blocks> NmMetadata::key_blocks(std::int64_t block_k) const {
+  return blocks_of(k_, std::min(block_k, std::max<std::int64_t>(k_, 1)), shape_.group);
 }
 
 bool NmMetadata::sees(std::int64_t query, io::Range keys) const {

@@ -67,13 +67,17 @@ class NmMetadata {
     return {keys.begin / shape_.group, io::tiles(keys.end, shape_.group)};
   }
 
-  /// A block of queries, and how many are as it.
+  /// A block, and how many are as it.
   struct Blocks {
-    io::Range queries;
+    io::Range rows;
     io::Words times;
   };
-  /// Each block once; without a boolean mask the first and the ragged last, for all are alike.
+  /// Each block of queries once; without a boolean mask those that are alike together.
   std::vector<Blocks> query_blocks() const;
+
+  /// The same of blocks of keys, which without a boolean mask are alike when they lie alike in
+  /// their groups.  [sparse/schedules/nm_two_pass_test "blocks that are alike"]
+  std::vector<Blocks> key_blocks(std::int64_t block_k) const;
 
   /// Words of one group for so many queries.
   std::int64_t group_words(std::int64_t queries) const;
@@ -87,6 +91,7 @@ class NmMetadata {
 
  private:
   bool sees(std::int64_t query, io::Range keys) const;
+  std::vector<Blocks> blocks_of(std::int64_t extent, std::int64_t block, std::int64_t group) const;
   std::vector<std::uint8_t> seen_by(io::Range queries) const;
   io::SlowMatrix matrix() const;
 

@@ -23,14 +23,14 @@ io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
     traffic.peak =
         io::larger(traffic.peak, s.in(i * both) + HeadShape::real(i * (s.dk + 2) + words) + step);
   }
-  for (const io::Range& keys : io::single_blocks(k, block_k)) {
+  for (const auto& [keys, blocks] : metadata.key_blocks(block_k)) {
     const io::Words j = keys.count(), groups = metadata.groups_of(keys).count();
     const io::Amount stay = s.in(j * both) + HeadShape::real(j * both);
     traffic.peak = io::larger(traffic.peak, stay);
     for (const auto& [queries, times] : query_blocks) {
       const io::Amount words = HeadShape::real(groups * metadata.group_words(queries.count()));
       const io::Words seeing = metadata.queries_seeing(keys, queries);
-      traffic.reads += times * (words + seeing * row(2));
+      traffic.reads += blocks * times * (words + seeing * row(2));
       const io::Amount step = seeing > 0 ? row(4) : io::Amount{};
       traffic.peak = io::larger(traffic.peak, stay + words + step);
     }

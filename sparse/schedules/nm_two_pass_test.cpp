@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/two_pass.hpp"
@@ -84,6 +85,33 @@ TEST_CASE("metadata of gradients that is not read is noticed", "[sparse][schedul
   constexpr std::int64_t kMetadata = 12 * (40 * 4 / 32);
   CHECK(counted.reads.words + 2 * kMetadata == words.reads.words);
   CHECK(counted.writes == words.writes);
+}
+
+// Without a pattern, where tiles are chosen by it, the closed form counts blocks that are alike
+// together: as many as there are, and of the same groups as each by itself.
+TEST_CASE("blocks that are alike are counted together", "[sparse][schedules]") {
+  Rng rng(14);
+  for (int round = 0; round < 200; ++round) {
+    const std::int64_t k = rng.between(0, 60), block = rng.between(1, 20);
+    const NmShape shape{1, rng.between(2, 9)};
+    const Problem problem = Problem::parse("sq=7,sk=" + std::to_string(k) + ",d=1");
+    const AbiProblem form(problem, 1);
+    const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
+    const NmMetadata metadata(rule, 7, k, shape, 3);
+    INFO(k << " keys in blocks of " << block << ", groups of " << shape.group);
+    io::Words keys, groups, each_keys, each_groups;
+    for (const auto& [range, times] : metadata.key_blocks(block)) {
+      keys += times * range.count();
+      groups += times * metadata.groups_of(range).count();
+    }
+    for (const io::Range& range : io::single_blocks(k, block)) {
+      each_keys += range.count();
+      each_groups += metadata.groups_of(range).count();
+    }
+    CHECK(keys == each_keys);
+    CHECK(groups == each_groups);
+    CHECK(metadata.key_blocks(block).size() <= static_cast<std::size_t>(shape.group) + 1);
+  }
 }
 
 // A block of a whole group meets every query: no pattern of this kind saves words there.

@@ -44,7 +44,8 @@ class SparseFamily : public cpu::Family<S> {
     io::Words fewest = best->closed_form().total_words();
     const PatternGrid grid = grid_of(problem);
     for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
-      auto candidate = aligned(spec, problem, capacity, grid, cut);
+      if (cut == Cut::whole_blocks && grid == PatternGrid{}) continue;  // every tile is whole
+      auto candidate = aligned(spec, dense, problem, capacity, grid, cut);
       if (candidate->spec() == dense) continue;
       const io::Words words = candidate->closed_form().total_words();
       if (words >= fewest) continue;
@@ -55,19 +56,22 @@ class SparseFamily : public cpu::Family<S> {
   }
 
  private:
+  static constexpr bool kTilesOfPattern = requires { S::kTilesOfPattern; };
   enum class Cut : std::uint8_t { whole_blocks, one_block };
 
-  std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const attest_problem& problem,
-                                        io::FastMemory capacity, const PatternGrid& grid,
-                                        Cut cut) const {
+  std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const io::ScheduleSpec& dense,
+                                        const attest_problem& problem, io::FastMemory capacity,
+                                        const PatternGrid& grid, Cut cut) const {
     for (const cpu::Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
       const bool any = parameter.extent == cpu::Extent::any;
       const bool queries = any || parameter.extent == cpu::Extent::queries;
       const bool keys = any || parameter.extent == cpu::Extent::keys;
       if (!queries && !keys) continue;
-      const auto schedule = cpu::Family<S>::make(spec, problem, capacity);
-      std::int64_t tile = value_of(schedule->spec(), parameter.name).value_or(1);
+      // Tiles of the pattern's own pairs are dear to choose again.
+      const io::ScheduleSpec chosen =
+          kTilesOfPattern ? dense : cpu::Family<S>::make(spec, problem, capacity)->spec();
+      std::int64_t tile = value_of(chosen, parameter.name).value_or(1);
       const auto cut_to = [&](std::int64_t block) {
         tile = aligned_tile(cut == Cut::one_block ? std::min(tile, block) : tile, block);
       };
