@@ -9,7 +9,7 @@
 namespace attest::reference {
 namespace {
 
-// Four doubles that are added and multiplied as one; loops over an array are not reliably turned
+// Eight doubles that are added and multiplied as one; loops over an array are not reliably turned
 // into vectors here. Copied from and to memory, which need not be aligned.
 using Lanes = double __attribute__((vector_size(64)));
 constexpr std::int64_t kLanes = 8;

@@ -30,6 +30,7 @@
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
+///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
 namespace attest::cpu {
 
 template <class S>
@@ -215,10 +216,9 @@ class Family : public io::ScheduleFamily {
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
     attest_problem plain = problem;
     constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
-    if (!kOfPattern) {
-      plain.mask.window_left = plain.mask.window_right = -1;
-      plain.mask.boolean = nullptr;
-    }
+    constexpr bool kOfBand = requires { S::kTilesOfBand; };
+    if (!kOfPattern) plain.mask.boolean = nullptr;
+    if (!kOfPattern && !kOfBand) plain.mask.window_left = plain.mask.window_right = -1;
     std::vector<OpenTile> open;
     for (const Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;
@@ -226,8 +226,12 @@ class Family : public io::ScheduleFamily {
     }
     for (const OpenTile& tile : open) *tile.value = 1;
     require_fit(schedule, open.empty() ? problem : plain, capacity, open.empty());
-    (kOfPattern ? grow_tiles : search_tiles)(open, capacity,
-                                             [&] { return heads_cost(schedule, plain); });
+    const auto cost = [&] { return heads_cost(schedule, plain); };
+    if constexpr (kOfPattern) {
+      grow_tiles(open, capacity, cost);
+    } else {
+      search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
+    }
   }
 
   void require_fit(const S& schedule, const attest_problem& problem, io::FastMemory capacity,

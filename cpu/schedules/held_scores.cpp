@@ -1,14 +1,28 @@
 #include "cpu/schedules/held_scores.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace attest::cpu {
 
+// The keys of a band grow and shrink by one from row to row, and change how at four rows: where
+// either end of the window enters or leaves the keys. The widest row is one of these, or at an end.
 std::int64_t HeldScores::widest(const ScoreRule& rule, io::Range queries) {
-  std::int64_t most = 0;
-  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    const KeySpan band = visible_keys(*rule.problem, rule.batch, i);
-    most = std::max(most, band.end - band.begin);
+  const attest_mask& mask = rule.problem->mask;
+  const Batch& batch = rule.batch;
+  const auto width = [&](std::int64_t i) {
+    const KeySpan band = visible_keys(*rule.problem, batch, i);
+    return band.end - band.begin;
+  };
+  std::int64_t most = std::max(width(queries.begin), width(queries.end - 1));
+  // Wider windows have their edges outside; widths near 2^63 must not overflow.
+  const std::int64_t far = batch.keys + batch.q_length + std::abs(batch.shift);
+  for (const std::int64_t width_of_side : {mask.window_left, -mask.window_right}) {
+    const std::int64_t side = std::clamp(width_of_side, -far, far);
+    for (const std::int64_t edge : {std::int64_t{0}, batch.keys - 1}) {
+      const std::int64_t row = edge + side - batch.shift;
+      if (row >= queries.begin && row < queries.end) most = std::max(most, width(row));
+    }
   }
   return most;
 }

@@ -21,7 +21,7 @@ struct HeldScores {
       "query blocks stay with all their scores; columns of Q, K, V and O pass by; for narrow bands";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
-  static constexpr bool kTilesOfPattern = true;  // without the band no tiles would fit
+  static constexpr bool kTilesOfBand = true;  // without the band no tiles would fit
   static std::vector<Parameter<HeldScores>> parameters() {
     return {{"bq", &HeldScores::block_q, Extent::queries}};
   }

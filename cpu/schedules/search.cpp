@@ -20,6 +20,19 @@ std::vector<std::int64_t> candidates(std::int64_t extent) {
   return values;
 }
 
+// The same and more, where words and peaks do not follow the number of tiles.
+std::vector<std::int64_t> close_candidates(std::int64_t extent) {
+  constexpr std::int64_t kEach = 256, kSteps = 64;
+  std::vector<std::int64_t> values = candidates(extent);
+  for (std::int64_t value = 1; value <= extent;) {
+    values.push_back(value);
+    value += value < kEach ? 1 : value / kSteps;
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
 // Largest value of a tile that fits, the others as they are; 0 when none does.
 std::int64_t largest_fit(std::int64_t& tile, std::int64_t extent, io::FastMemory capacity,
                          const std::function<io::Traffic()>& cost) {
@@ -62,7 +75,7 @@ bool fits(io::Amount peak, io::FastMemory capacity) {
 }
 
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                  const std::function<io::Traffic()>& cost) {
+                  const std::function<io::Traffic()>& cost, Peaks peaks) {
   if (tiles.empty()) return;
   const bool bytes = capacity.words == io::FastMemory::kUnlimited;
   const auto moved = [&] {
@@ -74,18 +87,20 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
   const auto try_pair = [&](const OpenTile& first, const OpenTile& second) {
     const std::int64_t before = *first.value, other_before = *second.value;
     std::int64_t best_first = before, best_second = other_before;
-    for (const std::int64_t value : candidates(first.extent)) {
+    for (const std::int64_t value :
+         peaks == Peaks::any ? close_candidates(first.extent) : candidates(first.extent)) {
       *first.value = value;
       const std::int64_t other = first.value == second.value
                                      ? (fits(cost().peak, capacity) ? value : 0)
                                      : largest_fit(*second.value, second.extent, capacity, cost);
+      if (other == 0 && peaks == Peaks::any) continue;  // a larger one may
       if (other == 0) break;
       *second.value = other;
       const io::Words words = moved();
       // As small as its number of tiles allows, unless it divides another extent too and that
       // costs: what is left over serves other tiles.
       *second.value = io::tiles(second.extent, io::tiles(second.extent, other));
-      if (moved() > words) *second.value = other;
+      if (moved() > words || !fits(cost().peak, capacity)) *second.value = other;
       if (words < best) {
         best = words;
         best_first = value;
@@ -109,8 +124,9 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
   // What is left over serves larger tiles: no fewer words, but longer operations.
   for (const OpenTile& tile : tiles) {
     const std::int64_t before = *tile.value;
-    *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
-    if (moved() > best) *tile.value = before;
+    const std::int64_t largest = largest_fit(*tile.value, tile.extent, capacity, cost);
+    *tile.value = std::max<std::int64_t>(largest, 1);
+    if (largest == 0 || moved() > best) *tile.value = before;
   }
 }
 

@@ -21,11 +21,15 @@ struct OpenTile {
 
 bool fits(io::Amount peak, io::FastMemory capacity);
 
+/// Whether a smaller tile never has a larger peak.
+enum class Peaks : std::uint8_t { monotone, any };
+
 /// Sets the tiles so that cost() has few words (bytes, with a capacity in bytes) and fits: searches
-/// all pairs of tiles in turn until none improves. Requires: the present values fit, and smaller
-/// tiles never have a larger peak.  [cpu/schedules/forward_test "tiles left open"]
+/// all pairs of tiles in turn until none improves. Requires: the present values fit, and with
+/// Peaks::any a single tile, of which then all values up to 256 are tried and beyond some 1/64
+/// apart. [cpu/schedules/forward_test "tiles left open"]
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                  const std::function<io::Traffic()>& cost);
+                  const std::function<io::Traffic()>& cost, Peaks peaks = Peaks::monotone);
 
 /// Sets each tile to the largest that fits, the others as they are, by bisection: for costs that
 /// look at every pair of a mask. Requires: the present values fit.

@@ -137,6 +137,44 @@ TEST_CASE("words of stored gradients over every tile are the dense ones and the 
   }
 }
 
+// Pair by pair: what listed tiles hold, and the bits of those with a hidden pair, read once.
+TEST_CASE("words of stored gradients over partial tiles", "[sparse][schedules]") {
+  Rng rng(15);
+  for (int round = 0; round < 100; ++round) {
+    const std::int64_t q = rng.between(1, 19), k = rng.between(1, 19), b = rng.between(1, 6);
+    const std::int64_t dk = 5, dv = 3;
+    const Problem problem = Problem::parse(
+        "sq=" + std::to_string(q) + ",sk=" + std::to_string(k) + ",d=5,dv=3,mask=pairs_" +
+        std::to_string(rng.between(5, 60)) + "_" + std::to_string(round));
+    INFO(problem.to_string() << " in tiles of " << b);
+    const Sequence sequence = problem.sequences().front();
+    const auto lists = testing::list_words(problem, sequence, b, b);
+    std::int64_t nz_q = 0, nz_k = 0, nz = 0;
+    for (const io::Range& rows : io::single_blocks(q, b)) {
+      for (const io::Range& keys : io::single_blocks(k, b)) {
+        bool seen = false;
+        for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+          for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+            seen = seen || problem.mask.visible(sequence, i, j);
+          }
+        }
+        if (!seen) continue;
+        nz_q += rows.count();
+        nz_k += keys.count();
+        nz += rows.count() * keys.count();
+      }
+    }
+    const std::int64_t T = lists.query_blocks, U = lists.key_blocks, t = lists.tiles;
+    const std::int64_t Gk = (dk + b - 1) / b, Gv = (dv + b - 1) / b;
+    const std::int64_t reads = 2 * q * dv + (dk + dv) * (nz_q + nz_k) + 2 * q + nz + 6 * T + 2 * t +
+                               lists.bits + nz_k * dk + Gk * (nz + t) + nz_q * (dk + dv) +
+                               (Gk + Gv) * (nz + 2 * t) + 2 * U;
+    const AbiProblem form(problem, 1);
+    CHECK(cpu::heads_cost(BlockRank1TiledBackward{b, b, b}, *form.get()).reads.words == reads);
+    CHECK(cpu::heads_cost(BlockSquareTiledBackward{b}, *form.get()).reads.words == reads);
+  }
+}
+
 // dK and dV over the list of queries instead of its transpose.
 struct WrongTranspose {
   using Head = cpu::BackwardHead;

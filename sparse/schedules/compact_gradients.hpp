@@ -127,7 +127,7 @@ struct BlockSquareTiledBackward {
 ///
 /// Cost:   reads and writes as block_square_tiled_bwd with groups of `od` columns of dQ, dK and dV;
 ///         peak = max over the tiles, and g = min(od, max(dk, dv)), of
-///         i j + 2 i + 1 + max(r, 1) + 3, i g + i + 4 and j g + j + 5
+///         i j + 2 i + r + 3, i g + i + 4 and j g + j + 5
 ///         [sparse/schedules/block_backward_test "closed forms"]
 /// Source: ours.
 struct BlockRank1TiledBackward {

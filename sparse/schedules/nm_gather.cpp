@@ -6,7 +6,7 @@ namespace attest::sparse {
 
 io::Traffic NmGather::cost(const cpu::ForwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const NmMetadata metadata(head.rule, s.q.value(), s.k.value(), shape, block_q);
+  const NmLayout metadata(head.rule, s.q.value(), s.k.value(), shape, block_q);
   io::Traffic traffic{s.in(s.q * s.dk), s.in(s.q * s.dv) + HeadShape::real(s.q), {}};
   for (const auto& [queries, times] : metadata.query_blocks()) {
     const io::Words i = queries.count(), keys = metadata.keys_seen(queries);

@@ -38,7 +38,7 @@ struct NmGather {
   template <io::Machine M>
   void run(M& machine, const cpu::ForwardHead& head) const {
     const std::int64_t q = head.Q.rows();
-    const NmMetadata metadata(head.rule, q, head.K.rows(), shape, block_q);
+    const NmMetadata metadata(NmLayout(head.rule, q, head.K.rows(), shape, block_q));
     machine.parallel_tiles(io::single_blocks(q, block_q), block_q,
                            [&](auto& block, io::Range queries) {
                              const auto Q = block.load(head.Q.block(queries), "Q");

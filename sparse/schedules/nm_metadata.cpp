@@ -24,8 +24,8 @@ std::int64_t visible(const attest_problem& problem, const cpu::Batch& batch, std
 // Whether all queries of the batch entry see `kept` of each group.
 bool has_shape(const attest_problem& problem, const cpu::Batch& batch, NmShape shape) {
   for (std::int64_t i = 0; i < batch.q_length; ++i) {
-    for (std::int64_t begin = 0; begin < batch.k_length; begin += shape.group) {
-      const std::int64_t end = std::min(begin + shape.group, batch.k_length);
+    for (std::int64_t begin = 0; begin < batch.keys; begin += shape.group) {
+      const std::int64_t end = std::min(begin + shape.group, batch.keys);
       const std::int64_t seen = visible(problem, batch, i, begin, end);
       const std::int64_t beyond = begin + shape.group - end;
       if (seen > shape.kept || seen + beyond < shape.kept) return false;
@@ -39,8 +39,13 @@ bool has_shape(const attest_problem& problem, const cpu::Batch& batch, NmShape s
 NmShape nm_shape_of(const attest_problem& problem) {
   if (problem.seqlen_q == 0 || problem.seqlen_k == 0 || problem.batch == 0) return {};
   const bool pairs = problem.mask.boolean != nullptr;
-  const cpu::Batch first = cpu::batch_of(problem, 0);
-  for (std::int64_t group = 2; pairs && group <= std::min(kLargestGroup, first.k_length); ++group) {
+  // Of an entry without keys or queries no shape can be read.
+  cpu::Batch first = cpu::batch_of(problem, 0);
+  for (std::int64_t b = 1; b < problem.batch; ++b) {
+    const cpu::Batch other = cpu::batch_of(problem, b);
+    if (other.q_length > 0 && (first.q_length == 0 || other.keys > first.keys)) first = other;
+  }
+  for (std::int64_t group = 2; pairs && group <= std::min(kLargestGroup, first.keys); ++group) {
     const NmShape shape{visible(problem, first, 0, 0, group), group};
     if (shape.kept == 0 || shape.kept == group) continue;
     bool every = true;
@@ -55,24 +60,26 @@ NmShape nm_shape_of(const attest_problem& problem) {
       "csr_two_pass");
 }
 
-NmMetadata::NmMetadata(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
-                       std::int64_t block_q)
+NmLayout::NmLayout(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
+                   std::int64_t block_q)
     : rule_(rule),
       q_(q),
       k_(k),
       shape_(shape),
-      block_q_(std::min(block_q, std::max<std::int64_t>(q, 1))) {
+      block_q_(std::min(block_q, std::max<std::int64_t>(q, 1))) {}
+
+NmMetadata::NmMetadata(const NmLayout& layout) : NmLayout(layout) {
   words_.resize(
-      static_cast<std::size_t>(io::tiles(q, block_q_) * groups() * group_words(block_q_)));
+      static_cast<std::size_t>(io::tiles(q_, block_q_) * groups() * group_words(block_q_)));
 }
 
-std::int64_t NmMetadata::group_words(std::int64_t queries) const {
+std::int64_t NmLayout::group_words(std::int64_t queries) const {
   const auto bits =
       static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(shape_.group - 1)));
   return io::tiles(queries * shape_.kept * bits, kWordBits);
 }
 
-std::vector<std::uint8_t> NmMetadata::seen_by(io::Range queries) const {
+std::vector<std::uint8_t> NmLayout::seen_by(io::Range queries) const {
   const attest_problem& problem = *rule_.problem;
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(k_));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
@@ -86,8 +93,8 @@ std::vector<std::uint8_t> NmMetadata::seen_by(io::Range queries) const {
 }
 
 // Blocks that begin at the same place of their groups are alike.
-std::vector<NmMetadata::Blocks> NmMetadata::blocks_of(std::int64_t extent, std::int64_t block,
-                                                      std::int64_t group) const {
+std::vector<NmLayout::Blocks> NmLayout::blocks_of(std::int64_t extent, std::int64_t block,
+                                                  std::int64_t group) const {
   const std::int64_t whole = extent / block, last = whole * block;
   const std::int64_t period = rule_.problem->mask.boolean == nullptr
                                   ? group / std::gcd(block, group)
@@ -100,28 +107,26 @@ std::vector<NmMetadata::Blocks> NmMetadata::blocks_of(std::int64_t extent, std::
   return blocks;
 }
 
-std::vector<NmMetadata::Blocks> NmMetadata::query_blocks() const {
-  return blocks_of(q_, block_q_, 1);
-}
+std::vector<NmLayout::Blocks> NmLayout::query_blocks() const { return blocks_of(q_, block_q_, 1); }
 
-std::vector<NmMetadata::Blocks> NmMetadata::key_blocks(std::int64_t block_k) const {
+std::vector<NmLayout::Blocks> NmLayout::key_blocks(std::int64_t block_k) const {
   return blocks_of(k_, std::min(block_k, std::max<std::int64_t>(k_, 1)), shape_.group);
 }
 
-bool NmMetadata::sees(std::int64_t query, io::Range keys) const {
+bool NmLayout::sees(std::int64_t query, io::Range keys) const {
   const attest_problem& problem = *rule_.problem;
   return problem.mask.boolean == nullptr ||
          visible(problem, rule_.batch, query, keys.begin, keys.end) > 0;
 }
 
-std::int64_t NmMetadata::queries_seeing(io::Range keys, io::Range queries) const {
+std::int64_t NmLayout::queries_seeing(io::Range keys, io::Range queries) const {
   if (rule_.problem->mask.boolean == nullptr) return queries.count();
   std::int64_t count = 0;
   for (std::int64_t i = queries.begin; i < queries.end; ++i) count += sees(i, keys) ? 1 : 0;
   return count;
 }
 
-std::int64_t NmMetadata::keys_seen(io::Range queries) const {
+std::int64_t NmLayout::keys_seen(io::Range queries) const {
   if (rule_.problem->mask.boolean == nullptr) return k_;
   const std::vector<std::uint8_t> seen = seen_by(queries);
   return std::count(seen.begin(), seen.end(), std::uint8_t{1});

@@ -19,6 +19,9 @@ TEST_CASE("shapes of N:M patterns", "[sparse][schedules]") {
   CHECK(shape_of_mask("nm_1_2_7") == NmShape{1, 2});
   CHECK(shape_of_mask("nm_5_16_7") == NmShape{5, 16});
   CHECK(shape_of_mask("nm_1_7_7") == NmShape{1, 7});
+  // Read from an entry that has keys.
+  const Problem short_first = Problem::parse("b=2,sq=20,sk=20,d=1,mask=nm_2_4_7+lengths_0_20");
+  CHECK(nm_shape_of(*AbiProblem(short_first, 1).get()) == NmShape{2, 4});
   for (const char* mask : {"pairs_50_7", "nm_4_4_7", "block_4_0_1", "nm_2_4_7+causal_br"}) {
     CHECK_THROWS_AS(shape_of_mask(mask), io::NotForProblem);
   }

@@ -6,8 +6,8 @@ io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();
   const io::Words both = s.dk + s.dv;
-  const NmMetadata metadata(head.rule, q, k, shape, block_q);
-  const std::vector<NmMetadata::Blocks> query_blocks = metadata.query_blocks();
+  const NmLayout metadata(head.rule, q, k, shape, block_q);
+  const std::vector<NmLayout::Blocks> query_blocks = metadata.query_blocks();
   // A row of either side with words of its own.
   const auto row = [&](io::Words real) { return s.in(both) + HeadShape::real(real); };
 

@@ -39,7 +39,7 @@ struct NmTwoPass {
   template <io::Machine M>
   void run(M& machine, const cpu::BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
-    const NmMetadata metadata(head.rule, q, k, shape, block_q);
+    const NmMetadata metadata(NmLayout(head.rule, q, k, shape, block_q));
     const auto D = machine.workspace(q, 1, "D");
     machine.parallel_tiles(
         io::single_blocks(q, block_q), block_q,

@@ -97,7 +97,7 @@ TEST_CASE("blocks that are alike are counted together", "[sparse][schedules]") {
     const Problem problem = Problem::parse("sq=7,sk=" + std::to_string(k) + ",d=1");
     const AbiProblem form(problem, 1);
     const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
-    const NmMetadata metadata(rule, 7, k, shape, 3);
+    const NmLayout metadata(rule, 7, k, shape, 3);
     INFO(k << " keys in blocks of " << block << ", groups of " << shape.group);
     io::Words keys, groups, each_keys, each_groups;
     for (const auto& [range, times] : metadata.key_blocks(block)) {

@@ -104,6 +104,19 @@ TEST_CASE("tiles left open divide the blocks of a pattern", "[sparse][schedules]
   CHECK(one_block->spec().to_string() == "block_square_tiled:b=32");
 }
 
+// Several tiles are cut one after another: what one of them gives up serves the others.
+TEST_CASE("tiles of blocks are cut one after another", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=512,sk=512,d=64,mask=blockband_64_0");
+  const AbiProblem form(problem, 1);
+  const auto make = [&](const std::string& text) {
+    return sparse_schedules().make(text, *form.get(), io::FastMemory::of_words(1024));
+  };
+  const auto chosen = make("block_rank1_tiled_bwd");
+  const auto both = make("block_rank1_tiled_bwd:bq=16,bk=16");
+  INFO(chosen->spec().to_string());
+  CHECK(chosen->closed_form().total_words() < both->closed_form().total_words());
+}
+
 // Their classes, K1 to K6, hold: no bound that a class admits is above what is moved.
 TEST_CASE("words of sparse schedules are no fewer than lower bounds", "[sparse][schedules]") {
   Rng rng(9);
