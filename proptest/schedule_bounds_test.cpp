@@ -92,8 +92,9 @@ TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
     CHECK(cases > kProblems / 4);
     if (family->kernel_class().products == io::Products::scores_given) {
       CHECK_FALSE(closest);  // no bound speaks of it
-    } else if (family->name().rfind("loss_large", 0) != 0) {
-      CHECK(above_compulsory > 20);  // loss_large and its like recompute: only compulsory
+    } else if (family->direction() != io::Direction::loss_gradient ||
+               family->kernel_class().evaluation == io::Evaluation::once) {
+      CHECK(above_compulsory > 20);  // loss schedules that recompute: only compulsory
     }
   }
 }
