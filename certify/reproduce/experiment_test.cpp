@@ -131,6 +131,21 @@ TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
         std::vector{Outcome::reproduced, Outcome::not_reproduced});
 }
 
+TEST_CASE("dense schedules that sparse ones do not follow are seen not to be", "[reproduce]") {
+  const auto run = [](const io::ScheduleRegistry& schedules) {
+    Laboratory lab = laboratory(schedules);
+    lab.seqlen = 64;  // of the product alone
+    std::vector<Outcome> dense;
+    for (const Claim& claim : find_experiment("sparse_inputs_io").run(lab).claims) {
+      if (claim.text.find("with every entry") != std::string::npos) dense.push_back(claim.outcome);
+    }
+    return dense;
+  };
+  CHECK(run(cpu_schedules()) == std::vector{Outcome::reproduced, Outcome::reproduced});
+  CHECK(run(testing::flat_schedules({1})) ==
+        std::vector{Outcome::not_reproduced, Outcome::not_reproduced});
+}
+
 TEST_CASE("every file is an experiment of its name", "[reproduce]") {
   std::set<std::string> files, names;
   for (const auto& file : std::filesystem::directory_iterator(ATTEST_EXPERIMENTS)) {

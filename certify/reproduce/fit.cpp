@@ -13,6 +13,11 @@ bool Exponent::is(int whole) const {
   return std::lround(value) == whole && !contains(whole - 1) && !contains(whole + 1);
 }
 
+bool Exponent::bounded() const {
+  constexpr double kHalf = 0.5;
+  return std::lround(value / kHalf) == 0 && !contains(kHalf) && !contains(-kHalf);
+}
+
 std::string Exponent::to_string() const {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", value, low, high);
 }

@@ -15,6 +15,10 @@ struct Exponent {
   /// Whether this whole number is the nearest and the interval reaches neither of its neighbours.
   /// [certify/reproduce/fit_test "whole"]
   bool is(int whole) const;
+  /// Whether something that is bounded by constants may grow so: 0 is the nearest multiple of a
+  /// half and the interval reaches neither of its neighbours.  [certify/reproduce/fit_test
+  /// "bounded"]
+  bool bounded() const;
   /// "-0.998 [-1.003, -0.993]".
   std::string to_string() const;
 };

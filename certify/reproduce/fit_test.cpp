@@ -33,6 +33,14 @@ TEST_CASE("an exact power law has its exponent and a narrow interval", "[fit]") 
   }
 }
 
+TEST_CASE("bounded is what has an exponent nearest 0 of the halves", "[fit]") {
+  CHECK(Exponent{0.1, 0.0, 0.2, 5}.bounded());
+  CHECK(Exponent{-0.2, -0.4, 0.0, 5}.bounded());
+  CHECK_FALSE(Exponent{0.3, 0.2, 0.4, 5}.bounded());   // nearer a half
+  CHECK_FALSE(Exponent{0.1, -0.3, 0.5, 5}.bounded());  // may be a half
+  CHECK_FALSE(Exponent{-0.1, -0.5, 0.3, 5}.bounded());
+}
+
 TEST_CASE("the interval holds the true exponent in 95 of 100 noisy laws", "[fit]") {
   constexpr int kLaws = 2000;
   constexpr double kExponent = -0.5;

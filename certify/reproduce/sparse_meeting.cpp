@@ -61,25 +61,50 @@ Claim exponent_claim(const std::string& text, const Curve& curve,
   return claim;
 }
 
-// Where the large-cache case moves no more words than the small-cache case, against nnz^2 / Z.
-Claim meeting_claim(const std::vector<SparseSubject>& subjects, int steps, const SparseForms& forms,
-                    Table& table) {
-  Claim claim{fmt::format("{}: the cases meet where M = {}", forms.of, forms.dividing), kSource, "",
-              Outcome::not_reproduced};
+// From where on the large-cache case moves no more words than the small-cache case.
+std::optional<std::int64_t> meeting_of(const SparseSubject& subject, int steps) {
+  const auto [least, most] = std::minmax_element(subject.dividing.begin(), subject.dividing.end());
+  constexpr double kAround = 32;
+  const auto met = crossing(
+      grid(*least / kAround, *most * kAround, steps),
+      [&](std::int64_t size) { return sparse::fewest_words(subject.words.outer, size); },
+      [&](std::int64_t size) { return sparse::fewest_words(subject.words.nested, size); });
+  return met ? std::optional(met->last) : std::nullopt;
+}
+
+using Meetings = std::vector<std::optional<std::int64_t>>;
+
+Table meeting_table(const std::vector<SparseSubject>& subjects, const Meetings& met,
+                    const SparseForms& forms) {
+  Table table{forms.file + "_meeting",
+              forms.of + ": where the large-cache case begins to move fewer words",
+              {"entries in a row", "nnz", "Z", "fast words"},
+              {}};
+  for (const Dividing& point : forms.points) {
+    table.columns.insert(table.columns.end(), {point.name, "ratio"});
+  }
+  for (std::size_t k = 0; k < subjects.size(); ++k) {
+    const SparseSubject& subject = subjects[k];
+    table.rows.push_back({std::to_string(subject.entries), std::to_string(subject.words.nonzeros),
+                          std::to_string(subject.words.pairs),
+                          met[k] ? std::to_string(*met[k]) : "none"});
+    for (const double expected : subject.dividing) {
+      table.rows.back().push_back(fmt::format("{:.0f}", expected));
+      table.rows.back().push_back(
+          met[k] ? fmt::format("{:.2f}", static_cast<double>(*met[k]) / expected) : "");
+    }
+  }
+  return table;
+}
+
+// Where the cases meet, against one of the points at which orders are equal.
+Claim meeting_claim(const std::vector<SparseSubject>& subjects, const Meetings& met,
+                    const SparseForms& forms, std::size_t point) {
+  Claim claim{fmt::format("{}: the cases meet where M = {}", forms.of, forms.points[point].name),
+              forms.points[point].source, "", Outcome::not_reproduced};
   std::vector<std::pair<double, double>> points;
-  for (const SparseSubject& subject : subjects) {
-    const double expected = subject.dividing_point();
-    constexpr double kAround = 32;
-    const auto met = crossing(
-        grid(expected / kAround, expected * kAround, steps),
-        [&](std::int64_t size) { return sparse::fewest_words(subject.words.outer, size); },
-        [&](std::int64_t size) { return sparse::fewest_words(subject.words.nested, size); });
-    table.rows.push_back(
-        {std::to_string(subject.entries), std::to_string(subject.words.nonzeros),
-         std::to_string(subject.words.pairs), fmt::format("{:.0f}", expected),
-         met ? std::to_string(met->last) : "none",
-         met ? fmt::format("{:.2f}", static_cast<double>(met->last) / expected) : ""});
-    if (met) points.emplace_back(expected, static_cast<double>(met->last));
+  for (std::size_t k = 0; k < subjects.size(); ++k) {
+    if (met[k]) points.emplace_back(subjects[k].dividing[point], static_cast<double>(*met[k]));
   }
   if (points.size() < subjects.size()) {
     claim.measured =
@@ -87,7 +112,7 @@ Claim meeting_claim(const std::vector<SparseSubject>& subjects, int steps, const
     return claim;
   }
   const Exponent grows = fit_exponent(points);
-  const auto ratio = [](const auto& point) { return point.second / point.first; };
+  const auto ratio = [](const auto& at) { return at.second / at.first; };
   const auto [least, most] =
       std::minmax_element(points.begin(), points.end(),
                           [&](const auto& a, const auto& b) { return ratio(a) < ratio(b); });
@@ -106,9 +131,8 @@ Claim meeting_claim(const std::vector<SparseSubject>& subjects, int steps, const
 
 }  // namespace
 
-double SparseSubject::dividing_point() const {
-  if (meeting > 0) return meeting;
-  const double nnz = static_cast<double>(words.nonzeros) / 2;
+double product_dividing_point(const sparse::ProductWords& words) {
+  const double nnz = static_cast<double>(words.nonzeros) / 2;  // of one of two matrices alike
   return nnz * nnz / static_cast<double>(words.pairs);
 }
 
@@ -119,25 +143,31 @@ double dividing_point(const io::AttentionEntries& entries) {
   return root * root;
 }
 
+double dense_output_dividing_point(double nnz, double dense, double pairs) {
+  const double root =
+      nnz * (nnz + dense) / (nnz * std::sqrt(pairs) + std::sqrt(pairs * nnz * dense));
+  return root * root;
+}
+
 Findings sparse_findings(const std::vector<SparseSubject>& subjects, int steps,
                          const SparseForms& forms) {
   const SparseSubject& subject = subjects[subjects.size() / 2];
-  const double meeting = subject.dividing_point();
+  const double meeting = subject.dividing.front();
   constexpr double kBelow = 16, kAbove = 64;
   const std::vector<std::int64_t> sizes = grid(meeting / kBelow, meeting * kAbove, steps);
   const Curve nested = curve_of("large cache: " + forms.large, subject.words.nested, sizes),
               outer = curve_of("small cache: " + forms.small, subject.words.outer, sizes);
-  Table table{forms.file + "_meeting",
-              forms.of + ": where the large-cache case begins to move fewer words",
-              {"entries in a row", "nnz", "Z", forms.dividing, "fast words", "ratio"},
-              {}};
+  Meetings met;
+  for (const SparseSubject& each : subjects) met.push_back(meeting_of(each, steps));
   Findings findings;
   findings.claims = {
       exponent_claim(forms.of + ": the large-cache case moves words in proportion to 1 / M", nested,
                      subject.words.nested, -1, meeting / kBelow, meeting * kAbove),
       exponent_claim(forms.of + ": the small-cache case moves words in proportion to 1 / sqrt(M)",
-                     outer, subject.words.outer, -0.5, meeting / kBelow, meeting),
-      meeting_claim(subjects, steps, forms, table)};
+                     outer, subject.words.outer, -0.5, meeting / kBelow, meeting)};
+  for (std::size_t point = 0; point < forms.points.size(); ++point) {
+    findings.claims.push_back(meeting_claim(subjects, met, forms, point));
+  }
   Plot plot{forms.file,
             fmt::format("{} of sparse inputs: N = {}, {} of {} entries in a row", forms.of,
                         subject.seqlen, subject.entries, subject.head_dim),
@@ -145,10 +175,29 @@ Findings sparse_findings(const std::vector<SparseSubject>& subjects, int steps,
             "words moved",
             {nested, outer}};
   plot.mark_x = meeting;
-  plot.mark = "M = " + forms.dividing;
+  plot.mark = "M = " + forms.points.front().name;
   findings.plots = {std::move(plot)};
-  findings.tables = {std::move(table)};
+  findings.tables = {meeting_table(subjects, met, forms)};
   return findings;
+}
+
+Claim dense_special_case(const std::string& of, const Curve& sparse, const Curve& dense) {
+  Claim claim{of + ": with every entry, a constant times the words of dense schedules", kSource,
+              "a size of fast memory in which one of them has no tiles", Outcome::not_compared};
+  if (sparse.points.size() != dense.points.size() || sparse.points.size() < 3) return claim;
+  std::vector<std::pair<double, double>> ratios;
+  for (std::size_t k = 0; k < sparse.points.size(); ++k) {
+    ratios.emplace_back(sparse.points[k].first, sparse.points[k].second / dense.points[k].second);
+  }
+  const Exponent grows = fit_exponent(ratios);
+  const auto [least, most] =
+      std::minmax_element(ratios.begin(), ratios.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  claim.measured = fmt::format(
+      "{:.2f} to {:.2f} times as many from M = {:.0f} to {:.0f}, which changes as M to the {}",
+      least->second, most->second, ratios.front().first, ratios.back().first, grows.to_string());
+  claim.outcome = grows.bounded() ? Outcome::reproduced : Outcome::not_reproduced;
+  return claim;
 }
 
 }  // namespace attest::certify

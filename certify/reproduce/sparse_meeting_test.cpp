@@ -19,6 +19,7 @@ SparseSubject subject(std::int64_t entries, Powers powers) {
   made.words.pairs = kSeqlen * kSeqlen;
   const auto nnz = static_cast<double>(kSeqlen * entries);
   const auto pairs = static_cast<double>(made.words.pairs);
+  made.dividing = {product_dividing_point(made.words)};
   for (int step = 0; step <= 120; ++step) {  // the last in one tile
     const double size = std::exp2(step / 4.0);
     const auto words = [&](double order, double power) {
@@ -35,7 +36,8 @@ std::vector<Outcome> outcomes(Powers powers) {
   for (const std::int64_t entries : {8, 16, 32, 64, 128})
     subjects.push_back(subject(entries, powers));
   std::vector<Outcome> found;
-  for (const Claim& claim : sparse_findings(subjects, 4, {"words", "one", "other", "file"}).claims)
+  const SparseForms forms{"words", "one", "other", "file", {{"nnz^2 / Z", "orders"}}};
+  for (const Claim& claim : sparse_findings(subjects, 4, forms).claims)
     found.push_back(claim.outcome);
   return found;
 }
@@ -62,6 +64,32 @@ TEST_CASE("at the dividing point both orders are equal", "[reproduce]") {
   // Dense, with Q, K and V of N d entries: 9 d^2 to leading order.
   const std::int64_t n = std::int64_t{1} << 30, d = 64;
   CHECK(std::lround(dividing_point({3 * n * d, d, n * d, n * n})) == 9 * d * d);
+}
+
+TEST_CASE("with a dense output the orders of the schedules are equal there", "[reproduce]") {
+  const double nnz = 5000, dense = 40000, pairs = 9000;
+  const double words = dense_output_dividing_point(nnz, dense, pairs);
+  CHECK(nnz * (nnz + dense) / words ==
+        Approx((nnz * std::sqrt(pairs) + std::sqrt(pairs * nnz * dense)) / std::sqrt(words)));
+  // Dense inputs: d^2, where those of one product are.
+  const double n = 1024, d = 64;
+  CHECK(dense_output_dividing_point(n * d, n * d, n * n) == Approx(d * d));
+}
+
+TEST_CASE("dense attention as a special case is a constant ratio", "[reproduce]") {
+  const auto curve = [](double factor, double power) {
+    Curve made{"", Curve::Kind::measured, {}};
+    for (double size = 64; size <= 4096; size *= 2) {
+      made.points.emplace_back(size, factor * std::pow(size, power));
+    }
+    return made;
+  };
+  CHECK(dense_special_case("", curve(3e9, -1), curve(1e9, -1)).outcome == Outcome::reproduced);
+  CHECK(dense_special_case("", curve(3e9, -0.5), curve(1e9, -1)).outcome ==
+        Outcome::not_reproduced);
+  Curve shorter = curve(1e9, -1);
+  shorter.points.pop_back();
+  CHECK(dense_special_case("", curve(3e9, -1), shorter).outcome == Outcome::not_compared);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "sparse/inputs/sparse_flash_backward.hpp"
 #include "sparse/inputs/stored_support.hpp"
 #include "sparse/inputs/stored_support_backward.hpp"
+#include "sparse/inputs/tile_words.hpp"
 
 namespace attest::sparse {
 namespace {
@@ -48,7 +49,7 @@ io::Meter dry_run(const Schedule& schedule, const Task& task, io::FastMemory cap
 struct Family {
   InputSchedule known;
   io::Evaluation evaluation;
-  std::function<io::Traffic(const Tiles&, const SparseOperands&)> cost;
+  std::function<io::Traffic(const Tiles&, const SparseOperands&, const EntrySums& support)> cost;
   std::function<io::Meter(const Tiles&, const SparseOperands&, io::FastMemory)> run;
 };
 
@@ -57,9 +58,16 @@ StoredSupport stored_of(const Tiles& t) { return {t[0], t[1], t[2]}; }
 SparseFlashBackward flash_bwd_of(const Tiles& t) { return {t[0], t[1], t[2], t[3], t[4]}; }
 StoredSupportBackward stored_bwd_of(const Tiles& t) { return {t[0], t[1], t[2], t[3]}; }
 
+// The closed forms of the schedules that store the support ask for its pairs, block by block.
 template <class Make>
 auto cost_of(const Make& make) {
-  return [make](const Tiles& tiles, const SparseOperands& in) { return make(tiles).cost(in); };
+  return [make](const Tiles& tiles, const SparseOperands& in, const EntrySums& support) {
+    if constexpr (requires { make(tiles).cost(in, support); }) {
+      return make(tiles).cost(in, support);
+    } else {
+      return make(tiles).cost(in);
+    }
+  };
 }
 
 const std::vector<Family>& families() {
@@ -115,18 +123,13 @@ const Family& family_of(const std::string& name) {
                                    did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-// Powers of two from 4 on, and the whole extent.
-Tiles sides(std::int64_t extent) {
-  Tiles all;
-  for (std::int64_t side = 4; side < extent; side *= 2) all.push_back(side);
-  all.push_back(extent);
-  return all;
-}
-
-Tiles sides_of(const std::string& parameter, const SparseOperands& in) {
-  if (parameter == "bq" || parameter == "pq") return sides(in.Q.rows);
-  if (parameter == "bk" || parameter == "pk") return sides(in.K.rows);
-  return sides(parameter == "bv" ? in.V.columns : in.Q.columns);
+Tiles sides_of(const std::string& parameter, const SparseOperands& in, int to_an_octave) {
+  constexpr std::int64_t kLeastSide = 4;
+  const std::int64_t extent = parameter == "bq" || parameter == "pq"   ? in.Q.rows
+                              : parameter == "bk" || parameter == "pk" ? in.K.rows
+                              : parameter == "bv"                      ? in.V.columns
+                                                                       : in.Q.columns;
+  return tile_sides(extent, kLeastSide, to_an_octave);
 }
 
 io::ScheduleSpec spec_of(const Family& family, const Tiles& tiles) {
@@ -160,16 +163,18 @@ Tiles given_tiles(const Family& family, const io::ScheduleSpec& spec) {
 
 // All tiles of the grid that agree with those given.
 std::vector<InputWords::Choice> choices_of(const Family& family, const SparseOperands& in,
-                                           const Tiles& given) {
+                                           const EntrySums& support, const Tiles& given,
+                                           int to_an_octave) {
   std::vector<Tiles> all{{}};
   for (std::size_t n = 0; n < given.size(); ++n) {
     const std::string& parameter = family.known.parameters[n];
     std::vector<Tiles> longer;
     for (const Tiles& tiles : all) {
       // The passes of sparse_flash_bwd have blocks of the same sides.
-      const Tiles open = parameter == "pq" && given[0] == 0   ? Tiles{tiles[1]}
-                         : parameter == "pk" && given[1] == 0 ? Tiles{tiles[0]}
-                                                              : sides_of(parameter, in);
+      const Tiles open = parameter == "pq" && given[0] == 0 ? Tiles{tiles[1]}
+                         : parameter == "pk" && given[1] == 0
+                             ? Tiles{tiles[0]}
+                             : sides_of(parameter, in, to_an_octave);
       for (const std::int64_t side : given[n] != 0 ? Tiles{given[n]} : open) {
         longer.push_back(tiles);
         longer.back().push_back(side);
@@ -179,7 +184,7 @@ std::vector<InputWords::Choice> choices_of(const Family& family, const SparseOpe
   }
   std::vector<InputWords::Choice> choices;
   for (const Tiles& tiles : all) {
-    choices.push_back({spec_of(family, tiles), family.cost(tiles, in)});
+    choices.push_back({spec_of(family, tiles), family.cost(tiles, in, support)});
   }
   return choices;
 }
@@ -249,12 +254,13 @@ const std::vector<InputSchedule>& input_schedules() {
   return all;
 }
 
-InputWords::InputWords(const SparseOperands& operands, io::Direction direction) {
+InputWords::InputWords(const SparseOperands& operands, io::Direction direction, int to_an_octave) {
   operands.validate();
+  const EntrySums support(product_structure(operands.Q, operands.K));
   for (const Family& family : families()) {
     if (family.known.direction != direction) continue;
     const Tiles open(family.known.parameters.size());
-    all_.emplace_back(family.known.name, choices_of(family, operands, open));
+    all_.emplace_back(family.known.name, choices_of(family, operands, support, open, to_an_octave));
   }
 }
 
@@ -281,7 +287,10 @@ InputCount count_sparse_inputs(const io::ScheduleSpec& spec, const SparseOperand
   const Tiles given = given_tiles(family, spec);
   const InputWords words(operands, family.known.direction);
   std::vector<InputWords::Choice> with_given;
-  if (!spec.parameters.empty()) with_given = choices_of(family, operands, given);
+  if (!spec.parameters.empty()) {
+    const EntrySums support(product_structure(operands.Q, operands.K));
+    with_given = choices_of(family, operands, support, given, 1);
+  }
   const auto& choices = spec.parameters.empty() ? words.choices(spec.name) : with_given;
   const InputWords::Choice* chosen = fewest_of(choices, capacity);
   if (chosen == nullptr) throw InvalidProblem(too_small(spec.name, least_memory_of(choices)));

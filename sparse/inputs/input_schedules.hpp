@@ -43,7 +43,8 @@ InputCount count_sparse_inputs(const io::ScheduleSpec& spec, const SparseOperand
 /// closed forms are evaluated once.  [sparse/inputs/input_schedules_test "words against memory"]
 class InputWords {
  public:
-  InputWords(const SparseOperands& operands, io::Direction direction);
+  /// Tiles tried have sides tile_sides(extent, 4, to_an_octave).
+  InputWords(const SparseOperands& operands, io::Direction direction, int to_an_octave = 1);
 
   struct Choice {
     io::ScheduleSpec spec;

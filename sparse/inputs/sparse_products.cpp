@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace attest::sparse {
-namespace {
-
-// Entries of the block of C for some rows of A and of B.
-std::int64_t entries(const CsrMatrix& structure, io::Range rows, io::Range columns) {
-  return block_of(structure, rows, columns).nonzeros();
-}
-
-}  // namespace
 
 ProductStore::ProductStore(const CsrMatrix& A, const CsrMatrix& B, const Cut& cut)
     : structure_(product_structure(A, B)),
@@ -60,41 +52,68 @@ CsrMatrix ProductStore::result() const {
   return whole;
 }
 
-io::Words OuterProduct::block_peak(const CsrMatrix& A, const CsrMatrix& B, io::Range i,
-                                   io::Range j) const {
-  const CsrMatrix rows = block_of(A, i, {0, A.columns}), others = block_of(B, j, {0, B.columns});
-  const auto of_rows = rows.column_counts(), of_others = others.column_counts();
-  io::Words columns = 0;
-  for (std::size_t l = 0; l < of_rows.size(); ++l) {
-    columns = std::max(columns, io::Words(3) * (of_rows[l] + of_others[l]));
+std::vector<OuterPeaks::Block> OuterPeaks::blocks(const CsrMatrix& matrix, std::int64_t rows) {
+  std::vector<Block> blocks;
+  for (const io::Range& range : blocks_of(matrix.rows, rows)) {
+    Block block{range, std::vector<std::int32_t>(static_cast<std::size_t>(matrix.columns))};
+    for (std::int64_t row = range.begin; row < range.end; ++row) {
+      for (const std::int32_t column : matrix.row_columns(row)) {
+        ++block.in_column[static_cast<std::size_t>(column)];
+      }
+    }
+    blocks.push_back(std::move(block));
   }
-  return io::Words(i.count()) + 1 + io::Words(2) * product_structure(rows, others).nonzeros() +
-         columns;
+  return blocks;
+}
+
+OuterPeaks::OuterPeaks(const OuterProduct& schedule, const CsrMatrix& A, const CsrMatrix& B,
+                       const EntrySums& structure)
+    : structure_(structure), A_(blocks(A, schedule.rows_a)), B_(blocks(B, schedule.rows_b)) {}
+
+io::Words OuterPeaks::of(std::size_t i, std::size_t j) const {
+  const Block &a = A_[i], &b = B_[j];
+  std::int32_t most = 0;
+  for (std::size_t l = 0; l < a.in_column.size(); ++l) {
+    most = std::max(most, a.in_column[l] + b.in_column[l]);
+  }
+  return io::Words(a.rows.count()) + 1 + io::Words(2) * structure_.in(a.rows, b.rows) +
+         io::Words(3) * most;
+}
+
+io::Words OuterPeaks::largest() const {
+  io::Words largest = 0;
+  for (std::size_t i = 0; i < A_.size(); ++i) {
+    for (std::size_t j = 0; j < B_.size(); ++j) largest = std::max(largest, of(i, j));
+  }
+  return largest;
 }
 
 io::Traffic OuterProduct::cost(const CsrMatrix& A, const CsrMatrix& B) const {
+  return cost(A, B, EntrySums(product_structure(A, B)));
+}
+
+io::Traffic OuterProduct::cost(const CsrMatrix& A, const CsrMatrix& B,
+                               const EntrySums& structure) const {
   const io::Words c_a = io::tiles(A.rows, rows_a), c_b = io::tiles(B.rows, rows_b);
-  const io::Words Z = product_structure(A, B).nonzeros();
-  io::Words peak = 0;
-  for (const io::Range& i : blocks_of(A.rows, rows_a)) {
-    for (const io::Range& j : blocks_of(B.rows, rows_b)) {
-      peak = std::max(peak, block_peak(A, B, i, j));
-    }
-  }
+  const io::Words Z = structure.all();
   return {words(c_b * A.rows + c_a * c_b + Z +
                 io::Words(3) * (c_b * A.nonzeros() + c_a * B.nonzeros())),
-          words(Z), words(peak)};
+          words(Z), words(OuterPeaks(*this, A, B, structure).largest())};
 }
 
 io::Traffic NestedProduct::cost(const CsrMatrix& A, const CsrMatrix& B) const {
-  const CsrMatrix structure = product_structure(A, B);
+  return cost(A, B, EntrySums(product_structure(A, B)));
+}
+
+io::Traffic NestedProduct::cost(const CsrMatrix& A, const CsrMatrix& B,
+                                const EntrySums& structure) const {
   const io::Words c_a = io::tiles(A.rows, rows_a), c_b = io::tiles(B.rows, rows_b);
-  const io::Words Z = structure.nonzeros();
+  const io::Words Z = structure.all();
   io::Words peak = 0;
   for (const io::Range& i : blocks_of(A.rows, rows_a)) {
     for (const io::Range& j : blocks_of(B.rows, rows_b)) {
       peak = std::max(peak, csr_words(A, i) + csr_words(B, j) + i.count() + 1 +
-                                io::Words(2) * entries(structure, i, j));
+                                io::Words(2) * structure.in(i, j));
     }
   }
   return {words((c_b + 1) * A.rows + io::Words(2) * c_a * c_b + c_a + io::Words(2) * A.nonzeros() +

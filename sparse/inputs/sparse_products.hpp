@@ -6,6 +6,7 @@
 #include "io/machine.hpp"
 #include "io/words.hpp"
 #include "sparse/inputs/attention_words.hpp"
+#include "sparse/inputs/entry_sums.hpp"
 #include "sparse/inputs/operations.hpp"
 #include "sparse/inputs/slow_csr.hpp"
 
@@ -100,9 +101,29 @@ struct OuterProduct {
   }
 
   io::Traffic cost(const CsrMatrix& A, const CsrMatrix& B) const;
+  io::Traffic cost(const CsrMatrix& A, const CsrMatrix& B, const EntrySums& structure) const;
+};
 
-  /// Of the block of C for some rows of A and of B.
-  io::Words block_peak(const CsrMatrix& A, const CsrMatrix& B, io::Range i, io::Range j) const;
+/// The fast memory OuterProduct needs for each block of C, given the structure of C.
+class OuterPeaks {
+ public:
+  OuterPeaks(const OuterProduct& schedule, const CsrMatrix& A, const CsrMatrix& B,
+             const EntrySums& structure);
+
+  /// Of the block of C for the i-th rows of A and the j-th of B.
+  io::Words of(std::size_t i, std::size_t j) const;
+  io::Words largest() const;
+
+ private:
+  // Entries in each column of some rows.
+  struct Block {
+    io::Range rows;
+    std::vector<std::int32_t> in_column;
+  };
+  static std::vector<Block> blocks(const CsrMatrix& matrix, std::int64_t rows);
+
+  const EntrySums& structure_;
+  std::vector<Block> A_, B_;
 };
 
 /// Blocks of A stay, blocks of B pass by: nnz(A) nnz(B) / M words for blocks of A with M entries,
@@ -132,6 +153,7 @@ struct NestedProduct {
   }
 
   io::Traffic cost(const CsrMatrix& A, const CsrMatrix& B) const;
+  io::Traffic cost(const CsrMatrix& A, const CsrMatrix& B, const EntrySums& structure) const;
 };
 
 }  // namespace attest::sparse

@@ -37,26 +37,34 @@ SlowSupport SupportStore::slow() {
 }
 
 io::Traffic StoredSupport::cost(const SparseOperands& operands) const {
+  return cost(operands, EntrySums(product_structure(operands.Q, operands.K)));
+}
+
+io::Traffic StoredSupport::cost(const SparseOperands& operands, const EntrySums& support) const {
   const std::int64_t q = operands.Q.rows, k = operands.K.rows, dv = operands.V.columns;
-  const CsrMatrix structure = product_structure(operands.Q, operands.K);
-  const io::Words c = io::tiles(q, block_q), c_k = io::tiles(k, block_k),
-                  e = io::tiles(dv, block_v);
-  const io::Words Z = structure.nonzeros();
+  const std::vector<io::Range> queries = blocks_of(q, block_q), keys = blocks_of(k, block_k);
+  const OuterPeaks of_scores(scores(), operands.Q, operands.K, support);
   io::Words peak = 0;
-  for (const io::Range& i : blocks_of(q, block_q)) {
-    const io::Words rows = i.count();
-    for (const io::Range& j : blocks_of(k, block_k)) {
-      const io::Words found = block_of(structure, i, j).nonzeros();
-      peak =
-          std::max(peak, io::Words(2) * rows + scores().block_peak(operands.Q, operands.K, i, j));
-      for (const io::Range& columns : blocks_of(dv, block_v)) {
-        const CsrMatrix V = block_of(operands.V, j, columns);
-        peak = std::max(peak, rows * (io::Words(columns.count()) + 4) + columns.count() + 1 +
-                                  io::Words(2) * found + csr_words(V, {0, V.rows}));
+  for (std::size_t j = 0; j < keys.size(); ++j) {
+    std::vector<io::Words> V;  // what a block of columns takes beside what rows do
+    const std::vector<io::Range> columns = blocks_of(dv, block_v);
+    for (const io::Range& of_v : columns) {
+      const CsrMatrix block = block_of(operands.V, keys[j], of_v);
+      V.push_back(io::Words(of_v.count()) + 1 + csr_words(block, {0, block.rows}));
+    }
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const io::Words rows = queries[i].count();
+      const io::Words entries = io::Words(2) * support.in(queries[i], keys[j]);
+      peak = std::max(peak, io::Words(2) * rows + of_scores.of(i, j));
+      for (std::size_t g = 0; g < columns.size(); ++g) {
+        peak = std::max(peak, rows * (io::Words(columns[g].count()) + 4) + entries + V[g]);
       }
     }
   }
-  const io::Traffic product = scores().cost(operands.Q, operands.K);
+  const io::Words c = io::tiles(q, block_q), c_k = io::tiles(k, block_k),
+                  e = io::tiles(dv, block_v);
+  const io::Words Z = support.all();
+  const io::Traffic product = scores().cost(operands.Q, operands.K, support);
   return {product.reads +
               words(io::Words(q) +
                     e * ((c_k + 2) * q + io::Words(2) * c * c_k + io::Words(2) * Z + c * k) +

@@ -64,6 +64,7 @@ struct StoredSupport {
   OuterProduct scores() const { return {block_q, block_k}; }
 
   io::Traffic cost(const SparseOperands& operands) const;
+  io::Traffic cost(const SparseOperands& operands, const EntrySums& support) const;
 
  private:
   struct Tile {

@@ -23,6 +23,21 @@ std::vector<std::vector<Words>> grid_words(const CsrMatrix& matrix, const std::v
   return words;
 }
 
+// The same of the support, whose entries are counted already.
+std::vector<std::vector<Words>> support_words(const EntrySums& support,
+                                              const std::vector<Range>& queries,
+                                              const std::vector<Range>& keys) {
+  std::vector<std::vector<Words>> words;
+  for (const Range& of_keys : keys) {
+    words.emplace_back();
+    for (const Range& of_queries : queries) {
+      words.back().push_back(Words(of_queries.count()) + 1 +
+                             Words(2) * support.in(of_queries, of_keys));
+    }
+  }
+  return words;
+}
+
 Words words_of(const std::vector<std::vector<Words>>& grid) {
   Words sum = 0;
   for (const auto& columns : grid) {
@@ -35,8 +50,9 @@ Words words_of(const std::vector<std::vector<Words>>& grid) {
 struct Blocks {
   std::vector<Range> q, k, v, d;
   std::vector<std::vector<Words>> Q, K, V, S;  // S: [keys][queries]
+  OuterPeaks scores;
 
-  Blocks(const StoredSupportBackward& s, const SparseOperands& in)
+  Blocks(const StoredSupportBackward& s, const SparseOperands& in, const EntrySums& support)
       : q(blocks_of(in.Q.rows, s.block_q)),
         k(blocks_of(in.K.rows, s.block_k)),
         v(blocks_of(in.V.columns, s.block_v)),
@@ -44,7 +60,8 @@ struct Blocks {
         Q(grid_words(in.Q, q, d)),
         K(grid_words(in.K, k, d)),
         V(grid_words(in.V, k, v)),
-        S(grid_words(product_structure(in.Q, in.K), q, k)) {}
+        S(support_words(support, q, k)),
+        scores(s.scores(), in.Q, in.K, support) {}
 };
 
 Words largest(const std::vector<Words>& values) {
@@ -53,16 +70,14 @@ Words largest(const std::vector<Words>& values) {
 
 // The fast memory of G and H of one block, beside full, LSE and D: both values of an entry are
 // there with the structure, and what passes by is either the columns of Q and K or dO and V.
-Words support_peak(const StoredSupportBackward& s, const SparseOperands& in, const Blocks& at,
-                   std::size_t i, std::size_t j) {
+Words support_peak(const Blocks& at, std::size_t i, std::size_t j) {
   const Words rows = at.q[i].count(), structure = at.S[j][i];
   const Words entries = (structure - rows - 1).value() / 2;
   Words passing = 0;
   for (std::size_t g = 0; g < at.v.size(); ++g) {
     passing = std::max(passing, rows * at.v[g].count() + at.V[g][j]);
   }
-  return 3 * rows + std::max(s.scores().block_peak(in.Q, in.K, at.q[i], at.k[j]),
-                             structure + entries + passing);
+  return 3 * rows + std::max(at.scores.of(i, j), structure + entries + passing);
 }
 
 Words sums_peak(const Blocks& at, std::size_t g, std::size_t h) {
@@ -111,11 +126,11 @@ Words dV_peak(const Blocks& at, std::size_t j, std::size_t g) {
   return keys * v + passing;
 }
 
-Words peak_of(const StoredSupportBackward& s, const SparseOperands& in, const Blocks& at) {
+Words peak_of(const Blocks& at) {
   std::vector<Words> peaks;
   for (std::size_t i = 0; i < at.q.size(); ++i) {
     peaks.push_back(Words(at.q[i].count()) * (Words(at.v.front().count()) + 1) + 1);  // D
-    for (std::size_t j = 0; j < at.k.size(); ++j) peaks.push_back(support_peak(s, in, at, i, j));
+    for (std::size_t j = 0; j < at.k.size(); ++j) peaks.push_back(support_peak(at, i, j));
     for (std::size_t h = 0; h < at.d.size(); ++h) peaks.push_back(dQ_peak(at, i, h));
   }
   for (std::size_t g = 0; g < at.v.size(); ++g) {
@@ -146,7 +161,12 @@ SlowSupportGradients SupportGradientStore::slow() {
 }
 
 io::Traffic StoredSupportBackward::cost(const SparseOperands& operands) const {
-  const Blocks at(*this, operands);
+  return cost(operands, EntrySums(product_structure(operands.Q, operands.K)));
+}
+
+io::Traffic StoredSupportBackward::cost(const SparseOperands& operands,
+                                        const EntrySums& support_sums) const {
+  const Blocks at(*this, operands, support_sums);
   const Words q = operands.Q.rows, k = operands.K.rows;
   const Words d = operands.K.columns, dv = operands.V.columns;
   const Words c(static_cast<std::int64_t>(at.q.size())),
@@ -160,10 +180,10 @@ io::Traffic StoredSupportBackward::cost(const SparseOperands& operands) const {
   const Words of_dQ = e_d * (q * (dv + 3) + S) + c * (shared + K);
   const Words of_dK = c_k * (shared + Q) + e_d * (V + S);
   const Words of_dV = e * S + c_k * (dv + q * dv);
-  const io::Traffic product = scores().cost(operands.Q, operands.K);
+  const io::Traffic product = scores().cost(operands.Q, operands.K, support_sums);
   return {product.reads + words(support + sums + of_dQ + of_dK + of_dV),
           product.writes + words(q + product.writes.words + 2 * shared + dv + q * d + k * (d + dv)),
-          words(peak_of(*this, operands, at))};
+          words(peak_of(at))};
 }
 
 }  // namespace attest::sparse

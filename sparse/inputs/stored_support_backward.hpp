@@ -83,6 +83,7 @@ struct StoredSupportBackward {
   OuterProduct scores() const { return {block_q, block_k}; }
 
   io::Traffic cost(const SparseOperands& operands) const;
+  io::Traffic cost(const SparseOperands& operands, const EntrySums& support) const;
 
  private:
   struct Ranges {

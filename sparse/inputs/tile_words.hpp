@@ -23,11 +23,18 @@ struct ProductWords {
   std::vector<TileWords> outer;   // OuterProduct, nnz sqrt(Z / M)
 };
 
-/// By closed forms; sides of tiles are powers of two times `least_side`, or the whole extent.
+/// Sides of tiles to choose among: from `least` on, `to_an_octave` of them to a factor of two,
+/// rounded; the last is the extent. Requires: all at least 1. Else throws InvalidProblem.
+/// [sparse/inputs/tile_words_test "sides of tiles"]
+std::vector<std::int64_t> tile_sides(std::int64_t extent, std::int64_t least, int to_an_octave);
+
+/// By closed forms; sides of the blocks of OuterProduct are tile_sides(rows, least_side,
+/// to_an_octave). Those of NestedProduct begin with 1: what passes by needs no room.
 ///
 /// Requires: rows in both, least_side >= 1. Else throws InvalidProblem.
 /// [sparse/inputs/tile_words_test "counted with some tiles"]
-ProductWords words_by_tiles(const CsrMatrix& A, const CsrMatrix& B, std::int64_t least_side);
+ProductWords words_by_tiles(const CsrMatrix& A, const CsrMatrix& B, std::int64_t least_side,
+                            int to_an_octave = 1);
 
 /// The fewest words of tiles that fit; nothing where none do.
 /// [sparse/inputs/tile_words_test "fewest of what fits"]

@@ -105,15 +105,6 @@ Ratios tabulate(const Laboratory& lab, std::int64_t seqlen, std::int64_t d, Find
   return ratios;
 }
 
-// A ratio that is bounded by a constant: as N grows its exponent is nearest 0 of the multiples of a
-// half, and the interval excludes the others.
-Outcome bounded(const Exponent& grows) {
-  constexpr double kHalf = 0.5;
-  const bool flat = std::lround(2 * grows.value) == 0;
-  return flat && !grows.contains(kHalf) && !grows.contains(-kHalf) ? Outcome::reproduced
-                                                                   : Outcome::not_reproduced;
-}
-
 // The ratios as one size of the problem grows and the other stays.
 struct Growth {
   const char* variable;
@@ -135,7 +126,7 @@ Claim claim_of(const std::string& text, const std::string& source, const std::st
     claim.measured +=
         fmt::format("; from {0} = {1:.0f} to {2:.0f} that changes as {0} to the {3}",
                     growth.variable, growth.sizes.front(), growth.sizes.back(), grows.to_string());
-    claim.outcome = std::max(claim.outcome, bounded(grows));
+    if (!grows.bounded()) claim.outcome = Outcome::not_reproduced;
   }
   return claim;
 }

@@ -1,6 +1,7 @@
 // Sparse Q and K: words of both cases of their product, and where they meet.
 #include <algorithm>
 
+#include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/sparse_meeting.hpp"
 #include "core/rng.hpp"
 #include "sparse/inputs/input_schedules.hpp"
@@ -9,7 +10,12 @@
 namespace attest::certify {
 namespace {
 
-constexpr std::int64_t kHeadDim = 128, kLeastSide = 2;
+// Wide enough that M at the dividing points is far above the words of lower order, the offsets of
+// a row and a column of each block.
+constexpr std::int64_t kHeadDim = 1024, kLeastSide = 4;
+constexpr int kSidesToAnOctave = 2;
+
+const char* const kTheorem = "Li et al. 2024, Theorem 4.5";
 
 // Every row has the same number of entries, in columns drawn. Values are of no account: words are
 // counted.
@@ -37,7 +43,10 @@ SparseSubject subject_of(std::int64_t seqlen, std::int64_t entries) {
   Rng rng(static_cast<std::uint64_t>(entries));
   const CsrMatrix Q = random_rows(rng, seqlen, kHeadDim, entries),
                   K = random_rows(rng, seqlen, kHeadDim, entries);
-  return {seqlen, kHeadDim, entries, sparse::words_by_tiles(Q, K, kLeastSide)};
+  SparseSubject subject{seqlen, kHeadDim, entries,
+                        sparse::words_by_tiles(Q, K, kLeastSide, kSidesToAnOctave)};
+  subject.dividing = {product_dividing_point(subject.words)};
+  return subject;
 }
 
 std::vector<sparse::TileWords> tile_words(const std::vector<sparse::InputWords::Choice>& choices) {
@@ -48,25 +57,65 @@ std::vector<sparse::TileWords> tile_words(const std::vector<sparse::InputWords::
   return words;
 }
 
-// Whole attention: Q, K and V with the same entries in a row.
+// What whole attention is compared by in a direction.
+struct Pass {
+  io::Direction direction;
+  const char *name, *large, *small;  // schedules of sparse inputs
+  const char *dense_large, *dense_small;
+};
+
+constexpr Pass kForward{io::Direction::forward, "forward", "sparse_flash",
+                        "stored_support",       "flash2",  "square_tiled"};
+constexpr Pass kBackward{io::Direction::backward, "backward", "sparse_flash_bwd",
+                         "stored_support_bwd",    "two_pass", "square_tiled_bwd"};
+
+// Q, K and V with the same entries in a row.
 SparseSubject attention_of(std::int64_t seqlen, std::int64_t head_dim, std::int64_t entries,
-                           io::Direction direction) {
+                           const Pass& pass) {
   Rng rng(static_cast<std::uint64_t>(entries));
   SparseOperands operands;
   operands.Q = random_rows(rng, seqlen, head_dim, entries);
   operands.K = random_rows(rng, seqlen, head_dim, entries);
   operands.V = random_rows(rng, seqlen, head_dim, entries);
-  const sparse::InputWords words(operands, direction);
-  const bool forward = direction == io::Direction::forward;
+  // Four sides of tiles to choose backward, three forward.
+  const bool forward = pass.direction == io::Direction::forward;
+  const sparse::InputWords words(operands, pass.direction, forward ? kSidesToAnOctave : 1);
   const sparse::Work work = sparse::work_of(operands);
   SparseSubject subject{seqlen, head_dim, entries, {}};
   subject.words.nonzeros = work.nonzeros;
   subject.words.pairs = work.pairs;
-  subject.words.nested = tile_words(words.choices(forward ? "sparse_flash" : "sparse_flash_bwd"));
-  subject.words.outer =
-      tile_words(words.choices(forward ? "stored_support" : "stored_support_bwd"));
-  subject.meeting = dividing_point({work.nonzeros, head_dim, operands.Q.nonzeros(), work.pairs});
+  subject.words.nested = tile_words(words.choices(pass.large));
+  subject.words.outer = tile_words(words.choices(pass.small));
+  subject.dividing = {dividing_point({work.nonzeros, head_dim, operands.Q.nonzeros(), work.pairs})};
+  if (forward) {
+    subject.dividing.push_back(dense_output_dividing_point(
+        static_cast<double>(operands.Q.nonzeros()), static_cast<double>(seqlen * head_dim),
+        static_cast<double>(work.pairs)));
+  }
   return subject;
+}
+
+// Words of either form with every entry present, and of dense schedules, by fast memory.
+Claim dense_claim(const Laboratory& lab, const SparseSubject& dense_subject, const Pass& pass) {
+  const Problem problem = square_problem(dense_subject.seqlen, dense_subject.head_dim);
+  Curve sparse{"sparse", Curve::Kind::measured, {}}, dense{"dense", Curve::Kind::measured, {}};
+  constexpr int kLow = -1, kHigh = 3, kSteps = 2;
+  for (const std::int64_t size : fast_memory_grid(dense_subject.head_dim, kLow, kHigh, kSteps)) {
+    const auto add = [size](Curve& curve, std::optional<std::int64_t> a,
+                            std::optional<std::int64_t> b) {
+      if (!a && !b) return;
+      const std::int64_t fewest = std::min(a.value_or(b.value_or(0)), b.value_or(a.value_or(0)));
+      curve.points.emplace_back(static_cast<double>(size), static_cast<double>(fewest));
+    };
+    const auto words_of = [&](const char* schedule) -> std::optional<std::int64_t> {
+      const auto counted = count_words(lab.schedules, schedule, problem, size);
+      return counted ? std::optional(counted->words) : std::nullopt;
+    };
+    add(sparse, sparse::fewest_words(dense_subject.words.nested, size),
+        sparse::fewest_words(dense_subject.words.outer, size));
+    add(dense, words_of(pass.dense_large), words_of(pass.dense_small));
+  }
+  return dense_special_case(std::string("attention ") + pass.name, sparse, dense);
 }
 
 void append(Findings& findings, Findings more) {
@@ -75,30 +124,41 @@ void append(Findings& findings, Findings more) {
   for (Table& table : more.tables) findings.tables.push_back(std::move(table));
 }
 
+Findings attention_findings(const Laboratory& lab, const Pass& pass, int steps) {
+  // The search over tiles takes all of them at every density, so whole attention is smaller.
+  const std::int64_t seqlen = lab.effort == Effort::smoke ? 192 : 512;
+  constexpr std::int64_t kNarrow = 64;
+  std::vector<SparseSubject> subjects;
+  for (const std::int64_t entries : {4, 8, 16, 32, 64}) {
+    subjects.push_back(attention_of(seqlen, kNarrow, entries, pass));
+  }
+  std::vector<Dividing> points{{"that of theorem 4.5", kTheorem}};
+  if (pass.direction == io::Direction::forward) {
+    points.push_back({"that of orders with a dense O", "docs/theory/sparse-inputs.md"});
+  }
+  const std::string name = pass.name;
+  Findings findings = sparse_findings(
+      subjects, steps,
+      {"attention " + name, pass.large, pass.small, "sparse_attention_" + name, points});
+  findings.claims.push_back(dense_claim(lab, subjects.back(), pass));
+  return findings;
+}
+
 Findings run(const Laboratory& lab) {
-  const std::int64_t seqlen = lab.seqlen_or(192, 384);
+  const std::int64_t seqlen = lab.seqlen_or(1024, 1024);
   const int steps = lab.effort == Effort::smoke ? 2 : 4;
   std::vector<SparseSubject> products;
-  for (const std::int64_t entries : {8, 16, 32, 64, 128}) {
+  for (const std::int64_t entries : {32, 64, 128, 256, 512, 1024}) {
     products.push_back(subject_of(seqlen, entries));
   }
-  Findings findings = sparse_findings(
-      products, steps, {"the product of Q and K", "nested", "outer products", "sparse_inputs_io"});
-  // The search over tiles takes all of them at every density, so whole attention is smaller.
-  const std::int64_t queries = lab.effort == Effort::smoke ? 96 : 192;
-  constexpr std::int64_t kNarrow = 32;
-  for (const bool forward : {true, false}) {
-    std::vector<SparseSubject> subjects;
-    for (const std::int64_t entries : {2, 4, 8, 16, 32}) {
-      subjects.push_back(attention_of(queries, kNarrow, entries,
-                                      forward ? io::Direction::forward : io::Direction::backward));
-    }
-    const std::string pass = forward ? "forward" : "backward";
-    append(findings,
-           sparse_findings(subjects, steps,
-                           {"attention " + pass, forward ? "sparse_flash" : "sparse_flash_bwd",
-                            forward ? "stored_support" : "stored_support_bwd",
-                            "sparse_attention_" + pass, "that of theorem 4.5"}));
+  Findings findings = sparse_findings(products, steps,
+                                      {"the product of Q and K",
+                                       "nested",
+                                       "outer products",
+                                       "sparse_inputs_io",
+                                       {{"nnz^2 / Z", kTheorem}}});
+  for (const Pass& pass : {kForward, kBackward}) {
+    append(findings, attention_findings(lab, pass, steps));
   }
   return findings;
 }
