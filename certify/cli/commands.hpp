@@ -27,7 +27,8 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
 void add_simulated_call(CLI::App& app, const Registry& registry, Action& action);
 void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
 void add_report(CLI::App& app, Action& action);
-void add_reproduce(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
+void add_reproduce(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+                   Action& action);
 void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
                Action& action);
 void add_worker(CLI::App& app, const Registry& registry, Action& action);

@@ -131,13 +131,19 @@ Findings find(const Experiment& experiment, const Laboratory& laboratory) {
   }
 }
 
-Reproduced carry_out(const Experiment& experiment, const io::ScheduleRegistry& schedules,
+// What experiments work with.
+struct Subjects {
+  const Registry& kernels;
+  const io::ScheduleRegistry& schedules;
+};
+
+Reproduced carry_out(const Experiment& experiment, const Subjects& subjects,
                      const ReproduceOptions& options) {
   const ElapsedLine elapsed(experiment.name);
   const auto begin = std::chrono::steady_clock::now();
   Reproduced one{experiment.name, experiment.title, command_of(experiment, options), 0, {}};
-  one.findings = find(experiment, {schedules, effort_of(options.tier), options.seqlen,
-                                   options.head_dim, options.fast_words});
+  one.findings = find(experiment, {subjects.schedules, subjects.kernels, effort_of(options.tier),
+                                   options.seqlen, options.head_dim, options.fast_words});
   one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return one;
 }
@@ -150,7 +156,7 @@ std::string about(const nlohmann::json& object, const std::vector<Reproduced>& r
                      object.at("host").value("processor", "a processor without a name"), seconds);
 }
 
-int reproduce(const io::ScheduleRegistry& schedules, const ReproduceOptions& options) {
+int reproduce(const Subjects& subjects, const ReproduceOptions& options) {
   effort_of(options.tier);
   const std::vector<const Experiment*> list = chosen(options.names);
   if (list.empty()) {
@@ -163,7 +169,7 @@ int reproduce(const io::ScheduleRegistry& schedules, const ReproduceOptions& opt
   if (error) throw InvalidProblem("--out " + options.folder + ": " + error.message());
   std::vector<Reproduced> results;
   for (const Experiment* experiment : list) {
-    results.push_back(carry_out(*experiment, schedules, options));
+    results.push_back(carry_out(*experiment, subjects, options));
     if (!options.json) print(results.back());
     for (const Plot& plot : results.back().findings.plots) {
       remove_drawings(folder, plot);
@@ -192,7 +198,8 @@ int reproduce(const io::ScheduleRegistry& schedules, const ReproduceOptions& opt
 
 }  // namespace
 
-void add_reproduce(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action) {
+void add_reproduce(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
+                   Action& action) {
   CLI::App* command =
       app.add_subcommand("reproduce", "the claims of the I/O papers, counted: a page with plots");
   auto options = std::make_shared<ReproduceOptions>();
@@ -216,8 +223,10 @@ void add_reproduce(CLI::App& app, const io::ScheduleRegistry& schedules, Action&
       "  attest reproduce all --tier smoke\n"
       "  attest reproduce forward_io --seqlen 4096 --head-dim 128\n"
       "  attest reproduce tile_rules gpt2_traffic");
-  command->callback([&schedules, &action, options] {
-    action = [&schedules, options] { return reproduce(schedules, *options); };
+  command->callback([&registry, &schedules, &action, options] {
+    action = [&registry, &schedules, options] {
+      return reproduce({registry, schedules}, *options);
+    };
   });
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/registry.hpp"
 #include "io/schedule.hpp"
 
 /// The claims of the I/O papers, each with an experiment that counts or measures it.
@@ -72,6 +73,7 @@ enum class Effort : std::uint8_t { smoke, fast };
 /// What an experiment works with; sizes that are absent are its own.
 struct Laboratory {
   const io::ScheduleRegistry& schedules;
+  const Registry& kernels;  // for what is timed
   Effort effort = Effort::fast;
   std::optional<std::int64_t> seqlen, head_dim, fast_words;
 

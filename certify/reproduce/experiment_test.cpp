@@ -122,13 +122,38 @@ TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
       outcomes(testing::all_altered_schedules({.blind = true}), "density_io");
   CHECK(blind[0] == Outcome::not_reproduced);  // words of block_flash1, of block_flash2
   CHECK(blind[1] == Outcome::not_reproduced);
-  CHECK(blind[3] != Outcome::reproduced);  // time
   CHECK(outcomes(testing::all_altered_schedules({.pays_for_masks = true}), "density_io")[2] ==
         Outcome::not_reproduced);
   CHECK(outcomes(cpu_schedules(), "structure_io") ==
         std::vector{Outcome::not_reproduced, Outcome::reproduced});
   CHECK(outcomes(testing::flat_schedules({1}), "structure_io") ==
         std::vector{Outcome::reproduced, Outcome::not_reproduced});
+}
+
+TEST_CASE("kernels whose time does not follow density are seen not to", "[reproduce]") {
+  const auto outcomes_with = [](const attest_kernel& kernel) {
+    Registry kernels;
+    kernels.add(&testing::all_kernels().find("cpu/flash2"));
+    attest_kernel named = kernel;
+    named.description.name = "sparse/block_flash2";
+    kernels.add(&named);
+    std::vector<Outcome> found;
+    for (const Claim& claim : find_experiment("density_time")
+                                  .run(laboratory(testing::all_schedules(), kernels))
+                                  .claims) {
+      found.push_back(claim.outcome);
+    }
+    return found;
+  };
+  // Reads a boolean mask, pair by pair.
+  const std::vector<Outcome> dense = outcomes_with(testing::all_kernels().find("cpu/standard"));
+  REQUIRE(dense.size() == 2);
+  CHECK(dense[0] != Outcome::reproduced);
+  CHECK(dense[1] == Outcome::not_reproduced);
+  // What is not right is not timed.
+  attest_kernel silent = testing::all_kernels().find("sparse/block_flash2");
+  silent.forward = [](const void*, const attest_forward_args*) { return ATTEST_OK; };
+  CHECK(outcomes_with(silent) == std::vector{Outcome::not_compared});
 }
 
 TEST_CASE("dense schedules that sparse ones do not follow are seen not to be", "[reproduce]") {

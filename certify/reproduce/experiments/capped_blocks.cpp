@@ -20,7 +20,7 @@ Experiment capped_blocks_experiment() {
           "CUDA kernels of both cases under a cap, emulated",
           {{"seqlen", 32, 2048}, {"head-dim", 96, 256}},
           run,
-          16};
+          17};
 }
 
 }  // namespace attest::certify

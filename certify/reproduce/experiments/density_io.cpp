@@ -1,13 +1,10 @@
-// Block-sparse attention: words and time against the density of the blocks.
+// Block-sparse attention: words against the density of the blocks.
 #include <fmt/format.h>
 
 #include <array>
-#include <optional>
 #include <set>
 
 #include "certify/reproduce/counted.hpp"
-#include "certify/reproduce/timing.hpp"
-#include "core/rng.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
 
 namespace attest::certify {
@@ -108,57 +105,10 @@ Claim dense_is_density_one(const Laboratory& lab, std::int64_t seqlen) {
           equal == compared ? Outcome::reproduced : Outcome::not_reproduced};
 }
 
-std::optional<Timing> time_of(const Laboratory& lab, const char* schedule, const Problem& problem) {
-  constexpr int kSmokeRuns = 3, kRuns = 5;
-  Rng rng(1);
-  const ForwardCall::Value normal = [&](auto...) { return rng.normal(); };
-  const ForwardCall call(problem, 1, normal, normal, normal);
-  try {
-    const auto made =
-        lab.schedules.make(tiled(schedule), call.problem(), io::FastMemory::of_words(kFastWords));
-    return time_runs(*made, call, lab.effort == Effort::smoke ? kSmokeRuns : kRuns);
-  } catch (const io::NotForProblem&) {
-    return std::nullopt;
-  }
-}
-
 Curve level(const std::string& name, const Curve& beside, double y) {
   Curve curve{name, Curve::Kind::measured, {}};
   for (const auto& point : beside.points) curve.points.emplace_back(point.first, y);
   return curve;
-}
-
-// FlashAttention's Figure 2, right: time falls with density, from that of dense attention.
-Claim time_falls(const Laboratory& lab, const std::vector<Problem>& problems, Plot& plot) {
-  const char* schedule = kListed.back().name;
-  Claim claim{"time of block-sparse attention falls with the density",
-              "Dao et al. 2022, Figure 2 (right)", "no list of blocks to follow",
-              Outcome::not_reproduced};
-  Curve curve{schedule, Curve::Kind::measured, {}};
-  std::vector<Timing> timings;
-  for (const Problem& problem : problems) {
-    const auto timing = time_of(lab, schedule, problem);
-    if (!timing) return claim;
-    timings.push_back(*timing);
-    curve.points.emplace_back(problem.mask.sparsity()->density(), timing->median);
-  }
-  const auto dense =
-      time_of(lab, kListed.back().dense, square_problem(problems.front().seqlen_q, kHeadDim));
-  int faster = 0;
-  for (std::size_t k = 1; k < timings.size(); ++k) {
-    faster += clearly_faster(timings[k - 1], timings[k]) ? 1 : 0;
-  }
-  const auto steps = static_cast<int>(timings.size()) - 1;
-  claim.measured = fmt::format(
-      "native {} on one thread: clearly faster at {} of {} steps; {:.2f} ms at density {:.3g}, "
-      "{:.2f} ms at {:.3g}, {:.2f} ms for dense {}",
-      schedule, faster, steps, timings.front().median, curve.points.front().first,
-      timings.back().median, curve.points.back().first, dense->median, kListed.back().dense);
-  claim.outcome = faster == steps ? Outcome::reproduced
-                  : faster > 0    ? Outcome::corrected
-                                  : Outcome::not_reproduced;
-  plot.curves = {curve, level(std::string(kListed.back().dense) + ", dense", curve, dense->median)};
-  return claim;
 }
 
 Findings run(const Laboratory& lab) {
@@ -188,17 +138,18 @@ Findings run(const Laboratory& lab) {
   }
   words.curves.push_back(std::move(bound));
   findings.claims.push_back(dense_is_density_one(lab, seqlen));
-  Plot time{"density_time", title + ", one thread", "density", "milliseconds", {}};
-  findings.claims.push_back(time_falls(lab, problems, time));
-  findings.plots = {std::move(words), std::move(time)};
+  findings.plots = {std::move(words)};
   return findings;
 }
 
 }  // namespace
 
 Experiment density_io_experiment() {
-  return {
-      "density_io", "block-sparse attention against density", {{"seqlen", 512, 16384}}, run, 13};
+  return {"density_io",
+          "words of block-sparse attention against density",
+          {{"seqlen", 512, 16384}},
+          run,
+          13};
 }
 
 }  // namespace attest::certify

@@ -170,7 +170,7 @@ Experiment sparse_inputs_io_experiment() {
           "sparse Q, K and V in both cases: their product, attention forward and backward",
           {{"seqlen", 64, 1024}},
           run,
-          15};
+          16};
 }
 
 }  // namespace attest::certify

@@ -151,8 +151,18 @@ io::ScheduleRegistry registry_of(How how, const io::ScheduleRegistry& of = cpu_s
 
 }  // namespace
 
-Laboratory laboratory(const io::ScheduleRegistry& schedules) {
-  return {schedules, Effort::smoke, {}, {}, {}};
+const Registry& all_kernels() {
+  static const Registry all = [] {
+    Registry registry;
+    register_cpu(registry);
+    register_sparse(registry);
+    return registry;
+  }();
+  return all;
+}
+
+Laboratory laboratory(const io::ScheduleRegistry& schedules, const Registry& kernels) {
+  return {schedules, kernels, Effort::smoke, {}, {}, {}};
 }
 
 io::ScheduleRegistry flat_schedules(FlatWords words) { return registry_of<Flat>(words); }

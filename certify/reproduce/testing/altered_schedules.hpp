@@ -5,8 +5,12 @@
 /// Schedules that do not do what the papers claim: the broken subjects of experiments.
 namespace attest::certify::testing {
 
+/// The built-in kernels.
+const Registry& all_kernels();
+
 /// The smoke effort with an experiment's own sizes.
-Laboratory laboratory(const io::ScheduleRegistry& schedules);
+Laboratory laboratory(const io::ScheduleRegistry& schedules,
+                      const Registry& kernels = all_kernels());
 
 /// What a schedule of whatever problem and fast memory moves and holds.
 struct FlatWords {
