@@ -42,4 +42,31 @@ Problem SparseOperands::dense_problem() const {
   return problem;
 }
 
+void require_sparse_problem(const Problem& problem) {
+  Problem plain;
+  plain.seqlen_q = problem.seqlen_q;
+  plain.seqlen_k = problem.seqlen_k;
+  plain.head_dim_qk = problem.head_dim_qk;
+  plain.head_dim_v = problem.head_dim_v;
+  plain.softmax_scale = problem.softmax_scale;
+  if (plain.to_string() != problem.to_string()) {
+    throw InvalidProblem(
+        "inputs: sparse inputs are of one head and batch entry in float32, without a mask; give "
+        "sq, sk, d, dv and scale alone");
+  }
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 18;
+  if (problem.seqlen_q < 1 || problem.seqlen_k < 1 || problem.head_dim_qk < 1 ||
+      problem.head_dim_v < 1 || problem.seqlen_q > kMostPairs / problem.seqlen_k) {
+    throw InvalidProblem(
+        "inputs: sizes must be at least 1 and sq times sk at most 2^18; give a smaller problem");
+  }
+  constexpr std::int64_t kMostEntries = std::int64_t{1} << 26;
+  const std::int64_t rows = problem.seqlen_q + problem.seqlen_k;  // at most 2^18 + 1
+  if (problem.head_dim_qk > kMostEntries / rows || problem.head_dim_v > kMostEntries / rows) {
+    throw InvalidProblem(
+        "inputs: sq + sk times d, and times dv, must be at most 2^26; give a "
+        "smaller problem");
+  }
+}
+
 }  // namespace attest

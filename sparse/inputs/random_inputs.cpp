@@ -78,35 +78,13 @@ std::string RandomInputs::to_string() const {
 }
 
 SparseOperands RandomInputs::operands_for(const Problem& problem) const {
-  Problem plain =
-      Problem::parse(fmt::format("sq={},sk={},d={},dv={}", problem.seqlen_q, problem.seqlen_k,
-                                 problem.head_dim_qk, problem.head_dim_v));
-  plain.softmax_scale = problem.softmax_scale;
-  if (plain.to_string() != problem.to_string()) {
-    throw InvalidProblem(
-        "inputs: sparse inputs are of one head and batch entry in float32, without a mask; give "
-        "sq, sk, d, dv and scale alone");
-  }
-  constexpr std::int64_t kMostPairs = std::int64_t{1} << 18;
-  if (problem.seqlen_q < 1 || problem.seqlen_k < 1 || problem.head_dim_qk < 1 ||
-      problem.head_dim_v < 1 || problem.seqlen_q > kMostPairs / problem.seqlen_k) {
-    throw InvalidProblem(
-        "inputs: sizes must be at least 1 and sq times sk at most 2^18; give a smaller problem");
-  }
-  constexpr std::int64_t kMostEntries = std::int64_t{1} << 26;
-  const std::int64_t rows = problem.seqlen_q + problem.seqlen_k;  // at most 2^18 + 1
-  if (problem.head_dim_qk > kMostEntries / rows || problem.head_dim_v > kMostEntries / rows) {
-    throw InvalidProblem(
-        "inputs: sq + sk times d, and times dv, must be at most 2^26; give a "
-        "smaller problem");
-  }
+  require_sparse_problem(problem);
   Rng rng(seed);
   SparseOperands operands;
   operands.Q = random_rows(rng, problem.seqlen_q, problem.head_dim_qk, density);
   operands.K = random_rows(rng, problem.seqlen_k, problem.head_dim_qk, density);
   operands.V = random_rows(rng, problem.seqlen_k, problem.head_dim_v, density);
-  operands.softmax_scale =
-      problem.softmax_scale.value_or(1 / std::sqrt(static_cast<double>(problem.head_dim_qk)));
+  operands.softmax_scale = problem.scale();
   return operands;
 }
 

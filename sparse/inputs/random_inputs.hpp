@@ -21,8 +21,7 @@ struct RandomInputs {
   static RandomInputs parse(std::string_view text);
   std::string to_string() const;
 
-  /// Requires: one head and batch entry in float32, every size at least 1, no mask and nothing else
-  /// beside the scale; at most 2^18 pairs. Else throws InvalidProblem.
+  /// Requires: a problem of require_sparse_problem. Else throws InvalidProblem.
   SparseOperands operands_for(const Problem& problem) const;
 };
 
