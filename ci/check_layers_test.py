@@ -59,6 +59,7 @@ ACCEPTED = [
     ('certify/a.cpp', '#include "fixtures/models.hpp"'),
     ('proptest/a_test.cpp', '#include "fixtures/defects/b.hpp"'),
     ('proptest/a_test.cpp', '#include "sparse/inputs/b.hpp"'),
+    ('certify/a.cpp', '#include "sparse/inputs/input_kernels.hpp"'),
     ('proptest/testing/a.hpp', '#include "fixtures/emulated/b.hpp"'),
     ('certify/cli/a.cpp', '#include "proptest/b.hpp"'),
     ('docs/example.cpp', '#include <cpu/kernels/b.hpp>'),

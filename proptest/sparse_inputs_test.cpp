@@ -12,8 +12,8 @@
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/sparse_identity.hpp"
 #include "io/counting_machine.hpp"
+#include "proptest/sparse_truth.hpp"
 #include "proptest/testing/sparse_cases.hpp"
-#include "reference/sparse_bounds.hpp"
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
@@ -27,18 +27,9 @@ namespace {
 using fixtures::DividedWhen;
 using fixtures::SparseFault;
 using fixtures::SparseIdentity;
-using reference::Subtracted;
 
 // Cases of each family.
 int cases() { return std::getenv("ATTEST_NIGHTLY") != nullptr ? 2000 : 40; }
-
-Tensor dense(const char* name, const std::vector<Axis>& axes, const CsrMatrix& matrix) {
-  Tensor tensor(name, DType::f32, axes);
-  csr_to_dense(matrix,
-               TensorView(name, tensor.view().data(), DType::f32,
-                          {{"rows", matrix.rows, matrix.columns}, {"columns", matrix.columns, 1}}));
-  return tensor;
-}
 
 Tensor rows(const char* name, const std::vector<Axis>& axes, const std::vector<float>& elements) {
   Tensor tensor(name, DType::f32, axes);
@@ -46,20 +37,8 @@ Tensor rows(const char* name, const std::vector<Axis>& axes, const std::vector<f
   return tensor;
 }
 
-struct Truth {
-  Problem problem;
-  Tensor dO;
-  reference::Forward forward;
-  reference::Backward backward;
-
-  explicit Truth(const SparseCase& c)
-      : problem(c.operands.dense_problem()), dO(rows("dO", problem.o_axes(), c.dO)) {
-    const Tensor Q = dense("Q", problem.q_axes(), c.operands.Q);
-    const Tensor K = dense("K", problem.k_axes(), c.operands.K);
-    const Tensor V = dense("V", problem.v_axes(), c.operands.V);
-    forward = reference::forward(problem, {}, Q.view(), K.view(), V.view());
-    backward = reference::backward(problem, Q.view(), K.view(), V.view(), {dO.view()});
-  }
+struct Truth : SparseTruth {
+  explicit Truth(const SparseCase& c) : SparseTruth(c.operands, c.dO) {}
 };
 
 // Errors of one output over their bounds.
@@ -104,43 +83,33 @@ struct Statistics {
 
 using Found = std::map<std::string, Statistics>;
 
-struct Forward {
-  std::vector<float> O, LSE;
-};
-
-void compare_forward(const SparseCase& c, const Truth& truth, const Forward& got, Found& found,
+void compare_forward(const Truth& truth, const SparseOutputs& got, Found& found,
                      Subtracted subtracted = Subtracted::final_maximum) {
-  const auto bounds = reference::sparse_forward_bounds(c.operands, {}, truth.forward, subtracted);
-  found["O"].add(got.O, truth.forward.O, bounds.O);
-  found["LSE"].add(got.LSE, truth.forward.LSE, bounds.LSE);
+  const auto bounds = truth.forward_bounds(subtracted);
+  found["O"].add(got.O, truth.forward().O, bounds.O);
+  found["LSE"].add(got.LSE, truth.forward().LSE, bounds.LSE);
 }
 
-template <class Gradients>
-void compare_backward(const SparseCase& c, const Truth& truth, const Forward& stored,
-                      const Gradients& got, Found& found) {
-  const Tensor O = rows("O", truth.problem.o_axes(), stored.O);
-  const Tensor LSE = rows("LSE", truth.problem.lse_axes(), stored.LSE);
-  const auto bounds = reference::sparse_backward_bounds(
-      c.operands, {}, truth.dO.view(), {O.view(), LSE.view()}, truth.forward, truth.backward);
-  found["dQ"].add(got.dQ, truth.backward.dQ, bounds.dQ);
-  found["dK"].add(got.dK, truth.backward.dK, bounds.dK);
-  found["dV"].add(got.dV, truth.backward.dV, bounds.dV);
+void compare_backward(const Truth& truth, const SparseOutputs& stored, const SparseGradients& got,
+                      Found& found) {
+  const auto bounds = truth.backward_bounds(stored);
+  found["dQ"].add(got.dQ, truth.backward().dQ, bounds.dQ);
+  found["dK"].add(got.dK, truth.backward().dK, bounds.dK);
+  found["dV"].add(got.dV, truth.backward().dV, bounds.dV);
 }
 
 // The kernel's own passes one after the other.
 void run_kernel(const SparseCase& c, const Truth& truth, Found& found) {
-  const sparse::Outputs out = sparse::forward(c.operands);
-  const Forward stored{out.O, out.LSE};
-  compare_forward(c, truth, stored, found);
-  compare_backward(c, truth, stored, sparse::backward(c.operands, c.dO, out), found);
+  const SparseOutputs stored = sparse::forward(c.operands);
+  compare_forward(truth, stored, found);
+  compare_backward(truth, stored, sparse::backward(c.operands, c.dO, stored), found);
 }
 
 void run_emulation(const SparseIdentity& kernel, const SparseCase& c, const Truth& truth,
                    Found& found) {
-  const SparseIdentity::Outputs out = kernel.forward(c.operands);
-  const Forward stored{out.O, out.LSE};
-  compare_forward(c, truth, stored, found);
-  compare_backward(c, truth, stored, kernel.backward(c.operands, c.dO, out), found);
+  const SparseOutputs stored = kernel.forward(c.operands);
+  compare_forward(truth, stored, found);
+  compare_backward(truth, stored, kernel.backward(c.operands, c.dO, stored), found);
 }
 
 // Medians of bound over error, as first measured (docs/theory/sparse-inputs.md). Half as loose
@@ -231,7 +200,7 @@ Power power_of(SparseFault fault, SparseFamily family) {
     if (stored.O != spoiled.O || stored.LSE != spoiled.LSE) {
       ++power.forward_differs;
       Found found;
-      compare_forward(c, truth, {spoiled.O, spoiled.LSE}, found);
+      compare_forward(truth, spoiled, found);
       power.forward_refused += refused(found);
     }
     const auto gradients = right.backward(c.operands, c.dO, stored);
@@ -240,7 +209,7 @@ Power power_of(SparseFault fault, SparseFamily family) {
         gradients.dV != wrong_gradients.dV) {
       ++power.backward_differs;
       Found found;
-      compare_backward(c, truth, {stored.O, stored.LSE}, wrong_gradients, found);
+      compare_backward(truth, stored, wrong_gradients, found);
       power.backward_refused += refused(found);
     }
   }
@@ -266,25 +235,24 @@ TEST_CASE("schedules of sparse inputs lie within their bounds", "[sparse][valida
       io::CountingMachine machine{io::FastMemory{}};
       sparse::AttentionStore whole(c.operands);
       sparse::SparseFlash{block_q, block_k}.run(machine, whole.slow());
-      const Forward passed{whole.O(), whole.LSE()};
-      compare_forward(c, truth, passed, streamed, Subtracted::running_maximum);
+      const SparseOutputs passed{whole.O(), whole.LSE()};
+      compare_forward(truth, passed, streamed, Subtracted::running_maximum);
       const sparse::SparseFlashBackward backward{block_q, block_k, rng.between(1, 30),
                                                  rng.between(1, 50), rng.between(1, 14)};
-      compare_backward(
-          c, truth, passed,
-          counted(backward, sparse::GradientStore(c.operands, c.dO, {passed.O, passed.LSE})),
-          streamed);
+      compare_backward(truth, passed,
+                       counted(backward, sparse::GradientStore(c.operands, c.dO, passed)),
+                       streamed);
       const sparse::StoredSupport schedule{block_q, block_k, rng.between(1, 14)};
       sparse::SupportStore blocks(c.operands, schedule);
       schedule.run(machine, blocks.slow());
-      const Forward kept{blocks.O(), blocks.LSE()};
-      compare_forward(c, truth, kept, stored);
+      const SparseOutputs kept{blocks.O(), blocks.LSE()};
+      compare_forward(truth, kept, stored);
       const sparse::StoredSupportBackward gradients{block_q, block_k, rng.between(1, 14),
                                                     rng.between(1, 30)};
-      compare_backward(c, truth, kept,
-                       counted(gradients, sparse::SupportGradientStore(
-                                              c.operands, c.dO, {kept.O, kept.LSE}, gradients)),
-                       stored);
+      compare_backward(
+          truth, kept,
+          counted(gradients, sparse::SupportGradientStore(c.operands, c.dO, kept, gradients)),
+          stored);
     }
     std::printf("%-15s", name.c_str());
     for (Found* found : {&streamed, &stored}) {
@@ -323,7 +291,7 @@ TEST_CASE("wrong backward schedules are refused", "[sparse][validation]") {
     sparse::SupportGradientStore blocks(c.operands, c.dO, stored, support);
     const auto refuses = [&](const sparse::Gradients& gradients) {
       Found found;
-      compare_backward(c, truth, {stored.O, stored.LSE}, gradients, found);
+      compare_backward(truth, stored, gradients, found);
       return refused(found);
     };
     CHECK_FALSE(refuses(counted(flash, whole)));
@@ -352,7 +320,7 @@ TEST_CASE("contracts without a bound are refused", "[sparse][validation]") {
   const auto bounds = [&](const auto& spoil) {
     Numerics numerics;
     spoil(numerics);
-    return reference::sparse_forward_bounds(c.operands, numerics, truth.forward);
+    return reference::sparse_forward_bounds(c.operands, numerics, truth.forward());
   };
   CHECK_NOTHROW(bounds([](Numerics&) {}));
   CHECK_THROWS_WITH(bounds([](Numerics& n) { n.accumulation = Accumulation::truncating; }),

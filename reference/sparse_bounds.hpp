@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstdint>
-
 #include "core/numerics.hpp"
-#include "core/sparse_operands.hpp"
+#include "core/sparse_kernel.hpp"
 #include "reference/attention.hpp"
 #include "reference/bounds.hpp"
 
@@ -23,10 +21,6 @@ struct SparseForwardBounds {
 struct SparseBackwardBounds {
   Tensor dQ, dK, dV;
 };
-
-/// Which maximum the forward pass subtracts: that of the whole row, or that of the keys so far, in
-/// ascending order one by one or in tiles, with all sums rescaled when it rises.
-enum class Subtracted : std::uint8_t { final_maximum, running_maximum };
 
 /// `exact` is `forward` of the dense problem.
 ///

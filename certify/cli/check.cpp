@@ -10,6 +10,7 @@
 #include "certify/cli/emulate.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
+#include "certify/cli/sparse_check.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/plan.hpp"
 #include "certify/printable.hpp"
@@ -22,7 +23,7 @@ namespace attest::certify::cli {
 namespace {
 
 struct CheckOptions {
-  std::string kernel, problem, values = "normal", law, file;
+  std::string kernel, problem, values = "normal", law, file, inputs;
   std::uint64_t seed = 1;
   std::int32_t threads = 1, repeat = 1;
   bool json = false, emulate = false, races = false;
@@ -241,10 +242,21 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
+  CLI::Option* inputs =
+      command
+          ->add_option("--inputs", options->inputs,
+                       "sparse Q, K and V, random ones (csr:density=D,seed=S) or those of a file "
+                       "(PATH.safetensors), with a kernel of attest list sparse_inputs or all of "
+                       "them; O, LSE, dQ, dK, dV against the dense reference")
+          ->check(not_empty());
+  for (CLI::Option* dense : {file, of_the_case[2], of_the_case[4], repeat, emulate, races}) {
+    inputs->excludes(dense);
+  }
   // The emulation has its own orders and threads, and calls each kernel once in each.
   emulate->excludes(of_the_case[4])->excludes(repeat);
   for (const char* word : {"--isolate", "--timeout", "--memory-limit"}) {
     emulate->excludes(command->get_option(word));
+    inputs->excludes(command->get_option(word));
   }
   command->footer(
       "Numbers after an output are its worst error over its bound.\n"
@@ -253,9 +265,18 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       "  attest check --kernel broken/missing_rescale --problem 'sq=1,sk=17,d=4' --law "
       "reference_forward\n"
       "  attest check --kernel gpu/flash2 --problem 'sq=65,d=64' --emulate --races\n"
+      "  attest check --inputs csr:density=0.1,seed=3 --problem sq=64,d=32 --values negative\n"
+      "  attest check --inputs qkv.safetensors --problem sq=64,d=32\n"
       "  attest check --file failures/broken-missing_rescale.reference_forward.safetensors");
-  command->callback([&registry, &action, options] {
-    action = [&registry, options] { return check(registry, *options); };
+  command->callback([&registry, &action, options, values = of_the_case[1]] {
+    if (options->inputs.empty()) {
+      action = [&registry, options] { return check(registry, *options); };
+      return;
+    }
+    SparseCheckOptions sparse{options->inputs, options->kernel, options->problem, {},
+                              options->seed,   options->json};
+    if (values->count() > 0) sparse.values = options->values;
+    action = [sparse] { return check_sparse_inputs(sparse); };
   });
 }
 

@@ -9,11 +9,11 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
+#include "certify/sparse_inputs.hpp"
 #include "core/error.hpp"
 #include "io/best_schedule.hpp"
 #include "io/schedule_count.hpp"
 #include "sparse/inputs/input_schedules.hpp"
-#include "sparse/inputs/random_inputs.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -120,10 +120,10 @@ Counted counted_sparse(const CountOptions& options, const Problem& problem,
   if (!options.trace.empty() || !options.replays.empty()) {
     throw InvalidProblem("--trace and --replay are for dense inputs; leave --inputs out");
   }
-  const auto inputs = sparse::RandomInputs::parse(options.inputs);
+  const SparseInputs inputs = parse_sparse_inputs(options.inputs, problem);
   auto found = sparse::count_sparse_inputs(io::ScheduleSpec::parse(options.schedule),
-                                           inputs.operands_for(problem), capacity);
-  return {std::move(found.count), std::move(found.best), {}, inputs.to_string()};
+                                           inputs.operands, capacity);
+  return {std::move(found.count), std::move(found.best), {}, inputs.spelling};
 }
 
 int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
@@ -140,7 +140,7 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
   } else {
     fmt::print("{}  {}\n{}\n", bold("schedule"), counted.of.schedule,
                printable(problem.to_string()));
-    if (!counted.inputs.empty()) fmt::print("inputs {}\n", counted.inputs);
+    if (!counted.inputs.empty()) fmt::print("inputs {}\n", printable(counted.inputs));
     fmt::print("{} of fast memory\n\n", text(capacity));
     print_traffic(counted.of);
     print_bounds(counted.of);
@@ -202,9 +202,9 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       ->required();
   command
       ->add_option("--inputs", options->inputs,
-                   "csr:density=D,seed=S: random sparse Q, K and V in compressed rows, index words "
-                   "counted; schedules sparse_flash, stored_support, sparse_flash_bwd, "
-                   "stored_support_bwd")
+                   "sparse Q, K and V in compressed rows, index words counted: random ones, "
+                   "csr:density=D,seed=S, or those of a file, PATH.safetensors; schedules "
+                   "sparse_flash, stored_support, sparse_flash_bwd, stored_support_bwd")
       ->check(not_empty());
   command->add_option("--fast-words", options->fast_words, "fast memory in words")
       ->check(whole_number(most));

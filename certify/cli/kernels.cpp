@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "certify/cli/commands.hpp"
+#include "certify/cli/sparse_check.hpp"
 #include "certify/files.hpp"
 #include "certify/worker/library.hpp"
 #include "core/error.hpp"
@@ -60,6 +61,7 @@ bool names_library(const std::string& word) {
 }
 
 const attest_kernel& find_in_process(const Registry& built_in, const std::string& word) {
+  require_dense(word);
   if (!names_library(word)) return built_in.find(word);
   const LibraryWord parts = split(word);
   for (const attest_kernel* kernel : worker::open_library(parts.path)) {
@@ -81,6 +83,7 @@ const worker::IsolatedKernels& Kernels::library(const std::string& path) {
 }
 
 std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
+  require_dense(word);
   if (!names_library(word)) {
     const attest_kernel& kernel = registry_.find(word);
     if (isolation_ == Isolation::libraries) return {&kernel};

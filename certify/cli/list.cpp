@@ -6,6 +6,7 @@
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/kernels.hpp"
+#include "certify/cli/sparse_check.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/coverage.hpp"
 #include "certify/reproduce/experiment.hpp"
@@ -49,7 +50,7 @@ std::string levels_text(const fixtures::Device& device) {
 std::vector<Section> sections(const Registry& registry, const io::ScheduleRegistry& schedules) {
   std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"experiments", {}},
                            {"devices", {}}, {"models", {}},    {"laws", {}},
-                           {"values", {}},  {"defects", {}}};
+                           {"values", {}},  {"defects", {}},   {"sparse_inputs", {}}};
   for (const attest_kernel* kernel : registry.kernels()) {
     const std::string kernel_name = kernel->description.name;
     if (is_fixture(kernel_name)) continue;
@@ -88,6 +89,9 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   for (const fixtures::LossDefectRecord& record : fixtures::loss_defects()) {
     all[7].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest)});
+  }
+  for (const SparseKernel& kernel : all_sparse_kernels()) {
+    all[8].rows.push_back({kernel.name, kernel.summary, ""});
   }
   return all;
 }
@@ -154,8 +158,9 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
     if (what.empty() || what == section.name) chosen.push_back(section);
   }
   if (chosen.empty()) {
-    throw InvalidProblem("nothing called '" + what + "' to list" + did_you_mean(what, names) +
-                         " (kernels schedules experiments devices models laws values defects)");
+    throw InvalidProblem(
+        "nothing called '" + what + "' to list" + did_you_mean(what, names) +
+        " (kernels schedules experiments devices models laws values defects sparse_inputs)");
   }
   if (json_flags > 0) {
     print_json(chosen);
@@ -170,12 +175,14 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
 void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
               Action& action) {
   CLI::App* command = app.add_subcommand(
-      "list", "kernels, schedules, experiments, devices, models, laws, values, defects");
+      "list",
+      "kernels, schedules, experiments, devices, models, laws, values, defects, sparse_inputs");
   auto what = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command->add_option("what", *what,
-                      "kernels, schedules, experiments, devices, models, laws, values or "
-                      "defects, or a library (./libmine.so); all when absent");
+                      "kernels, schedules, experiments, devices, models, laws, values, "
+                      "defects, sparse_inputs (kernels of attest check --inputs), or a library "
+                      "(./libmine.so); all when absent");
   command->add_flag("--json", *json, "as JSON");
   command->footer(
       "Examples:\n  attest list laws\n  attest list models --json\n  attest list ./libmine.so");

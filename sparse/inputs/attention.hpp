@@ -1,26 +1,16 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
-#include "core/sparse_operands.hpp"
+#include "core/sparse_kernel.hpp"
 
 /// Exact dense softmax attention of sparse Q, K, V in float32. exp(S) = 1 1^T + expm1(S), so that
 /// only pairs that share a column of Q and K need work of their own; every other key has the same
 /// weight and enters through sums over all keys. docs/theory/sparse-inputs.md
 namespace attest::sparse {
 
-/// Row-major float32. LSE in base e.
-struct Outputs {
-  std::vector<float> O;    // (seqlen_q, head_dim_v)
-  std::vector<float> LSE;  // (seqlen_q)
-};
-
-struct Gradients {
-  std::vector<float> dQ;  // (seqlen_q, head_dim_qk)
-  std::vector<float> dK;  // (seqlen_k, head_dim_qk)
-  std::vector<float> dV;  // (seqlen_k, head_dim_v)
-};
+using Outputs = SparseOutputs;
+using Gradients = SparseGradients;
 
 /// O_i = w_i sum_j V_j + sum over the support of G_ij V_j with w_i = exp(-LSE_i),
 /// G_ij = w_i expm1(s_ij).

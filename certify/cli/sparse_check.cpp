@@ -1,0 +1,141 @@
+#include "certify/cli/sparse_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "certify/campaign.hpp"
+#include "certify/cli/interrupt.hpp"
+#include "certify/cli/terminal.hpp"
+#include "certify/printable.hpp"
+#include "certify/sparse_inputs.hpp"
+#include "certify/sparse_inputs_check.hpp"
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+#include "fixtures/sparse_kernels.hpp"
+#include "proptest/affordable.hpp"
+#include "proptest/sparse_values.hpp"
+#include "sparse/inputs/input_kernels.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+std::vector<SparseKernel> chosen_sparse_kernels(const std::string& kernel) {
+  if (kernel.empty()) return sparse::input_kernels();
+  std::vector<std::string> names;
+  for (SparseKernel& known : all_sparse_kernels()) {
+    if (known.name == kernel) return {std::move(known)};
+    names.push_back(known.name);
+  }
+  throw InvalidProblem(fmt::format("kernel '{}' takes no sparse Q, K and V{} ({})", kernel,
+                                   did_you_mean(kernel, names), fmt::join(names, ", ")));
+}
+
+struct SparseSubject {
+  std::string inputs;
+  std::optional<std::string> values;  // none of a file
+  SparseOperands operands;
+  std::vector<float> dO;
+};
+
+SparseSubject sparse_subject_of(const SparseCheckOptions& options, const Problem& problem) {
+  SparseInputs inputs = parse_sparse_inputs(options.inputs, problem);
+  SparseSubject subject{inputs.spelling, {}, std::move(inputs.operands), {}};
+  if (inputs.source == SparseInputs::Source::drawn) {
+    subject.values = options.values.value_or("normal");
+    subject.operands = proptest::with_values(proptest::parse_sparse_family(*subject.values),
+                                             subject.operands, options.seed);
+  } else if (options.values) {
+    throw InvalidProblem("--values with a file of inputs, which holds its values; leave it out");
+  }
+  constexpr std::uint64_t kCotangent = 1;  // another stream than the values
+  Rng rng(options.seed, kCotangent);
+  subject.dO = proptest::draw_cotangent(rng, problem.seqlen_q * problem.head_dim_v);
+  return subject;
+}
+
+void require_affordable_judgement(const Problem& problem) {
+  attest_description description{};
+  description.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
+  proptest::require_affordable(description, problem, proptest::Work::judgement);
+}
+
+void print_finding(const SparseFinding& finding, std::size_t width) {
+  const proptest::LawResult& result = finding.result;
+  const std::string word = fmt::format("{:<12}", name(result.verdict));
+  fmt::print("  {:<{}}  {:<8}  {}", finding.kernel, width, finding.pass,
+             result.verdict == Verdict::violated ? bad(word) : word);
+  for (const proptest::Comparison& comparison : result.comparisons) {
+    fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
+  }
+  fmt::print("\n");
+  if (!result.message.empty()) fmt::print("    {}\n", result.message);
+}
+
+}  // namespace
+
+std::vector<SparseKernel> all_sparse_kernels() {
+  std::vector<SparseKernel> all = sparse::input_kernels();
+  for (SparseKernel& broken : fixtures::broken_sparse_kernels()) all.push_back(std::move(broken));
+  return all;
+}
+
+int check_sparse_inputs(const SparseCheckOptions& options) {
+  if (options.problem.empty()) throw InvalidProblem("no problem given; pass --problem");
+  const std::vector<SparseKernel> kernels = chosen_sparse_kernels(options.kernel);
+  const Problem problem = Problem::parse(options.problem);
+  require_sparse_problem(problem);
+  require_affordable_judgement(problem);
+  const SparseSubject subject = sparse_subject_of(options, problem);
+  const InterruptGuard guard(OnInterrupt::end);
+  std::size_t width = 0;
+  for (const SparseKernel& kernel : kernels) width = std::max(width, kernel.name.size());
+  if (!options.json) {
+    fmt::print("{}  {}\n{}  values={} seed={}\n\n", bold("inputs"), printable(subject.inputs),
+               problem.to_string(), subject.values.value_or("of the file"), options.seed);
+  }
+  const proptest::SparseTruth truth = [&] {
+    const ElapsedLine line("reference");
+    return proptest::SparseTruth(subject.operands, subject.dO);
+  }();
+  std::vector<SparseFinding> findings;
+  for (const SparseKernel& kernel : kernels) {
+    const std::vector<SparseFinding> found = [&] {
+      const ElapsedLine line(kernel.name);
+      return check_sparse_kernel(kernel, truth);
+    }();
+    for (const SparseFinding& finding : found) {
+      if (!options.json) print_finding(finding, width);
+      findings.push_back(finding);
+    }
+  }
+  CampaignResult result;
+  result.verdict = verdict_of(findings);
+  const int code = exit_code({result});
+  if (options.json) {
+    const nlohmann::json of{
+        {"problem", "v1;" + problem.to_string()},
+        {"values", subject.values ? nlohmann::json(*subject.values) : nlohmann::json(nullptr)},
+        {"seed", options.seed}};
+    fmt::print("{}\n", json_text({{"inputs", subject.inputs},
+                                  {"case", of},
+                                  {"passes", findings_json(findings)},
+                                  {"verdict", name(result.verdict)},
+                                  {"exit_code", code}}));
+  } else {
+    fmt::print("\n{}\n", verdict_text(result.verdict));
+  }
+  return code;
+}
+
+void require_dense(const std::string& kernel) {
+  for (const SparseKernel& known : all_sparse_kernels()) {
+    if (known.name != kernel) continue;
+    throw InvalidProblem("kernel '" + kernel +
+                         "' takes sparse Q, K and V alone; attest check runs it, with --inputs "
+                         "csr:density=0.1 or a .safetensors file");
+  }
+}
+
+}  // namespace attest::certify::cli
