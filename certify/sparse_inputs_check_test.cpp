@@ -44,7 +44,7 @@ Verdict verdict_on(const std::string& kernel, const SparseTruth& truth) {
 
 TEST_CASE("kernels of sparse inputs pass on every family of values", "[sparse]") {
   for (const auto& [family, name] : proptest::sparse_families()) {
-    for (const std::uint64_t seed : {1, 2, 3}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const SparseTruth truth = truth_of(drawn(family, seed), seed);
       for (const SparseKernel& kernel : sparse::input_kernels()) {
         for (const SparseFinding& finding : check_sparse_kernel(kernel, truth)) {

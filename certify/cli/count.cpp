@@ -237,6 +237,8 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192\n"
       "  attest count --schedule sparse_flash --problem sq=512,d=64 --inputs csr:density=0.05 "
       "--fast-words 4096\n"
+      "  attest count --schedule stored_support_bwd --problem sq=512,d=64 --inputs qkv.safetensors "
+      "--fast-words 4096\n"
       "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64");
   command->callback([&registry, &schedules, &action, options] {
     action = [&registry, &schedules, options] {
