@@ -86,6 +86,22 @@ TEST_CASE("wrong kernels of sparse inputs are refused", "[sparse]") {
   CHECK(findings[1].result.comparisons[2].verdict == Verdict::passed);  // dV
 }
 
+TEST_CASE("backward passes of sparse inputs without the stored LSE are refused", "[sparse]") {
+  const SparseTruth truth = truth_of(drawn(SparseFamily::normal));
+  for (const SparseKernel& right : sparse::input_kernels()) {
+    SparseKernel unshifted = right;
+    unshifted.backward = [&right](const SparseOperands& operands, std::span<const float> dO,
+                                  const SparseOutputs& stored) {
+      const std::vector<float> none(stored.LSE.size(), 0);
+      return right.backward(operands, dO, {stored.O, none});
+    };
+    const auto findings = check_sparse_kernel(unshifted, truth);
+    INFO(right.name);
+    CHECK(findings[0].result.verdict == Verdict::passed);
+    CHECK(findings[1].result.verdict == Verdict::violated);
+  }
+}
+
 TEST_CASE("results of another size are refused", "[sparse]") {
   const SparseTruth truth = truth_of(drawn(SparseFamily::normal));
   SparseKernel kernel = kernel_named("sparse_inputs/expm1");
