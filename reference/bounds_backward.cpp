@@ -26,9 +26,9 @@ struct GroupBounds {
   }
 };
 
-// Errors common to a row of dQ, which stay signed, and to all of dK; scaled like the gradient.
+// Errors common to a row of dQ, and those known in dK and dV; scaled like the gradient.
 struct Common {
-  double proved = 0, linear = 0, variance = 0, sigma = 0;
+  double proved = 0, linear = 0, variance = 0;
   double correlated = 0;  // deviation of what the entries' own errors are part of
 };
 
@@ -91,7 +91,7 @@ struct Finish {
         bounds.proved(first + r, c) = proved;
         bounds.probable(first + r, c) =
             std::min(proved, Ep + output * (magnitude + Ep) + numerics.output_underflow);
-        const double typical = beyond_first_order * (deviation + linear) + shared.sigma + lost;
+        const double typical = beyond_first_order * (deviation + linear) + lost;
         bounds.sigma(first + r, c) =
             typical + output * (magnitude + typical) + numerics.output_underflow;
       }
@@ -99,40 +99,25 @@ struct Finish {
   }
 };
 
-Common nothing_common(Eigen::Index, Eigen::Index) { return {}; }
+// What the stored LSE and O leave in dV and dK: errors of rows that add up as they are.
+struct InheritedErrors {
+  Matrix dV, dK;  // (keys, columns)
 
-// The rows' errors of delta that the stored O leaves reach every element of dK, so that an
-// aggregate does not average them out; they are known, and so is their sum. Where O is not rounded
-// to less than the accumulator they are small beside what is linear.
-class SharedErrors {
- public:
-  explicit SharedErrors(const GradientInputs& in)
-      : in_(in),
-        counts_(in.numerics.output_roundoff > in.numerics.accumulator_roundoff),
-        sums_(Matrix::Zero(counts_ ? in.K.rows() : 0, in.Q.cols())) {}
+  explicit InheritedErrors(const GradientInputs& in)
+      : dV(Matrix::Zero(in.V.rows(), in.V.cols())), dK(Matrix::Zero(in.K.rows(), in.K.cols())) {}
 
-  void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries,
-           const RowErrors& rows) {
-    if (!counts_) return;
-    Matrix weighted = entries.delta_weights();
-    for (Eigen::Index r = 0; r < weighted.rows(); ++r) {
-      const double inherited = rows.inherited(block.first + r);
-      weighted.row(r) *= std::isfinite(inherited) ? inherited : 0.0;
-    }
-    add_transposed_product(weighted, in_.Q.middleRows(block.first, block.count),
-                           sums_.middleRows(tile.first, tile.count));
+  void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries) {
+    add_transposed_product(entries.inherited_P, block.dO, dV.middleRows(tile.first, tile.count));
+    add_transposed_product(entries.inherited_dS, block.Q, dK.middleRows(tile.first, tile.count));
   }
-
-  Common operator()(Eigen::Index r, Eigen::Index c) const {
-    if (!counts_) return {};
-    return {0, 0, 0, std::abs(in_.problem.scale() * sums_(r, c))};
-  }
-
- private:
-  const GradientInputs& in_;
-  bool counts_;
-  Matrix sums_;  // (keys, head_dim_qk)
 };
+
+// Scaled already.
+auto inherited_in(const Matrix& errors) {
+  return [&errors](Eigen::Index r, Eigen::Index c) -> Common {
+    return {0, std::abs(errors(r, c))};
+  };
+}
 
 struct GroupResult {
   GroupBounds dQ, dK, dV;
@@ -159,7 +144,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, in.Q.rows()));
   GroupResult result{
       {in.Q.rows(), in.Q.cols()}, {in.K.rows(), in.K.cols()}, {in.V.rows(), in.V.cols()}};
-  SharedErrors shared(in);
+  InheritedErrors inherited(in);
   EntryErrors entries;
   Vector key_terms = Vector::Zero(in.K.rows());
   LogErrors of_all_rows;
@@ -174,7 +159,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       sums_v.add_transposed(tile.first, first, entries.P, entries.dV);
       sums_k.add_transposed(tile.first, first, entries.dS, entries.dK);
       sums_q.add(tile.first, entries.dS, entries.dQ);
-      shared.add(block, tile, entries, rows);
+      inherited.add(block, tile, entries);
       add_product(entries.delta_weights(), in.K.middleRows(tile.first, tile.count), weighted);
       key_terms.segment(tile.first, tile.count) += entries.key_terms;
     }
@@ -200,9 +185,9 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   }
   finish_v.logs = finish_k.logs = {of_all_rows};
   finish_v(sums_v.finish(key_terms), finite_part(key_rows(exact.dV.view(), in.group)), 0,
-           nothing_common, result.dV);
-  finish_k(sums_k.finish(key_terms), finite_part(key_rows(exact.dK.view(), in.group)), 0, shared,
-           result.dK);
+           inherited_in(inherited.dV), result.dV);
+  finish_k(sums_k.finish(key_terms), finite_part(key_rows(exact.dK.view(), in.group)), 0,
+           inherited_in(inherited.dK), result.dK);
   return result;
 }
 

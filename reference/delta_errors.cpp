@@ -41,9 +41,10 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
       const double floor = 2 * flush * (1 + x + pi);
       pairs.magnitude(i, j) = P * x;
       pairs.errors.proved(i, j) = P * (weight.own * x + (1 + weight.own + growth) * pi) + floor;
-      pairs.errors.linear(i, j) = P * (weight.linear * x + bias * dP_magnitude(i, j)) + floor;
+      pairs.errors.linear(i, j) =
+          P * (weight.over_keys.linear * x + bias * dP_magnitude(i, j)) + floor;
       pairs.errors.deviation(i, j) =
-          P * std::hypot(weight.deviation * x, deviation * dP_magnitude(i, j));
+          P * std::hypot(weight.over_keys.deviation * x, deviation * dP_magnitude(i, j));
       terms(i) += 1;
     }
   }
@@ -84,7 +85,10 @@ void add_delta_errors(const GradientInputs& in, const RowBlock& block,
                        chain * (all + growth * of.absolute(i, 0) + of.proved(i, 0));
     rows.delta_proved(r) = sum + 2 * u * (delta + sum);
     rows.delta_bias(r) = of.linear(i, 0) + bias * all + 2 * u * delta;
-    rows.delta_linear(r) = rows.delta_bias(r) + EL * whole;
+    // The measured part of EL is known, sign and all.
+    rows.inherited(r) = std::expm1(-rows.lse_shift(r)) * (rows.delta(r) + in.dLSE(r));
+    rows.delta_linear(r) =
+        rows.delta_bias(r) + std::abs(rows.inherited(r)) + rows.lse_rounding(r) * whole;
     rows.delta_deviation(r) = std::hypot(std::sqrt(of.variance(i, 0)), walk * all);
   }
 }

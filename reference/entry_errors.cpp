@@ -18,13 +18,17 @@ double square(double x) { return x * x; }
 struct RowTerms {
   double lse, delta, lse_error, delta_proved;
   double lse_growth, lse_factor;  // e^EL - 1, e^EL
+  double lse_rounding;            // the part of EL that is not measured
+  double shift_growth;            // what the measured part makes of P, relative and signed
+  double inherited;               // what is stored leaves in delta, signed
   double delta_bias;              // what errs the same way in all rows
   double delta_spread;            // variance of delta and the square of its other errors
 };
 
 // softcap: dS is multiplied by 1 - t^2, whose error follows that of the score.
 struct SlopeError {
-  double slope = 1, proved = 0, linear = 0, deviation = 0;
+  double slope = 1, proved = 0;
+  SummedError over_keys{}, over_rows{};
 };
 
 // The contract's constants, and one entry after the other.
@@ -53,15 +57,13 @@ class EntryAnalysis {
     const double raw = P * std::abs(dP - row.delta), G = std::abs(dP - row.delta);
     // A sum of dP may start from the stored delta.
     const double magnitude = dP_magnitude + std::abs(row.delta) + ED;
-    const double bias = error_.bias(i, j), score = error_.largest(i, j);
     const WeightError weight = weights_(i, j, s, row.lse, EL, row.lse_factor);
-    const double argument = weight.linear, th = weight.proved, tv = weight.deviation;
+    const auto& [of_row, of_key, th, own] = weight;
     const double pi = product_ * magnitude, pv = product_deviation_ * magnitude,
                  pl = product_bias_ * magnitude;
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
-    const double own = weight.own;
     const double full = own + row.lse_growth;
-    const SlopeError cap = softcap_ > 0 ? slope_error(slope, score, bias, tv) : SlopeError{};
+    const SlopeError cap = softcap_ > 0 ? slope_error(slope, i, j) : SlopeError{};
     const auto with_slope = [&](double r) {
       return (cap.slope + cap.proved) * r + cap.proved * raw;
     };
@@ -72,12 +74,17 @@ class EntryAnalysis {
     if (softcap_ > 0) e.P_slope(i, j) = P * cap.slope;
     e.row_terms(i) += 1;
     e.key_terms(j) += 1;
-    e.logs[static_cast<std::size_t>(i)].include(
-        {kLambda * tv + argument + EL, th + EL, square(tv) + argument + EL});
+    e.logs[static_cast<std::size_t>(i)].include({kLambda * of_row.deviation + of_row.linear + EL,
+                                                 th + EL,
+                                                 square(of_row.deviation) + of_row.linear + EL});
 
     e.dV.proved(i, j) = P * (full + up_ * (1 + full)) + p_floor;
-    e.dV.linear(i, j) = P * argument + p_floor;
-    e.dV.deviation(i, j) = P * (tv + EL);
+    e.dV.linear(i, j) = P * of_key.linear + p_floor;
+    e.dV.deviation(i, j) = P * (of_key.deviation + row.lse_rounding);
+    e.inherited_P(i, j) = P * row.shift_growth;
+    e.inherited_dS(i, j) =
+        P * cap.slope *
+        (row.shift_growth * (dP - row.delta) - (1 + row.shift_growth) * row.inherited);
 
     const double operations = 3 * u_ * (1 + full) * (raw + P * (pi + ED));
     double r = with_slope(P * (G * full + (pi + ED) * (1 + full)) + operations);
@@ -85,14 +92,17 @@ class EntryAnalysis {
     // A flushed P is multiplied by dP - delta.
     const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED);
     e.dK.proved(i, j) = r + floor;
-    e.dK.linear(i, j) =
-        steepest * P * (G * argument + pl + 2 * u_ * G + row.delta_bias) + cap.linear * raw + floor;
-    const double spread = square(G * tv) + square(pv);
-    const double slope_spread = square(cap.deviation * G);
+    e.dK.linear(i, j) = steepest * P * (G * of_key.linear + pl + 2 * u_ * G + row.delta_bias) +
+                        cap.over_rows.linear * raw + floor;
+    const auto spread = [&](const SummedError& part, const SummedError& of_slope) {
+      return square(steepest) * (square(G * part.deviation) + square(pv)) +
+             square(of_slope.deviation * G);
+    };
     // A delta made of pairs errs by what this entry errs, among others.
     const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
     e.dK.deviation(i, j) =
-        P * (std::sqrt(square(steepest) * (spread + square(G * EL) + together) + slope_spread) +
+        P * (std::sqrt(spread(of_key, cap.over_rows) +
+                       square(steepest) * (square(G * row.lse_rounding) + together)) +
              steepest * std::sqrt(apart));
 
     // dQ: errors common to the row stay signed and are added per column.
@@ -100,19 +110,24 @@ class EntryAnalysis {
     q = with_slope(q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
     q += up_ * ((dS + P * ED) * row.lse_factor + q);
     e.dQ.proved(i, j) = q + floor;
-    e.dQ.linear(i, j) = steepest * P * (G * argument + pl + 2 * u_ * (G + ED) + up_ * ED) +
-                        cap.linear * raw + floor;
-    e.dQ.deviation(i, j) = P * std::sqrt(square(steepest) * spread + slope_spread);
+    e.dQ.linear(i, j) = steepest * P * (G * of_row.linear + pl + 2 * u_ * (G + ED) + up_ * ED) +
+                        cap.over_keys.linear * raw + floor;
+    e.dQ.deviation(i, j) = P * std::sqrt(spread(of_row, cap.over_keys));
   }
 
  private:
   // |(t + e)^2 - t^2| <= 2 |t e| + e^2, e the score's error over the softcap.
-  SlopeError slope_error(double slope, double score, double bias, double deviation) const {
+  SlopeError slope_error(double slope, Eigen::Index i, Eigen::Index j) const {
     const double t = 2 * std::sqrt(1 - slope) / softcap_;
-    const double own = 2 * exponential_ + 3 * u_;
-    const double likely = kLambda * deviation + bias;
-    return {slope, own + t * score + square(score / softcap_),
-            own + t * bias + square(likely / softcap_), t * deviation};
+    const double own = 2 * exponential_ + 3 * u_, score = error_.largest(i, j);
+    const auto summed = [&](const SummedError& part) {
+      const double bias = error_.bias(i, j) + error_.magnitude(i, j) * part.linear;
+      const double deviation = error_.magnitude(i, j) * part.deviation;
+      return SummedError{own + t * bias + square((kLambda * deviation + bias) / softcap_),
+                         t * deviation};
+    };
+    return {slope, own + t * score + square(score / softcap_), summed(error_.over_keys),
+            summed(error_.over_rows)};
   }
 
   const ScoreError& error_;
@@ -123,7 +138,7 @@ class EntryAnalysis {
 };
 
 void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
-  for (auto* matrix : {&e.P, &e.dS}) matrix->resize(rows, keys);
+  for (auto* matrix : {&e.P, &e.dS, &e.inherited_P, &e.inherited_dS}) matrix->resize(rows, keys);
   for (auto* errors : {&e.dV, &e.dK, &e.dQ}) {
     for (auto* matrix : {&errors->proved, &errors->linear, &errors->deviation}) {
       matrix->resize(rows, keys);
@@ -133,7 +148,7 @@ void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
 }
 
 void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {
-  e.P(i, j) = e.dS(i, j) = 0;
+  e.P(i, j) = e.dS(i, j) = e.inherited_P(i, j) = e.inherited_dS(i, j) = 0;
   for (auto* errors : {&e.dV, &e.dK, &e.dQ}) {
     errors->proved(i, j) = errors->linear(i, j) = errors->deviation(i, j) = 0;
   }
@@ -155,8 +170,13 @@ WeightError WeightErrors::operator()(Eigen::Index i, Eigen::Index j, double s, d
   // Without a bound, finite: its product with a weight of 0 is 0.
   constexpr double kNoBound = 0x1p900;
   WeightError error;
-  error.linear = std::min(rounding + scores_.bias(i, j), kNoBound);
-  error.deviation = scores_.magnitude(i, j) * scores_.deviation;
+  const double magnitude = scores_.magnitude(i, j), biased = rounding + scores_.bias(i, j);
+  const auto summed = [&](const SummedError& part) {
+    return SummedError{std::min(biased + magnitude * part.linear, kNoBound),
+                       magnitude * part.deviation};
+  };
+  error.over_keys = summed(scores_.over_keys);
+  error.over_rows = summed(scores_.over_rows);
   error.proved = std::min(rounding + score, kNoBound);
   error.own = growth(error.proved, kLargestLogError) * factor;
   return error;
@@ -179,6 +199,8 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
                  Vector::Zero(count),
                  Vector::Zero(count),
                  Vector::Zero(count),
+                 Vector::Zero(count),
+                 Vector::Zero(count),
                  Vector::Zero(count)};
   for (Eigen::Index r = 0; r < count; ++r) {
     rows.delta(r) = in.dO.row(r).dot(O.row(r)) - in.dLSE(r);
@@ -191,14 +213,21 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       const double linear =
           std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r)) + reference;
       rows.delta_proved(r) = linear + product * magnitude;
-      rows.delta_linear(r) = linear + accumulation_bias(in.numerics, terms) * magnitude;
+      rows.delta_bias(r) = accumulation_bias(in.numerics, terms) * magnitude;
+      rows.delta_linear(r) = linear + rows.delta_bias(r);
       rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;
+    }
+    if (!std::isfinite(rows.lse(r))) {
+      rows.lse_error(r) = 0;
+      continue;
     }
     const double natural = base == LseBase::e ? stored_lse(r) : stored_lse(r) * std::numbers::ln2;
     const double roundings = base == LseBase::e ? 3 : 5;  // two more for the change of base
-    rows.lse_error(r) = std::isfinite(rows.lse(r)) ? std::abs(natural - rows.lse(r)) +
-                                                         roundings * u * std::abs(rows.lse(r))
-                                                   : 0.0;
+    const double shift = natural - rows.lse(r), rounding = roundings * u * std::abs(rows.lse(r));
+    rows.lse_error(r) = std::abs(shift) + rounding;
+    const bool known = std::abs(shift) <= kLargestLogError;
+    rows.lse_shift(r) = known ? shift : 0.0;
+    rows.lse_rounding(r) = known ? rounding : rows.lse_error(r);
   }
   return rows;
 }
@@ -251,15 +280,19 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
     // A row that sees NaN is NaN in every result it reaches; one that sees nothing reaches none.
     const bool reaches = std::isfinite(rows.lse(r));
     const double growth = std::expm1(std::min(rows.lse_error(r), kLargestLogError));
-    const RowTerms row{
-        rows.lse(r),
-        rows.delta(r),
-        rows.lse_error(r),
-        rows.delta_proved(r),
-        growth,
-        1 + growth,
-        rows.delta_bias(r),
-        square(rows.delta_deviation(r)) + square(rows.delta_linear(r) - rows.delta_bias(r))};
+    const double inherited = std::isfinite(rows.inherited(r)) ? rows.inherited(r) : 0.0;
+    const RowTerms row{rows.lse(r),
+                       rows.delta(r),
+                       rows.lse_error(r),
+                       rows.delta_proved(r),
+                       growth,
+                       1 + growth,
+                       rows.lse_rounding(r),
+                       std::expm1(-rows.lse_shift(r)),
+                       inherited,
+                       rows.delta_bias(r),
+                       square(rows.delta_deviation(r)) +
+                           square(rows.delta_linear(r) - rows.delta_bias(r) - std::abs(inherited))};
     for (Eigen::Index j = 0; j < tile.count; ++j) {
       if (!reaches || !std::isfinite(exact.S(i, j))) {
         clear_entry(i, j, entries);

@@ -25,9 +25,10 @@ struct GradientInputs {
 struct RowErrors {
   Vector lse, delta;                                   // exact
   Vector lse_error;                                    // EL
+  Vector lse_shift, lse_rounding;                      // EL's parts: measured, signed; the rest
   Vector delta_proved, delta_linear, delta_deviation;  // ED and its parts
   Vector delta_bias;  // the part of delta_linear that errs the same way in all rows
-  Vector inherited;   // what the stored O leaves in delta, signed
+  Vector inherited;   // the part that what is stored leaves in delta, signed
 };
 
 /// With a delta made of pairs, its own errors are still 0: add_delta_errors adds them.
@@ -84,21 +85,23 @@ struct TileProducts {
 
 /// A block of rows against a tile of keys; 0 where a key is not visible.
 struct EntryErrors {
-  Matrix P, dS;                 // exact P and |dS|
-  Matrix P_slope;               // with a softcap, P times its slope: what an error of delta meets
-  WeightedErrors dV, dK, dQ;    // weights of |dO|, |Q|, |K|
+  Matrix P, dS;               // exact P and |dS|
+  Matrix P_slope;             // with a softcap, P times its slope: what an error of delta meets
+  WeightedErrors dV, dK, dQ;  // weights of |dO|, |Q|, |K|
+  // What the stored LSE and O leave in P and dS: known, signs and all, and in dV and dK their sum.
+  Matrix inherited_P, inherited_dS;
   Vector row_terms, key_terms;  // visible keys per row, rows that see the key of the tile
   std::vector<LogErrors> logs;  // per row
 
   const Matrix& delta_weights() const { return P_slope.size() > 0 ? P_slope : P; }
 };
 
-/// Errors of one computed weight P, as logarithms.
+/// Errors of one computed weight P, as logarithms: what is biased or shared and what is random
+/// depend on what a sum runs over.
 struct WeightError {
-  double linear = 0;     // what is biased
-  double deviation = 0;  // of what is random
-  double proved = 0;     // the largest, without that of LSE
-  double own = 0;        // e^EL (e^proved - 1): relative, without what the row's LSE leaves
+  SummedError over_keys, over_rows;
+  double proved = 0;  // the largest, without that of LSE
+  double own = 0;     // e^EL (e^proved - 1): relative, without what the row's LSE leaves
 };
 
 /// The errors of weights under one contract.

@@ -118,10 +118,11 @@ void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weigh
     const bool never = j == row.top;  // no rise comes after the highest score
     const double eta =
         std::min(error + argument + exponential + (never ? merges : rescale), kNoBound);
-    const double common = std::min(
-        in.error.bias(in.r, j) + argument + exponential + (never ? merges : likely_rescale),
-        kNoBound);
-    const double deviation = magnitude[j] * in.error.deviation;
+    const double common =
+        std::min(in.error.bias(in.r, j) + magnitude[j] * in.error.over_keys.linear + argument +
+                     exponential + (never ? merges : likely_rescale),
+                 kNoBound);
+    const double deviation = magnitude[j] * in.error.over_keys.deviation;
     const double eps = growth(eta, kLargestExponent);
     work.raised.push_back(S[j] - row.lse + eta);
     largest = std::max(largest, eta);

@@ -18,9 +18,11 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
   const double rounded = (1 + numerics.input_roundoff) * (1 + numerics.input_roundoff) *
                          (1 + numerics.scaled_q_roundoff);
   error.proved = (1 + accumulation_error(numerics, terms)) * rounded - 1;
-  error.deviation =
-      std::sqrt(std::pow(accumulation_deviation(numerics, terms), 2) +
-                std::pow(numerics.scaled_q_roundoff, 2) + 2 * std::pow(numerics.input_roundoff, 2));
+  const double additions = accumulation_deviation(numerics, terms), in = numerics.input_roundoff;
+  // Where additions are biased the scale's rounding is part of the bias.
+  const double scaled = numerics.scaled_q_roundoff + (additions > 0 ? u : 0.0);
+  error.over_keys = {scaled + in, std::hypot(additions, in)};
+  error.over_rows = {in, std::hypot(additions, scaled, in)};
   const double bias = accumulation_bias(numerics, terms);
   error.bias = error.magnitude.unaryExpr([&](double A) { return A > 0 ? bias * A : 0.0; });
   if (problem.softcap > 0) {

@@ -5,13 +5,20 @@
 
 namespace attest::reference {
 
+/// The part of a score's error that a sum over keys or rows adds up: relative to its magnitude,
+/// `linear` where all summands may err the same way, `deviation` where they err independently.
+struct SummedError {
+  double linear = 0, deviation = 0;
+};
+
 /// How far a computed score may lie from the exact one, entry by entry of a block of scores
 /// (section "Scores"), split by nature.
 struct ScoreError {
-  Matrix magnitude;      // A = |scale| |Q| |K|^T: what the rounding of q.k is relative to
-  Matrix bias;           // linear part: softcap, ALiBi, biased accumulation
-  double proved = 0;     // |error| <= magnitude * proved + bias
-  double deviation = 0;  // standard deviation magnitude * deviation of the random part
+  Matrix magnitude;   // A = |scale| |Q| |K|^T: what the rounding of q.k is relative to
+  Matrix bias;        // linear part: softcap, ALiBi, biased accumulation
+  double proved = 0;  // |error| <= magnitude * proved + bias
+  // A row's scores share the roundings of its Q, a key's those of its K.
+  SummedError over_keys, over_rows;
 
   double largest(Eigen::Index r, Eigen::Index j) const {
     // Where all products are zero so is the score, even if nothing bounds `proved`.

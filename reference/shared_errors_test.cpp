@@ -1,0 +1,147 @@
+// Errors that many summands share: a random walk of independent ones would be shorter.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/testing/catch.hpp"
+#include "reference/bounds.hpp"
+#include "reference/testing/setting.hpp"
+
+namespace attest::reference {
+namespace {
+
+// Errors of a kernel that is exact but for one operand, over the probabilistic bounds of its
+// contract: the largest of each output.
+struct Worst {
+  double O = 0, LSE = 0, dQ = 0;
+};
+
+double worst(const Tensor& got, const Tensor& exact, const ErrorBound& bound) {
+  double most = 0;
+  const TensorView& view = exact.view();
+  const bool rows = view.rank() == 3;  // of LSE
+  for (std::int64_t i = 0; i < view.extent(rows ? 2 : 1); ++i) {
+    for (std::int64_t c = 0; c < (rows ? 1 : view.extent(3)); ++c) {
+      const auto at = [&](const Tensor& of) { return rows ? of(0, 0, i) : of(0, i, 0, c); };
+      most = std::max(most, std::abs(at(got) - at(exact)) / at(bound.probabilistic));
+    }
+  }
+  return most;
+}
+
+// What is exact on `rounded` operands, against the bounds of `in`.
+Worst worst_of(const Setting& in, const Setting& rounded, const Numerics& numerics) {
+  const auto backward_of = [&](const Setting& one) {
+    return backward(in.problem, one.Q.view(), one.K.view(), in.V.view(), {in.dO.view(), nullptr});
+  };
+  const auto forward_of = [&](const Setting& one) {
+    return forward(in.problem, {}, one.Q.view(), one.K.view(), in.V.view());
+  };
+  const Forward exact = forward_of(in), got = forward_of(rounded);
+  const Backward gradients = backward_of(in), got_gradients = backward_of(rounded);
+  const ForwardBounds of_forward =
+      forward_bounds(in.problem, {}, numerics, in.Q.view(), in.K.view(), in.V.view(), exact);
+  const BackwardBounds of_backward =
+      backward_bounds(in.problem, {}, numerics, in.Q.view(), in.K.view(), in.V.view(),
+                      {in.dO.view(), nullptr}, {got.O.view(), got.LSE.view()}, exact, gradients);
+  return {worst(got.O, exact.O, of_forward.O), worst(got.LSE, exact.LSE, of_forward.LSE),
+          worst(got_gradients.dQ, gradients.dQ, of_backward.dQ)};
+}
+
+// Every key of a row meets the same rounded q: four thousand keys do not average its error out.
+TEST_CASE("a row's keys share what its Q errs", "[reference]") {
+  Setting in("sq=1,sk=4096,d=1,scale=1", 1, 1, 5);
+  in.Q.set(1, 0, 0, 0, 0);
+  for (std::int64_t j = 0; j < 4096; ++j) {
+    in.K.set(j % 2 == 0 ? 0 : 1 + 0x1p-12 * static_cast<double>(j), 0, j, 0, 0);
+    in.V.set(in.K(0, j, 0, 0), 0, j, 0, 0);
+  }
+  for (const bool scaled : {true, false}) {
+    attest_numerics declared{};
+    (scaled ? declared.scaled_q_roundoff : declared.input_roundoff) = 0x1p-9;
+    Setting rounded = in;
+    rounded.Q.set(1 + 0x1p-9, 0, 0, 0, 0);
+    const Worst found = worst_of(in, rounded, resolve(declared, DType::f32));
+    for (const double ratio : {found.O, found.LSE, found.dQ}) {
+      CHECK(ratio <= 1);
+      CHECK(ratio > 0);
+    }
+  }
+}
+
+// Every row that sees a key meets the same rounded k, here in a backward pass whose forward pass
+// was exact.
+TEST_CASE("a key's rows share what its K errs", "[reference]") {
+  constexpr std::int64_t kRows = 4096;
+  constexpr double kRoundoff = 0x1p-9;
+  Setting in("sq=4096,sk=2,d=1,scale=1", 1, 1, 5);
+  in.K.set(1, 0, 0, 0, 0);
+  in.K.set(-1, 0, 1, 0, 0);
+  in.V.set(1, 0, 0, 0, 0);
+  in.V.set(-1, 0, 1, 0, 0);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    in.Q.set(1 + 0x1p-12 * static_cast<double>(i), 0, i, 0, 0);
+    in.dO.set(1, 0, i, 0, 0);
+  }
+  const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  const Backward gradients =
+      backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});
+  double dV = 0, dK = 0;  // of the first key, from its rounded k
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    const double q = in.Q(0, i, 0, 0), P = std::exp(q * (1 + kRoundoff) - exact.LSE(0, 0, i));
+    dV += P;
+    dK += P * (1 - exact.O(0, i, 0, 0)) * q;
+  }
+  attest_numerics declared{};
+  declared.input_roundoff = kRoundoff;
+  const BackwardBounds bounds = backward_bounds(
+      in.problem, {}, resolve(declared, DType::f32), in.Q.view(), in.K.view(), in.V.view(),
+      {in.dO.view(), nullptr}, {exact.O.view(), exact.LSE.view()}, exact, gradients);
+  CHECK(std::abs(dV - gradients.dV(0, 0, 0, 0)) <= bounds.dV.probabilistic(0, 0, 0, 0));
+  CHECK(std::abs(dK - gradients.dK(0, 0, 0, 0)) <= bounds.dK.probabilistic(0, 0, 0, 0));
+}
+
+// A backward pass that is exact on what a forward pass stored: LSE, or O, too large in every row by
+// the same amount.
+TEST_CASE("rows whose stored results err alike do not average that out", "[reference]") {
+  constexpr std::int64_t kRows = 4096;
+  constexpr double kShift = 0x1p-12;
+  Setting in("sq=4096,sk=2,d=1,scale=1", 1, 1, 5);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    in.Q.set(std::abs(in.Q(0, i, 0, 0)), 0, i, 0, 0);
+    in.dO.set(1, 0, i, 0, 0);
+  }
+  const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  const Backward gradients =
+      backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});
+  Tensor LSE("LSE", DType::f64, in.problem.lse_axes()), O("O", DType::f64, in.problem.o_axes());
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    LSE.set(exact.LSE(0, 0, i) + kShift, 0, 0, i);
+    O.set(exact.O(0, i, 0, 0) + kShift, 0, i, 0, 0);
+  }
+  const auto bounds_with = [&](const Tensor& stored_O, const Tensor& stored_LSE) {
+    return backward_bounds(in.problem, {}, resolve({}, DType::f32), in.Q.view(), in.K.view(),
+                           in.V.view(), {in.dO.view(), nullptr},
+                           {stored_O.view(), stored_LSE.view()}, exact, gradients);
+  };
+  const BackwardBounds of_LSE = bounds_with(exact.O, LSE), of_O = bounds_with(O, exact.LSE);
+  for (std::int64_t j = 0; j < 2; ++j) {
+    // P, and with it every term of dV and dK, falls by the same factor.
+    const double fall = -std::expm1(-kShift), dV = std::abs(gradients.dV(0, j, 0, 0));
+    CHECK(fall * dV <= of_LSE.dV.probabilistic(0, j, 0, 0));
+    CHECK(fall * std::abs(gradients.dK(0, j, 0, 0)) <= of_LSE.dK.probabilistic(0, j, 0, 0));
+    // Delta is too large by the shift in every row.
+    double dK = 0;
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const double q = in.Q(0, i, 0, 0), s = q * in.K(0, j, 0, 0);
+      dK += std::exp(s - exact.LSE(0, 0, i)) * kShift * q;
+    }
+    CHECK(dK <= of_O.dK.probabilistic(0, j, 0, 0));
+    // Both are known, and nothing is added for their signs.
+    CHECK(of_LSE.dV.probabilistic(0, j, 0, 0) < 2 * fall * dV);
+    CHECK(of_O.dK.probabilistic(0, j, 0, 0) < 2 * dK);
+  }
+}
+
+}  // namespace
+}  // namespace attest::reference
