@@ -3,6 +3,7 @@
 #include "certify/files.hpp"
 #include "core/error.hpp"
 #include "core/mask_part.hpp"
+#include "core/sparsity/abi_sparsity.hpp"
 
 namespace attest::certify {
 namespace {
@@ -21,18 +22,32 @@ std::string content_of(const std::string& spelling) {
 
 CampaignMask parse_campaign_mask(const std::string& text) {
   constexpr PatternShape kAny{64, 64};
-  CampaignMask mask{text, shape_of_mask(text), std::nullopt, ""};
+  CampaignMask mask{text, shape_of_mask(text), {}, ""};
   const PatternShape shape = mask.shape.value_or(kAny);
-  const Pattern pattern = Pattern::parse(text, shape.rows, shape.columns);
-  if (pattern.packed() || !pattern.key_lengths.empty()) {
+  mask.pattern = Pattern::parse(text, shape.rows, shape.columns);
+  if (mask.pattern.packed() || !mask.pattern.key_lengths.empty()) {
     throw InvalidProblem("--mask " + text +
                          ": key lengths and packed sequences belong to one batch, and a campaign "
                          "has many; give a band or pairs, as in --mask block_16x16_30_1");
   }
-  mask.spelling = pattern.to_string();
+  mask.spelling = mask.pattern.to_string();
   mask.content = content_of(mask.spelling);
-  if (mask.shape) mask.pattern = pattern;
   return mask;
+}
+
+void require_form(const attest_kernel& kernel, const CampaignMask& mask) {
+  if (mask.pattern.boolean == nullptr) return;
+  const SparsityPattern* sparsity = mask.pattern.sparsity();
+  const std::uint32_t features = kernel.description.features;
+  if (mask_form(sparsity, features) != 0) return;
+  std::string taken = "none";
+  if ((features & ATTEST_BLOCK_MASK) != 0) taken = "ATTEST_BLOCK_MASK (block_…, blockband_…)";
+  if ((features & ATTEST_NM_MASK) != 0) taken = "ATTEST_NM_MASK (nm_…)";
+  if (sparsity == nullptr && (features & ATTEST_CSR_MASK) != 0) taken = "lists, not boolean masks";
+  throw InvalidProblem(
+      "--mask " + mask.spelling + ": " + kernel.description.name +
+      " claims no form of masks of pairs that this one has (docs/how-to/masks.md); it claims " +
+      taken + ". Name another kernel, or a mask of that form");
 }
 
 void require_unchanged(const CampaignMask& mask) {
@@ -59,8 +74,8 @@ Problem with_mask(Problem problem, const CampaignMask& mask) {
     problem.num_heads_kv = 1;
   }
   if (too_many()) problem.num_heads_q = 1;
-  problem.mask = mask.pattern ? *mask.pattern
-                              : Pattern::parse(mask.spelling, problem.seqlen_q, problem.seqlen_k);
+  problem.mask =
+      mask.shape ? mask.pattern : Pattern::parse(mask.spelling, problem.seqlen_q, problem.seqlen_k);
   problem.validate();
   return problem;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "core/abi/attest_kernel.h"
 #include "core/mask_shape.hpp"
 #include "core/problem.hpp"
 
@@ -12,7 +13,7 @@ namespace attest::certify {
 struct CampaignMask {
   std::string spelling;
   std::optional<PatternShape> shape;  // of a mask that fixes it
-  std::optional<Pattern> pattern;     // of that shape, read once
+  Pattern pattern;                    // read once: of that shape, else of one for its form alone
   std::string content;                // content_id of its file; empty without one
 };
 
@@ -20,6 +21,10 @@ struct CampaignMask {
 /// sequences, whose file, if it has one, can be read. Else throws InvalidProblem.
 /// [certify/campaign_mask_test "refused"]
 CampaignMask parse_campaign_mask(const std::string& text);
+
+/// Throws InvalidProblem for a kernel that claims no form of a mask of pairs: not one of its cases
+/// would have the mask.  [certify/campaign_mask_test "no form of the mask"]
+void require_form(const attest_kernel& kernel, const CampaignMask& mask);
 
 /// Throws InvalidProblem where the mask's file is another than it was: results of two masks are of
 /// neither.  [certify/campaign_mask_test "a file that changes"]

@@ -70,6 +70,27 @@ TEST_CASE("masks that no campaign can have are refused", "[mask]") {
   CHECK_THROWS_WITH(parse_campaign_mask("lengths_3"), Catch::Contains("belong to one batch"));
 }
 
+TEST_CASE("a kernel that claims no form of the mask is refused", "[mask]") {
+  attest_kernel kernel = fixtures::defective_kernel(Defect::none);
+  const auto with = [&](std::uint32_t features) {
+    kernel.description.features = features;
+    return &kernel;
+  };
+  const CampaignMask pairs = parse_campaign_mask("pairs_5_1"),
+                     band = parse_campaign_mask("causal_br"),
+                     blocks = parse_campaign_mask("block_16_50_1"),
+                     drawn = parse_campaign_mask("random_50_1");
+  CHECK_NOTHROW(require_form(*with(ATTEST_CSR_MASK), pairs));
+  CHECK_NOTHROW(require_form(*with(ATTEST_BOOLEAN_MASK), pairs));
+  CHECK_NOTHROW(require_form(*with(ATTEST_BLOCK_MASK), blocks));
+  CHECK_NOTHROW(require_form(*with(ATTEST_CSR_MASK), blocks));
+  CHECK_NOTHROW(require_form(*with(0), band));  // its laws say what is not covered
+  CHECK_THROWS_WITH(require_form(*with(ATTEST_BLOCK_MASK), pairs),
+                    Catch::Contains("it claims ATTEST_BLOCK_MASK"));
+  CHECK_THROWS_WITH(require_form(*with(ATTEST_CSR_MASK), drawn), Catch::Contains("lists"));
+  CHECK_THROWS_AS(require_form(*with(0), pairs), InvalidProblem);
+}
+
 CampaignOptions few(const char* mask) {
   CampaignOptions options;
   options.cases = 8;

@@ -40,7 +40,13 @@ void parse_packed_sequences(std::string_view part, const std::vector<std::string
 }
 
 void check_mask_size(std::string_view part, std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kLargestMask = std::int64_t{1} << 31;
+  // Bounds, counts and the boolean form go through rows and keys one by one, whatever they see.
+  constexpr std::int64_t kLongest = std::int64_t{1} << 24, kLargestMask = std::int64_t{1} << 31;
+  if (rows > kLongest || columns > kLongest) {
+    refuse_part(part, "would have " + std::to_string(rows) + " queries and " +
+                          std::to_string(columns) +
+                          " keys; masks of pairs are limited to 2^24 of each");
+  }
   if (columns > 0 && rows > kLargestMask / columns) {
     refuse_part(part, "would need " + std::to_string(rows) + " x " + std::to_string(columns) +
                           " entries; boolean masks are limited to 2^31");

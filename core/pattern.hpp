@@ -25,8 +25,8 @@ struct BooleanMask {
   std::shared_ptr<const SparsityPattern> sparsity = nullptr;
 };
 
-/// A sparsity pattern as a mask, both forms. Throws InvalidProblem above 2^31 pairs.
-/// [core/pattern_test "sparse patterns"]
+/// A sparsity pattern as a mask, both forms. Throws InvalidProblem above 2^31 pairs, or 2^24
+/// queries or keys.  [core/pattern_test "limited"] [core/pattern_test "sparse patterns"]
 std::shared_ptr<const BooleanMask> mask_of(SparsityPattern pattern);
 
 /// One batch entry and where it lies in the tensors.

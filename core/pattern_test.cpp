@@ -87,6 +87,15 @@ TEST_CASE("sparse patterns are boolean masks with a compressed form", "[pattern]
   CHECK_THROWS_WITH(Pattern::parse("butterfly_64", 1 << 17, 1 << 17), Catch::Contains("2^31"));
 }
 
+TEST_CASE("masks of pairs are limited in queries and keys", "[pattern]") {
+  constexpr std::int64_t kLongest = std::int64_t{1} << 24;
+  CHECK(Pattern::parse("blockband_16777216x1_0", kLongest, 1).sparsity() != nullptr);
+  for (const char* mask : {"blockband_16777216x1_0", "random_50_1"}) {
+    CHECK_THROWS_WITH(Pattern::parse(mask, kLongest + 1, 1), Catch::Contains("2^24"));
+    CHECK_THROWS_WITH(Pattern::parse(mask, 1, kLongest + 1), Catch::Contains("2^24"));
+  }
+}
+
 TEST_CASE("canonical spellings round trip", "[pattern]") {
   for (const char* spelling : {"none", "causal_tl", "causal_br", "window_3_0", "window_tl_inf_5",
                                "window_2_inf", "lengths_3_4", "cu_3x5_0x7", "random_30_7",

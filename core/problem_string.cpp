@@ -58,6 +58,14 @@ std::string_view without_version(std::string_view text) {
   return text.substr(semicolon + 1);
 }
 
+// Whether the last part of the mask is a path, which ends where the next key begins.
+bool mask_names_file(const Fields& fields) {
+  const auto mask = fields.find("mask");
+  if (mask == fields.end()) return false;
+  const std::string last = mask->second.substr(mask->second.rfind('+') + 1);
+  return last.rfind("file_", 0) == 0 || last.rfind("pattern_", 0) == 0;
+}
+
 Fields split_fields(std::string_view text) {
   Fields fields;
   text = without_version(text);
@@ -73,8 +81,10 @@ Fields split_fields(std::string_view text) {
     }
     const std::size_t equals = field.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      throw InvalidProblem("problem: '" + std::string(field) +
-                           "' is not key=value; write for example sq=128,d=64");
+      throw InvalidProblem("problem: '" + std::string(field) + "' is not key=value; " +
+                           (mask_names_file(fields)
+                                ? "a path in a mask cannot hold a comma: rename or link the file"
+                                : "write for example sq=128,d=64"));
     }
     const std::string key(field.substr(0, equals));
     refuse_later_features(key, std::string(field.substr(equals + 1)));

@@ -93,6 +93,8 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("sq=1,sq=2,d=1", "given twice");
   refused("sq", "is not key=value");
   refused("sq=1,=2,d=1", "'=2' is not key=value");
+  refused("sq=1,d=1,mask=causal_br+file_a,b.txt", "a path in a mask cannot hold a comma");
+  refused("sq=1,d=1,mask=file_a+causal_br,b.txt", "write for example");
   for (const char* text : {"sq=1,d=1,", ",sq=1,d=1", "sq=1,,d=1", ",", "v1;sq=1,d=1,"}) {
     refused(text, "nothing stands before, between or after commas");
   }

@@ -98,6 +98,24 @@ void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
                         options.merge.front());
 }
 
+// Of --all those that claim a form of the mask, named where they do not.
+void require_forms(const CampaignMask& mask, bool all, std::vector<const attest_kernel*>& kernels) {
+  if (!all) {
+    for (const attest_kernel* kernel : kernels) require_form(*kernel, mask);
+    return;
+  }
+  std::erase_if(kernels, [&](const attest_kernel* kernel) {
+    try {
+      require_form(*kernel, mask);
+      return false;
+    } catch (const InvalidProblem& without) {
+      fmt::print(stderr, "attest: left out: {}\n", printable(without.what()));
+      return true;
+    }
+  });
+  if (kernels.empty()) throw InvalidProblem("--mask " + mask.spelling + ": no kernel left");
+}
+
 void load_options(const Registry& registry, const CertifyOptions& options, Kernels& known,
                   Order& order) {
   order.campaign.tier = parse_tier(options.tier);
@@ -112,6 +130,7 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
   }
   order.libraries = library_contents(order.kernels);
+  if (order.campaign.mask) require_forms(*order.campaign.mask, options.all, order.kernels);
   if (order.campaign.mask && order.campaign.mask->shape) {
     for (const attest_kernel* kernel : order.kernels) {
       Problem one_head;

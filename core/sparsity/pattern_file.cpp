@@ -55,7 +55,7 @@ Lists json_lists(const std::string& path, const std::string& text) {
       if (!value.is_number_integer() ||
           (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
         refuse(path, name + "[" + std::to_string(values.size()) + "] is " + value.dump() +
-                         ", not an integer below 2^63");
+                         "; indices are integers of 64 bits, below 2^63");
       }
       values.push_back(value.get<std::int64_t>());
     }
@@ -70,9 +70,17 @@ std::vector<std::int64_t> widened(std::string_view bytes) {
   return {values.begin(), values.end()};
 }
 
+StoredTensors stored_tensors(const std::string& path, const std::string& bytes) {
+  try {
+    return parse_stored_tensors(bytes, path);
+  } catch (const InvalidProblem& malformed) {  // "file 'PATH': ..."
+    throw InvalidProblem(std::string("pattern ") + malformed.what());
+  }
+}
+
 Lists safetensors_lists(const std::string& path, const std::string& bytes) {
   Lists lists;
-  for (const auto& [name, tensor] : parse_stored_tensors(bytes, path).tensors) {
+  for (const auto& [name, tensor] : stored_tensors(path, bytes).tensors) {
     check_name(path, name);
     if (tensor.shape.size() != 1) {
       refuse(path, "tensor '" + name + "' has " + std::to_string(tensor.shape.size()) +

@@ -90,9 +90,10 @@ TEST_CASE("malformed files in JSON are refused with the place", "[sparsity]") {
   refused(R"({"shape":[2,3],"rows":[]})", "has a list 'rows'");
   refused(csr("[2]", "[0,0,0]", "[]"), "'shape' has 1 numbers");
   refused(csr("3", "[0,0,0]", "[]"), "'shape' is not a list");
-  refused(csr("[2,3]", "[0,1,1]", "[0.5]"), "columns[0] is 0.5, not an integer");
-  refused(csr("[2,3]", "[0,1,1]", R"(["1"])"), "columns[0] is \"1\", not an integer");
-  refused(csr("[2,3]", "[0,1,1]", "[18446744073709551615]"), "not an integer below 2^63");
+  refused(csr("[2,3]", "[0,1,1]", "[0.5]"), "columns[0] is 0.5; indices are integers");
+  refused(csr("[2,3]", "[0,1,1]", R"(["1"])"), "columns[0] is \"1\"; indices are integers");
+  refused(csr("[2,3]", "[0,1,1]", "[18446744073709551615]"), "integers of 64 bits");
+  refused(csr("[2,3]", "[0,1,1]", "[-9223372036854775809]"), "integers of 64 bits");
   refused(csr("[2,3]", "[0,1,1]", "[4294967296]"), "columns[0] is 4294967296, beyond");
   refused(csr("[2,3]", "[0,1,1]", "[3]"), "columns[0] of row 0 is 3; keys go from 0 to 2");
   refused(csr("[2,3]", "[0,2,2]", "[1,0]"), "comes after 1");

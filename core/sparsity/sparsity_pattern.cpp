@@ -106,6 +106,37 @@ RangeForm vertical_ranges(const SparsityPattern& pattern) {
   return form;
 }
 
+// How many pairs a form has; of blocks without a step for each query, of which one block may have
+// any number.
+struct Pairs {
+  const SparsityPattern& pattern;
+
+  std::int64_t operator()(const CsrForm& csr) const {
+    return static_cast<std::int64_t>(csr.columns.size());
+  }
+  std::int64_t operator()(const BlockForm& form) const {
+    std::int64_t pairs = 0;
+    const auto extent = [](std::int64_t block, std::int64_t size, std::int64_t whole) {
+      return std::min(size, whole - block * size);
+    };
+    const auto& [offsets, columns] = form.occupied;
+    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+      const std::int64_t queries =
+          extent(static_cast<std::int64_t>(row), form.block_q, pattern.rows());
+      for (std::int64_t e = offsets[row]; e < offsets[row + 1]; ++e) {
+        pairs += queries * extent(columns[index(e)], form.block_k, pattern.columns());
+      }
+    }
+    return pairs;
+  }
+  template <class Other>
+  std::int64_t operator()(const Other&) const {
+    std::int64_t pairs = 0;
+    for (const std::int64_t degree : pattern.row_degrees()) pairs += degree;
+    return pairs;
+  }
+};
+
 std::string transposed_spelling(const std::string& spelling) {
   constexpr std::string_view kMark = "^T";
   const bool was = spelling.size() >= kMark.size() &&
@@ -119,7 +150,7 @@ SparsityPattern::SparsityPattern(std::int64_t rows, std::int64_t columns, Form f
                                  std::string spelling)
     : rows_(rows), columns_(columns), form_(std::move(form)), spelling_(std::move(spelling)) {
   check_form(form_, rows_, columns_, spelling_);
-  for (const std::int64_t degree : row_degrees()) nnz_ += degree;
+  nnz_ = std::visit(Pairs{*this}, form_);
 }
 
 double SparsityPattern::density() const {

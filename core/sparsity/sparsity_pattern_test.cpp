@@ -58,6 +58,12 @@ std::vector<SparsityPattern> samples() {
   return all;
 }
 
+TEST_CASE("a block of any number of queries is counted without a step for each", "[sparsity]") {
+  constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;
+  const SparsityPattern block(kMany, 3, BlockForm{kMany, 2, {{0, 2}, {0, 1}}}, "two blocks");
+  CHECK(block.nnz() == 3 * kMany);  // the second block is cut at the last key
+}
+
 TEST_CASE("CSR, boolean mask and tiles of one pair are one set", "[sparsity]") {
   for (const SparsityPattern& pattern : samples()) {
     INFO(pattern.spelling() << " " << pattern.rows() << " x " << pattern.columns());

@@ -17,9 +17,9 @@ TEST_CASE("the spelling of inputs", "[sparse][schedules]") {
   CHECK(inputs.seed == 7);
   CHECK(inputs.to_string() == "csr:density=0.25,seed=7");
   CHECK(RandomInputs::parse("csr:density=1").seed == 1);
-  for (const char* text :
-       {"", "csr", "dense:density=1", "csr:density=0", "csr:density=1.5", "csr:density=nan",
-        "csr:density=x", "csr:density=0.5,seed=-1", "csr:density=0.5,rows=3", "csr:seed=1"}) {
+  for (const char* text : {"", "csr", "dense:density=1", "csr:density=0", "csr:density=1.5",
+                           "csr:density=nan", "csr:", "csr:density=x", "csr:density=0.5,seed=-1",
+                           "csr:density=0.5,rows=3", "csr:seed=1"}) {
     INFO(text);
     CHECK_THROWS_AS(RandomInputs::parse(text), InvalidProblem);
   }

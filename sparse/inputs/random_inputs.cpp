@@ -14,7 +14,7 @@
 namespace attest::sparse {
 namespace {
 
-constexpr char kExample[] = "write csr:density=0.05,seed=1";
+constexpr char kExample[] = "write csr:density=0.05,seed=1, or a path that ends in .safetensors";
 
 template <class Number>
 Number number_of(const std::string& key, const std::string& text) {
@@ -51,6 +51,9 @@ CsrMatrix random_rows(Rng& rng, std::int64_t rows, std::int64_t columns, double 
 }  // namespace
 
 RandomInputs RandomInputs::parse(std::string_view text) {
+  constexpr std::string_view kNothing = "csr:";
+  if (text == kNothing)
+    throw InvalidProblem(std::string("inputs: csr: has no density; ") + kExample);
   const io::ScheduleSpec spec = io::ScheduleSpec::parse(text);
   if (spec.name != "csr") {
     throw InvalidProblem("inputs: '" + spec.name + "' is unknown; " + kExample);
