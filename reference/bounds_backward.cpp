@@ -15,7 +15,7 @@
 namespace attest::reference {
 namespace {
 
-constexpr std::int64_t kProducts = 17;   // as large as that of the scores
+constexpr std::int64_t kProducts = 19;   // as large as that of the scores
 constexpr std::int64_t kBlockRows = 64;  // a block's entries of a tile of keys stay near the cache
 
 struct GroupBounds {

@@ -25,8 +25,8 @@ struct Tightness {
 };
 
 /// As the design's document measured them, on other and longer shapes of the same families; those
-/// of gradients are rounded to whole numbers. Two figures of dQ in f16 are left out, for they do
-/// not hold here (docs/decisions/0011-medians-of-bounds.md).
+/// of gradients are rounded to whole numbers. Three figures of dQ are left out, for they do not
+/// hold here (docs/decisions/0011-medians-of-bounds.md).
 const std::vector<Tightness>& medians_of_document();
 
 /// As first measured on the shapes and elements of a test run: what notices a bound that has become
