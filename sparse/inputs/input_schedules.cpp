@@ -183,6 +183,7 @@ std::vector<InputWords::Choice> choices_of(const Family& family, const SparseOpe
     all = std::move(longer);
   }
   std::vector<InputWords::Choice> choices;
+  choices.reserve(all.size());
   for (const Tiles& tiles : all) {
     choices.push_back({spec_of(family, tiles), family.cost(tiles, in, support)});
   }

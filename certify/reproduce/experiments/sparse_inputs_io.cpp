@@ -51,6 +51,7 @@ SparseSubject subject_of(std::int64_t seqlen, std::int64_t entries) {
 
 std::vector<sparse::TileWords> tile_words(const std::vector<sparse::InputWords::Choice>& choices) {
   std::vector<sparse::TileWords> words;
+  words.reserve(choices.size());
   for (const auto& choice : choices) {
     words.push_back({choice.traffic.total_words().value(), choice.traffic.peak.words.value()});
   }
