@@ -70,7 +70,8 @@ std::vector<std::pair<std::string, SparsityPattern>> patterns(std::int64_t n) {
     blocks.push_back(std::move(keys));
   }
   return {
-      {"whole columns", pattern_of(n, "columns", [&](std::int64_t) { return first; })},
+      {"whole columns", pattern_of(
+                            n, "columns", [&](std::int64_t) -> const auto& { return first; })},
       {"whole rows", pattern_of(n, "rows",
                                 [&](std::int64_t query) {
                                   return query < few ? all : std::vector<std::int32_t>{};
