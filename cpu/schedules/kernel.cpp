@@ -129,6 +129,20 @@ class ScheduleKernel {
     return description;
   }
 
+  // With every tile that is left open of one row: no search is needed to see whether that fits.
+  // flash1's key blocks must be as long as the numerics say, so they are searched.
+  io::ScheduleSpec smallest_tiles() const {
+    io::ScheduleSpec smallest = spec_;
+    if (smallest.name == "flash1") return smallest;
+    for (const io::ScheduleParameter& parameter : family_.parameters()) {
+      const bool given = std::any_of(spec_.parameters.begin(), spec_.parameters.end(),
+                                     [&](const auto& one) { return one.first == parameter.name; });
+      if (!given && parameter.choices.empty())
+        smallest.parameters.emplace_back(parameter.name, "1");
+    }
+    return smallest;
+  }
+
   // The largest head dimension for which the smallest tiles fit.
   std::int64_t largest_head_dim(const attest_numerics& numerics) const {
     attest_problem problem{};
@@ -137,10 +151,11 @@ class ScheduleKernel {
     problem.seqlen_q = problem.seqlen_k = 64;  // no fixed tile is longer
     problem.dtype = ATTEST_F32;
     problem.mask.window_left = problem.mask.window_right = -1;
+    const io::ScheduleSpec smallest = smallest_tiles();
     const auto fits = [&](std::int64_t head_dim) {
       problem.head_dim_qk = problem.head_dim_v = head_dim;
       try {
-        const auto schedule = family_.make(spec_, problem, capacity_);
+        const auto schedule = family_.make(smallest, problem, capacity_);
         return merges_as_declared(schedule->spec(), problem, numerics);
       } catch (const io::CapacityExceeded&) {
         return false;
