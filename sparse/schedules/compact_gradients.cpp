@@ -46,11 +46,11 @@ io::Traffic CompactGradients::cost(const cpu::BackwardHead& head, const Pairs& p
 }
 
 io::Traffic BlockSquareTiledBackward::cost(const cpu::BackwardHead& head) const {
-  return phases().cost(head, PairTiles{product()}, product());
+  return phases().cost(head, PairTiles<cpu::TiledProduct>{product()}, product());
 }
 
 io::Traffic BlockRank1TiledBackward::cost(const cpu::BackwardHead& head) const {
-  return phases().cost(head, PairTiles{product()}, product());
+  return phases().cost(head, PairTiles<cpu::Rank1Product>{product()}, product());
 }
 
 io::Traffic BlockQueryStationaryP::cost(const cpu::BackwardHead& head) const {

@@ -112,7 +112,7 @@ struct BlockSquareTiledBackward {
 
   template <io::Machine M>
   void run(M& machine, const cpu::BackwardHead& head) const {
-    phases().run(machine, head, PairTiles{product()}, product());
+    phases().run(machine, head, PairTiles<cpu::TiledProduct>{product()}, product());
   }
 
   io::Traffic cost(const cpu::BackwardHead& head) const;
@@ -148,7 +148,7 @@ struct BlockRank1TiledBackward {
 
   template <io::Machine M>
   void run(M& machine, const cpu::BackwardHead& head) const {
-    phases().run(machine, head, PairTiles{product()}, product());
+    phases().run(machine, head, PairTiles<cpu::Rank1Product>{product()}, product());
   }
 
   io::Traffic cost(const cpu::BackwardHead& head) const;
