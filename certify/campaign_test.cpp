@@ -322,6 +322,17 @@ TEST_CASE("certificates are equal for equal seeds but for the timings", "[certif
   CHECK(first != made(6));
 }
 
+TEST_CASE("a certificate tells the roundoffs that each type of tensors brings", "[certificate]") {
+  attest_description d{};
+  d.dtypes = 1U << ATTEST_F64 | 1U << ATTEST_BF16 | 1U << ATTEST_F16;
+  d.numerics.p_cast = ATTEST_INPUT_DTYPE;
+  const nlohmann::json numerics = description_json(d).at("numerics");
+  CHECK(numerics.at("p_roundoff") ==
+        nlohmann::json{{"f64", 0.0}, {"bf16", 0x1p-8}, {"f16", 0x1p-11}});
+  CHECK(numerics.at("accumulator_roundoff") ==
+        nlohmann::json{{"f64", 0x1p-53}, {"bf16", 0x1p-24}, {"f16", 0x1p-24}});
+}
+
 TEST_CASE("certificates have every required field of the schema", "[certificate]") {
   Registry registry;
   register_fixtures(registry);

@@ -16,25 +16,40 @@ namespace {
 
 using nlohmann::json;
 
-json numerics_json(const attest_numerics& declared) {
+// What depends on the type of the tensors, for each that is claimed.
+template <class Member>
+json by_dtype(const attest_description& d, const Member& member) {
+  json values = json::object();
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    if ((d.dtypes >> abi(dtype) & 1U) != 0) {
+      values[std::string(name(dtype))] = member(resolve(d.numerics, dtype));
+    }
+  }
+  return values;
+}
+
+json numerics_json(const attest_description& d) {
+  const attest_numerics& declared = d.numerics;
   const Numerics n = resolve(declared, DType::f32);
   const char* accumulation = n.accumulation == Accumulation::nearest      ? "nearest"
                              : n.accumulation == Accumulation::truncating ? "truncating"
                                                                           : "fused_blocks";
   return {{"accumulation", accumulation},
-          {"accumulator_roundoff", n.accumulator_roundoff},
+          {"accumulator_roundoff",
+           by_dtype(d, [](const Numerics& of) { return of.accumulator_roundoff; })},
           {"summation_depth", n.summation_depth},
           {"input_roundoff", n.input_roundoff},
           {"scaled_q_roundoff", n.scaled_q_roundoff},
-          {"p_roundoff", n.p_roundoff},
+          {"p_roundoff", by_dtype(d, [](const Numerics& of) { return of.p_roundoff; })},
           {"p_normalized_before_cast", n.normalize == CastOrder::before},
           {"row_sum_after_cast", n.row_sum == CastOrder::after},
           {"exp_ulps", n.exp_ulps},
           {"exp_zero_is_one", n.exp_zero_is_one},
           {"lse_splits", n.lse_splits},
           {"lse_split_keys", n.lse_split_keys},
-          {"gqa_partial_roundoff", n.gqa_partial_roundoff},
-          {"dq_roundoff", n.dq_roundoff},
+          {"gqa_partial_roundoff",
+           by_dtype(d, [](const Numerics& of) { return of.gqa_partial_roundoff; })},
+          {"dq_roundoff", by_dtype(d, [](const Numerics& of) { return of.dq_roundoff; })},
           {"delta_from_p", n.delta == DeltaSource::pairs},
           {"deterministic", declared.nondeterministic == 0}};
 }
@@ -158,7 +173,7 @@ json description_json(const attest_description& d) {
                                                  {ATTEST_LOSS_GRADIENT, "loss_gradient"}})},
           {"dtypes", words_of(d.dtypes, dtype_words())},
           {"features", words_of(d.features, feature_words())},
-          {"numerics", numerics_json(d.numerics)},
+          {"numerics", numerics_json(d)},
           {"conventions",
            {{"empty_row", name(conventions.empty_row)}, {"lse_base", name(conventions.lse_base)}}},
           {"schedule", d.schedule == nullptr ? json(nullptr) : json(d.schedule)},

@@ -1,6 +1,7 @@
 #include "core/numerics.hpp"
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -13,6 +14,20 @@ void require(const char* field, double value) {
     throw InvalidProblem("numerics." + std::string(field) + " is " + std::to_string(value) +
                          "; it must be finite and >= 0");
   }
+}
+
+// The type that a field names which is not 0.
+DType named_type(std::int32_t field, DType tensors) {
+  return field == ATTEST_INPUT_DTYPE ? tensors : dtype_of(static_cast<attest_dtype>(field - 1));
+}
+
+// The type that a field says values of the accumulator are rounded to, unless it holds all of them.
+std::optional<DType> rounding_type(std::int32_t field, DType tensors, DType accumulator) {
+  if (field == 0) return std::nullopt;
+  const DType type = named_type(field, tensors);
+  const bool holds_all = unit_roundoff(type) <= unit_roundoff(accumulator) &&
+                         underflow_unit(type) <= underflow_unit(accumulator);
+  return holds_all ? std::nullopt : std::optional(type);
 }
 
 }  // namespace
@@ -47,16 +62,15 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
                            "; use a value of attest_accumulation");
   }
   const DType plain = dtype == DType::f64 ? DType::f64 : DType::f32;
-  numerics.accumulator_roundoff = unit_roundoff(
-      declared.accumulator == 0 ? plain
-                                : dtype_of(static_cast<attest_dtype>(declared.accumulator - 1)));
+  const DType sums = declared.accumulator == 0 ? plain : named_type(declared.accumulator, dtype);
+  numerics.accumulator_roundoff = unit_roundoff(sums);
+  const auto rounding = [&](std::int32_t field) { return rounding_type(field, dtype, sums); };
   numerics.summation_depth = declared.summation_depth;
   numerics.input_roundoff = declared.input_roundoff;
   numerics.scaled_q_roundoff = declared.scaled_q_roundoff;
-  if (declared.p_cast != 0) {
-    const DType cast = dtype_of(static_cast<attest_dtype>(declared.p_cast - 1));
-    numerics.p_roundoff = unit_roundoff(cast);
-    numerics.p_underflow = cast == DType::f16 ? (declared.flushes_p != 0 ? 0x1p-14 : 0x1p-25) : 0;
+  if (const auto cast = rounding(declared.p_cast)) {
+    numerics.p_roundoff = unit_roundoff(*cast);
+    numerics.p_underflow = *cast == DType::f16 ? (declared.flushes_p != 0 ? 0x1p-14 : 0x1p-25) : 0;
   }
   if (declared.p_normalized != 0) numerics.normalize = CastOrder::before;
   if (declared.sum_after_cast != 0) numerics.row_sum = CastOrder::after;
@@ -64,15 +78,13 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   numerics.exp_zero_is_one = declared.exp_zero_not_one == 0;
   numerics.lse_splits = declared.lse_splits;
   numerics.lse_split_keys = declared.lse_split_keys;
-  if (declared.gqa_partial != 0) {
-    const DType partial = dtype_of(static_cast<attest_dtype>(declared.gqa_partial - 1));
-    numerics.gqa_partial_roundoff = unit_roundoff(partial);
-    numerics.gqa_partial_underflow = underflow_unit(partial);
+  if (const auto partial = rounding(declared.gqa_partial)) {
+    numerics.gqa_partial_roundoff = unit_roundoff(*partial);
+    numerics.gqa_partial_underflow = underflow_unit(*partial);
   }
-  if (declared.dq_accumulator != 0) {
-    const DType accumulator = dtype_of(static_cast<attest_dtype>(declared.dq_accumulator - 1));
-    numerics.dq_roundoff = unit_roundoff(accumulator);
-    numerics.dq_underflow = underflow_unit(accumulator);
+  if (const auto accumulator = rounding(declared.dq_accumulator)) {
+    numerics.dq_roundoff = unit_roundoff(*accumulator);
+    numerics.dq_underflow = underflow_unit(*accumulator);
   }
   if (declared.delta_from_p != 0) numerics.delta = DeltaSource::pairs;
   numerics.output_roundoff = unit_roundoff(dtype);

@@ -128,6 +128,36 @@ TEST_CASE("declared numerics are resolved", "[numerics]") {
   CHECK(resolve(doubles, DType::f32).accumulator_roundoff == 0x1p-53);
 }
 
+TEST_CASE("a contract may name the tensors' own type", "[numerics]") {
+  attest_numerics declared{};
+  declared.p_cast = declared.gqa_partial = declared.dq_accumulator = ATTEST_INPUT_DTYPE;
+  const Numerics bf16 = resolve(declared, DType::bf16), f16 = resolve(declared, DType::f16);
+  CHECK(bf16.p_roundoff == 0x1p-8);
+  CHECK(bf16.gqa_partial_roundoff == 0x1p-8);
+  CHECK(bf16.dq_roundoff == 0x1p-8);
+  CHECK(bf16.p_underflow == 0);
+  CHECK(f16.p_roundoff == 0x1p-11);
+  CHECK(f16.p_underflow == 0x1p-25);
+  CHECK(f16.accumulator_roundoff == 0x1p-24);
+  declared.accumulator = ATTEST_INPUT_DTYPE;
+  CHECK(resolve(declared, DType::bf16).accumulator_roundoff == 0x1p-8);
+}
+
+TEST_CASE("a type that holds every value of the accumulator rounds nothing", "[numerics]") {
+  attest_numerics declared{};
+  declared.p_cast = declared.gqa_partial = declared.dq_accumulator = ATTEST_INPUT_DTYPE;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Numerics numerics = resolve(declared, dtype);
+    CHECK(numerics.p_roundoff == 0);
+    CHECK(numerics.gqa_partial_roundoff == 0);
+    CHECK(numerics.dq_roundoff == 0);
+  }
+  // float16 is the more precise of these two, but not as wide.
+  declared.accumulator = 1 + ATTEST_BF16;
+  declared.p_cast = 1 + ATTEST_F16;
+  CHECK(resolve(declared, DType::f32).p_underflow == 0x1p-25);
+}
+
 TEST_CASE("impossible contracts are refused", "[numerics]") {
   attest_numerics declared{};
   declared.exp_ulps = -1;

@@ -216,6 +216,17 @@ std::string words_html(const json& words) {
   return escaped(text);
 }
 
+// A declared value, or one for each type of tensors.
+std::string declared_text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object()) return value.dump();
+  std::string text;
+  for (const auto& [key, one] : value.items()) {
+    text += (text.empty() ? "" : ", ") + key + " " + one.dump();
+  }
+  return text;
+}
+
 std::string description_html(const json& description) {
   const json &numerics = description.at("numerics"), &conventions = description.at("conventions");
   std::string html =
@@ -224,8 +235,7 @@ std::string description_html(const json& description) {
       words_html(description.at("directions"));
   for (const json* part : {&conventions, &numerics}) {
     for (const auto& [key, value] : part->items()) {
-      html += "<br>" + escaped(key) + ": " +
-              escaped(value.is_string() ? value.get<std::string>() : value.dump());
+      html += "<br>" + escaped(key) + ": " + escaped(declared_text(value));
     }
   }
   if (description.at("schedule").is_string()) {

@@ -49,6 +49,10 @@ TEST_CASE("every text of a certificate is escaped", "[html]") {
   CHECK_THAT(html_report(keys), !Contains("<script") && !Contains("<img"));
 }
 
+TEST_CASE("a roundoff is told for each type of tensors", "[html]") {
+  CHECK_THAT(html_report(sample_certificate()), Contains("p_roundoff: bf16 0.00390625, f32 0.0"));
+}
+
 TEST_CASE("a campaign that ended early shows the cases it met of those planned", "[html]") {
   nlohmann::json certificate = sample_certificate();
   nlohmann::json& kernel = certificate["kernels"][0];

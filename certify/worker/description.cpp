@@ -68,6 +68,14 @@ std::string bad_choice(const std::string& field, std::int64_t value, std::int64_
              "it must be from 0 to " + std::to_string(most));
 }
 
+// 0, 1 + attest_dtype or ATTEST_INPUT_DTYPE.
+std::string bad_dtype(const std::string& field, std::int32_t value) {
+  constexpr std::int32_t kMost = 1 + ATTEST_F16;
+  if (value == ATTEST_INPUT_DTYPE || (value >= 0 && value <= kMost)) return "";
+  return got("description.numerics." + field, std::to_string(value),
+             "it must be 0, 1 + an attest_dtype or ATTEST_INPUT_DTYPE");
+}
+
 std::string bad_roundoff(const std::string& field, double value, double most) {
   if (std::isfinite(value) && value >= 0 && value <= most) return "";
   return got("description.numerics." + field, std::to_string(value),
@@ -75,7 +83,7 @@ std::string bad_roundoff(const std::string& field, double value, double most) {
 }
 
 std::string numerics_objection(const attest_numerics& n) {
-  constexpr std::int64_t kDtypeCodes = 1 + ATTEST_F16, kFlag = 1, kAny = INT32_MAX;
+  constexpr std::int64_t kFlag = 1, kAny = INT32_MAX;
   // An exponential that is 1 % off, and more merges than there are keys, bound nothing.
   constexpr double kMostUlps = 0x1p17;
   constexpr std::int64_t kMostSplits = 1 << 16;
@@ -86,21 +94,21 @@ std::string numerics_objection(const attest_numerics& n) {
   for (const std::string& text :
        {bad_choice("numerics.accumulation", static_cast<std::int64_t>(n.accumulation),
                    ATTEST_FUSED_BLOCKS),
-        bad_choice("numerics.accumulator", n.accumulator, kDtypeCodes),
+        bad_dtype("accumulator", n.accumulator),
         bad_choice("numerics.fused_block", n.fused_block, kAny),
         bad_choice("numerics.fused_fraction_bits", n.fused_fraction_bits, kAny),
         bad_choice("numerics.summation_depth", n.summation_depth, INT64_MAX),
         bad_roundoff("input_roundoff", n.input_roundoff, 1),
         bad_roundoff("scaled_q_roundoff", n.scaled_q_roundoff, 1),
-        bad_choice("numerics.p_cast", n.p_cast, kDtypeCodes),
+        bad_dtype("p_cast", n.p_cast),
         bad_choice("numerics.p_normalized", n.p_normalized, kFlag),
         bad_choice("numerics.sum_after_cast", n.sum_after_cast, kFlag),
         bad_choice("numerics.flushes_p", n.flushes_p, kFlag),
         bad_roundoff("exp_ulps", n.exp_ulps, kMostUlps),
         bad_choice("numerics.exp_zero_not_one", n.exp_zero_not_one, kFlag),
         bad_choice("numerics.lse_splits", n.lse_splits, kMostSplits),
-        bad_choice("numerics.gqa_partial", n.gqa_partial, kDtypeCodes),
-        bad_choice("numerics.dq_accumulator", n.dq_accumulator, kDtypeCodes),
+        bad_dtype("gqa_partial", n.gqa_partial),
+        bad_dtype("dq_accumulator", n.dq_accumulator),
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
         bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag),
         bad_choice("numerics.lse_split_keys", n.lse_split_keys, kAny),

@@ -223,7 +223,8 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.exp_ulps = std::numeric_limits<double>::quiet_NaN(); },
           "numerics.exp_ulps");
   refused([](auto& d) { d.numerics.input_roundoff = 2; }, "numerics.input_roundoff");
-  refused([](auto& d) { d.numerics.p_cast = 5; }, "numerics.p_cast");
+  refused([](auto& d) { d.numerics.p_cast = 5; }, "numerics.p_cast is 5");
+  refused([](auto& d) { d.numerics.accumulator = -2; }, "numerics.accumulator is -2");
   refused([](auto& d) { d.numerics.summation_depth = -3; }, "numerics.summation_depth");
   refused([](auto& d) { d.numerics.lse_base_two = 2; }, "numerics.lse_base_two");
   refused([](auto& d) { d.numerics.lse_split_keys = -1; }, "numerics.lse_split_keys");

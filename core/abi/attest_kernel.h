@@ -232,12 +232,17 @@ typedef enum attest_accumulation {
       2 /* mma: blocks of `block` products aligned to `fraction_bits`, truncated */
 } attest_accumulation;
 
+/* In place of 1 + attest_dtype in attest_numerics: the type of the tensors of a call, as in a
+ * kernel for bf16 and f16 that casts P to the one it is given. */
+enum { ATTEST_INPUT_DTYPE = -1 };
+
 /* The precision a kernel claims: the contract its error bounds are derived from. Zero means the
  * plain choice everywhere: f32 accumulation to nearest, P not cast, exp within 2 ulp. */
 typedef struct attest_numerics {
   size_t struct_size;
   attest_accumulation accumulation; /* of all products */
-  int32_t accumulator;              /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype */
+  int32_t accumulator;              /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype or
+                                     * ATTEST_INPUT_DTYPE, as in the other fields that name a type */
   int32_t fused_block, fused_fraction_bits; /* of ATTEST_FUSED_BLOCKS; else 0 */
   int64_t summation_depth; /* longest chain of additions over keys (or rows); 0 = not declared */
   double input_roundoff;   /* u_in: operands of QK^T rounded again (tf32: 2^-11); 0 = not */

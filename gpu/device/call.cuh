@@ -25,6 +25,7 @@ class DeviceWorkspace {
 template <class Policy, class T = float>
 struct DeviceForward : PackedRows, DeviceWorkspace {
   using Mem = Policy;
+  using Element = T;
 
   DeviceForward(const attest_forward_args& args, TrafficSink sink)
       : PackedRows(*args.O),
@@ -45,6 +46,7 @@ struct DeviceForward : PackedRows, DeviceWorkspace {
 template <class Policy, class T = float>
 struct DeviceBackward : DeviceWorkspace {
   using Mem = Policy;
+  using Element = T;
 
   DeviceBackward(const attest_backward_args& args, TrafficSink sink)
       : DeviceWorkspace(args.workspace), arguments(arguments_of<Mem, T>(args, sink)) {
@@ -106,5 +108,19 @@ template <class Mem>
 using Bf16Backward = DeviceBackward<Mem, Bf16>;
 template <class Mem>
 using F16Backward = DeviceBackward<Mem, F16>;
+
+/// launch_counted() of tensors in bf16 or f16.
+template <class Launches>
+attest_status launch_sixteen_bit(const attest_forward_args& args, TrafficSink sink,
+                                 const Launches& launches) {
+  return args.problem->dtype == ATTEST_BF16 ? launch_counted<Bf16Forward>(args, sink, launches)
+                                            : launch_counted<F16Forward>(args, sink, launches);
+}
+template <class Launches>
+attest_status launch_sixteen_bit(const attest_backward_args& args, TrafficSink sink,
+                                 const Launches& launches) {
+  return args.problem->dtype == ATTEST_BF16 ? launch_counted<Bf16Backward>(args, sink, launches)
+                                            : launch_counted<F16Backward>(args, sink, launches);
+}
 
 }  // namespace attest::gpu::cuda

@@ -8,6 +8,7 @@
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/kernels/flash2_tensor_core.hpp"
 #include "gpu/kernels/key_stationary.hpp"
+#include "gpu/kernels/key_stationary_tensor_core.hpp"
 #include "gpu/kernels/loss_large.hpp"
 #include "gpu/kernels/loss_small.hpp"
 #include "gpu/kernels/split_kv.hpp"
@@ -26,16 +27,22 @@ const DeviceSide::Launches& launches_of(const EmulatedKernel& kernel) {
       {&flash2_16bit_kernel(), flash2_16bit_forward, nullptr, nullptr},
       {&flash2_tensor_core_kernel(), flash2_tensor_core_forward, two_pass_tensor_core_backward,
        nullptr},
-      {&flash2_tensor_core_f16_kernel(), flash2_tensor_core_forward, two_pass_tensor_core_backward,
-       nullptr},
       {&hybrid_kernel(), hybrid_forward, nullptr, nullptr},
+      {&hybrid_tensor_core_kernel(), hybrid_tensor_core_forward, nullptr, nullptr},
       {&key_stationary_kernel(), flash2_forward, key_stationary_backward, nullptr},
+      {&key_stationary_tensor_core_kernel(), flash2_tensor_core_forward,
+       key_stationary_tensor_core_backward, nullptr},
       {&loss_large_kernel(), nullptr, nullptr, loss_large_gradient},
       {&loss_small_kernel(), nullptr, nullptr, loss_small_gradient},
       {&split_kv_kernel(), split_kv_forward, nullptr, nullptr},
+      {&split_kv_tensor_core_kernel(), split_kv_tensor_core_forward, nullptr, nullptr},
       {&square_tiled_kernel(), square_tiled_forward, nullptr, nullptr},
+      {&square_tiled_tensor_core_kernel(), square_tiled_tensor_core_forward, nullptr, nullptr},
       {&square_tiled_bwd_kernel(), flash2_forward, square_tiled_bwd_backward, nullptr},
-      {&standard_kernel(), standard_forward, nullptr, nullptr}};
+      {&square_tiled_bwd_tensor_core_kernel(), flash2_tensor_core_forward,
+       square_tiled_bwd_tensor_core_backward, nullptr},
+      {&standard_kernel(), standard_forward, nullptr, nullptr},
+      {&standard_tensor_core_kernel(), standard_tensor_core_forward, nullptr, nullptr}};
   for (const DeviceSide::Launches& one : all) {
     if (one.kernel == &kernel) return one;
   }

@@ -7,6 +7,7 @@
 #include "gpu/device/testing/small_blocks.hpp"
 #include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
+#include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/loss_call.hpp"
 
 namespace attest::gpu::cuda {
@@ -26,13 +27,11 @@ TEST_CASE("device counts equal emulated counts, byte for byte", "[gpu][device]")
       const std::vector<const char*>& more = gpu::testing::block_problems();
       problems.insert(problems.end(), more.begin(), more.end());
     }
-    for (const char* text : problems) {
-      const std::string spelled = gpu::testing::spelled_for(kernel->abi(), text);
+    for (const std::string& spelled : gpu::testing::spellings_taken(*kernel, problems)) {
       INFO(kernel->description().name << " " << spelled);
       gpu::testing::Call call(spelled, kernel->description().features);
       if (directions.forward.exists()) {
         const attest_forward_args args = call.forward_arguments(kernel->abi());
-        if (!kernel->accepts(args)) continue;
         const simt::GlobalTraffic on_device = counted(kernel->description().name, args);
         EmulatedForward emulated(args);
         CHECK(on_device == sum_of(directions.forward.run(emulated, {})));
@@ -59,11 +58,10 @@ TEST_CASE("with and without counters a kernel gives the same bits", "[gpu][devic
   for (const EmulatedKernel* emulated : emulated_kernels()) {
     if (!emulated->directions().forward.exists()) continue;
     const attest_kernel& kernel = on_device(*emulated);
-    for (const char* text : gpu::testing::problems()) {
-      const std::string spelled = gpu::testing::spelled_for(kernel, text);
+    for (const std::string& spelled :
+         gpu::testing::spellings_taken(*emulated, gpu::testing::problems())) {
       INFO(kernel.description.name << " " << spelled);
       gpu::testing::Call with(spelled), plain(spelled);
-      if (!emulated->accepts(with.forward_arguments(emulated->abi()))) continue;
       counted(emulated->description().name, with.forward_arguments(emulated->abi()));
       const attest_forward_args args = plain.forward_arguments(emulated->abi());
       CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);

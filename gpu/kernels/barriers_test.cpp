@@ -1,6 +1,8 @@
 #include "core/testing/catch.hpp"
 #include "gpu/kernels/flash2.hpp"
 #include "gpu/kernels/key_stationary.hpp"
+#include "gpu/kernels/key_stationary_tensor_core.hpp"
+#include "gpu/kernels/square_tiled.hpp"
 #include "gpu/testing/broken_tensor_core.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forgotten_barriers.hpp"
@@ -69,6 +71,24 @@ TEST_CASE("a backward that uses a tile before it has arrived is found out in eve
     CHECK_THAT(diagnoses(TensorCoreBug::waits_for_too_few), Contains("has not yet waited"));
     CHECK_THAT(diagnoses(TensorCoreBug::no_barrier), Contains("nothing orders the two"));
     CHECK_THAT(diagnoses(TensorCoreBug::copies_over_readers), Contains("has not yet waited"));
+  }
+}
+
+TEST_CASE("sums that go through shared memory without a barrier are found out in every order",
+          "[gpu][tensor_core]") {
+  using Catch::Contains;
+  for (const simt::Emulation& emulation : testing::checked_orders()) {
+    testing::Call call("sq=40,sk=70,d=8,dtype=f16");
+    EmulatedForward forward(call.forward_arguments(square_tiled_tensor_core_kernel().abi()));
+    CHECK_THAT(testing::square_tiled_without_barrier(forward, emulation).to_string(),
+               Contains("nothing orders the two"));
+    const auto diagnoses = [&](testing::TensorCoreBug bug) {
+      EmulatedBackward backward(call.backward_arguments(key_stationary_tensor_core_kernel().abi()));
+      return key_stationary_tensor_core_with(bug, backward, emulation).to_string();
+    };
+    CHECK(diagnoses(testing::TensorCoreBug::none).empty());
+    CHECK_THAT(diagnoses(testing::TensorCoreBug::reads_dS_early),
+               Contains("nothing orders the two"));
   }
 }
 

@@ -21,21 +21,22 @@ struct DeltaRow {
   }
 };
 
-template <class Mem>
-__device__ DeltaRow delta_row(Mem& mem, const BackwardArguments<Mem>& a) {
+template <class Mem, class T>
+__device__ DeltaRow delta_row(Mem& mem, const BackwardArguments<Mem, T>& a) {
   const BlockPlace place =
       place_of_block(blockIdx.x, a.shape.seqlen_q, Deltas::kRows, a.shape.num_heads_q);
   return {sequence_of(mem, a.shape, a.mask, place.batch), place.head,
           place.first + warp_in_block()};
 }
 
-template <class Mem>
-__device__ void store_delta(Mem& mem, const BackwardArguments<Mem>& a, const DeltaRow& row) {
+template <class Mem, class T>
+__device__ void store_delta(Mem& mem, const BackwardArguments<Mem, T>& a, const DeltaRow& row) {
   const int lane = lane_in_warp();
   const std::int64_t o = row.origin(a.o), d_o = row.origin(a.d_o);
   float sum = 0;
   for (int c = lane; c < a.shape.head_dim_v; c += 32) {
-    sum += mem.load(a.dO, d_o + c * a.d_o.column) * mem.load(a.O, o + c * a.o.column);
+    sum += to_float(mem.load(a.dO, d_o + c * a.d_o.column)) *
+           to_float(mem.load(a.O, o + c * a.o.column));
   }
   sum = warp_sum(sum);
   if (lane != 0) return;

@@ -101,17 +101,22 @@ EmulatedForward::EmulatedForward(const attest_forward_args& args)
 }
 
 template <class T>
-ForwardArguments<simt::Counted, T> EmulatedForward::sixteen_bit() {
+ForwardArguments<simt::Counted, T> EmulatedForward::typed() {
   ForwardArguments<simt::Counted, T> typed;
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
   typed.LSE = arguments.LSE;
   set_layout(typed, args_);
+  typed.lse = arguments.lse;
   add_inputs(memory, args_, typed);
   return typed;
 }
-template ForwardArguments<simt::Counted, Bf16> EmulatedForward::sixteen_bit();
-template ForwardArguments<simt::Counted, F16> EmulatedForward::sixteen_bit();
+template <>
+ForwardArguments<simt::Counted> EmulatedForward::typed() {
+  return arguments;
+}
+template ForwardArguments<simt::Counted, Bf16> EmulatedForward::typed();
+template ForwardArguments<simt::Counted, F16> EmulatedForward::typed();
 
 void EmulatedForward::require_LSE() {
   if (arguments.LSE) return;
@@ -130,7 +135,7 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
 }
 
 template <class T>
-BackwardArguments<simt::Counted, T> EmulatedBackward::sixteen_bit() {
+BackwardArguments<simt::Counted, T> EmulatedBackward::typed() {
   BackwardArguments<simt::Counted, T> typed;
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
@@ -142,8 +147,12 @@ BackwardArguments<simt::Counted, T> EmulatedBackward::sixteen_bit() {
   add_gradients(memory, args_, typed);
   return typed;
 }
-template BackwardArguments<simt::Counted, Bf16> EmulatedBackward::sixteen_bit();
-template BackwardArguments<simt::Counted, F16> EmulatedBackward::sixteen_bit();
+template <>
+BackwardArguments<simt::Counted> EmulatedBackward::typed() {
+  return arguments;
+}
+template BackwardArguments<simt::Counted, Bf16> EmulatedBackward::typed();
+template BackwardArguments<simt::Counted, F16> EmulatedBackward::typed();
 
 std::int64_t delta_words(const attest_problem& problem) {
   return tensor_rows(problem) * problem.num_heads_q;

@@ -16,6 +16,9 @@ namespace attest::gpu {
 /// Rows of Q for which the tensors have room: packed, those of all sequences follow one another.
 std::int64_t tensor_rows(const attest_problem& problem);
 
+/// A word for each row of dO.
+std::int64_t delta_words(const attest_problem& problem);
+
 /// The workspace of a call, handed out piece by piece.
 class Workspace {
  public:
@@ -32,7 +35,7 @@ class Workspace {
 };
 
 /// Arguments with the tensors they may touch, by name: Q K V O LSE, masks and slopes. Launches
-/// refer to the memory, so it outlives them. Those for tensors of 16 bits come from sixteen_bit().
+/// refer to the memory, so it outlives them. Those for tensors of 16 bits come from typed().
 struct EmulatedForward : PackedRows {
   explicit EmulatedForward(const attest_forward_args& args);
   EmulatedForward(const EmulatedForward&) = delete;
@@ -46,7 +49,7 @@ struct EmulatedForward : PackedRows {
   ///
   /// Requires: a problem of that dtype.
   template <class T>
-  ForwardArguments<simt::Counted, T> sixteen_bit();
+  ForwardArguments<simt::Counted, T> typed();
 
   /// LSE in the workspace where the caller has none: lse_words() of it.
   void require_LSE();
@@ -58,6 +61,8 @@ struct EmulatedForward : PackedRows {
  private:
   attest_forward_args args_;
 };
+template <>
+ForwardArguments<simt::Counted> EmulatedForward::typed();
 
 /// The same for backward: Q K V O LSE dO dLSE dQ dK dV D. D begins the workspace, delta_words() of
 /// it.
@@ -70,12 +75,14 @@ struct EmulatedBackward {
     return workspace.take(memory, name, words);
   }
 
+  /// Rows of all heads of dO.
+  std::int64_t delta_rows() const { return delta_words(*args_.problem); }
   attest_dtype dtype() const { return args_.problem->dtype; }
   /// The arguments for tensors of `T`, once for a call.
   ///
   /// Requires: a problem of that dtype.
   template <class T>
-  BackwardArguments<simt::Counted, T> sixteen_bit();
+  BackwardArguments<simt::Counted, T> typed();
 
   simt::GlobalMemory memory;
   BackwardArguments<simt::Counted> arguments;
@@ -84,21 +91,22 @@ struct EmulatedBackward {
  private:
   attest_backward_args args_;
 };
+template <>
+BackwardArguments<simt::Counted> EmulatedBackward::typed();
 
 /// Arguments of such a shape, without tensors.
-inline ForwardArguments<simt::Counted> planned_forward(const AttentionShape& shape) {
-  ForwardArguments<simt::Counted> a;
+template <class T = float>
+ForwardArguments<simt::Counted, T> planned_forward(const AttentionShape& shape) {
+  ForwardArguments<simt::Counted, T> a;
   a.shape = shape;
   return a;
 }
-inline BackwardArguments<simt::Counted> planned_backward(const AttentionShape& shape) {
-  BackwardArguments<simt::Counted> a;
+template <class T = float>
+BackwardArguments<simt::Counted, T> planned_backward(const AttentionShape& shape) {
+  BackwardArguments<simt::Counted, T> a;
   a.shape = shape;
   return a;
 }
-
-/// A word for each row of dO.
-std::int64_t delta_words(const attest_problem& problem);
 
 /// The kernel on all blocks; nothing of no block.
 template <class Kernel, class... Arguments>

@@ -159,6 +159,17 @@ attest_description emulated_description(const char* name, const char* summary, c
   return d;
 }
 
+attest_description tensor_core_description(const char* name, const char* summary,
+                                           const char* schedule, const char* schedule_backward) {
+  attest_description d = emulated_description(name, summary, schedule, schedule_backward);
+  d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
+  d.numerics.accumulation = ATTEST_FUSED_BLOCKS;
+  d.numerics.fused_block = 8;
+  d.numerics.fused_fraction_bits = 24;
+  d.numerics.p_cast = ATTEST_INPUT_DTYPE;
+  return d;
+}
+
 attest_description emulated_loss_description(const char* name, const char* summary,
                                              const char* schedule) {
   return float_description(name, summary, schedule, ATTEST_ANY_STRIDES | ATTEST_LOSS_DY);

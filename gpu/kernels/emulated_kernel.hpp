@@ -62,6 +62,14 @@ class EmulatedKernel {
 attest_description emulated_description(const char* name, const char* summary, const char* schedule,
                                         const char* schedule_backward = nullptr);
 
+/// The same on tensor cores, tensors in bf16 or f16: products are exact and summed in float32 eight
+/// at a time, as coarsely as a device of compute capability 8.0 does it (Fasi, Higham, Mikaitis and
+/// Pranesh 2021, Numerical behavior of NVIDIA tensor cores), P and dS are rounded to the tensors'
+/// type for their products.  [gpu/kernels/tensor_core_test "P is cast once"]
+attest_description tensor_core_description(const char* name, const char* summary,
+                                           const char* schedule,
+                                           const char* schedule_backward = nullptr);
+
 /// A shape for which kernels whose tiles depend on it name theirs (attest_kernel.h).
 AttentionShape heads_of_64_columns();
 

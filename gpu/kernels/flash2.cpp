@@ -38,8 +38,8 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
 }
 
 simt::LaunchReport run_16bit(EmulatedForward& call, const simt::Emulation& emulation) {
-  return call.dtype() == ATTEST_BF16 ? launch(call, call.sixteen_bit<Bf16>(), emulation)
-                                     : launch(call, call.sixteen_bit<F16>(), emulation);
+  return call.dtype() == ATTEST_BF16 ? launch(call, call.typed<Bf16>(), emulation)
+                                     : launch(call, call.typed<F16>(), emulation);
 }
 
 std::int64_t no_workspace(const attest_problem&) { return 0; }

@@ -25,42 +25,27 @@ LaunchPlan plan(const AttentionShape& shape) {
 }
 
 template <class T>
-simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
+simt::LaunchReport launch(EmulatedForward& call, const simt::Emulation& emulation) {
   EmulatedLaunches launches(emulation, call.memory);
-  flash2_tensor_core_launches(call.sixteen_bit<T>(), launches);
+  flash2_tensor_core_launches(call.typed<T>(), launches);
   return launches.report();
 }
 
-EmulatedDirection<EmulatedBackward> backward(attest_dtype dtype) {
-  return {two_pass_tensor_core_fits, delta_words, two_pass_tensor_core_emulated,
-          dtype == ATTEST_BF16 ? two_pass_tensor_core_plan<Bf16> : two_pass_tensor_core_plan<F16>};
-}
-
-attest_description description(const char* name, attest_dtype dtype) {
-  attest_description d = emulated_description(
-      name, "CUDA, emulated on the host: flash2 and two passes back, on tensor cores",
-      "flash2:bq=64,bk=32", "two_pass:bq=64,bk=32,cq=32,ck=64");
-  d.dtypes = 1U << dtype;
-  d.numerics.accumulation = ATTEST_FUSED_BLOCKS;
-  d.numerics.fused_block = 8;
-  d.numerics.fused_fraction_bits = 24;
-  d.numerics.p_cast = 1 + dtype;
-  return d;
+simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) {
+  return call.dtype() == ATTEST_BF16 ? launch<Bf16>(call, emulation) : launch<F16>(call, emulation);
 }
 
 }  // namespace
 
 const EmulatedKernel& flash2_tensor_core_kernel() {
   static const EmulatedKernel kernel(
-      description("gpu/flash2_tensor_core", ATTEST_BF16),
-      {.forward = {fits, no_workspace, run<Bf16>, plan<Bf16>}, .backward = backward(ATTEST_BF16)});
-  return kernel;
-}
-
-const EmulatedKernel& flash2_tensor_core_f16_kernel() {
-  static const EmulatedKernel kernel(
-      description("gpu/flash2_tensor_core_f16", ATTEST_F16),
-      {.forward = {fits, no_workspace, run<F16>, plan<F16>}, .backward = backward(ATTEST_F16)});
+      tensor_core_description(
+          "gpu/flash2_tensor_core",
+          "CUDA, emulated on the host: flash2 and two passes back, on tensor cores",
+          "flash2:bq=64,bk=32", "two_pass:bq=64,bk=32,cq=32,ck=64"),
+      {.forward = {fits, no_workspace, run, plan<Bf16>},
+       .backward = {two_pass_tensor_core_fits, delta_words, two_pass_tensor_core_emulated,
+                    two_pass_tensor_core_plan<Bf16>}});
   return kernel;
 }
 

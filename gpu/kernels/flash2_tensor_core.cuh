@@ -154,6 +154,23 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
   }
 }
 
+/// Writes the rows' LSE where it is wanted; `inverse` are the factors of a lane's rows of O, 0
+/// where no key was seen.
+template <class Tile, class Mem>
+__device__ void finish_rows(Mem& mem, const FragmentRows<Tile>& sums, const QueryBlock& block,
+                            typename Mem::template Out<float> LSE, const Strides& lse,
+                            float (&inverse)[2]) {
+  ATTEST_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    const float l = row_sum(sums.l[half]);
+    inverse[half] = l == 0 ? 0 : 1 / l;
+    const int row = warp_row<Tile>() + fragment_row(2 * half);
+    const bool stores = warp_column<Tile>() == 0 && lane_in_warp() % 4 == 0;
+    if (!LSE || !stores || row >= block.rows.count) continue;
+    mem.store(LSE, block.origin(lse) + row * lse.row, l == 0 ? -INFINITY : sums.m[half] + logf(l));
+  }
+}
+
 template <class Tile, class T, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, 1)
     flash2_tensor_core_forward(ForwardArguments<Mem, T> a) {
@@ -164,16 +181,7 @@ __global__ void __launch_bounds__(Tile::kLanes, 1)
     FragmentRows<Tile> sums;
     attend(mem, a, block, band_of_rows(block.sequence, a.mask, block.rows), shared, sums);
     float inverse[2];
-    ATTEST_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const float l = row_sum(sums.l[half]);
-      inverse[half] = l == 0 ? 0 : 1 / l;
-      const int row = warp_row<Tile>() + fragment_row(2 * half);
-      const bool stores = warp_column<Tile>() == 0 && lane_in_warp() % 4 == 0;
-      if (!a.LSE || !stores || row >= block.rows.count) continue;
-      mem.store(a.LSE, block.origin(a.lse) + row * a.lse.row,
-                l == 0 ? -INFINITY : sums.m[half] + logf(l));
-    }
+    finish_rows(mem, sums, block, a.LSE, a.lse, inverse);
     const int stride = Flash2TensorCore::stride_q(a.shape), dv = a.shape.head_dim_v;
     __syncthreads();  // Q is no longer read
     leave_sums<Tile, T>(sums.O, inverse[0], inverse[1], dv, shared, stride);

@@ -27,11 +27,11 @@ std::int64_t unwritten(const std::vector<std::uint32_t>& bits) {
 TEST_CASE("no order of lanes and blocks changes a bit, and nothing is wrong in any",
           "[gpu][forward]") {
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
-    for (const char* text : testing::taken(*kernel, all_problems())) {
+    for (const std::string& text : testing::spellings_taken(*kernel, all_problems())) {
       INFO(kernel->description().name << " " << text);
       std::vector<std::vector<std::uint32_t>> outputs;
       for (const simt::Emulation& emulation : testing::checked_orders()) {
-        testing::Call call(testing::spelled_for(kernel->abi(), text));
+        testing::Call call(text);
         EmulatedForward emulated(call.forward_arguments(kernel->abi()));
         CHECK(kernel->directions().forward.run(emulated, emulation).to_string().empty());
         outputs.push_back(call.output_bits(kernel->abi()));
@@ -104,7 +104,7 @@ TEST_CASE("head dimensions of latent attention are taken but for the tensor core
     if (!takes) refusing.insert(kernel.description.name);
     CHECK(unwritten(call.O.bits()) == (takes ? 0 : 3 * 512));
   }
-  CHECK(refusing == std::set<std::string>{"gpu/flash2_tensor_core", "gpu/flash2_tensor_core_f16"});
+  CHECK(refusing == std::set<std::string>{"gpu/flash2_tensor_core", "gpu/split_kv_tensor_core"});
 }
 
 TEST_CASE("wider heads and masks that a kernel does not take are refused", "[gpu][forward]") {
@@ -146,9 +146,13 @@ TEST_CASE("little shared memory leaves the kernels whose tiles are shorter than 
     }
     return names;
   };
-  CHECK(fitting(16 << 10) == std::set<std::string>{"gpu/standard", "gpu/square_tiled"});
-  CHECK(fitting(96 << 10) ==
-        std::set<std::string>{"gpu/standard", "gpu/square_tiled", "gpu/hybrid"});
+  CHECK(fitting(16 << 10) == std::set<std::string>{"gpu/standard", "gpu/standard_tensor_core",
+                                                   "gpu/square_tiled",
+                                                   "gpu/square_tiled_tensor_core"});
+  CHECK(fitting(96 << 10) == std::set<std::string>{"gpu/standard", "gpu/standard_tensor_core",
+                                                   "gpu/square_tiled",
+                                                   "gpu/square_tiled_tensor_core", "gpu/hybrid",
+                                                   "gpu/hybrid_tensor_core"});
 }
 
 TEST_CASE("other types of tensors are refused before anything is written", "[gpu][forward]") {

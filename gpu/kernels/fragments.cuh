@@ -49,7 +49,15 @@ __device__ inline void load_left(unsigned (&a)[4], const unsigned* rows, int str
   simt::ldmatrix_x4(a, rows + lane % 16 * stride + column / 2 + lane / 16 * 4);
 }
 
-/// The same of 16 rows that are the columns of b: fragments of rows 0-7, then of rows 8-15.
+/// 16 columns from `column` on of 16 rows, transposed, as fragment a.
+__device__ inline void load_left_transposed(unsigned (&a)[4], const unsigned* rows, int stride,
+                                            int column) {
+  const int lane = lane_in_warp();
+  simt::ldmatrix_x4_trans(
+      a, rows + (lane / 16 * 8 + lane % 8) * stride + column / 2 + lane / 8 % 2 * 4);
+}
+
+/// 16 columns of 16 rows that are the columns of b: fragments of rows 0-7, then of rows 8-15.
 __device__ inline void load_transpose(unsigned (&b)[4], const unsigned* rows, int stride,
                                       int column) {
   const int lane = lane_in_warp();
@@ -99,11 +107,18 @@ struct TensorTile {
     simt::cp_async_wait<0>();
     __syncthreads();
   }
+  /// What all lanes have left of dS has arrived.
+  __device__ static void await_pair_gradients() { __syncthreads(); }
   __device__ static int next_stage(int stage) { return (stage + 1) % kStages; }
   /// Passing rows as the columns of b.
   __device__ static void load_passing(unsigned (&b)[4], const unsigned* rows, int stride,
                                       int column) {
     load_transpose(b, rows, stride, column);
+  }
+  /// Columns of resident rows as the rows of a.
+  __device__ static void load_columns(unsigned (&a)[4], const unsigned* rows, int stride,
+                                      int column) {
+    load_left_transposed(a, rows, stride, column);
   }
   /// Whether a passing row is among those from `begin` to before `end`.
   __device__ static bool sees(int begin, int end, int row) { return begin <= row && row < end; }

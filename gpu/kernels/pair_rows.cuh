@@ -6,7 +6,7 @@
 /// Rows of 16-bit elements in shared memory, two to a word, for tensor cores. A row ends with zeros
 /// to a multiple of 16 columns, as wide as a product is deep; rows lie an odd number of 16 bytes
 /// apart, so that the eight that ldmatrix reads at once meet all banks.
-/// [gpu/kernels/flash2_tensor_core_test "eight rows meet all banks"]
+/// [gpu/kernels/tensor_core_test "eight rows meet all banks"]
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 

@@ -48,8 +48,8 @@ MovedByTensor moved_by_schedule(const std::string& spelling, const Problem& prob
 
 /// "" where the law holds, else both sides: words read and written.
 std::string difference(const EmulatedKernel& kernel, const std::string& spelling,
-                       const char* text) {
-  testing::Call call(testing::spelled_for(kernel.abi(), text));
+                       const std::string& text) {
+  testing::Call call(text);
   EmulatedForward emulated(call.forward_arguments(kernel.abi()));
   const simt::LaunchReport report = kernel.directions().forward.run(emulated, {});
   const MovedByTensor by_launches =
@@ -74,7 +74,7 @@ std::vector<const char*> law_problems() {
 TEST_CASE("forward: words moved are those of the schedule that the kernel names",
           "[gpu][schedule_words]") {
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
-    for (const char* text : testing::taken(*kernel, law_problems())) {
+    for (const std::string& text : testing::spellings_taken(*kernel, law_problems())) {
       INFO(kernel->description().name << " " << text);
       CHECK(difference(*kernel, testing::dense_schedule(*kernel), text).empty());
     }
@@ -83,9 +83,9 @@ TEST_CASE("forward: words moved are those of the schedule that the kernel names"
 
 TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
           "[gpu][schedule_words]") {
-  const std::set<std::string> no_other_use{"gpu/block_flash2",           "gpu/flash2",
-                                           "gpu/flash2_16bit",           "gpu/flash2_tensor_core",
-                                           "gpu/flash2_tensor_core_f16", "gpu/split_kv"};
+  const std::set<std::string> no_other_use{"gpu/block_flash2", "gpu/flash2",
+                                           "gpu/flash2_16bit", "gpu/flash2_tensor_core",
+                                           "gpu/split_kv",     "gpu/split_kv_tensor_core"};
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     INFO(kernel->description().name);
     testing::Call call(testing::spelled_for(kernel->abi(), "b=2,hq=3,sq=40,sk=50,d=5"));
@@ -107,18 +107,21 @@ TEST_CASE("the law refuses a schedule with other tiles", "[gpu][schedule_words]"
       {"gpu/flash2", "flash2:bq=32,bk=64"},
       {"gpu/flash2_16bit", "flash2:bq=64,bk=32"},
       {"gpu/flash2_tensor_core", "flash2:bq=32,bk=32"},
-      {"gpu/flash2_tensor_core_f16", "flash2:bq=64,bk=64"},
       {"gpu/standard", "standard:bm=32,bn=16,bl=32"},
+      {"gpu/standard_tensor_core", "standard:bm=32,bn=16,bl=32"},
       {"gpu/flash1", "flash1:bq=32,bk=64"},
       {"gpu/split_kv", "split_kv:splits=2,bq=32,bk=32"},
+      {"gpu/split_kv_tensor_core", "split_kv:splits=4,bq=32,bk=32"},
       {"gpu/square_tiled", "square_tiled:b=16"},
-      {"gpu/hybrid", "hybrid:bq=32,oq=32,ov=64"}};
+      {"gpu/square_tiled_tensor_core", "square_tiled:b=64"},
+      {"gpu/hybrid", "hybrid:bq=32,oq=32,ov=64"},
+      {"gpu/hybrid_tensor_core", "hybrid:bq=64,oq=32,ov=128"}};
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     INFO(kernel->description().name);
     // A mask, so that other tiles see other pairs.
-    CHECK(!difference(*kernel, others.at(kernel->description().name),
-                      "hq=2,sq=70,sk=130,d=40,dv=140,mask=causal_tl")
-               .empty());
+    const std::string text =
+        testing::spelled_for(kernel->abi(), "hq=2,sq=70,sk=130,d=40,dv=140,mask=causal_tl");
+    CHECK(!difference(*kernel, others.at(kernel->description().name), text).empty());
   }
 }
 

@@ -64,5 +64,35 @@ __device__ void load_row_words(Mem& mem, typename Mem::template In<float> tensor
   }
 }
 
+/// Products of a tile of pairs become scores, -inf where masked or beyond; each that exists goes to
+/// store(i, j, score).
+template <class Tile, class Mem, class T, class Store>
+__device__ void finish_square_scores(Mem& mem, const ForwardArguments<Mem, T>& a,
+                                     const Sequence& sequence, float slope,
+                                     const SquarePlace& place, float* panels,
+                                     SquareSums<Tile>& sums, const Store& store) {
+  map_elements<Tile>(
+      place, sums, panels, -INFINITY, [&](std::int64_t i, std::int64_t j, float product) {
+        const float score = pair_visible(mem, a.shape, a.mask, sequence, i, j)
+                                ? score_of(product, a.shape, slope, i + sequence.shift, j).value
+                                : -INFINITY;
+        store(i, j, score);
+        return score;
+      });
+}
+
+/// LSE of a block's queries.
+template <class Tile, class Mem, class T>
+__device__ void store_square_LSE(Mem& mem, const ForwardArguments<Mem, T>& a,
+                                 const SquareBlock<Tile>& block,
+                                 const SquareStatistics<Tile>& statistics) {
+  const Sequence& sequence = block.sequence;
+  const std::int64_t first = block.place.first,
+                     origin =
+                         row_origin(a.lse, sequence, block.place.head, sequence.q_begin + first);
+  statistics.for_LSE(tile_extent<Tile>(first, sequence.q_length),
+                     [&](int row, float LSE) { mem.store(a.LSE, origin + row * a.lse.row, LSE); });
+}
+
 }  // namespace ATTEST_SIMT_WORLD
 }  // namespace attest::gpu

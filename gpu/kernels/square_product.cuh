@@ -2,11 +2,17 @@
 
 #include "gpu/kernels/attention.cuh"
 #include "gpu/kernels/kernel_name.hpp"
+#include "gpu/kernels/sixteen_bit.cuh"
 
 /// Products of matrices in global memory by square tiles, for fast memory that holds three of
 /// them whatever the head dimension: a tile of C stays in registers, panels of A and B pass by.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
+
+/// The first of the lane's columns of a tile of C and the first of its rows.
+struct SquareLane {
+  int row, column;
+};
 
 /// A lane has rows that follow one another and every `kWidth`-th column of the tile of C.
 template <int kSideOfTile>
@@ -22,6 +28,43 @@ struct SquareTile {
   static_assert(kRows * kColumns * kLanes == kSide * kSide);
 
   static std::string name() { return kernel_name("SquareTile", kSide); }
+
+  /// What memory holds of the matrices that are given, and of those that are made of them.
+  using Element = float;
+
+  /// A panel has so many words in a row, each made of the element or elements that it holds.
+  static constexpr int kPanelWords = kSide;
+  template <class Load>
+  __device__ static void put(float* panel, int row, int word, const Load& load) {
+    panel[row * kStride + word] = load(word);
+  }
+  __device__ static float get(const float* panel, int row, int column) {
+    return panel[row * kStride + column];
+  }
+
+  /// A product of panels one after another.
+  struct Products {
+    /// sums(r, c) += row r of the lane of A times the lane's column c of B, `depth` deep; or once
+    /// they are finished.
+    __device__ void add(const float* A, const float* B, int depth, float (&sums)[kRows][kColumns]) {
+      const SquareLane at = lane();
+      for (int k = 0; k < depth; ++k) {
+        ATTEST_UNROLL
+        for (int c = 0; c < kColumns; ++c) {
+          const float x = B[k * kStride + at.column + c * kWidth];
+          ATTEST_UNROLL
+          for (int r = 0; r < kRows; ++r) sums[r][c] += A[(at.row + r) * kStride + k] * x;
+        }
+      }
+    }
+    /// After the last; panels are overwritten.
+    __device__ void finish(float*, float (&)[kRows][kColumns]) {}
+  };
+
+  __device__ static SquareLane lane() {
+    const int number = static_cast<int>(threadIdx.x);
+    return {number / kWidth * kRows, number % kWidth};
+  }
 };
 
 template <class Tile>
@@ -57,7 +100,7 @@ struct MatrixView {
   __device__ bool rows_adjoin() const { return row < column; }
   template <class Mem>
   __device__ float load(Mem& mem, std::int64_t i, std::int64_t j) const {
-    return mem.load(data, at(i, j));
+    return to_float(mem.load(data, at(i, j)));
   }
 };
 
@@ -72,27 +115,22 @@ __device__ int tile_extent(std::int64_t first, std::int64_t end) {
   return static_cast<int>(end - first < Tile::kSide ? end - first : Tile::kSide);
 }
 
-/// The first of the lane's columns of a tile of C and the first of its rows.
-struct SquareLane {
-  int row, column;
-};
-
 template <class Tile>
 __device__ SquareLane square_lane() {
-  const int lane = static_cast<int>(threadIdx.x);
-  return {lane / Tile::kWidth * Tile::kRows, lane % Tile::kWidth};
+  return Tile::lane();
 }
 
 /// rows x columns elements from (i, j) on; zeros fill the panel.
 template <class Tile, class Mem, class Matrix>
 __device__ void load_panel(Mem& mem, const Matrix& matrix, std::int64_t i, std::int64_t j, int rows,
                            int columns, float* panel) {
-  constexpr int kSide = Tile::kSide;
-  for (int k = static_cast<int>(threadIdx.x); k < kSide * kSide; k += Tile::kLanes) {
-    const int row = matrix.rows_adjoin() ? k % kSide : k / kSide,
-              column = matrix.rows_adjoin() ? k / kSide : k % kSide;
-    panel[row * Tile::kStride + column] =
-        row < rows && column < columns ? matrix.load(mem, i + row, j + column) : 0;
+  constexpr int kSide = Tile::kSide, kWords = Tile::kPanelWords;
+  for (int k = static_cast<int>(threadIdx.x); k < kSide * kWords; k += Tile::kLanes) {
+    const int row = matrix.rows_adjoin() ? k % kSide : k / kWords,
+              word = matrix.rows_adjoin() ? k / kSide : k % kWords;
+    Tile::put(panel, row, word, [&](int column) {
+      return row < rows && column < columns ? matrix.load(mem, i + row, j + column) : 0;
+    });
   }
 }
 
@@ -107,28 +145,19 @@ template <class Tile, class Mem, class A, class B, class See = PanelsPass>
 __device__ void add_product(Mem& mem, const A& a, const B& b, const SquarePlace& place,
                             std::int64_t inner, float* panels, SquareSums<Tile>& sums,
                             const See& see = {}) {
-  constexpr int kSide = Tile::kSide, kStride = Tile::kStride;
   float* const A_panel = panels;
-  float* const B_panel = panels + kSide * kStride;
-  const SquareLane at = square_lane<Tile>();
-  for (std::int64_t l = 0; l < inner; l += kSide) {
+  float* const B_panel = panels + Tile::kPanels / 2;
+  typename Tile::Products products;
+  for (std::int64_t l = 0; l < inner; l += Tile::kSide) {
     const int depth = tile_extent<Tile>(l, inner);
     __syncthreads();  // the panels before are no longer read
     load_panel<Tile>(mem, a, place.row, l, place.rows, depth, A_panel);
     load_panel<Tile>(mem, b, l, place.column, depth, place.columns, B_panel);
     __syncthreads();
-    for (int k = 0; k < depth; ++k) {
-      ATTEST_UNROLL
-      for (int c = 0; c < Tile::kColumns; ++c) {
-        const float x = B_panel[k * kStride + at.column + c * Tile::kWidth];
-        ATTEST_UNROLL
-        for (int r = 0; r < Tile::kRows; ++r) {
-          sums[r][c] += A_panel[(at.row + r) * kStride + k] * x;
-        }
-      }
-    }
+    products.add(A_panel, B_panel, depth, sums);
     see(A_panel, depth);
   }
+  products.finish(panels, sums);
 }
 
 /// The tile's element (i, j) becomes make(i, j, sum) where it exists, else `beyond`, one after

@@ -75,7 +75,7 @@ __device__ void weigh_rows(Mem& mem, const WeightView<Pointer>& weights, const V
                         for (int k = 0; k < depth; ++k) {
                           ATTEST_UNROLL
                           for (int r = 0; r < Tile::kRows; ++r) {
-                            totals[r] += f[(at.row + r) * Tile::kStride + k];
+                            totals[r] += Tile::get(f, at.row + r, k);
                           }
                         }
                       });

@@ -9,4 +9,8 @@ namespace attest::gpu {
 template <int kSide = 32>
 const EmulatedKernel& square_tiled_kernel();
 
+/// gpu/square_tiled_tensor_core: the same with tiles of 32 on tensor cores; tensors in bf16 or f16.
+/// P is divided by its sum, then rounded, then divided by the sum of what it became.
+const EmulatedKernel& square_tiled_tensor_core_kernel();
+
 }  // namespace attest::gpu

@@ -3,9 +3,10 @@
 #include "gpu/kernels/backward_lines.cuh"
 #include "gpu/kernels/square_block.cuh"
 
-/// Attention backward by square tiles for all five products, float32: P and then dS lie in global
-/// memory, so that fast memory may be below head_dim^2 words. Every pair is visited, masked or not.
-/// No atomic addition: equal calls give equal bits.
+/// Attention backward by square tiles for all five products: P and then dS lie in global memory in
+/// float32, so that fast memory may be below head_dim^2 words. Every pair is visited, masked or
+/// not. No atomic addition: equal calls give equal bits. With tiles of tensor cores, P and dS are
+/// rounded to the tensors' type for their products.
 ///
 /// Grid:   D by rows; a block for each b queries of a (batch, query head) for P, dS and dQ, for
 ///         each b keys of a (batch, key head) for dV and dK, summed over the heads of a group;
@@ -16,15 +17,15 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-template <class Mem>
+template <class Mem, class T = float>
 struct SquareTiledBwdArguments {
-  BackwardArguments<Mem> call;
+  BackwardArguments<Mem, T> call;
   typename Mem::template Out<float> S;  // (batch, heads, seqlen_q, seqlen_k), P and then dS
 };
 
-template <class Mem>
+template <class T, class Mem>
 __global__ void __launch_bounds__(Deltas::kLanes)
-    square_tiled_bwd_deltas(BackwardArguments<Mem> a) {
+    square_tiled_bwd_deltas(BackwardArguments<Mem, T> a) {
   Mem mem(a.sink);
   const DeltaRow row = delta_row(mem, a);
   if (row.exists()) store_delta(mem, a, row);
@@ -35,9 +36,10 @@ __global__ void __launch_bounds__(Deltas::kLanes)
 enum class PairMatrix { P, dS };
 
 template <class Tile, PairMatrix kMatrix, class Mem>
-__device__ void store_pairs(Mem& mem, const SquareTiledBwdArguments<Mem>& arguments) {
+__device__ void store_pairs(Mem& mem,
+                            const SquareTiledBwdArguments<Mem, typename Tile::Element>& arguments) {
   constexpr int kSide = Tile::kSide;
-  const BackwardArguments<Mem>& a = arguments.call;
+  const auto& a = arguments.call;
   ATTEST_DYNAMIC_SHARED(float, panels);
   ATTEST_SHARED(float, row_words, [Tile::kSide]);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_q, a.shape.num_heads_q);
@@ -86,7 +88,7 @@ __device__ void store_pairs(Mem& mem, const SquareTiledBwdArguments<Mem>& argume
 
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
-    square_tiled_bwd_p(SquareTiledBwdArguments<Mem> arguments) {
+    square_tiled_bwd_p(SquareTiledBwdArguments<Mem, typename Tile::Element> arguments) {
   Mem mem(arguments.call.sink);
   store_pairs<Tile, PairMatrix::P>(mem, arguments);
   mem.flush();
@@ -94,7 +96,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
 
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
-    square_tiled_bwd_ds(SquareTiledBwdArguments<Mem> arguments) {
+    square_tiled_bwd_ds(SquareTiledBwdArguments<Mem, typename Tile::Element> arguments) {
   Mem mem(arguments.call.sink);
   store_pairs<Tile, PairMatrix::dS>(mem, arguments);
   mem.flush();
@@ -103,9 +105,9 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
 /// dQ = scale dS K.
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
-    square_tiled_bwd_dq(SquareTiledBwdArguments<Mem> arguments) {
+    square_tiled_bwd_dq(SquareTiledBwdArguments<Mem, typename Tile::Element> arguments) {
   constexpr int kSide = Tile::kSide;
-  const BackwardArguments<Mem>& a = arguments.call;
+  const auto& a = arguments.call;
   Mem mem(a.sink);
   ATTEST_DYNAMIC_SHARED(float, panels);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_q, a.shape.num_heads_q);
@@ -120,7 +122,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
     SquareSums<Tile> sums = {};
     add_product<Tile>(mem, dS, K, place, block.sequence.k_length, panels, sums);
     for_elements<Tile>(place, sums, panels, [&](std::int64_t i, std::int64_t j, float sum) {
-      mem.store(a.dQ, dQ.at(i, j), a.shape.softmax_scale * sum);
+      mem.store(a.dQ, dQ.at(i, j), rounded<typename Tile::Element>(a.shape.softmax_scale * sum));
     });
   }
   mem.flush();
@@ -128,12 +130,13 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
 
 /// C = factor S^T B summed over the heads of a group: dV from P and dO, dK from dS and Q.
 template <class Tile, class Mem>
-__device__ void store_key_product(Mem& mem, const SquareTiledBwdArguments<Mem>& arguments,
-                                  typename Mem::template In<float> B, const Strides& b,
-                                  typename Mem::template Out<float> C, const Strides& c,
-                                  int columns, float factor) {
+__device__ void store_key_product(
+    Mem& mem, const SquareTiledBwdArguments<Mem, typename Tile::Element>& arguments,
+    typename Mem::template In<typename Tile::Element> B, const Strides& b,
+    typename Mem::template Out<typename Tile::Element> C, const Strides& c, int columns,
+    float factor) {
   constexpr int kSide = Tile::kSide;
-  const BackwardArguments<Mem>& a = arguments.call;
+  const auto& a = arguments.call;
   ATTEST_DYNAMIC_SHARED(float, panels);
   const SquareBlock<Tile> block(mem, a.shape, a.mask, a.shape.seqlen_k, a.shape.num_heads_kv);
   const std::int64_t head_kv = block.place.head, first = block.place.first,
@@ -148,15 +151,15 @@ __device__ void store_key_product(Mem& mem, const SquareTiledBwdArguments<Mem>& 
                         place, block.sequence.q_length, panels, sums);
     }
     for_elements<Tile>(place, sums, panels, [&](std::int64_t i, std::int64_t j, float sum) {
-      mem.store(C, out.at(i, j), factor * sum);
+      mem.store(C, out.at(i, j), rounded<typename Tile::Element>(factor * sum));
     });
   }
 }
 
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
-    square_tiled_bwd_dv(SquareTiledBwdArguments<Mem> arguments) {
-  const BackwardArguments<Mem>& a = arguments.call;
+    square_tiled_bwd_dv(SquareTiledBwdArguments<Mem, typename Tile::Element> arguments) {
+  const auto& a = arguments.call;
   Mem mem(a.sink);
   store_key_product<Tile>(mem, arguments, a.dO, a.d_o, a.dV, a.dv, a.shape.head_dim_v, 1);
   mem.flush();
@@ -164,8 +167,8 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
 
 template <class Tile, class Mem>
 __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
-    square_tiled_bwd_dk(SquareTiledBwdArguments<Mem> arguments) {
-  const BackwardArguments<Mem>& a = arguments.call;
+    square_tiled_bwd_dk(SquareTiledBwdArguments<Mem, typename Tile::Element> arguments) {
+  const auto& a = arguments.call;
   Mem mem(a.sink);
   store_key_product<Tile>(mem, arguments, a.Q, a.q, a.dK, a.dk, a.shape.head_dim_qk,
                           a.shape.softmax_scale);
@@ -174,13 +177,16 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
 
 /// launch(name, line, kernel, arguments...) for all six launches in turn.
 template <class Tile, class Mem, class Launch>
-void square_tiled_bwd_launches(const SquareTiledBwdArguments<Mem>& a, Launch&& launch) {
+void square_tiled_bwd_launches(const SquareTiledBwdArguments<Mem, typename Tile::Element>& a,
+                               Launch&& launch) {
+  using T = typename Tile::Element;
   const AttentionShape& shape = a.call.shape;
   const auto go = [&](const char* name, const BlockLine& line, auto* kernel) {
     launch(kernel_name(name, Tile::name()), line, kernel, a);
   };
   const BlockLine keys = square_key_line<Tile>(shape);
-  launch("square_tiled_bwd_deltas", delta_line(shape), square_tiled_bwd_deltas<Mem>, a.call);
+  launch(kernel_name("square_tiled_bwd_deltas", name_of_type<T>()), delta_line(shape),
+         square_tiled_bwd_deltas<T, Mem>, a.call);
   go("square_tiled_bwd_p", square_query_line<Tile>(shape, 1), square_tiled_bwd_p<Tile, Mem>);
   go("square_tiled_bwd_dv", keys, square_tiled_bwd_dv<Tile, Mem>);
   go("square_tiled_bwd_ds", square_query_line<Tile>(shape, 1), square_tiled_bwd_ds<Tile, Mem>);

@@ -10,6 +10,10 @@ namespace attest::gpu {
 template <int kSide = 32>
 const EmulatedKernel& square_tiled_bwd_kernel();
 
+/// gpu/square_tiled_bwd_tensor_core: the same with tiles of 32 on tensor cores; forward is that of
+/// gpu/flash2_tensor_core.
+const EmulatedKernel& square_tiled_bwd_tensor_core_kernel();
+
 /// square_tiled_bwd:b=32
 std::string square_tiled_bwd_schedule(int side = 32);
 

@@ -1,81 +1,34 @@
-#include "gpu/kernels/flash2_tensor_core.hpp"
-
-#include <cmath>
-#include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/flash2_tensor_core.cuh"
+#include "gpu/kernels/flash2_tensor_core.hpp"
+#include "gpu/kernels/fragments.cuh"
+#include "gpu/kernels/key_stationary_tensor_core.hpp"
+#include "gpu/kernels/split_kv.hpp"
+#include "gpu/kernels/square_tiled.hpp"
+#include "gpu/kernels/square_tiled_bwd.hpp"
+#include "gpu/kernels/stored_scores.hpp"
 #include "gpu/testing/broken_tensor_core.hpp"
-#include "gpu/testing/call.hpp"
+#include "gpu/testing/exact_cases.hpp"
 
-/// Cases in which every step of a kernel on tensor cores is exact or one rounding that the test can
-/// repeat: results are compared bit by bit.
+/// What the kernels on tensor cores have in common.
 namespace attest::gpu {
 namespace {
 
-using testing::Call;
 using testing::TensorCoreBug;
-using Run = std::function<simt::LaunchReport(EmulatedForward&)>;
+using testing::wrong_gradients;
+using testing::wrong_where_all_keys_count;
+using testing::wrong_where_one_key_counts;
+using testing::wrong_where_two_keys_count;
+using Kernels = std::vector<const EmulatedKernel*>;
 
-/// How many elements of O are not the expected ones rounded to the tensors' type.
-template <class Expected>
-int wrong(Call& call, const Run& run, const Expected& expected) {
-  EmulatedForward forward(call.forward_arguments());
-  run(forward);
-  testing::Values wanted("wanted", call.problem.dtype, call.problem.o_axes(),
-                         attest::Strides::packed);
-  wanted.fill_rows(expected);
-  const std::vector<std::uint32_t> is = call.O.bits(), should = wanted.bits();
-  int count = 0;
-  for (std::size_t k = 0; k < is.size(); ++k) count += is[k] != should[k] ? 1 : 0;
-  return count;
-}
-
-/// Each query has one key whose score is 128 above all others: the others' weights are zero.
-int wrong_where_one_key_counts(const std::string& dtype, const Run& run) {
-  Call call("sq=70,sk=75,d=8,dv=24,scale=1,dtype=" + dtype);
-  const auto chosen = [](std::int64_t query) { return query * 31 % 75; };
-  const auto code = [](std::int64_t key, std::int64_t bit) {
-    return bit == 7 ? 0 : (key >> bit & 1) != 0 ? 1 : -1;
-  };
-  const auto value = [](std::int64_t key, std::int64_t column) {
-    return (key * 7 + column * 13) % 251;
-  };
-  call.Q.fill_rows([&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
-  call.K.fill_rows(code);
-  call.V.fill_rows(value);
-  return wrong(call, run, [&](auto i, auto column) { return value(chosen(i), column); });
-}
-
-/// All keys count the same, and so many are one; what does not exist would count as zero.
-int wrong_where_all_keys_count(const std::string& dtype, const Run& run) {
-  Call call("sq=70,sk=75,d=8,mask=causal_br,scale=0,dtype=" + dtype);
-  call.V.fill_rows([](auto, auto) { return 1; });
-  return wrong(call, run, [](auto, auto) { return 1; });
-}
-
-/// Scores x and -x, values 0 and 1: O is the second weight, cast, by the sum of both, not cast.
-int wrong_where_two_keys_count(const std::string& dtype, const Run& run) {
-  Call call("sq=70,sk=2,d=1,scale=1,dtype=" + dtype);
-  const auto x = [](auto i) { return static_cast<float>(i) / 16; };
-  call.Q.fill_rows([&](auto i, auto) { return x(i); });
-  call.K.fill_rows([](auto j, auto) { return j == 0 ? 1 : -1; });
-  call.V.fill_rows([](auto j, auto) { return j; });
-  return wrong(call, run, [&](auto i, auto) {
-    const float weight = std::exp(-x(i) - x(i));
-    const float cast =
-        dtype == "bf16" ? to_float(rounded<Bf16>(weight)) : to_float(rounded<F16>(weight));
-    return cast * (1 / (1 + weight));
-  });
-}
-
-Run emulated(const EmulatedKernel& kernel) {
+testing::RunForward forward_of(const EmulatedKernel& kernel) {
   return [&](EmulatedForward& call) { return kernel.directions().forward.run(call, {}); };
 }
 
-Run with(TensorCoreBug bug) {
+testing::RunForward flash2_with(TensorCoreBug bug) {
   return [bug](EmulatedForward& call) { return flash2_tensor_core_with(bug, call, {}); };
 }
 
@@ -96,26 +49,81 @@ TEST_CASE("eight rows meet all banks", "[gpu][tensor_core]") {
   }
 }
 
-TEST_CASE("each element of a fragment meets its own", "[gpu][tensor_core]") {
-  CHECK(wrong_where_one_key_counts("bf16", emulated(flash2_tensor_core_kernel())) == 0);
-  CHECK(wrong_where_one_key_counts("f16", emulated(flash2_tensor_core_f16_kernel())) == 0);
-  CHECK(wrong_where_one_key_counts("f16", with(TensorCoreBug::none)) == 0);
-  CHECK(wrong_where_one_key_counts("f16", with(TensorCoreBug::swaps_fragment)) > 0);
-  CHECK(wrong_where_one_key_counts("f16", with(TensorCoreBug::waits_for_too_few)) > 0);
+TEST_CASE("tensor cores: each element of a fragment meets its own", "[gpu][tensor_core]") {
+  for (const EmulatedKernel* kernel :
+       Kernels{&flash2_tensor_core_kernel(), &standard_tensor_core_kernel(),
+               &split_kv_tensor_core_kernel(), &square_tiled_tensor_core_kernel(),
+               &hybrid_tensor_core_kernel()}) {
+    for (const char* dtype : {"bf16", "f16"}) {
+      INFO(kernel->description().name << " " << dtype);
+      CHECK(wrong_where_one_key_counts(*kernel, dtype, forward_of(*kernel)) == 0);
+    }
+  }
+  const EmulatedKernel& flash2 = flash2_tensor_core_kernel();
+  CHECK(wrong_where_one_key_counts(flash2, "f16", flash2_with(TensorCoreBug::none)) == 0);
+  CHECK(wrong_where_one_key_counts(flash2, "f16", flash2_with(TensorCoreBug::swaps_fragment)) > 0);
+  CHECK(wrong_where_one_key_counts(flash2, "f16", flash2_with(TensorCoreBug::waits_for_too_few)) >
+        0);
+  CHECK(wrong_where_one_key_counts(square_tiled_tensor_core_kernel(), "f16",
+                                   testing::square_tiled_with_swapped_fragment) > 0);
 }
 
-TEST_CASE("keys that do not exist do not count", "[gpu][tensor_core]") {
-  CHECK(wrong_where_all_keys_count("bf16", emulated(flash2_tensor_core_kernel())) == 0);
-  CHECK(wrong_where_all_keys_count("f16", emulated(flash2_tensor_core_f16_kernel())) == 0);
-  CHECK(wrong_where_all_keys_count("f16", with(TensorCoreBug::none)) == 0);
-  CHECK(wrong_where_all_keys_count("f16", with(TensorCoreBug::sees_past_the_end)) > 0);
+TEST_CASE("tensor cores: keys that do not exist do not count", "[gpu][tensor_core]") {
+  for (const EmulatedKernel* kernel :
+       Kernels{&flash2_tensor_core_kernel(), &split_kv_tensor_core_kernel(),
+               &square_tiled_tensor_core_kernel(), &hybrid_tensor_core_kernel()}) {
+    for (const char* dtype : {"bf16", "f16"}) {
+      INFO(kernel->description().name << " " << dtype);
+      CHECK(wrong_where_all_keys_count(*kernel, dtype, forward_of(*kernel)) == 0);
+    }
+  }
+  const EmulatedKernel& flash2 = flash2_tensor_core_kernel();
+  CHECK(wrong_where_all_keys_count(flash2, "f16", flash2_with(TensorCoreBug::none)) == 0);
+  CHECK(wrong_where_all_keys_count(flash2, "f16", flash2_with(TensorCoreBug::sees_past_the_end)) >
+        0);
 }
 
-TEST_CASE("two keys: P is cast once, after its row sum", "[gpu][tensor_core]") {
-  CHECK(wrong_where_two_keys_count("bf16", emulated(flash2_tensor_core_kernel())) == 0);
-  CHECK(wrong_where_two_keys_count("f16", emulated(flash2_tensor_core_f16_kernel())) == 0);
-  CHECK(wrong_where_two_keys_count("f16", with(TensorCoreBug::none)) == 0);
-  CHECK(wrong_where_two_keys_count("f16", with(TensorCoreBug::casts_twice)) > 0);
+TEST_CASE("tensor cores: P is cast once, after its row sum", "[gpu][tensor_core]") {
+  for (const EmulatedKernel* kernel :
+       Kernels{&flash2_tensor_core_kernel(), &split_kv_tensor_core_kernel()}) {
+    for (const char* dtype : {"bf16", "f16"}) {
+      INFO(kernel->description().name << " " << dtype);
+      CHECK(wrong_where_two_keys_count(*kernel, dtype, forward_of(*kernel)) == 0);
+    }
+  }
+  const EmulatedKernel& flash2 = flash2_tensor_core_kernel();
+  CHECK(wrong_where_two_keys_count(flash2, "f16", flash2_with(TensorCoreBug::none)) == 0);
+  CHECK(wrong_where_two_keys_count(flash2, "f16", flash2_with(TensorCoreBug::casts_twice)) > 0);
+}
+
+TEST_CASE("tensor cores: where one key counts, gradients are exact", "[gpu][tensor_core]") {
+  // The second leaves a tile of queries in part empty that no tile was in before.
+  for (const std::int64_t queries : {70, 20}) {
+    for (const EmulatedKernel* kernel :
+         Kernels{&flash2_tensor_core_kernel(), &key_stationary_tensor_core_kernel(),
+                 &square_tiled_bwd_tensor_core_kernel()}) {
+      for (const char* dtype : {"bf16", "f16"}) {
+        INFO(kernel->description().name << " " << dtype << " " << queries);
+        CHECK(wrong_gradients(*kernel, dtype, queries, [&](EmulatedBackward& call) {
+                return kernel->directions().backward.run(call, {});
+              }) == 0);
+      }
+    }
+    const auto wrong_with = [queries](const auto& run, TensorCoreBug bug) {
+      return wrong_gradients(key_stationary_tensor_core_kernel(), "f16", queries,
+                             [&](EmulatedBackward& call) { return run(bug, call, {}); });
+    };
+    for (const auto run :
+         {testing::two_pass_tensor_core_with, testing::key_stationary_tensor_core_with}) {
+      CHECK(wrong_with(run, TensorCoreBug::none) == 0);
+      CHECK(wrong_with(run, TensorCoreBug::swaps_fragment) > 0);
+      CHECK(wrong_with(run, TensorCoreBug::waits_for_too_few) > 0);
+      CHECK(wrong_with(run, TensorCoreBug::casts_twice) > 0);
+      if (queries == 20) CHECK(wrong_with(run, TensorCoreBug::sees_past_the_end) > 0);
+    }
+    CHECK(wrong_with(testing::key_stationary_tensor_core_with, TensorCoreBug::forgets_transpose) >
+          0);
+  }
 }
 
 }  // namespace

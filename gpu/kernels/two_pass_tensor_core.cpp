@@ -7,7 +7,7 @@ namespace {
 
 template <class T>
 simt::LaunchReport run(EmulatedBackward& call, const simt::Emulation& emulation) {
-  const auto arguments = call.sixteen_bit<T>();
+  const auto arguments = call.typed<T>();
   EmulatedLaunches launches(emulation, call.memory);
   with_tensor_tile(widest_head(arguments.shape),
                    [&](auto tile) { two_pass_tensor_core_launches(tile, arguments, launches); });

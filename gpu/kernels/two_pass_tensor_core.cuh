@@ -23,7 +23,7 @@ inline namespace ATTEST_SIMT_WORLD {
 
 /// Of a block, either pass.
 template <class Tile>
-std::int64_t two_pass_shared_words(const Tile&, const AttentionShape& shape) {
+__host__ __device__ std::int64_t two_pass_shared_words(const Tile&, const AttentionShape& shape) {
   return std::int64_t{Tile::kResident + Tile::kStages * Tile::kPassing} *
          (pair_stride(shape.head_dim_qk) + pair_stride(shape.head_dim_v));
 }
@@ -197,11 +197,18 @@ __device__ PassingQueries visible_queries(Mem& mem, const BackwardArguments<Mem,
   return at;
 }
 
-/// dK and dV of a block's keys, summed over the query heads of the group. D is read.
-template <class Tile, class T, class Mem>
+/// Nothing is done with dS beside the sums over queries.
+struct PairGradientsPass {
+  template <class... Arguments>
+  __device__ void operator()(const Arguments&...) const {}
+};
+
+/// dK and dV of a block's keys, summed over the query heads of the group. D is read. Each tile of
+/// dS (keys, queries) is shown to see(tiles, passing queries, their count, dS).
+template <class Tile, class T, class Mem, class See = PairGradientsPass>
 __device__ void sum_over_queries(Mem& mem, const BackwardArguments<Mem, T>& a,
-                                 const Sequence& sequence, std::int64_t head_kv,
-                                 TileRows resident) {
+                                 const Sequence& sequence, std::int64_t head_kv, TileRows resident,
+                                 const See& see = {}) {
   ATTEST_DYNAMIC_SHARED(unsigned, shared);
   ATTEST_SHARED(float, LSE, [Tile::kStages][Tile::kPassing]);
   ATTEST_SHARED(float, D, [Tile::kStages][Tile::kPassing]);
@@ -273,6 +280,7 @@ __device__ void sum_over_queries(Mem& mem, const BackwardArguments<Mem, T>& a,
     }
     add_weighted_passing<Tile, T>(P, tiles.stage_v(stage), dv, dV);
     add_weighted_passing<Tile, T>(dS, tiles.stage_k(stage), dk, dK);
+    see(tiles, at, rows, dS);
     at = next;
   }
   __syncthreads();  // K and V are no longer read

@@ -2,6 +2,9 @@
 
 #include "core/error.hpp"
 #include "gpu/kernels/flash2_tensor_core.cuh"
+#include "gpu/kernels/key_stationary_tensor_core.cuh"
+#include "gpu/kernels/square_tensor_tile.cuh"
+#include "gpu/kernels/square_tiled.cuh"
 #include "gpu/kernels/two_pass_tensor_core.cuh"
 
 namespace attest::gpu::testing {
@@ -35,6 +38,26 @@ struct CastsTwice : Right {
     return TensorCore<T>::pair(to_float(rounded<Bf16>(low)), to_float(rounded<Bf16>(high)));
   }
 };
+struct ForgetsTranspose : Right {
+  static void load_columns(unsigned (&a)[4], const unsigned* rows, int stride, int column) {
+    load_left(a, rows, stride, column);
+  }
+};
+
+struct ReadsPairsEarly : Right {
+  static void await_pair_gradients() {}
+};
+
+struct UnorderedSquare : SquareTensorTile<32, F16> {
+  using Products = FragmentProducts<UnorderedSquare>;
+  static void await_sums() {}
+};
+struct SwappedSquare : SquareTensorTile<32, F16> {
+  using Products = FragmentProducts<SwappedSquare>;
+  static void load_factors(unsigned (&b)[4], const unsigned* rows, int column) {
+    load_transpose(b, rows, kPairStride, column);
+  }
+};
 
 template <class Use>
 simt::LaunchReport with_bug(TensorCoreBug bug, const Use& use) {
@@ -53,6 +76,10 @@ simt::LaunchReport with_bug(TensorCoreBug bug, const Use& use) {
       return use(SeesPastTheEnd{});
     case TensorCoreBug::casts_twice:
       return use(CastsTwice{});
+    case TensorCoreBug::forgets_transpose:
+      return use(ForgetsTranspose{});
+    case TensorCoreBug::reads_dS_early:
+      return use(ReadsPairsEarly{});
   }
   throw InternalError("no such bug");
 }
@@ -61,7 +88,7 @@ simt::LaunchReport with_bug(TensorCoreBug bug, const Use& use) {
 
 simt::LaunchReport flash2_tensor_core_with(TensorCoreBug bug, EmulatedForward& call,
                                            const simt::Emulation& emulation) {
-  const auto arguments = call.sixteen_bit<F16>();
+  const auto arguments = call.typed<F16>();
   return with_bug(bug, [&](auto tile) {
     return launch_line(Flash2TensorCore::line(tile, arguments.shape), emulation, call.memory,
                        flash2_tensor_core_forward<decltype(tile), F16, simt::Counted>, arguments);
@@ -70,12 +97,47 @@ simt::LaunchReport flash2_tensor_core_with(TensorCoreBug bug, EmulatedForward& c
 
 simt::LaunchReport two_pass_tensor_core_with(TensorCoreBug bug, EmulatedBackward& call,
                                              const simt::Emulation& emulation) {
-  const auto arguments = call.sixteen_bit<F16>();
+  const auto arguments = call.typed<F16>();
   return with_bug(bug, [&](auto tile) {
     EmulatedLaunches launches(emulation, call.memory);
     two_pass_tensor_core_launches(tile, arguments, launches);
     return launches.report();
   });
+}
+
+simt::LaunchReport key_stationary_tensor_core_with(TensorCoreBug bug, EmulatedBackward& call,
+                                                   const simt::Emulation& emulation) {
+  const std::int64_t words = call.delta_rows() * call.arguments.shape.head_dim_qk;
+  KeyStationarySums<simt::Counted, F16> sums;
+  sums.dQ = call.take("sums of dQ", words);
+  sums.call = call.typed<F16>();
+  return with_bug(bug, [&](auto tile) {
+    EmulatedLaunches launches(emulation, call.memory);
+    key_stationary_tensor_core_launches(tile, sums, launches);
+    return launches.report();
+  });
+}
+
+namespace {
+
+template <class Tile>
+simt::LaunchReport square_tiled_with(EmulatedForward& call, const simt::Emulation& emulation) {
+  const auto S = call.take("S", pairs_of(call.arguments.shape));
+  EmulatedLaunches launches(emulation, call.memory);
+  square_tiled_launches<Tile>(SquareTiledArguments<simt::Counted, F16>{call.typed<F16>(), S},
+                              launches);
+  return launches.report();
+}
+
+}  // namespace
+
+simt::LaunchReport square_tiled_with_swapped_fragment(EmulatedForward& call) {
+  return square_tiled_with<SwappedSquare>(call, {});
+}
+
+simt::LaunchReport square_tiled_without_barrier(EmulatedForward& call,
+                                                const simt::Emulation& emulation) {
+  return square_tiled_with<UnorderedSquare>(call, emulation);
 }
 
 }  // namespace attest::gpu::testing

@@ -148,10 +148,19 @@ const std::vector<const char*>& problems() {
   return all;
 }
 
+std::vector<std::string> spellings_for(const attest_kernel& kernel, const char* text) {
+  const auto takes = [&](attest_dtype dtype) {
+    return (kernel.description.dtypes & 1U << dtype) != 0;
+  };
+  std::vector<std::string> all;
+  if (takes(ATTEST_F32)) all.emplace_back(text);
+  if (takes(ATTEST_BF16)) all.push_back(std::string(text) + ",dtype=bf16");
+  if (takes(ATTEST_F16)) all.push_back(std::string(text) + ",dtype=f16");
+  return all;
+}
+
 std::string spelled_for(const attest_kernel& kernel, const char* text) {
-  if ((kernel.description.dtypes & 1U << ATTEST_F32) != 0) return text;
-  return std::string(text) +
-         ((kernel.description.dtypes & 1U << ATTEST_BF16) != 0 ? ",dtype=bf16" : ",dtype=f16");
+  return spellings_for(kernel, text).front();
 }
 
 const std::vector<const char*>& sequence_problems() {

@@ -73,7 +73,10 @@ std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors);
 /// Shapes and masks that every kernel is tried on.
 const std::vector<const char*>& problems();
 
-/// The same as a problem of 16 bits where a kernel takes no float32.
+/// The same as a problem of 16 bits where a kernel takes no float32, of each type it takes.
+std::vector<std::string> spellings_for(const attest_kernel& kernel, const char* text);
+
+/// The first of them.
 std::string spelled_for(const attest_kernel& kernel, const char* text);
 
 /// Packed sequences and extents of zero.

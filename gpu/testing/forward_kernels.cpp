@@ -31,4 +31,14 @@ std::vector<const char*> taken(const EmulatedKernel& kernel, const std::vector<c
   return some;
 }
 
+std::vector<std::string> spellings_taken(const EmulatedKernel& kernel,
+                                         const std::vector<const char*>& all) {
+  std::vector<std::string> some;
+  for (const char* text : taken(kernel, all)) {
+    for (std::string& spelled : spellings_for(kernel.abi(), text))
+      some.push_back(std::move(spelled));
+  }
+  return some;
+}
+
 }  // namespace attest::gpu::testing

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "gpu/kernels/emulated_kernel.hpp"
@@ -12,5 +13,9 @@ const std::vector<const EmulatedKernel*>& forward_kernels();
 /// The problems whose head dimensions and masks the kernel's forward takes.
 /// [gpu/kernels/forward_test "wider heads and masks that a kernel does not take are refused"]
 std::vector<const char*> taken(const EmulatedKernel& kernel, const std::vector<const char*>& all);
+
+/// The same in each type of spellings_for().
+std::vector<std::string> spellings_taken(const EmulatedKernel& kernel,
+                                         const std::vector<const char*>& all);
 
 }  // namespace attest::gpu::testing

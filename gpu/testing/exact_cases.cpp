@@ -1,0 +1,113 @@
+#include "gpu/testing/exact_cases.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "gpu/kernels/flash2_tensor_core.hpp"
+#include "gpu/kernels/sixteen_bit.cuh"
+#include "gpu/testing/call.hpp"
+
+namespace attest::gpu::testing {
+namespace {
+
+// How many elements of O are not the expected ones rounded to the tensors' type.
+template <class Expected>
+int wrong(const EmulatedKernel& of, Call& call, const RunForward& run, const Expected& expected) {
+  EmulatedForward forward(call.forward_arguments(of.abi()));
+  run(forward);
+  Values wanted("wanted", call.problem.dtype, call.problem.o_axes(), attest::Strides::packed);
+  wanted.fill_rows(expected);
+  const std::vector<std::uint32_t> is = call.O.bits(), should = wanted.bits();
+  int count = 0;
+  for (std::size_t k = 0; k < is.size(); ++k) count += is[k] != should[k] ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+int wrong_where_one_key_counts(const EmulatedKernel& of, const std::string& dtype,
+                               const RunForward& run) {
+  Call call("sq=70,sk=75,d=8,dv=24,scale=1,dtype=" + dtype);
+  const auto chosen = [](std::int64_t query) { return query * 31 % 75; };
+  const auto code = [](std::int64_t key, std::int64_t bit) {
+    return bit == 7 ? 0 : (key >> bit & 1) != 0 ? 1 : -1;
+  };
+  const auto value = [](std::int64_t key, std::int64_t column) {
+    return (key * 7 + column * 13) % 251;
+  };
+  call.Q.fill_rows([&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
+  call.K.fill_rows(code);
+  call.V.fill_rows(value);
+  return wrong(of, call, run, [&](auto i, auto column) { return value(chosen(i), column); });
+}
+
+int wrong_where_all_keys_count(const EmulatedKernel& of, const std::string& dtype,
+                               const RunForward& run) {
+  Call call("sq=70,sk=75,d=8,mask=causal_br,scale=0,dtype=" + dtype);
+  call.V.fill_rows([](auto, auto) { return 1; });
+  return wrong(of, call, run, [](auto, auto) { return 1; });
+}
+
+int wrong_where_two_keys_count(const EmulatedKernel& of, const std::string& dtype,
+                               const RunForward& run) {
+  Call call("sq=70,sk=2,d=1,scale=1,dtype=" + dtype);
+  const auto x = [](auto i) { return static_cast<float>(i) / 16; };
+  call.Q.fill_rows([&](auto i, auto) { return x(i); });
+  call.K.fill_rows([](auto j, auto) { return j == 0 ? 1 : -1; });
+  call.V.fill_rows([](auto j, auto) { return j; });
+  return wrong(of, call, run, [&](auto i, auto) {
+    const float weight = std::exp(-x(i) - x(i));
+    const float cast =
+        dtype == "bf16" ? to_float(rounded<Bf16>(weight)) : to_float(rounded<F16>(weight));
+    return cast * (1 / (1 + weight));
+  });
+}
+
+int wrong_gradients(const EmulatedKernel& of, const std::string& dtype, std::int64_t queries,
+                    const RunBackward& run) {
+  const bool bf16 = dtype == "bf16";
+  Call call("sq=" + std::to_string(queries) + ",sk=75,d=8,dv=24,scale=1,dtype=" + dtype);
+  const auto chosen = [](std::int64_t query) { return query * 31 % 40; };
+  const auto code = [](std::int64_t key, std::int64_t bit) {
+    return bit == 7 ? 0 : (key >> bit & 1) != 0 ? 1 : -1;
+  };
+  const auto given = [](std::int64_t query, std::int64_t column) {
+    return (query * 5 + column * 3) % 4;
+  };
+  // As many bits as the type has.
+  const auto dLSE = [&](std::int64_t query, std::int64_t) {
+    return static_cast<double>(1 + query % 2) * (bf16 ? 1 + 0x1p-6 : 1 + 0x1p-9);
+  };
+  call.Q.fill_rows([&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
+  call.K.fill_rows(code);
+  call.V.fill_rows([](auto key, auto column) { return (key * 7 + column * 13) % 8; });
+  call.dO.fill_rows(given);
+  call.dLSE.fill_rows(dLSE);
+  EmulatedForward forward(call.forward_arguments());
+  flash2_tensor_core_kernel().directions().forward.run(forward, {});
+  EmulatedBackward backward(call.backward_arguments(of.abi()));
+  run(backward);
+
+  const auto over_queries = [&](std::int64_t key, const auto& term) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < queries; ++i) sum += chosen(i) == key ? term(i) : 0.0;
+    return sum;
+  };
+  Values dQ("dQ", call.problem.dtype, call.problem.q_axes(), attest::Strides::packed),
+      dK("dK", call.problem.dtype, call.problem.k_axes(), attest::Strides::packed),
+      dV("dV", call.problem.dtype, call.problem.v_axes(), attest::Strides::packed);
+  dQ.fill_rows([&](auto i, auto bit) { return dLSE(i, 0) * code(chosen(i), bit); });
+  dK.fill_rows([&](auto key, auto bit) {
+    return over_queries(key, [&](auto i) { return dLSE(i, 0) * 64 * code(key, bit); });
+  });
+  dV.fill_rows([&](auto key, auto column) {
+    return over_queries(key, [&](auto i) { return static_cast<double>(given(i, column)); });
+  });
+  const std::vector<std::uint32_t> is = bits_of({&call.dQ, &call.dK, &call.dV}),
+                                   should = bits_of({&dQ, &dK, &dV});
+  int count = 0;
+  for (std::size_t k = 0; k < is.size(); ++k) count += is[k] != should[k] ? 1 : 0;
+  return count;
+}
+
+}  // namespace attest::gpu::testing
