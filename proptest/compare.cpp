@@ -107,9 +107,15 @@ class Collector {
     }
     const bool proved = !comparable || (finite && !(judged.error <= judged.proved));
     const bool improbable = finite && !(judged.error <= judged.probable);
-    if (finite && judged.sigma > 0) {
+    // Where nothing is proved and zero would pass too, nothing was judged.
+    const bool bounded = std::isfinite(judged.proved) || judged.probable < std::abs(exact);
+    if (finite && !bounded) ++unbounded_;
+    // An element without errors of its own says nothing of those of the others.
+    if (finite && bounded && judged.sigma != 0) {
       const double relative = judged.error / judged.sigma;
-      squares_ += relative * relative;
+      squares_ +=
+          std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative * relative;
+      ++result_.erring;
     }
     const Verdict verdict = proved       ? Verdict::violated
                             : improbable ? Verdict::improbable
@@ -129,20 +135,23 @@ class Collector {
   }
 
   Comparison finish() {
-    if (result_.elements > 0) {
-      result_.aggregate = std::sqrt(squares_ / static_cast<double>(result_.elements));
-    }
+    if (result_.erring > 0)
+      result_.aggregate = std::sqrt(squares_ / static_cast<double>(result_.erring));
     const std::string element = result_.elements == 0 ? "" : worst_element();
     if (result_.verdict == Verdict::violated) {
       result_.reason = "outside the proved bound: " + element + refused_[0].words(got_);
     } else if (result_.verdict == Verdict::improbable) {
       result_.reason =
           "improbable (1e-12 under independent rounding): " + element + refused_[1].words(got_);
-    } else if (result_.elements >= reference::kAggregateElements &&
+    } else if (result_.erring >= reference::kAggregateElements &&
                !(result_.aggregate <= reference::kAggregateLimit)) {
       result_.verdict = Verdict::improbable;
       result_.reason = fmt::format("{}: rms of error over sigma is {:.3g}, above {}",
                                    result_.output, result_.aggregate, reference::kAggregateLimit);
+    } else if (unbounded_ > 0) {
+      result_.verdict = Verdict::vacuous;
+      result_.reason = fmt::format("{}: no bound is proved for {} of {} elements", result_.output,
+                                   unbounded_, result_.elements);
     }
     return result_;
   }
@@ -169,7 +178,8 @@ class Collector {
   Comparison result_;
   Verdict worst_ = Verdict::passed;  // of the worst element
   std::array<Refused, 2> refused_;   // by the proved bound, by the other alone
-  double squares_ = 0;
+  std::int64_t unbounded_ = 0;
+  double squares_ = 0;  // of errors over sigma
 };
 
 }  // namespace

@@ -17,14 +17,16 @@ struct Comparison {
   std::int64_t elements = 0;
   std::array<std::int64_t, 4> worst_index{};
   double got = 0, exact = 0, bound = 0;
-  double ratio = 0;      // worst error / probabilistic bound; infinity for a wrong class
-  double aggregate = 0;  // rms(error / sigma)
-  std::string reason;    // "" when passed, else one sentence with the worst element
+  double ratio = 0;         // worst error / probabilistic bound; infinity for a wrong class
+  std::int64_t erring = 0;  // elements that may have errors of their own: those with a sigma
+  double aggregate = 0;     // rms(error / sigma) over them
+  std::string reason;       // "" when passed, else one sentence with the worst element
 };
 
 /// Compares classes first (NaN, +inf, -inf, finite), then err <= bound, so that NaN fails.
 /// Above the deterministic bound the verdict is `violated`, between the two `improbable`; an
-/// aggregate above its limit over enough elements is `improbable` too.
+/// aggregate above its limit over enough elements is `improbable` too. A result that passes is
+/// `vacuous` where an element has no bound.
 /// Requires: equal shapes. Else throws InternalError.  [proptest/compare_test]
 Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound);
 

@@ -53,6 +53,40 @@ TEST_CASE("the aggregate refuses a common small error", "[compare]") {
   CHECK(compared(2.5, 1, 10, 10, 255, 1).verdict == Verdict::passed);
 }
 
+// Half of the elements are exact, as those of rows that see no key.
+TEST_CASE("exact elements do not dilute the aggregate", "[compare]") {
+  constexpr std::int64_t kElements = 512;
+  Tensor sigma = filled("sigma", kElements, 1), got = filled("O", kElements, 1);
+  for (std::int64_t k = 0; k < kElements; ++k) {
+    if (k % 2 == 0) sigma.set(0, k);
+    if (k % 2 == 1) got.set(2.3, k);
+  }
+  const reference::ErrorBound bound{filled("Bd", kElements, 10), filled("Bp", kElements, 10),
+                                    sigma};
+  const Comparison comparison = compare(got.view(), filled("exact", kElements, 1), bound);
+  CHECK(comparison.erring == 256);
+  CHECK(comparison.verdict == Verdict::improbable);
+}
+
+TEST_CASE("an element without a bound is not judged", "[compare]") {
+  CHECK(compared(7, 1, kInfinity, kInfinity).verdict == Verdict::vacuous);
+  CHECK(compared(7, 1, kInfinity, 8).verdict == Verdict::vacuous);
+  CHECK(compared(1, 1, kInfinity, 1).verdict == Verdict::vacuous);
+  CHECK(compared(1, 0, 2, 1).verdict == Verdict::passed);
+  CHECK(compared(1, 0, kInfinity, 1).verdict == Verdict::vacuous);
+  // Nothing is proved, but zero would be refused.
+  CHECK(compared(7, 7.5, kInfinity, 1).verdict == Verdict::passed);
+  CHECK(compared(5, 7.5, kInfinity, 1).verdict == Verdict::improbable);
+  CHECK_THAT(compared(7, 1, kInfinity, kInfinity, 3).reason,
+             Catch::Contains("no bound is proved for 3 of 3 elements"));
+  // The other elements are judged all the same.
+  Tensor got = filled("O", 2, 1), proved = filled("Bd", 2, 1);
+  got.set(9, 0);
+  proved.set(kInfinity, 1);
+  CHECK(compare(got.view(), filled("exact", 2, 1), {proved, proved, proved}).verdict ==
+        Verdict::violated);
+}
+
 TEST_CASE("the worst element is named", "[compare]") {
   Tensor got = filled("O", 4, 1);
   got.set(3, 2);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/alike_rows.hpp"
 #include "reference/bounds.hpp"
 #include "reference/delta_errors.hpp"
 #include "reference/entry_errors.hpp"
@@ -112,10 +113,11 @@ struct InheritedErrors {
   }
 };
 
-// Scaled already.
-auto inherited_in(const Matrix& errors) {
-  return [&errors](Eigen::Index r, Eigen::Index c) -> Common {
-    return {0, std::abs(errors(r, c))};
+// Scaled already. `alike` are deviations, or nothing.
+auto known_in(const Matrix& errors, const Matrix& alike) {
+  return [&](Eigen::Index r, Eigen::Index c) -> Common {
+    const double deviation = alike.size() > 0 ? alike(r, c) : 0;
+    return {0, std::abs(errors(r, c)), deviation * deviation};
   };
 }
 
@@ -145,6 +147,9 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   GroupResult result{
       {in.Q.rows(), in.Q.cols()}, {in.K.rows(), in.K.cols()}, {in.V.rows(), in.V.cols()}};
   InheritedErrors inherited(in);
+  const bool alike = in.alike_dO.size() > 0;
+  Matrix alike_dK;
+  if (alike) alike_dK.setZero(in.K.rows(), in.K.cols());
   EntryErrors entries;
   Vector key_terms = Vector::Zero(in.K.rows());
   LogErrors of_all_rows;
@@ -161,6 +166,9 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       sums_q.add(tile.first, entries.dS, entries.dQ);
       inherited.add(block, tile, entries);
       add_product(entries.delta_weights(), in.K.middleRows(tile.first, tile.count), weighted);
+      if (alike) {
+        add_transposed_product(entries.alike, block.Q, alike_dK.middleRows(tile.first, tile.count));
+      }
       key_terms.segment(tile.first, tile.count) += entries.key_terms;
     }
     weighted *= scale;
@@ -185,9 +193,9 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   }
   finish_v.logs = finish_k.logs = {of_all_rows};
   finish_v(sums_v.finish(key_terms), finite_part(key_rows(exact.dV.view(), in.group)), 0,
-           inherited_in(inherited.dV), result.dV);
+           known_in(inherited.dV, {}), result.dV);
   finish_k(sums_k.finish(key_terms), finite_part(key_rows(exact.dK.view(), in.group)), 0,
-           inherited_in(inherited.dK), result.dK);
+           known_in(inherited.dK, alike_dK), result.dK);
   return result;
 }
 
@@ -213,14 +221,16 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     const Group& group = groups[g];
     const Vector dLSE = cotangents.dLSE != nullptr ? stacked_scalars(*cotangents.dLSE, group)
                                                    : Vector(Vector::Zero(group.rows()));
+    const Matrix of_dO = finite_part(stacked_rows(cotangents.dO, group, 0, group.rows()));
     const GradientInputs in{problem,
                             numerics,
                             group,
                             finite_part(stacked_rows(Q, group, 0, group.rows())),
                             finite_part(key_rows(K, group)),
                             finite_part(key_rows(V, group)),
-                            finite_part(stacked_rows(cotangents.dO, group, 0, group.rows())),
-                            dLSE};
+                            of_dO,
+                            dLSE,
+                            alike_rows(of_dO)};
     RowErrors rows =
         row_errors(in, conventions.lse_base, stored, exact_forward, exact_backward.delta_error);
     const GroupResult result = bound_group(in, rows, exact_backward);

@@ -21,10 +21,10 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
                        const KeyTile& tile, Vector& terms) {
   const auto& [exact, error, dP, dP_magnitude] = TileProducts(in, block, tile);
   const WeightErrors weights(in.numerics, error);
-  const double products = static_cast<double>(in.problem.head_dim_v) + 2;
-  const double proved = accumulation_error(in.numerics, products),
-               bias = accumulation_bias(in.numerics, products),
-               deviation = accumulation_deviation(in.numerics, products),
+  const double products = static_cast<double>(in.problem.head_dim_v), others = 2;
+  const double proved = accumulation_error(in.numerics, products, others),
+               bias = accumulation_bias(in.numerics, products, others),
+               deviation = accumulation_deviation(in.numerics, products + others),
                flush = flush_unit(in.numerics);
   const auto zeros = [&] { return Matrix(Matrix::Zero(block.count, tile.count)); };
   PairErrors pairs{zeros(), {zeros(), zeros(), zeros()}};

@@ -16,6 +16,7 @@ double square(double x) { return x * x; }
 
 // What one row's entries share.
 struct RowTerms {
+  Eigen::Index number;  // of the stacked rows
   double lse, delta, lse_error, delta_proved;
   double lse_growth, lse_factor;  // e^EL - 1, e^EL
   double lse_rounding;            // the part of EL that is not measured
@@ -43,11 +44,12 @@ class EntryAnalysis {
         p_underflow_(in.numerics.p_underflow),
         exponential_(exponential_error(in.numerics)),
         flush_(flush_unit(in.numerics)),
-        softcap_(in.problem.softcap) {
-    const double terms = static_cast<double>(in.problem.head_dim_v) + 2;
-    product_ = accumulation_error(in.numerics, terms);
-    product_deviation_ = accumulation_deviation(in.numerics, terms);
-    product_bias_ = accumulation_bias(in.numerics, terms);
+        softcap_(in.problem.softcap),
+        alike_dO_(in.alike_dO) {
+    const double terms = static_cast<double>(in.problem.head_dim_v), others = 2;
+    product_ = accumulation_error(in.numerics, terms, others);
+    product_deviation_ = accumulation_deviation(in.numerics, terms + others);
+    product_bias_ = accumulation_bias(in.numerics, terms, others);
   }
 
   void operator()(const RowTerms& row, double s, double dP, double dP_magnitude, double slope,
@@ -59,6 +61,8 @@ class EntryAnalysis {
     const double magnitude = dP_magnitude + std::abs(row.delta) + ED;
     const WeightError weight = weights_(i, j, s, row.lse, EL, row.lse_factor);
     const auto& [of_row, of_key, th, own] = weight;
+    // What the errors of P and of the slope meet: dP less the delta that the kernel has.
+    const double inherited = std::abs(row.inherited), met = G + inherited;
     const double pi = product_ * magnitude, pv = product_deviation_ * magnitude,
                  pl = product_bias_ * magnitude;
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
@@ -72,6 +76,7 @@ class EntryAnalysis {
     e.P(i, j) = P;
     e.dS(i, j) = dS;
     if (softcap_ > 0) e.P_slope(i, j) = P * cap.slope;
+    if (alike_dO_.size() > 0) e.alike(i, j) = steepest * P * pv * alike_dO_(row.number);
     e.row_terms(i) += 1;
     e.key_terms(j) += 1;
     e.logs[static_cast<std::size_t>(i)].include({kLambda * of_row.deviation + of_row.linear + EL,
@@ -92,11 +97,12 @@ class EntryAnalysis {
     // A flushed P is multiplied by dP - delta.
     const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED);
     e.dK.proved(i, j) = r + floor;
-    e.dK.linear(i, j) = steepest * P * (G * of_key.linear + pl + 2 * u_ * G + row.delta_bias) +
-                        cap.over_rows.linear * raw + floor;
+    e.dK.linear(i, j) =
+        steepest * P * (met * (of_key.linear + 2 * u_) + pl + up_ * inherited + row.delta_bias) +
+        cap.over_rows.linear * P * met + floor;
+    // Both errors are of the same score.
     const auto spread = [&](const SummedError& part, const SummedError& of_slope) {
-      return square(steepest) * (square(G * part.deviation) + square(pv)) +
-             square(of_slope.deviation * G);
+      return square(met * (steepest * part.deviation + of_slope.deviation)) + square(steepest * pv);
     };
     // A delta made of pairs errs by what this entry errs, among others.
     const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
@@ -110,8 +116,8 @@ class EntryAnalysis {
     q = with_slope(q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
     q += up_ * ((dS + P * ED) * row.lse_factor + q);
     e.dQ.proved(i, j) = q + floor;
-    e.dQ.linear(i, j) = steepest * P * (G * of_row.linear + pl + 2 * u_ * (G + ED) + up_ * ED) +
-                        cap.over_keys.linear * raw + floor;
+    e.dQ.linear(i, j) = steepest * P * (met * of_row.linear + pl + 2 * u_ * (G + ED) + up_ * ED) +
+                        cap.over_keys.linear * P * met + floor;
     e.dQ.deviation(i, j) = P * std::sqrt(spread(of_row, cap.over_keys));
   }
 
@@ -134,6 +140,7 @@ class EntryAnalysis {
   WeightErrors weights_;
   bool pairs_;
   double u_, up_, p_underflow_, exponential_, flush_, softcap_;
+  const Vector& alike_dO_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
 };
 
@@ -190,8 +197,9 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
   const Matrix stored_O = stacked_rows(stored.O, in.group, 0, count);
   const Vector stored_lse = stacked_scalars(stored.LSE, in.group);
   const Vector reference_errors = stacked_scalars(delta_error.view(), in.group);
-  const double terms = static_cast<double>(in.problem.head_dim_v) + 2;
-  const double product = std::max(gamma(terms, u), accumulation_error(in.numerics, terms));
+  const double terms = static_cast<double>(in.problem.head_dim_v), others = 2;
+  const double product =
+      std::max(gamma(terms + others, u), accumulation_error(in.numerics, terms, others));
   RowErrors rows{stacked_scalars(exact.LSE.view(), in.group),
                  Vector(count),
                  Vector(count),
@@ -213,9 +221,9 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       const double linear =
           std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r)) + reference;
       rows.delta_proved(r) = linear + product * magnitude;
-      rows.delta_bias(r) = accumulation_bias(in.numerics, terms) * magnitude;
+      rows.delta_bias(r) = accumulation_bias(in.numerics, terms, others) * magnitude;
       rows.delta_linear(r) = linear + rows.delta_bias(r);
-      rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms) * magnitude;
+      rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms + others) * magnitude;
     }
     if (!std::isfinite(rows.lse(r))) {
       rows.lse_error(r) = 0;
@@ -275,13 +283,15 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
   const EntryAnalysis analyse(in, error);
   resize(block.count, tile.count, entries);
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
+  if (in.alike_dO.size() > 0) entries.alike.setZero(block.count, tile.count);
   for (Eigen::Index i = 0; i < block.count; ++i) {
     const Eigen::Index r = block.first + i;
     // A row that sees NaN is NaN in every result it reaches; one that sees nothing reaches none.
     const bool reaches = std::isfinite(rows.lse(r));
     const double growth = std::expm1(std::min(rows.lse_error(r), kLargestLogError));
     const double inherited = std::isfinite(rows.inherited(r)) ? rows.inherited(r) : 0.0;
-    const RowTerms row{rows.lse(r),
+    const RowTerms row{r,
+                       rows.lse(r),
                        rows.delta(r),
                        rows.lse_error(r),
                        rows.delta_proved(r),

@@ -19,6 +19,7 @@ struct GradientInputs {
   const Group& group;
   Matrix Q, K, V, dO;
   Vector dLSE;
+  Vector alike_dO;  // alike_rows(dO)
 };
 
 /// What is known of the stacked rows: exact values, and measured errors of the stored ones.
@@ -90,6 +91,9 @@ struct EntryErrors {
   WeightedErrors dV, dK, dQ;  // weights of |dO|, |Q|, |K|
   // What the stored LSE and O leave in P and dS: known, signs and all, and in dV and dK their sum.
   Matrix inherited_P, inherited_dS;
+  // Deviations that dP's own roundings bring to dS, signed: where rows of dO are alike they add up
+  // as they are. Empty where none are.
+  Matrix alike;
   Vector row_terms, key_terms;  // visible keys per row, rows that see the key of the tile
   std::vector<LogErrors> logs;  // per row
 

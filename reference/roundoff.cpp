@@ -26,19 +26,21 @@ double gamma(double n, double u) {
   return x < 1 ? x / (1 - x) : std::numeric_limits<double>::infinity();
 }
 
-double accumulation_error(const Numerics& numerics, double terms) {
+double accumulation_error(const Numerics& numerics, double terms, double others) {
   const double u = numerics.accumulator_roundoff;
   switch (numerics.accumulation) {
     case Accumulation::nearest:
-      return gamma(terms, u);
+      return gamma(terms + others, u);
     case Accumulation::truncating:
-      return gamma(terms, 2 * u);
+      return gamma(terms + others, 2 * u);
     case Accumulation::fused_blocks:
       break;
   }
   const auto block = static_cast<double>(numerics.fused_block);
   const double per_block = (block + 1) * std::exp2(-numerics.fused_fraction_bits) + 2 * u;
-  return gamma(std::ceil(terms / block), per_block);
+  // A block has room for products alone.
+  const double sum = gamma(std::ceil(terms / block), per_block), rest = gamma(others, u);
+  return sum + rest * (1 + sum);
 }
 
 double accumulation_deviation(const Numerics& numerics, double terms) {
@@ -46,8 +48,10 @@ double accumulation_deviation(const Numerics& numerics, double terms) {
   return std::sqrt(terms) * numerics.accumulator_roundoff;
 }
 
-double accumulation_bias(const Numerics& numerics, double terms) {
-  return numerics.accumulation == Accumulation::nearest ? 0 : accumulation_error(numerics, terms);
+double accumulation_bias(const Numerics& numerics, double terms, double others) {
+  return numerics.accumulation == Accumulation::nearest
+             ? 0
+             : accumulation_error(numerics, terms, others);
 }
 
 double summation_depth(const Numerics& numerics, double n) {

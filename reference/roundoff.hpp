@@ -27,14 +27,15 @@ double gamma(double n, double u);
 
 /// Largest error of a sum of `terms` products over the sum of their magnitudes, in the declared
 /// accumulation mode: gamma(n, u) to nearest, gamma(n, 2u) for a truncating chain, per block of b
-/// products (b+1) 2^-f + 2u for fused blocks (section "Accumulation").
-double accumulation_error(const Numerics& numerics, double terms);
+/// products (b+1) 2^-f + 2u for fused blocks (section "Accumulation"). `others` are roundings of
+/// the result that are no additions to it, like that of a scale.
+double accumulation_error(const Numerics& numerics, double terms, double others = 0);
 
 /// The part of it that is a random walk: sqrt(n) u to nearest, 0 when the rounding is biased.
 double accumulation_deviation(const Numerics& numerics, double terms);
 
 /// The part that is biased: 0 to nearest, accumulation_error otherwise.
-double accumulation_bias(const Numerics& numerics, double terms);
+double accumulation_bias(const Numerics& numerics, double terms, double others = 0);
 
 /// Additions in the longest chain over n terms: the declared depth, or n.
 double summation_depth(const Numerics& numerics, double n);

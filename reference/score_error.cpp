@@ -11,19 +11,20 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
                        std::int64_t first, std::int64_t first_key, Matrix magnitude,
                        const Scores& exact) {
   const double u = numerics.accumulator_roundoff;
-  const double terms = static_cast<double>(problem.head_dim_qk) + 3;  // and scale, max, shift
+  const double terms = static_cast<double>(problem.head_dim_qk), others = 3;  // scale, max, shift
   ScoreError error;
   error.magnitude = std::move(magnitude);
   // Every product has all of these factors at once.
   const double rounded = (1 + numerics.input_roundoff) * (1 + numerics.input_roundoff) *
                          (1 + numerics.scaled_q_roundoff);
-  error.proved = (1 + accumulation_error(numerics, terms)) * rounded - 1;
-  const double additions = accumulation_deviation(numerics, terms), in = numerics.input_roundoff;
+  error.proved = (1 + accumulation_error(numerics, terms, others)) * rounded - 1;
+  const double additions = accumulation_deviation(numerics, terms + others),
+               in = numerics.input_roundoff;
   // Where additions are biased the scale's rounding is part of the bias.
   const double scaled = numerics.scaled_q_roundoff + (additions > 0 ? u : 0.0);
   error.over_keys = {scaled + in, std::hypot(additions, in)};
   error.over_rows = {in, std::hypot(additions, scaled, in)};
-  const double bias = accumulation_bias(numerics, terms);
+  const double bias = accumulation_bias(numerics, terms, others);
   error.bias = error.magnitude.unaryExpr([&](double A) { return A > 0 ? bias * A : 0.0; });
   if (problem.softcap > 0) {
     // |tanh'| <= 1 passes the error of the argument on; x sech^2 x <= tanh x bounds the rounding of

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/testing/catch.hpp"
+#include "reference/alike_rows.hpp"
 #include "reference/bounds.hpp"
 #include "reference/testing/setting.hpp"
 
@@ -141,6 +142,60 @@ TEST_CASE("rows whose stored results err alike do not average that out", "[refer
     CHECK(of_LSE.dV.probabilistic(0, j, 0, 0) < 2 * fall * dV);
     CHECK(of_O.dK.probabilistic(0, j, 0, 0) < 2 * dK);
   }
+}
+
+// Of a loss that sums O, dO is the same in all rows, and with it what dP of a key is rounded by.
+TEST_CASE("rows with the same dO share what dP errs", "[reference]") {
+  constexpr std::int64_t kRows = 512, kKeys = 32, kColumns = 64;
+  Setting in("sq=512,sk=32,d=8,dv=64,scale=1", 1, 1, 7);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t c = 0; c < 8; ++c) in.Q.set(1 + 0.25 * in.Q(0, i, 0, c), 0, i, 0, c);
+    for (std::int64_t c = 0; c < kColumns; ++c) in.dO.set(1, 0, i, 0, c);
+  }
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      const double v = 1 + 0.01 * std::abs(std::sin(in.V(0, j, 0, c)));
+      in.V.set(static_cast<float>(v), 0, j, 0, c);
+    }
+  }
+  const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  const Backward gradients =
+      backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});
+  const BackwardBounds bounds = backward_bounds(
+      in.problem, {}, resolve({}, DType::f32), in.Q.view(), in.K.view(), in.V.view(),
+      {in.dO.view(), nullptr}, {exact.O.view(), exact.LSE.view()}, exact, gradients);
+  double squares = 0;  // errors over sigma, of dK from dP summed in float32, in order
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    float sum = 0;
+    double dP = 0;
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      sum += static_cast<float>(in.V(0, j, 0, c));
+      dP += in.V(0, j, 0, c);
+    }
+    for (std::int64_t l = 0; l < 8; ++l) {
+      double error = 0;
+      for (std::int64_t i = 0; i < kRows; ++i) {
+        double s = 0;
+        for (std::int64_t c = 0; c < 8; ++c) s += in.Q(0, i, 0, c) * in.K(0, j, 0, c);
+        error += std::exp(s - exact.LSE(0, 0, i)) * (sum - dP) * in.Q(0, i, 0, l);
+      }
+      CHECK(std::abs(error) <= bounds.dK.probabilistic(0, j, 0, l));
+      squares += std::pow(error / bounds.dK.sigma(0, j, 0, l), 2);
+    }
+  }
+  CHECK(squares > 0);
+  CHECK(squares <= kKeys * 8);
+}
+
+TEST_CASE("alike are the rows of the one that occurs most often, and of its negative",
+          "[reference]") {
+  Matrix rows(7, 2);
+  rows << 1, 2, 0, 0, -1, -2, 3, 4, 1, 2, 3, 4, 0, 0;
+  Vector alike(7);
+  alike << 1, 0, -1, 0, 1, 0, 0;
+  CHECK(alike_rows(rows) == alike);
+  rows << 1, 2, 0, 0, 2, 1, 3, 4, 1, -2, 4, 3, 0, 0;
+  CHECK(alike_rows(rows).size() == 0);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const So
   if (own.verdict != Verdict::passed) return own;
   const Judgement truth = gravest(solved.truth.judge(solved.run));
   if (truth.verdict == Verdict::passed) return own;
+  if (truth.verdict == Verdict::vacuous) return {truth.verdict, truth.reason, own.comparisons};
   return {truth.verdict, kWrongAlike + truth.reason, own.comparisons};
 }
 

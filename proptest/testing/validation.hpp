@@ -46,7 +46,7 @@ struct Statistics {
   void add(const Tensor& got, const Tensor& exact, const reference::ErrorBound& bound,
            const std::string& what, Tight tight) {
     const Comparison comparison = compare(got.view(), exact, bound);
-    if (comparison.elements >= reference::kAggregateElements &&
+    if (comparison.erring >= reference::kAggregateElements &&
         comparison.aggregate > worst_aggregate) {
       worst_aggregate = comparison.aggregate;
       aggregate_case = what;
