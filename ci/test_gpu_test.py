@@ -36,7 +36,7 @@ def results(**changes):
             'tests': {'passed': 3, 'failed': [], 'skipped': []},
             'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
             'golden': {'counts': []}, 'errors': [{}],
-            'rates': {}, 'times': [{}], 'traffic': [{'counted': {}}]}
+            'rates': {}, 'times': [{}], 'families': [{}], 'traffic': [{'counted': {}}]}
     return {**base, **changes}
 
 
@@ -90,6 +90,23 @@ loss = test_gpu.timed('gpu/loss', 'x', RATES)
 check('no operations', [loss['share_of_copy_rate'], 'share_of_float_rate' in loss], [1, False])
 ANSWERS['time'] = {'failed': 'cudaErrorX'}
 check('no times', test_gpu.timed('gpu/x', 'x', RATES), ANSWERS['time'])
+FAMILY = {'family': 'square_tiled', 'direction': 'forward', 'kernel': 'gpu/y', 'problem': 'x'}
+ANSWERS['time'] = {'forward_seconds': 2}
+asked = []
+test_gpu.measure = lambda verb, *words: ({'families': [dict(FAMILY)]} if verb == 'families'
+                                         else dict(ANSWERS[verb]))
+test_gpu.profiled = lambda *words: asked.append(words) or {'profiled': {'read_bytes': 5}}
+check('families', test_gpu.families(),
+      [{**FAMILY, 'seconds': 2, 'profiled': {'read_bytes': 5}}])
+check('launches of a family', asked, [('gpu/y', 'x', 'square_tiled_(scores|values)')])
+check('launches are those of the family alone',
+      [re.search(test_gpu.LAUNCHES[name], 'square_tiled_bwd_p') is not None
+       for name in ('square_tiled', 'square_tiled_bwd')], [False, True])
+ANSWERS['time'] = {'failed': 'cudaErrorX'}
+check('a family without times', test_gpu.failures(results(families=test_gpu.families())),
+      ['measurement: cudaErrorX'])
+test_gpu.measure = lambda verb, *words: {'failed': 'cudaErrorX'}
+check('no families', test_gpu.families(), [{'failed': 'cudaErrorX'}])
 with tempfile.TemporaryDirectory() as folder:
     path = test_gpu.write_results(folder, results())
     check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')

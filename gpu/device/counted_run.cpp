@@ -8,6 +8,7 @@
 #include "gpu/device/device_side.hpp"
 #include "gpu/device/probe.hpp"
 #include "gpu/device/staged_kernel.hpp"
+#include "gpu/kernels/families.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -33,6 +34,11 @@ simt::GlobalTraffic count(const std::string& kernel, const Args& args, Call atte
 const EmulatedKernel& kernel_named(const std::string& name) {
   for (const EmulatedKernel* kernel : emulated_kernels()) {
     if (kernel->description().name == name) return *kernel;
+  }
+  for (const Family& family : families()) {
+    for (const Variant& variant : family.variants) {
+      if (variant.kernel->description().name == name) return *variant.kernel;
+    }
   }
   throw InvalidProblem(name + ": no kernel has this name; attest_gpu_measure kernels lists them");
 }

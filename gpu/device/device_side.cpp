@@ -10,6 +10,7 @@
 #include "gpu/kernels/key_stationary.hpp"
 #include "gpu/kernels/key_stationary_tensor_core.hpp"
 #include "gpu/kernels/loss_large.hpp"
+#include "gpu/kernels/loss_rows.hpp"
 #include "gpu/kernels/loss_small.hpp"
 #include "gpu/kernels/split_kv.hpp"
 #include "gpu/kernels/square_tiled.hpp"
@@ -19,8 +20,40 @@
 namespace attest::gpu::cuda {
 namespace {
 
-const DeviceSide::Launches& launches_of(const EmulatedKernel& kernel) {
-  static const std::vector<DeviceSide::Launches> all{
+using Launches = DeviceSide::Launches;
+
+template <int kRows>
+Launches of_rows() {
+  return {&flash2_held_kernel<kRows>(), RowsOnDevice<kRows>::flash2_forward,
+          RowsOnDevice<kRows>::two_pass_backward, nullptr};
+}
+template <int kRows>
+std::vector<Launches> of_loss_rows() {
+  using Side = LossRowsOnDevice<kRows>;
+  return {{&loss_large_held_kernel<kRows>(), nullptr, nullptr, Side::large_gradient},
+          {&loss_rows_held_kernel<kRows>(), nullptr, nullptr, Side::rows_gradient}};
+}
+template <int kSide>
+std::vector<Launches> of_sides() {
+  using Side = SidesOnDevice<kSide>;
+  return {{&square_tiled_kernel<kSide>(), Side::forward, nullptr, nullptr},
+          {&square_tiled_bwd_kernel<kSide>(), flash2_forward, Side::backward, nullptr},
+          {&loss_small_kernel<kSide>(), nullptr, nullptr, Side::loss_gradient}};
+}
+
+// Those of gpu/kernels/families.hpp that are not among all kernels.
+std::vector<Launches> of_families() {
+  std::vector<Launches> all{of_rows<4>(), of_rows<8>(), of_rows<16>(), of_rows<32>(),
+                            of_rows<64>()};
+  for (const auto& more : {of_loss_rows<8>(), of_loss_rows<16>(), of_loss_rows<32>(),
+                           of_sides<16>(), of_sides<64>(), of_sides<128>()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+const Launches& launches_of(const EmulatedKernel& kernel) {
+  static const std::vector<Launches> named{
       {&block_flash2_kernel(), block_flash2_forward, block_two_pass_backward, nullptr},
       {&flash1_kernel(), flash1_forward, nullptr, nullptr},
       {&flash2_kernel(), flash2_forward, two_pass_backward, nullptr},
@@ -43,8 +76,11 @@ const DeviceSide::Launches& launches_of(const EmulatedKernel& kernel) {
        square_tiled_bwd_tensor_core_backward, nullptr},
       {&standard_kernel(), standard_forward, nullptr, nullptr},
       {&standard_tensor_core_kernel(), standard_tensor_core_forward, nullptr, nullptr}};
-  for (const DeviceSide::Launches& one : all) {
-    if (one.kernel == &kernel) return one;
+  static const std::vector<Launches> families = of_families();
+  for (const std::vector<Launches>* all : {&named, &families}) {
+    for (const Launches& one : *all) {
+      if (one.kernel == &kernel) return one;
+    }
   }
   throw InternalError(std::string(kernel.description().name) +
                       ": nothing is launched for it on a device; add it to "

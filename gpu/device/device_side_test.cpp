@@ -1,7 +1,10 @@
 #include "gpu/device/device_side.hpp"
 
+#include <vector>
+
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "gpu/kernels/families.hpp"
 #include "gpu/kernels/flash2.hpp"
 
 namespace attest::gpu::cuda {
@@ -9,7 +12,11 @@ namespace {
 
 TEST_CASE("every emulated kernel has its device side, with the same directions",
           "[gpu][resources]") {
-  for (const EmulatedKernel* kernel : emulated_kernels()) {
+  std::vector<const EmulatedKernel*> all = emulated_kernels();
+  for (const Family& family : families()) {
+    for (const Variant& variant : family.variants) all.push_back(variant.kernel);
+  }
+  for (const EmulatedKernel* kernel : all) {
     INFO(kernel->description().name);
     const DeviceSide side(*kernel);
     const attest_kernel &abi = side.abi(), &emulated = kernel->abi();
@@ -22,7 +29,8 @@ TEST_CASE("every emulated kernel has its device side, with the same directions",
 }
 
 TEST_CASE("a kernel without a device side is said to have none", "[gpu][resources]") {
-  CHECK_THROWS_AS(DeviceSide(flash2_held_kernel<16>()), InternalError);
+  const EmulatedKernel other(flash2_kernel().description(), flash2_kernel().directions());
+  CHECK_THROWS_AS(DeviceSide(other), InternalError);
 }
 
 }  // namespace

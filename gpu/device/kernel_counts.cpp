@@ -3,11 +3,14 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/problem.hpp"
 #include "gpu/device/counted_run.hpp"
 #include "gpu/device/probe.hpp"
 #include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/families.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/loss_call.hpp"
+#include "gpu/watch.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -123,6 +126,41 @@ json golden_json(const std::vector<std::string>& names) {
   json object{{"counts", rows}};
   if (!device().present()) object["absent_because"] = device().absent_because;
   return object;
+}
+
+json families_json(const std::string& attention, const std::string& loss) {
+  json rows = json::array();
+  for (const Family& family : families()) {
+    const bool gradient = family.direction == ATTEST_LOSS_GRADIENT;
+    const std::string& text = gradient ? loss : attention;
+    const Problem problem = Problem::parse(text);
+    const AbiProblem form(problem, 1);
+    const AttentionShape shape = shape_of(*form.get());
+    for (const Variant& variant : family.variants) {
+      const auto fast_bytes = [&](const auto& direction) -> std::int64_t {
+        if (!direction.fits(shape, {})) return 0;
+        return direction.plan(shape).fast_memory().words() * std::int64_t{sizeof(float)};
+      };
+      const EmulatedDirections& all = variant.kernel->directions();
+      const std::int64_t bytes = gradient ? fast_bytes(all.loss_gradient)
+                                 : family.direction == ATTEST_FORWARD ? fast_bytes(all.forward)
+                                                                      : fast_bytes(all.backward);
+      if (bytes == 0) continue;
+      const CappedCount counted = count_capped(family.name, bytes, problem);
+      const std::string schedule = variant.schedule(shape);
+      if (counted.schedule != schedule) continue;  // larger tiles need no more
+      rows.push_back({{"family", family.name},
+                      {"direction", gradient                             ? "loss_gradient"
+                                    : family.direction == ATTEST_FORWARD ? "forward"
+                                                                         : "backward"},
+                      {"kernel", variant.kernel->description().name},
+                      {"problem", text},
+                      {"schedule", schedule},
+                      {"fast_bytes", bytes},
+                      {"words", counted.read_words() + counted.written_words()}});
+    }
+  }
+  return {{"families", rows}};
 }
 
 }  // namespace attest::gpu::cuda

@@ -28,4 +28,22 @@ BackwardOnDevice block_two_pass_backward, key_stationary_backward,
 using LossOnDevice = attest_status(const attest_loss_args& args, TrafficSink sink);
 LossOnDevice loss_large_gradient, loss_small_gradient;
 
+/// Kernels of gpu/kernels/families.hpp that have no name above, without counters. Of 4, 8, 16, 32
+/// and 64 rows; of 8, 16 and 32; of tiles of 16, 64 and 128.
+template <int kRows>
+struct RowsOnDevice {
+  static ForwardOnDevice flash2_forward;
+  static BackwardOnDevice two_pass_backward;
+};
+template <int kRows>
+struct LossRowsOnDevice {
+  static LossOnDevice large_gradient, rows_gradient;
+};
+template <int kSide>
+struct SidesOnDevice {
+  static ForwardOnDevice forward;
+  static BackwardOnDevice backward;
+  static LossOnDevice loss_gradient;
+};
+
 }  // namespace attest::gpu::cuda

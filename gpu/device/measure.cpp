@@ -29,6 +29,9 @@ constexpr const char* kUsage =
     "       attest_gpu_measure golden [KERNEL]...    bytes counted on small problems, emulated "
     "and,\n"
     "                                                where there is a device, on it; default: all\n"
+    "       attest_gpu_measure families PROBLEM LOSS  kernels with tiles of all sizes: fast memory "
+    "and\n"
+    "                                                words moved, emulated\n"
     "KERNEL is a name like gpu/flash2. Exit codes: 0 answered; 1 a device is needed and there is\n"
     "none, or it refused; 2 bad words, an unknown kernel or a problem that it does not take.\n";
 
@@ -95,6 +98,8 @@ int answer(const std::vector<std::string>& words) {
     object = count_json(words[1], words[2]);
   } else if (words.size() == 3 && verb == "time") {
     object = time(words[1], words[2]);
+  } else if (words.size() == 3 && verb == "families") {
+    object = families_json(words[1], words[2]);
   } else if (verb == "golden") {
     object = golden_json({words.begin() + 1, words.end()});
   } else {
