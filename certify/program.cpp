@@ -20,6 +20,7 @@ namespace {
 std::vector<std::string> environment_with(std::vector<std::string> variables) {
   const auto name = [](const std::string& text) { return text.substr(0, text.find('=')); };
   std::vector<std::string> names;
+  names.reserve(variables.size());
   for (const std::string& variable : variables) names.push_back(name(variable));
   for (char** inherited = environ; *inherited != nullptr; ++inherited) {
     const std::string text(*inherited);

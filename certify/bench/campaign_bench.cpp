@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
     register_cpu(registry);
     for (const char* law : {"reference_forward", "reference_backward"}) {
       std::vector<double> rates;
+      rates.reserve(static_cast<std::size_t>(rounds));
       for (int round = 0; round < rounds; ++round) {
         rates.push_back(
             cases_per_second(registry.find(kernel), law, cases, static_cast<std::uint64_t>(round)));

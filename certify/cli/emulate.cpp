@@ -19,6 +19,7 @@ void become_emulation(const EmulateOptions& options) {
   if (options.races) words.emplace_back("--races");
   if (options.json) words.emplace_back("--json");
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   std::fflush(nullptr);

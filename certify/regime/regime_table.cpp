@@ -19,6 +19,7 @@ std::vector<Row> chosen(const std::vector<Row>& table, const std::vector<std::st
                         const std::string& what) {
   if (names.empty()) return table;
   std::vector<std::string> known;
+  known.reserve(table.size());
   for (const Row& row : table) known.push_back(row.name);
   std::vector<Row> rows;
   for (std::string name : names) {
