@@ -222,5 +222,21 @@ TEST_CASE("low precision sums per query head must be declared", "[validation]") 
   CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
 }
 
+// One description for both 16-bit types: P goes through the type of the tensors, and through no
+// other.
+TEST_CASE("a cast of P to the tensors' own type is held to that type", "[validation]") {
+  const std::string text = "sq=16,sk=64,d=32,dtype=f16";
+  const auto to_inputs = [](attest_numerics& n) { n.p_cast = ATTEST_INPUT_DTYPE; };
+  for (const attest_dtype cast : {ATTEST_F16, ATTEST_BF16}) {
+    Emulation e;
+    e.name = "emulated/cast_p";
+    e.p_cast = static_cast<std::uint8_t>(1 + cast);
+    const Judged judged(text, e, values_of(text, Values::positive_v));
+    INFO(cast);
+    CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+    CHECK((gravest(judged.with(to_inputs)).verdict == Verdict::passed) == (cast == ATTEST_F16));
+  }
+}
+
 }  // namespace
 }  // namespace attest::proptest
