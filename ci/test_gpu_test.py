@@ -36,7 +36,7 @@ def results(**changes):
             'tests': {'passed': 3, 'failed': [], 'skipped': []},
             'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
             'golden': {'counts': []}, 'errors': [{}],
-            'rates': {}, 'times': [{}], 'families': [{}], 'traffic': [{'counted': {}}]}
+            'rates': {}, 'times': [{}], 'families': [{}], 'triton': {}, 'traffic': [{'counted': {}}]}
     return {**base, **changes}
 
 
@@ -98,7 +98,8 @@ test_gpu.measure = lambda verb, *words: ({'families': [dict(FAMILY)]} if verb ==
 test_gpu.profiled = lambda *words: asked.append(words) or {'profiled': {'read_bytes': 5}}
 check('families', test_gpu.families(),
       [{**FAMILY, 'seconds': 2, 'profiled': {'read_bytes': 5}}])
-check('launches of a family', asked, [('gpu/y', 'x', 'square_tiled_(scores|values)')])
+check('launches of a family', asked,
+      [(test_gpu.run_of('gpu/y', 'x'), 'square_tiled_(scores|values)')])
 check('launches are those of the family alone',
       [re.search(test_gpu.LAUNCHES[name], 'square_tiled_bwd_p') is not None
        for name in ('square_tiled', 'square_tiled_bwd')], [False, True])
@@ -107,6 +108,31 @@ check('a family without times', test_gpu.failures(results(families=test_gpu.fami
       ['measurement: cudaErrorX'])
 test_gpu.measure = lambda verb, *words: {'failed': 'cudaErrorX'}
 check('no families', test_gpu.families(), [{'failed': 'cudaErrorX'}])
+asked.clear()
+VARIANTS = [{'variant': name, 'direction': direction, 'fast_bytes': size, 'seconds': seconds}
+            for name, direction, size, seconds in (
+                ('small', 'forward', 10, 4), ('slow', 'forward', 20, 5), ('large', 'forward', 30, 1),
+                ('other', 'backward', 10, 1))]
+ROWS = [{'direction': 'forward', 'fast_bytes': cap} for cap in (9, 25, 20, 30)]
+test_gpu.at_equal_caps(ROWS, [*VARIANTS, {'variant': 'refused', 'direction': 'forward'}])
+check('equal caps', [row.get('triton', {}).get('variant') for row in ROWS],
+      [None, 'small', 'small', 'large'])
+check('a variant is profiled once', [words[0][-1] for words in asked], ['small', 'large'])
+check('what of it', asked[0][1], 'forward_kernel')
+check('the peer fails', test_gpu.failures(results(triton={'failed': 'tile'})), ['measurement: tile'])
+check('no peer here', test_gpu.failures(results(triton={'refused': 'no Triton'})), [])
+
+
+def answering(status, text):
+    test_gpu.PEER = [sys.executable, '-c', f'import sys; print({text!r}); '
+                     f'print("why", file=sys.stderr); sys.exit({status})']
+    return test_gpu.peer()
+
+
+check('a peer without Triton', answering(77, ''), {'refused': 'why'})
+check('a broken peer', answering(1, ''), {'failed': 'why'})
+check('a good peer', answering(0, '{"variants": [{}]}'), {'variants': [{}]})
+check('a wrong peer', answering(1, '{"variants": [{"failed": "tile"}]}')['failed'], 'tile')
 with tempfile.TemporaryDirectory() as folder:
     path = test_gpu.write_results(folder, results())
     check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')

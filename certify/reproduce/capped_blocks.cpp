@@ -94,6 +94,7 @@ std::vector<AtCap> sweep(const Rivals& rivals, const Problem& problem, const Cou
   std::vector<std::int64_t> caps = caps_for(problem.head_dim_qk);
   std::reverse(caps.begin(), caps.end());
   std::vector<AtCap> all;
+  all.reserve(caps.size());
   for (const std::int64_t cap : caps) all.push_back({cap, fewest(cap), square.at(cap)});
   std::reverse(all.begin(), all.end());
   return all;

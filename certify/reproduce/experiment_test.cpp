@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/testing/altered_schedules.hpp"
@@ -217,7 +218,7 @@ TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]")
 TEST_CASE("a crossing is where a curve falls below another, at first and for good", "[reproduce]") {
   const std::vector<std::int64_t> grid{1, 2, 3, 4, 5};
   const auto curve = [](std::vector<std::int64_t> words) -> WordsAt {
-    return [words](std::int64_t at) -> std::optional<std::int64_t> {
+    return [words = std::move(words)](std::int64_t at) -> std::optional<std::int64_t> {
       const std::int64_t value = words[static_cast<std::size_t>(at - 1)];
       return value < 0 ? std::nullopt : std::optional(value);
     };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/tile.cuh"
 
@@ -33,8 +35,7 @@ struct BackwardTile {
 inline constexpr int kMostBackwardColumns = 576;
 template <int kResident = 32, class Use>
 auto with_backward_tile(int columns, const Use& use) {
-  constexpr int kFewer = kResident < 16 ? kResident : 16,
-                kPassing = kResident > 32 ? kFewer : kResident;
+  constexpr int kFewer = std::min(kResident, 16), kPassing = kResident > 32 ? kFewer : kResident;
   if (columns <= 32) return use(BackwardTile<kResident, 1, 1, kPassing>{});
   if (columns <= 64) return use(BackwardTile<kResident, 1, 2, kPassing>{});
   if (columns <= 128) return use(BackwardTile<kResident, 1, 4, kPassing>{});

@@ -13,6 +13,8 @@
 /// [gpu/simt/emulation_test]
 #define ATTEST_SIMT_WORLD emulated
 
+// The names are CUDA's; a type in a declaration takes no parentheses.
+// NOLINTBEGIN(bugprone-reserved-identifier,bugprone-macro-parentheses)
 #define __global__
 #define __device__
 #define __host__
@@ -169,3 +171,4 @@ inline int __float_as_int(float value) {
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
+// NOLINTEND(bugprone-reserved-identifier,bugprone-macro-parentheses)
