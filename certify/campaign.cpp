@@ -161,8 +161,9 @@ class Campaign {
  public:
   Campaign(const CampaignOptions& options, Run& run) : options_(options), run_(run) {
     for (const Law& law : proptest::laws()) {
-      const bool chosen =
-          options.law ? *options.law == law.name : proptest::concerns(law, description());
+      const bool about = proptest::concerns(law, description()) &&
+                         (!options.mask || law.mask == proptest::MaskUse::kept);
+      const bool chosen = options.law ? *options.law == law.name : about;
       if (chosen) laws_.push_back(&law);
     }
   }

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/defects/defect.hpp"
+#include "proptest/laws/law.hpp"
 
 namespace attest::certify {
 namespace {
@@ -123,6 +124,24 @@ TEST_CASE("a campaign on a mask is no certificate", "[mask]") {
             .at(0)
             .at("mask")
             .is_null());
+}
+
+// What laws say that have masks of their own, or none, they do not say of this one.
+TEST_CASE("laws that replace the mask do not count on it", "[mask]") {
+  const attest_kernel& kernel = fixtures::defective_kernel(Defect::none);
+  const CampaignResult result = run_campaign(kernel, few("block_3x5_40_1"), ignore);
+  for (const proptest::Law& law : proptest::laws()) {
+    const bool counts =
+        proptest::concerns(law, kernel.description) && law.mask == proptest::MaskUse::kept;
+    INFO(law.name);
+    CHECK((result.laws.count(std::string(law.name)) > 0) == counts);
+  }
+  const CampaignResult nothing = run_campaign(kernel, few("pairs_0_1"), ignore);
+  for (const auto& [law, count] : nothing.laws) {
+    INFO(law);
+    CHECK(count.passed == 0);
+  }
+  CHECK(outcome(nothing) != "mask_holds");
 }
 
 // The defect is about windows alone: what holds on one mask says nothing of others.

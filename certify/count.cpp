@@ -66,7 +66,13 @@ json candidates_json(const io::BestSchedule& best) {
     const bool fits = candidate.refusal.empty();
     list.push_back({{"schedule", candidate.schedule},
                     {"traffic", fits ? traffic_json(candidate.traffic) : json(nullptr)},
-                    {"refusal", candidate.refusal}});
+                    {"refusal", candidate.refusal},
+                    {"leaves_lse_out", candidate.leaves_lse_out},
+                    {"others", json::array()}});
+    for (const io::Candidate& other : candidate.others) {
+      list.back()["others"].push_back(
+          {{"schedule", other.schedule}, {"traffic", traffic_json(other.traffic)}});
+    }
   }
   return list;
 }

@@ -11,4 +11,9 @@ namespace attest {
 std::ifstream open_regular_file(const std::string& what, const std::string& path,
                                 const std::string& expected);
 
+/// All its bytes. Throws InvalidProblem as above, for more than 4 GiB or than memory holds, and
+/// when reading fails.  [core/sparsity/pattern_file_test "too large"]
+std::string read_regular_file(const std::string& what, const std::string& path,
+                              const std::string& expected);
+
 }  // namespace attest

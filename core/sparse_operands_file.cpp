@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <vector>
 
 #include "core/error.hpp"
@@ -103,6 +102,9 @@ CsrMatrix matrix_of(const std::string& path, const Lists& lists, const std::stri
   matrix.columns = columns;
   matrix.row_offsets = lists.integers(operand + ".row_offsets");
   const auto found = static_cast<std::int64_t>(matrix.row_offsets.size()) - 1;
+  if (found < 0) {
+    refuse(path, operand + ".row_offsets is empty; it begins with 0 and has an entry for each row");
+  }
   if (found != rows.count) {
     refuse(path, operand + ".row_offsets has " + std::to_string(found + 1) + " entries, of " +
                      std::to_string(found) + " rows, but " + rows.key + " is " +
@@ -118,10 +120,8 @@ CsrMatrix matrix_of(const std::string& path, const Lists& lists, const std::stri
 
 SparseOperands read_sparse_operands(const std::string& path, const Problem& problem) {
   require_sparse_problem(problem);
-  std::ostringstream bytes;
-  auto file = open_regular_file("inputs", path, "a .safetensors file of sparse Q, K and V");
-  bytes << file.rdbuf();
-  const std::string text = bytes.str();
+  const std::string text =
+      read_regular_file("inputs", path, "a .safetensors file of sparse Q, K and V");
   const StoredTensors stored = parse_stored_tensors(text, path);
   const Lists lists(path, stored);
   const Extent queries{"sq", problem.seqlen_q}, keys{"sk", problem.seqlen_k};

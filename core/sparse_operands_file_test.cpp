@@ -105,7 +105,7 @@ TEST_CASE("malformed files of sparse inputs are refused with the place", "[spars
       [](StoredTensors& s) {
         s.tensors["Q.row_offsets"] = {"I64", {0}, ""};
       },
-      "Q.row_offsets has 0 entries");
+      "Q.row_offsets is empty");
   changed([](StoredTensors& s) { s.tensors["K.columns"] = s.tensors["V.columns"]; },
           "K: 1 column_indices, but 3 values");
 }

@@ -3,6 +3,8 @@
 #include <set>
 #include <vector>
 
+#include "core/shortened.hpp"
+
 namespace attest {
 
 nlohmann::json parse_strict_json(std::string_view text,
@@ -23,9 +25,10 @@ nlohmann::json parse_strict_json(std::string_view text,
   try {
     value = json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception& error) {
-    refuse(std::string("is not JSON: ") + error.what());
+    constexpr std::size_t kShown = 200;  // it quotes the text it read last
+    refuse("is not JSON: " + shortened(error.what(), kShown));
   }
-  if (!twice.empty()) refuse("has '" + twice + "' twice");
+  if (!twice.empty()) refuse("has '" + shortened(twice) + "' twice");
   return value;
 }
 

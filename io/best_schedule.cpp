@@ -31,10 +31,14 @@ std::vector<ScheduleSpec> open_specs(const ScheduleFamily& family) {
   return specs;
 }
 
+bool leaves_lse_out(const ScheduleFamily& family) {
+  return family.direction() == Direction::forward && family.kernel_class().lse == LseOutput::none;
+}
+
 // The family's schedule of a spelling, or why there is none.
 Candidate candidate_of(const ScheduleFamily& family, const ScheduleSpec& spec,
                        const attest_problem& problem, FastMemory capacity) {
-  Candidate candidate{family.name(), {}, ""};
+  Candidate candidate{family.name(), {}, "", {}, leaves_lse_out(family)};
   try {
     const auto schedule = family.make(spec, problem, capacity);
     candidate.traffic = schedule->closed_form();
@@ -54,9 +58,15 @@ std::string BestSchedule::to_string() const {
   for (const Candidate& candidate : candidates) {
     text += candidate.schedule + ": ";
     if (candidate.refusal.empty()) {
-      text += std::to_string(moved(candidate).value());
-      text += unit == Unit::words ? " words" : " bytes";
+      const auto amount = [this](const Candidate& of) {
+        return std::to_string(moved(of).value()) + (unit == Unit::words ? " words" : " bytes");
+      };
+      text += amount(candidate);
       if (&candidate != &best()) text += ", " + percent_more(moved(candidate), moved(best()));
+      if (candidate.leaves_lse_out) text += ", LSE not written";
+      for (const Candidate& other : candidate.others) {
+        text += "; " + other.schedule + ": " + amount(other);
+      }
     } else {
       text += "none (" + candidate.refusal + ")";
     }
@@ -87,7 +97,12 @@ BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction
     } catch (const NotForProblem&) {
       continue;
     }
-    result.candidates.push_back(*std::min_element(choices.begin(), choices.end(), before));
+    std::stable_sort(choices.begin(), choices.end(), before);
+    Candidate chosen = choices.front();
+    for (auto other = choices.begin() + 1; other != choices.end(); ++other) {
+      if (other->refusal.empty()) chosen.others.push_back(std::move(*other));
+    }
+    result.candidates.push_back(std::move(chosen));
   }
   std::stable_sort(result.candidates.begin(), result.candidates.end(), before);
   if (result.candidates.empty() || !result.best().refusal.empty()) {

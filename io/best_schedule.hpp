@@ -11,7 +11,9 @@ namespace attest::io {
 struct Candidate {
   std::string schedule;  // its spelling; the family's name when it has none
   Traffic traffic;
-  std::string refusal;  // empty: it fits
+  std::string refusal;            // empty: it fits
+  std::vector<Candidate> others;  // the family's with other choices of those searched, if they fit
+  bool leaves_lse_out = false;    // a forward pass of q words less than one that writes LSE
 };
 
 /// The schedules of one direction for a problem, the fewest words first (bytes, with a capacity in
@@ -31,6 +33,7 @@ struct BestSchedule {
 
   /// One line for each: what it moves and how much more that is than the best, or why it has no
   /// schedule.  [cpu/schedules/best_schedule_test "explained"]
+  /// [sparse/schedules/row_order_test "searched"]
   std::string to_string() const;
 };
 

@@ -68,7 +68,8 @@ std::uint64_t first_refusal(const attest_kernel& kernel, const Law& law, std::ui
   return cases;
 }
 
-constexpr std::uint64_t kCases = 100;
+// Those of the smoke tier.
+const std::uint64_t kCases = tier_cases(Tier::smoke);
 
 // The laws that refuse the kernel on one of a few cases, in their order.
 std::string refusing_laws(const attest_kernel& kernel, std::uint64_t first, std::uint64_t count) {

@@ -6,6 +6,7 @@
 #include "fixtures/register.hpp"
 #include "proptest/generator.hpp"
 #include "proptest/laws/law.hpp"
+#include "proptest/laws/reversed.hpp"
 #include "proptest/values.hpp"
 #include "reference/attention.hpp"
 
@@ -150,6 +151,60 @@ TEST_CASE("the law of forms is of the case's own pattern, of every family", "[sp
     held.insert(family_of(c));
   }
   CHECK(held == drawn_families());
+}
+
+TEST_CASE("pairs in the other order", "[sparsity]") {
+  for (const char* mask : {"none", "causal_br", "causal_tl", "window_2_1", "block_3x4_50_1",
+                           "block_5x3_50_1", "block_1_30_2", "nm_2_4_1", "pairs_30_1", "pairs_0_1",
+                           "random_40_1", "causal_br+block_3x4_60_1", "window_3_inf+pairs_50_1"}) {
+    for (const char* sizes : {"b=2,hq=2,sq=12,sk=12,d=2", "sq=7,sk=12,d=2", "sq=12,sk=5,d=2"}) {
+      const Problem problem = Problem::parse(std::string(sizes) + ",mask=" + mask);
+      const Problem keys = with_reversed_keys(problem), queries = with_reversed_queries(problem);
+      INFO(problem.to_string());
+      const Sequence sequence = problem.sequences().front();
+      int wrong = 0;
+      for (std::int64_t i = 0; i < problem.seqlen_q; ++i) {
+        for (std::int64_t j = 0; j < problem.seqlen_k; ++j) {
+          const bool seen = problem.mask.visible(sequence, i, j);
+          wrong += keys.mask.visible(sequence, i, problem.seqlen_k - 1 - j) == seen ? 0 : 1;
+          wrong += queries.mask.visible(sequence, problem.seqlen_q - 1 - i, j) == seen ? 0 : 1;
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+  // A kernel of blocks alone is asked where whole blocks change places.
+  const auto of_blocks = [](const Problem& problem) {
+    return std::holds_alternative<BlockForm>(problem.mask.sparsity()->form());
+  };
+  const Problem divided = Problem::parse("sq=13,sk=12,d=2,mask=block_4x3_50_1");
+  CHECK(of_blocks(with_reversed_keys(divided)));
+  CHECK_FALSE(of_blocks(with_reversed_queries(divided)));
+  CHECK_THROWS_AS(with_reversed_keys(Problem::parse("b=2,sq=3,d=2,mask=lengths_1_2")),
+                  InternalError);
+}
+
+// What pattern_transposed does wrong shows on a pattern alone.
+TEST_CASE("laws keep the pattern of their case", "[sparsity]") {
+  const attest_kernel& wrong = fixtures::defective_kernel(fixtures::Defect::pattern_transposed);
+  Case c;
+  c.problem = Problem::parse("sq=8,d=4,mask=pairs_30_1");
+  for (const Law& law : laws()) {
+    const LawResult result = law.check(wrong, c);
+    INFO(law.name << ": " << result.message);
+    if (law.mask == MaskUse::replaced) CHECK(result.verdict != Verdict::violated);
+    const bool in_backward = law.name == "reference_backward" || law.name == "gradient_identity" ||
+                             law.name == "score_identity" || law.name == "key_permutation" ||
+                             law.name == "query_permutation" || law.name == "linearity_in_do";
+    if (in_backward) CHECK(result.verdict == Verdict::violated);
+  }
+  // Nothing is there to hold on no pair.
+  c.problem = Problem::parse("sq=8,d=4,mask=pairs_0_1");
+  for (const Law& law : laws()) {
+    if (law.mask == MaskUse::replaced || law.directions == ATTEST_LOSS_GRADIENT) continue;
+    INFO(law.name);
+    CHECK(law.check(sound(), c).verdict != Verdict::passed);
+  }
 }
 
 TEST_CASE("a kernel without any form of a pattern is not asked", "[sparsity]") {

@@ -125,6 +125,12 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   order.campaign.shard = parse_shard(options.shard);
   if (!options.only.empty()) order.campaign.law = proptest::find_law(options.only).name;
   if (!options.mask.empty()) order.campaign.mask = parse_campaign_mask(options.mask);
+  if (order.campaign.mask && !options.only.empty() &&
+      proptest::find_law(options.only).mask == proptest::MaskUse::replaced) {
+    throw InvalidProblem("--only " + options.only +
+                         ": the law has masks of its own, or none, and says nothing about --mask; "
+                         "leave one of the two out");
+  }
   for (const std::string& word : chosen_kernels(registry, options)) {
     const std::vector<const attest_kernel*> found = known.find(word);
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
@@ -193,7 +199,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   require_unchanged(order.kernels, order.libraries);
   if (campaign.mask) require_unchanged(*campaign.mask);
   const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
-  const std::string text = object.dump(2) + "\n";
+  const std::string text = json_text(object) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
   write_reports(object, options.reports);
   if (options.json) fmt::print("{}", text);

@@ -162,8 +162,11 @@ int check(const Registry& registry, const CheckOptions& given_options) {
     const bool judged =
         failed && !subject.given && reference_laws().count(std::string(law->name)) > 0;
     const std::string term = judged ? bound_term(kernel, c) : "";
+    const bool on_own_masks =
+        law->mask == proptest::MaskUse::replaced && c.problem.mask.to_string() != "none";
     laws.push_back({{"law", law->name},
                     {"verdict", name(found.verdict)},
+                    {"on_own_masks", on_own_masks},
                     {"message", found.message},
                     {"bound_term", term},
                     {"outputs", comparisons}});
@@ -173,7 +176,7 @@ int check(const Registry& registry, const CheckOptions& given_options) {
     for (const auto& comparison : found.comparisons) {
       if (!failed) fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
     }
-    fmt::print("\n");
+    fmt::print("{}\n", on_own_masks ? " (without the problem's mask)" : "");
     if (!found.message.empty()) fmt::print("    {}\n", printable(found.message));
     if (!term.empty()) fmt::print("    largest term of the bound of {}\n", term);
   }

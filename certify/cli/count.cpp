@@ -107,6 +107,12 @@ Counted counted_dense(const io::ScheduleRegistry& schedules, const CountOptions&
                       const Problem& problem, io::FastMemory capacity) {
   const TraceOptions trace = trace_options(options);
   const auto spec = io::ScheduleSpec::parse(options.schedule);
+  for (const sparse::InputSchedule& schedule : sparse::input_schedules()) {
+    if (schedule.name != spec.name) continue;
+    throw InvalidProblem(
+        "schedule: '" + spec.name +
+        "' is of sparse inputs; give them, as in --inputs csr:density=0.05,seed=1");
+  }
   const io::ScheduleFamily& family = schedules.find(spec.name);
   const AbiProblem form(problem, 1);
   const auto schedule = family.make(spec, *form.get(), capacity);

@@ -145,7 +145,7 @@ void print_json(const std::vector<Section>& chosen) {
       if (!row.more.empty()) list.back()["more"] = row.more;
     }
   }
-  fmt::print("{}\n", object.dump(2));
+  fmt::print("{}\n", json_text(object));
 }
 
 int list(const Registry& registry, const io::ScheduleRegistry& schedules, const std::string& what,

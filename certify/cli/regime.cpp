@@ -43,6 +43,12 @@ std::string sizes_text(const RegimeOptions& options) {
   const auto of_mask = options.mask.empty() ? std::nullopt : shape_of_mask(options.mask);
   if (of_mask && !options.seqlen)
     return fmt::format("sq={},sk={}", of_mask->rows, of_mask->columns);
+  if (of_mask && *of_mask != PatternShape{*options.seqlen, *options.seqlen}) {
+    throw InvalidProblem(
+        fmt::format("--seqlen {}: the mask is {}x{}; leave --seqlen out, the mask "
+                    "has its sizes",
+                    *options.seqlen, of_mask->rows, of_mask->columns));
+  }
   return fmt::format("sq={}", options.seqlen.value_or(kSeqlen));
 }
 

@@ -59,9 +59,12 @@ void require_taken(const Experiment& experiment, const ReproduceOptions& options
     for (const SizeOption& size : experiment.sizes) {
       taken += " --" + size.name;
       if (size.name != name) continue;
-      if (size.least <= *given && *given <= size.most) return;
-      throw InvalidProblem(fmt::format("{}: --{} {} is not among the {} to {} that it works with",
-                                       experiment.name, name, *given, size.least, size.most));
+      const bool within = size.least <= *given && *given <= size.most;
+      if (within && *given % size.multiple == 0) return;
+      const std::string of =
+          size.multiple > 1 ? fmt::format("multiples of {} from ", size.multiple) : "";
+      throw InvalidProblem(fmt::format("{}: --{} {} is not among the {}{} to {} that it works with",
+                                       experiment.name, name, *given, of, size.least, size.most));
     }
     throw InvalidProblem(
         experiment.name + " takes no --" + name +

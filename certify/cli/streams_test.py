@@ -50,6 +50,17 @@ with tempfile.TemporaryDirectory() as folder:
                               timeout=250)
         if done.returncode != 0 or b'\x1b' in done.stdout or b'\xff' in done.stdout:
             failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
+    # A campaign on such a file ends with a certificate.
+    certificate = os.path.join(folder, 'certificate.json')
+    for more in (['--json'], ['--out', certificate]):
+        arguments = ['certify', 'cpu/flash2', '--only', 'reference_forward', '--cases', '1', '--mask',
+                     b'file_' + mask] + more
+        done = subprocess.run([ATTEST] + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=250)
+        if done.returncode not in (0, 3) or b'\x1b' in done.stdout or b'\xff' in done.stdout:
+            failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
+    if not os.path.exists(certificate):
+        failures.append('certify --out wrote no certificate')
 for arguments in ([b'\x1b[31m'], ['list', b'\x1b[31m\xff'], ['certify', b'\x1b\xff'],
                   ['certify', '--all', '--tier', b'\x1b'], ['certify', '--all', b'--\x1b[31m'],
                   ['certify', 'cpu/flash2', '--out', b'/missing/\x1b[31m\xff'],

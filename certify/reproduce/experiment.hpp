@@ -87,6 +87,7 @@ struct Laboratory {
 struct SizeOption {
   std::string name;  // "seqlen", "head-dim" or "fast-words"
   std::int64_t least, most;
+  std::int64_t multiple = 1;  // of which it must be one
 };
 
 /// A name, what it is about, and how it is done. Sizes it does not take are refused by the command.

@@ -6,11 +6,12 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/error.hpp"
+#include "core/mask_part.hpp"
 #include "core/regular_file.hpp"
 #include "core/safetensors.hpp"
+#include "core/shortened.hpp"
 #include "core/strict_json.hpp"
 
 namespace attest {
@@ -33,11 +34,7 @@ bool ends_in(std::string_view path, std::string_view end) {
 
 void check_name(const std::string& path, const std::string& name) {
   if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
-    constexpr std::size_t kShown = 40;
-    std::string shown = name.substr(0, kShown);
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
-    refuse(path, "has a list '" + shown + (name.size() > kShown ? "..." : "") +
+    refuse(path, "has a list '" + shortened(name) +
                      "'; the lists are shape, row_offsets, columns and block");
   }
 }
@@ -54,8 +51,8 @@ Lists json_lists(const std::string& path, const std::string& text) {
     for (const json& value : list) {
       if (!value.is_number_integer() ||
           (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
-        refuse(path, name + "[" + std::to_string(values.size()) + "] is " + value.dump() +
-                         "; indices are integers of 64 bits, below 2^63");
+        refuse(path, name + "[" + std::to_string(values.size()) + "] is " +
+                         shortened(value.dump()) + "; indices are integers of 64 bits, below 2^63");
       }
       values.push_back(value.get<std::int64_t>());
     }
@@ -142,15 +139,14 @@ Lists lists_of(const SparsityPattern& pattern) {
 }  // namespace
 
 SparsityPattern read_pattern_file(const std::string& path, std::optional<PatternShape> wanted) {
+  if (path.empty()) refuse_part("pattern_", "needs the path of a .json or .safetensors file");
   const bool is_json = ends_in(path, ".json");
   if (!is_json && !ends_in(path, ".safetensors")) {
     refuse(path, "its name must end in .json or .safetensors");
   }
-  std::ostringstream bytes;
-  auto file = open_regular_file("mask", path, "a .json or .safetensors file of a pattern");
-  bytes << file.rdbuf();
-  const Lists lists =
-      is_json ? json_lists(path, bytes.str()) : safetensors_lists(path, bytes.str());
+  const std::string bytes =
+      read_regular_file("mask", path, "a .json or .safetensors file of a pattern");
+  const Lists lists = is_json ? json_lists(path, bytes) : safetensors_lists(path, bytes);
   const PatternShape shape = pair(path, lists, "shape");
   if (wanted && shape != *wanted) {
     refuse(path, "is " + spelled(shape) + ", but seqlen_q x seqlen_k is " + spelled(*wanted) +

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "core/error.hpp"
@@ -104,6 +105,31 @@ TEST_CASE("malformed files in JSON are refused with the place", "[sparsity]") {
   refused(R"({"shape":[2,3],"block":[0,1],"row_offsets":[0],"columns":[]})", "both sizes");
 }
 
+TEST_CASE("what a file holds is shown in part", "[sparsity]") {
+  const std::string large(100000, 'x');
+  for (const std::string& text :
+       {R"({"columns":[")" + large + R"("]})", R"({")" + large + R"(":[]})",
+        R"({"shape":[1,1],")" + large + R"(":[],")" + large + R"(":[]})", "{\"" + large}) {
+    const File file(kJson, text);
+    std::string message;
+    try {
+      read_pattern_file(kJson);
+    } catch (const InvalidProblem& refused) {
+      message = refused.what();
+    }
+    CHECK_THAT(message, Catch::Contains("xxx"));
+    CHECK(message.size() < 400);
+  }
+  const File file(kJson, R"({"a\nb":[],"a\nb":[]})");
+  CHECK_THROWS_WITH(read_pattern_file(kJson), Catch::Contains("has 'a?b' twice"));
+}
+
+TEST_CASE("a file that is too large to be read is refused as such", "[sparsity]") {
+  const File file(kJson, "{}");
+  std::filesystem::resize_file(kJson, (std::uintmax_t{1} << 32) + 1);  // without its blocks
+  CHECK_THROWS_WITH(read_pattern_file(kJson), Catch::Contains("has 4294967297 bytes; files of up"));
+}
+
 TEST_CASE("malformed files in safetensors are refused with the place", "[sparsity]") {
   const auto refused = [](const std::string& bytes, const std::string& why) {
     const File file(kTensors, bytes);
@@ -142,6 +168,7 @@ TEST_CASE("indices of 32 bits are read too", "[sparsity]") {
 
 TEST_CASE("a pattern is read from a regular file of a known kind only", "[sparsity]") {
   CHECK_THROWS_WITH(read_pattern_file("pattern.csr"), Catch::Contains("must end in .json"));
+  CHECK_THROWS_WITH(read_pattern_file(""), Catch::Contains("needs the path of a .json"));
   CHECK_THROWS_WITH(read_pattern_file("missing.json"), Catch::Contains("cannot read file"));
   const std::string pipe = "pattern_file_test_pipe.json";
   std::remove(pipe.c_str());

@@ -9,6 +9,7 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "io/schedule_count.hpp"
 
 namespace attest::cpu {
 namespace {
@@ -120,6 +121,31 @@ TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {
   CHECK(std::any_of(found.candidates.begin(), found.candidates.end(), [](const auto& candidate) {
     return candidate.refusal.find("exceeds 2^63 - 1") != std::string::npos;
   }));
+}
+
+// Where nothing is read the words of LSE decide: a schedule that does not write it moves fewer than
+// the bound of those that do.
+TEST_CASE("a schedule that leaves LSE out says so", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=7,sk=0,d=2");
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(60);
+  const auto found = best_schedule(cpu_schedules(), io::Direction::forward, *form.get(), capacity);
+  CHECK_THAT(found.to_string(), Catch::Contains(": 14 words, LSE not written\n"));
+  CHECK_THAT(found.to_string(), Catch::Contains(": 21 words, +50.0%\n"));
+  int without = 0;
+  for (const io::Candidate& candidate : found.candidates) {
+    if (!candidate.refusal.empty()) continue;
+    const auto spec = io::ScheduleSpec::parse(candidate.schedule);
+    const io::ScheduleFamily& family = cpu_schedules().find(spec.name);
+    const auto own =
+        count_schedule(family, *family.make(spec, *form.get(), capacity), problem, capacity);
+    REQUIRE(own.lower);
+    INFO(candidate.schedule);
+    CHECK(candidate.traffic.total_words() >= own.lower->words);
+    CHECK((candidate.leaves_lse_out || candidate.traffic.total_words() >= 21));
+    without += candidate.leaves_lse_out ? 1 : 0;
+  }
+  CHECK(without > 0);
 }
 
 TEST_CASE("the choice is explained", "[cpu][schedules]") {

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "proptest/laws/catalogue.hpp"
+#include "proptest/laws/reversed.hpp"
 #include "proptest/laws/trial.hpp"
 
 namespace attest::proptest {
@@ -28,11 +29,20 @@ InputValues without_dlse(InputValues in) {
   return in;
 }
 
+// Of a kernel without lists and boolean masks no band can be asked in another order.
+void require_reversed(const attest_kernel& kernel, const Problem& reversed, Direction direction) {
+  if (unclaimed(kernel.description, reversed, direction).empty()) return;
+  stop(Verdict::unsupported, "not claimed: the pairs of a mask in another order");
+}
+
 LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
-    const Problem p = plain_problem(c.problem);
+    const Problem p = unpacked_problem(c.problem);
+    require_pairs(kernel, p, Direction::forward);
     if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
     const Direction direction = furthest(kernel, p);
+    const Problem other = with_reversed_keys(p);
+    require_reversed(kernel, other, direction);
     const Solved first(kernel, p, make_values(p, c.values, c.seed), direction, c);
     const auto reversed = [&](const Tensor& t) {
       return mapped(t,
@@ -41,7 +51,7 @@ LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
     InputValues in = first.values;
     in.K = reversed(in.K);
     in.V = reversed(in.V);
-    KernelRun run = complete(kernel, p, in, direction, c);
+    KernelRun run = complete(kernel, other, in, direction, c);
     if (direction == Direction::backward) {
       run.dK = reversed(run.dK);
       run.dV = reversed(run.dV);
@@ -52,9 +62,12 @@ LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
 
 LawResult check_query_permutation(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
-    const Problem p = plain_problem(c.problem);
+    const Problem p = unpacked_problem(c.problem);
+    require_pairs(kernel, p, Direction::forward);
     if (p.seqlen_q < 2) stop(Verdict::vacuous, "one query");
     const Direction direction = furthest(kernel, p);
+    const Problem other = with_reversed_queries(p);
+    require_reversed(kernel, other, direction);
     const Solved first(kernel, p, without_dlse(make_values(p, c.values, c.seed)), direction, c);
     const auto reversed = [&](const Tensor& t) {
       return mapped(t,
@@ -63,7 +76,7 @@ LawResult check_query_permutation(const attest_kernel& kernel, const Case& c) {
     InputValues in = first.values;
     in.Q = reversed(in.Q);
     in.dO = reversed(in.dO);
-    KernelRun run = complete(kernel, p, in, direction, c);
+    KernelRun run = complete(kernel, other, in, direction, c);
     run.O = reversed(run.O);
     if (run.LSE.view().rank() > 0) {
       const Tensor lse = run.LSE;
@@ -335,20 +348,21 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
 }  // namespace
 
 std::vector<Law> algebra_laws() {
-  return {{"key_permutation", "reversing keys and values changes nothing but the order of dK, dV",
-           check_key_permutation},
-          {"query_permutation", "reversing queries reverses O, LSE and dQ and leaves dK, dV",
-           check_query_permutation},
-          {"linearity_in_v", "O(V + W) = O(V) + O(W)", check_linear_v},
-          {"linearity_in_do", "gradients of dO + dO' are sums of gradients", check_linear_dO},
-          {"split_merge", "two halves of the keys, merged through LSE, give the whole",
-           check_split_merge},
-          {"duplicate_keys", "every key twice gives the same O", check_duplicate_keys},
-          {"row_shift", "one vector added to all keys changes neither O nor dQ", check_row_shift},
-          {"repeated_heads", "grouped heads equal repeated heads, dK and dV summed",
-           check_repeated_heads},
-          {"mask_forms", "causal equals its boolean mask, a wide window equals no mask",
-           check_mask_forms}};
+  return {
+      {"key_permutation", "reversing keys and values changes nothing but the order of dK, dV",
+       check_key_permutation},
+      {"query_permutation", "reversing queries reverses O, LSE and dQ and leaves dK, dV",
+       check_query_permutation},
+      {"linearity_in_v", "O(V + W) = O(V) + O(W)", check_linear_v},
+      {"linearity_in_do", "gradients of dO + dO' are sums of gradients", check_linear_dO},
+      replacing_mask({"split_merge", "two halves of the keys, merged through LSE, give the whole",
+                      check_split_merge}),
+      replacing_mask({"duplicate_keys", "every key twice gives the same O", check_duplicate_keys}),
+      {"row_shift", "one vector added to all keys changes neither O nor dQ", check_row_shift},
+      {"repeated_heads", "grouped heads equal repeated heads, dK and dV summed",
+       check_repeated_heads},
+      replacing_mask({"mask_forms", "causal equals its boolean mask, a wide window equals no mask",
+                      check_mask_forms})};
 }
 
 }  // namespace attest::proptest

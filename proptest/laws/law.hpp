@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ struct LawResult {
   std::vector<Comparison> comparisons;  // outputs compared with the truth, for worst ratios
 };
 
+/// What a law does with the mask of a case.
+enum class MaskUse : std::uint8_t {
+  kept,  // or what it makes of the mask says as much of it: its pairs with keys and values reversed
+  replaced  // it has masks of its own, or none: it says nothing about the case's
+};
+
 /// A property every correct kernel has. The check may change the case's problem where the law
 /// needs it (no mask, equal lengths); it never throws for what a kernel does.
 struct Law {
@@ -26,6 +33,7 @@ struct Law {
   std::function<LawResult(const attest_kernel&, const Case&)> check;
   std::uint32_t directions = ATTEST_FORWARD | ATTEST_BACKWARD;  // it says something about one of
   std::uint32_t features = 0;  // and only where one of these is claimed; 0: about any kernel
+  MaskUse mask = MaskUse::kept;
 };
 
 /// Whether the law says anything about a kernel that claims `description`.

@@ -135,12 +135,14 @@ LawResult check_uniform(const attest_kernel& kernel, const Case& c) {
 }  // namespace
 
 std::vector<Law> probe_laws() {
-  return {{"one_hot_probe",
-           "score 0 for one key and below -200 for all others: O is that row of V, LSE = 0, dV "
-           "collects dO, dQ = dK = 0, all exactly",
-           check_one_hot},
-          {"uniform_probe", "Q = 0 over 2^n keys: O is the mean of integer V, rounded once",
-           check_uniform}};
+  return {replacing_mask(
+              {"one_hot_probe",
+               "score 0 for one key and below -200 for all others: O is that row of V, LSE = 0, dV "
+               "collects dO, dQ = dK = 0, all exactly",
+               check_one_hot}),
+          replacing_mask({"uniform_probe",
+                          "Q = 0 over 2^n keys: O is the mean of integer V, rounded once",
+                          check_uniform})};
 }
 
 }  // namespace attest::proptest

@@ -2,6 +2,11 @@
 
 namespace attest::proptest {
 
+Law replacing_mask(Law law) {
+  law.mask = MaskUse::replaced;
+  return law;
+}
+
 void stop(Verdict verdict, const std::string& message) {
   throw Stopped{LawResult{verdict, message, {}}};
 }
@@ -82,6 +87,22 @@ Problem plain_problem(const Problem& problem) {
   plain.seqlen_q = std::max<std::int64_t>(plain.seqlen_q, 1);
   plain.seqlen_k = std::max<std::int64_t>(plain.seqlen_k, 1);
   return plain;
+}
+
+Problem unpacked_problem(const Problem& problem) {
+  Problem unpacked = plain_problem(problem);
+  unpacked.seqlen_q = problem.seqlen_q;  // an extent of 0 has no mask of another
+  unpacked.seqlen_k = problem.seqlen_k;
+  unpacked.mask = problem.mask;
+  unpacked.mask.key_lengths.clear();
+  unpacked.mask.cu_seqlens_q.clear();
+  unpacked.mask.cu_seqlens_k.clear();
+  return unpacked;
+}
+
+void require_pairs(const attest_kernel& kernel, const Problem& problem, Direction direction) {
+  require_claimed(kernel, problem, direction);
+  if (problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
 }
 
 Tensor mapped(

@@ -8,6 +8,9 @@
 /// What the laws are written with.
 namespace attest::proptest {
 
+/// The law, said to replace the mask of a case.
+Law replacing_mask(Law law);
+
 /// Ends a check early with its result: refused, crashed, misbehaved or without content. Internal
 /// to the laws; `guarded` turns it into the result.
 struct Stopped {
@@ -68,8 +71,14 @@ struct NamedOutput {
   const reference::ErrorBound* bound;
 };
 
-/// Without mask, extras or packed sequences: what the algebraic laws need.
+/// Without mask, extras or packed sequences: what laws with MaskUse::replaced need.
 Problem plain_problem(const Problem& problem);
+
+/// The same with the band and the pairs of its mask.
+Problem unpacked_problem(const Problem& problem);
+
+/// Stops where the kernel does not claim the problem, and then where no query sees a key.
+void require_pairs(const attest_kernel& kernel, const Problem& problem, Direction direction);
 
 /// A tensor with the same axes whose element is value(b, s, h, c).
 Tensor mapped(

@@ -225,9 +225,9 @@ io::BestSchedule best_of(const InputWords& words, io::Direction direction,
     const std::string& name = family.known.name;
     const InputWords::Choice* choice = words.fewest(name, capacity);
     if (choice != nullptr) {
-      best.candidates.push_back({choice->spec.to_string(), choice->traffic, ""});
+      best.candidates.push_back({choice->spec.to_string(), choice->traffic, "", {}});
     } else {
-      best.candidates.push_back({name, {}, too_small(name, words.least_memory(name))});
+      best.candidates.push_back({name, {}, too_small(name, words.least_memory(name)), {}});
     }
   }
   std::stable_sort(best.candidates.begin(), best.candidates.end(),

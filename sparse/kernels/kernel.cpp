@@ -5,6 +5,7 @@
 #include "cpu/kernels/kernel.hpp"
 #include "sparse/kernels/block_flash2.hpp"
 #include "sparse/kernels/csr_gather.hpp"
+#include "sparse/kernels/listed_mask.hpp"
 
 namespace attest::sparse {
 namespace {
@@ -19,8 +20,16 @@ struct BlockFlash2Calls {
 struct CsrGatherCalls {
   static constexpr auto forward_floats = csr_forward_floats;
   static constexpr auto backward_floats = csr_backward_floats;
-  static constexpr auto forward = csr_forward;
-  static constexpr auto backward = csr_backward;
+  static void forward(const attest_forward_args& args) { with_lists(csr_forward, args); }
+  static void backward(const attest_backward_args& args) { with_lists(csr_backward, args); }
+
+ private:
+  template <class Arguments>
+  static void with_lists(void (*call)(const Arguments&), Arguments args) {
+    const ListedMask listed(*args.problem);
+    args.problem = &listed.problem();
+    call(args);
+  }
 };
 
 // The lists of tasks may not fit into memory.
@@ -73,7 +82,7 @@ const attest_kernel& csr_gather_kernel() {
       kernel<CsrGatherCalls>("sparse/csr_gather",
                              "online softmax over the gathered keys of each query; backward in two "
                              "passes",
-                             ATTEST_CSR_MASK);
+                             ATTEST_CSR_MASK | ATTEST_BOOLEAN_MASK);
   return k;
 }
 

@@ -62,7 +62,10 @@ const std::vector<std::string>& pair_problems() {
       "sq=70,sk=70,d=4,mask=dilated_inf_0_8,softcap=2",
       "sq=20,sk=30,d=4,mask=rows_40_2",
       "sq=20,sk=30,d=4,mask=columns_40_2",
-      "hq=2,hkv=1,d=4,mask=cu_3x5_0x7_70x66_4x0+pairs_30_4"};
+      "hq=2,hkv=1,d=4,mask=cu_3x5_0x7_70x66_4x0+pairs_30_4",
+      "b=2,hq=4,hkv=2,sq=31,sk=70,d=4,mask=random_30_1",
+      "sq=40,sk=30,d=4,mask=causal_br+random_60_2",
+      "sq=9,sk=7,d=4,mask=random_0_1"};
   return list;
 }
 
@@ -85,7 +88,8 @@ TEST_CASE("kernels compute their definition", "[sparse]") {
           options.threads = 1 + static_cast<std::int32_t>(seed % 3);
           options.dlse = seed % 4 < 2 ? Dlse::given : Dlse::absent;
           Call call(problem, seed, options);
-          REQUIRE(call.form.get()->mask.boolean == nullptr);
+          const bool drawn = problem.mask.boolean && problem.mask.sparsity() == nullptr;
+          REQUIRE((call.form.get()->mask.boolean != nullptr) == drawn);
           run_both(call, *kernel);
           const Ratios ratios = judge(call);
           CHECK(ratios.O <= 1);

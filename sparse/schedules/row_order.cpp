@@ -17,6 +17,7 @@ using Bits = std::vector<std::uint64_t>;
 // bits, row by row: of dense rows they are faster to count.
 struct Pairs {
   std::vector<std::vector<std::int64_t>> seen, rows;
+  std::vector<std::int64_t> seen_by;  // how much every row sees
   std::int64_t row_words;
   Bits bits;
 
@@ -33,6 +34,7 @@ struct Pairs {
       }
     }
     if (of == ListsOf::keys) seen.swap(rows);
+    for (const auto& row : seen) seen_by.push_back(static_cast<std::int64_t>(row.size()));
     row_words = io::tiles(static_cast<std::int64_t>(rows.size()), kWordBits);
     bits.resize(seen.size() * at(row_words));
     for (std::size_t row = 0; row < seen.size(); ++row) {
@@ -49,7 +51,8 @@ class Group {
   explicit Group(const Pairs& pairs)
       : pairs_(pairs), taken_(at(pairs.row_words)), shared_(pairs.seen.size()) {}
 
-  void take(std::int64_t row) {
+  // Whether that changes what any row shares.
+  bool take(std::int64_t row) {
     // By the bits of all rows, or by the rows that see what is new: whichever looks at less.
     std::vector<std::int64_t> words;
     std::size_t pairs = 0;
@@ -61,7 +64,7 @@ class Group {
       taken_[word] |= added[word];
       words.push_back(static_cast<std::int64_t>(word));
     }
-    if (words.empty()) return;
+    if (words.empty()) return false;
     const auto is_added = [&](std::int64_t one) {
       return ((added[at(one / kWordBits)] >> (one % kWordBits)) & 1) != 0;
     };
@@ -75,18 +78,22 @@ class Group {
           shared_[other] += std::popcount(of_other[word] & added[at(word)]);
         }
       }
-      return;
+      return true;
     }
     for (const std::int64_t one : pairs_.seen[at(row)]) {
       if (!is_added(one)) continue;
       for (const std::int64_t other : pairs_.rows[at(one)]) ++shared_[at(other)];
     }
+    return true;
   }
 
-  // Larger: rather in this group.
-  auto merit(std::int64_t row) const {
-    const std::int64_t shared = shared_[at(row)];
-    return std::pair(shared, shared - static_cast<std::int64_t>(pairs_.seen[at(row)].size()));
+  // Whether `a` is rather in this group; of equals the first.
+  bool before(std::int64_t a, std::int64_t b) const {
+    if (shared_[at(a)] != shared_[at(b)]) return shared_[at(a)] > shared_[at(b)];
+    if (pairs_.seen_by[at(a)] != pairs_.seen_by[at(b)]) {
+      return pairs_.seen_by[at(a)] < pairs_.seen_by[at(b)];
+    }
+    return a < b;
   }
 
  private:
@@ -106,15 +113,22 @@ RowOrder RowOrder::grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int6
   std::vector<std::int64_t> order;
   while (!left.empty()) {
     Group group(pairs);
-    auto next = left.begin();
-    for (std::int64_t room = block; room > 0 && !left.empty(); --room) {
-      order.push_back(*next);
-      if (room > 1) group.take(*next);  // the last one chooses none
-      left.erase(next);
-      // Of equals the first.
-      next = std::max_element(left.begin(), left.end(), [&](std::int64_t a, std::int64_t b) {
-        return group.merit(a) < group.merit(b);
-      });
+    const auto before = [&](std::int64_t a, std::int64_t b) { return group.before(a, b); };
+    std::vector<std::int64_t> next;  // as long as what rows share does not change, the last first
+    next.push_back(left.front());
+    for (std::int64_t room = block; room > 0; --room) {
+      const std::int64_t row = next.back();
+      next.pop_back();
+      order.push_back(row);
+      left.erase(std::lower_bound(left.begin(), left.end(), row));
+      if (room == 1 || left.empty()) break;  // the last one chooses none
+      if (group.take(row)) {
+        next.assign(1, *std::min_element(left.begin(), left.end(), before));
+      } else if (next.empty()) {
+        next.resize(std::min(left.size(), at(room - 1)));
+        std::partial_sort_copy(left.begin(), left.end(), next.begin(), next.end(), before);
+        std::reverse(next.begin(), next.end());
+      }
     }
   }
   return RowOrder(std::move(order));

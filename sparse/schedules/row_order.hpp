@@ -30,7 +30,8 @@ class RowOrder {
   /// the query left that shares most keys with those taken; of several the one that adds fewest,
   /// then the first. Keys likewise. A problem without a boolean mask keeps its order.
   ///
-  /// Cost: time q^2, and for each group the visible pairs of its keys; none with block = 1.
+  /// Cost: time q^2 (q^2 / block where queries of a group share all their keys), and for each group
+  ///       the visible pairs of its keys; none with block = 1.
   /// [sparse/schedules/row_order_test "rule"]
   static RowOrder grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
                           std::int64_t block, ListsOf of);

@@ -157,6 +157,14 @@ TEST_CASE("orders left open are searched", "[sparse][schedules]") {
   REQUIRE(gather != found.candidates.end());
   CHECK(gather->schedule == grouped->spec().to_string());
   CHECK(gather->traffic == grouped->closed_form());
+  // The gain over natural order stands beside it.
+  REQUIRE(gather->others.size() == 1);
+  const auto natural = made("csr_gather:order=natural");
+  CHECK(gather->others[0].traffic == natural->closed_form());
+  CHECK_THAT(
+      found.to_string(),
+      Catch::Contains("; " + natural->spec().to_string() + ": " +
+                      std::to_string(natural->closed_form().total_words().value()) + " words\n"));
 }
 
 // Grouped rows whose outputs go to their places in the order, not to their own.

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "certify/reproduce/counted.hpp"
+#include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
 #include "io/best_schedule.hpp"
@@ -13,7 +14,8 @@ namespace attest::certify {
 namespace {
 
 constexpr std::int64_t kHeadDim = 64;
-constexpr std::int64_t kOf = 8;  // every pattern has N^2 / kOf pairs
+constexpr std::int64_t kOf = 8;          // every pattern has N^2 / kOf pairs
+constexpr std::int64_t kMultiple = 512;  // N is one
 
 // The keys of a query, ascending.
 using KeysOf = std::function<std::vector<std::int32_t>(std::int64_t query)>;
@@ -39,7 +41,7 @@ std::vector<std::int32_t> around(std::int64_t n, std::int64_t first, std::int64_
   return keys;
 }
 
-// Requires: n a multiple of 512.
+// Requires: n a multiple of kMultiple.
 std::vector<std::pair<std::string, SparsityPattern>> patterns(std::int64_t n) {
   const std::int64_t few = n / kOf;
   const auto parsed = [&](const std::string& spelling) {
@@ -99,6 +101,9 @@ Row count_pattern(const Laboratory& lab, const std::string& name, SparsityPatter
                   const std::vector<std::int64_t>& grid) {
   Problem problem = square_problem(pattern.rows(), kHeadDim);
   problem.mask.boolean = mask_of(std::move(pattern));
+  if (problem.visible_pairs() * kOf != problem.seqlen_q * problem.seqlen_k) {
+    throw InternalError("structure_io: '" + name + "' has another number of pairs");
+  }
   const AbiProblem form(problem, 1);
   Row row{name, {}, {}};
   for (const std::int64_t fast_words : grid) {
@@ -160,9 +165,8 @@ Claim bounds_hold(const std::vector<Row>& rows) {
 }
 
 Findings run(const Laboratory& lab) {
-  constexpr std::int64_t kMultiple = 512, kSquare = kHeadDim * kHeadDim;
-  const std::int64_t n =
-      std::max<std::int64_t>(lab.seqlen_or(kMultiple, 1024) / kMultiple, 1) * kMultiple;
+  constexpr std::int64_t kSquare = kHeadDim * kHeadDim;
+  const std::int64_t n = lab.seqlen_or(kMultiple, 2 * kMultiple);
   const std::vector<std::int64_t> grid{kSquare / 4, kSquare, 4 * kSquare, 16 * kSquare};
   std::vector<Row> rows;
   for (auto& [name, pattern] : patterns(n)) {
@@ -198,7 +202,11 @@ Findings run(const Laboratory& lab) {
 }  // namespace
 
 Experiment structure_io_experiment() {
-  return {"structure_io", "patterns with equally many pairs", {{"seqlen", 512, 8192}}, run, 15};
+  return {"structure_io",
+          "patterns with equally many pairs",
+          {{"seqlen", kMultiple, 8192, kMultiple}},
+          run,
+          15};
 }
 
 }  // namespace attest::certify
