@@ -84,6 +84,46 @@ TEST_CASE("the LSE of kernels that keep their contract lies within both bounds i
   }
 }
 
+// Without medians: what a row sees differs from row to row, and with it what its bound allows.
+TEST_CASE("kernels that keep their contract lie within both bounds on sparsity patterns",
+          "[validation]") {
+  std::int64_t cases = 0;
+  std::vector<Cell> cells = every_family_and_dtype();
+  for (Cell& cell : cells) {
+    const std::uint64_t rounds = nightly() ? 20 : 1;
+    for (std::uint64_t index = 0; index < rounds * cell.emulations.size(); ++index) {
+      const std::uint64_t round = index / cell.emulations.size();
+      cell.add(cell.emulations[index % cell.emulations.size()], index,
+               shape_of_patterns(index + 5 * round + static_cast<std::uint64_t>(cell.values)));
+    }
+    CHECK(cell.incomplete.empty());
+    cases += cell.cases;
+    for (const auto& [output, found] : cell.statistics) {
+      INFO(name(cell.values) << " " << name(cell.dtype) << " " << output << " "
+                             << found.worst_case);
+      CHECK(found.elements > 0);
+      CHECK(found.outside == 0);
+      INFO("worst aggregate: " << found.aggregate_case);
+      CHECK(found.worst_aggregate <= reference::kAggregateLimit);
+    }
+  }
+  std::printf("%lld cases on sparsity patterns\n", static_cast<long long>(cases));
+  CHECK(cases > 100);
+}
+
+TEST_CASE("a kernel that takes a transposed pattern is outside", "[validation]") {
+  Cell cell{DType::f32, Values::uniform, {}, {}, 0, 0, ""};
+  const attest_kernel& wrong = fixtures::defective_kernel(fixtures::Defect::pattern_transposed);
+  const Case c{Problem::parse("sq=30,sk=30,d=8,mask=pairs_20_1"), cell.values, 5, 1};
+  const InputValues in = make_values(c.problem, c.values, c.seed);
+  const Truth truth(wrong.description, c.problem, in, Direction::backward, c.seed);
+  const KernelRun got = run(wrong, c.problem, in, Direction::backward, c);
+  REQUIRE(got.completed());
+  cell.statistics["dV"].add(got.dV, truth.backward().dV, truth.backward_bounds(got).dV, "wrong",
+                            Tight::not_measured);
+  CHECK(cell.statistics["dV"].outside > 0);
+}
+
 TEST_CASE("a kernel whose LSE is off by 2^-10 is outside in every row", "[validation]") {
   Cell cell{DType::f32, Values::uniform, {}, {}, 0, 0, ""};
   const attest_kernel& shifted = fixtures::defective_kernel(fixtures::Defect::lse_shifted);

@@ -148,6 +148,24 @@ inline const Shape& shape_of_rows(std::uint64_t index) {
   return shapes[index % shapes.size()];
 }
 
+// Sparsity patterns of every form, with ragged blocks, empty rows and columns, rows of one key and
+// the other features.
+inline const Shape& shape_of_patterns(std::uint64_t index) {
+  static const std::vector<Shape> shapes{
+      {"sq=20,sk=50,d=16,mask=block_8x12_40_1", Tight::not_measured},
+      {"hq=4,hkv=2,sq=9,sk=33,d=32,dv=16,mask=nm_2_4_3", Tight::not_measured},
+      {"sq=24,sk=70,d=37,mask=pairs_20_1", Tight::not_measured},
+      {"hq=2,sq=40,sk=40,d=8,mask=butterfly_8x4,alibi=standard", Tight::not_measured},
+      {"sq=30,sk=30,d=16,mask=documents_7_12_11,softcap=20", Tight::not_measured},
+      {"hq=2,hkv=1,sq=25,sk=31,d=32,mask=global_2_5_1", Tight::not_measured},
+      {"sq=17,sk=64,d=64,mask=dilated_inf_0_4", Tight::not_measured},
+      {"b=2,sq=12,sk=28,d=16,mask=rows_50_2+lengths_28_9", Tight::not_measured},
+      {"sq=16,sk=45,d=24,mask=columns_30_1+causal_br", Tight::not_measured},
+      {"hq=2,sq=26,sk=60,d=16,mask=blockband_5x9_1,scale=-0.1", Tight::not_measured},
+      {"sq=48,sk=36,d=8,mask=block_1x1_10_4", Tight::not_measured}};
+  return shapes[index % shapes.size()];
+}
+
 // One value family in one dtype.
 struct Cell {
   DType dtype;
