@@ -42,7 +42,7 @@ nlohmann::json without_times(const CampaignOptions& options,
   return object;
 }
 
-nlohmann::json certified(CampaignOptions options, Journal* journal = nullptr) {
+nlohmann::json certified(const CampaignOptions& options, Journal* journal = nullptr) {
   std::vector<CampaignResult> results;
   const Registry all = registry();
   for (const attest_kernel* kernel : all.kernels()) {

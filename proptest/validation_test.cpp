@@ -35,24 +35,27 @@ std::vector<Cell> every_family_and_dtype() {
   return cells;
 }
 
+void check_none_outside(const Cell& cell) {
+  CHECK(cell.incomplete.empty());
+  CHECK(cell.statistics.size() == 5);
+  for (const auto& [output, found] : cell.statistics) {
+    INFO(name(cell.values) << " " << name(cell.dtype) << " " << output << " " << found.worst_case);
+    CHECK(found.elements > 0);
+    CHECK(found.outside == 0);
+    INFO("worst aggregate: " << found.aggregate_case);
+    CHECK(found.worst_aggregate <= reference::kAggregateLimit);
+  }
+}
+
 TEST_CASE("kernels that keep their contract lie within both bounds", "[validation]") {
   std::vector<Cell> cells = every_family_and_dtype();
   measure_all(cells);
   std::size_t by_document = 0, by_first = 0;
   std::int64_t cases = 0, with_lse_gradient = 0;
   for (const Cell& cell : cells) {
-    CHECK(cell.incomplete.empty());
-    CHECK(cell.statistics.size() == 5);
     cases += cell.cases;
     with_lse_gradient += cell.with_lse_gradient;
-    for (const auto& [output, found] : cell.statistics) {
-      INFO(name(cell.values) << " " << name(cell.dtype) << " " << output << " "
-                             << found.worst_case);
-      CHECK(found.elements > 0);
-      CHECK(found.outside == 0);
-      INFO("worst aggregate: " << found.aggregate_case);
-      CHECK(found.worst_aggregate <= reference::kAggregateLimit);
-    }
+    check_none_outside(cell);
     constexpr double kWhole = 0.5;  // the document rounds medians of gradients
     const Looseness document = looseness(cell, medians_of_document(), kWhole);
     CHECK(document.looser == std::vector<std::string>{});
@@ -96,16 +99,8 @@ TEST_CASE("kernels that keep their contract lie within both bounds on sparsity p
       cell.add(cell.emulations[index % cell.emulations.size()], index,
                shape_of_patterns(index + 5 * round + static_cast<std::uint64_t>(cell.values)));
     }
-    CHECK(cell.incomplete.empty());
     cases += cell.cases;
-    for (const auto& [output, found] : cell.statistics) {
-      INFO(name(cell.values) << " " << name(cell.dtype) << " " << output << " "
-                             << found.worst_case);
-      CHECK(found.elements > 0);
-      CHECK(found.outside == 0);
-      INFO("worst aggregate: " << found.aggregate_case);
-      CHECK(found.worst_aggregate <= reference::kAggregateLimit);
-    }
+    check_none_outside(cell);
   }
   std::printf("%lld cases on sparsity patterns\n", static_cast<long long>(cases));
   CHECK(cases > 100);

@@ -16,7 +16,9 @@ constexpr const char* kSource = "Li et al. 2024, Theorem 4.5";
 // Sizes of fast memory, `steps` to a factor of two.
 std::vector<std::int64_t> grid(double low, double high, int steps) {
   std::vector<std::int64_t> sizes;
-  for (double size = low; size <= high; size *= std::exp2(1.0 / steps)) {
+  for (int step = 0;; ++step) {
+    const double size = low * std::exp2(static_cast<double>(step) / steps);
+    if (size > high) break;
     sizes.push_back(std::llround(size));
   }
   return sizes;

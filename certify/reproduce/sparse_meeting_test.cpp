@@ -79,7 +79,7 @@ TEST_CASE("with a dense output the orders of the schedules are equal there", "[r
 TEST_CASE("dense attention as a special case is a constant ratio", "[reproduce]") {
   const auto curve = [](double factor, double power) {
     Curve made{"", Curve::Kind::measured, {}};
-    for (double size = 64; size <= 4096; size *= 2) {
+    for (int size = 64; size <= 4096; size *= 2) {
       made.points.emplace_back(size, factor * std::pow(size, power));
     }
     return made;

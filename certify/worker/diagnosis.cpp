@@ -110,7 +110,7 @@ std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
   const bool returned = control.phase != Phase::calling;
   if (returned) {
     // Its socket may have been closed under it: what it saw is in the control.
-    const std::optional<Fault> seen = disturbance(control, when);
+    std::optional<Fault> seen = disturbance(control, when);
     if (seen) return seen;
   }
   const std::string where = returned ? std::string("after ") + word(control.task) : when;

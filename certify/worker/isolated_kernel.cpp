@@ -26,7 +26,7 @@ thread_local std::optional<Fault> pending_fault;
 std::string absolute_path(const std::string& path) {
   char* const resolved = realpath(path.c_str(), nullptr);
   if (resolved == nullptr) return path;
-  const std::string result = resolved;
+  std::string result = resolved;
   std::free(resolved);
   return result;
 }

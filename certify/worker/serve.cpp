@@ -104,13 +104,18 @@ bool reserve_addresses() {
   return false;
 }
 
+// Addresses come as numbers: the certifier's and the worker's are the same.
+void* at_address(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 bool map_segments() {
   for (std::uint32_t k = 0; k < control->segment_count; ++k) {
     const Segment& segment = control->segments[k];
     const bool writable = segment.access == Access::writable;
     const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
     void* const memory =
-        mmap(reinterpret_cast<void*>(segment.address), segment.bytes, protection,
+        mmap(at_address(segment.address), segment.bytes, protection,
              MAP_SHARED | MAP_FIXED | (segment.populate != 0 ? MAP_POPULATE : 0),
              writable ? kArena : kReadOnlyArena, static_cast<off_t>(segment.offset));
     if (memory == MAP_FAILED) return false;
@@ -120,8 +125,11 @@ bool map_segments() {
 
 void retire_segments() {
   if (control->range_begin == control->range_end) return;
-  mmap(reinterpret_cast<void*>(control->range_begin), control->range_end - control->range_begin,
-       PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  void* const begin = at_address(control->range_begin);
+  const std::size_t bytes = control->range_end - control->range_begin;
+  const void* const retired =
+      mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (retired == MAP_FAILED) munmap(begin, bytes);  // to be touched by nobody either
 }
 
 // Ends this process even where nobody is left to do so and whatever the kernel does to signals.
@@ -168,7 +176,7 @@ void describe(const attest_kernel& kernel) {
 
 // noexcept: an exception that leaves a kernel ends its process, as it would end a C program.
 void call(const attest_kernel& kernel) noexcept {
-  void* const arguments = reinterpret_cast<void*>(control->arguments);
+  void* const arguments = at_address(control->arguments);
   switch (control->task) {
     case Task::workspace:
       control->workspace_bytes = kernel.workspace_bytes(
