@@ -44,6 +44,8 @@ AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::ui
 }
 
 std::string AbiProblem::changed() const {
+  // Every byte, padding too: the copy was made as bytes.
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   if (std::memcmp(bytes_before_.data(), &problem_, sizeof problem_) != 0) {
     return "the problem was modified";
   }

@@ -123,12 +123,13 @@ TEST_CASE("a modified ABI problem is noticed", "[problem]") {
                 masked = Problem::parse("hq=2,sq=3,sk=3,d=4,mask=random_50_1"),
                 packed = Problem::parse("d=4,mask=cu_3x5_2x2");
   const auto finding = [](const Problem& problem, const auto& modify) {
-    const Problem before = problem;
+    const std::string spelling = problem.to_string();
+    const std::int64_t pairs = problem.visible_pairs();
     const AbiProblem form(problem, 1);
     CHECK(form.changed().empty());
     modify(*const_cast<attest_problem*>(form.get()));
-    CHECK(problem.to_string() == before.to_string());
-    CHECK(problem.visible_pairs() == before.visible_pairs());  // the caller's own arrays are safe
+    CHECK(problem.to_string() == spelling);
+    CHECK(problem.visible_pairs() == pairs);  // the caller's own arrays are safe
     return form.changed();
   };
   const auto write = [](const auto* list, std::size_t index) -> auto& {

@@ -227,7 +227,7 @@ std::optional<Fault> Surroundings::change() {
     return Fault{FaultKind::signal_handler, "what signal " + std::to_string(signal) + " (" +
                                                 strsignal(signal) + ") does was changed"};
   }
-  if (const auto changed = settings_.change(Settings::now())) return changed;
+  if (auto changed = settings_.change(Settings::now())) return changed;
   if (const std::string printed = printed_text(); !printed.empty()) {
     return Fault{FaultKind::printed, printed};
   }

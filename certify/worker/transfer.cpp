@@ -64,7 +64,7 @@ bool equal_tensor(const attest_tensor& tensor, const std::byte* a, const std::by
 
 template <typename T>
 T* pointer(std::uint64_t address) {
-  return reinterpret_cast<T*>(address);
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr): of another process
 }
 
 }  // namespace
@@ -186,6 +186,8 @@ void Transfer::copy_back() const {
 }
 
 std::optional<std::string> Transfer::changed_input() const {
+  // Every byte, padding too: the block was copied as bytes.
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   if (std::memcmp(memory_.bytes(block_index_), &block_, sizeof block_) != 0) {
     return memory_.name(block_index_);
   }

@@ -256,8 +256,9 @@ SparsityPattern dilated(const Request& request) {
   const std::int64_t left = request.width(1), right = request.width(2), step = request.integer(3);
   if (step < 1) request.refuse("needs a step of at least 1");
   const double keys = static_cast<double>(reach(request, left) + reach(request, right) + 1);
-  require_entries(request, std::min(keys, static_cast<double>(request.columns / step + 1)) *
-                               static_cast<double>(request.rows));
+  const std::int64_t places = request.columns / step + 1;
+  require_entries(request,
+                  std::min(keys, static_cast<double>(places)) * static_cast<double>(request.rows));
   CsrForm csr;
   for (std::int64_t i = 0; i < request.rows; ++i) {
     const std::int64_t aligned = i + request.columns - request.rows;

@@ -14,7 +14,6 @@ namespace {
 
 using cpu::Batch;
 using cpu::RowBlock;
-using cpu::ScoreBlock;
 
 // One thread's tiles.
 struct Tiles {
