@@ -174,8 +174,8 @@ TEST_CASE("a pattern is the transpose of its transpose", "[sparsity]") {
 }
 
 TEST_CASE("forms that are no pattern are refused with the place", "[sparsity]") {
-  const auto refused = [](std::int64_t rows, std::int64_t columns, SparsityPattern::Form form,
-                          const std::string& why) {
+  const auto refused = [](std::int64_t rows, std::int64_t columns,
+                          const SparsityPattern::Form& form, const std::string& why) {
     INFO(why);
     CHECK_THROWS_WITH(SparsityPattern(rows, columns, form, "x"),
                       Catch::StartsWith("pattern 'x': ") && Catch::Contains(why));
