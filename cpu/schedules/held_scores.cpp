@@ -27,10 +27,6 @@ std::int64_t HeldScores::widest(const ScoreRule& rule, io::Range queries) {
   return most;
 }
 
-bool HeldScores::has_band(const ScoreRule& rule) {
-  return rule.problem->mask.window_left >= 0 || rule.problem->mask.window_right >= 0;
-}
-
 io::Traffic HeldScores::block_cost(const HeadShape& s, const ScoreRule& rule, io::Range queries) {
   const io::Words i = queries.count(), keys = keys_of(rule, queries).count();
   const io::Amount written = s.in(i * s.dv) + HeadShape::real(i);
@@ -41,22 +37,14 @@ io::Traffic HeldScores::block_cost(const HeadShape& s, const ScoreRule& rule, io
 
 io::Traffic HeldScores::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const std::int64_t q = s.q.value(), block = std::min(block_q, q);
   io::Traffic traffic;
-  if (q == 0) return traffic;
-  if (has_band(head.rule)) {
-    for (std::int64_t begin = 0; begin < q; begin += block) {
-      const io::Range queries{begin, begin + std::min(block, q - begin)};
-      traffic = then(traffic, block_cost(s, head.rule, queries));
-    }
-    return traffic;
-  }
-  // Every query sees the same keys.
-  traffic = block_cost(s, head.rule, {0, block});
-  traffic.reads = io::Words(q / block) * traffic.reads;
-  traffic.writes = io::Words(q / block) * traffic.writes;
-  if (q % block == 0) return traffic;
-  return then(traffic, block_cost(s, head.rule, {0, q % block}));
+  for_blocks(head.rule, s.q.value(), block_q, [&](io::Range queries, io::Words count) {
+    io::Traffic block = block_cost(s, head.rule, queries);
+    block.reads = count * block.reads;
+    block.writes = count * block.writes;
+    traffic = then(traffic, block);
+  });
+  return traffic;
 }
 
 }  // namespace attest::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cpu/schedules/band.hpp"
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/score_step.hpp"
 
@@ -29,7 +30,8 @@ struct HeldScores {
 
   template <io::Machine M>
   void run(M& machine, const ForwardHead& head) const {
-    machine.parallel_tiles(blocks_of(head), block_q, [&](auto& block, io::Range queries) {
+    const auto blocks = alike_blocks(head.rule, head.Q.rows(), block_q);
+    machine.parallel_tiles(blocks, block_q, [&](auto& block, io::Range queries) {
       const io::Range keys = keys_of(head.rule, queries);
       if (keys.count() == 0) {
         return store_empty_rows(block, head.O.block(queries), head.LSE.block(queries), 1);
@@ -44,17 +46,6 @@ struct HeldScores {
   io::Traffic cost(const ForwardHead& head) const;
 
  private:
-  static io::Range keys_of(const ScoreRule& rule, io::Range queries) {
-    const KeySpan span = visible_keys(*rule.problem, rule.batch, queries.begin, queries.count());
-    return {span.begin, std::max(span.begin, span.end)};
-  }
-
-  // Blocks that are alike in one range.
-  std::vector<io::Range> blocks_of(const ForwardHead& head) const {
-    if (has_band(head.rule)) return io::single_blocks(head.Q.rows(), block_q);
-    return {all_rows(head.Q)};
-  }
-  static bool has_band(const ScoreRule& rule);
   static io::Traffic block_cost(const HeadShape& s, const ScoreRule& rule, io::Range queries);
 
   // Keys in the widest band of a block.

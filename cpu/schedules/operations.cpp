@@ -113,7 +113,9 @@ void Fill::operator()(TileView tile) const {
   for (std::int64_t i = 0; i < tile.rows; ++i) std::fill_n(tile.row(i), tile.columns, value);
 }
 
-void Product::operator()(TileView C, ConstTileView A, ConstTileView B) const {
+void Product::operator()(TileView all, ConstTileView A, ConstTileView B) const {
+  const std::int64_t rows = form == Form::first_transposed ? A.columns : A.rows;
+  const TileView C{all.row(first), rows, all.columns, all.stride};
   switch (form) {
     case Form::plain:
       return multiply_add(C.data, C.stride, {A.data, A.stride, 1}, B.data, B.stride, C.rows,
@@ -257,8 +259,14 @@ void AddRowDots::operator()(TileView D, ConstTileView dO, ConstTileView O) const
 }
 
 void ScoreGradients::operator()(TileView dP, ConstTileView P, ConstTileView D) const {
-  score_gradients(P.data, nullptr, D.data, dP.rows, dP.columns, dP.data);
-  scale_row(dP.data, dP.rows * dP.columns, scale);
+  score_gradients(P.data, nullptr, D.row(first), P.rows, P.columns, dP.row(first));
+  scale_row(dP.row(first), P.rows * P.columns, scale);
+}
+
+void RowsOut::operator()(ConstTileView tile, TileView out) const {
+  for (std::int64_t i = 0; i < out.rows; ++i) {
+    std::copy_n(tile.row(first + i), out.columns, out.row(i));
+  }
 }
 
 void SubtractRows::operator()(TileView D, ConstTileView dLSE) const {

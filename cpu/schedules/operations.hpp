@@ -22,11 +22,12 @@ struct Fill {
   void operator()(TileView tile) const;
 };
 
-/// C += A B, A B^T or A^T B; each element a sum over the inner extent in ascending order. B may be
-/// a stream of rows.
+/// C += A B, A B^T or A^T B, in the rows of C from `first` on; each element a sum over the inner
+/// extent in ascending order. B may be a stream of rows.
 enum class Form : std::uint8_t { plain, second_transposed, first_transposed };
 struct Product {
   Form form = Form::plain;
+  std::int64_t first = 0;
   void operator()(TileView C, ConstTileView A, ConstTileView B) const;
 };
 
@@ -149,9 +150,16 @@ struct SubtractRows {
   void operator()(TileView D, ConstTileView dLSE) const;
 };
 
-/// dP becomes dS = scale P (dP - D).
+/// The rows of a tile from `first` on leave, as many as are taken.
+struct RowsOut {
+  std::int64_t first;
+  void operator()(ConstTileView tile, TileView out) const;
+};
+
+/// dP becomes dS = scale P (dP - D), in the rows from `first` on that P has.
 struct ScoreGradients {
   float scale;
+  std::int64_t first = 0;
   void operator()(TileView dP, ConstTileView P, ConstTileView D) const;
 };
 

@@ -51,24 +51,66 @@ io::Traffic Rank1TiledBackward::cost(const BackwardHead& head) const {
   return StoredPairs::cost(head, Rank1Product{rows, columns}, rows, dlse);
 }
 
+namespace {
+
+// Words and peak of a pass in which blocks of `length` queries stay, as rows of `columns` words and
+// a word of a column, and the keys of their bands pass by, with `passing` in fast memory.
+io::Traffic resident_pass(const BackwardHead& head, std::int64_t length, io::Words columns,
+                          io::Amount passing) {
+  const HeadShape s = shape_of(head);
+  io::Traffic pass;
+  for_blocks(head.rule, s.q.value(), length, [&](io::Range queries, io::Words count) {
+    const io::Words i = queries.count(), keys = keys_of(head.rule, queries).count();
+    if (keys == 0) return;
+    pass.reads += count * (s.in((i + keys) * columns) + HeadShape::real(i));
+    pass.peak = io::larger(pass.peak, s.in(i * columns) + HeadShape::real(2 * i) + passing);
+  });
+  return pass;
+}
+
+// The product that adds to dQ, or to dK or dV.
+enum class Adds : std::uint8_t { queries, keys };
+
+io::Traffic band_product(const BackwardHead& head, const ProductTask& task, Adds adds,
+                         const Rank1Product& tile) {
+  if (task.C.rows() == 0) return {};
+  const ScoreRule& rule = head.rule;
+  const io::Range queries = all_rows(head.Q);
+  const io::Amount before = task.sums == Sums::continued ? amount(task.C_before) : io::Amount{};
+  io::Traffic traffic{
+      io::tiles(task.C.columns(), tile.columns) * HeadShape::real(band_pairs(rule, queries)) +
+          before,
+      amount(task.C),
+      {}};
+  const io::Words columns = std::min(tile.columns, task.C.columns());
+  for_blocks(rule, task.C.rows(), tile.rows, [&](io::Range block, io::Words count) {
+    const bool of_queries = adds == Adds::queries;
+    const io::Words passing =
+        of_queries ? keys_of(rule, block).count() : queries_of(rule, queries, block).count();
+    const io::Words most = of_queries ? most_queries(rule, block) : most_keys(rule, queries, block);
+    traffic.reads += count * passing * task.B.columns() * word(task.B);
+    const io::Amount operands = passing > 0 ? HeadShape::real(most) + word(task.B) : io::Amount{};
+    traffic.peak = io::larger(traffic.peak, HeadShape::real(columns * block.count()) + operands);
+  });
+  return traffic;
+}
+
+}  // namespace
+
 io::Traffic QueryStationaryP::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const auto pairs = pairs_matrix(s);
-  const io::Words i = std::min(s.q, io::Words(block_q)), g = std::min(s.q, io::Words(gradient_q));
-  const io::Amount column = HeadShape::real(s.q), all = HeadShape::real(s.q * s.k);
-  const bool pass = s.q > 0 && s.k > 0;  // else no key passes by
-  const io::Traffic P{s.in(s.q * s.dk + s.k * s.dk * io::tiles(s.q.value(), block_q)) + column, all,
-                      s.in(i * s.dk + (pass ? 1 : 0)) + HeadShape::real((pass ? 2 : 1) * i)};
-  const io::Traffic dS{
-      s.in(s.q * s.dv + s.k * s.dv * io::tiles(s.q.value(), gradient_q)) + column + all, all,
-      s.in(g * s.dv) + HeadShape::real(pass ? 2 * g + 1 : g)};
+  const io::Amount stored = HeadShape::real(band_pairs(head.rule, all_rows(head.Q)));
+  // A word of K, and one of P.
+  io::Traffic P = resident_pass(head, block_q, s.dk, s.in(1)),
+              dS = resident_pass(head, gradient_q, s.dv, HeadShape::real(1));
+  P.writes = dS.writes = stored;
+  dS.reads += stored;
+  const Rank1Product tile{rows, columns};
   io::Traffic traffic = then(then(deltas_cost(s, dlse), P), dS);
-  const Rank1Product product{rows, columns};
-  for (const ProductTask& task :
-       {dv_task(head, pairs), dq_task(head, pairs), dk_task(head, pairs)}) {
-    traffic = then(traffic, product.cost(task));
-  }
-  return traffic;
+  traffic = then(traffic, band_product(head, dq_task(head, pairs), Adds::queries, tile));
+  traffic = then(traffic, band_product(head, dk_task(head, pairs), Adds::keys, tile));
+  return then(traffic, band_product(head, dv_task(head, pairs), Adds::keys, tile));
 }
 
 io::Traffic KeyStationaryDs::cost(const BackwardHead& head) const {

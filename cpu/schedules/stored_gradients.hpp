@@ -1,8 +1,10 @@
 #pragma once
 
 #include "cpu/schedules/backward_step.hpp"
+#include "cpu/schedules/band.hpp"
 
-/// Backward schedules that store P or dS; every pair is visited, masked or not.
+/// Backward schedules that store P or dS; all but query_stationary_p visit every pair, masked or
+/// not.
 namespace attest::cpu {
 
 /// The three products that P and dS enter.
@@ -187,12 +189,16 @@ struct Rank1TiledBackward {
 
 /// Query blocks stay while P is made from K passing, then dO blocks while dS is made from V
 /// passing; then three rank-1 products (B3 of the theory): best for d^2/4 <= fast words <= d^2.
+/// Only the pairs of a window are formed and stored, word for word.
 ///
-/// Cost:   reads = 2 q dv + [P] q dk + ceil(q/block_q) k dk + q + [dS] q dv + ceil(q/gradient_q) k
-/// dv
-///         + qk + q + three rank-1 products; writes = q + 2qk + k dv + q dk + k dk;
-///         peak = max(i (dk + 2) + 1, i' (dv + 2) + 1, i'' j'' + i'' + 1)
-///         [cpu/schedules/backward_test]
+/// Cost:   Z the pairs of the bands (cpu/schedules/band.hpp), nk(i) the keys of the bands of blocks
+///         of i queries in turn, nq(j) the queries of the bands of blocks of j keys, r the queries
+///         of blocks that see a key, G = ceil(d / columns): reads = 2 q dv
+///         + [P] r dk + nk(block_q) dk + r + [dS] r' dv + nk(gradient_q) dv + Z + r'
+///         + [dQ] G Z + nk(rows) dk + [dK] G Z + nq(rows) dk + [dV] G Z + nq(rows) dv,
+///         writes = q + 2 Z + k dv + q dk + k dk;
+///         peak = max(i (dk + 2) + 1, i' (dv + 2) + 1, i'' j'' + n + 1), n the most of the rows of
+///         a tile of dQ, dK or dV that a key or a query meets  [cpu/schedules/backward_test]
 /// Source: ours.
 struct QueryStationaryP {
   using Head = BackwardHead;
@@ -219,10 +225,9 @@ struct QueryStationaryP {
     store_deltas(machine, head, dlse, D);
     store_probabilities(machine, head, P);
     store_gradients(machine, head, P, D, dS);
-    const Rank1Product product{rows, columns};
-    product.run(machine, dv_task(head, P));
-    product.run(machine, dq_task(head, dS));
-    product.run(machine, dk_task(head, dS));
+    add_queries(machine, head, dq_task(head, dS));
+    add_keys(machine, head, dk_task(head, dS));
+    add_keys(machine, head, dv_task(head, P));
   }
 
   io::Traffic cost(const BackwardHead& head) const;
@@ -231,15 +236,21 @@ struct QueryStationaryP {
   template <class M>
   void store_probabilities(M& machine, const BackwardHead& head,
                            const io::MutableSlowMatrix& P_slow) const {
-    machine.parallel_tiles(all_rows(P_slow), block_q, [&](auto& block, io::Range queries) {
+    const ScoreRule& rule = head.rule;
+    const auto blocks = alike_blocks(rule, head.Q.rows(), block_q);
+    machine.parallel_tiles(blocks, block_q, [&](auto& block, io::Range queries) {
+      const auto keys = key_steps(rule, queries);
+      if (keys.empty()) return;
       const auto Q = block.load(head.Q.block(queries), "Q");
       const auto LSE = block.load(head.LSE.block(queries), "LSE");
-      block.for_tiles(all_rows(head.K), 1, [&](io::Range key) {
+      block.for_tiles(keys, 1, [&](io::Range key) {
+        const io::Range seeing = queries_of(rule, queries, key);
         auto P = block.scratch(queries.count(), 1, "P");
         const auto K = block.stream(head.K.block(key), "K");
-        compute_scores(block, P, Q, K, head.rule, queries, key);
+        compute_scores(block, P, Q, K, rule, queries, key);
         block.compute(Probabilities{}, P, LSE);
-        block.store(P, P_slow.block(queries, key));
+        auto out = block.stream_out(P_slow.block(seeing, key), "P");
+        block.compute(RowsOut{seeing.begin - queries.begin}, P, out);
       });
     });
   }
@@ -247,19 +258,70 @@ struct QueryStationaryP {
   template <class M>
   void store_gradients(M& machine, const BackwardHead& head, const io::SlowMatrix& P_slow,
                        const io::SlowMatrix& D_slow, const io::MutableSlowMatrix& dS_slow) const {
-    machine.parallel_tiles(all_rows(dS_slow), gradient_q, [&](auto& block, io::Range queries) {
+    const ScoreRule& rule = head.rule;
+    const auto blocks = alike_blocks(rule, head.Q.rows(), gradient_q);
+    machine.parallel_tiles(blocks, gradient_q, [&](auto& block, io::Range queries) {
+      const auto keys = key_steps(rule, queries);
+      if (keys.empty()) return;
       const auto dO = block.load(head.dO.block(queries), "dO");
       const auto D = block.load(D_slow.block(queries), "D");
-      block.for_tiles(all_rows(head.V), 1, [&](io::Range key) {
+      block.for_tiles(keys, 1, [&](io::Range key) {
+        const io::Range seeing = queries_of(rule, queries, key);
+        const std::int64_t first = seeing.begin - queries.begin;
         auto dS = block.scratch(queries.count(), 1, "dS");
         block.compute(Fill{0}, dS);
         {
           const auto V = block.stream(head.V.block(key), "V");
           block.compute(Product{Form::second_transposed}, dS, dO, V);
         }
-        const auto P = block.stream(P_slow.block(queries, key), "P");
-        block.compute(ScoreGradients{softmax_scale(head.rule)}, dS, P, D);
-        block.store(dS, dS_slow.block(queries, key));
+        {
+          const auto P = block.stream(P_slow.block(seeing, key), "P");
+          block.compute(ScoreGradients{softmax_scale(rule), first}, dS, P, D);
+        }
+        auto out = block.stream_out(dS_slow.block(seeing, key), "dS");
+        block.compute(RowsOut{first}, dS, out);
+      });
+    });
+  }
+
+  // Tiles of dQ stay, column after column of dS passes by.
+  template <class M>
+  void add_queries(M& machine, const BackwardHead& head, const ProductTask& task) const {
+    const ScoreRule& rule = head.rule;
+    const auto blocks = alike_blocks(rule, task.C.rows(), rows);
+    machine.parallel_tiles(blocks, rows, [&](auto& block, io::Range queries) {
+      const auto keys = key_steps(rule, queries);
+      block.for_tiles(all_columns(task.C), columns, [&](io::Range group) {
+        auto C = block.scratch(queries.count(), group.count(), task.C.name());
+        block.compute(Fill{0}, C);
+        block.for_tiles(keys, 1, [&](io::Range key) {
+          const io::Range seeing = queries_of(rule, queries, key);
+          const auto pairs = block.load(task.A.block(seeing, key), task.A.name());
+          const auto words = block.stream(task.B.block(key, group), task.B.name());
+          block.compute(Product{task.form, seeing.begin - queries.begin}, C, pairs, words);
+        });
+        block.store(C, task.C.block(queries, group));
+      });
+    });
+  }
+
+  // Tiles of dK or dV stay, row after row of dS or P passes by.
+  template <class M>
+  void add_keys(M& machine, const BackwardHead& head, const ProductTask& task) const {
+    const ScoreRule& rule = head.rule;
+    const auto blocks = alike_blocks(rule, task.C.rows(), rows);
+    machine.parallel_tiles(blocks, rows, [&](auto& block, io::Range keys) {
+      const auto queries = query_steps(rule, all_rows(head.Q), keys);
+      block.for_tiles(all_columns(task.C), columns, [&](io::Range group) {
+        auto C = block.scratch(keys.count(), group.count(), task.C.name());
+        begin_sum(block, C, task.sums, task.C_before, keys, group);
+        block.for_tiles(queries, 1, [&](io::Range query) {
+          const io::Range seen = keys_within(rule, query.begin, keys);
+          const auto pairs = block.load(task.A.block(query, seen), task.A.name());
+          const auto words = block.stream(task.B.block(query, group), task.B.name());
+          block.compute(Product{task.form, seen.begin - keys.begin}, C, pairs, words);
+        });
+        block.store(C, task.C.block(keys, group));
       });
     });
   }

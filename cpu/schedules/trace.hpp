@@ -20,16 +20,18 @@ void trace(R& recorder, const Product& product, const Tile& C, const Tile& A, co
   for (std::int64_t r = 0; r < B.rows(); ++r) {
     for (std::int64_t s = 0; s < B.columns(); ++s) {
       const std::int64_t b = B.word(r, s);
-      for (std::int64_t i = 0; i < C.rows(); ++i) {
+      const bool transposed = product.form == Form::first_transposed;
+      for (std::int64_t i = 0; i < (transposed ? A.columns() : A.rows()); ++i) {
+        const std::int64_t row = product.first + i;
         switch (product.form) {
           case Form::plain:
-            recorder.accumulate(C.word(i, s), {A.word(i, r), b});
+            recorder.accumulate(C.word(row, s), {A.word(i, r), b});
             break;
           case Form::first_transposed:
-            recorder.accumulate(C.word(i, s), {A.word(r, i), b});
+            recorder.accumulate(C.word(row, s), {A.word(r, i), b});
             break;
           case Form::second_transposed:
-            recorder.accumulate(C.word(i, r), {A.word(i, s), b});
+            recorder.accumulate(C.word(row, r), {A.word(i, s), b});
             break;
         }
       }
@@ -245,11 +247,20 @@ void trace(R& recorder, const AddRowDots&, const Tile& D, const Tile& dO, const 
 }
 
 template <class R, class Tile>
-void trace(R& recorder, const ScoreGradients&, const Tile& dP, const Tile& P, const Tile& D) {
-  for (std::int64_t i = 0; i < dP.rows(); ++i) {
-    for (std::int64_t j = 0; j < dP.columns(); ++j) {
-      recorder.form(dP.word(i, j), {dP.word(i, j), P.word(i, j), D.word(i, 0)});
+void trace(R& recorder, const ScoreGradients& gradients, const Tile& dP, const Tile& P,
+           const Tile& D) {
+  for (std::int64_t i = 0; i < P.rows(); ++i) {
+    const std::int64_t row = gradients.first + i;
+    for (std::int64_t j = 0; j < P.columns(); ++j) {
+      recorder.form(dP.word(row, j), {dP.word(row, j), P.word(i, j), D.word(row, 0)});
     }
+  }
+}
+
+template <class R, class Tile>
+void trace(R&, const RowsOut& rows, const Tile& tile, const Tile& out) {
+  for (std::int64_t i = 0; i < out.rows(); ++i) {
+    for (std::int64_t j = 0; j < out.columns(); ++j) out.send(i, j, tile.word(rows.first + i, j));
   }
 }
 

@@ -38,8 +38,27 @@ Words outputs(const Extent& extent) {
          (Words(extent.head_dim_qk) + extent.head_dim_v) * extent.keys;
 }
 
-double small_coefficient(double a) {
-  return 4 * a * std::sqrt(1 - 1 / (2 * a)) + 2 * std::sqrt(2.0) * a - 1;
+double squared(double x) { return x * x; }
+
+// Products of an extent without zeros.
+BackwardProducts products_of(const Extent& extent) {
+  const auto pairs = static_cast<double>(extent.pairs);
+  const auto d_k = static_cast<double>(extent.head_dim_qk);
+  return {pairs * d_k, 2 * pairs * d_k, 2 * pairs * static_cast<double>(extent.head_dim_v)};
+}
+
+// To leading order, theta = M/d^2.
+double small_coefficient(double theta) {
+  return 2 * backward_weighted_products({1, 2, 2}) / std::sqrt(theta) - 2;
+}
+
+std::string outside_small_cache(const Extent& extent, std::int64_t fast_words) {
+  const auto words = static_cast<double>(fast_words);
+  const std::string above_keys =
+      above("fast_words", words, 3 * squared(static_cast<double>(extent.head_dim_qk)));
+  return above_keys.empty()
+             ? above("fast_words", words, 4 * squared(static_cast<double>(extent.head_dim_v)))
+             : above_keys;
 }
 
 }  // namespace
@@ -82,38 +101,44 @@ Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int6
       });
 }
 
-Bound backward_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  const auto pairs = static_cast<double>(extent.pairs);
-  return Statement("backward_once", Tag::proved, "(4 d_k + 2 sqrt(2) d_v) Z/sqrt(M) - 2Z - 2M",
-                   "backward-small")
-      .needs_class(kernel, fast_words)
-      .needs_chains(kernel)
-      .needs_once(kernel)
-      .words([&] {
-        const double work = pairs * (2 * static_cast<double>(extent.head_dim_qk) +
-                                     std::sqrt(2.0) * static_cast<double>(extent.head_dim_v));
-        const SegmentedWork run{rounded_down(work), product_segment_maximum, fast_words,
-                                kernel.fast_memories()};
-        const double words = std::max(greatest_linear_words_of_segments(run, 0),
-                                      linear_words_of_segments(run, SegmentLength(2 * fast_words)));
-        return whole_words(rounded_down(words - 2 * pairs));
-      });
+BackwardWeights best_backward_weights(const BackwardProducts& products) {
+  // v = sin t, y = sin 2t; the derivative is 0 at this cos t, which is at most sqrt(1/2).
+  const double scores = products.scores, gradients = products.score_gradients;
+  if (scores == 0) return {0, 1};
+  const double cosine =
+      (std::sqrt(squared(gradients) + 32 * squared(scores)) - gradients) / (8 * scores);
+  const double sine = std::sqrt(1 - squared(cosine));
+  return {2 * sine * cosine, sine};
+}
+
+double backward_weighted_products(const BackwardProducts& products) {
+  const BackwardWeights weights = best_backward_weights(products);
+  return rounded_down(weights.scores * products.scores +
+                      weights.score_gradients * products.score_gradients + products.values);
 }
 
 Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  const auto words = static_cast<double>(fast_words);
-  const double square = smaller_squared(extent);
-  return Statement("backward_small", Tag::proved,
-                   "(4a sqrt(1 - 1/(2a)) + 2 sqrt(2) a - 1) Z - 2M, a = d/sqrt(M)",
+  const bool once = kernel.evaluation == Evaluation::once;
+  return Statement("backward_small", Tag::proved, "(3 sqrt(3) d_k + 4 d_v) Z/sqrt(M) - 2Z - 2M",
                    "backward-small")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
-      .needs("range", "M <= 2 d^2", above("fast_words", words, 2 * square))
+      .needs("range",
+             "M <= 3 d_k^2 and M <= 4 d_v^2, or the kernel evaluates every score and dP once",
+             once ? "" : outside_small_cache(extent, fast_words))
       .words([&] {
-        const double a = std::sqrt(square / words);
-        const double moved = rounded_down(small_coefficient(a)) * static_cast<double>(extent.pairs);
-        return whole_words(rounded_down(rounded_down(moved) -
-                                        2 * static_cast<double>(kernel.fast_memories()) * words));
+        const BackwardProducts products = products_of(extent);
+        const SegmentedWork run{backward_weighted_products(products), product_segment_maximum,
+                                fast_words, kernel.fast_memories()};
+        // An evaluation more creates a word, for which the argument pays nothing: X must be worth
+        // it.
+        const double least_ratio = once ? 0
+                                        : std::max(1 / (best_backward_weights(products).scores *
+                                                        static_cast<double>(extent.head_dim_qk)),
+                                                   1 / static_cast<double>(extent.head_dim_v));
+        const double words = std::max(greatest_linear_words_of_segments(run, least_ratio),
+                                      linear_words_of_segments(run, SegmentLength(2 * fast_words)));
+        return whole_words(rounded_down(words - 2 * static_cast<double>(extent.pairs)));
       });
 }
 
@@ -152,7 +177,6 @@ std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kern
   return {compulsory_backward(extent, kernel),
           theorem_c(extent, kernel, fast_words),
           theorem_c_large(extent, kernel, fast_words),
-          backward_once(extent, kernel, fast_words),
           backward_small(extent, kernel, fast_words),
           backward_row_atomic(extent, kernel, fast_words),
           backward_conjecture(extent, kernel, fast_words)};
@@ -160,7 +184,7 @@ std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kern
 
 double backward_lower_coefficient(double theta) {
   if (!(theta > 0)) throw InvalidProblem("theta = M/d^2 must be positive");
-  double best = theta <= 2 ? small_coefficient(1 / std::sqrt(theta)) : 0;
+  double best = theta <= 3 ? small_coefficient(theta) : 0;
   // Segments of x M transfers, x from 2^-6 to 2^6.
   constexpr int kStepsPerOctave = 512;
   for (int step = -6 * kStepsPerOctave; step <= 6 * kStepsPerOctave; ++step) {

@@ -24,13 +24,31 @@ Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 /// Corollary of theorem C: 12 Z d^2 / M - M. Proved for M >= 128/27 d^2. Needs K1 to K6.
 Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// (4 + 2 sqrt 2) Z d / sqrt(M) - 2Z - 2M, and the best X instead of 2M. Proved for kernels that
-/// evaluate P and dP once: docs/theory/bounds/backward-small.md. Needs K1 to K6.
-Bound backward_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
-
-/// (4a sqrt(1 - 1/(2a)) + 2 sqrt(2) a - 1) Z - 2M; recomputation allowed. Proved for M <= 2 d^2:
-/// docs/theory/bounds/backward-small.md. Needs K1 to K6, each evaluation of a score one chain.
+/// (3 sqrt(3) d_k + 4 d_v) Z / sqrt(M) - 2Z - 2M, and the best X instead of 2M; recomputation
+/// allowed. Proved for M <= 3 d_k^2 and M <= 4 d_v^2, or for kernels that evaluate P and dP once:
+/// docs/theory/bounds/backward-small.md. Needs K1 to K6, each evaluation of a score and of dP one
+/// chain. [io/bounds/backward_test "small cache"]
 Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// The multiply-adds of a backward pass, by the words that they read and write.
+struct BackwardProducts {
+  double scores = 0;           // Q_il K_jl, into scores
+  double score_gradients = 0;  // dS_ij K_jl and dS_ij Q_il, into dQ and dK
+  double values = 0;           // dO_il V_jl and P_ij dO_il, into dP and dV
+};
+
+/// The weight of scores in backward_weighted_products.
+struct BackwardWeights {
+  double scores = 0, score_gradients = 0;  // y, v: y <= 2 v sqrt(1 - v^2), 1/2 <= v^2 <= 1
+};
+
+/// y and v that make y scores + v score_gradients the greatest.
+BackwardWeights best_backward_weights(const BackwardProducts& products);
+
+/// y scores + v score_gradients + values, rounded down: in a segment with B usable words at most
+/// product_segment_maximum(B). docs/theory/bounds/backward-small.md
+/// [io/bounds/backward_test "five products"]
+double backward_weighted_products(const BackwardProducts& products);
 
 /// 14 Z d^2 / M - (q + 2k) d. Proved for schedules in which all rows of an index enter and leave
 /// together, no word of a pair outlives its visit and a read-modify-write costs two words:

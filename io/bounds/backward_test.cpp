@@ -6,6 +6,8 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "io/bounds/forward.hpp"
+#include "io/bounds/segments.hpp"
 
 namespace attest::io {
 namespace {
@@ -110,25 +112,113 @@ TEST_CASE("theorem C and its corollary", "[io][bounds]") {
         theorem_c(dense_extent(512, 512, 16, 16), kernel, 2048).words);
 }
 
+// What a segment does of the five products with the words that it can use.
+struct Segment {
+  double words = 0;
+  BackwardProducts done;
+};
+
+// Every product of usable words, of random ones.
+Segment random_segment(Rng& rng) {
+  const std::int64_t chances[] = {0, 50, 100};
+  const auto chance = [&] { return chances[rng.between(0, 2)]; };
+  const std::int64_t d = rng.between(1, 5), rows = rng.between(1, 5), columns = rng.between(1, 5);
+  const auto q = usable(rng, rows, d, chance()), target = usable(rng, rows, d, chance()),
+             dq = usable(rng, rows, d, chance());
+  const auto k = usable(rng, columns, d, chance()), v = usable(rng, columns, d, chance()),
+             dk = usable(rng, columns, d, chance()), dv = usable(rng, columns, d, chance());
+  const auto first = usable(rng, rows, columns, chance()),
+             second = usable(rng, rows, columns, chance());
+  Segment segment;
+  for (const auto& operand : {q, target, dq, k, v, dk, dv, first, second}) {
+    segment.words += sum(operand);
+  }
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    for (std::size_t j = 0; j < k.size(); ++j) {
+      for (std::size_t c = 0; c < static_cast<std::size_t>(d); ++c) {
+        segment.done.scores += first[i][j] * q[i][c] * k[j][c];
+        segment.done.score_gradients += second[i][j] * (k[j][c] * dq[i][c] + q[i][c] * dk[j][c]);
+        segment.done.values += second[i][j] * target[i][c] * v[j][c];
+        segment.done.values += first[i][j] * target[i][c] * dv[j][c];
+      }
+    }
+  }
+  return segment;
+}
+
+TEST_CASE("a segment does no more of the five products than of one", "[io][bounds]") {
+  Rng rng(7);
+  // y, v: those of backward_small, of sparse inputs with few and many products into scores, and
+  // two that are too great.
+  const auto of = [](double scores, double gradients) {
+    return best_backward_weights({scores, gradients, 0});
+  };
+  const BackwardWeights proved[] = {of(1, 2), of(0, 1), of(1, 0), of(1, 20)};
+  const BackwardWeights too_great[] = {{1, 1}, {0.95, 0.95}};
+  double closest = 0, beyond[] = {0, 0};
+  const auto share = [](const Segment& segment, const BackwardWeights& weights) {
+    const BackwardProducts& done = segment.done;
+    return (weights.scores * done.scores + weights.score_gradients * done.score_gradients +
+            done.values) /
+           product_segment_maximum(segment.words);
+  };
+  for (int trial = 0; trial < 60000; ++trial) {
+    const Segment segment = random_segment(rng);
+    if (segment.words == 0) continue;
+    for (const BackwardWeights& weights : proved) {
+      const double of_maximum = share(segment, weights);
+      REQUIRE(of_maximum <= 1);
+      closest = std::max(closest, of_maximum);
+    }
+    for (std::size_t n = 0; n < 2; ++n) {
+      beyond[n] = std::max(beyond[n], share(segment, too_great[n]));
+    }
+  }
+  CHECK(closest == Approx(1));  // one product alone, of a cube
+  CHECK(beyond[0] > 1);
+  CHECK(beyond[1] > 1);
+}
+
+TEST_CASE("the weights make the bound the greatest", "[io][bounds]") {
+  const BackwardWeights dense = best_backward_weights({1, 2, 0});
+  CHECK(dense.scores == Approx(std::sqrt(0.75)));
+  CHECK(dense.score_gradients == Approx(std::sqrt(0.75)));
+  for (const double scores : {0., 0.1, 1., 10.}) {
+    const BackwardWeights best = best_backward_weights({scores, 1, 0});
+    const double value = best.scores * scores + best.score_gradients;
+    for (int step = 0; step <= 100; ++step) {
+      const double v = std::sqrt(0.5 + 0.005 * step);
+      CHECK(2 * v * std::sqrt(1 - v * v) * scores + v <= rounded_up(value));
+    }
+    CHECK(backward_weighted_products({scores, 1, 3}) == Approx(value + 3));
+  }
+}
+
 TEST_CASE("backward with a small cache", "[io][bounds]") {
   const KernelClass kernel;
   KernelClass once;
   once.evaluation = Evaluation::once;
   const Extent extent = dense_extent(4096, 4096, 64, 64);
   const auto pairs = static_cast<double>(extent.pairs);
-  const std::int64_t quarter = 1024, sixty_fourth = 64;
-  // 11.6 and 52.6 words a pair less 2M.
-  CHECK(std::lround((static_cast<double>(backward_small(extent, kernel, quarter).words) + 2048) /
-                    pairs * 10) == 116);
-  CHECK(
-      std::lround((static_cast<double>(backward_small(extent, kernel, sixty_fourth).words) + 128) /
-                  pairs * 10) == 526);
-  CHECK_FALSE(backward_small(extent, kernel, 2 * 4096 + 1).applies());
-  CHECK(backward_small(extent, kernel, 2 * 4096).applies());
-  CHECK_FALSE(backward_once(extent, kernel, quarter).applies());
-  const Bound bound = backward_once(extent, once, quarter);
-  CHECK(static_cast<double>(bound.words) >=
-        (4 + 2 * std::sqrt(2.0)) * pairs * 64 / 32 - 2 * pairs - 2 * 1024);
+  const auto per_pair = [&](std::int64_t fast_words) {
+    const auto words = static_cast<double>(backward_small(extent, kernel, fast_words).words);
+    return std::lround((words + 2 * static_cast<double>(fast_words)) / pairs * 10);
+  };
+  // (3 sqrt(3) + 4) a - 2 words a pair less 2M.
+  CHECK(per_pair(64) == 716);
+  CHECK(per_pair(1024) == 164);
+  CHECK(per_pair(4096) == 72);
+  // Recomputation is allowed up to 3 d_k^2 and 4 d_v^2 words.
+  CHECK(backward_small(extent, kernel, 3 * 4096).applies());
+  CHECK_FALSE(backward_small(extent, kernel, 3 * 4096 + 1).applies());
+  const Extent narrow = dense_extent(512, 512, 64, 32);
+  CHECK(backward_small(narrow, kernel, 4 * 1024).applies());
+  CHECK_FALSE(backward_small(narrow, kernel, 4 * 1024 + 1).applies());
+  CHECK(backward_small(narrow, once, 4 * 1024 + 1).applies());
+  CHECK(backward_small(extent, once, 1024).words >= backward_small(extent, kernel, 1024).words);
+  // Beyond it theorem C has more.
+  CHECK(backward_small(extent, kernel, 2 * 4096).words > theorem_c(extent, kernel, 2 * 4096).words);
+  CHECK(backward_small(extent, kernel, 3 * 4096).words < theorem_c(extent, kernel, 3 * 4096).words);
 }
 
 TEST_CASE("schedules that move whole indices have the bound with 14", "[io][bounds]") {

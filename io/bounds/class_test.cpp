@@ -142,7 +142,7 @@ TEST_CASE("recomputing kernels", "[io][bounds][class]") {
   CHECK(lower_bounds(backward_bounds(dense, recomputes, 100)) ==
         Names{"compulsory_backward", "theorem_c", "backward_small"});
   CHECK(lower_bounds(backward_bounds(dense, once, 1025)) ==
-        Names{"compulsory_backward", "theorem_c", "theorem_c_large", "backward_once"});
+        Names{"compulsory_backward", "theorem_c", "theorem_c_large", "backward_small"});
   CHECK_FALSE(loss_small_once({64, 8}, recomputes, 16).applies());
   CHECK_FALSE(sparse_inputs_once(dense, {100, 50}, recomputes, 16).applies());
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/bounds/backward.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
@@ -129,7 +130,7 @@ std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
           });
   const io::Bound once =
       io::Statement("sparse_backward_once", io::Tag::proved,
-                    "2(U' + (W + Z d_v)/sqrt(2))/sqrt(M) - 2Z - 2M", "sparse-inputs")
+                    "2(y U + v U' + W + Z d_v)/sqrt(M) - 2Z - 2M", "sparse-inputs")
           .needs_class(kernel, fast_words)
           .needs_chains(kernel)
           .needs_once(kernel)
@@ -139,10 +140,11 @@ std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
             const auto pairs = static_cast<double>(work.pairs);
             const double values =
                 static_cast<double>(work.value_products) + pairs * static_cast<double>(d_v.value());
-            const double products =
-                static_cast<double>(work.gradient_products) + values / std::sqrt(2.0);
-            const io::SegmentedWork run{io::rounded_down(products), io::product_segment_maximum,
-                                        fast_words, kernel.fast_memories()};
+            const double products = io::backward_weighted_products(
+                {static_cast<double>(work.score_products),
+                 static_cast<double>(work.gradient_products), values});
+            const io::SegmentedWork run{products, io::product_segment_maximum, fast_words,
+                                        kernel.fast_memories()};
             const double words =
                 std::max(io::greatest_linear_words_of_segments(run, 0),
                          io::linear_words_of_segments(run, io::SegmentLength(2 * fast_words)));

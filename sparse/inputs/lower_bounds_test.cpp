@@ -114,7 +114,7 @@ TEST_CASE("the sparse backward bound of dense inputs is the dense one", "[sparse
     const auto bounds = backward_lower_bounds(in, evaluates_once(), fast_words);
     REQUIRE(bounds.size() == 3);
     CHECK(bounds[0].words == io::compulsory_backward(extent, evaluates_once()).words);
-    CHECK(bounds[1].words == io::backward_once(extent, evaluates_once(), fast_words).words);
+    CHECK(bounds[1].words == io::backward_small(extent, evaluates_once(), fast_words).words);
     CHECK(bounds[1].words > 0);
   }
   CHECK_FALSE(backward_lower_bounds(in, {}, 16)[1].applies());

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cpu/schedules/head.hpp"
+
+/// What window, alignment and key lengths leave of the pairs of a batch entry: to every query a
+/// band of keys, whose ends do not fall from query to query. A mask's own pairs are left out.
+/// [cpu/schedules/band_test]
+namespace attest::cpu {
+
+/// Whether the bands of two queries can differ.
+bool has_band(const ScoreRule& rule);
+
+/// The keys from the first to the last that one of the queries sees; none if there are no queries.
+io::Range keys_of(const ScoreRule& rule, io::Range queries);
+
+/// Of `queries`, those that see one of the keys.
+io::Range queries_of(const ScoreRule& rule, io::Range queries, io::Range keys);
+
+/// Of `keys`, those that query i sees.
+io::Range keys_within(const ScoreRule& rule, std::int64_t i, io::Range keys);
+
+/// keys_of one after another, as ranges within which as many of the queries see each.
+std::vector<io::Range> key_steps(const ScoreRule& rule, io::Range queries);
+
+/// queries_of one after another, as ranges within which each sees as many of the keys.
+std::vector<io::Range> query_steps(const ScoreRule& rule, io::Range queries, io::Range keys);
+
+/// The most of the queries that see one key.
+std::int64_t most_queries(const ScoreRule& rule, io::Range queries);
+
+/// The most of the keys that one query sees.
+std::int64_t most_keys(const ScoreRule& rule, io::Range queries, io::Range keys);
+
+/// Pairs of a query and a key of its band.
+io::Words band_pairs(const ScoreRule& rule, io::Range queries);
+
+/// Blocks of an extent as ranges within which all have bands of the same lengths.
+std::vector<io::Range> alike_blocks(const ScoreRule& rule, std::int64_t extent, std::int64_t block);
+
+/// function(block, how many of these there are) for the blocks of alike_blocks.
+template <class Function>
+void for_blocks(const ScoreRule& rule, std::int64_t extent, std::int64_t block,
+                const Function& function) {
+  if (extent == 0) return;
+  const std::int64_t length = std::min(block, extent);
+  if (!has_band(rule) && extent / length > 1) {
+    function(io::Range{0, length}, io::Words(extent / length));
+    if (extent % length != 0) function(io::Range{extent - extent % length, extent}, io::Words(1));
+    return;
+  }
+  for (std::int64_t begin = 0; begin < extent; begin += length) {
+    function(io::Range{begin, begin + std::min(length, extent - begin)}, io::Words(1));
+  }
+}
+
+}  // namespace attest::cpu
