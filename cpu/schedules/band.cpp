@@ -43,16 +43,9 @@ std::vector<io::Range> steps(io::Range range, io::Range alike) {
   return list;
 }
 
-// The greatest value at some of these places, or next to them, of `range`.
-template <class Function>
-std::int64_t greatest_at(io::Range range, std::initializer_list<std::int64_t> places,
-                         const Function& value) {
-  std::int64_t most = 0;
-  if (range.count() == 0) return most;
-  for (const std::int64_t place : places) {
-    most = std::max(most, value(std::clamp(place, range.begin, range.end - 1)));
-  }
-  return most;
+// The place of a range that is nearest to one.
+std::int64_t nearest(io::Range range, std::int64_t place) {
+  return std::clamp(place, range.begin, range.end - 1);
 }
 
 }  // namespace
@@ -94,28 +87,22 @@ std::vector<io::Range> query_steps(const ScoreRule& rule, io::Range queries, io:
                               queries_of(rule, queries, {keys.end - 1, keys.end})));
 }
 
-// Along the keys the count grows until the key is the last of the first query's band or the first
-// of the last query's, stays, and falls.
+// Along the keys the count grows, stays and falls. The first key of the last query's band is where
+// it stays, if that key exists; else the nearest one is.
 std::int64_t most_queries(const ScoreRule& rule, io::Range queries) {
   const io::Range keys = keys_of(rule, queries);
   if (keys.count() == 0) return 0;
-  return greatest_at(keys,
-                     {keys.begin, keys.end, band_of(rule, queries.begin).end - 1,
-                      band_of(rule, queries.end - 1).begin},
-                     [&](std::int64_t key) {
-                       return queries_of(rule, queries, {key, key + 1}).count();
-                     });
+  const std::int64_t key = nearest(keys, band_of(rule, queries.end - 1).begin);
+  return queries_of(rule, queries, {key, key + 1}).count();
 }
 
+// Likewise along the queries, and the first query that sees the last of the keys.
 std::int64_t most_keys(const ScoreRule& rule, io::Range queries, io::Range keys) {
   const io::Range seeing = queries_of(rule, queries, keys);
   if (seeing.count() == 0) return 0;
   const std::int64_t last = std::min(keys.end, rule.batch.keys) - 1;
-  return greatest_at(
-      seeing,
-      {seeing.begin, seeing.end, queries_of(rule, queries, {keys.begin, keys.begin + 1}).end - 1,
-       queries_of(rule, queries, {last, last + 1}).begin},
-      [&](std::int64_t i) { return keys_within(rule, i, keys).count(); });
+  const std::int64_t query = nearest(seeing, queries_of(rule, queries, {last, last + 1}).begin);
+  return keys_within(rule, query, keys).count();
 }
 
 io::Words band_pairs(const ScoreRule& rule, io::Range queries) {
