@@ -14,6 +14,7 @@
 #include "io/best_schedule.hpp"
 #include "io/bounds/backward.hpp"
 #include "io/bounds/backward_pattern.hpp"
+#include "io/bounds/backward_small_pattern.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/pattern.hpp"
 #include "io/bounds/products.hpp"
@@ -105,9 +106,10 @@ BoundsAt bounds_at(io::Direction direction, const io::PatternDegrees& degrees) {
       return io::pattern_bounds(degrees, kernel, fast_words);
     };
   }
-  return [parts = io::backward_parts(degrees)](const io::KernelClass& kernel,
-                                               std::int64_t fast_words) {
-    return std::vector{io::theorem_c_pattern(parts, kernel, fast_words)};
+  return [parts = io::backward_parts(degrees), pattern = io::five_product_parts(degrees)](
+             const io::KernelClass& kernel, std::int64_t fast_words) {
+    return std::vector{io::theorem_c_pattern(parts, kernel, fast_words),
+                       io::backward_small_pattern(pattern, kernel, fast_words)};
   };
 }
 

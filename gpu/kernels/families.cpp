@@ -13,7 +13,7 @@ namespace {
 
 // By the schedule that the kernel names.
 Variant named(const EmulatedKernel& kernel) {
-  const std::string schedule = kernel.description().schedule;
+  std::string schedule = kernel.description().schedule;
   return {&kernel, [schedule](const AttentionShape&) { return schedule; }};
 }
 

@@ -1,5 +1,7 @@
 #include "gpu/kernels/flash2.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "gpu/kernels/flash2.cuh"
 #include "gpu/kernels/two_pass.hpp"
@@ -63,7 +65,7 @@ const EmulatedKernel& flash2_kernel() {
 
 template <int kRows>
 const EmulatedKernel& flash2_held_kernel() {
-  constexpr int kKeys = kRows < 32 ? kRows : 32;
+  constexpr int kKeys = std::min(kRows, 32);
   using Tile = Held<Flash2Tile<kRows, kKeys>>;
   static const std::string rows = std::to_string(kRows), name = "gpu/flash2_" + rows,
                            schedule = "flash2:bq=" + rows + ",bk=" + std::to_string(kKeys),

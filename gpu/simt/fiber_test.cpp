@@ -90,7 +90,7 @@ TEST_CASE("each fiber keeps its registers and its stack", "[fiber]") {
 void catch_own() {
   for (int k = 0;; ++k) {
     try {
-      throw k;
+      throw int{k};
     } catch (int caught) {
       stage->sum += caught;
     }
@@ -128,8 +128,11 @@ TEST_CASE("a fiber that has finished may be restarted", "[fiber]") {
 // More than a process may have mappings for, were each page below a stack closed: as many blocks at
 // a time as a large machine has threads, of as many lanes as a block may have.
 TEST_CASE("stacks of many blocks", "[fiber]") {
+  constexpr int kBlocks = 36;
   std::vector<std::unique_ptr<Stage>> stages;
-  for (int block = 0; block < 36; ++block) stages.push_back(std::make_unique<Stage>(1024, speak));
+  stages.reserve(kBlocks);
+  for (int block = 0; block < kBlocks; ++block)
+    stages.push_back(std::make_unique<Stage>(1024, speak));
   for (auto& each : stages) {
     stage = each.get();
     for (const std::size_t k : {std::size_t{0}, std::size_t{31}, std::size_t{1023}}) {

@@ -179,7 +179,7 @@ __global__ void one_kind_at_two_places() {
 
 // They exchange nothing, and meet: PTX asks bar.warp.sync for no more than the same mask.
 __global__ void warp_barriers_at_two_places() {
-  if (threadIdx.x < 16) {
+  if (threadIdx.x < 16) {  // NOLINT(bugprone-branch-clone): two places are the point
     __syncwarp();
   } else {
     __syncwarp();
@@ -198,7 +198,7 @@ __global__ void different_kinds_of_barriers() {
 }
 
 __global__ void different_barriers() {
-  if (threadIdx.x < 32) {
+  if (threadIdx.x < 32) {  // NOLINT(bugprone-branch-clone): two places are the point
     __syncthreads();
   } else {
     __syncthreads();

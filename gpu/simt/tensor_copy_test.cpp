@@ -51,7 +51,7 @@ struct Volume {
     return x >= 0 && x < kColumns && y >= 0 && y < kRows && z >= 0 && z < kPlanes;
   }
   static std::size_t at(int x, int y, int z) {
-    return static_cast<std::size_t>((z * kRows + y) * kStride + x);
+    return static_cast<std::size_t>((std::int64_t{z} * kRows + y) * kStride + x);
   }
 };
 
@@ -81,7 +81,7 @@ void for_each_element(const Case& c, Function&& function) {
   for (int z = 0; z < c.shape.box[2]; ++z) {
     for (int y = 0; y < c.shape.box[1]; ++y) {
       for (int x = 0; x < c.shape.box[0]; ++x) {
-        const auto row = static_cast<std::size_t>(z * c.shape.box[1] + y);
+        const auto row = static_cast<std::size_t>(std::int64_t{z} * c.shape.box[1] + y);
         const auto column = static_cast<std::size_t>(x);
         function(place_of(row, column / 8, c.shape.swizzle, row_bytes) + column % 8 * 2, c.x + x,
                  c.y + y, c.z + z);

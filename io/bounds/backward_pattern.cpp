@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "io/bounds/backward_small_pattern.hpp"
 #include "io/bounds/priced_parts.hpp"
 #include "io/bounds/statement.hpp"
 
@@ -46,12 +47,14 @@ Bound theorem_c_pattern(const BackwardParts& pattern, const KernelClass& kernel,
 
 std::vector<Bound> backward_pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                            std::int64_t fast_words) {
+  const Bound small = backward_small_pattern(five_product_parts(degrees), kernel, fast_words);
   try {
-    return {theorem_c_pattern(backward_parts(degrees), kernel, fast_words)};
+    return {theorem_c_pattern(backward_parts(degrees), kernel, fast_words), small};
   } catch (const CountOverflow& overflow) {
     return {statement_of_theorem_c_pattern(kernel, fast_words)
                 .needs("range", "24 pairs d^2 of a component below 2^63", overflow.what())
-                .words([] { return std::int64_t{0}; })};
+                .words([] { return std::int64_t{0}; }),
+            small};
   }
 }
 

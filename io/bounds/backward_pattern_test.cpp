@@ -1,13 +1,13 @@
 #include "io/bounds/backward_pattern.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "io/bounds/backward.hpp"
 #include "io/bounds/segments.hpp"
+#include "io/bounds/testing/random_patterns.hpp"
 #include "io/bounds/testing/smallest_degrees.hpp"
 
 namespace attest::io {
@@ -17,51 +17,13 @@ Bound bound_of(const std::string& text, const KernelClass& kernel, std::int64_t 
   return backward_pattern_bounds(pattern_degrees(Problem::parse(text)), kernel, fast_words).front();
 }
 
-using Table = std::vector<std::vector<int>>;  // rows x columns, 0 or 1
-
-Table random_table(Rng& rng, std::size_t rows, std::int64_t columns, std::int64_t percent) {
-  Table table(rows);
-  for (auto& row : table) {
-    for (std::int64_t c = 0; c < columns; ++c) row.push_back(rng.between(0, 99) < percent ? 1 : 0);
-  }
-  return table;
-}
-
-int sum(const Table& table) {
-  int total = 0;
-  for (const auto& row : table) total += static_cast<int>(std::count(row.begin(), row.end(), 1));
-  return total;
-}
+using testing::random_pattern;
+using testing::random_table;
+using testing::sum;
+using testing::Table;
 
 bool whole(const std::vector<int>& row) {
   return std::all_of(row.begin(), row.end(), [](int word) { return word == 1; });
-}
-
-// At least two keys to a row.
-Table random_pattern(Rng& rng) {
-  const std::int64_t keys = rng.between(2, 6), percent = rng.between(20, 100);
-  Table sees;
-  const auto rows = static_cast<std::size_t>(rng.between(1, 6));
-  while (sees.size() < rows) {
-    Table row = random_table(rng, 1, keys, percent);
-    if (sum(row) >= 2) sees.push_back(row.front());
-  }
-  return sees;
-}
-
-PatternComponent component_of(const Table& sees) {
-  PatternComponent result;
-  std::vector<std::int64_t> keys(sees.front().size());
-  for (const auto& row : sees) {
-    result.row_degrees.push_back(std::count(row.begin(), row.end(), 1));
-    for (std::size_t j = 0; j < keys.size(); ++j) keys[j] += row[j];
-  }
-  for (const std::int64_t degree : keys) {
-    if (degree > 0) result.key_degrees.push_back(degree);
-  }
-  std::sort(result.row_degrees.begin(), result.row_degrees.end(), std::greater<>());
-  std::sort(result.key_degrees.begin(), result.key_degrees.end(), std::greater<>());
-  return result;
 }
 
 struct Done {
@@ -118,7 +80,7 @@ TEST_CASE("no random backward segments do more than their words allow", "[io][bo
   for (int round = 0; round < 60; ++round) {
     const Table sees = random_pattern(rng);
     const std::int64_t d = rng.between(1, 3);
-    const PatternComponent component = component_of(sees);
+    const PatternComponent component = testing::component_of(sees);
     const double share = greatest_share(rng, sees, d, BackwardPrice(component, d));
     CHECK(share <= 1);
     greatest = std::max(greatest, share);

@@ -45,6 +45,57 @@ bool holds(const PairLists& pairs, const Neighbourhoods& known) {
   return true;
 }
 
+// Whether every set of rows and keys, and every part of its pairs, has at most the density.
+bool holds(const PairLists& pairs, const PairDensity& density) {
+  for (unsigned row_set = 1; row_set < 1u << pairs.rows.size(); ++row_set) {
+    for (unsigned key_set = 1; key_set < 1u << pairs.keys; ++key_set) {
+      int within = 0;
+      for (std::size_t i = 0; i < pairs.rows.size(); ++i) {
+        if ((row_set >> i & 1u) == 0) continue;
+        for (const std::int32_t key : pairs.rows[i])
+          within += static_cast<int>(key_set >> key & 1u);
+      }
+      const double mean = std::sqrt(std::popcount(row_set) * std::popcount(key_set));
+      for (int some = 1; some <= within; ++some) {
+        if (some > rounded_up(2 * mean * density.at(some))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+PatternComponent component_of(const PairLists& pairs) {
+  PatternComponent component;
+  component.key_degrees.resize(static_cast<std::size_t>(pairs.keys));
+  for (const auto& row : pairs.rows) {
+    component.row_degrees.push_back(static_cast<std::int64_t>(row.size()));
+    for (const std::int32_t key : row) ++component.key_degrees[static_cast<std::size_t>(key)];
+  }
+  component.neighbourhoods = Neighbourhoods::of(pairs);
+  return component;
+}
+
+TEST_CASE("the density per geometric mean holds for any rows and keys", "[io][bounds]") {
+  Rng rng(37);
+  int of_others = 0;
+  for (int round = 0; round < 40; ++round) {
+    const PairLists pairs =
+        random_pairs(rng, rng.between(1, 6), rng.between(1, 6), rng.between(20, 100));
+    PatternComponent component = component_of(pairs);
+    if (component.pairs() == 0) continue;
+    CHECK(holds(pairs, PairDensity::of_geometric_mean(component)));
+    // Those of another pattern do not hold.
+    component.neighbourhoods = Neighbourhoods::of(random_pairs(rng, 6, 6, 15));
+    if (!holds(pairs, PairDensity::of_geometric_mean(component))) ++of_others;
+    component.neighbourhoods.reset();
+    const PairDensity dense = PairDensity::of_geometric_mean(component);
+    CHECK(holds(pairs, dense));
+    const auto all = static_cast<double>(component.pairs());
+    CHECK(dense.at(all) >= std::sqrt(all) / 2);
+  }
+  CHECK(of_others > 0);
+}
+
 TEST_CASE("any rows and keys have at most the pairs that neighbourhoods allow", "[io][bounds]") {
   Rng rng(31);
   int of_others = 0;

@@ -15,6 +15,10 @@ std::int64_t last_of_entry(std::int64_t fewest) {
   return fewest + std::max<std::int64_t>(fewest / kPerOctave, 1) - 1;
 }
 
+std::int64_t indices_of(const PatternComponent& component) {
+  return static_cast<std::int64_t>(component.row_degrees.size() + component.key_degrees.size());
+}
+
 }  // namespace
 
 DegreeLimit::Diagram::Diagram(const std::vector<std::int64_t>& descending, std::int64_t height,
@@ -71,15 +75,30 @@ std::int64_t DegreeLimit::most_pairs(std::int64_t indices) const {
   return pairs_within(low, indices - low);
 }
 
-PairDensity::PairDensity(const PatternComponent& component) {
-  const DegreeLimit limit(component);
-  const auto most_pairs = [&](std::int64_t indices) {
-    const std::int64_t by_degrees = limit.most_pairs(indices);
-    return component.neighbourhoods
-               ? std::min(by_degrees, component.neighbourhoods->most_pairs(indices))
-               : by_degrees;
+PairDensity::PairDensity(const PatternComponent& component)
+    : PairDensity(
+          [limit = DegreeLimit(component), &component](std::int64_t indices) {
+            const std::int64_t by_degrees = limit.most_pairs(indices);
+            return component.neighbourhoods
+                       ? std::min(by_degrees, component.neighbourhoods->most_pairs(indices))
+                       : by_degrees;
+          },
+          indices_of(component), component.pairs()) {}
+
+PairDensity PairDensity::of_geometric_mean(const PatternComponent& component) {
+  // A mean between n/2 and (n+1)/2 is looked at as the first for rows and keys, the second for
+  // pairs.
+  const auto most_pairs = [&component](std::int64_t indices) {
+    const std::int64_t next = indices + 1;
+    const std::int64_t all = (Words(next) * next).value() / 4;
+    return component.neighbourhoods ? std::min(all, component.neighbourhoods->most_pairs(next))
+                                    : all;
   };
-  const std::int64_t pairs = component.pairs();
+  return {most_pairs, indices_of(component), component.pairs()};
+}
+
+PairDensity::PairDensity(const MostPairs& most_pairs, std::int64_t most_indices,
+                         std::int64_t pairs) {
   double best = 0;           // of the sets of fewer than `indices` rows and keys
   std::int64_t indices = 2;  // a row and a key are the fewest with a pair
   std::int64_t within = most_pairs(indices);
@@ -89,7 +108,7 @@ PairDensity::PairDensity(const PatternComponent& component) {
     const auto per_index = [&](std::int64_t count) {
       return rounded_up(static_cast<double>(count) / static_cast<double>(indices));
     };
-    while (within < most && indices < limit.most_indices()) {
+    while (within < most && indices < most_indices) {
       best = std::max(best, per_index(within));
       within = most_pairs(++indices);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "io/bounds/pattern_degrees.hpp"
@@ -69,6 +70,11 @@ class PairDensity {
   /// Cost:     n log n for n rows and keys.
   explicit PairDensity(const PatternComponent& component);
 
+  /// The same for 2 sqrt(I J) in place of I + J, by neighbourhoods alone: at most y pairs among I
+  /// rows and J keys are at most at(y) 2 sqrt(I J). Where neighbourhoods are not known that is
+  /// about sqrt(y)/2.  [io/bounds/neighbourhoods_test "geometric mean"]
+  static PairDensity of_geometric_mean(const PatternComponent& component);
+
   const std::vector<Entry>& entries() const { return entries_; }
 
   /// s(y) or a little more. Requires: pairs at least 1. Else throws InternalError.
@@ -78,6 +84,10 @@ class PairDensity {
   void include(const PairDensity& other);
 
  private:
+  // The most pairs of sets of so many rows and keys (or of such a mean); does not decrease.
+  using MostPairs = std::function<std::int64_t(std::int64_t indices)>;
+  PairDensity(const MostPairs& most_pairs, std::int64_t most_indices, std::int64_t pairs);
+
   std::vector<Entry> entries_;
 };
 

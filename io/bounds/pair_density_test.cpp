@@ -64,10 +64,8 @@ std::int64_t size(const std::vector<std::int64_t>& degrees) {
 // The definition.
 std::int64_t by_definition(const PatternComponent& component, std::int64_t rows,
                            std::int64_t keys) {
-  const auto largest = [](const std::vector<std::int64_t>& degrees, std::int64_t count,
-                          std::int64_t cap) {
-    std::vector<std::int64_t> capped;
-    for (const std::int64_t degree : degrees) capped.push_back(std::min(degree, cap));
+  const auto largest = [](std::vector<std::int64_t> capped, std::int64_t count, std::int64_t cap) {
+    for (std::int64_t& degree : capped) degree = std::min(degree, cap);
     std::sort(capped.begin(), capped.end(), std::greater<>());
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < count; ++i) sum += capped[static_cast<std::size_t>(i)];

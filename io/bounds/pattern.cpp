@@ -25,34 +25,6 @@ PricedParts priced(const std::vector<PatternPart>& parts, const PairWork& work) 
   return result;
 }
 
-// Whether another evaluation of a score, d_k multiply-adds, costs more words than the one that the
-// argument does not pay for.
-bool repeating_costs(const PricedParts& parts, const Memories& memories, std::int64_t head_dim_qk,
-                     std::int64_t transfers) {
-  const double usable_words = static_cast<double>(memories.words) + static_cast<double>(transfers);
-  const double paid =
-      rounded_down(static_cast<double>(transfers) * static_cast<double>(head_dim_qk));
-  return std::all_of(parts.begin(), parts.end(), [&](const PricedPart& part) {
-    return paid >= rounded_up(usable_words * part.work_per_word(usable_words));
-  });
-}
-
-std::int64_t greatest_with_repeated_scores(const PricedParts& parts, const Memories& memories,
-                                           std::int64_t head_dim_qk) {
-  double best = 0;
-  for (const std::int64_t transfers : segment_lengths()) {
-    const double segments = further_segments(parts, memories, transfers);
-    if (segments <= 0) break;
-    if (!repeating_costs(parts, memories, head_dim_qk, transfers)) continue;
-    best = std::max(best, rounded_down(segments * static_cast<double>(transfers)));
-  }
-  return whole_words(best);
-}
-
-Memories memories_of(const KernelClass& kernel, std::int64_t fast_words) {
-  return {fast_words, static_cast<double>(kernel.fast_memories())};
-}
-
 PairWork scores_and_outputs(const Extent& extent) {
   return {static_cast<double>(extent.head_dim_qk) + static_cast<double>(extent.head_dim_v),
           std::numeric_limits<double>::infinity()};
@@ -124,7 +96,8 @@ Bound theorem_b_pattern(const PatternParts& pattern, const KernelClass& kernel,
         const std::int64_t events = whole_or_parts(all, [&](const PricedParts& parts) {
           return kernel.evaluation == Evaluation::once
                      ? greatest_words_of_parts(parts, memories)
-                     : greatest_with_repeated_scores(parts, memories, pattern.extent.head_dim_qk);
+                     : greatest_with_repetitions(parts, memories,
+                                                 static_cast<double>(pattern.extent.head_dim_qk));
         });
         return std::max<std::int64_t>(events - pattern.extent.pairs, 0);
       });

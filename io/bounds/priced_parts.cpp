@@ -21,6 +21,10 @@ double words_of_work(const PricedParts& parts, double usable_words) {
 
 }  // namespace
 
+Memories memories_of(const KernelClass& kernel, std::int64_t fast_words) {
+  return {fast_words, static_cast<double>(kernel.fast_memories())};
+}
+
 double further_segments(const PricedParts& parts, const Memories& memories,
                         std::int64_t transfers) {
   const auto length = static_cast<double>(transfers);
@@ -33,6 +37,27 @@ std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& m
   return greatest_words_of_further_segments(
       [&](SegmentLength length) { return further_segments(parts, memories, length.transfers()); },
       kSearchedSegments);
+}
+
+std::int64_t greatest_with_repetitions(const PricedParts& parts, const Memories& memories,
+                                       double repeated_work) {
+  // Whether the work of another evaluation costs more than the word that it creates.
+  const auto repeating_costs = [&](std::int64_t transfers) {
+    const auto length = static_cast<double>(transfers);
+    const double usable_words = static_cast<double>(memories.words) + length;
+    return std::all_of(parts.begin(), parts.end(), [&](const PricedPart& part) {
+      return rounded_down(length * repeated_work) >=
+             rounded_up(usable_words * part.work_per_word(usable_words));
+    });
+  };
+  double best = 0;
+  for (const std::int64_t transfers : segment_lengths()) {
+    const double segments = further_segments(parts, memories, transfers);
+    if (segments <= 0) break;
+    if (!repeating_costs(transfers)) continue;
+    best = std::max(best, rounded_down(segments * static_cast<double>(transfers)));
+  }
+  return whole_words(best);
 }
 
 std::int64_t whole_or_parts(const PricedParts& parts,

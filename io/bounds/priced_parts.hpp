@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "io/bounds/kernel_class.hpp"
+
 /// The segment argument over parts of a pattern, with a price for the work of each:
 /// docs/theory/bounds/patterns.md.
 namespace attest::io {
@@ -24,12 +26,20 @@ struct Memories {
   double count = 1;        // K6
 };
 
+Memories memories_of(const KernelClass& kernel, std::int64_t fast_words);
+
 /// (U(M+X) - pX)/(M+X) rounded down, 0 if negative: full segments that follow the first ones, where
 /// U(B) is the words that all work costs at the price of segments with B usable words.
 double further_segments(const PricedParts& parts, const Memories& memories, std::int64_t transfers);
 
 /// max over X of X ceil((U(M+X) - pX)/(M+X)) of a run with all parts.
 std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& memories);
+
+/// max over X of X (U(M+X) - pX)/(M+X) without the ceiling, of kernels that may do part of the work
+/// again at the price of a word created, `repeated_work` at a time: over the X at which that work
+/// is worth a word in every part.
+std::int64_t greatest_with_repetitions(const PricedParts& parts, const Memories& memories,
+                                       double repeated_work);
 
 /// The greater of greatest(parts) and the sum of greatest(part) over all copies of all parts:
 /// restricted to the words of a part, a run is one for that part alone.

@@ -93,7 +93,8 @@ __global__ void __launch_bounds__(PipelinedTiles::kLanes)
         // shows: no_wait_for_tiles, wrong_parity, no_product_fence, scaled_without_fence
         wgmma_bf16<T::kColumns, Major::k, Major::k>(d, a, b, true);
       }
-      if (bug == PipelineBug::warps_apart && warp == 3) {
+      // Two places are the point.
+      if (bug == PipelineBug::warps_apart && warp == 3) {  // NOLINT(bugprone-branch-clone)
         // shows: warps_apart
         wgmma_commit();
       } else {

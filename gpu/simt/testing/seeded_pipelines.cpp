@@ -31,7 +31,8 @@ SeededRun run(const Emulation& emulation) {
   using T = PipelinedTiles;
   std::vector<std::uint16_t> a(kRows * kInner), b(kColumns * kInner);
   const auto value = [](std::size_t k, std::size_t period) {
-    return static_cast<float>(k * k % period) - static_cast<float>(period / 2);
+    const std::size_t half = period / 2;
+    return static_cast<float>(k * k % period) - static_cast<float>(half);
   };
   for (std::size_t k = 0; k < a.size(); ++k) a[k] = bf16_from_float(value(k, 13));
   for (std::size_t k = 0; k < b.size(); ++k) b[k] = bf16_from_float(value(k, 17));
