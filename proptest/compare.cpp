@@ -159,7 +159,7 @@ class Collector {
  private:
   std::string worst_element() const {
     const bool exact = against_ == Against::exact;
-    const std::string values =
+    std::string values =
         fmt::format("{} is {:.9g}, {} {:.9g}", place(got_, result_.worst_index), result_.got,
                     exact ? "exact" : "in the other result", result_.exact);
     if (!same_class(result_.got, result_.exact)) return values;

@@ -277,7 +277,7 @@ TEST_CASE("the rows' errors of delta reach all of dK alike", "[validation]") {
     const Truth truth(kernel.description, p, in, Direction::backward, seed);
     const KernelRun got =
         run(kernel, p, in, Direction::backward, Case{p, Values::all_positive, seed, 1});
-    const auto bounds = truth.backward_bounds(got);
+    const auto& bounds = truth.backward_bounds(got);
     const Tensor &Q = in.Q, &K = in.K, &O = truth.forward().O, &LSE = truth.forward().LSE;
     double squares = 0;
     for (std::int64_t j = 0; j < p.seqlen_k; ++j) {

@@ -72,7 +72,7 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   const auto lacks = [&](std::uint32_t feature) { return (d.features & feature) == 0; };
   if ((d.directions & bit(direction)) == 0) return word(direction);
   if (direction == Direction::loss_gradient) {
-    const std::string beyond = beyond_the_loss(p);
+    std::string beyond = beyond_the_loss(p);
     if (!beyond.empty()) return beyond;
   }
   if ((d.dtypes & (1u << abi(p.dtype))) == 0) return "dtype " + std::string(name(p.dtype));

@@ -61,6 +61,7 @@ const Entry& entry(Values values) {
 
 std::vector<Values> families(const std::vector<Entry>& table) {
   std::vector<Values> list;
+  list.reserve(table.size());
   for (const Entry& e : table) list.push_back(e.values);
   return list;
 }

@@ -125,7 +125,7 @@ RowGradient row_gradient(const Problem& problem, const Array& V, const Array& dO
                          const Row& row, const RowError& e, const Gamma& gamma) {
   const std::int64_t b = row.batch, h = row.query_head, dv = problem.head_dim_v;
   const auto n = static_cast<std::int64_t>(row.keys.size());
-  const Real cotangent = dLSE(b, h, row.query);
+  const Real& cotangent = dLSE(b, h, row.query);
   RowGradient result{{}, {}, -cotangent, gamma(n + 1) * magnitude(cotangent)};
   for (std::size_t k = 0; k < row.keys.size(); ++k) {
     Real dP = 0;

@@ -103,7 +103,7 @@ void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor) {
   }
 }
 
-Matrix finite_part(Matrix matrix) {
+Matrix finite_part(const Matrix& matrix) {
   return matrix.unaryExpr([](double x) { return std::isfinite(x * x) ? x : 0.0; });
 }
 

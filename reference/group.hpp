@@ -58,7 +58,7 @@ void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor);
 /// The matrix with 0 for every entry whose square is not finite: what the bounds of the outputs
 /// that depend on no such entry need. (Only float64 tensors hold finite values of that size.)
 /// [reference/bounds_test]
-Matrix finite_part(Matrix matrix);
+Matrix finite_part(const Matrix& matrix);
 
 /// Scores of a block of stacked rows.
 struct Scores {

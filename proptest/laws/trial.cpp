@@ -64,7 +64,7 @@ LawResult judged(const std::vector<Comparison>& comparisons) {
 }
 
 LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const Solved& solved) {
-  const LawResult own = judged(comparisons);
+  LawResult own = judged(comparisons);
   if (own.verdict != Verdict::passed) return own;
   const Judgement truth = gravest(solved.truth.judge(solved.run));
   if (truth.verdict == Verdict::passed) return own;
