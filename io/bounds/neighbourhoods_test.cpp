@@ -25,8 +25,9 @@ PairLists random_pairs(Rng& rng, std::int64_t rows, std::int64_t keys, std::int6
   return pairs;
 }
 
-// Whether every set of rows and keys has at most the pairs that mean and spread allow.
-bool holds(const PairLists& pairs, const Neighbourhoods& known) {
+// Whether every set of rows and keys meets a condition on its pairs, rows and keys.
+template <class Condition>
+bool for_all_sets(const PairLists& pairs, const Condition& condition) {
   for (unsigned row_set = 1; row_set < 1u << pairs.rows.size(); ++row_set) {
     for (unsigned key_set = 1; key_set < 1u << pairs.keys; ++key_set) {
       int within = 0;
@@ -35,33 +36,31 @@ bool holds(const PairLists& pairs, const Neighbourhoods& known) {
         for (const std::int32_t key : pairs.rows[i])
           within += static_cast<int>(key_set >> key & 1u);
       }
-      const int rows = std::popcount(row_set), keys = std::popcount(key_set);
-      const double square = rows * keys;
-      const double limit =
-          known.mean() * square + std::sqrt(square * known.spread(std::min(rows, keys)));
-      if (within > rounded_up(limit) || within > known.most_pairs(rows + keys)) return false;
+      if (!condition(within, std::popcount(row_set), std::popcount(key_set))) return false;
     }
   }
   return true;
 }
 
-// Whether every set of rows and keys, and every part of its pairs, has at most the density.
+// Whether every set has at most the pairs that mean and spread allow.
+bool holds(const PairLists& pairs, const Neighbourhoods& known) {
+  return for_all_sets(pairs, [&](int within, int rows, int keys) {
+    const double square = rows * keys;
+    const double limit =
+        known.mean() * square + std::sqrt(square * known.spread(std::min(rows, keys)));
+    return within <= rounded_up(limit) && within <= known.most_pairs(rows + keys);
+  });
+}
+
+// Whether every set, and every part of its pairs, has at most the density.
 bool holds(const PairLists& pairs, const PairDensity& density) {
-  for (unsigned row_set = 1; row_set < 1u << pairs.rows.size(); ++row_set) {
-    for (unsigned key_set = 1; key_set < 1u << pairs.keys; ++key_set) {
-      int within = 0;
-      for (std::size_t i = 0; i < pairs.rows.size(); ++i) {
-        if ((row_set >> i & 1u) == 0) continue;
-        for (const std::int32_t key : pairs.rows[i])
-          within += static_cast<int>(key_set >> key & 1u);
-      }
-      const double mean = std::sqrt(std::popcount(row_set) * std::popcount(key_set));
-      for (int some = 1; some <= within; ++some) {
-        if (some > rounded_up(2 * mean * density.at(some))) return false;
-      }
+  return for_all_sets(pairs, [&](int within, int rows, int keys) {
+    const double mean = std::sqrt(rows * keys);
+    for (int some = 1; some <= within; ++some) {
+      if (some > rounded_up(2 * mean * density.at(some))) return false;
     }
-  }
-  return true;
+    return true;
+  });
 }
 
 PatternComponent component_of(const PairLists& pairs) {
