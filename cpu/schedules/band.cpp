@@ -65,8 +65,10 @@ io::Range queries_of(const ScoreRule& rule, io::Range queries, io::Range keys) {
   if (keys.count() == 0) return {queries.begin, queries.begin};
   const std::int64_t begin =
       first_of(queries, [&](std::int64_t i) { return band_of(rule, i).end > keys.begin; });
+  // Beyond the last key bands are empty.
+  const std::int64_t last = std::min(keys.end, rule.batch.keys);
   const std::int64_t end =
-      first_of(queries, [&](std::int64_t i) { return band_of(rule, i).begin >= keys.end; });
+      first_of(queries, [&](std::int64_t i) { return band_of(rule, i).begin >= last; });
   return {begin, std::max(begin, end)};
 }
 

@@ -83,7 +83,8 @@ TEST_CASE("bands hold the visible pairs", "[cpu]") {
         "sq=12,sk=12,mask=window_0_0", "sq=12,sk=5,mask=window_tl_1_0",
         "sq=3,sk=12,mask=window_tl_0_inf", "sq=12,sk=12,mask=window_inf_2",
         "sq=9,sk=9,mask=window_4611686018427387904_1", "b=3,sq=6,sk=9,mask=lengths_9_0_4",
-        "b=2,sq=6,sk=9,mask=causal_br+lengths_3_8", "mask=cu_3x5_7x2_0x3_2x0+causal_br"}) {
+        "b=2,sq=6,sk=9,mask=causal_br+lengths_3_8", "sq=6,sk=5,mask=lengths_2+window_tl_0_0",
+        "sq=9,sk=7,mask=lengths_3+window_tl_2_inf", "mask=cu_3x5_7x2_0x3_2x0+causal_br"}) {
     const Problem problem = Problem::parse(text + ",d=1");
     const AbiProblem form(problem, 1);
     for (std::int64_t batch = 0; batch < problem.batch; ++batch) {

@@ -65,7 +65,7 @@ std::vector<Condition> class_conditions(const KernelClass& kernel) {
   return {
       condition("K1", "fast memory is empty at the start and counts every word arithmetic touches",
                 fault(kernel.fast_memory)),
-      condition("K2", "every score and every output is a sum of its own products",
+      condition("K2", "every score, every dP and every output is a sum of its own products",
                 fault(kernel.products)),
       condition("K3", "Q, K, V and dO do not share storage", fault(kernel.storage)),
       condition("K4", "only rows with at least two visible keys are counted", ""),

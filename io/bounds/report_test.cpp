@@ -10,7 +10,7 @@ TEST_CASE("a report is approved", "[io][bounds]") {
   CHECK(report(kernel, forward_bounds(dense_extent(1024, 1024, 16, 16), kernel, 1025)) ==
         R"(class
   K1  fast memory is empty at the start and counts every word arithmetic touches
-  K2  every score and every output is a sum of its own products
+  K2  every score, every dP and every output is a sum of its own products
   K3  Q, K, V and dO do not share storage
   K4  only rows with at least two visible keys are counted
   K5  segments are whole numbers of transfers, rounded outward

@@ -1,7 +1,7 @@
 #include "sparse/inputs/lower_bounds.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "io/bounds/backward.hpp"
 #include "io/bounds/forward.hpp"
@@ -37,6 +37,24 @@ io::Words compulsory_entries(const SparseOperands& operands) {
   }
   return io::Words(operands.Q.nonzeros()) + operands.K.nonzeros() +
          (operands.Q.nonzeros() > 0 ? of_V : io::Words(0));
+}
+
+// The same without the entries of K at keys of which V has none: dP is 0 there, whoever forms it.
+SparseOperands where_values_are(SparseOperands operands) {
+  CsrMatrix keys;
+  keys.rows = operands.K.rows, keys.columns = operands.K.columns;
+  keys.row_offsets.reserve(operands.K.row_offsets.size());
+  for (std::int64_t j = 0; j < keys.rows; ++j) {
+    if (entries_of(operands.V, j) > 0) {
+      const auto columns = operands.K.row_columns(j);
+      const auto values = operands.K.row_values(j);
+      keys.column_indices.insert(keys.column_indices.end(), columns.begin(), columns.end());
+      keys.values.insert(keys.values.end(), values.begin(), values.end());
+    }
+    keys.row_offsets.push_back(keys.nonzeros());
+  }
+  operands.K = std::move(keys);
+  return operands;
 }
 
 std::string fault_of_keys(const SparseOperands& operands) {
@@ -137,12 +155,13 @@ std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
           .needs("keys", "at least two keys", fault_of_keys(operands))
           .needs("values", "V has an entry", fault_of_values(operands))
           .words([&] {
-            const auto pairs = static_cast<double>(work.pairs);
-            const double values =
-                static_cast<double>(work.value_products) + pairs * static_cast<double>(d_v.value());
+            const Work counted = work_of(where_values_are(operands));
+            const auto pairs = static_cast<double>(counted.pairs);
+            const double values = static_cast<double>(counted.value_products) +
+                                  pairs * static_cast<double>(d_v.value());
             const double products = io::backward_weighted_products(
-                {static_cast<double>(work.score_products),
-                 static_cast<double>(work.gradient_products), values});
+                {static_cast<double>(counted.score_products),
+                 static_cast<double>(counted.gradient_products), values});
             const io::SegmentedWork run{products, io::product_segment_maximum, fast_words,
                                         kernel.fast_memories()};
             const double words =

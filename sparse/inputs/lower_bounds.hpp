@@ -40,8 +40,9 @@ std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::Ke
 /// The same of a backward pass, d_k and d_v columns of Q and V:
 ///   sparse_backward_compulsory  entries of Q, K and V that decide a gradient, dO, dQ, dK and dV
 ///   sparse_backward_once        2 (y U + v U' + W + Z d_v) / sqrt(M) - 2Z - 2M, U' = entries of K
-///                               and Q over the pairs, y and v of io::best_backward_weights; needs
-///                               scores and dP evaluated once
+///                               and Q over the pairs, y and v of io::best_backward_weights; over
+///                               the pairs whose row of V has an entry; needs scores and dP
+///                               evaluated once
 ///   sparse_attention_order      cited, leading order
 /// Requirements and source as above.  [sparse/inputs/lower_bounds_test "backward"]
 std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,

@@ -121,6 +121,30 @@ TEST_CASE("the sparse backward bound of dense inputs is the dense one", "[sparse
   CHECK_THROWS_AS(backward_lower_bounds(in, {}, 0), InvalidProblem);
 }
 
+TEST_CASE("backward, pairs without an entry of V do not count", "[sparse][bounds]") {
+  Rng rng(29);
+  SparseOperands in{testing::random_rows(rng, 30, 16, 8), testing::random_rows(rng, 24, 16, 8),
+                    testing::random_rows(rng, 24, 8, 8), 1};
+  const auto once = [&](const SparseOperands& operands) {
+    return backward_lower_bounds(operands, evaluates_once(), 16)[1].words;
+  };
+  const std::int64_t all = once(in);
+  // Without an entry at the last key: as if K had none there.
+  const auto without_last = [](CsrMatrix& matrix) {
+    const auto kept = static_cast<std::size_t>(matrix.row_offsets[23]);
+    matrix.row_offsets[24] = matrix.row_offsets[23];
+    matrix.column_indices.resize(kept);
+    matrix.values.resize(kept);
+  };
+  REQUIRE(in.V.row_columns(23).size() > 0);
+  without_last(in.V);
+  const std::int64_t fewer = once(in);
+  CHECK(fewer < all);
+  REQUIRE(in.K.row_columns(23).size() > 0);
+  without_last(in.K);
+  CHECK(once(in) == fewer);
+}
+
 TEST_CASE("where nothing need be formed no bound applies", "[sparse][bounds]") {
   Rng rng(28);
   SparseOperands in{testing::random_rows(rng, 12, 16, 4), testing::random_rows(rng, 10, 16, 4),
