@@ -10,7 +10,7 @@
 /// [cpu/schedules/band_test]
 namespace attest::cpu {
 
-/// Whether the bands of two queries can differ.
+/// Whether the bands of two queries can differ, or those of two keys (key lengths).
 bool has_band(const ScoreRule& rule);
 
 /// The keys from the first to the last that one of the queries sees; none if there are no queries.

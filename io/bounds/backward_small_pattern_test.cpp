@@ -148,6 +148,34 @@ TEST_CASE("backward_small by pattern is monotone in fast_words", "[io][bounds]")
   }
 }
 
+TEST_CASE("of many components the smallest share a price of the five products", "[io][bounds]") {
+  std::string text = "d=4,mask=cu";
+  for (int length = 2; length < 30; ++length) {
+    text += "_" + std::to_string(length) + "x" + std::to_string(32 - length);
+  }
+  const PatternDegrees degrees = pattern_degrees(Problem::parse(text));
+  const FiveProductParts shared = five_product_parts(degrees);
+  REQUIRE(degrees.components.size() == 28);
+  REQUIRE(shared.parts.size() == 16);
+  FiveProductParts apart{degrees.extent, {}};
+  for (const PatternComponent& component : degrees.components) {
+    apart.parts.push_back({FiveProductPrice(component), component.pairs(), component.copies});
+  }
+  for (const double words : {8., 60., 300., 3000.}) {
+    for (std::size_t part = 15; part < apart.parts.size(); ++part) {
+      CHECK(shared.parts.back().price.work_per_word(words) >=
+            apart.parts[part].price.work_per_word(words));
+    }
+  }
+  std::int64_t pairs = 0;
+  for (std::size_t part = 15; part < apart.parts.size(); ++part) pairs += apart.parts[part].pairs;
+  CHECK(shared.parts.back().pairs == pairs);
+  for (const std::int64_t fast_words : {4, 8, 16}) {
+    CHECK(backward_small_pattern(shared, {}, fast_words).words <=
+          backward_small_pattern(apart, {}, fast_words).words);
+  }
+}
+
 TEST_CASE("kernels that repeat evaluations have the bound where that is no gain", "[io][bounds]") {
   KernelClass once;
   once.evaluation = Evaluation::once;
