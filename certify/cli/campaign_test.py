@@ -135,7 +135,7 @@ class Campaigns(unittest.TestCase):
             running.kill()
         self.assertRegex(line, r"^progress: cpu/standard \d+/\d+ checks, .*/s, \d+ s left$")
         code = [ATTEST, "check", "--kernel", "cpu/flash2", "--law", "ones", "--problem",
-                "sq=2,d=1,hq=1000000"]
+                "sq=2,d=1,hq=8000000"]
         with subprocess.Popen(code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               text=True) as running:
             line = running.stderr.readline()

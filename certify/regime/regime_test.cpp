@@ -118,7 +118,9 @@ TEST_CASE("the best schedule changes with the regime", "[regime]") {
   };
   CHECK(best(64 * 64 / 16) == "rank1_tiled");
   CHECK(best(64 * 64 / 2) == "hybrid");
-  CHECK(best(8 * 64 * 64).substr(0, 6) == "flash2");
+  const std::string large = best(8 * 64 * 64);
+  INFO(large);
+  CHECK((large == "flash2" || large == "flash2_row" || large == "rolling_queries"));
 }
 
 TEST_CASE("statements are held against every size, head dimension and width", "[regime]") {

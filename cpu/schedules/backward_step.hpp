@@ -27,6 +27,18 @@ void subtract_dlse(M& machine, const BackwardHead& head, std::int64_t dlse, io::
   machine.compute(SubtractRows{}, D, words);
 }
 
+/// D = rowsum(dO o O) - dLSE of one query.
+template <io::Machine M, class Row, class Word>
+void form_delta(M& machine, const BackwardHead& head, std::int64_t dlse, io::Range query,
+                const Row& dO, Word& D) {
+  machine.compute(Fill{0}, D);
+  {
+    const auto O = machine.stream(head.O.block(query), "O");
+    machine.compute(AddRowDots{}, D, dO, O);
+  }
+  subtract_dlse(machine, head, dlse, query, D);
+}
+
 /// D = rowsum(dO o O) - dLSE, word by word.
 ///
 /// Cost: reads = 2 q dv and q for dLSE, writes = q, peak = 3
@@ -46,15 +58,15 @@ void store_deltas(M& machine, const BackwardHead& head, std::int64_t dlse,
   });
 }
 
-/// Words of dLSE, read once.
-inline io::Amount dlse_words(const HeadShape& s, std::int64_t dlse) {
-  return dlse == kLseGradient ? HeadShape::real(s.q) : io::Amount{};
+/// Words of dLSE of so many queries, read once.
+inline io::Amount dlse_words(io::Words queries, std::int64_t dlse) {
+  return dlse == kLseGradient ? HeadShape::real(queries) : io::Amount{};
 }
 
 inline io::Traffic deltas_cost(const HeadShape& s, std::int64_t dlse) {
   const io::Amount row =
       HeadShape::real(1) + io::larger(s.in(2), HeadShape::real(dlse == kLseGradient ? 1 : 0));
-  return {s.in(2 * s.q * s.dv) + dlse_words(s, dlse), HeadShape::real(s.q),
+  return {s.in(2 * s.q * s.dv) + dlse_words(s.q, dlse), HeadShape::real(s.q),
           s.q > 0 ? row : io::Amount{}};
 }
 

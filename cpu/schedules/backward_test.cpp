@@ -88,7 +88,7 @@ TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]")
   const Problem capped = Problem::parse("sq=4,sk=4,d=2,softcap=2");
   const AbiProblem form(capped, 1);
   for (const char* name :
-       {"standard_bwd", "rank1_tiled_bwd", "square_tiled_bwd", "query_stationary_p"}) {
+       {"standard_bwd", "rank1_tiled_bwd", "square_tiled_bwd", "query_stationary_p", "rolling_p"}) {
     CHECK_THROWS_WITH(cpu_schedules().make(name, *form.get(), io::FastMemory{}),
                       Catch::StartsWith("softcap: 2, but a schedule that stores P"));
   }

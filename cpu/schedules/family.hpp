@@ -31,6 +31,8 @@
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
+///   optionally kTradesTiles: they are searched without it, then traded in pairs with the mask, up
+///     to kMostListedPairs
 namespace attest::cpu {
 
 template <class S>
@@ -231,6 +233,13 @@ class Family : public io::ScheduleFamily {
       grow_tiles(open, capacity, cost);
     } else {
       search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
+    }
+    if constexpr (requires { S::kTradesTiles; }) {
+      if (io::Words(problem.seqlen_q) * problem.seqlen_k > kMostListedPairs) return;
+      for (std::size_t pair = 0; pair + 1 < open.size(); pair += 2) {
+        trade_tiles(open[pair], open[pair + 1], capacity, cost,
+                    [&] { return heads_cost(schedule, problem); });
+      }
     }
   }
 

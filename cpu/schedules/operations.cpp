@@ -320,6 +320,13 @@ void KeyGradientsOut::operator()(TileView dK, TileView dV, ConstTileView K, Cons
   std::copy_n(pairs_of_thread(K.rows).dS.data(), K.rows, dS.row(0));
 }
 
+void PairGradients::operator()(TileView dQ, TileView dK, TileView dV, ConstTileView Q,
+                               ConstTileView dO, ConstTileView LSE, ConstTileView D,
+                               ConstTileView K, ConstTileView V, TileView pair) const {
+  KeyGradients{rule, query, key}(dK, dV, K, V, Q, dO, LSE, D, pair);
+  add_scaled(dQ.row(0), pair.row(0)[1], K.row(0), dQ.columns);
+}
+
 void RowTimesMatrix::operator()(TileView out, TileView word, ConstTileView a,
                                 ConstTileView B) const {
   Fill{0}(out);

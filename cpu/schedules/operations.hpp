@@ -203,6 +203,15 @@ struct KeyGradientsOut {
                   TileView dS) const;
 };
 
+/// One query and one key: dQ += dS K, dK += dS Q, dV += P dO.
+struct PairGradients {
+  const ScoreRule& rule;
+  std::int64_t query, key;
+  void operator()(TileView dQ, TileView dK, TileView dV, ConstTileView Q, ConstTileView dO,
+                  ConstTileView LSE, ConstTileView D, ConstTileView K, ConstTileView V,
+                  TileView pair) const;
+};
+
 /// out = a B, a row whose elements leave one by one from `word`.
 struct RowTimesMatrix {
   void operator()(TileView out, TileView word, ConstTileView a, ConstTileView B) const;

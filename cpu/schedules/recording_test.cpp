@@ -17,6 +17,8 @@
 #include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
+#include "cpu/schedules/rolling.hpp"
+#include "cpu/schedules/rolling_p.hpp"
 #include "cpu/schedules/split_kv.hpp"
 #include "cpu/schedules/square_tiled.hpp"
 #include "cpu/schedules/standard.hpp"
@@ -219,6 +221,9 @@ TEST_CASE("forward schedules are legal pebblings", "[cpu][schedules]") {
     return with(schedule,
                 testing::normalized_forward(shape, Normalization::stored, shape.seqlen_k));
   });
+  forward("rolling_queries", [](auto tile, const Shape& shape) {
+    return with(RollingQueries{tile(), tile()}, running(shape, 1));
+  });
   forward("split_kv", [](auto tile, const Shape& shape) {
     const SplitKv schedule{tile(), tile(), tile()};
     const std::int64_t tiles = io::tiles(shape.seqlen_k, schedule.block_k);
@@ -272,11 +277,20 @@ TEST_CASE("backward schedules are legal pebblings", "[cpu][schedules]") {
   backward("two_pass_row", kBackwardInputs, [&](auto tile, const Shape& shape) {
     return with(TwoPassRow{tile(), tile()}, given(shape));
   });
+  backward("rolling_keys", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(RollingKeys{tile(), tile()}, given(shape));
+  });
+  backward("rolling_queries_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(RollingQueriesBackward{tile(), tile()}, given(shape));
+  });
   backward("key_stationary_ds", kBackwardInputs, [&](auto tile, const Shape& shape) {
     return with(KeyStationaryDs{tile(), tile(), tile()}, given(shape));
   });
   backward("query_stationary_p", kBackwardInputs, [&](auto tile, const Shape& shape) {
     return with(QueryStationaryP{tile(), tile(), tile(), tile()}, given(shape));
+  });
+  backward("rolling_p", kBackwardInputs, [&](auto tile, const Shape& shape) {
+    return with(RollingP{tile(), tile(), tile(), tile()}, given(shape));
   });
   backward("rank1_tiled_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
     return with(Rank1TiledBackward{tile(), tile()}, given(shape));

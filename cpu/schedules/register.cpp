@@ -7,6 +7,8 @@
 #include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
+#include "cpu/schedules/rolling.hpp"
+#include "cpu/schedules/rolling_p.hpp"
 #include "cpu/schedules/split_kv.hpp"
 #include "cpu/schedules/square_tiled.hpp"
 #include "cpu/schedules/standard.hpp"
@@ -35,13 +37,17 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::Hybrid>(registry);
   add<cpu::ColumnGroups>(registry);
   add<cpu::HeldScores>(registry);
+  add<cpu::RollingQueries>(registry);
   add<cpu::StandardBackward>(registry);
   add<cpu::Flash1Backward>(registry);
   add<cpu::KeyStationary>(registry);
   add<cpu::TwoPass>(registry);
   add<cpu::TwoPassRow>(registry);
+  add<cpu::RollingKeys>(registry);
+  add<cpu::RollingQueriesBackward>(registry);
   add<cpu::KeyStationaryDs>(registry);
   add<cpu::QueryStationaryP>(registry);
+  add<cpu::RollingP>(registry);
   add<cpu::Rank1TiledBackward>(registry);
   add<cpu::SquareTiledBackward>(registry);
   add<cpu::LossLarge>(registry);

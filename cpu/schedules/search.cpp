@@ -1,6 +1,7 @@
 #include "cpu/schedules/search.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace attest::cpu {
 namespace {
@@ -70,6 +71,16 @@ std::int64_t extent_of(const attest_problem& problem, Extent extent) {
   return q;
 }
 
+namespace {
+
+// What a schedule moves, in the unit of the capacity.
+io::Words moved(const io::Traffic& traffic, io::FastMemory capacity) {
+  const bool bytes = capacity.words == io::FastMemory::kUnlimited;
+  return bytes ? traffic.total_bytes() : traffic.total_words();
+}
+
+}  // namespace
+
 bool fits(io::Amount peak, io::FastMemory capacity) {
   return peak.words <= capacity.words && peak.bytes <= capacity.bytes;
 }
@@ -77,12 +88,8 @@ bool fits(io::Amount peak, io::FastMemory capacity) {
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                   const std::function<io::Traffic()>& cost, Peaks peaks) {
   if (tiles.empty()) return;
-  const bool bytes = capacity.words == io::FastMemory::kUnlimited;
-  const auto moved = [&] {
-    const io::Traffic traffic = cost();
-    return bytes ? traffic.total_bytes() : traffic.total_words();
-  };
-  io::Words best = moved();
+  const auto words_moved = [&] { return moved(cost(), capacity); };
+  io::Words best = words_moved();
   // One value of the first tile, and of the second the largest that fits: words fall as tiles grow.
   const auto try_pair = [&](const OpenTile& first, const OpenTile& second) {
     const std::int64_t before = *first.value, other_before = *second.value;
@@ -96,11 +103,11 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
       if (other == 0 && peaks == Peaks::any) continue;  // a larger one may
       if (other == 0) break;
       *second.value = other;
-      const io::Words words = moved();
+      const io::Words words = words_moved();
       // As small as its number of tiles allows, unless it divides another extent too and that
       // costs: what is left over serves other tiles.
       *second.value = io::tiles(second.extent, io::tiles(second.extent, other));
-      if (moved() > words || !fits(cost().peak, capacity)) *second.value = other;
+      if (words_moved() > words || !fits(cost().peak, capacity)) *second.value = other;
       if (words < best) {
         best = words;
         best_first = value;
@@ -126,7 +133,7 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
     const std::int64_t before = *tile.value;
     const std::int64_t largest = largest_fit(*tile.value, tile.extent, capacity, cost);
     *tile.value = std::max<std::int64_t>(largest, 1);
-    if (largest == 0 || moved() > best) *tile.value = before;
+    if (largest == 0 || words_moved() > best) *tile.value = before;
   }
 }
 
@@ -135,6 +142,29 @@ void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
   for (const OpenTile& tile : tiles) {
     *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
   }
+}
+
+void trade_tiles(const OpenTile& first, const OpenTile& second, io::FastMemory capacity,
+                 const std::function<io::Traffic()>& bound,
+                 const std::function<io::Traffic()>& cost) {
+  constexpr std::int64_t kSteps = 32;
+  std::int64_t best_first = *first.value, best_second = *second.value;
+  io::Words best = moved(cost(), capacity);
+  *second.value = 1;
+  const std::int64_t largest = largest_fit(*first.value, first.extent, capacity, bound);
+  std::int64_t before = 0;
+  for (std::int64_t step = 0; step <= kSteps / 2; ++step) {
+    *first.value = largest - largest * step / kSteps;
+    if (*first.value == std::exchange(before, *first.value)) continue;
+    *second.value = largest_fit(*second.value, second.extent, capacity, bound);
+    const io::Words words = moved(cost(), capacity);
+    if (words >= best) continue;
+    best = words;
+    best_first = *first.value;
+    best_second = *second.value;
+  }
+  *first.value = best_first;
+  *second.value = best_second;
 }
 
 }  // namespace attest::cpu

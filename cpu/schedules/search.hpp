@@ -37,4 +37,13 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
 void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                 const std::function<io::Traffic()>& cost);
 
+/// Of two tiles that share fast memory the pair with the fewest words: the first from the largest
+/// that fits down to half of it, in steps of 1/32, the second the largest that fits beside it; or
+/// both as they are. `bound` is what decides whether tiles fit, cheap to ask and no less than
+/// `cost`. Requires: the present values fit.
+/// [cpu/schedules/best_schedule_test "tiles of rolling buffers"]
+void trade_tiles(const OpenTile& first, const OpenTile& second, io::FastMemory capacity,
+                 const std::function<io::Traffic()>& bound,
+                 const std::function<io::Traffic()>& cost);
+
 }  // namespace attest::cpu

@@ -10,7 +10,7 @@ io::Traffic StandardBackward::cost(const BackwardHead& head) const {
   const TiledProduct tile{rows, columns, depth};
   const io::Amount pass = HeadShape::real(s.q * s.k);
   const io::Words row = 2 * s.k + (dlse == kLseGradient ? 2 : 1);
-  io::Traffic traffic{2 * pass + dlse_words(s, dlse), pass,
+  io::Traffic traffic{2 * pass + dlse_words(s.q, dlse), pass,
                       HeadShape::real(s.q > 0 ? row : io::Words(0))};
   for (const ProductTask& task :
        {dv_task(head, pairs), dp_task(head, pairs), dq_task(head, pairs), dk_task(head, pairs)}) {

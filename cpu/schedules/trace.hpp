@@ -358,6 +358,16 @@ void trace(R& recorder, const KeyGradientsOut&, const Tile& dK, const Tile& dV, 
 }
 
 template <class R, class Tile>
+void trace(R& recorder, const PairGradients&, const Tile& dQ, const Tile& dK, const Tile& dV,
+           const Tile& Q, const Tile& dO, const Tile& LSE, const Tile& D, const Tile& K,
+           const Tile& V, const Tile& pair) {
+  trace_key(recorder, dK, dV, K, V, Q, dO, LSE, D, pair, 0);
+  for (std::int64_t l = 0; l < Q.columns(); ++l) {
+    recorder.accumulate(dQ.word(0, l), {pair.word(0, 1), K.word(0, l)});
+  }
+}
+
+template <class R, class Tile>
 void trace(R& recorder, const RowTimesMatrix&, const Tile& out, const Tile& word, const Tile& a,
            const Tile& B) {
   for (std::int64_t j = 0; j < B.columns(); ++j) {

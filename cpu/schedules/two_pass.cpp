@@ -17,7 +17,7 @@ io::Traffic TwoPass::query_pass_cost(const HeadShape& s, const TileMap& map, std
   const io::Amount resident = s.in(i * s.dv) + HeadShape::real(i) +
                               io::larger(s.in(s.q > 0 ? 1 : 0), HeadShape::real(i * s.dk));
   return {s.in(2 * s.q * s.dv + sums.queries * s.dk + sums.tile_keys * both) +
-              HeadShape::real(sums.queries) + dlse_words(s, dlse),
+              HeadShape::real(sums.queries) + dlse_words(s.q, dlse),
           HeadShape::real(s.q) + s.in(s.q * s.dk), io::larger(sums.largest(peak), resident)};
 }
 

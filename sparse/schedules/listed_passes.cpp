@@ -27,7 +27,8 @@ io::Traffic listed_query_pass_cost(const HeadShape& s, const TileList::Sums& sum
       io::larger(s.in(one * s.dv) + HeadShape::real(one) + passing, HeadShape::real(one * s.dk));
   const io::Amount alone = order == kGrouped ? apart : together;
   return {s.in(2 * s.q * s.dv + sums.queries * s.dk + sums.tile_keys * both) +
-              HeadShape::real(sums.queries + sums.words() + place * s.q) + cpu::dlse_words(s, dlse),
+              HeadShape::real(sums.queries + sums.words() + place * s.q) +
+              cpu::dlse_words(s.q, dlse),
           HeadShape::real(s.q) + s.in(s.q * s.dk), sums.largest(alone, peak)};
 }
 

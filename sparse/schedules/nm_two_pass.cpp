@@ -12,7 +12,7 @@ io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
   const auto row = [&](io::Words real) { return s.in(both) + HeadShape::real(real); };
 
   io::Traffic traffic{s.in(s.q * (s.dk + 2 * s.dv) + s.k * both) + HeadShape::real(s.q) +
-                          cpu::dlse_words(s, dlse) + cpu::sums_before(head, s),
+                          cpu::dlse_words(s.q, dlse) + cpu::sums_before(head, s),
                       HeadShape::real(s.q) + s.in(s.q * s.dk) + s.sums(s.k * both),
                       {}};
   for (const auto& [queries, times] : query_blocks) {

@@ -11,10 +11,8 @@ void require_pairs(const char* schedule, const char* dense, const attest_problem
   // A mask of no pairs at all has no first element.
   const bool nothing = problem.seqlen_q == 0 || problem.seqlen_k == 0;
   if (problem.mask.boolean != nullptr || nothing) return;
-  // Lists of a band name each of its tiles, which for long sequences takes long.
-  constexpr std::int64_t kMostPairs = std::int64_t{1} << 24;
   if (has_pattern(problem)) {
-    if (problem.seqlen_q <= kMostPairs / problem.seqlen_k) return;
+    if (problem.seqlen_q <= cpu::kMostListedPairs / problem.seqlen_k) return;
     throw io::NotForProblem("mask: lists of a band are made up to 2^24 pairs, and here are " +
                             std::to_string(problem.seqlen_q) + " x " +
                             std::to_string(problem.seqlen_k) + "; choose " + dense);

@@ -1,0 +1,400 @@
+#pragma once
+
+#include "cpu/schedules/backward_step.hpp"
+#include "cpu/schedules/rolling_buffer.hpp"
+#include "cpu/schedules/rolling_visits.hpp"
+
+/// Schedules with a rolling buffer: rows stay as in flash2_row and key_stationary, but leave one by
+/// one, and those that pass by come when a row leaves that they must still meet; some of them wait
+/// in fast memory for their next visit (RollingVisits). Without a mask that is blocks of rows.
+///
+/// Letters: ra and kc the queries and keys that see or are seen, v all visits, w the waits between
+/// two of them; without a mask v = ceil(q/bq) k where queries stay, ceil(k/bk) q where keys do, and
+/// w = (bk - 1)(ceil(q/bq) - 1) or (bq - 1)(ceil(k/bk) - 1), without -1 where bk = k or bq = q. In
+/// the peaks bq and bk are at most q and k.
+namespace attest::cpu {
+
+/// Queries roll through fast memory with their sums, keys visit. Of bk keys in fast memory one
+/// visits and the others wait.
+///
+/// Cost:   reads = ra dk + (v - w)(dk + dv), writes = q (dv + 1);
+///         peak = bq (dk + dv + 2) + bk (dk + dv) + 2  [cpu/schedules/forward_test]
+/// Source: ours.
+struct RollingQueries {
+  using Head = ForwardHead;
+  static constexpr const char* kName = "rolling_queries";
+  static constexpr const char* kSummary =
+      "queries roll through fast memory with their sums, keys visit; for bands and blocks";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .lse = io::LseOutput::written};
+  static constexpr bool kTradesTiles = true;
+  static std::vector<Parameter<RollingQueries>> parameters() {
+    return {{"bq", &RollingQueries::block_q, Extent::queries},
+            {"bk", &RollingQueries::block_k, Extent::keys}};
+  }
+  std::int64_t block_q, block_k;
+
+  template <io::Machine M>
+  void run(M& machine, const ForwardHead& head) const {
+    const RollingVisits visits = visits_of(head);
+    RollingBuffer<Query<M>> queries(visits.buffered(), head.Q.rows(), &machine, &head, &visits);
+    HeldRows<Key<M>> waiting(visits.places(), &machine, &head);
+    visits.for_each_step([&](const RollingVisits::Step& step) {
+      queries.roll_to(step.resident);
+      const auto meet = [&](io::Range key, const auto& K, const auto& V) {
+        machine.for_tiles(visits.met(key.begin, step.resident), 1,
+                          [&](io::Range query) { queries[query.begin].attend(query, key, K, V); });
+      };
+      for (const RollingVisits::Run& run : step.runs) {
+        machine.for_tiles(run.visitors, 1, [&](io::Range key) {
+          const std::int64_t place = run.place_of(key.begin);
+          if (place == RollingVisits::kNowhere) {
+            const auto K = machine.load(head.K.block(key), "K");
+            const auto V = machine.load(head.V.block(key), "V");
+            return meet(key, K, V);
+          }
+          Key<M>& row = waiting[place];
+          if (!run.waited) row.enter(key);
+          meet(key, row.K, row.V);
+        });
+      }
+    });
+    queries.finish();
+  }
+
+  io::Traffic cost(const ForwardHead& head) const;
+
+ private:
+  RollingVisits visits_of(const ForwardHead& head) const {
+    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::queries, block_q, block_k};
+  }
+
+  // A query that stays.
+  template <class M>
+  class Query {
+   public:
+    Query(M* machine, const ForwardHead* head, const RollingVisits* visits)
+        : machine_(*machine),
+          head_(*head),
+          visits_(*visits),
+          Q_(machine->scratch(1, head->Q.columns(), "Q")),
+          O_(machine->scratch(1, head->V.columns(), "O")),
+          m_(machine->scratch(1, 1, "m")),
+          l_(machine->scratch(1, 1, "l")) {}
+
+    void enter(io::Range query) {
+      query_ = query;
+      if (visits_.seen(query.begin)) machine_.load_into(Q_, head_.Q.block(query));
+      machine_.compute(Fill{0}, O_);
+      machine_.compute(StartRows{}, m_, l_);
+    }
+
+    template <class Row>
+    void attend(io::Range query, io::Range key, const Row& K, const Row& V) {
+      auto S = machine_.scratch(1, 1, "S");
+      compute_scores(machine_, S, Q_, K, head_.rule, query, key);
+      update_softmax(machine_, S, m_, l_, O_);
+      machine_.compute(Product{}, O_, S, V);
+    }
+
+    void leave() {
+      machine_.compute(FinishRows{}, O_, m_, l_);
+      machine_.store(O_, head_.O.block(query_));
+      machine_.store(m_, head_.LSE.block(query_));
+    }
+
+   private:
+    M& machine_;
+    const ForwardHead& head_;
+    const RollingVisits& visits_;
+    io::Range query_{};
+    decltype(std::declval<M&>().scratch(1, 1, "")) Q_, O_, m_, l_;
+  };
+
+  // A key that waits.
+  template <class M>
+  struct Key {
+    Key(M* to, const ForwardHead* of)
+        : machine(*to),
+          head(*of),
+          K(to->scratch(1, of->K.columns(), "K")),
+          V(to->scratch(1, of->V.columns(), "V")) {}
+
+    void enter(io::Range key) {
+      machine.load_into(K, head.K.block(key));
+      machine.load_into(V, head.V.block(key));
+    }
+
+    M& machine;
+    const ForwardHead& head;
+    decltype(std::declval<M&>().scratch(1, 1, "")) K, V;
+  };
+};
+
+/// Queries roll through fast memory with dQ, keys visit. dK and dV are made on a key's first visit,
+/// read and written between visits but for keys that wait: of bk keys one visits and the others may
+/// wait. D is made as a query enters.
+///
+/// Cost:   reads = ra (dk + 2 dv + 1) + v (dk + dv) + (v - kc - w)(dk + dv),
+///         writes = q dk + (k + v - kc - w)(dk + dv);
+///         peak = bq (2 dk + dv + 2) + (bk + 1)(dk + dv) + 2  [cpu/schedules/backward_test]
+/// Source: ours.
+struct RollingQueriesBackward {
+  using Head = BackwardHead;
+  static constexpr const char* kName = "rolling_queries_bwd";
+  static constexpr const char* kSummary =
+      "queries roll through fast memory with dQ, keys visit; dK and dV are read and written";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .movement = io::RowMovement::whole_index};
+  static constexpr bool kTradesTiles = true;
+  static std::vector<Parameter<RollingQueriesBackward>> parameters() {
+    return {{"bq", &RollingQueriesBackward::block_q, Extent::queries},
+            {"bk", &RollingQueriesBackward::block_k, Extent::keys},
+            dlse_parameter(&RollingQueriesBackward::dlse)};
+  }
+  std::int64_t block_q, block_k, dlse = kNoLseGradient;
+
+  template <io::Machine M>
+  void run(M& machine, const BackwardHead& head) const {
+    const RollingVisits visits = visits_of(head);
+    {
+      RollingBuffer<Query<M>> queries(visits.buffered(), head.Q.rows(), this, &machine, &head,
+                                      &visits);
+      HeldRows<KeySums<M>> waiting(visits.places(), &machine, &head);
+      visits.for_each_step([&](const RollingVisits::Step& step) {
+        queries.roll_to(step.resident);
+        for (const RollingVisits::Run& run : step.runs) {
+          machine.for_tiles(run.visitors, 1, [&](io::Range key) {
+            const auto K = machine.load(head.K.block(key), "K");
+            const auto V = machine.load(head.V.block(key), "V");
+            const auto visit = [&](KeySums<M>& sums) {
+              if (!run.waited) sums.begin(key, run.visit);
+              machine.for_tiles(visits.met(key.begin, step.resident), 1, [&](io::Range query) {
+                queries[query.begin].add(query, key, K, V, sums.dK, sums.dV);
+              });
+              if (!run.waits) sums.store(key);
+            };
+            const std::int64_t place = run.place_of(key.begin);
+            if (place != RollingVisits::kNowhere) return visit(waiting[place]);
+            KeySums<M> sums(&machine, &head);
+            visit(sums);
+          });
+        }
+      });
+      queries.finish();
+    }
+    machine.for_tiles(visits.idle(), 1, [&](io::Range key) {
+      KeySums<M> sums(&machine, &head);
+      sums.begin(key, RollingVisits::Visit::first);
+      sums.store(key);
+    });
+  }
+
+  io::Traffic cost(const BackwardHead& head) const;
+
+ private:
+  RollingVisits visits_of(const BackwardHead& head) const {
+    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::queries, block_q, block_k};
+  }
+
+  // A query that stays.
+  template <class M>
+  class Query {
+   public:
+    Query(const RollingQueriesBackward* schedule, M* machine, const BackwardHead* head,
+          const RollingVisits* visits)
+        : schedule_(*schedule),
+          machine_(*machine),
+          head_(*head),
+          visits_(*visits),
+          Q_(machine->scratch(1, head->Q.columns(), "Q")),
+          dO_(machine->scratch(1, head->V.columns(), "dO")),
+          LSE_(machine->scratch(1, 1, "LSE")),
+          D_(machine->scratch(1, 1, "D")),
+          dQ_(machine->scratch(1, head->Q.columns(), "dQ")) {}
+
+    void enter(io::Range query) {
+      query_ = query;
+      machine_.compute(Fill{0}, dQ_);
+      if (!visits_.seen(query.begin)) return;
+      machine_.load_into(Q_, head_.Q.block(query));
+      machine_.load_into(dO_, head_.dO.block(query));
+      machine_.load_into(LSE_, head_.LSE.block(query));
+      form_delta(machine_, head_, schedule_.dlse, query, dO_, D_);
+    }
+
+    template <class Row, class Tile>
+    void add(io::Range query, io::Range key, const Row& K, const Row& V, Tile& dK, Tile& dV) {
+      auto pair = machine_.scratch(1, 2, "P and dS");
+      machine_.compute(PairGradients{head_.rule, query.begin, key.begin}, dQ_, dK, dV, Q_, dO_,
+                       LSE_, D_, K, V, pair);
+    }
+
+    void leave() { machine_.store(dQ_, head_.dQ.block(query_)); }
+
+   private:
+    const RollingQueriesBackward& schedule_;
+    M& machine_;
+    const BackwardHead& head_;
+    const RollingVisits& visits_;
+    io::Range query_{};
+    decltype(std::declval<M&>().scratch(1, 1, "")) Q_, dO_, LSE_, D_, dQ_;
+  };
+
+  // dK and dV of a key that visits or waits.
+  template <class M>
+  struct KeySums {
+    KeySums(M* to, const BackwardHead* of)
+        : machine(*to),
+          head(*of),
+          dK(to->scratch(1, of->K.columns(), "dK")),
+          dV(to->scratch(1, of->V.columns(), "dV")) {}
+
+    void begin(io::Range key, RollingVisits::Visit visit) {
+      if (visit == RollingVisits::Visit::first) return begin_sums(machine, head, key, dK, dV);
+      machine.load_into(dK, head.dK.block(key));
+      machine.load_into(dV, head.dV.block(key));
+    }
+
+    void store(io::Range key) {
+      machine.store(dK, head.dK.block(key));
+      machine.store(dV, head.dV.block(key));
+    }
+
+    M& machine;
+    const BackwardHead& head;
+    decltype(std::declval<M&>().scratch(1, 1, "")) dK, dV;
+  };
+};
+
+/// Keys roll through fast memory with dK and dV, queries visit. dQ is made on a query's first
+/// visit, read and written between visits but for queries that wait: of bq queries one visits and
+/// the others may wait. The first visit leaves D for the others.
+///
+/// Cost:   reads = ra (dk + 2 dv + 1) + (v - ra)(dk + dv + 2) + (v - ra - w) dk + kc (dk + dv),
+///         writes = ra + (q + v - ra - w) dk + k (dk + dv);
+///         peak = 2 bk (dk + dv) + (bq + 1) dk + dv + 4  [cpu/schedules/backward_test]
+/// Source: ours.
+struct RollingKeys {
+  using Head = BackwardHead;
+  static constexpr const char* kName = "rolling_keys";
+  static constexpr const char* kSummary =
+      "keys roll through fast memory with dK and dV, queries visit; dQ is read and written";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .movement = io::RowMovement::whole_index};
+  static constexpr bool kTradesTiles = true;
+  static std::vector<Parameter<RollingKeys>> parameters() {
+    return {{"bk", &RollingKeys::block_k, Extent::keys},
+            {"bq", &RollingKeys::block_q, Extent::queries},
+            dlse_parameter(&RollingKeys::dlse)};
+  }
+  std::int64_t block_k, block_q, dlse = kNoLseGradient;
+
+  template <io::Machine M>
+  void run(M& machine, const BackwardHead& head) const {
+    const RollingVisits visits = visits_of(head);
+    const auto D = machine.workspace(head.Q.rows(), 1, "D");
+    {
+      RollingBuffer<Key<M>> keys(visits.buffered(), head.K.rows(), &machine, &head, &visits);
+      HeldRows<QuerySum<M>> waiting(visits.places(), &machine, &head);
+      visits.for_each_step([&](const RollingVisits::Step& step) {
+        keys.roll_to(step.resident);
+        for (const RollingVisits::Run& run : step.runs) {
+          machine.for_tiles(run.visitors, 1, [&](io::Range query) {
+            const std::vector<io::Range> met = visits.met(query.begin, step.resident);
+            const std::int64_t place = run.place_of(query.begin);
+            if (place != RollingVisits::kNowhere) {
+              return visit(machine, head, D, run, query, met, keys, waiting[place]);
+            }
+            QuerySum<M> sum(&machine, &head);
+            visit(machine, head, D, run, query, met, keys, sum);
+          });
+        }
+      });
+      keys.finish();
+    }
+    for (const io::Range& idle : visits.idle()) store_zeros(machine, head.dQ, idle, 1);
+  }
+
+  io::Traffic cost(const BackwardHead& head) const;
+
+ private:
+  RollingVisits visits_of(const BackwardHead& head) const {
+    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::keys, block_k, block_q};
+  }
+
+  // A key that stays.
+  template <class M>
+  class Key {
+   public:
+    Key(M* machine, const BackwardHead* head, const RollingVisits* visits)
+        : machine_(*machine),
+          head_(*head),
+          visits_(*visits),
+          K_(machine->scratch(1, head->K.columns(), "K")),
+          V_(machine->scratch(1, head->V.columns(), "V")),
+          dK_(machine->scratch(1, head->K.columns(), "dK")),
+          dV_(machine->scratch(1, head->V.columns(), "dV")) {}
+
+    void enter(io::Range key) {
+      key_ = key;
+      begin_sums(machine_, head_, key, dK_, dV_);
+      if (!visits_.seen(key.begin)) return;
+      machine_.load_into(K_, head_.K.block(key));
+      machine_.load_into(V_, head_.V.block(key));
+    }
+
+    template <class Tile, class Row>
+    void add(io::Range query, io::Range key, Tile& dQ, const Row& Q, const Row& dO, const Row& LSE,
+             const Tile& D) {
+      auto pair = machine_.scratch(1, 2, "P and dS");
+      machine_.compute(PairGradients{head_.rule, query.begin, key.begin}, dQ, dK_, dV_, Q, dO, LSE,
+                       D, K_, V_, pair);
+    }
+
+    void leave() {
+      machine_.store(dK_, head_.dK.block(key_));
+      machine_.store(dV_, head_.dV.block(key_));
+    }
+
+   private:
+    M& machine_;
+    const BackwardHead& head_;
+    const RollingVisits& visits_;
+    io::Range key_{};
+    decltype(std::declval<M&>().scratch(1, 1, "")) K_, V_, dK_, dV_;
+  };
+
+  // dQ of a query that visits or waits.
+  template <class M>
+  struct QuerySum {
+    QuerySum(M* machine, const BackwardHead* head)
+        : dQ(machine->scratch(1, head->Q.columns(), "dQ")) {}
+    decltype(std::declval<M&>().scratch(1, 1, "")) dQ;
+  };
+
+  template <class M>
+  void visit(M& machine, const BackwardHead& head, const io::MutableSlowMatrix& D_slow,
+             const RollingVisits::Run& run, io::Range query, const std::vector<io::Range>& met,
+             RollingBuffer<Key<M>>& keys, QuerySum<M>& sum) const {
+    const auto Q = machine.load(head.Q.block(query), "Q");
+    const auto dO = machine.load(head.dO.block(query), "dO");
+    const auto LSE = machine.load(head.LSE.block(query), "LSE");
+    auto D = machine.scratch(1, 1, "D");
+    if (run.visit == RollingVisits::Visit::first) {
+      form_delta(machine, head, dlse, query, dO, D);
+      machine.store(D, D_slow.block(query));
+      machine.compute(Fill{0}, sum.dQ);
+    } else {
+      machine.load_into(D, D_slow.block(query));
+      if (!run.waited) {
+        machine.load_into(sum.dQ, head.dQ.block(query));
+      }
+    }
+    machine.for_tiles(
+        met, 1, [&](io::Range key) { keys[key.begin].add(query, key, sum.dQ, Q, dO, LSE, D); });
+    if (!run.waits) machine.store(sum.dQ, head.dQ.block(query));
+  }
+};
+
+}  // namespace attest::cpu

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "cpu/schedules/head.hpp"
+
+namespace attest::cpu {
+
+/// Which rows stay in a rolling buffer: the queries, or the keys. The others visit.
+enum class Residents : std::uint8_t { queries, keys };
+
+/// Who visits a rolling buffer when. The buffer holds `length` rows in a row and rolls by one:
+/// residents r to r + length - 1 when r is about to leave. A visitor comes when a row leaves that
+/// it must still meet, and meets all that are there: as few visits as a buffer of so many rows
+/// allows. A band of w rows is met in ceil(w/length) visits, wherever it begins; blocks of so many
+/// rows, which do not roll, take one more where it begins within one.
+///
+/// Fast memory has room for some visitors: the one that visits, and others that wait there for
+/// their next visit. As many waits as can be are chosen, those first that end first (Carlisle and
+/// Lloyd 1995). With room for all every visitor has a place of its own.
+/// [cpu/schedules/rolling_visits_test]
+class RollingVisits {
+ public:
+  struct Extents {
+    std::int64_t q, k;
+  };
+
+  /// Requires: length and room >= 1. The rule outlives it.
+  RollingVisits(const ScoreRule& rule, Extents extents, Residents residents, std::int64_t length,
+                std::int64_t room);
+
+  enum class Visit : std::uint8_t { first, later };
+  static constexpr std::int64_t kNowhere = -1;
+
+  /// Visitors one after another, whether they waited for this visit and will wait for the next, and
+  /// the place of the first of them; nowhere if they neither did nor will. The others are at the
+  /// places behind.
+  struct Run {
+    io::Range visitors;
+    Visit visit;
+    bool waited = false, waits = false;
+    std::int64_t place = kNowhere;
+
+    std::int64_t place_of(std::int64_t visitor) const {
+      return place == kNowhere ? kNowhere : place + visitor - visitors.begin;
+    }
+  };
+
+  /// What happens when a resident is about to leave.
+  struct Step {
+    std::int64_t resident;
+    std::vector<Run> runs;
+  };
+
+  /// The steps at which anyone comes, residents ascending; visitors ascend within a step.
+  /// Cost: time linear in the runs, and in the mask or the rows; no visit is stored where nobody
+  /// waits and there is no boolean mask.
+  void for_each_step(const std::function<void(const Step&)>& function) const;
+
+  /// Those in the buffer that a visitor sees, ascending, when `resident` is about to leave.
+  std::vector<io::Range> met(std::int64_t visitor, std::int64_t resident) const;
+
+  /// The visitors of a run as ranges within which all meet as many.
+  std::vector<io::Range> alike(const Run& run) const;
+
+  /// Pairs of a resident and a visitor that sees it.
+  /// Cost: time linear in the mask, or in the visitors without one.
+  io::Words pairs() const;
+
+  /// Whether any visitor sees a resident.
+  bool seen(std::int64_t resident) const;
+
+  /// Visitors that see nobody.
+  std::vector<io::Range> idle() const;
+
+  /// Visits, visitors that come at all, residents that are seen, waits, and visits without a place:
+  /// of visitors that did not wait and will not.
+  struct Sums {
+    io::Words visits, visitors, residents, waits, placeless;
+
+    /// Visits of visitors that had been here and gone.
+    io::Words returns() const { return visits - visitors - waits; }
+  };
+  Sums sums() const;
+
+  std::int64_t resident_count() const {
+    return residents_ == Residents::queries ? extents_.q : extents_.k;
+  }
+  std::int64_t visitor_count() const {
+    return residents_ == Residents::queries ? extents_.k : extents_.q;
+  }
+
+  /// Rows that the buffer holds, and places for visitors beside the one that visits.
+  std::int64_t buffered() const { return std::min(length_, resident_count()); }
+  std::int64_t places() const { return places_; }
+
+ private:
+  struct Coming {
+    std::int64_t resident, visitor;
+    Visit visit;
+    bool waited = false, waits = false;
+  };
+
+  // function(visitor, resident, visit) for every visit; those of a visitor in order.
+  template <class Function>
+  void for_each_visit(const Function& function) const;
+  template <class Function>
+  void for_each_visit_of_mask(const Function& function) const;
+
+  bool banded() const { return rule_.problem->mask.boolean == nullptr; }
+  io::Words visit_count() const;
+
+  // All visits in order, and who waits.
+  std::vector<Coming> visits() const;
+  static void choose_waiting(std::vector<Coming>& visits, std::int64_t visitors,
+                             std::int64_t places);
+
+  // The band of a visitor: residents that neither window nor key lengths hide.
+  io::Range band(std::int64_t visitor) const;
+
+  void for_each_step_of_all(const std::function<void(const Step&)>& function) const;
+  void for_each_step_of_bands(const std::function<void(const Step&)>& function) const;
+  void for_each_step_of_visits(const std::function<void(const Step&)>& function) const;
+
+  const ScoreRule& rule_;
+  Extents extents_;
+  Residents residents_;
+  std::int64_t length_;
+  bool dense_;  // every pair is visible
+  std::int64_t places_;
+};
+
+}  // namespace attest::cpu
