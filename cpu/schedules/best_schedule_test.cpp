@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
@@ -103,51 +102,64 @@ TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
   CHECK(compared > 500);
 }
 
-// The resident rows and the visitors share fast memory: with a mask, fewer residents may leave room
-// for more to wait. Without one the tiles that no others beat are those of the test above.
+struct Rolling {
+  const char *name, *residents, *visitors;
+
+  std::string spelled(std::int64_t resident_rows, std::int64_t visiting_rows) const {
+    return std::string(name) + ":" + residents + "=" + std::to_string(resident_rows) + "," +
+           visitors + "=" + std::to_string(visiting_rows);
+  }
+};
+
+// Whether fewer words move than with the tiles chosen without the mask. Tiles fit if they fit
+// without it.
+bool check_traded(const Rolling& rolling, const attest_problem& problem,
+                  const attest_problem& plain, std::int64_t words) {
+  const std::int64_t extent = problem.seqlen_q;
+  const io::ScheduleFamily& family = cpu_schedules().find(rolling.name);
+  const auto capacity = io::FastMemory::of_words(words);
+  const auto words_of = [&](const io::ScheduleSpec& spec) {
+    return family.make(spec, problem, {})->closed_form().total_words();
+  };
+  const auto fits = [&](const std::string& text) {
+    const auto schedule = family.make(io::ScheduleSpec::parse(text), plain, {});
+    return schedule->closed_form().peak.words <= words;
+  };
+  const auto chosen = family.make({rolling.name, {}}, problem, capacity);
+  CHECK(chosen->closed_form().peak.words <= words);
+  const io::Words moved = chosen->closed_form().total_words();
+  std::int64_t largest = 1;
+  while (largest < extent && fits(rolling.spelled(largest + 1, 1))) ++largest;
+  for (std::int64_t residents = largest - largest / 2; residents <= largest; ++residents) {
+    for (std::int64_t visitors = 1; visitors <= extent; ++visitors) {
+      const std::string text = rolling.spelled(residents, visitors);
+      if (fits(text)) CHECK(moved <= words_of(io::ScheduleSpec::parse(text)));
+    }
+  }
+  const io::Words without = words_of(family.make({rolling.name, {}}, plain, capacity)->spec());
+  CHECK(moved <= without);
+  return moved < without;
+}
+
+// The rows that stay and those that visit share fast memory: with a mask, fewer that stay may leave
+// room for more to wait.
 TEST_CASE("tiles of rolling buffers are traded with the mask", "[cpu][schedules]") {
-  int fewer_than_without = 0;
+  const Problem plain = Problem::parse("sq=20,sk=20,d=3");
+  const AbiProblem plain_form(plain, 1);
+  int fewer = 0;
   for (const char* mask : {"window_6_0", "window_4_4", "causal_br", "block_4_40_1", "pairs_30_2"}) {
-    for (const auto& [name, first, second] :
-         {std::tuple{"rolling_queries", "bq", "bk"}, std::tuple{"rolling_queries_bwd", "bq", "bk"},
-          std::tuple{"rolling_keys", "bk", "bq"}}) {
-      const Problem problem = Problem::parse("sq=20,sk=20,d=3,mask=" + std::string(mask));
-      const Problem plain = Problem::parse("sq=20,sk=20,d=3");
-      const AbiProblem form(problem, 1), plain_form(plain, 1);
-      const io::ScheduleFamily& family = cpu_schedules().find(name);
+    const Problem problem = Problem::parse("sq=20,sk=20,d=3,mask=" + std::string(mask));
+    const AbiProblem form(problem, 1);
+    for (const Rolling& rolling :
+         {Rolling{"rolling_queries", "bq", "bk"}, Rolling{"rolling_queries_bwd", "bq", "bk"},
+          Rolling{"rolling_keys", "bk", "bq"}}) {
       for (const std::int64_t words : {60, 90, 130}) {
-        INFO(name << " on " << mask << " in " << words);
-        const auto capacity = io::FastMemory::of_words(words);
-        const auto words_of = [&](const io::ScheduleSpec& spec) {
-          return family.make(spec, *form.get(), {})->closed_form().total_words();
-        };
-        const auto chosen = family.make({name, {}}, *form.get(), capacity);
-        CHECK(chosen->closed_form().peak.words <= words);
-        const io::Words moved = chosen->closed_form().total_words();
-        // Without a mask no fewer fit.
-        const auto fits = [&](const std::string& text) {
-          const auto schedule = family.make(io::ScheduleSpec::parse(text), *plain_form.get(), {});
-          return schedule->closed_form().peak.words <= words;
-        };
-        const auto spelled = [&](std::int64_t residents, std::int64_t visitors) {
-          return std::string(name) + ":" + first + "=" + std::to_string(residents) + "," + second +
-                 "=" + std::to_string(visitors);
-        };
-        std::int64_t largest = 1;
-        while (largest < 20 && fits(spelled(largest + 1, 1))) ++largest;
-        for (std::int64_t residents = largest - largest / 2; residents <= largest; ++residents) {
-          for (std::int64_t visitors = 1; visitors <= 20; ++visitors) {
-            const std::string text = spelled(residents, visitors);
-            if (fits(text)) CHECK(moved <= words_of(io::ScheduleSpec::parse(text)));
-          }
-        }
-        const auto without = family.make({name, {}}, *plain_form.get(), capacity)->spec();
-        CHECK(moved <= words_of(without));
-        fewer_than_without += moved < words_of(without) ? 1 : 0;
+        INFO(rolling.name << " on " << mask << " in " << words);
+        fewer += check_traded(rolling, *form.get(), *plain_form.get(), words) ? 1 : 0;
       }
     }
   }
-  CHECK(fewer_than_without > 0);
+  CHECK(fewer > 0);
 }
 
 // The tile of both head dimensions is 5, one block of d = 5; as 3, it has two blocks of dv = 6 as
