@@ -144,8 +144,8 @@ struct RollingQueriesBackward {
   static constexpr const char* kName = "rolling_queries_bwd";
   static constexpr const char* kSummary =
       "queries roll through fast memory with dQ, keys visit; dK and dV are read and written";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
-                                          .movement = io::RowMovement::whole_index};
+  // Rows of an index do not move together: the gradient of a visitor that waits stays alone.
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static constexpr bool kTradesTiles = true;
   static std::vector<Parameter<RollingQueriesBackward>> parameters() {
     return {{"bq", &RollingQueriesBackward::block_q, Extent::queries},
@@ -280,8 +280,8 @@ struct RollingKeys {
   static constexpr const char* kName = "rolling_keys";
   static constexpr const char* kSummary =
       "keys roll through fast memory with dK and dV, queries visit; dQ is read and written";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
-                                          .movement = io::RowMovement::whole_index};
+  // Rows of an index do not move together: the gradient of a visitor that waits stays alone.
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static constexpr bool kTradesTiles = true;
   static std::vector<Parameter<RollingKeys>> parameters() {
     return {{"bk", &RollingKeys::block_k, Extent::keys},
