@@ -162,6 +162,30 @@ TEST_CASE("tiles of rolling buffers are traded with the mask", "[cpu][schedules]
   CHECK(fewer > 0);
 }
 
+// With long masks nobody waits, and no fast memory is left to those who would; of a pass with one
+// tile given the other is not traded for one of another pass.
+TEST_CASE("tiles of rolling buffers that are not traded", "[cpu][schedules]") {
+  const auto words_of = [](const char* schedule, const char* text, std::int64_t words) {
+    const Problem problem = Problem::parse(text);
+    const AbiProblem form(problem, 1);
+    const auto capacity = io::FastMemory::of_words(words);
+    const auto made = cpu_schedules().make(schedule, *form.get(), capacity);
+    CHECK(made->closed_form().peak.words <= words);
+    return made->closed_form().total_words().value();
+  };
+  for (const char* length : {"5000", "5001"}) {
+    const std::string problem = "sq=5000,d=64,mask=window_2300_0,sk=" + std::string(length);
+    CHECK(words_of("rolling_queries", problem.c_str(), 312000) <=
+          words_of("rolling_queries:bq=2398,bk=1", problem.c_str(), 312000));
+  }
+  const char* narrow = "sq=300,sk=300,d=16,mask=window_40_0";
+  CHECK(words_of("rolling_p:bk=1", narrow, 600) <=
+        words_of("rolling_p:bq=34,bk=1,ck=21,cq=16", narrow, 600));
+  const char* shorter = "sq=600,sk=600,d=16,mask=lengths_590";  // listed once, not for each tile
+  CHECK(words_of("rolling_keys", shorter, 2000) <=
+        words_of("rolling_keys:bk=20,bq=1", shorter, 2000));
+}
+
 // The tile of both head dimensions is 5, one block of d = 5; as 3, it has two blocks of dv = 6 as
 // well, but costs four words more.
 TEST_CASE("a tile that divides two extents is not shrunk for one", "[cpu][schedules]") {

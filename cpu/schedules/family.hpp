@@ -32,7 +32,7 @@
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
 ///   optionally kTradesTiles: they are searched without it, then traded in pairs with the mask, up
-///     to kMostListedPairs
+///     to kMostListedPairs: the first of a pair stays, the second visits
 namespace attest::cpu {
 
 template <class S>
@@ -221,12 +221,20 @@ class Family : public io::ScheduleFamily {
     constexpr bool kOfBand = requires { S::kTilesOfBand; };
     if (!kOfPattern) plain.mask.boolean = nullptr;
     if (!kOfPattern && !kOfBand) plain.mask.window_left = plain.mask.window_right = -1;
-    std::vector<OpenTile> open;
+    constexpr bool kTrades = requires { S::kTradesTiles; };
+    if (kTrades) plain.mask.key_lengths = nullptr;  // its words without a mask are quick to tell
+    const bool listed = io::Words(problem.seqlen_q) * problem.seqlen_k <= kMostListedPairs;
+    std::vector<OpenTile> tiles, open;
     for (const Parameter<S>& parameter : S::parameters()) {
-      if (!parameter.choices.empty() || schedule.*parameter.member != 0) continue;
-      open.push_back({&(schedule.*parameter.member), extent_of(problem, parameter.extent)});
+      if (!parameter.choices.empty()) continue;
+      std::int64_t& value = schedule.*parameter.member;
+      tiles.push_back({&value, extent_of(problem, parameter.extent), value == 0});
+      if (value != 0) continue;
+      value = 1;
+      // Of a mask that is not listed nobody waits: no tile for those who would.
+      const bool visitors = kTrades && tiles.size() % 2 == 0;
+      if (!visitors || listed || !has_mask(problem)) open.push_back(tiles.back());
     }
-    for (const OpenTile& tile : open) *tile.value = 1;
     require_fit(schedule, open.empty() ? problem : plain, capacity, open.empty());
     const auto cost = [&] { return heads_cost(schedule, plain); };
     if constexpr (kOfPattern) {
@@ -234,13 +242,17 @@ class Family : public io::ScheduleFamily {
     } else {
       search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
     }
-    if constexpr (requires { S::kTradesTiles; }) {
-      if (io::Words(problem.seqlen_q) * problem.seqlen_k > kMostListedPairs) return;
-      for (std::size_t pair = 0; pair + 1 < open.size(); pair += 2) {
-        trade_tiles(open[pair], open[pair + 1], capacity, cost,
-                    [&] { return heads_cost(schedule, problem); });
-      }
+    for (std::size_t pair = 0; kTrades && listed && pair + 1 < tiles.size(); pair += 2) {
+      if (!tiles[pair].open || !tiles[pair + 1].open) continue;
+      trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
+                  [&] { return heads_cost(schedule, problem); });
     }
+  }
+
+  static bool has_mask(const attest_problem& problem) {
+    const attest_mask& mask = problem.mask;
+    return mask.boolean != nullptr || mask.window_left >= 0 || mask.window_right >= 0 ||
+           mask.key_lengths != nullptr;
   }
 
   void require_fit(const S& schedule, const attest_problem& problem, io::FastMemory capacity,

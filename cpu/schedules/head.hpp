@@ -17,8 +17,8 @@ struct ScoreRule {
   std::int64_t head = 0;  // query head
 };
 
-/// Queries times keys up to which a schedule lists what each query sees, which takes a fraction of
-/// a second: 4096 times 4096.
+/// Queries times keys up to which a schedule lists what each query sees, a fraction of a second
+/// for one list: 4096 times 4096.
 inline constexpr std::int64_t kMostListedPairs = std::int64_t{1} << 24;
 
 /// Extents of one head, and the width of its inputs and outputs in slow memory.

@@ -30,12 +30,12 @@ RollingVisits::RollingVisits(const ScoreRule& rule, Extents extents, Residents r
     : rule_(rule),
       extents_(extents),
       residents_(residents),
-      length_(length),
+      length_(std::min(length, std::max<std::int64_t>(resident_count(), 1))),
       dense_(rule.problem->mask.boolean == nullptr && !has_band(rule) && extents.q > 0 &&
              extents.k > 0),
       places_(0) {
   if (!dense_ && io::Words(extents.q) * extents.k > kMostListedPairs) return;
-  if (room > 1) places_ = room < visitor_count() ? room - 1 : visitor_count();
+  places_ = room < visitor_count() ? room - 1 : visitor_count();
 }
 
 Range RollingVisits::band(std::int64_t visitor) const {
@@ -75,19 +75,6 @@ void RollingVisits::for_each_visit_of_mask(const Function& function) const {
       before = resident;
     }
   }
-}
-
-io::Words RollingVisits::visit_count() const {
-  io::Words count = 0;
-  if (!banded()) {
-    for_each_visit_of_mask([&](std::int64_t, std::int64_t, Visit) { count += 1; });
-    return count;
-  }
-  if (dense_) return io::Words(io::tiles(resident_count(), length_)) * visitor_count();
-  for (std::int64_t visitor = 0; visitor < visitor_count(); ++visitor) {
-    count += io::tiles(band(visitor).count(), length_);
-  }
-  return count;
 }
 
 std::vector<RollingVisits::Coming> RollingVisits::visits() const {
@@ -303,10 +290,12 @@ RollingVisits::Sums RollingVisits::sums() const {
   Sums sums;
   for (std::int64_t r = 0; r < resident_count(); ++r) sums.residents += seen(r) ? 1 : 0;
   if (places_ == 0 && banded()) {
-    sums.visits = sums.placeless = visit_count();
     for (std::int64_t visitor = 0; visitor < visitor_count(); ++visitor) {
-      sums.visitors += band(visitor).count() > 0 ? 1 : 0;
+      const std::int64_t residents = band(visitor).count();
+      sums.visits += io::tiles(residents, length_);
+      sums.visitors += residents > 0 ? 1 : 0;
     }
+    sums.placeless = sums.visits;
     return sums;
   }
   if (places_ == 0) {

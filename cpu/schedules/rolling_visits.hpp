@@ -18,9 +18,10 @@ enum class Residents : std::uint8_t { queries, keys };
 /// allows. A band of w rows is met in ceil(w/length) visits, wherever it begins; blocks of so many
 /// rows, which do not roll, take one more where it begins within one.
 ///
-/// Fast memory has room for some visitors: the one that visits, and others that wait there for
-/// their next visit. As many waits as can be are chosen, those first that end first (Carlisle and
-/// Lloyd 1995). With room for all every visitor has a place of its own.
+/// Fast memory has room for some visitors: the one that visits, and places where others wait for
+/// their next visit. As many waits as these places allow are chosen, those first that end first
+/// (Carlisle and Lloyd 1995, "On the k-coloring of intervals"). With room for all every visitor has
+/// a place of its own. With a mask and more than kMostListedPairs nobody waits.
 /// [cpu/schedules/rolling_visits_test]
 class RollingVisits {
  public:
@@ -111,7 +112,6 @@ class RollingVisits {
   void for_each_visit_of_mask(const Function& function) const;
 
   bool banded() const { return rule_.problem->mask.boolean == nullptr; }
-  io::Words visit_count() const;
 
   // All visits in order, and who waits.
   std::vector<Coming> visits() const;

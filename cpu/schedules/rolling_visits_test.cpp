@@ -1,6 +1,7 @@
 #include "cpu/schedules/rolling_visits.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -149,7 +150,7 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
           for (const io::Range& range : visits.met(v, step.resident)) {
             for (std::int64_t r = range.begin; r < range.end; ++r) {
               REQUIRE(r >= step.resident);
-              REQUIRE(r < step.resident + length);
+              REQUIRE(r - step.resident < length);
               so_far.push_back(r);
             }
           }
@@ -229,6 +230,20 @@ TEST_CASE("a band of w rows is met in as few visits as it has lengths", "[cpu][s
   CHECK(visits(4) == 89 * 3 + 4 * 1 + 4 * 2 + 3 * 3);
   CHECK(visits(6) == 89 * 2 + 6 * 1 + 5 * 2);
   CHECK(visits(12) == 100);
+}
+
+TEST_CASE("the only visitor waits, and no length is too great", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=1,sk=10,d=2");
+  const AbiProblem form(problem, 1);
+  const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
+  const auto sums = RollingVisits(rule, {1, 10}, Residents::keys, 3, 1).sums();
+  CHECK(sums.visits == 4);
+  CHECK(sums.waits == 3);
+  CHECK(sums.placeless == 0);
+  const Problem band = Problem::parse("sq=10,sk=10,d=2,mask=window_2_0");
+  constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
+  check(band, Residents::keys, kLongest, 1);
+  check(band, Residents::queries, kLongest, 3);
 }
 
 // Says when it enters and leaves.

@@ -17,6 +17,7 @@ std::int64_t extent_of(const attest_problem& problem, Extent extent);
 struct OpenTile {
   std::int64_t* value;
   std::int64_t extent;
+  bool open = true;
 };
 
 bool fits(io::Amount peak, io::FastMemory capacity);
