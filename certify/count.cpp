@@ -35,7 +35,8 @@ json class_json(const io::KernelClass& kernel) {
   }
   return {{"conditions", conditions},
           {"evaluates_once", kernel.evaluation == io::Evaluation::once},
-          {"moves_whole_rows", kernel.movement == io::RowMovement::whole_index}};
+          {"moves_whole_rows", kernel.movement == io::RowMovement::whole_index},
+          {"reads_saved_outputs", kernel.saved == io::SavedOutputs::read}};
 }
 
 json bound_json(const io::Bound& bound) {

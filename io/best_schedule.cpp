@@ -15,10 +15,11 @@ std::string percent_more(Words moved, Words best) {
 }
 
 // The family's name with tiles left open, and with every choice that is searched.
-std::vector<ScheduleSpec> open_specs(const ScheduleFamily& family) {
+std::vector<ScheduleSpec> open_specs(const ScheduleFamily& family, const attest_problem& problem) {
   std::vector<ScheduleSpec> specs{{family.name(), {}}};
+  if (problem.mask.boolean == nullptr) return specs;
   for (const ScheduleParameter& parameter : family.parameters()) {
-    if (parameter.search != ScheduleParameter::Search::every_choice) continue;
+    if (parameter.search != ScheduleParameter::Search::every_choice_of_masks) continue;
     std::vector<ScheduleSpec> longer;
     for (const ScheduleSpec& spec : specs) {
       for (const std::string& choice : parameter.choices) {
@@ -91,7 +92,7 @@ BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction
     }
     std::vector<Candidate> choices;
     try {
-      for (const ScheduleSpec& spec : open_specs(*family)) {
+      for (const ScheduleSpec& spec : open_specs(*family, problem)) {
         choices.push_back(candidate_of(*family, spec, problem, capacity));
       }
     } catch (const NotForProblem&) {

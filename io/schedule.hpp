@@ -71,8 +71,9 @@ class Schedule {
 /// A parameter of a spelling: a tile extent, or with choices one of those words.
 struct ScheduleParameter {
   /// What best_schedule does with choices: leaves the first, where another computes something else,
-  /// or tries every one, where they differ in words alone.
-  enum class Search : std::uint8_t { first_choice, every_choice };
+  /// or tries every one on problems with a boolean mask, where they differ in words alone and
+  /// without one in nothing.
+  enum class Search : std::uint8_t { first_choice, every_choice_of_masks };
 
   std::string name;
   std::vector<std::string> choices;

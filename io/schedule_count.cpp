@@ -51,10 +51,12 @@ std::vector<Bound> bounds_of(const Subject& subject, const KernelClass& kernel,
     }
     case Direction::backward: {
       std::vector<Bound> bounds = backward_bounds(subject.extent, kernel, fast_words);
-      if (!subject.pattern) return bounds;
-      for (Bound& bound : backward_pattern_bounds(*subject.pattern, kernel, fast_words)) {
-        bounds.push_back(std::move(bound));
+      if (subject.pattern) {
+        for (Bound& bound : backward_pattern_bounds(*subject.pattern, kernel, fast_words)) {
+          bounds.push_back(std::move(bound));
+        }
       }
+      bounds.push_back(backward_saved_outputs(subject.extent, kernel, fast_words, bounds));
       return bounds;
     }
     case Direction::loss_gradient:
@@ -88,6 +90,7 @@ KernelClass undeclared(const KernelClass& kernel) {
   KernelClass result = kernel;
   result.evaluation = plain.evaluation;
   result.movement = plain.movement;
+  result.saved = plain.saved;
   return result;
 }
 

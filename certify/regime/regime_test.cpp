@@ -67,11 +67,14 @@ TEST_CASE("a prediction on a pattern is of its pairs", "[regime]") {
                                      Problem::parse("sq=128,d=16,mask=dilated_inf_inf_8"), 256),
                    full = predict(schedules, io::Direction::forward, Problem::parse("sq=128,d=16"),
                                   256);
-  CHECK(strided.schedule == "csr_gather:bq=6,order=grouped");
+  CHECK(strided.schedule == "rolling_queries:bq=6,bk=1,order=grouped");
   CHECK(strided.words < full.words);
   REQUIRE(strided.lower);
   CHECK(strided.lower->words < full.lower->words);
   CHECK(strided.lower->words <= strided.words);
+  CHECK(predict(schedules, io::Direction::backward,
+                Problem::parse("sq=128,d=16,mask=blockband_16_0"), 256)
+            .schedule == "block_held_pairs:bq=16,bk=16,iq=16,ik=16,held=220");
 }
 
 TEST_CASE("a group that sees every key is rows of one head", "[regime]") {

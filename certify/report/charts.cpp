@@ -220,6 +220,9 @@ std::string class_html(const json& kernel_class) {
   if (kernel_class.at("moves_whole_rows").get<bool>()) {
     html += "<li>declared: all rows of an index enter and leave together</li>";
   }
+  if (kernel_class.value("reads_saved_outputs", false)) {  // older certificates do not say
+    html += "<li>declared: O and LSE of the forward pass are read</li>";
+  }
   return html + "</ul></details>";
 }
 

@@ -27,16 +27,16 @@ void subtract_dlse(M& machine, const BackwardHead& head, std::int64_t dlse, io::
   machine.compute(SubtractRows{}, D, words);
 }
 
-/// D = rowsum(dO o O) - dLSE of one query.
-template <io::Machine M, class Row, class Word>
-void form_delta(M& machine, const BackwardHead& head, std::int64_t dlse, io::Range query,
-                const Row& dO, Word& D) {
+/// D = rowsum(dO o O) - dLSE of queries whose dO stays, O passing word by word.
+template <io::Machine M, class Loaded, class Column>
+void form_deltas(M& machine, const BackwardHead& head, std::int64_t dlse, io::Range queries,
+                 const Loaded& dO, Column& D) {
   machine.compute(Fill{0}, D);
   {
-    const auto O = machine.stream(head.O.block(query), "O");
+    const auto O = machine.stream(head.O.block(queries), "O");
     machine.compute(AddRowDots{}, D, dO, O);
   }
-  subtract_dlse(machine, head, dlse, query, D);
+  subtract_dlse(machine, head, dlse, queries, D);
 }
 
 /// D = rowsum(dO o O) - dLSE, word by word.

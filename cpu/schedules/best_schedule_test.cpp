@@ -180,8 +180,8 @@ TEST_CASE("tiles of rolling buffers that are not traded", "[cpu][schedules]") {
   }
   const char* narrow = "sq=300,sk=300,d=16,mask=window_40_0";
   CHECK(words_of("rolling_p:bk=1", narrow, 600) <=
-        words_of("rolling_p:bq=34,bk=1,ck=21,cq=16", narrow, 600));
-  const char* shorter = "sq=600,sk=600,d=16,mask=lengths_590";  // listed once, not for each tile
+        words_of("rolling_p:bq=34,bk=1,gk=12,gq=8,ck=21,cq=16", narrow, 600));
+  const char* shorter = "sq=600,sk=600,d=16,mask=lengths_590";
   CHECK(words_of("rolling_keys", shorter, 2000) <=
         words_of("rolling_keys:bk=20,bq=1", shorter, 2000));
 }

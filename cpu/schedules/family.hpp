@@ -29,6 +29,7 @@
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
+///   optionally arrange(problem), what it takes from the problem for the tiles that it has
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
 ///   optionally kTradesTiles: they are searched without it, then traded in pairs with the mask, up
@@ -235,18 +236,26 @@ class Family : public io::ScheduleFamily {
       const bool visitors = kTrades && tiles.size() % 2 == 0;
       if (!visitors || listed || !has_mask(problem)) open.push_back(tiles.back());
     }
+    if (open.empty()) arrange(schedule, problem);
     require_fit(schedule, open.empty() ? problem : plain, capacity, open.empty());
+    if (open.empty()) return;
     const auto cost = [&] { return heads_cost(schedule, plain); };
     if constexpr (kOfPattern) {
       grow_tiles(open, capacity, cost);
     } else {
       search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
     }
+    arrange(schedule, problem);
     for (std::size_t pair = 0; kTrades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;
       trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
                   [&] { return heads_cost(schedule, problem); });
     }
+    arrange(schedule, problem);
+  }
+
+  static void arrange(S& schedule, const attest_problem& problem) {
+    if constexpr (requires { schedule.arrange(problem); }) schedule.arrange(problem);
   }
 
   static bool has_mask(const attest_problem& problem) {

@@ -20,7 +20,8 @@ struct KeyStationary {
   static constexpr const char* kSummary =
       "FlashAttention-2's backward: key blocks stay with dK and dV, dQ is read and written";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
-                                          .movement = io::RowMovement::whole_index};
+                                          .movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<KeyStationary>> parameters() {
     return {{"bq", &KeyStationary::block_q, Extent::queries},
             {"bk", &KeyStationary::block_k, Extent::keys},
@@ -92,7 +93,8 @@ struct Flash1Backward {
   static constexpr const char* kName = "flash1_bwd";
   static constexpr const char* kSummary =
       "the backward of flash1: key blocks stay, dQ is read and written for every tile";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kReadsSaved = true;
   static std::vector<Parameter<Flash1Backward>> parameters() {
     return {{"bq", &Flash1Backward::block_q, Extent::queries},

@@ -29,4 +29,16 @@ struct Parameter {
   Search search = Search::first_choice;
 };
 
+/// The parameter `order` of schedules that can permute rows: `natural` as they come, `grouped`
+/// those that see the same rows close together.
+enum Order : std::int64_t { kNatural, kGrouped };
+
+template <class S>
+Parameter<S> order_parameter(std::int64_t S::*where) {
+  Parameter<S> parameter("order", where, std::vector<const char*>{"natural", "grouped"});
+  parameter.search = Parameter<S>::Search::every_choice_of_masks;
+  parameter.print = Parameter<S>::Print::unless_first;
+  return parameter;
+}
+
 }  // namespace attest::cpu

@@ -17,8 +17,9 @@
 #include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
-#include "cpu/schedules/rolling.hpp"
+#include "cpu/schedules/rolling_backward.hpp"
 #include "cpu/schedules/rolling_p.hpp"
+#include "cpu/schedules/rolling_queries.hpp"
 #include "cpu/schedules/split_kv.hpp"
 #include "cpu/schedules/square_tiled.hpp"
 #include "cpu/schedules/standard.hpp"
@@ -290,7 +291,7 @@ TEST_CASE("backward schedules are legal pebblings", "[cpu][schedules]") {
     return with(QueryStationaryP{tile(), tile(), tile(), tile()}, given(shape));
   });
   backward("rolling_p", kBackwardInputs, [&](auto tile, const Shape& shape) {
-    return with(RollingP{tile(), tile(), tile(), tile()}, given(shape));
+    return with(RollingP{tile(), tile(), tile(), tile(), tile(), tile()}, given(shape));
   });
   backward("rank1_tiled_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
     return with(Rank1TiledBackward{tile(), tile()}, given(shape));

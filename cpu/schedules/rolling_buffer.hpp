@@ -12,10 +12,11 @@ namespace attest::cpu {
 template <class Row>
 class HeldRows {
  public:
+  HeldRows() = default;
   /// The arguments go to each Row.
   template <class... Arguments>
   explicit HeldRows(std::int64_t count, const Arguments&... arguments) {
-    for (std::int64_t row = 0; row < count; ++row) rows_.emplace_back(arguments...);
+    for (std::int64_t row = 0; row < count; ++row) add(arguments...);
   }
   HeldRows(const HeldRows&) = delete;
   HeldRows& operator=(const HeldRows&) = delete;
@@ -23,7 +24,17 @@ class HeldRows {
     while (!rows_.empty()) rows_.pop_back();  // fast memory is a stack
   }
 
+  template <class... Arguments>
+  void add(const Arguments&... arguments) {
+    rows_.emplace_back(arguments...);
+  }
+
   Row& operator[](std::int64_t row) { return rows_[static_cast<std::size_t>(row)]; }
+
+  template <class Body>
+  void for_each(const Body& body) {
+    for (Row& row : rows_) body(row);
+  }
 
  private:
   std::deque<Row> rows_;

@@ -13,26 +13,28 @@ io::Traffic RollingP::pass_cost(const HeadShape& s, const RollingVisits& visits,
 
 io::Traffic RollingP::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const RollingVisits of_keys = visits_of(head, Residents::queries),
-                      of_queries = visits_of(head, Residents::keys);
-  const RollingVisits::Sums keys = of_keys.sums(), queries = of_queries.sums();
-  const io::Amount pairs = HeadShape::real(of_keys.pairs());
-  const io::Words ra = keys.residents;
+  const RollingVisits of_keys = visits_of_keys(head), of_outputs = visits_of_outputs(head),
+                      of_queries = visits_of_queries(head);
+  const RollingVisits::Sums keys = of_keys.sums(), outputs = of_outputs.sums();
+  const io::Words z = of_keys.pairs(), ra = keys.residents;
+  const io::Amount pairs = HeadShape::real(z);
   io::Traffic P = pass_cost(s, of_keys, keys, s.dk + 1, s.dk, 1);
   P.reads += s.in(ra * s.dk) + HeadShape::real(ra);
   P.writes = pairs;
-  io::Traffic dS = pass_cost(s, of_keys, keys, s.dv + 1, s.dv, 2);
-  dS.reads += s.in(2 * ra * s.dv) + dlse_words(ra, dlse) + pairs;
-  dS.writes = pairs;
+  io::Traffic dV;
+  dV.peak = HeadShape::real(of_outputs.buffered() * 2 * s.dv + of_outputs.places() * (s.dv + 1));
+  if (outputs.visits > 0) dV.peak = dV.peak + HeadShape::real(2);
+  if (outputs.placeless > 0) dV.peak = dV.peak + s.in(s.dv) + HeadShape::real(1);
+  dV.reads = s.in((outputs.residents + outputs.visits - outputs.waits + ra) * s.dv) +
+             HeadShape::real(outputs.returns()) + dlse_words(ra, dlse) + pairs;
+  dV.writes = pairs + HeadShape::real(ra) + s.sums(s.k * s.dv);
   io::Traffic dQ = pass_cost(s, of_keys, keys, s.dk, s.dk, 1);
   dQ.reads += pairs;
   dQ.writes = s.in(s.q * s.dk);
-  io::Traffic dK = pass_cost(s, of_queries, queries, s.dk, s.dk, 1);
+  io::Traffic dK = pass_cost(s, of_queries, of_queries.sums(), s.dk, s.dk, 1);
   dK.reads += pairs + sums_before(head, s);
-  dK.writes = s.sums(s.k * (s.dk + s.dv));
-  io::Traffic dV = pass_cost(s, of_queries, queries, s.dv, s.dv, 1);
-  dV.reads += pairs;
-  return then(then(then(P, dS), dQ), then(dK, dV));
+  dK.writes = s.sums(s.k * s.dk);
+  return then(then(P, dV), then(dQ, dK));
 }
 
 }  // namespace attest::cpu

@@ -1,45 +1,57 @@
 #pragma once
 
 #include "cpu/schedules/backward_step.hpp"
+#include "cpu/schedules/resident_order.hpp"
 #include "cpu/schedules/rolling_buffer.hpp"
-#include "cpu/schedules/rolling_visits.hpp"
 
 namespace attest::cpu {
 
-/// P and dS are stored pair by pair, in three passes of a rolling buffer of queries: P from rows of
-/// Q, dS from rows of dO, dQ; then dK and dV in two passes of a rolling buffer of keys. A row stays
-/// with little beside it in each, so that as many stay as in no schedule that holds the rows of
-/// more than one matrix: for bands and blocks of fewer than d rows and little more.
+/// P and dS are stored pair by pair, in four passes: P while rows of Q roll and keys visit; dS and
+/// dV while rows of V and dV roll and rows of dO visit; dQ while its rows roll; dK while its rows
+/// do. A row stays with little beside it in each, so that as many stay as in no schedule that holds
+/// the rows of more matrices: for bands and blocks of fewer than d rows and little more.
 ///
-/// Cost:   letters as in cpu/schedules/rolling.hpp, v', w' of the passes of keys, z the visible
-///         pairs: reads = ra (dk + 2 dv + 1) + (v - w)(2 dk + dv) + (v' - w')(dk + dv) + 4 z,
-///         writes = q dk + k (dk + dv) + 2 z;
-///         peak = max(bq (dk + 1) + bk dk + 1, bq (dv + 1) + bk dv + 2, ck dk + cq dk + 1,
-///                    ck dv + cq dv + 1)  [cpu/schedules/backward_test]
+/// Cost:   letters as in cpu/schedules/rolling_queries.hpp, v', w' of the pass of dK, v'', w'' of
+///         that of dV, z the visible pairs: reads = ra (dk + dv + 1) + 2 (v - w) dk + kc dv
+///         + (v'' - w'') dv + (v'' - ra - w'') + (v' - w') dk + 3 z,
+///         writes = ra + q dk + k (dk + dv) + 2 z;
+///         peak = max(bq (dk + 1) + bk dk + 1, 2 gk dv + gq (dv + 1) + 2, ck dk + cq dk + 1)
+///         [cpu/schedules/backward_test]
 /// Source: ours.
 struct RollingP {
   using Head = BackwardHead;
   static constexpr const char* kName = "rolling_p";
   static constexpr const char* kSummary =
-      "P and dS stored pair by pair, queries and then keys roll through fast memory";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+      "P and dS stored pair by pair while rows roll through fast memory; best from 0.4 d^2 to 1.3 "
+      "d^2 words, and on blocks";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true, kTradesTiles = true;
   static std::vector<Parameter<RollingP>> parameters() {
-    return {{"bq", &RollingP::block_q, Extent::queries},
-            {"bk", &RollingP::block_k, Extent::keys},
-            {"ck", &RollingP::pass_k, Extent::keys},
-            {"cq", &RollingP::pass_q, Extent::queries},
-            dlse_parameter(&RollingP::dlse)};
+    return {
+        {"bq", &RollingP::block_q, Extent::queries}, {"bk", &RollingP::block_k, Extent::keys},
+        {"gk", &RollingP::value_k, Extent::keys},    {"gq", &RollingP::value_q, Extent::queries},
+        {"ck", &RollingP::pass_k, Extent::keys},     {"cq", &RollingP::pass_q, Extent::queries},
+        order_parameter(&RollingP::order),           dlse_parameter(&RollingP::dlse)};
   }
   std::int64_t block_q, block_k;  // of the passes where queries stay
-  std::int64_t pass_k, pass_q;    // of those where keys do
-  std::int64_t dlse = kNoLseGradient;
+  std::int64_t value_k, value_q;  // of the pass of dS and dV, where keys do
+  std::int64_t pass_k, pass_q;    // of the pass of dK
+  std::int64_t order = kNatural, dlse = kNoLseGradient;
+  std::vector<std::int64_t> query_order{}, value_order{}, key_order{};
+
+  void arrange(const attest_problem& problem) {
+    if (order != kGrouped) return;
+    query_order = resident_order(problem, Residents::queries, block_q);
+    value_order = resident_order(problem, Residents::keys, value_k);
+    key_order = resident_order(problem, Residents::keys, pass_k);
+  }
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const auto P = machine.workspace(q, k, "P"), dS = machine.workspace(q, k, "dS");
-    const RollingVisits of_keys = visits_of(head, Residents::queries);
+    const RollingVisits of_keys = visits_of_keys(head);
     {
       RollingBuffer<ScoreQuery<M>> queries(of_keys.buffered(), q, &machine, &head, &of_keys);
       roll(machine, of_keys, head.K, queries,
@@ -50,37 +62,24 @@ struct RollingP {
              machine.store(pair, P.block(query, key));
            });
     }
-    {
-      RollingBuffer<GradientQuery<M>> queries(of_keys.buffered(), q, &machine, &head, &of_keys,
-                                              dlse);
-      roll(machine, of_keys, head.V, queries,
-           [&](const GradientQuery<M>& row, io::Range query, io::Range key, const auto& V) {
-             auto pair = machine.scratch(1, 1, "dS");
-             machine.compute(Fill{0}, pair);
-             machine.compute(Product{Form::second_transposed}, pair, row.dO, V);
-             {
-               const auto word = machine.stream(P.block(query, key), "P");
-               machine.compute(ScoreGradients{softmax_scale(head.rule)}, pair, word, row.D);
-             }
-             machine.store(pair, dS.block(query, key));
-           });
-    }
+    add_values(machine, head, P, dS);
     add_queries(machine, of_keys, head, dS);
-    const RollingVisits of_queries = visits_of(head, Residents::keys);
-    add_keys(machine, of_queries, dS, head.Q, {head.dK, head.sums, head.dK_before});
-    add_keys(machine, of_queries, P, head.dO, {head.dV, head.sums, head.dV_before});
+    add_keys(machine, head, dS);
   }
 
   io::Traffic cost(const BackwardHead& head) const;
 
  private:
-  RollingVisits visits_of(const BackwardHead& head, Residents residents) const {
-    const bool queries = residents == Residents::queries;
-    return {head.rule,
-            {head.Q.rows(), head.K.rows()},
-            residents,
-            queries ? block_q : pass_k,
-            queries ? block_k : pass_q};
+  RollingVisits visits_of_keys(const BackwardHead& head) const {
+    return {head.rule,  {head.Q.rows(), head.K.rows()}, Residents::queries, block_q, block_k,
+            query_order};
+  }
+  RollingVisits visits_of_outputs(const BackwardHead& head) const {
+    return {head.rule,  {head.Q.rows(), head.K.rows()}, Residents::keys, value_k, value_q,
+            value_order};
+  }
+  RollingVisits visits_of_queries(const BackwardHead& head) const {
+    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::keys, pass_k, pass_q, key_order};
   }
 
   // A query while its row of P is made.
@@ -93,8 +92,9 @@ struct RollingP {
           Q(to->scratch(1, of->Q.columns(), "Q")),
           LSE(to->scratch(1, 1, "LSE")) {}
 
-    void enter(io::Range query) {
-      if (!visits.seen(query.begin)) return;
+    void enter(io::Range place) {
+      if (!visits.seen(place.begin)) return;
+      const io::Range query = visits.row(place.begin);
       machine.load_into(Q, head.Q.block(query));
       machine.load_into(LSE, head.LSE.block(query));
     }
@@ -106,30 +106,83 @@ struct RollingP {
     decltype(std::declval<M&>().scratch(1, 1, "")) Q, LSE;
   };
 
-  // A query while its row of dS is made.
+  // A key while its rows of dS are made and dV is summed.
   template <class M>
-  struct GradientQuery {
-    GradientQuery(M* to, const BackwardHead* of, const RollingVisits* who, std::int64_t given)
+  struct ValueKey {
+    ValueKey(M* to, const BackwardHead* of, const RollingVisits* who)
         : machine(*to),
           head(*of),
           visits(*who),
-          dlse(given),
-          dO(to->scratch(1, of->V.columns(), "dO")),
-          D(to->scratch(1, 1, "D")) {}
+          V(to->scratch(1, of->V.columns(), "V")),
+          dV(to->scratch(1, of->V.columns(), "dV")) {}
 
-    void enter(io::Range query) {
-      if (!visits.seen(query.begin)) return;
-      machine.load_into(dO, head.dO.block(query));
-      form_delta(machine, head, dlse, query, dO, D);
+    void enter(io::Range place) {
+      key = visits.row(place.begin);
+      begin_sum(machine, dV, head.sums, head.dV_before, key, all_columns(head.V));
+      if (visits.seen(place.begin)) machine.load_into(V, head.V.block(key));
     }
-    void leave() {}
+    void leave() { machine.store(dV, head.dV.block(key)); }
 
     M& machine;
     const BackwardHead& head;
     const RollingVisits& visits;
-    std::int64_t dlse;
+    io::Range key{};
+    decltype(std::declval<M&>().scratch(1, 1, "")) V, dV;
+  };
+
+  // A row of dO that visits, and its delta.
+  template <class M>
+  struct OutputGradient {
+    OutputGradient(M* machine, const BackwardHead* head)
+        : dO(machine->scratch(1, head->dO.columns(), "dO")), D(machine->scratch(1, 1, "D")) {}
     decltype(std::declval<M&>().scratch(1, 1, "")) dO, D;
   };
+
+  // dS = scale P o (dO V^T - D) and dV = P^T dO. The first visit of a query leaves D for the
+  // others.
+  template <class M>
+  void add_values(M& machine, const BackwardHead& head, const io::SlowMatrix& P,
+                  const io::MutableSlowMatrix& dS) const {
+    const RollingVisits visits = visits_of_outputs(head);
+    const auto D_slow = machine.workspace(head.Q.rows(), 1, "D");
+    RollingBuffer<ValueKey<M>> keys(visits.buffered(), head.V.rows(), &machine, &head, &visits);
+    HeldRows<OutputGradient<M>> waiting(visits.places(), &machine, &head);
+    visits.for_each_step([&](const RollingVisits::Step& step) {
+      keys.roll_to(step.resident);
+      for (const RollingVisits::Run& run : step.runs) {
+        machine.for_tiles(visits.alike(run), 1, [&](io::Range query) {
+          const auto meet = [&](const auto& dO, auto& D) {
+            if (run.visit == RollingVisits::Visit::first) {
+              form_deltas(machine, head, dlse, query, dO, D);
+              machine.store(D, D_slow.block(query));
+            } else if (!run.waited) {
+              machine.load_into(D, D_slow.block(query));
+            }
+            machine.for_tiles(visits.met(query.begin, step.resident), 1, [&](io::Range place) {
+              ValueKey<M>& key = keys[place.begin];
+              const auto word = machine.load(P.block(query, key.key), "P");
+              machine.compute(Product{}, key.dV, word, dO);
+              auto pair = machine.scratch(1, 1, "dS");
+              machine.compute(Fill{0}, pair);
+              machine.compute(Product{Form::second_transposed}, pair, dO, key.V);
+              machine.compute(ScoreGradients{softmax_scale(head.rule)}, pair, word, D);
+              machine.store(pair, dS.block(query, key.key));
+            });
+          };
+          const std::int64_t place = run.place_of(query.begin);
+          if (place == RollingVisits::kNowhere) {
+            const auto dO = machine.load(head.dO.block(query), "dO");
+            auto D = machine.scratch(1, 1, "D");
+            return meet(dO, D);
+          }
+          OutputGradient<M>& row = waiting[place];
+          if (!run.waited) machine.load_into(row.dO, head.dO.block(query));
+          meet(row.dO, row.D);
+        });
+      }
+    });
+    keys.finish();
+  }
 
   // Where sums of rows go, and where they begin.
   struct Target {
@@ -138,22 +191,24 @@ struct RollingP {
     io::SlowMatrix before{};
   };
 
-  // A row of dQ, dK or dV.
+  // A row of dQ or dK.
   template <class M>
   struct SumRow {
-    SumRow(M* machine_of, const Target* target_of)
+    SumRow(M* machine_of, const Target* target_of, const RollingVisits* who)
         : machine(*machine_of),
           target(*target_of),
+          visits(*who),
           sum(machine_of->scratch(1, target_of->to.columns(), target_of->to.name())) {}
 
-    void enter(io::Range entering) {
-      row = entering;
+    void enter(io::Range place) {
+      row = visits.row(place.begin);
       begin_sum(machine, sum, target.sums, target.before, row, all_columns(target.to));
     }
     void leave() { machine.store(sum, target.to.block(row)); }
 
     M& machine;
     const Target& target;
+    const RollingVisits& visits;
     io::Range row{};
     decltype(std::declval<M&>().scratch(1, 1, "")) sum;
   };
@@ -163,7 +218,7 @@ struct RollingP {
   static void add_queries(M& machine, const RollingVisits& visits, const BackwardHead& head,
                           const io::SlowMatrix& dS) {
     const Target target{head.dQ};
-    RollingBuffer<SumRow<M>> queries(visits.buffered(), head.Q.rows(), &machine, &target);
+    RollingBuffer<SumRow<M>> queries(visits.buffered(), head.Q.rows(), &machine, &target, &visits);
     roll(machine, visits, head.K, queries,
          [&](SumRow<M>& row, io::Range query, io::Range key, const auto& K) {
            const auto word = machine.load(dS.block(query, key), "dS");
@@ -171,15 +226,16 @@ struct RollingP {
          });
   }
 
-  // dK = dS^T Q and dV = P^T dO.
+  // dK = dS^T Q.
   template <class M>
-  static void add_keys(M& machine, const RollingVisits& visits, const io::SlowMatrix& pairs,
-                       const io::SlowMatrix& rows, const Target& target) {
-    RollingBuffer<SumRow<M>> keys(visits.buffered(), target.to.rows(), &machine, &target);
-    roll(machine, visits, rows, keys,
-         [&](SumRow<M>& row, io::Range key, io::Range query, const auto& visitor) {
-           const auto word = machine.load(pairs.block(query, key), pairs.name());
-           machine.compute(Product{}, row.sum, word, visitor);
+  void add_keys(M& machine, const BackwardHead& head, const io::SlowMatrix& dS) const {
+    const RollingVisits visits = visits_of_queries(head);
+    const Target target{head.dK, head.sums, head.dK_before};
+    RollingBuffer<SumRow<M>> keys(visits.buffered(), head.K.rows(), &machine, &target, &visits);
+    roll(machine, visits, head.Q, keys,
+         [&](SumRow<M>& row, io::Range key, io::Range query, const auto& Q) {
+           const auto word = machine.load(dS.block(query, key), "dS");
+           machine.compute(Product{}, row.sum, word, Q);
          });
   }
 
@@ -201,8 +257,8 @@ struct RollingP {
       for (const RollingVisits::Run& run : step.runs) {
         machine.for_tiles(visits.alike(run), 1, [&](io::Range visitor) {
           const auto meet = [&](const auto& row) {
-            machine.for_tiles(visits.met(visitor.begin, step.resident), 1, [&](io::Range met) {
-              body(residents[met.begin], met, visitor, row);
+            machine.for_tiles(visits.met(visitor.begin, step.resident), 1, [&](io::Range place) {
+              body(residents[place.begin], visits.row(place.begin), visitor, row);
             });
           };
           const std::int64_t place = run.place_of(visitor.begin);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -26,7 +27,8 @@ void append(std::vector<Range>& ranges, std::int64_t number) {
 }  // namespace
 
 RollingVisits::RollingVisits(const ScoreRule& rule, Extents extents, Residents residents,
-                             std::int64_t length, std::int64_t room)
+                             std::int64_t length, std::int64_t room,
+                             const std::vector<std::int64_t>& order)
     : rule_(rule),
       extents_(extents),
       residents_(residents),
@@ -36,6 +38,9 @@ RollingVisits::RollingVisits(const ScoreRule& rule, Extents extents, Residents r
       places_(0) {
   if (!dense_ && io::Words(extents.q) * extents.k > kMostListedPairs) return;
   places_ = room < visitor_count() ? room - 1 : visitor_count();
+  if (banded()) return;
+  std::copy_if(order.begin(), order.end(), std::back_inserter(order_),
+               [this](std::int64_t row) { return row < resident_count(); });
 }
 
 Range RollingVisits::band(std::int64_t visitor) const {
@@ -56,19 +61,33 @@ void RollingVisits::for_each_visit(const Function& function) const {
   }
 }
 
+RollingVisits::MaskRow RollingVisits::mask_row(std::int64_t i,
+                                               std::vector<std::uint8_t>& buffer) const {
+  const Range keys = keys_within(rule_, i, {0, extents_.k});
+  const std::uint8_t* entries = rule_.problem->mask.boolean + i * rule_.problem->seqlen_k;
+  if (order_.empty() || residents_ == Residents::queries) return {entries, keys};
+  buffer.assign(at(extents_.k), 0);
+  for (std::size_t place = 0; place < order_.size(); ++place) {
+    const std::int64_t key = order_[place];
+    if (key >= keys.begin && key < keys.end) buffer[place] = entries[key];
+  }
+  return {buffer.data(), {0, extents_.k}};
+}
+
 // Row by row of the mask, whichever the residents are: the last of each visitor's visits so far.
 template <class Function>
 void RollingVisits::for_each_visit_of_mask(const Function& function) const {
+  const bool by_keys = residents_ == Residents::keys;
   std::vector<std::int64_t> last(at(visitor_count()), kNowhere);
-  for (std::int64_t i = 0; i < extents_.q; ++i) {
-    const Range keys = keys_within(rule_, i, {0, extents_.k});
-    const std::uint8_t* row = rule_.problem->mask.boolean + i * rule_.problem->seqlen_k;
-    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-      const void* next = std::memchr(row + j, 1, at(keys.end - j));
+  std::vector<std::uint8_t> buffer;
+  for (std::int64_t place = 0; place < extents_.q; ++place) {
+    const std::int64_t i = by_keys ? place : row(place).begin;
+    const MaskRow seen = mask_row(i, buffer);
+    for (std::int64_t j = seen.places.begin; j < seen.places.end; ++j) {
+      const void* next = std::memchr(seen.entries + j, 1, at(seen.places.end - j));
       if (next == nullptr) break;
-      j = static_cast<const std::uint8_t*>(next) - row;
-      const bool by_keys = residents_ == Residents::keys;
-      const std::int64_t visitor = by_keys ? i : j, resident = by_keys ? j : i;
+      j = static_cast<const std::uint8_t*>(next) - seen.entries;
+      const std::int64_t visitor = by_keys ? i : j, resident = by_keys ? j : place;
       std::int64_t& before = last[at(visitor)];
       if (before != kNowhere && resident - before < length_) continue;
       function(visitor, resident, before == kNowhere ? Visit::first : Visit::later);
@@ -206,16 +225,18 @@ void RollingVisits::for_each_step_of_visits(
 
 std::vector<Range> RollingVisits::met(std::int64_t visitor, std::int64_t resident) const {
   const Range within = band(visitor);
-  const std::int64_t there = std::min(length_, resident_count() - resident);
-  const Range range{std::max(within.begin, resident), std::min(within.end, resident + there)};
-  if (range.begin >= range.end) return {};
-  const std::uint8_t* mask = rule_.problem->mask.boolean;
-  if (mask == nullptr) return {range};
+  const std::int64_t end = resident + std::min(length_, resident_count() - resident);
+  if (banded()) {
+    const Range range{std::max(within.begin, resident), std::min(within.end, end)};
+    return range.begin < range.end ? std::vector<Range>{range} : std::vector<Range>{};
+  }
   std::vector<Range> list;
-  for (std::int64_t r = range.begin; r < range.end; ++r) {
+  for (std::int64_t place = resident; place < end; ++place) {
+    const std::int64_t r = row(place).begin;
+    if (r < within.begin || r >= within.end) continue;
     const std::int64_t i = residents_ == Residents::keys ? visitor : r;
     const std::int64_t j = residents_ == Residents::keys ? r : visitor;
-    if (mask[i * rule_.problem->seqlen_k + j] != 0) append(list, r);
+    if (rule_.problem->mask.boolean[i * rule_.problem->seqlen_k + j] != 0) append(list, place);
   }
   return list;
 }
@@ -230,34 +251,31 @@ std::vector<Range> RollingVisits::alike(const Run& run) const {
 }
 
 io::Words RollingVisits::pairs() const {
-  if (dense_) return io::Words(extents_.q) * extents_.k;
+  if (banded()) return band_pairs(rule_, {0, extents_.q});
   const std::uint8_t* mask = rule_.problem->mask.boolean;
   io::Words pairs = 0;
   for (std::int64_t i = 0; i < extents_.q; ++i) {
     const Range keys = keys_within(rule_, i, {0, extents_.k});
-    if (mask == nullptr) {
-      pairs += keys.count();
-      continue;
-    }
     const std::uint8_t* row = mask + i * rule_.problem->seqlen_k;
     pairs += std::count(row + keys.begin, row + keys.end, std::uint8_t{1});
   }
   return pairs;
 }
 
-bool RollingVisits::seen(std::int64_t resident) const {
+bool RollingVisits::seen(std::int64_t place) const {
   if (dense_) return true;
   const bool query = residents_ == Residents::queries;
+  const std::int64_t resident = row(place).begin;
   const Range range = query ? keys_within(rule_, resident, {0, extents_.k})
                             : queries_of(rule_, {0, extents_.q}, {resident, resident + 1});
   const std::uint8_t* mask = rule_.problem->mask.boolean;
   if (mask == nullptr) return range.count() > 0;
-  const std::int64_t row = rule_.problem->seqlen_k;
+  const std::int64_t keys = rule_.problem->seqlen_k;
   if (query) {
-    return std::memchr(mask + resident * row + range.begin, 1, at(range.count())) != nullptr;
+    return std::memchr(mask + resident * keys + range.begin, 1, at(range.count())) != nullptr;
   }
   for (std::int64_t i = range.begin; i < range.end; ++i) {
-    if (mask[i * row + resident] != 0) return true;
+    if (mask[i * keys + resident] != 0) return true;
   }
   return false;
 }

@@ -22,6 +22,9 @@ enum class Residents : std::uint8_t { queries, keys };
 /// their next visit. As many waits as these places allow are chosen, those first that end first
 /// (Carlisle and Lloyd 1995, "On the k-coloring of intervals"). With room for all every visitor has
 /// a place of its own. With a mask and more than kMostListedPairs nobody waits.
+///
+/// The residents of a boolean mask may be in another order: everything below speaks of their places
+/// in it, row() says who is there.
 /// [cpu/schedules/rolling_visits_test]
 class RollingVisits {
  public:
@@ -29,9 +32,18 @@ class RollingVisits {
     std::int64_t q, k;
   };
 
-  /// Requires: length and room >= 1. The rule outlives it.
+  /// `order` gives the row at each place; empty, or without a boolean mask: as they come. Rows
+  /// beyond the extents are left out.
+  ///
+  /// Requires: length and room >= 1; an order of all residents. The rule outlives it.
   RollingVisits(const ScoreRule& rule, Extents extents, Residents residents, std::int64_t length,
-                std::int64_t room);
+                std::int64_t room, const std::vector<std::int64_t>& order = {});
+
+  /// The resident at a place, as a range of one.
+  io::Range row(std::int64_t place) const {
+    const std::int64_t row = order_.empty() ? place : order_[static_cast<std::size_t>(place)];
+    return {row, row + 1};
+  }
 
   enum class Visit : std::uint8_t { first, later };
   static constexpr std::int64_t kNowhere = -1;
@@ -72,7 +84,7 @@ class RollingVisits {
   io::Words pairs() const;
 
   /// Whether any visitor sees a resident.
-  bool seen(std::int64_t resident) const;
+  bool seen(std::int64_t place) const;
 
   /// Visitors that see nobody.
   std::vector<io::Range> idle() const;
@@ -113,6 +125,14 @@ class RollingVisits {
 
   bool banded() const { return rule_.problem->mask.boolean == nullptr; }
 
+  // The mask's entries for query i, by the places of keys: those of its band, which lie within
+  // `places`. In another order of keys they are gathered in the buffer.
+  struct MaskRow {
+    const std::uint8_t* entries;
+    io::Range places;
+  };
+  MaskRow mask_row(std::int64_t i, std::vector<std::uint8_t>& buffer) const;
+
   // All visits in order, and who waits.
   std::vector<Coming> visits() const;
   static void choose_waiting(std::vector<Coming>& visits, std::int64_t visitors,
@@ -131,6 +151,7 @@ class RollingVisits {
   std::int64_t length_;
   bool dense_;  // every pair is visible
   std::int64_t places_;
+  std::vector<std::int64_t> order_;
 };
 
 }  // namespace attest::cpu

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,13 +20,17 @@ namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
 
-// The residents that a visitor sees, by looking at every pair.
+// The places of the residents that a visitor sees, by looking at every pair.
 std::vector<std::int64_t> seen_by(const Problem& problem, const Sequence& sequence,
-                                  Residents residents, std::int64_t visitor) {
+                                  Residents residents, std::int64_t visitor,
+                                  const RollingVisits& visits) {
   const bool keys = residents == Residents::keys;
   std::vector<std::int64_t> list;
-  for (std::int64_t r = 0; r < (keys ? sequence.k_length : sequence.q_length); ++r) {
-    if (problem.mask.visible(sequence, keys ? visitor : r, keys ? r : visitor)) list.push_back(r);
+  for (std::int64_t place = 0; place < visits.resident_count(); ++place) {
+    const std::int64_t r = visits.row(place).begin;
+    if (problem.mask.visible(sequence, keys ? visitor : r, keys ? r : visitor)) {
+      list.push_back(place);
+    }
   }
   return list;
 }
@@ -120,14 +125,15 @@ void check_alike(const RollingVisits& visits, std::int64_t resident,
 }
 
 // Returns whether the most waits could be found by trying.
-bool check(const Problem& problem, Residents residents, std::int64_t length, std::int64_t room) {
+bool check(const Problem& problem, Residents residents, std::int64_t length, std::int64_t room,
+           const std::vector<std::int64_t>& rows = {}) {
   bool tried = false;
   const AbiProblem form(problem, 1);
   for (std::size_t b = 0; b < problem.sequences().size(); ++b) {
     const Sequence sequence = problem.sequences()[b];
     const ScoreRule rule{form.get(), batch_of(*form.get(), static_cast<std::int64_t>(b)), 0};
     const RollingVisits visits(rule, {sequence.q_length, sequence.k_length}, residents, length,
-                               room);
+                               room, rows);
     Places places(visits.places(), visits);
     Order order;
     std::map<std::int64_t, std::vector<std::int64_t>> met;  // by visitor
@@ -162,7 +168,7 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
     std::set<std::int64_t> residents_seen, idle;
     std::int64_t fewest = 0, pairs = 0;
     for (std::int64_t v = 0; v < visits.visitor_count(); ++v) {
-      const std::vector<std::int64_t> expected = seen_by(problem, sequence, residents, v);
+      const std::vector<std::int64_t> expected = seen_by(problem, sequence, residents, v, visits);
       CHECK(met[v] == expected);
       fewest += fewest_stretches(expected, length);
       pairs += static_cast<std::int64_t>(expected.size());
@@ -193,6 +199,16 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
   return tried;
 }
 
+std::vector<std::int64_t> shuffled(Rng& rng, const Problem& problem, Residents residents) {
+  std::vector<std::int64_t> rows(
+      static_cast<std::size_t>(residents == Residents::keys ? problem.seqlen_k : problem.seqlen_q));
+  std::iota(rows.begin(), rows.end(), 0);
+  for (std::size_t n = 1; n < rows.size(); ++n) {
+    std::swap(rows[n], rows[static_cast<std::size_t>(rng.between(0, static_cast<int>(n)))]);
+  }
+  return rows;
+}
+
 TEST_CASE("rolling visits meet every visible pair once, in the fewest visits with the most waits",
           "[cpu][schedules]") {
   Rng rng(20261123);
@@ -214,6 +230,7 @@ TEST_CASE("rolling visits meet every visible pair once, in the fewest visits wit
       INFO(problem.to_string() << (residents == Residents::keys ? " keys " : " queries ") << length
                                << ", room for " << room);
       tried += check(problem, residents, length, room) ? 1 : 0;
+      tried += check(problem, residents, length, room, shuffled(rng, problem, residents)) ? 1 : 0;
     }
   }
   CHECK(tried > 0);

@@ -54,15 +54,16 @@ io::Traffic Rank1TiledBackward::cost(const BackwardHead& head) const {
 namespace {
 
 // Words and peak of a pass in which blocks of `length` queries stay, as rows of `columns` words and
-// a word of a column, and the keys of their bands pass by, with `passing` in fast memory.
+// a word of a column that takes `beside` to read, and the keys of their bands pass by, with
+// `passing` in fast memory.
 io::Traffic resident_pass(const BackwardHead& head, std::int64_t length, io::Words columns,
-                          io::Amount passing) {
+                          io::Amount beside, io::Amount passing) {
   const HeadShape s = shape_of(head);
   io::Traffic pass;
   for_blocks(head.rule, s.q.value(), length, [&](io::Range queries, io::Words count) {
     const io::Words i = queries.count(), keys = keys_of(head.rule, queries).count();
     if (keys == 0) return;
-    pass.reads += count * (s.in((i + keys) * columns) + HeadShape::real(i));
+    pass.reads += count * (s.in((i + keys) * columns) + i * beside);
     pass.peak = io::larger(pass.peak, s.in(i * columns) + HeadShape::real(2 * i) + passing);
   });
   return pass;
@@ -101,13 +102,14 @@ io::Traffic QueryStationaryP::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const auto pairs = pairs_matrix(s);
   const io::Amount stored = HeadShape::real(band_pairs(head.rule, all_rows(head.Q)));
-  // A word of K, and one of P.
-  io::Traffic P = resident_pass(head, block_q, s.dk, s.in(1)),
-              dS = resident_pass(head, gradient_q, s.dv, HeadShape::real(1));
+  // Beside rows of Q and dO come LSE and O; past them a word of K, and one of P.
+  io::Traffic P = resident_pass(head, block_q, s.dk, HeadShape::real(1), s.in(1)),
+              dS = resident_pass(head, gradient_q, s.dv, s.in(s.dv) + dlse_words(1, dlse),
+                                 HeadShape::real(1));
   P.writes = dS.writes = stored;
   dS.reads += stored;
   const Rank1Product tile{rows, columns};
-  io::Traffic traffic = then(then(deltas_cost(s, dlse), P), dS);
+  io::Traffic traffic = then(P, dS);
   traffic = then(traffic, band_product(head, dq_task(head, pairs), Adds::queries, tile));
   traffic = then(traffic, band_product(head, dk_task(head, pairs), Adds::keys, tile));
   return then(traffic, band_product(head, dv_task(head, pairs), Adds::keys, tile));

@@ -147,7 +147,8 @@ struct SquareTiledBackward {
   static constexpr const char* kName = "square_tiled_bwd";
   static constexpr const char* kSummary =
       "square tiles for all five products, P and dS in slow memory";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<SquareTiledBackward>> parameters() {
     return {{"b", &SquareTiledBackward::side, Extent::any},
             dlse_parameter(&SquareTiledBackward::dlse)};
@@ -172,7 +173,8 @@ struct Rank1TiledBackward {
   static constexpr const char* kName = "rank1_tiled_bwd";
   static constexpr const char* kSummary =
       "rank-1 tiles for all five products; best up to d^2/4 words";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<Rank1TiledBackward>> parameters() {
     return {{"bm", &Rank1TiledBackward::rows, Extent::any},
             {"bn", &Rank1TiledBackward::columns, Extent::any},
@@ -188,15 +190,15 @@ struct Rank1TiledBackward {
 };
 
 /// Query blocks stay while P is made from K passing, then dO blocks while dS is made from V
-/// passing; then three rank-1 products (B3 of the theory): best for d^2/4 <= fast words <= d^2.
+/// passing; then three rank-1 products (B3 of the theory): best for d^2/4 <= fast words <= 0.4 d^2.
 /// Only the pairs of a window are formed and stored, word for word.
 ///
 /// Cost:   Z the pairs of the bands (cpu/schedules/band.hpp), nk(i) the keys of the bands of blocks
 ///         of i queries in turn, nq(j) the queries of the bands of blocks of j keys, r the queries
-///         of blocks that see a key, G = ceil(d / columns): reads = 2 q dv
-///         + [P] r dk + nk(block_q) dk + r + [dS] r' dv + nk(gradient_q) dv + Z + r'
+///         of blocks that see a key, G = ceil(d / columns): reads =
+///         [P] r dk + nk(block_q) dk + r + [dS] 2 r' dv + nk(gradient_q) dv + Z
 ///         + [dQ] G Z + nk(rows) dk + [dK] G Z + nq(rows) dk + [dV] G Z + nq(rows) dv,
-///         writes = q + 2 Z + k dv + q dk + k dk;
+///         writes = 2 Z + k dv + q dk + k dk;
 ///         peak = max(i (dk + 2) + 1, i' (dv + 2) + 1, i'' j'' + n + 1), n the most of the rows of
 ///         a tile of dQ, dK or dV that a key or a query meets  [cpu/schedules/backward_test]
 /// Source: ours.
@@ -205,9 +207,10 @@ struct QueryStationaryP {
   static constexpr bool kNoSoftcap = true;
   static constexpr const char* kName = "query_stationary_p";
   static constexpr const char* kSummary =
-      "query blocks stay while P and dS are made, three rank-1 products; best from d^2/4 to d^2 "
-      "words";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+      "query blocks stay while P and dS are made, three rank-1 products; best from d^2/4 to 0.4 "
+      "d^2 words";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<QueryStationaryP>> parameters() {
     return {{"bq", &QueryStationaryP::block_q, Extent::queries},
             {"gq", &QueryStationaryP::gradient_q, Extent::queries},
@@ -220,11 +223,9 @@ struct QueryStationaryP {
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
-    const auto D = machine.workspace(q, 1, "D");
     const auto P = machine.workspace(q, k, "P"), dS = machine.workspace(q, k, "dS");
-    store_deltas(machine, head, dlse, D);
     store_probabilities(machine, head, P);
-    store_gradients(machine, head, P, D, dS);
+    store_gradients(machine, head, P, dS);
     add_queries(machine, head, dq_task(head, dS));
     add_keys(machine, head, dk_task(head, dS));
     add_keys(machine, head, dv_task(head, P));
@@ -257,14 +258,15 @@ struct QueryStationaryP {
 
   template <class M>
   void store_gradients(M& machine, const BackwardHead& head, const io::SlowMatrix& P_slow,
-                       const io::SlowMatrix& D_slow, const io::MutableSlowMatrix& dS_slow) const {
+                       const io::MutableSlowMatrix& dS_slow) const {
     const ScoreRule& rule = head.rule;
     const auto blocks = alike_blocks(rule, head.Q.rows(), gradient_q);
     machine.parallel_tiles(blocks, gradient_q, [&](auto& block, io::Range queries) {
       const auto keys = key_steps(rule, queries);
       if (keys.empty()) return;
       const auto dO = block.load(head.dO.block(queries), "dO");
-      const auto D = block.load(D_slow.block(queries), "D");
+      auto D = block.scratch(queries.count(), 1, "D");
+      form_deltas(block, head, dlse, queries, dO, D);
       block.for_tiles(keys, 1, [&](io::Range key) {
         const io::Range seeing = queries_of(rule, queries, key);
         const std::int64_t first = seeing.begin - queries.begin;
@@ -328,7 +330,7 @@ struct QueryStationaryP {
 };
 
 /// K, V, dK, dV of a key block stay, single queries pass by, each dS leaves as it is made; dQ by a
-/// rank-1 product (B2 of the theory): best for d^2 <= fast words <= 2.5 d^2.
+/// rank-1 product (B2 of the theory): best for 4/3 d^2 <= fast words <= 2.5 d^2.
 ///
 /// Cost:   reads = 2 q dv + k (dk + dv) + ceil(k/block_k) q (dk + dv + 2) + rank-1 product,
 ///         writes = q + k (dk + dv) + qk + q dk;
@@ -338,8 +340,9 @@ struct KeyStationaryDs {
   using Head = BackwardHead;
   static constexpr const char* kName = "key_stationary_ds";
   static constexpr const char* kSummary =
-      "key blocks stay, dS is stored, dQ by a rank-1 product; best from d^2 to 2.5 d^2 words";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+      "key blocks stay, dS is stored, dQ by a rank-1 product; best from 1.3 d^2 to 2.5 d^2 words";
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<KeyStationaryDs>> parameters() {
     return {{"bk", &KeyStationaryDs::block_k, Extent::keys},
             {"bm", &KeyStationaryDs::rows, Extent::queries},

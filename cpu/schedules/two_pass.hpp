@@ -18,7 +18,8 @@ struct TwoPass {
   static constexpr const char* kName = "two_pass";
   static constexpr const char* kSummary =
       "one pass for dQ, one for dK and dV, scores computed in both";
-  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<TwoPass>> parameters() {
     return {{"bq", &TwoPass::block_q, Extent::queries},
             {"bk", &TwoPass::block_k, Extent::keys},
@@ -65,12 +66,7 @@ struct TwoPass {
     machine.parallel_tiles(map.query_groups(), block_q, [&](auto& block, io::Range queries) {
       const auto dO = block.load(head.dO.block(queries), "dO");
       auto D = block.scratch(queries.count(), 1, "D");
-      block.compute(Fill{0}, D);
-      {
-        const auto O = block.stream(head.O.block(queries), "O");
-        block.compute(AddRowDots{}, D, dO, O);
-      }
-      subtract_dlse(block, head, dlse, queries, D);
+      form_deltas(block, head, dlse, queries, dO, D);
       block.store(D, D_slow.block(queries));
       auto dQ = block.scratch(queries.count(), head.Q.columns(), "dQ");
       block.compute(Fill{0}, dQ);
@@ -137,7 +133,8 @@ struct TwoPassRow {
   static constexpr const char* kName = "two_pass_row";
   static constexpr const char* kSummary =
       "two_pass with single keys and queries passing by; best from 2.5 d^2 words on";
-  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<Parameter<TwoPassRow>> parameters() {
     return {{"bq", &TwoPassRow::block_q, Extent::queries},
             {"bk", &TwoPassRow::block_k, Extent::keys},

@@ -108,7 +108,7 @@ TEST_CASE("what waits or is stored is no whole index", "[cpu][schedules]") {
   CHECK(why_not_whole("rolling_keys:bk=2,bq=3") == "a gradient stays and inputs come");
   CHECK(why_not_whole("rolling_queries_bwd:bq=2,bk=1") == "");
   CHECK(why_not_whole("rolling_queries_bwd:bq=2,bk=3") == "a gradient stays and inputs come");
-  CHECK(why_not_whole("rolling_p:bq=2,bk=1,ck=2,cq=1") == "stores P");
+  CHECK(why_not_whole("rolling_p:bq=2,bk=1,gk=2,gq=1,ck=2,cq=1") == "stores P");
   CHECK(why_not_whole("key_stationary_ds:bk=2,bm=2,bn=2") == "stores dS");
 }
 

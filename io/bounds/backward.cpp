@@ -172,6 +172,20 @@ Bound backward_conjecture(const Extent& extent, const KernelClass& kernel,
       });
 }
 
+Bound backward_saved_outputs(const Extent& extent, const KernelClass& kernel,
+                             std::int64_t fast_words, const std::vector<Bound>& others) {
+  return Statement("backward_saved_outputs", Tag::proved,
+                   "the greatest of the others + rows>=2 (d_v + 1)", "compulsory")
+      .needs_class(kernel, fast_words)
+      .needs("saved", "O and LSE of the forward pass are read",
+             kernel.saved == SavedOutputs::read ? "" : "delta may come of P and dP")
+      .words([&] {
+        const std::optional<Bound> best = greatest(others);
+        const Words saved = Words(extent.rows_many) * (Words(extent.head_dim_v) + 1);
+        return (saved + (best ? best->words : 0)).value();
+      });
+}
+
 std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kernel,
                                    std::int64_t fast_words) {
   return {compulsory_backward(extent, kernel),

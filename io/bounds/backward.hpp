@@ -60,7 +60,14 @@ Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel, std::
 /// and the 14 that two_pass_row reaches. docs/theory/bounds/row-atomic.md
 Bound backward_conjecture(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// All of the above.
+/// The greatest of other bounds for the same case and kernel, and rows_many (d_v + 1) words: O and
+/// LSE, which no other bound counts. Proved: docs/theory/bounds/compulsory.md. Needs K1 to K6, O
+/// stored apart from the operands, SavedOutputs::read.
+/// [io/bounds/backward_test "saved outputs", io/pebble/bounds_test]
+Bound backward_saved_outputs(const Extent& extent, const KernelClass& kernel,
+                             std::int64_t fast_words, const std::vector<Bound>& others);
+
+/// All of the above but the last.
 std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kernel,
                                    std::int64_t fast_words);
 

@@ -221,6 +221,23 @@ TEST_CASE("backward with a small cache", "[io][bounds]") {
   CHECK(backward_small(extent, kernel, 3 * 4096).words < theorem_c(extent, kernel, 3 * 4096).words);
 }
 
+TEST_CASE("saved outputs that are read count beside all else", "[io][bounds]") {
+  const Extent extent = extent_of(Problem::parse("sq=64,sk=64,d=8,dv=6,mask=causal_br"));
+  KernelClass kernel;
+  for (const std::int64_t fast_words : {16, 64, 4096}) {
+    const std::vector<Bound> others = backward_bounds(extent, kernel, fast_words);
+    CHECK(backward_saved_outputs(extent, kernel, fast_words, others).why_not() ==
+          "saved: delta may come of P and dP");
+    KernelClass reads;
+    reads.saved = SavedOutputs::read;
+    const Bound bound = backward_saved_outputs(extent, reads, fast_words, others);
+    REQUIRE(bound.is_lower_bound());
+    CHECK(bound.words == greatest(others)->words + 63 * (6 + 1));  // the first row sees one key
+    reads.storage = Storage::unknown;
+    CHECK_FALSE(backward_saved_outputs(extent, reads, fast_words, others).applies());
+  }
+}
+
 TEST_CASE("schedules that move whole indices have the bound with 14", "[io][bounds]") {
   KernelClass whole_index;
   const Extent extent = dense_extent(8192, 8192, 16, 16);

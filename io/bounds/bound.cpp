@@ -94,6 +94,9 @@ std::string class_text(const KernelClass& kernel) {
   if (kernel.movement == RowMovement::whole_index) {
     text += "  declared: all rows of an index enter and leave together\n";
   }
+  if (kernel.saved == SavedOutputs::read) {
+    text += "  declared: O and LSE of the forward pass are read\n";
+  }
   return text;
 }
 

@@ -205,6 +205,7 @@ TEST_CASE("only proved and cited bounds are called lower bounds", "[io][bounds][
         pattern_bounds(pattern_degrees(Problem::parse("sq=64,sk=64,d=8")), kernel, 2048),
         std::vector<Bound>{matrix_product({8, 8, 8}, kernel, 2048),
                            fast_multiplication(extent, kernel, 2048),
+                           backward_saved_outputs(extent, kernel, 2048, {}),
                            sparse_inputs_once(extent, {9, 9}, kernel, 2048),
                            sparse_product_order(extent, {9, 9}, kernel, 2048),
                            sparse_attention_order({9, 9, 9, 9}, kernel, 2048)}}) {

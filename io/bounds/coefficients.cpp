@@ -68,6 +68,11 @@ double query_stationary_p_coefficient(double theta) {
   return 2 * a * a + 3 * rank1_coefficient(theta) + 3;
 }
 
+double rolling_p_coefficient(double theta) {
+  const double a = inverse_root(theta);
+  return 5 * a * a + 5;
+}
+
 double rank1_tiled_bwd_coefficient(double theta) {
   return 4 * inverse_root(theta) + 3 * rank1_coefficient(theta) + 3;
 }
@@ -100,7 +105,8 @@ double best_forward_coefficient(double theta) {
 
 double best_backward_coefficient(double theta) {
   return std::min({two_pass_row_coefficient(theta), key_stationary_ds_coefficient(theta),
-                   query_stationary_p_coefficient(theta), rank1_tiled_bwd_coefficient(theta)});
+                   rolling_p_coefficient(theta), query_stationary_p_coefficient(theta),
+                   rank1_tiled_bwd_coefficient(theta)});
 }
 
 }  // namespace attest::io

@@ -21,7 +21,8 @@ double square_tiled_coefficient(double theta);     // 8a + 1 for theta <= 4, 6a 
 double two_pass_row_coefficient(double theta);        // 14a^2, best for theta >= 5/2
 double key_stationary_coefficient(double theta);      // 16a^2
 double key_stationary_ds_coefficient(double theta);   // 9a^2 + 2, best for 1 <= theta <= 5/2
-double query_stationary_p_coefficient(double theta);  // 2a^2 + 6a + 3, best for 1/4 <= theta <= 1
+double rolling_p_coefficient(double theta);           // 5a^2 + 5, best for 0.4 <= theta <= 4/3
+double query_stationary_p_coefficient(double theta);  // 2a^2 + 6a + 3, best for 1/4 <= theta <= 0.4
 double rank1_tiled_bwd_coefficient(double theta);     // 10a + 3, best for theta <= 1/4
 
 double loss_large_coefficient(double theta);         // 10a^2

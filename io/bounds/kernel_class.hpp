@@ -53,11 +53,18 @@ enum class RowMovement : std::uint8_t {
   whole_index,  // all of them enter and leave together; a read-modify-write costs two words
 };
 
+/// Backward: what becomes of O and LSE of the forward pass.
+enum class SavedOutputs : std::uint8_t {
+  optional,  // delta may come of P and dP, the row sums of the scores
+  read,      // P comes of LSE and delta of dO and O, both read from slow memory
+};
+
 /// Whether LSE is an output.
 enum class LseOutput : std::uint8_t { none, written };
 
 /// What is known of a kernel. The defaults are the plain model of two-level memory: every bound
-/// that needs a declaration (evaluates once, moves whole indices) does not apply.
+/// that needs a declaration (evaluates once, moves whole indices, reads the saved outputs) does not
+/// apply.
 struct KernelClass {
   FastMemoryUse fast_memory = FastMemoryUse::empty_and_complete;
   Products products = Products::standard;
@@ -65,6 +72,7 @@ struct KernelClass {
   Evaluation evaluation = Evaluation::may_recompute;
   ScoreSums score_sums = ScoreSums::one_chain;
   RowMovement movement = RowMovement::by_word;
+  SavedOutputs saved = SavedOutputs::optional;
   LseOutput lse = LseOutput::none;
   Blocks blocks = Blocks::one_after_another;
   std::int64_t num_blocks = 1;  // K6

@@ -75,10 +75,18 @@ std::int64_t DegreeLimit::most_pairs(std::int64_t indices) const {
   return pairs_within(low, indices - low);
 }
 
+std::int64_t most_on_diagonals(std::int64_t indices, std::int64_t diagonals) {
+  const Words all = Words(indices) * indices;
+  if (diagonals == 0 || indices <= diagonals) return all.value() / 4;
+  const Words outside = Words(indices - diagonals) * (indices - diagonals);
+  return (all - outside + 1).value() / 4;
+}
+
 PairDensity::PairDensity(const PatternComponent& component)
     : PairDensity(
           [limit = DegreeLimit(component), &component](std::int64_t indices) {
-            const std::int64_t by_degrees = limit.most_pairs(indices);
+            const std::int64_t by_degrees = std::min(
+                limit.most_pairs(indices), most_on_diagonals(indices, component.diagonals));
             return component.neighbourhoods
                        ? std::min(by_degrees, component.neighbourhoods->most_pairs(indices))
                        : by_degrees;
@@ -90,7 +98,7 @@ PairDensity PairDensity::of_geometric_mean(const PatternComponent& component) {
   // pairs.
   const auto most_pairs = [&component](std::int64_t indices) {
     const std::int64_t next = indices + 1;
-    const std::int64_t all = (Words(next) * next).value() / 4;
+    const std::int64_t all = most_on_diagonals(next, component.diagonals);
     return component.neighbourhoods ? std::min(all, component.neighbourhoods->most_pairs(next))
                                     : all;
   };

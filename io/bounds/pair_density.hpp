@@ -52,6 +52,13 @@ class DegreeLimit {
   Diagram rows_, keys_;
 };
 
+/// The most pairs of sets of `indices` rows and keys whose pairs lie on so many diagonals: of I
+/// rows and J keys with 2 sqrt(I J) at most `indices`, and so of those with I + J = indices.
+/// [io/bounds/pair_density_test "diagonals"]
+///
+/// Requires: both at least 0; 0 diagonals: not known.
+std::int64_t most_on_diagonals(std::int64_t indices, std::int64_t diagonals);
+
 /// s(y) on a grid of y: the most visible pairs per row or key of any set of rows and keys, when at
 /// most y pairs count. The grid is the same for all patterns: every whole number up to 512, 1/512
 /// apart beyond.
@@ -70,8 +77,8 @@ class PairDensity {
   /// Cost:     n log n for n rows and keys.
   explicit PairDensity(const PatternComponent& component);
 
-  /// The same for 2 sqrt(I J) in place of I + J, by neighbourhoods alone: at most y pairs among I
-  /// rows and J keys are at most at(y) 2 sqrt(I J). Where neighbourhoods are not known that is
+  /// The same for 2 sqrt(I J) in place of I + J, by neighbourhoods and diagonals alone: at most y
+  /// pairs among I rows and J keys are at most at(y) 2 sqrt(I J). Where neither is known that is
   /// about sqrt(y)/2.  [io/bounds/neighbourhoods_test "geometric mean"]
   static PairDensity of_geometric_mean(const PatternComponent& component);
 

@@ -99,6 +99,43 @@ bool limit_holds(const SmallPattern& pattern, const PatternComponent& component)
   return true;
 }
 
+// Of all sets of rows and keys, those with the most pairs on so many diagonals.
+TEST_CASE("pairs on few diagonals", "[io][bounds]") {
+  constexpr int kSize = 8;
+  bool reached = false;
+  for (int diagonals = 1; diagonals < 2 * kSize; ++diagonals) {
+    const int left = diagonals / 2;
+    std::vector<std::int64_t> most(2 * kSize + 1);
+    for (unsigned rows = 1; rows < 1u << kSize; ++rows) {
+      for (unsigned keys = 1; keys < 1u << kSize; ++keys) {
+        std::int64_t pairs = 0;
+        for (int i = 0; i < kSize; ++i) {
+          if ((rows >> i & 1u) == 0) continue;
+          for (int j = std::max(0, i - left); j < std::min(kSize, i - left + diagonals); ++j) {
+            pairs += keys >> j & 1u;
+          }
+        }
+        // The least whole number that is no less than 2 sqrt(I J).
+        const std::int64_t product = 4 * std::popcount(rows) * std::popcount(keys);
+        std::int64_t indices = 1;
+        while (indices * indices < product) ++indices;
+        std::int64_t& so_far = most[static_cast<std::size_t>(indices)];
+        so_far = std::max(so_far, pairs);
+      }
+    }
+    for (std::size_t indices = 2; indices < most.size(); ++indices) {
+      const auto limit = most_on_diagonals(static_cast<std::int64_t>(indices), diagonals);
+      INFO(indices << " indices on " << diagonals << " diagonals");
+      CHECK(most[indices] <= limit);
+      reached = reached || (most[indices] == limit &&
+                            limit < static_cast<std::int64_t>(indices * indices / 4));
+    }
+  }
+  CHECK(reached);
+  CHECK(most_on_diagonals(95, 65) == (95 * 95 - 30 * 30 + 1) / 4);
+  CHECK(most_on_diagonals(95, 0) == 95 * 95 / 4);
+}
+
 TEST_CASE("any rows and keys have at most the pairs that their degrees allow", "[io][bounds]") {
   Rng rng(5);
   int caught = 0;

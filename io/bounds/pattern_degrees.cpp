@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -47,8 +48,9 @@ void visible_runs(const Pattern& pattern, const Sequence& sequence, std::int64_t
 }
 
 struct Row {
+  std::int64_t number;
   std::size_t first_key;
-  std::int64_t keys;
+  std::int64_t last_key, keys;
   std::vector<KeyRange> runs;  // kept for the neighbourhoods
 };
 
@@ -72,6 +74,17 @@ PairLists pair_lists(const std::vector<const Row*>& rows, const std::vector<std:
   return lists;
 }
 
+// From the least value of key - row to the greatest.
+std::int64_t diagonals_of(const std::vector<const Row*>& rows) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most = std::numeric_limits<std::int64_t>::min();
+  for (const Row* row : rows) {
+    least = std::min(least, static_cast<std::int64_t>(row->first_key) - row->number);
+    most = std::max(most, row->last_key - row->number);
+  }
+  return most - least + 1;
+}
+
 std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequence& sequence,
                                             Look look) {
   const auto keys = static_cast<std::size_t>(sequence.k_length);
@@ -88,7 +101,7 @@ std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequen
     for (const KeyRange& run : runs) degree += run.end - run.begin;
     if (degree < 2) continue;
     const auto first = static_cast<std::size_t>(runs.front().begin);
-    rows.push_back({first, degree, {}});
+    rows.push_back({i, first, runs.back().end - 1, degree, {}});
     pairs += degree;
     if (look == Look::pairs && pairs <= kMostPairs) rows.back().runs = runs;
     for (const KeyRange& run : runs) {
@@ -125,6 +138,7 @@ std::vector<PatternComponent> components_of(const Pattern& pattern, const Sequen
   }
   std::vector<PatternComponent> result;
   for (auto& [name, component] : components) {
+    component.diagonals = diagonals_of(members[name]);
     if (look == Look::pairs && pairs <= kMostPairs) {
       component.neighbourhoods = Neighbourhoods::of(pair_lists(
           members[name], numbers, static_cast<std::int64_t>(component.key_degrees.size())));
@@ -141,12 +155,15 @@ void share_keys(PatternComponent& component, std::int64_t heads) {
     rows.insert(rows.end(), static_cast<std::size_t>(heads), degree);
   }
   component.row_degrees = std::move(rows);
+  if (heads > 1) component.diagonals = 0;  // rows of several heads lie on one another
   for (std::int64_t& degree : component.key_degrees) degree = (Words(degree) * heads).value();
 }
 
 // One more component with the same degrees.
 void join(PatternComponent& component, const PatternComponent& other) {
   component.copies = (Words(component.copies) + other.copies).value();
+  const bool known = component.diagonals > 0 && other.diagonals > 0;
+  component.diagonals = known ? std::max(component.diagonals, other.diagonals) : 0;
   if (component.neighbourhoods && other.neighbourhoods) {
     component.neighbourhoods->include(*other.neighbourhoods);
   } else {

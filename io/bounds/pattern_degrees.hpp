@@ -18,6 +18,8 @@ struct PatternComponent {
   std::vector<std::int64_t> key_degrees;         // such rows that see each key, descending
   std::int64_t copies = 1;                       // components with these degrees
   std::optional<Neighbourhoods> neighbourhoods;  // of all copies, if known
+  // Consecutive values of key - row that hold all pairs; 0: not known.
+  std::int64_t diagonals = 0;
 
   /// Visible pairs of one copy.
   std::int64_t pairs() const;

@@ -28,10 +28,13 @@ greatest lower bound: 1047793 words, theorem_a
 }
 
 TEST_CASE("a report tells what is declared", "[io][bounds]") {
-  const KernelClass declares{.evaluation = Evaluation::once, .movement = RowMovement::whole_index};
+  const KernelClass declares{.evaluation = Evaluation::once,
+                             .movement = RowMovement::whole_index,
+                             .saved = SavedOutputs::read};
   const std::string text = report(declares, {});
   CHECK_THAT(text, Catch::Contains("  declared: no score, P or dP is evaluated twice\n"
-                                   "  declared: all rows of an index enter and leave together\n"));
+                                   "  declared: all rows of an index enter and leave together\n"
+                                   "  declared: O and LSE of the forward pass are read\n"));
   CHECK_THAT(text, Catch::EndsWith("no lower bound applies\n"));
 }
 

@@ -21,7 +21,8 @@ struct BlockKeyStationary {
   static constexpr const char* kSummary =
       "key_stationary over transposed lists of tiles: dQ is read and written; index words count";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
-                                          .movement = io::RowMovement::whole_index};
+                                          .movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<cpu::Parameter<BlockKeyStationary>> parameters() {
     return {{"bq", &BlockKeyStationary::block_q, cpu::Extent::queries},
             {"bk", &BlockKeyStationary::block_k, cpu::Extent::keys},
@@ -92,7 +93,8 @@ struct BlockTwoPass {
   static constexpr const char* kDense = "two_pass";
   static constexpr const char* kSummary =
       "two_pass over a list of tiles and its transpose; index words count";
-  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<cpu::Parameter<BlockTwoPass>> parameters() {
     return {{"bq", &BlockTwoPass::block_q, cpu::Extent::queries},
             {"bk", &BlockTwoPass::block_k, cpu::Extent::keys},

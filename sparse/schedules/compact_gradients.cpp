@@ -21,9 +21,10 @@ io::Traffic CompactGradients::cost(const cpu::BackwardHead& head, const Pairs& p
   const io::Words i_most = std::min(s.q, io::Words(block_q));
   const io::Words j_most = std::min(s.k, io::Words(block_k));
 
-  io::Traffic traffic = cpu::deltas_cost(s, dlse);
+  io::Traffic traffic = pairs.begin_cost(s, dlse);
   // P and dS, then dQ, then dK and dV.
-  traffic.reads += pairs.reads(s, rows) + HeadShape::real(rows.words() + nz + row_offsets + tiles);
+  traffic.reads +=
+      pairs.reads(s, rows, dlse) + HeadShape::real(rows.words() + nz + row_offsets + tiles);
   traffic.reads +=
       s.in(rows.tile_keys * s.dk) + HeadShape::real(row_offsets + groups_k * (nz + tiles));
   traffic.reads += s.in(nz_q * both) +

@@ -20,8 +20,8 @@ struct CompactGradients {
   void run(M& machine, const cpu::BackwardHead& head, const Pairs& pairs,
            const Kind& product) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
-    const auto D = machine.workspace(q, 1, "D");
-    cpu::store_deltas(machine, head, dlse, D);
+    const Deltas deltas{machine.workspace(q, 1, "D"), dlse};
+    pairs.begin(machine, head, deltas);
     const TileList rows(head.rule, q, k, block_q, block_k, ListsOf::queries);
     const auto P = machine.workspace(std::min(block_q, q), rows.columns(), "P");
     const auto dS = machine.workspace(std::min(block_q, q), rows.columns(), "dS");
@@ -29,7 +29,7 @@ struct CompactGradients {
       pairs.store_probabilities(block, head, rows, queries, P);
     });
     machine.parallel_tiles(rows.blocks(), block_q, [&](auto& block, io::Range queries) {
-      pairs.store_gradients(block, head, rows, queries, P, D, dS);
+      pairs.store_gradients(block, head, rows, queries, P, deltas, dS);
     });
     machine.parallel_tiles(rows.blocks(), block_q, [&](auto& block, io::Range queries) {
       add_queries(block, head, rows, queries, dS, product);
@@ -102,7 +102,8 @@ struct BlockSquareTiledBackward {
   static constexpr const char* kDense = "square_tiled_bwd";
   static constexpr const char* kSummary =
       "square_tiled_bwd over a list of tiles: only those of P and dS are formed and stored";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
   static std::vector<cpu::Parameter<BlockSquareTiledBackward>> parameters() {
     return {{"b", &BlockSquareTiledBackward::side, cpu::Extent::any},
@@ -136,7 +137,8 @@ struct BlockRank1TiledBackward {
   static constexpr const char* kDense = "rank1_tiled_bwd";
   static constexpr const char* kSummary =
       "rank1_tiled_bwd over a list of tiles: only those of P and dS are formed and stored";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
   static std::vector<cpu::Parameter<BlockRank1TiledBackward>> parameters() {
     return {{"bq", &BlockRank1TiledBackward::block_q, cpu::Extent::queries},
@@ -162,10 +164,10 @@ struct BlockRank1TiledBackward {
 /// from single keys passing by; three products of rank-1 tiles.
 ///
 /// Cost:   letters as above, with ra the queries of blocks that have a tile and groups of `od`
-///         columns: reads = 2 q dv (for D)
-///         + (dk + dv)(ra + nz_k) + L + 2 ra + nz + t + 4 T + nz_k dk + Gk (nz + t)
+///         columns: reads = ra dv (for D)
+///         + (dk + dv)(ra + nz_k) + L + ra + nz + t + 4 T + nz_k dk + Gk (nz + t)
 ///         + nz_q (dk + dv) + (Gk + Gv)(nz + 2 t) + 2 U,
-///         writes = q + 2 nz + q dk + k (dk + dv); peak = max over the tiles, and
+///         writes = 2 nz + q dk + k (dk + dv); peak = max over the tiles, and
 ///         g = min(od, max(dk, dv)), of i (dk + 2) + 1 + r + 2, i (dv + 2) + 4, i g + i + 4 and
 ///         j g + j + 5  [sparse/schedules/block_backward_test "closed forms"]
 /// Source: ours.
@@ -175,7 +177,8 @@ struct BlockQueryStationaryP {
   static constexpr const char* kDense = "query_stationary_p";
   static constexpr const char* kSummary =
       "query_stationary_p over a list of tiles: only those of P and dS are formed and stored";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
   static std::vector<cpu::Parameter<BlockQueryStationaryP>> parameters() {
     return {{"bq", &BlockQueryStationaryP::block_q, cpu::Extent::queries},

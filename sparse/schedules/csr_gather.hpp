@@ -48,7 +48,8 @@ struct CsrGather {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
   static std::vector<cpu::Parameter<CsrGather>> parameters() {
-    return {{"bq", &CsrGather::block_q, cpu::Extent::queries}, order_parameter(&CsrGather::order)};
+    return {{"bq", &CsrGather::block_q, cpu::Extent::queries},
+            cpu::order_parameter(&CsrGather::order)};
   }
   std::int64_t block_q, order;
 

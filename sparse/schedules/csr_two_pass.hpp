@@ -19,11 +19,12 @@ struct CsrTwoPass {
   static constexpr const char* kDense = "two_pass_row";
   static constexpr const char* kSummary =
       "two_pass_row over what query blocks see and what sees key blocks; order=grouped permutes";
-  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<cpu::Parameter<CsrTwoPass>> parameters() {
     return {{"bq", &CsrTwoPass::block_q, cpu::Extent::queries},
             {"bk", &CsrTwoPass::block_k, cpu::Extent::keys},
-            order_parameter(&CsrTwoPass::order),
+            cpu::order_parameter(&CsrTwoPass::order),
             cpu::dlse_parameter(&CsrTwoPass::dlse)};
   }
   std::int64_t block_q, block_k, order = kNatural, dlse = cpu::kNoLseGradient;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <deque>
-
+#include "cpu/schedules/rolling_buffer.hpp"
 #include "sparse/schedules/row_order.hpp"
 
 namespace attest::sparse {
@@ -15,22 +14,17 @@ class GatheredRows {
   template <class... Arguments>
   GatheredRows(const RowOrder& order, io::Range places, const Arguments&... arguments) {
     for (std::int64_t place = places.begin; place < places.end; ++place) {
-      rows_.emplace_back(order.row(place), arguments...);
+      rows_.add(order.row(place), arguments...);
     }
-  }
-  GatheredRows(const GatheredRows&) = delete;
-  GatheredRows& operator=(const GatheredRows&) = delete;
-  ~GatheredRows() {
-    while (!rows_.empty()) rows_.pop_back();  // fast memory is a stack
   }
 
   template <class Body>
   void for_each(const Body& body) {
-    for (Row& row : rows_) body(row);
+    rows_.for_each(body);
   }
 
  private:
-  std::deque<Row> rows_;
+  cpu::HeldRows<Row> rows_;
 };
 
 }  // namespace attest::sparse

@@ -8,10 +8,21 @@
 /// a record takes of fast memory while P and while dS are made.
 namespace attest::sparse {
 
+/// Where delta comes from: stored for all queries before anything else, or made beside a row of dO.
+struct Deltas {
+  io::MutableSlowMatrix stored;
+  std::int64_t dlse;
+};
+
 /// Tile by tile, each by a product of either kind.
 template <class Kind>
 struct PairTiles {
   Kind product;
+
+  template <io::Machine M>
+  static void begin(M& machine, const cpu::BackwardHead& head, const Deltas& deltas) {
+    cpu::store_deltas(machine, head, deltas.dlse, deltas.stored);
+  }
 
   template <io::Machine M>
   void store_probabilities(M& machine, const cpu::BackwardHead& head, const TileList& list,
@@ -31,10 +42,10 @@ struct PairTiles {
 
   template <io::Machine M>
   void store_gradients(M& machine, const cpu::BackwardHead& head, const TileList& list,
-                       io::Range queries, const io::MutableSlowMatrix& P_slow,
-                       const io::SlowMatrix& D_slow, const io::MutableSlowMatrix& dS_slow) const {
+                       io::Range queries, const io::MutableSlowMatrix& P_slow, const Deltas& deltas,
+                       const io::MutableSlowMatrix& dS_slow) const {
     const ListedTiles tiles(machine, list, queries);
-    const auto D = machine.load(D_slow.block(queries), "D");
+    const auto D = machine.load(deltas.stored.block(queries), "D");
     tiles.for_each_index([&](const TileList::Entry& entry) {
       auto dS = machine.scratch(queries.count(), entry.keys.count(), "dS");
       machine.compute(cpu::Fill{0}, dS);
@@ -48,7 +59,10 @@ struct PairTiles {
     });
   }
 
-  static io::Amount reads(const HeadShape& s, const TileList::Sums& sums) {
+  static io::Traffic begin_cost(const HeadShape& s, std::int64_t dlse) {
+    return cpu::deltas_cost(s, dlse);
+  }
+  static io::Amount reads(const HeadShape& s, const TileList::Sums& sums, std::int64_t) {
     return s.in((s.dk + s.dv) * (sums.tile_queries + sums.tile_keys)) + HeadShape::real(2 * s.q);
   }
   io::Amount probabilities_peak(const HeadShape& s, io::Words i, io::Words j) const {
@@ -62,6 +76,9 @@ struct PairTiles {
 
 /// Column by column: the rows of Q, then of dO, stay while keys pass by word by word.
 struct PairColumns {
+  template <io::Machine M>
+  static void begin(M&, const cpu::BackwardHead&, const Deltas&) {}
+
   template <io::Machine M>
   void store_probabilities(M& machine, const cpu::BackwardHead& head, const TileList& list,
                            io::Range queries, const io::MutableSlowMatrix& P_slow) const {
@@ -84,12 +101,13 @@ struct PairColumns {
 
   template <io::Machine M>
   void store_gradients(M& machine, const cpu::BackwardHead& head, const TileList& list,
-                       io::Range queries, const io::MutableSlowMatrix& P_slow,
-                       const io::SlowMatrix& D_slow, const io::MutableSlowMatrix& dS_slow) const {
+                       io::Range queries, const io::MutableSlowMatrix& P_slow, const Deltas& deltas,
+                       const io::MutableSlowMatrix& dS_slow) const {
     const ListedTiles tiles(machine, list, queries);
     if (tiles.empty()) return;
     const auto dO = machine.load(head.dO.block(queries), "dO");
-    const auto D = machine.load(D_slow.block(queries), "D");
+    auto D = machine.scratch(queries.count(), 1, "D");
+    cpu::form_deltas(machine, head, deltas.dlse, queries, dO, D);
     tiles.for_each_index([&](const TileList::Entry& entry) {
       const auto pairs = tile_of(P_slow, entry), gradients = tile_of(dS_slow, entry);
       machine.for_tiles(cpu::all_columns(pairs), 1, [&](io::Range column) {
@@ -107,9 +125,10 @@ struct PairColumns {
     });
   }
 
-  static io::Amount reads(const HeadShape& s, const TileList::Sums& sums) {
-    return s.in((s.dk + s.dv) * (sums.queries + sums.tile_keys)) +
-           HeadShape::real(2 * sums.queries);
+  static io::Traffic begin_cost(const HeadShape&, std::int64_t) { return {}; }
+  static io::Amount reads(const HeadShape& s, const TileList::Sums& sums, std::int64_t dlse) {
+    return s.in((s.dk + s.dv) * (sums.queries + sums.tile_keys) + sums.queries * s.dv) +
+           HeadShape::real(sums.queries) + cpu::dlse_words(sums.queries, dlse);
   }
   static io::Amount probabilities_peak(const HeadShape& s, io::Words i, io::Words) {
     return s.in(i * s.dk + 1) + HeadShape::real(2 * i);

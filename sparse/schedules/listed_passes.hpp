@@ -13,12 +13,7 @@ using cpu::HeadShape;
 template <class M, class Loaded, class Column>
 void store_row_sums(M& machine, const cpu::BackwardHead& head, const io::MutableSlowMatrix& D_slow,
                     std::int64_t dlse, io::Range queries, const Loaded& dO, Column& D) {
-  machine.compute(cpu::Fill{0}, D);
-  {
-    const auto O = machine.stream(head.O.block(queries), "O");
-    machine.compute(cpu::AddRowDots{}, D, dO, O);
-  }
-  cpu::subtract_dlse(machine, head, dlse, queries, D);
+  cpu::form_deltas(machine, head, dlse, queries, dO, D);
   machine.store(D, D_slow.block(queries));
 }
 

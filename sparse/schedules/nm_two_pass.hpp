@@ -25,7 +25,8 @@ struct NmTwoPass {
   static constexpr const char* kDense = "two_pass_row";
   static constexpr const char* kSummary =
       "N:M patterns: query blocks stay, kept keys pass by, then the reverse; offsets count twice";
-  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index};
+  static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
+                                          .saved = io::SavedOutputs::read};
   static std::vector<cpu::Parameter<NmTwoPass>> parameters() {
     return {{"bq", &NmTwoPass::block_q, cpu::Extent::queries},
             {"bk", &NmTwoPass::block_k, cpu::Extent::keys},

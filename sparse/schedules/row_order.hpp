@@ -11,16 +11,7 @@
 
 namespace attest::sparse {
 
-/// The parameter `order` of schedules that can permute rows: `natural` as they come, `grouped`
-/// those of RowOrder. best_schedule tries both.
-enum Order : std::int64_t { kNatural, kGrouped };
-
-template <class S>
-cpu::Parameter<S> order_parameter(std::int64_t S::*where) {
-  cpu::Parameter<S> parameter("order", where, std::vector<const char*>{"natural", "grouped"});
-  parameter.search = cpu::Parameter<S>::Search::every_choice;
-  return parameter;
-}
+using cpu::kGrouped, cpu::kNatural;
 
 /// Queries in another order, as a permutation in slow memory: blocks of it hold queries that share
 /// keys. Or keys, whose blocks share queries.

@@ -31,6 +31,7 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
 /// cpu::Family, which knows no pattern (but for kTilesOfPattern), or the same cut to whole blocks
 /// of the pattern, or to one, each cut before the next is chosen: whichever move the fewest words.
+/// A struct with fitted(problem, capacity) chooses them itself.
 /// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
@@ -38,6 +39,9 @@ class SparseFamily : public cpu::Family<S> {
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
     require_pairs(S::kName, S::kDense, problem);
+    if constexpr (requires { S::fitted(problem, capacity); }) {
+      return cpu::Family<S>::make(with_fitted(spec, problem, capacity), problem, capacity);
+    }
     auto best = cpu::Family<S>::make(spec, problem, capacity);
     if (problem.mask.boolean == nullptr) return best;  // a band has no blocks
     const io::ScheduleSpec dense = best->spec();
@@ -58,6 +62,22 @@ class SparseFamily : public cpu::Family<S> {
  private:
   static constexpr bool kTilesOfPattern = requires { S::kTilesOfPattern; };
   enum class Cut : std::uint8_t { whole_blocks, one_block };
+
+  // The tiles that S fits itself, in place of those left open.
+  static io::ScheduleSpec with_fitted(io::ScheduleSpec spec, const attest_problem& problem,
+                                      io::FastMemory capacity) {
+    bool open = false;
+    for (const cpu::Parameter<S>& parameter : S::parameters()) {
+      open = open || (parameter.choices.empty() && !value_of(spec, parameter.name));
+    }
+    const auto fitted = open ? S::fitted(problem, capacity) : std::nullopt;
+    if (!fitted) return spec;
+    for (const cpu::Parameter<S>& parameter : S::parameters()) {
+      if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
+      spec.parameters.emplace_back(parameter.name, std::to_string((*fitted).*parameter.member));
+    }
+    return spec;
+  }
 
   std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const io::ScheduleSpec& dense,
                                         const attest_problem& problem, io::FastMemory capacity,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -129,8 +130,9 @@ class Adder {
     }
     row_.words += io::Words(queries) * keys + 1 + entry.bit_words;
     const TileList::Shape shape{queries, keys, 1 + entry.bit_words};
-    if (shape != last_) shapes_.insert(shape);
-    last_ = shape;
+    if (last_ == shapes_.end() || last_->first != shape)
+      last_ = shapes_.try_emplace(shape, 0).first;
+    last_->second += 1;
   }
 
   void add_idle(Range queries) {
@@ -142,7 +144,7 @@ class Adder {
     finish_row();
     sums_.lists = lists;
     sums_.index_words += 2 * io::Words(lists);
-    sums_.shapes.assign(shapes_.begin(), shapes_.end());
+    for (const auto& [shape, tiles] : shapes_) sums_.shapes.push_back({shape, tiles});
     sums_.blocks.assign(rows_.begin(), rows_.end());
     return std::move(sums_);
   }
@@ -154,9 +156,9 @@ class Adder {
 
   TileList::Sums sums_;
   std::vector<std::uint8_t> used_;
-  std::set<TileList::Shape> shapes_;
+  std::map<TileList::Shape, io::Words> shapes_;
   std::set<TileList::Block> rows_;
-  TileList::Shape last_{};
+  std::map<TileList::Shape, io::Words>::iterator last_ = shapes_.end();
   TileList::Block row_{0, 0};
 };
 
@@ -228,7 +230,7 @@ TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std
   sums.keys = k;
   sums.idle_queries = i;
   if (i > 0 && j > 0) {
-    sums.shapes.push_back({i, j, 1 + bits});
+    sums.shapes.push_back({{i, j, 1 + bits}, rows * columns});
     sums.blocks.push_back({i, io::Words(i) * k + columns * (1 + bits)});
   }
   return sums;

@@ -75,6 +75,12 @@ class TileList {
     friend auto operator<=>(const Shape&, const Shape&) = default;
   };
 
+  /// How many tiles of a shape there are.
+  struct Counted {
+    Shape shape;
+    io::Words tiles;
+  };
+
   /// A block of queries that has tiles, and the pairs and record words of all of them.
   struct Block {
     std::int64_t queries;
@@ -89,7 +95,7 @@ class TileList {
   struct Sums {
     io::Words index_words, bit_words, tile_queries, tile_keys, pairs, queries, keys, idle_blocks;
     std::int64_t idle_queries = 0, lists = 0;
-    std::vector<Shape> shapes;
+    std::vector<Counted> shapes;
     std::vector<Block> blocks;
 
     io::Words words() const { return index_words + bit_words; }
@@ -99,7 +105,7 @@ class TileList {
     template <class Function>
     io::Amount largest(io::Amount alone, const Function& function) const {
       io::Amount most = alone;
-      for (const Shape& shape : shapes) {
+      for (const auto& [shape, tiles] : shapes) {
         most = io::larger(most, function(io::Words(shape.queries), io::Words(shape.keys),
                                          io::Words(shape.record_words)));
       }

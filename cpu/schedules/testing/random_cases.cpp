@@ -60,15 +60,13 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family, std::int
   for (const io::ScheduleParameter& parameter : family.parameters()) {
     if (parameter.name == "rule") continue;  // it chooses the tiles
     const auto choices = static_cast<std::int64_t>(parameter.choices.size());
-    if (parameter.name == "dlse" && rng.between(0, 1) == 0) continue;  // none is not printed
-    if (parameter.name == "dlse") {
-      text += separator + std::string("dlse=given");
-      continue;
-    }
-    text +=
-        separator + parameter.name + "=" +
-        (choices == 0 ? std::to_string(rng.between(1, largest_tile))
-                      : parameter.choices[static_cast<std::size_t>(rng.between(0, choices - 1))]);
+    const bool unless_first = parameter.name == "dlse" || parameter.name == "order";
+    if (unless_first && rng.between(0, 1) == 0) continue;  // the first choice is not printed
+    const std::int64_t first = unless_first ? 1 : 0;
+    text += separator + parameter.name + "=" +
+            (choices == 0
+                 ? std::to_string(rng.between(1, largest_tile))
+                 : parameter.choices[static_cast<std::size_t>(rng.between(first, choices - 1))]);
     separator = ',';
   }
   return text;

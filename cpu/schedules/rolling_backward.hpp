@@ -1,135 +1,11 @@
 #pragma once
 
 #include "cpu/schedules/backward_step.hpp"
+#include "cpu/schedules/resident_order.hpp"
 #include "cpu/schedules/rolling_buffer.hpp"
-#include "cpu/schedules/rolling_visits.hpp"
 
-/// Schedules with a rolling buffer: rows stay as in flash2_row and key_stationary, but leave one by
-/// one, and those that pass by come when a row leaves that they must still meet; some of them wait
-/// in fast memory for their next visit (RollingVisits). Without a mask that is blocks of rows.
-///
-/// Letters: ra and kc the queries and keys that see or are seen, v all visits, w the waits between
-/// two of them; without a mask v = ceil(q/bq) k where queries stay, ceil(k/bk) q where keys do, and
-/// w = (bk - 1)(ceil(q/bq) - 1) or (bq - 1)(ceil(k/bk) - 1), without -1 where bk = k or bq = q. In
-/// the peaks bq and bk are at most q and k.
+/// Backward schedules with a rolling buffer, letters as in cpu/schedules/rolling_queries.hpp.
 namespace attest::cpu {
-
-/// Queries roll through fast memory with their sums, keys visit. Of bk keys in fast memory one
-/// visits and the others wait.
-///
-/// Cost:   reads = ra dk + (v - w)(dk + dv), writes = q (dv + 1);
-///         peak = bq (dk + dv + 2) + bk (dk + dv) + 2  [cpu/schedules/forward_test]
-/// Source: ours.
-struct RollingQueries {
-  using Head = ForwardHead;
-  static constexpr const char* kName = "rolling_queries";
-  static constexpr const char* kSummary =
-      "queries roll through fast memory with their sums, keys visit; for bands and blocks";
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
-                                          .lse = io::LseOutput::written};
-  static constexpr bool kTradesTiles = true;
-  static std::vector<Parameter<RollingQueries>> parameters() {
-    return {{"bq", &RollingQueries::block_q, Extent::queries},
-            {"bk", &RollingQueries::block_k, Extent::keys}};
-  }
-  std::int64_t block_q, block_k;
-
-  template <io::Machine M>
-  void run(M& machine, const ForwardHead& head) const {
-    const RollingVisits visits = visits_of(head);
-    RollingBuffer<Query<M>> queries(visits.buffered(), head.Q.rows(), &machine, &head, &visits);
-    HeldRows<Key<M>> waiting(visits.places(), &machine, &head);
-    visits.for_each_step([&](const RollingVisits::Step& step) {
-      queries.roll_to(step.resident);
-      const auto meet = [&](io::Range key, const auto& K, const auto& V) {
-        machine.for_tiles(visits.met(key.begin, step.resident), 1,
-                          [&](io::Range query) { queries[query.begin].attend(query, key, K, V); });
-      };
-      for (const RollingVisits::Run& run : step.runs) {
-        machine.for_tiles(run.visitors, 1, [&](io::Range key) {
-          const std::int64_t place = run.place_of(key.begin);
-          if (place == RollingVisits::kNowhere) {
-            const auto K = machine.load(head.K.block(key), "K");
-            const auto V = machine.load(head.V.block(key), "V");
-            return meet(key, K, V);
-          }
-          Key<M>& row = waiting[place];
-          if (!run.waited) row.enter(key);
-          meet(key, row.K, row.V);
-        });
-      }
-    });
-    queries.finish();
-  }
-
-  io::Traffic cost(const ForwardHead& head) const;
-
- private:
-  RollingVisits visits_of(const ForwardHead& head) const {
-    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::queries, block_q, block_k};
-  }
-
-  // A query that stays.
-  template <class M>
-  class Query {
-   public:
-    Query(M* machine, const ForwardHead* head, const RollingVisits* visits)
-        : machine_(*machine),
-          head_(*head),
-          visits_(*visits),
-          Q_(machine->scratch(1, head->Q.columns(), "Q")),
-          O_(machine->scratch(1, head->V.columns(), "O")),
-          m_(machine->scratch(1, 1, "m")),
-          l_(machine->scratch(1, 1, "l")) {}
-
-    void enter(io::Range query) {
-      query_ = query;
-      if (visits_.seen(query.begin)) machine_.load_into(Q_, head_.Q.block(query));
-      machine_.compute(Fill{0}, O_);
-      machine_.compute(StartRows{}, m_, l_);
-    }
-
-    template <class Row>
-    void attend(io::Range query, io::Range key, const Row& K, const Row& V) {
-      auto S = machine_.scratch(1, 1, "S");
-      compute_scores(machine_, S, Q_, K, head_.rule, query, key);
-      update_softmax(machine_, S, m_, l_, O_);
-      machine_.compute(Product{}, O_, S, V);
-    }
-
-    void leave() {
-      machine_.compute(FinishRows{}, O_, m_, l_);
-      machine_.store(O_, head_.O.block(query_));
-      machine_.store(m_, head_.LSE.block(query_));
-    }
-
-   private:
-    M& machine_;
-    const ForwardHead& head_;
-    const RollingVisits& visits_;
-    io::Range query_{};
-    decltype(std::declval<M&>().scratch(1, 1, "")) Q_, O_, m_, l_;
-  };
-
-  // A key that waits.
-  template <class M>
-  struct Key {
-    Key(M* to, const ForwardHead* of)
-        : machine(*to),
-          head(*of),
-          K(to->scratch(1, of->K.columns(), "K")),
-          V(to->scratch(1, of->V.columns(), "V")) {}
-
-    void enter(io::Range key) {
-      machine.load_into(K, head.K.block(key));
-      machine.load_into(V, head.V.block(key));
-    }
-
-    M& machine;
-    const ForwardHead& head;
-    decltype(std::declval<M&>().scratch(1, 1, "")) K, V;
-  };
-};
 
 /// Queries roll through fast memory with dQ, keys visit. dK and dV are made on a key's first visit,
 /// read and written between visits but for keys that wait: of bk keys one visits and the others may
@@ -145,14 +21,21 @@ struct RollingQueriesBackward {
   static constexpr const char* kSummary =
       "queries roll through fast memory with dQ, keys visit; dK and dV are read and written";
   // Rows of an index do not move together: the gradient of a visitor that waits stays alone.
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kTradesTiles = true;
   static std::vector<Parameter<RollingQueriesBackward>> parameters() {
     return {{"bq", &RollingQueriesBackward::block_q, Extent::queries},
             {"bk", &RollingQueriesBackward::block_k, Extent::keys},
+            order_parameter(&RollingQueriesBackward::order),
             dlse_parameter(&RollingQueriesBackward::dlse)};
   }
-  std::int64_t block_q, block_k, dlse = kNoLseGradient;
+  std::int64_t block_q, block_k, order = kNatural, dlse = kNoLseGradient;
+  std::vector<std::int64_t> query_order{};
+
+  void arrange(const attest_problem& problem) {
+    if (order == kGrouped) query_order = resident_order(problem, Residents::queries, block_q);
+  }
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
@@ -169,8 +52,8 @@ struct RollingQueriesBackward {
             const auto V = machine.load(head.V.block(key), "V");
             const auto visit = [&](KeySums<M>& sums) {
               if (!run.waited) sums.begin(key, run.visit);
-              machine.for_tiles(visits.met(key.begin, step.resident), 1, [&](io::Range query) {
-                queries[query.begin].add(query, key, K, V, sums.dK, sums.dV);
+              machine.for_tiles(visits.met(key.begin, step.resident), 1, [&](io::Range place) {
+                queries[place.begin].add(key, K, V, sums.dK, sums.dV);
               });
               if (!run.waits) sums.store(key);
             };
@@ -194,7 +77,8 @@ struct RollingQueriesBackward {
 
  private:
   RollingVisits visits_of(const BackwardHead& head) const {
-    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::queries, block_q, block_k};
+    return {head.rule,  {head.Q.rows(), head.K.rows()}, Residents::queries, block_q, block_k,
+            query_order};
   }
 
   // A query that stays.
@@ -213,20 +97,20 @@ struct RollingQueriesBackward {
           D_(machine->scratch(1, 1, "D")),
           dQ_(machine->scratch(1, head->Q.columns(), "dQ")) {}
 
-    void enter(io::Range query) {
-      query_ = query;
+    void enter(io::Range place) {
+      query_ = visits_.row(place.begin);
       machine_.compute(Fill{0}, dQ_);
-      if (!visits_.seen(query.begin)) return;
-      machine_.load_into(Q_, head_.Q.block(query));
-      machine_.load_into(dO_, head_.dO.block(query));
-      machine_.load_into(LSE_, head_.LSE.block(query));
-      form_delta(machine_, head_, schedule_.dlse, query, dO_, D_);
+      if (!visits_.seen(place.begin)) return;
+      machine_.load_into(Q_, head_.Q.block(query_));
+      machine_.load_into(dO_, head_.dO.block(query_));
+      machine_.load_into(LSE_, head_.LSE.block(query_));
+      form_deltas(machine_, head_, schedule_.dlse, query_, dO_, D_);
     }
 
     template <class Row, class Tile>
-    void add(io::Range query, io::Range key, const Row& K, const Row& V, Tile& dK, Tile& dV) {
+    void add(io::Range key, const Row& K, const Row& V, Tile& dK, Tile& dV) {
       auto pair = machine_.scratch(1, 2, "P and dS");
-      machine_.compute(PairGradients{head_.rule, query.begin, key.begin}, dQ_, dK, dV, Q_, dO_,
+      machine_.compute(PairGradients{head_.rule, query_.begin, key.begin}, dQ_, dK, dV, Q_, dO_,
                        LSE_, D_, K, V, pair);
     }
 
@@ -281,14 +165,21 @@ struct RollingKeys {
   static constexpr const char* kSummary =
       "keys roll through fast memory with dK and dV, queries visit; dQ is read and written";
   // Rows of an index do not move together: the gradient of a visitor that waits stays alone.
-  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
+  static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
+                                          .saved = io::SavedOutputs::read};
   static constexpr bool kTradesTiles = true;
   static std::vector<Parameter<RollingKeys>> parameters() {
     return {{"bk", &RollingKeys::block_k, Extent::keys},
             {"bq", &RollingKeys::block_q, Extent::queries},
+            order_parameter(&RollingKeys::order),
             dlse_parameter(&RollingKeys::dlse)};
   }
-  std::int64_t block_k, block_q, dlse = kNoLseGradient;
+  std::int64_t block_k, block_q, order = kNatural, dlse = kNoLseGradient;
+  std::vector<std::int64_t> key_order{};
+
+  void arrange(const attest_problem& problem) {
+    if (order == kGrouped) key_order = resident_order(problem, Residents::keys, block_k);
+  }
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
@@ -320,7 +211,8 @@ struct RollingKeys {
 
  private:
   RollingVisits visits_of(const BackwardHead& head) const {
-    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::keys, block_k, block_q};
+    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::keys, block_k, block_q,
+            key_order};
   }
 
   // A key that stays.
@@ -336,19 +228,19 @@ struct RollingKeys {
           dK_(machine->scratch(1, head->K.columns(), "dK")),
           dV_(machine->scratch(1, head->V.columns(), "dV")) {}
 
-    void enter(io::Range key) {
-      key_ = key;
-      begin_sums(machine_, head_, key, dK_, dV_);
-      if (!visits_.seen(key.begin)) return;
-      machine_.load_into(K_, head_.K.block(key));
-      machine_.load_into(V_, head_.V.block(key));
+    void enter(io::Range place) {
+      key_ = visits_.row(place.begin);
+      begin_sums(machine_, head_, key_, dK_, dV_);
+      if (!visits_.seen(place.begin)) return;
+      machine_.load_into(K_, head_.K.block(key_));
+      machine_.load_into(V_, head_.V.block(key_));
     }
 
     template <class Tile, class Row>
-    void add(io::Range query, io::Range key, Tile& dQ, const Row& Q, const Row& dO, const Row& LSE,
+    void add(io::Range query, Tile& dQ, const Row& Q, const Row& dO, const Row& LSE,
              const Tile& D) {
       auto pair = machine_.scratch(1, 2, "P and dS");
-      machine_.compute(PairGradients{head_.rule, query.begin, key.begin}, dQ, dK_, dV_, Q, dO, LSE,
+      machine_.compute(PairGradients{head_.rule, query.begin, key_.begin}, dQ, dK_, dV_, Q, dO, LSE,
                        D, K_, V_, pair);
     }
 
@@ -382,7 +274,7 @@ struct RollingKeys {
     const auto LSE = machine.load(head.LSE.block(query), "LSE");
     auto D = machine.scratch(1, 1, "D");
     if (run.visit == RollingVisits::Visit::first) {
-      form_delta(machine, head, dlse, query, dO, D);
+      form_deltas(machine, head, dlse, query, dO, D);
       machine.store(D, D_slow.block(query));
       machine.compute(Fill{0}, sum.dQ);
     } else {
@@ -392,7 +284,7 @@ struct RollingKeys {
       }
     }
     machine.for_tiles(
-        met, 1, [&](io::Range key) { keys[key.begin].add(query, key, sum.dQ, Q, dO, LSE, D); });
+        met, 1, [&](io::Range place) { keys[place.begin].add(query, sum.dQ, Q, dO, LSE, D); });
     if (!run.waits) machine.store(sum.dQ, head.dQ.block(query));
   }
 };

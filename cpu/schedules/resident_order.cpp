@@ -1,0 +1,189 @@
+#include "cpu/schedules/resident_order.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "core/rng.hpp"
+
+namespace attest::cpu {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// A boolean matrix, row by row.
+struct Matrix {
+  std::int64_t rows, columns;
+  std::vector<char> entries;
+
+  std::string_view row(std::int64_t index) const {
+    return {entries.data() + index * columns, at(columns)};
+  }
+  Matrix transposed() const {
+    Matrix result{columns, rows, std::vector<char>(entries.size())};
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        result.entries[at(j * rows + i)] = entries[at(i * columns + j)];
+      }
+    }
+    return result;
+  }
+};
+
+// Rows that are equal, those first that come first.
+std::vector<Rows> classes_of(const Matrix& matrix) {
+  std::vector<Rows> classes;
+  std::map<std::string_view, std::size_t> number;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const auto [found, is_new] = number.emplace(matrix.row(row), classes.size());
+    if (is_new) classes.emplace_back();
+    classes[found->second].push_back(row);
+  }
+  return classes;
+}
+
+// Classes of residents, how many residents these are and the classes of visitors that each sees,
+// and how many visitors those are.
+struct ClassGraph {
+  std::vector<std::vector<std::size_t>> seen;
+  std::vector<std::int64_t> residents, visitors;
+
+  std::int64_t edges() const {
+    std::int64_t sum = 0;
+    for (const auto& list : seen) sum += static_cast<std::int64_t>(list.size());
+    return sum;
+  }
+};
+
+// The price of an order: visits, and over the visitors the sum of log(distance) from a class that
+// it sees to the next.
+class Price {
+ public:
+  using Sums = std::pair<std::int64_t, std::int64_t>;
+
+  Price(const ClassGraph& graph, std::int64_t length)
+      : graph_(graph),
+        length_(length),
+        last_(graph.visitors.size()),
+        met_(graph.visitors.size()),
+        logarithms_(graph.seen.size() + 1) {
+    constexpr std::int64_t kUnit = 1 << 16;
+    for (std::size_t distance = 2; distance < logarithms_.size(); ++distance) {
+      logarithms_[distance] =
+          logarithms_[distance - 1] + kUnit / static_cast<std::int64_t>(distance - 1);
+    }
+  }
+
+  Sums operator()(const Rows& order) {
+    constexpr std::size_t kNever = ~std::size_t{0};
+    std::fill(last_.begin(), last_.end(), kNever);
+    std::fill(met_.begin(), met_.end(), 0);
+    std::int64_t visits = 0, distances = 0, begin = 0;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const std::int64_t end = begin + graph_.residents[at(order[place])];
+      for (const std::size_t visitor : graph_.seen[at(order[place])]) {
+        std::size_t& last = last_[visitor];
+        if (last != kNever) distances += graph_.visitors[visitor] * logarithms_[place - last];
+        last = place;
+        std::int64_t& met = met_[visitor];  // those before it have been met
+        const std::int64_t first = std::max(met, begin);
+        if (first >= end) continue;
+        const std::int64_t more = io::tiles(end - first, length_);
+        visits += graph_.visitors[visitor] * more;
+        met = first + more * length_;
+      }
+      begin = end;
+    }
+    return {visits, distances};
+  }
+
+ private:
+  const ClassGraph& graph_;
+  std::int64_t length_;
+  std::vector<std::size_t> last_;
+  std::vector<std::int64_t> met_;
+  std::vector<std::int64_t> logarithms_;
+};
+
+// One of them to another place, two exchanged, or what lies between two turned around.
+Rows moved(Rows order, Rng& rng) {
+  const auto last = static_cast<std::int64_t>(order.size()) - 1;
+  const std::int64_t a = rng.between(0, last), b = rng.between(0, last);
+  const auto low = order.begin() + std::min(a, b), high = order.begin() + std::max(a, b);
+  switch (rng.between(0, 4)) {
+    case 0:
+      std::iter_swap(low, high);
+      break;
+    case 1:
+      std::reverse(low, high + 1);
+      break;
+    case 2:
+    case 3:
+      std::rotate(low, high, high + 1);
+      break;
+    default:
+      std::rotate(low, low + 1, high + 1);
+  }
+  return order;
+}
+
+Rows searched_order(const ClassGraph& graph, std::int64_t length) {
+  constexpr std::int64_t kWork = std::int64_t{1} << 25, kStepsPerClass = 512;
+  const auto classes = static_cast<std::int64_t>(graph.seen.size());
+  Rows order(graph.seen.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::int64_t steps =
+      std::min(kStepsPerClass * classes, kWork / std::max<std::int64_t>(graph.edges(), 1));
+  if (classes < 3 || steps < classes) return order;
+  Price price(graph, length);
+  const Price::Sums natural = price(order);
+  Price::Sums least = natural;
+  Rng rng(1);
+  Rows best = order;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    Rows next = moved(best, rng);
+    const Price::Sums sums = price(next);
+    if (sums > least) continue;  // of equals the newer: the search leaves plateaus
+    least = sums;
+    best.swap(next);
+  }
+  return least < natural ? best : order;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> resident_order(const attest_problem& problem, Residents residents,
+                                         std::int64_t length) {
+  const std::int64_t q = problem.seqlen_q, k = problem.seqlen_k;
+  const std::uint8_t* mask = problem.mask.boolean;
+  if (mask == nullptr || io::Words(q) * k > kMostListedPairs) return {};
+  Matrix seen{q, k, {}};
+  for (std::int64_t n = 0; n < q * k; ++n) seen.entries.push_back(mask[n] != 0 ? 1 : 0);
+  Matrix sees = seen.transposed();
+  if (residents == Residents::keys) std::swap(seen, sees);
+  const std::vector<Rows> classes = classes_of(seen), visitors = classes_of(sees);
+  ClassGraph graph;
+  for (const Rows& rows : classes) {
+    graph.seen.emplace_back();
+    for (std::size_t visitor = 0; visitor < visitors.size(); ++visitor) {
+      if (seen.row(rows.front())[at(visitors[visitor].front())] != 0) {
+        graph.seen.back().push_back(visitor);
+      }
+    }
+  }
+  const auto count = [](const Rows& rows) { return static_cast<std::int64_t>(rows.size()); };
+  std::transform(classes.begin(), classes.end(), std::back_inserter(graph.residents), count);
+  std::transform(visitors.begin(), visitors.end(), std::back_inserter(graph.visitors), count);
+  std::vector<std::int64_t> order;
+  for (const std::int64_t one : searched_order(graph, std::min(length, std::max(q, k)))) {
+    order.insert(order.end(), classes[at(one)].begin(), classes[at(one)].end());
+  }
+  return order;
+}
+
+}  // namespace attest::cpu

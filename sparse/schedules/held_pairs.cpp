@@ -1,0 +1,136 @@
+#include "sparse/schedules/held_pairs.hpp"
+
+#include <cmath>
+
+namespace attest::sparse {
+namespace {
+
+using io::Range;
+
+// A side of a tile: what it keeps whole and what it may lose, at the end where it meets the next
+// tile of its pair.
+struct Side {
+  Range whole, cut;
+  Range all() const { return {std::min(whole.begin, cut.begin), std::max(whole.end, cut.end)}; }
+};
+
+// The sides of a grid in pairs. A side no longer than what it would lose loses nothing.
+std::vector<std::vector<Side>> side_pairs(Range extent, std::int64_t side, std::int64_t cut) {
+  std::vector<std::vector<Side>> pairs;
+  std::int64_t number = 0;
+  for (std::int64_t begin = extent.begin; begin < extent.end; begin += side, ++number) {
+    const Range all{begin, begin + std::min(side, extent.end - begin)};
+    const std::int64_t lost = cut < all.count() ? cut : 0;
+    if (number % 2 == 0) {
+      pairs.push_back({{{all.begin, all.end - lost}, {all.end - lost, all.end}}});
+    } else {
+      pairs.back().push_back({{all.begin + lost, all.end}, {all.begin, all.begin + lost}});
+    }
+  }
+  return pairs;
+}
+
+// What the sides of a pair lose, next to each other.
+Range lost_by(const std::vector<Side>& sides) {
+  Range lost = sides.front().cut;
+  if (sides.size() == 2 && sides.back().cut.count() > 0) lost.end = sides.back().cut.end;
+  return lost;
+}
+
+}  // namespace
+
+std::int64_t CutGrid::cut() const {
+  const std::int64_t most = std::min(side_q, side_k) - 1;
+  std::int64_t cut = 0;
+  while (cut < most && (io::Words(side_q) * side_k).value() - cut * cut > held) ++cut;
+  return cut;
+}
+
+std::vector<CutGrid::Place> CutGrid::places(Range queries, Range keys) const {
+  std::vector<Place> list;
+  const auto rows = side_pairs(queries, side_q, cut()), columns = side_pairs(keys, side_k, cut());
+  for (const std::vector<Side>& row_pair : rows) {
+    for (const std::vector<Side>& column_pair : columns) {
+      for (const Side& row : row_pair) {
+        for (const Side& column : column_pair) {
+          CutTile tile{row.whole, row.cut, column.whole, column.cut};
+          // One that keeps its rows or its columns keeps its corner.
+          if (row.cut.count() == 0 || column.cut.count() == 0) {
+            tile = {row.all(), {}, column.all(), {}};
+          }
+          list.push_back(
+              {tile, column.all().begin == keys.begin, row.all().begin == queries.begin});
+        }
+      }
+      const Range lost_rows = lost_by(row_pair), lost_columns = lost_by(column_pair);
+      if (lost_rows.count() == 0 || lost_columns.count() == 0) continue;
+      list.push_back({{lost_rows, {}, lost_columns, {}}, false, false});
+    }
+  }
+  return list;
+}
+
+io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
+  const HeadShape s = shape_of(head);
+  const TileList::Sums sums =
+      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, ListsOf::keys);
+  io::Words R = 0, J = 0;
+  const io::Words offsets = sums.lists > 0 ? 2 : 0;
+  io::Amount peak;
+  if (s.k > sums.keys) peak = HeadShape::real(offsets + s.dk + s.dv);
+  if (s.q > sums.queries) peak = io::larger(peak, HeadShape::real(1 + s.dk));
+  peak = io::larger(peak, HeadShape::real(std::max(offsets, io::Words(1))));
+  for (const TileList::Counted& of : sums.shapes) {
+    const TileList::Shape& shape = of.shape;
+    for (const CutGrid::Place& place : grid().places({0, shape.queries}, {0, shape.keys})) {
+      const io::Words i = place.tile.queries();
+      R += of.tiles * i;
+      J += of.tiles * place.tile.keys();
+      peak =
+          io::larger(peak, HeadShape::real(offsets + shape.record_words + place.tile.pairs() + i) +
+                               s.in(i + 1));
+    }
+  }
+  const io::Words both = s.dk + s.dv, ra = sums.queries, kc = sums.keys;
+  io::Traffic traffic;
+  traffic.reads =
+      s.in(R * (2 * s.dk + 2 * s.dv) + J * (2 * s.dk + s.dv) + (R - ra) * s.dk + ra * s.dv) +
+      s.sums((J - kc) * both) +
+      HeadShape::real(R + (R - ra) + sums.pairs + sums.words() + 1 + sums.idle_blocks) +
+      cpu::dlse_words(ra, dlse) + cpu::sums_before(head, s);
+  traffic.writes = s.in((R + s.q - ra) * s.dk) + s.sums((J + s.k - kc) * both) +
+                   HeadShape::real(sums.pairs + ra);
+  traffic.peak = peak;
+  return traffic;
+}
+
+std::optional<BlockHeldPairs> BlockHeldPairs::fitted(const attest_problem& problem,
+                                                     io::FastMemory capacity) {
+  constexpr std::int64_t kMostTiles = 16;  // along a side of a grid
+  constexpr std::int64_t kNoBlock = 32;    // side of a listed tile of a pattern without blocks
+  PatternGrid block = grid_of(problem);
+  if (block.queries == 1) block.queries = kNoBlock;
+  if (block.keys == 1) block.keys = kNoBlock;
+  std::optional<BlockHeldPairs> best;
+  io::Words fewest = 0;
+  for (std::int64_t tiles = 1; tiles <= kMostTiles; ++tiles) {
+    BlockHeldPairs schedule{block.queries, block.keys, io::tiles(block.queries, tiles),
+                            io::tiles(block.keys, tiles), 0};
+    const std::int64_t pairs = schedule.side_q * schedule.side_k;
+    const std::int64_t most = std::min(schedule.side_q, schedule.side_k) / 2;
+    for (std::int64_t cut = 0; cut <= most; ++cut) {
+      schedule.held = pairs - cut * cut;
+      const io::Traffic traffic = cpu::heads_cost(schedule, problem);
+      if (!cpu::fits(traffic.peak, capacity)) continue;
+      if (!best || traffic.total_words() < fewest) {
+        best = schedule;
+        fewest = traffic.total_words();
+      }
+      if (cut == 0) return best;  // smaller tiles move more
+      break;
+    }
+  }
+  return best;
+}
+
+}  // namespace attest::sparse
