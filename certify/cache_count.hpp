@@ -29,9 +29,11 @@ struct CacheGeometry {
 /// Lines between the cache and the memory below it, in one call; the cache is empty before it and
 /// written back after it.
 struct CacheLines {
-  std::int64_t read = 0;          // fetched because they were read
-  std::int64_t allocated = 0;     // fetched because a part was written
-  std::int64_t written_back = 0;  // changed lines that left, those left over at the end included
+  std::int64_t read = 0;       // fetched because they were read
+  std::int64_t allocated = 0;  // fetched because a part was written
+  // Changed lines that left, those left over at the end included; two that one access over a line's
+  // end drove out count once.
+  std::int64_t written_back = 0;
 };
 
 /// One call of a kernel, for `attest simulated-call`.

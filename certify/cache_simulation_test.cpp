@@ -27,11 +27,13 @@ TEST_CASE("a simulated cache counts every line that moves", "[cache]") {
   CHECK(unread.read < 4096);
   CHECK(lines_of_keys(once.read - unread.read, unread.read));
   CHECK(lines_of_keys(twice.read - once.read, unread.read));
-  // O is fetched to be written, and what was written leaves, up to the last line.
+  // O is fetched to be written, and what was written leaves, up to the last line. What straddles
+  // two lines counts one miss in callgrind, though both may drive out a changed line: instructions
+  // and stack that come in the meantime hide no more of those than there are.
   for (const CacheLines& lines : {unread, once, twice}) {
     CHECK(lines.allocated >= 4096);
     CHECK(lines.allocated <= 4096 + unread.read);
-    CHECK(lines.written_back >= 4096);
+    CHECK(lines.written_back >= 4096 - unread.read);
     CHECK(lines.written_back <= 4096 + unread.read);
   }
 }
