@@ -17,17 +17,26 @@ struct Side {
 // The sides of a grid in pairs. A side no longer than what it would lose loses nothing.
 std::vector<std::vector<Side>> side_pairs(Range extent, std::int64_t side, std::int64_t cut) {
   std::vector<std::vector<Side>> pairs;
-  std::int64_t number = 0;
-  for (std::int64_t begin = extent.begin; begin < extent.end; begin += side, ++number) {
+  bool even = true;
+  for (std::int64_t begin = extent.begin; begin < extent.end; even = !even) {
     const Range all{begin, begin + std::min(side, extent.end - begin)};
+    begin = all.end;
     const std::int64_t lost = cut < all.count() ? cut : 0;
-    if (number % 2 == 0) {
+    if (even) {
       pairs.push_back({{{all.begin, all.end - lost}, {all.end - lost, all.end}}});
     } else {
       pairs.back().push_back({{all.begin + lost, all.end}, {all.begin, all.begin + lost}});
     }
   }
   return pairs;
+}
+
+// The least whole number whose square is no less. Requires: 0 <= square <= 2^62.
+std::int64_t root_above(std::int64_t square) {
+  auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(square)));
+  while (root > 0 && (root - 1) * (root - 1) >= square) --root;
+  while (root * root < square) ++root;
+  return root;
 }
 
 // What the sides of a pair lose, next to each other.
@@ -37,13 +46,20 @@ Range lost_by(const std::vector<Side>& sides) {
   return lost;
 }
 
+// Words, of four bytes, that a peak has more than fit.
+std::int64_t words_over(io::Amount peak, io::FastMemory capacity) {
+  const std::int64_t words = peak.words.value() - capacity.words;
+  const std::int64_t bytes = peak.bytes.value() - capacity.bytes;
+  return std::max({words, bytes > 0 ? io::tiles(bytes, 4) : 0, std::int64_t{0}});
+}
+
 }  // namespace
 
 std::int64_t CutGrid::cut() const {
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 62;
+  const std::int64_t pairs = side_q > kMostPairs / side_k ? kMostPairs : side_q * side_k;
   const std::int64_t most = std::min(side_q, side_k) - 1;
-  std::int64_t cut = 0;
-  while (cut < most && (io::Words(side_q) * side_k).value() - cut * cut > held) ++cut;
-  return cut;
+  return pairs <= held ? 0 : std::min(most, root_above(pairs - held));
 }
 
 std::vector<CutGrid::Place> CutGrid::places(Range queries, Range keys) const {
@@ -116,19 +132,18 @@ std::optional<BlockHeldPairs> BlockHeldPairs::fitted(const attest_problem& probl
   for (std::int64_t tiles = 1; tiles <= kMostTiles; ++tiles) {
     BlockHeldPairs schedule{block.queries, block.keys, io::tiles(block.queries, tiles),
                             io::tiles(block.keys, tiles), 0};
-    const std::int64_t pairs = schedule.side_q * schedule.side_k;
-    const std::int64_t most = std::min(schedule.side_q, schedule.side_k) / 2;
-    for (std::int64_t cut = 0; cut <= most; ++cut) {
-      schedule.held = pairs - cut * cut;
-      const io::Traffic traffic = cpu::heads_cost(schedule, problem);
-      if (!cpu::fits(traffic.peak, capacity)) continue;
-      if (!best || traffic.total_words() < fewest) {
-        best = schedule;
-        fewest = traffic.total_words();
-      }
-      if (cut == 0) return best;  // smaller tiles move more
-      break;
+    schedule.held = schedule.side_q * schedule.side_k;
+    const std::int64_t over = words_over(cpu::heads_cost(schedule, problem).peak, capacity);
+    const std::int64_t cut = root_above(over);
+    if (cut > std::min(schedule.side_q, schedule.side_k) / 2) continue;
+    schedule.held -= cut * cut;
+    const io::Traffic traffic = cpu::heads_cost(schedule, problem);
+    if (!cpu::fits(traffic.peak, capacity)) continue;
+    if (!best || traffic.total_words() < fewest) {
+      best = schedule;
+      fewest = traffic.total_words();
     }
+    if (cut == 0) break;  // smaller tiles move more
   }
   return best;
 }

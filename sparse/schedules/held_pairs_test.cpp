@@ -1,5 +1,6 @@
 #include "sparse/schedules/held_pairs.hpp"
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -75,12 +76,26 @@ TEST_CASE("the corner lost is as small as the pairs held allow", "[sparse][sched
   CHECK(CutGrid{8, 8, 59}.cut() == 3);
   CHECK(CutGrid{8, 8, 1}.cut() == 7);
   CHECK(CutGrid{1, 8, 1}.cut() == 0);
+  constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
+  CHECK(CutGrid{kLongest, kLongest, kLongest}.places({3, 9}, {2, 7}).size() == 1);
+  CHECK(CutGrid{kLongest, kLongest, 1}.places({3, 9}, {2, 7}).size() == 1);
   // Four tiles of 32 x 32 without 9 x 9 each, and those in the middle.
   const auto places = CutGrid{32, 32, 1024 - 81}.places({0, 64}, {64, 128});
   REQUIRE(places.size() == 5);
   CHECK(places[0].tile.pairs() == 1024 - 81);
   CHECK(places[4].tile.whole_queries == io::Range{23, 41});
   CHECK(places[4].tile.whole_keys == io::Range{64 + 23, 64 + 41});
+}
+
+// However large the blocks are, few grids are tried.
+TEST_CASE("held pairs of one large block", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=2048,sk=2048,d=16,mask=blockband_2048_0");
+  const AbiProblem form(problem, 1);
+  const auto schedule = testing::sparse_schedules().make("block_held_pairs", *form.get(),
+                                                         io::FastMemory::of_words(40000));
+  CHECK(schedule->closed_form().peak.words <= 40000);
+  CHECK(schedule->spec().to_string() ==
+        "block_held_pairs:bq=2048,bk=2048,iq=187,ik=187,held=34969");
 }
 
 // A block by itself in as much fast memory as it has pairs: a corner is cut, and nothing else
