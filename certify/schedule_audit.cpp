@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "certify/direction.hpp"
@@ -99,14 +98,11 @@ struct Named {
   }
 };
 
-// Of a schedule over lists of blocks the one without them, whose tiles are all visited where a
-// problem has no pattern: flash2 of block_flash2.
-Named without_lists(const io::ScheduleRegistry& schedules, Named named) {
-  constexpr std::string_view kOverLists = "block_";
-  if (named.spec.name.rfind(kOverLists, 0) != 0) return named;
-  named.spec.name.erase(0, kOverLists.size());
-  named.family = &schedules.find(named.spec.name);
-  return named;
+// Of a schedule over lists the one without them, whose tiles are all visited where a problem has no
+// pattern: flash2 of block_flash2.
+Named without_lists(const io::ScheduleRegistry& schedules, const Named& named) {
+  const io::ScheduleSpec spec = io::spec_without_lists(schedules, named.spec);
+  return {&schedules.find(spec.name), spec};
 }
 
 class Auditor {

@@ -33,8 +33,8 @@ struct ScheduleAudit {
 enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
 
 /// Counts a schedule that a kernel names, its `schedule` or its `schedule_backward`; nothing when
-/// it names none. Of one over lists of blocks, block_NAME, what is counted on problems without a
-/// pattern is NAME.
+/// it names none. Of one over lists what is counted on problems without a mask of pairs is the one
+/// without them (io::spec_without_lists).
 ///
 /// Violated is: a string that is no schedule's, or has parameters with which a known schedule takes
 /// no problem that it takes without; a schedule of a direction that the kernel does not claim, or

@@ -64,6 +64,8 @@ struct Registries {
     register_cpu(kernels);
     register_cpu_schedule_kernels(kernels);
     register_cpu_schedules(schedules);
+    register_sparse_schedule_kernels(kernels);
+    register_sparse_schedules(schedules);
     schedules.add(std::make_unique<UnderstatedFamily>(schedules));
   }
 
@@ -87,7 +89,8 @@ struct Registries {
 TEST_CASE("kernels that are schedules move the words of their closed forms", "[schedule_audit]") {
   const Registries all;
   for (const char* name : {"cpu/schedule/flash2", "cpu/schedule/square_tiled",
-                           "cpu/schedule/two_pass", "cpu/schedule/loss_small"}) {
+                           "cpu/schedule/two_pass", "cpu/schedule/loss_small",
+                           "sparse/schedule/block_flash2", "sparse/schedule/csr_two_pass"}) {
     INFO(name);
     const ScheduleAudit audit = all.audit(all.kernels.find(name)).value();
     CHECK(audit.violations.empty());
@@ -118,7 +121,6 @@ TEST_CASE("a kernel that declares no fast memory is counted in its schedule's pe
 TEST_CASE("a schedule over lists is counted on patterns, the one without lists on other problems",
           "[schedule_audit]") {
   Registries all;
-  register_sparse_schedules(all.schedules);
   register_emulated(all.kernels);
   const attest_kernel& kernel = all.kernels.find("gpu/block_flash2");
   const ScheduleAudit audit = all.audit(kernel).value();

@@ -110,4 +110,18 @@ std::unique_ptr<Schedule> ScheduleRegistry::make(std::string_view text,
   return find(spec.name).make(spec, problem, capacity);
 }
 
+ScheduleSpec spec_without_lists(const ScheduleRegistry& schedules, const ScheduleSpec& spec) {
+  const std::string name = schedules.find(spec.name).without_lists();
+  if (name.empty()) return spec;
+  const auto known = schedules.find(name).parameters();
+  ScheduleSpec other{name, {}};
+  for (const auto& given : spec.parameters) {
+    const bool shared = std::any_of(known.begin(), known.end(), [&](const auto& parameter) {
+      return parameter.name == given.first;
+    });
+    if (shared) other.parameters.push_back(given);
+  }
+  return other;
+}
+
 }  // namespace attest::io

@@ -100,6 +100,10 @@ class ScheduleFamily {
   /// The parameters a spelling may give.
   virtual std::vector<ScheduleParameter> parameters() const = 0;
 
+  /// Of schedules over lists of a pattern the name of those that visit the same tiles without, for
+  /// problems that have no pattern; empty for others.
+  virtual std::string without_lists() const { return ""; }
+
   /// The schedule of that spelling. Tiles left open are chosen by search: the fewest words that fit
   /// in fast memory. Requires: known parameters, positive tiles, a problem the family takes
   /// (else NotForProblem), and fast memory in which some tiles fit (else the message names the
@@ -127,5 +131,10 @@ class ScheduleRegistry {
  private:
   std::vector<std::unique_ptr<const ScheduleFamily>> families_;
 };
+
+/// What to count, and run, in place of a schedule over lists on a problem without a pattern: its
+/// parameters but those that the other does not know; any other schedule as it is. Throws
+/// InvalidProblem for an unknown name.  [io/schedule_test "without lists"]
+ScheduleSpec spec_without_lists(const ScheduleRegistry& schedules, const ScheduleSpec& spec);
 
 }  // namespace attest::io

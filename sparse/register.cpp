@@ -9,6 +9,7 @@
 #include "sparse/schedules/csr_two_pass.hpp"
 #include "sparse/schedules/held_pairs.hpp"
 #include "sparse/schedules/held_scores.hpp"
+#include "sparse/schedules/kernel.hpp"
 #include "sparse/schedules/nm_gather.hpp"
 #include "sparse/schedules/nm_two_pass.hpp"
 #include "sparse/schedules/sparse_family.hpp"
@@ -26,6 +27,10 @@ void add(io::ScheduleRegistry& registry) {
 void register_sparse(Registry& registry) {
   registry.add(&sparse::block_flash2_kernel());
   registry.add(&sparse::csr_gather_kernel());
+}
+
+void register_sparse_schedule_kernels(Registry& registry) {
+  for (const attest_kernel* kernel : sparse::schedule_kernels()) registry.add(kernel);
 }
 
 void register_sparse_schedules(io::ScheduleRegistry& registry) {

@@ -8,6 +8,9 @@ namespace attest {
 /// Adds the CPU kernels that read the lists of a pattern.
 void register_sparse(Registry& registry);
 
+/// Adds the schedules of this room that run on any pattern as kernels, sparse/schedule/<name>.
+void register_sparse_schedule_kernels(Registry& registry);
+
 /// Adds the schedules of this room: they read lists of a pattern, and take problems with one only.
 void register_sparse_schedules(io::ScheduleRegistry& registry);
 

@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
     attest::register_cpu(registry);
     attest::register_cpu_schedule_kernels(registry);
     attest::register_sparse(registry);
+    attest::register_sparse_schedule_kernels(registry);
     attest::register_gpu(registry);
     attest::register_fixtures(registry);
     attest::register_cpu_schedules(schedules);
@@ -93,6 +94,7 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_certify(app, registry, schedules, action);
   attest::certify::cli::add_check(app, registry, action);
   attest::certify::cli::add_count(app, registry, schedules, action);
+  attest::certify::cli::add_pattern(app, action);
   attest::certify::cli::add_regime(app, schedules, action);
   attest::certify::cli::add_report(app, action);
   attest::certify::cli::add_bench(app, registry, schedules, action);

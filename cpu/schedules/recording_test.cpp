@@ -1,11 +1,7 @@
-// Every dense schedule as a pebbling: recorded word by word, followed to the vertices of a
-// computation that knows no schedule, judged by rules R1 to R4 with the counted words.
-#include <functional>
-#include <memory>
+// Every schedule without lists is a legal pebbling with the words it counts.
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "core/problem.hpp"
 #include "core/rng.hpp"
@@ -26,105 +22,20 @@
 #include "cpu/schedules/stored_gradients.hpp"
 #include "cpu/schedules/stored_scores.hpp"
 #include "cpu/schedules/testing/dags.hpp"
-#include "cpu/schedules/trace.hpp"
+#include "cpu/schedules/testing/pebblings.hpp"
 #include "cpu/schedules/two_pass.hpp"
-#include "io/pebble/testing/depend.hpp"
-#include "io/recording/pebbles.hpp"
-#include "io/recording/recording_machine.hpp"
 
 namespace attest::cpu {
 namespace {
 
 using io::Dag;
+using testing::backward_inputs, testing::forward_inputs, testing::inputs_of, testing::kPebblings;
+using testing::check_legal, testing::check_masked, testing::pebbling_of, testing::Sizes;
 using testing::LossOrder;
 using testing::Normalization;
 using testing::Saved;
 
-constexpr int kRounds = 12;  // for each schedule
-
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
-
-// The words that slow memory holds at the start: matrices of these names, columns with one index.
-io::InputName inputs_of(const std::vector<std::pair<std::string, std::string>>& names) {
-  return [names](const io::SlowWord& word) -> std::optional<io::VertexName> {
-    for (const auto& [matrix, symbol] : names) {
-      if (matrix != word.matrix) continue;
-      const bool column = symbol == "lse" || symbol == "m" || symbol == "sum";
-      if (column) return io::VertexName{symbol, {narrow(word.row)}};
-      return io::VertexName{symbol, {narrow(word.row), narrow(word.column)}};
-    }
-    return std::nullopt;
-  };
-}
-
-const io::InputName kForwardInputs = inputs_of({{"Q", "q"}, {"K", "k"}, {"V", "v"}});
-const io::InputName kBackwardInputs =
-    inputs_of({{"Q", "q"}, {"K", "k"}, {"V", "v"}, {"O", "O"}, {"dO", "dO"}, {"LSE", "lse"}});
-
-struct Trace {
-  io::PebbleTrace pebbles;
-  io::Claim claim;
-};
-
-template <class S>
-Trace record(const S& schedule, const typename S::Head& head, const Dag& dag,
-             const io::InputName& inputs) {
-  std::vector<io::WordMove> moves;
-  io::RecordingMachine machine(io::FastMemory{}, moves);
-  schedule.run(machine, head);
-  machine.backend().require_streams_used();
-  const io::Traffic traffic = machine.traffic();
-  CHECK(traffic == schedule.cost(head));
-  Trace trace{as_pebbles(dag, moves, inputs), {}};
-  // Rule R3 puts a result beside the operand whose place it takes: one pebble more.
-  trace.claim = {traffic.reads.words.value() - trace.pebbles.constant_reads,
-                 traffic.writes.words.value() - trace.pebbles.constant_writes,
-                 traffic.peak.words.value() + 1};
-  return trace;
-}
-
-// Neighbouring moves of which one needs the other, from a random place on.
-void check_swaps(const Dag& dag, const Trace& trace, Rng& rng) {
-  const std::vector<io::Move>& moves = trace.pebbles.moves;
-  constexpr int kSwaps = 5;
-  const auto count = static_cast<std::int64_t>(moves.size());
-  int swaps = 0;
-  for (std::int64_t past = 0, first = rng.between(0, count - 1); past < count && swaps < kSwaps;
-       ++past, first = (first + 1) % count) {
-    if (first + 1 == count) continue;
-    std::vector<io::Move> swapped = moves;
-    io::Move &one = swapped[static_cast<std::size_t>(first)],
-             &other = swapped[static_cast<std::size_t>(first) + 1];
-    if (one == other || !io::testing::depend(dag, one, other)) continue;
-    std::swap(one, other);
-    CHECK_FALSE(judge(dag, swapped, trace.claim).legal());
-    ++swaps;
-  }
-  CHECK(swaps > 0);
-}
-
-void check_legal(const Dag& dag, const Trace& trace, Rng& rng) {
-  INFO(trace.pebbles.refusal.value_or("every word is one of the computation"));
-  REQUIRE_FALSE(trace.pebbles.refusal);
-  const io::Game game = judge(dag, trace.pebbles.moves, trace.claim);
-  INFO(game.refusal.value_or("legal"));
-  REQUIRE(game.legal());
-  const auto last = static_cast<std::int64_t>(trace.pebbles.moves.size()) - 1;
-  for (int round = 0; round < 5; ++round) {
-    const auto index = rng.between(0, last);
-    std::vector<io::Move> without = trace.pebbles.moves, twice = trace.pebbles.moves;
-    without.erase(without.begin() + index);
-    twice.insert(twice.begin() + index, trace.pebbles.moves[static_cast<std::size_t>(index)]);
-    CHECK_FALSE(judge(dag, without, trace.claim).legal());
-    CHECK_FALSE(judge(dag, twice, trace.claim).legal());
-  }
-  check_swaps(dag, trace, rng);
-}
-
-struct Sizes {
-  io::AttentionShape shape;
-  Problem problem;
-};
 
 Sizes random_sizes(Rng& rng) {
   Sizes sizes;
@@ -143,35 +54,35 @@ Sizes random_sizes(Rng& rng) {
 template <class Make>
 void forward(const char* name, const Make& make) {
   Rng rng(99);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPebblings; ++round) {
     const Sizes sizes = random_sizes(rng);
     const AbiProblem form(sizes.problem, 1);
     attest_forward_args args{};
     args.problem = form.get();
     const auto [schedule, dag] = make([&] { return rng.between(1, 6); }, sizes.shape);
     INFO(name << " on " << sizes.problem.to_string() << " round " << round);
-    check_legal(dag, record(schedule, forward_head(args, {0, 0}), dag, kForwardInputs), rng);
+    check_legal(dag, pebbling_of(schedule, forward_head(args, {0, 0}), dag, forward_inputs()), rng);
   }
 }
 
 template <class Make>
 void backward(const char* name, const io::InputName& inputs, const Make& make) {
   Rng rng(99);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPebblings; ++round) {
     const Sizes sizes = random_sizes(rng);
     const AbiProblem form(sizes.problem, 1);
     attest_backward_args args{};
     args.problem = form.get();
     const auto [schedule, dag] = make([&] { return rng.between(1, 6); }, sizes.shape);
     INFO(name << " on " << sizes.problem.to_string() << " round " << round);
-    check_legal(dag, record(schedule, backward_head(args, {0, 0}), dag, inputs), rng);
+    check_legal(dag, pebbling_of(schedule, backward_head(args, {0, 0}), dag, inputs), rng);
   }
 }
 
 template <class Make>
 void loss(const char* name, const Make& make) {
   Rng rng(99);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPebblings; ++round) {
     const std::int64_t n = rng.between(1, 5), d = rng.between(1, 4);
     Problem problem;
     problem.seqlen_q = problem.seqlen_k = n;
@@ -183,7 +94,7 @@ void loss(const char* name, const Make& make) {
     INFO(name << " n " << n << " d " << d << " round " << round);
     const auto inputs =
         inputs_of({{"A1", "A1"}, {"A2", "A2"}, {"A3", "A3"}, {"E", "E"}, {"X", "X"}, {"Y", "Y"}});
-    check_legal(dag, record(schedule, loss_head(args), dag, inputs), rng);
+    check_legal(dag, pebbling_of(schedule, loss_head(args), dag, inputs), rng);
   }
 }
 
@@ -269,34 +180,34 @@ TEST_CASE("backward schedules are legal pebblings", "[cpu][schedules]") {
         return with(Flash1Backward{tile(), tile()},
                     testing::saved_backward(shape, Saved::max_sums));
       });
-  backward("key_stationary", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("key_stationary", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(KeyStationary{tile(), tile()}, given(shape));
   });
-  backward("two_pass", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("two_pass", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(TwoPass{tile(), tile(), tile(), tile()}, given(shape));
   });
-  backward("two_pass_row", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("two_pass_row", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(TwoPassRow{tile(), tile()}, given(shape));
   });
-  backward("rolling_keys", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("rolling_keys", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(RollingKeys{tile(), tile()}, given(shape));
   });
-  backward("rolling_queries_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("rolling_queries_bwd", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(RollingQueriesBackward{tile(), tile()}, given(shape));
   });
-  backward("key_stationary_ds", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("key_stationary_ds", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(KeyStationaryDs{tile(), tile(), tile()}, given(shape));
   });
-  backward("query_stationary_p", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("query_stationary_p", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(QueryStationaryP{tile(), tile(), tile(), tile()}, given(shape));
   });
-  backward("rolling_p", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("rolling_p", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(RollingP{tile(), tile(), tile(), tile(), tile(), tile()}, given(shape));
   });
-  backward("rank1_tiled_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("rank1_tiled_bwd", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(Rank1TiledBackward{tile(), tile()}, given(shape));
   });
-  backward("square_tiled_bwd", kBackwardInputs, [&](auto tile, const Shape& shape) {
+  backward("square_tiled_bwd", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(SquareTiledBackward{tile()}, given(shape));
   });
 }
@@ -318,67 +229,12 @@ TEST_CASE("loss schedules are legal pebblings", "[cpu][schedules]") {
   });
 }
 
-// Sizes with a mask of whole tiles: no query sees one key alone. Forward some see none; backward
-// each has delta formed, and its O is no word of a computation that does not need it.
-Sizes masked_sizes(Rng& rng, io::Direction direction, std::int64_t block_q, std::int64_t block_k) {
-  constexpr std::int64_t kQueryTiles = 3, kKeyTiles = 3;
-  Sizes sizes;
-  io::AttentionShape& shape = sizes.shape;
-  shape = {narrow(rng.between(1, kQueryTiles * block_q)),
-           narrow(rng.between(2, kKeyTiles * block_k)),
-           narrow(rng.between(1, 3)),
-           narrow(rng.between(1, 3)),
-           {}};
-  const auto few = [&] {
-    for (std::int32_t i = 0; i < shape.seqlen_q; ++i) {
-      const std::size_t keys = shape.keys(i).size();
-      if (keys == 1 || (keys == 0 && direction == io::Direction::backward)) return true;
-    }
-    return shape.visible.empty();
-  };
-  while (few()) {
-    std::vector<std::uint8_t> tiles;
-    for (std::int64_t tile = 0; tile < kQueryTiles * kKeyTiles; ++tile) {
-      tiles.push_back(rng.between(0, 9) < 6 ? 1 : 0);
-    }
-    shape.visible.clear();
-    for (std::int64_t i = 0; i < shape.seqlen_q; ++i) {
-      for (std::int64_t j = 0; j < shape.seqlen_k; ++j) {
-        const std::int64_t tile = i / block_q * kKeyTiles + j / block_k;
-        shape.visible.push_back(tiles[static_cast<std::size_t>(tile)]);
-      }
-    }
-  }
-  Problem& problem = sizes.problem;
-  problem.seqlen_q = shape.seqlen_q, problem.seqlen_k = shape.seqlen_k;
-  problem.head_dim_qk = shape.head_dim_qk, problem.head_dim_v = shape.head_dim_v;
-  problem.mask.boolean = std::make_shared<BooleanMask>(
-      BooleanMask{shape.seqlen_q, shape.seqlen_k, shape.visible, "tiles"});
-  return sizes;
-}
-
-template <class S, class Arguments, class HeadOf, class DagOf>
-void masked(const char* name, const io::InputName& inputs, std::int64_t block_q,
-            std::int64_t block_k, const S& schedule, const HeadOf& head_of, const DagOf& dag_of) {
-  Rng rng(7);
-  for (int round = 0; round < kRounds; ++round) {
-    const Sizes sizes =
-        masked_sizes(rng, DirectionOf<typename S::Head>::kDirection, block_q, block_k);
-    const AbiProblem form(sizes.problem, 1);
-    Arguments args{};
-    args.problem = form.get();
-    INFO(name << " round " << round);
-    const Dag dag = dag_of(sizes.shape);
-    check_legal(dag, record(schedule, head_of(args, HeadIndex{0, 0}), dag, inputs), rng);
-  }
-}
-
 TEST_CASE("schedules that skip masked tiles are legal pebblings", "[cpu][schedules]") {
   using Shape = io::AttentionShape;
   const auto forward_of = [](const char* name, std::int64_t bq, std::int64_t bk,
                              const auto& schedule) {
-    masked<std::decay_t<decltype(schedule)>, attest_forward_args>(
-        name, kForwardInputs, bq, bk, schedule, forward_head,
+    check_masked<std::decay_t<decltype(schedule)>, attest_forward_args>(
+        name, forward_inputs(), bq, bk, schedule, forward_head,
         [&](const Shape& shape) { return running(shape, bk); });
   };
   forward_of("flash2", 2, 3, Flash2{2, 3});
@@ -387,8 +243,8 @@ TEST_CASE("schedules that skip masked tiles are legal pebblings", "[cpu][schedul
   forward_of("column_groups", 2, 1, ColumnGroups{2, 2});
   const auto backward_of = [](const char* name, std::int64_t bq, std::int64_t bk,
                               const auto& schedule) {
-    masked<std::decay_t<decltype(schedule)>, attest_backward_args>(
-        name, kBackwardInputs, bq, bk, schedule, backward_head,
+    check_masked<std::decay_t<decltype(schedule)>, attest_backward_args>(
+        name, backward_inputs(), bq, bk, schedule, backward_head,
         [](const Shape& shape) { return backward_dag(shape, io::Statistics::given); });
   };
   backward_of("key_stationary", 2, 2, KeyStationary{2, 2});

@@ -1,4 +1,4 @@
-#include "cpu/register.hpp"
+#include "cpu/schedules/register.hpp"
 
 #include "cpu/schedules/column_groups.hpp"
 #include "cpu/schedules/family.hpp"

@@ -1,11 +1,13 @@
 // Every schedule of this room on the other machines: native runs give the counted bits on any
-// number of threads, recordings have the counted words.
+// number of threads, recordings have the counted words and move rows as declared.
 #include <string>
+#include <vector>
 
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash2.hpp"
 #include "cpu/schedules/testing/random_cases.hpp"
+#include "cpu/schedules/testing/whole_rows.hpp"
 #include "io/recording/word_move.hpp"
 #include "sparse/schedules/testing/pattern_cases.hpp"
 
@@ -82,6 +84,28 @@ TEST_CASE("recordings of sparse schedules have the counted words", "[sparse][sch
       CHECK(words.stores == traffic.writes.words);
     }
   }
+}
+
+TEST_CASE("sparse schedules that declare it move the rows of an index together",
+          "[sparse][schedules]") {
+  Rng rng(5);
+  int declared = 0;
+  for (const auto& family : sparse_schedules().families()) {
+    if (family->kernel_class().movement != io::RowMovement::whole_index) continue;
+    ++declared;
+    for (int round = 0; round < 40; ++round) {
+      Problem problem = testing::random_problem_for(rng, *family);
+      problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
+      const std::string text = cpu::testing::random_schedule(rng, *family);
+      INFO(text << " on " << problem.to_string());
+      const AbiProblem form(problem, 1);
+      std::vector<io::WordMove> moves;
+      io::WordMoveList list(moves);
+      family->make(io::ScheduleSpec::parse(text), *form.get(), {})->record({}, list);
+      CHECK(cpu::testing::why_not_whole(moves) == "");
+    }
+  }
+  CHECK(declared == 4);
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 template <class S>
 class SparseFamily : public cpu::Family<S> {
  public:
+  std::string without_lists() const override { return S::kDense; }
+
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
     require_pairs(S::kName, S::kDense, problem);

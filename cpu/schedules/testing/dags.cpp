@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace attest::cpu::testing {
@@ -115,13 +117,32 @@ Row weigh(Dag& dag, std::int32_t i, const Row& p, const Matrix& v) {
   return o;
 }
 
+// The keys that a query sees, one after another, and where those of each tile of `block` keys lie.
+struct VisibleKeys {
+  std::vector<std::int32_t> keys;
+  std::vector<std::pair<std::int32_t, std::int32_t>> tiles;  // begin, end among `keys`
+
+  VisibleKeys(std::vector<std::int32_t> visible, std::int32_t block) : keys(std::move(visible)) {
+    const auto count = static_cast<std::int32_t>(keys.size());
+    for (std::int32_t begin = 0, end = 0; begin < count; begin = end) {
+      while (end < count && keys[at(end)] / block == keys[at(begin)] / block) ++end;
+      tiles.emplace_back(begin, end);
+    }
+  }
+};
+
+Matrix rows_of(const Matrix& matrix, const std::vector<std::int32_t>& rows) {
+  Matrix chosen;
+  for (const std::int32_t row : rows) chosen.push_back(matrix[at(row)]);
+  return chosen;
+}
+
 // One row of Normalization::tiles.
-Row normalized_tiles(Dag& dag, std::int32_t i, const Row& s, const Matrix& v, std::int32_t block) {
-  const auto keys = static_cast<std::int32_t>(s.size());
+Row normalized_tiles(Dag& dag, std::int32_t i, const Row& s, const Matrix& v,
+                     const VisibleKeys& visible) {
   Running run = running(s.size(), 0);
   Row o(v[0].size(), -1);
-  for (std::int32_t begin = 0; begin < keys; begin += block) {
-    const std::int32_t end = std::min(begin + block, keys);
+  for (const auto& [begin, end] : visible.tiles) {
     const Vertex m = run.m, sum = run.sum;
     Vertex next = run.m;
     for (std::int32_t j = begin; j < end; ++j) join(dag, next, "m", {i, j}, s[at(j)]);
@@ -149,12 +170,9 @@ Row normalized_tiles(Dag& dag, std::int32_t i, const Row& s, const Matrix& v, st
 }
 
 // lse of a row from sums over tiles, outputs aside.
-Vertex row_lse(Dag& dag, std::int32_t i, const Row& s, std::int32_t block) {
-  const auto keys = static_cast<std::int32_t>(s.size());
+Vertex row_lse(Dag& dag, std::int32_t i, const Row& s, const VisibleKeys& visible) {
   Running run = running(s.size(), 0);
-  for (std::int32_t begin = 0; begin < keys; begin += block) {
-    add_tile(dag, run, i, begin, std::min(begin + block, keys), s, nullptr);
-  }
+  for (const auto& [begin, end] : visible.tiles) add_tile(dag, run, i, begin, end, s, nullptr);
   return dag.formed("lse", {i}, {run.sum, run.m});
 }
 
@@ -182,20 +200,27 @@ Dag normalized_forward(const io::AttentionShape& shape, Normalization where, std
   const Matrix q = inputs(dag, "q", shape.seqlen_q, shape.head_dim_qk);
   const Matrix k = inputs(dag, "k", shape.seqlen_k, shape.head_dim_qk);
   const Matrix v = inputs(dag, "v", shape.seqlen_k, shape.head_dim_v);
-  const Matrix s = scores(dag, "s", q, k);
   for (std::int32_t i = 0; i < shape.seqlen_q; ++i) {
-    const Row& row = s[at(i)];
+    const VisibleKeys visible(shape.keys(i), block);
+    if (visible.keys.empty()) continue;
+    const Matrix values = rows_of(v, visible.keys);
+    Row row;
+    for (const std::int32_t j : visible.keys) {
+      row.push_back(inner(dag, "s", {i, j}, shape.head_dim_qk, [&](std::int32_t l) {
+        return Row{q[at(i)][at(l)], k[at(j)][at(l)]};
+      }));
+    }
     if (where == Normalization::tiles) {
-      output_all(dag, normalized_tiles(dag, i, row, v, block));
+      output_all(dag, normalized_tiles(dag, i, row, values, visible));
     } else if (where == Normalization::stored) {
-      const Vertex lse = row_lse(dag, i, row, block);
+      const Vertex lse = row_lse(dag, i, row, visible);
       dag.output(lse);
       const Row p = through(dag, "p", i, row, lse);
-      output_all(dag, through(dag, "O", i, weigh(dag, i, p, v), row_sum(dag, i, p)));
+      output_all(dag, through(dag, "O", i, weigh(dag, i, p, values), row_sum(dag, i, p)));
     } else {
       Running run = running(row.size(), 0);
-      add_tile(dag, run, i, 0, shape.seqlen_k, row, nullptr);
-      output_all(dag, weigh(dag, i, through(dag, "p", i, run.weights, run.sum), v));
+      add_tile(dag, run, i, 0, static_cast<std::int32_t>(row.size()), row, nullptr);
+      output_all(dag, weigh(dag, i, through(dag, "p", i, run.weights, run.sum), values));
     }
   }
   return dag;
@@ -301,7 +326,9 @@ Dag loss_dag(std::int32_t n, std::int32_t d, LossOrder order, std::int32_t block
   for (std::int32_t i = 0; i < n; ++i) {
     Row fh;
     if (order == LossOrder::stored) {
-      lse.push_back(row_lse(dag, i, s[at(i)], block));
+      Index keys(at(n));
+      std::iota(keys.begin(), keys.end(), 0);
+      lse.push_back(row_lse(dag, i, s[at(i)], VisibleKeys(std::move(keys), block)));
       f[at(i)] = through(dag, "f", i, s[at(i)], lse.back());
       fh = through(dag, "fh", i, weigh(dag, i, f[at(i)], h), row_sum(dag, i, f[at(i)]));
     } else {

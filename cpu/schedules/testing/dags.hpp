@@ -16,7 +16,7 @@ enum class Normalization : std::uint8_t {
   tiles,    // after every tile: o <- o, sum; p <- e, sum
 };
 
-/// Requires: every query sees every key.
+/// Rows without a key have no outputs.
 io::Dag normalized_forward(const io::AttentionShape& shape, Normalization where,
                            std::int32_t block);
 

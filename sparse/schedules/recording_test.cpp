@@ -1,0 +1,88 @@
+// Schedules over lists are legal pebblings with the words they count. The index words they read
+// say what to compute: they are no vertices, and taken off the claim.
+#include <string>
+#include <type_traits>
+
+#include "core/testing/catch.hpp"
+#include "cpu/schedules/testing/dags.hpp"
+#include "cpu/schedules/testing/pebblings.hpp"
+#include "io/recording/word_move.hpp"
+#include "sparse/schedules/block_backward.hpp"
+#include "sparse/schedules/block_forward.hpp"
+#include "sparse/schedules/compact_gradients.hpp"
+#include "sparse/schedules/compact_scores.hpp"
+#include "sparse/schedules/csr_gather.hpp"
+#include "sparse/schedules/csr_two_pass.hpp"
+#include "sparse/schedules/held_pairs.hpp"
+#include "sparse/schedules/held_scores.hpp"
+
+namespace attest::sparse {
+namespace {
+
+using cpu::testing::Normalization;
+using Shape = io::AttentionShape;
+
+// Tiles of the masks, which a schedule's tiles may divide: none of them is partial.
+constexpr std::int32_t kMaskQ = 2, kMaskK = 2;
+
+const cpu::testing::IndexMatrices kIndices{"tile list", "transposed list", "idle list",
+                                           "tile places", "row order"};
+
+template <class S, class DagOf>
+void forward(const S& schedule, const DagOf& dag_of) {
+  cpu::testing::check_masked<S, attest_forward_args>(S::kName, cpu::testing::forward_inputs(),
+                                                     kMaskQ, kMaskK, schedule, cpu::forward_head,
+                                                     dag_of, kIndices);
+}
+
+template <class S>
+void backward(const S& schedule) {
+  cpu::testing::check_masked<S, attest_backward_args>(
+      S::kName, cpu::testing::backward_inputs(), kMaskQ, kMaskK, schedule, cpu::backward_head,
+      [](const Shape& shape) { return io::backward_dag(shape, io::Statistics::given); }, kIndices);
+}
+
+auto running(std::int32_t block_k) {
+  return [block_k](const Shape& shape) {
+    return io::forward_dag(shape, {io::Softmax::running_maximum, block_k, io::OneKeyRow::computed,
+                                   io::LseWord::output});
+  };
+}
+
+auto normalized(Normalization where, std::int32_t block_k) {
+  return [where, block_k](const Shape& shape) {
+    return cpu::testing::normalized_forward(shape, where, block_k);
+  };
+}
+
+TEST_CASE("forward schedules over lists are legal pebblings", "[sparse][schedules]") {
+  for (const std::int32_t block_q : {1, 2}) {
+    for (const std::int32_t block_k : {1, 2}) {
+      forward(BlockFlash2{block_q, block_k}, running(block_k));
+      forward(BlockFlash1{block_q, block_k}, normalized(Normalization::tiles, block_k));
+      forward(BlockHeldScores{block_q, block_k}, normalized(Normalization::stored, block_k));
+    }
+    forward(CsrGather{block_q, kNatural}, running(1));
+    forward(BlockSquareTiled{block_q}, normalized(Normalization::stored, block_q));
+  }
+  forward(BlockRank1Tiled{2, 1, 2}, normalized(Normalization::stored, 1));
+  forward(BlockRank1Tiled{1, 2, 1}, normalized(Normalization::stored, 2));
+}
+
+TEST_CASE("backward schedules over lists are legal pebblings", "[sparse][schedules]") {
+  for (const std::int64_t block_q : {1, 2}) {
+    for (const std::int64_t block_k : {1, 2}) {
+      backward(BlockKeyStationary{block_q, block_k});
+      backward(BlockTwoPass{block_q, block_k, block_k, block_q});
+      backward(CsrTwoPass{block_q, block_k});
+      backward(BlockHeldPairs{block_q, block_k, block_q, block_k, block_q * block_k});
+    }
+    backward(BlockSquareTiledBackward{block_q});
+    backward(BlockHeldPairs{2, 2, 2, 2, 2 + block_q});
+    backward(BlockRank1TiledBackward{block_q, 3 - block_q, 2});
+    backward(BlockQueryStationaryP{block_q, 3 - block_q, 2});
+  }
+}
+
+}  // namespace
+}  // namespace attest::sparse
