@@ -39,24 +39,10 @@ void parse_packed_sequences(std::string_view part, const std::vector<std::string
   }
 }
 
-void check_mask_size(std::string_view part, std::int64_t rows, std::int64_t columns) {
-  // Bounds, counts and the boolean form go through rows and keys one by one, whatever they see.
-  constexpr std::int64_t kLongest = std::int64_t{1} << 24, kLargestMask = std::int64_t{1} << 31;
-  if (rows > kLongest || columns > kLongest) {
-    refuse_part(part, "would have " + std::to_string(rows) + " queries and " +
-                          std::to_string(columns) +
-                          " keys; masks of pairs are limited to 2^24 of each");
-  }
-  if (columns > 0 && rows > kLargestMask / columns) {
-    refuse_part(part, "would need " + std::to_string(rows) + " x " + std::to_string(columns) +
-                          " entries; boolean masks are limited to 2^31");
-  }
-}
-
 std::shared_ptr<const BooleanMask> random_mask(std::string_view part, std::int64_t percent,
                                                std::int64_t seed, std::int64_t rows,
                                                std::int64_t columns) {
-  check_mask_size(part, rows, columns);
+  require_mask_size(part, rows, columns);
   auto mask = std::make_shared<BooleanMask>();
   mask->rows = rows;
   mask->columns = columns;
@@ -166,7 +152,7 @@ void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seq
         file_mask(part.substr(std::min<std::size_t>(part.size(), 5)), seqlen_q, seqlen_k);
   } else if (is_sparsity_pattern(words[0])) {
     if (pattern.boolean) refuse_part(part, "is a second boolean mask; give only one");
-    check_mask_size(part, seqlen_q, seqlen_k);
+    require_mask_size(part, seqlen_q, seqlen_k);
     pattern.boolean = mask_of(SparsityPattern::parse(part, seqlen_q, seqlen_k));
   } else {
     refuse_unknown(part, words[0]);
@@ -175,8 +161,22 @@ void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seq
 
 }  // namespace
 
+void require_mask_size(std::string_view part, std::int64_t rows, std::int64_t columns) {
+  // Bounds, counts and the boolean form go through rows and keys one by one, whatever they see.
+  constexpr std::int64_t kLongest = std::int64_t{1} << 24, kLargestMask = std::int64_t{1} << 31;
+  if (rows > kLongest || columns > kLongest) {
+    refuse_part(part, "would have " + std::to_string(rows) + " queries and " +
+                          std::to_string(columns) +
+                          " keys; masks of pairs are limited to 2^24 of each");
+  }
+  if (columns > 0 && rows > kLargestMask / columns) {
+    refuse_part(part, "would need " + std::to_string(rows) + " x " + std::to_string(columns) +
+                          " entries; boolean masks are limited to 2^31");
+  }
+}
+
 std::shared_ptr<const BooleanMask> mask_of(SparsityPattern pattern) {
-  check_mask_size(pattern.spelling(), pattern.rows(), pattern.columns());
+  require_mask_size(pattern.spelling(), pattern.rows(), pattern.columns());
   auto mask = std::make_shared<BooleanMask>();
   mask->rows = pattern.rows();
   mask->columns = pattern.columns();

@@ -25,8 +25,12 @@ struct BooleanMask {
   std::shared_ptr<const SparsityPattern> sparsity = nullptr;
 };
 
-/// A sparsity pattern as a mask, both forms. Throws InvalidProblem above 2^31 pairs, or 2^24
-/// queries or keys.  [core/pattern_test "limited"] [core/pattern_test "sparse patterns"]
+/// Throws InvalidProblem for masks of pairs above 2^31 pairs, or 2^24 queries or keys.
+/// [core/pattern_test "limited"]
+void require_mask_size(std::string_view spelling, std::int64_t rows, std::int64_t columns);
+
+/// A sparsity pattern as a mask, both forms, of a size that require_mask_size lets pass.
+/// [core/pattern_test "sparse patterns"]
 std::shared_ptr<const BooleanMask> mask_of(SparsityPattern pattern);
 
 /// One batch entry and where it lies in the tensors.

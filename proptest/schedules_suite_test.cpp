@@ -80,7 +80,7 @@ TEST_CASE("schedules over lists take every mask of pairs", "[schedules]") {
     // Nothing is visible: zeros are right, and nothing is proved of them.
     Case empty;
     empty.problem = Problem::parse("sq=70,d=8,mask=block_16x8_0_1");
-    CHECK(graver(law.check(*kernel, empty).verdict, Verdict::passed) == Verdict::passed);
+    CHECK(law.check(*kernel, empty).verdict == Verdict::vacuous);
   }
 }
 

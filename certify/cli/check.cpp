@@ -186,7 +186,8 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   // One improbable case is not a defect yet, and no certificate either.
   const int code = exit_code({result});
   if (options.json) {
-    nlohmann::json object{{"kernel", options.kernel},
+    nlohmann::json object{{"schema", "attest-check-1"},
+                          {"kernel", options.kernel},
                           {"case", case_json(c)},
                           {"verdict", name(result.verdict)},
                           {"laws", laws},
@@ -239,7 +240,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
                            ->add_flag("--races", options->races,
                                       "with that, races, and uninitialised reads of shared memory")
                            ->needs(emulate);
-  command->add_flag("--json", options->json, "as JSON");
+  command->add_flag("--json", options->json, "as JSON (certify/check.schema.json)");
   for (CLI::Option* emulation : {emulate, races}) {
     emulation->needs(problem)->excludes(file)->excludes(of_the_case[2]);
   }

@@ -32,7 +32,10 @@ Problem problem_of(const PatternOptions& options) {
   if (!options.seqlen && !fixed && !packed) {
     throw InvalidProblem("mask '" + options.mask + "' has no sizes of its own; pass --seqlen N");
   }
-  if (packed && !options.seqlen) return Problem::parse("d=1,mask=" + options.mask);
+  if (packed && options.seqlen) {
+    throw InvalidProblem("--seqlen with packed sequences, which have their own; leave it out");
+  }
+  if (packed) return Problem::parse("d=1,mask=" + options.mask);
   Problem problem;
   problem.seqlen_q = options.seqlen ? *options.seqlen : fixed->rows;
   problem.seqlen_k = options.seqlen ? options.seqlen_k.value_or(*options.seqlen) : fixed->columns;
@@ -42,9 +45,9 @@ Problem problem_of(const PatternOptions& options) {
   return problem;
 }
 
-void print_degrees(const char* what, const Degrees& degrees, const char* without) {
-  fmt::print("{:<18} least {}, median {}, most {}; {} {} none, {} one\n", what, degrees.least,
-             degrees.median, degrees.most, degrees.none, without, degrees.one);
+void print_degrees(const char* what, const Degrees& degrees) {
+  fmt::print("{:<18} least {}, median {}, most {}; with none: {}, with one: {}\n", what,
+             degrees.least, degrees.median, degrees.most, degrees.none, degrees.one);
 }
 
 void print_summary(const SparsityPattern& pattern, const PatternSummary& summary) {
@@ -52,8 +55,8 @@ void print_summary(const SparsityPattern& pattern, const PatternSummary& summary
   fmt::print("{} queries x {} keys, as {}\n\n", pattern.rows(), pattern.columns(),
              form_text(pattern));
   fmt::print("{:<18} {}, density {:.4g} %\n", "pairs", pattern.nnz(), 100 * pattern.density());
-  print_degrees("keys of a query", summary.queries, "see");
-  print_degrees("queries of a key", summary.keys, "are seen by");
+  print_degrees("keys of a query", summary.queries);
+  print_degrees("queries of a key", summary.keys);
   fmt::print("{:<18} {}\n", "components", summary.components);
   if (summary.diagonals > 0) {
     fmt::print("{:<18} {}: key - query from {} to {}\n", "diagonals", summary.diagonals,
@@ -74,6 +77,7 @@ int describe(const PatternOptions& options) {
   const Problem problem = problem_of(options);
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
   const SparsityPattern pattern = pattern_of(problem);
+  if (!options.out.empty()) require_pattern_file(pattern, options.out);
   const PatternSummary summary = summarize(pattern);
   if (!options.out.empty()) {
     const ElapsedLine elapsed("writing " + options.out);
@@ -89,8 +93,8 @@ int describe(const PatternOptions& options) {
   if (options.out.empty()) return 0;
   const std::string path = printable(options.out);
   fmt::print("\nwritten to {}", path);
-  // These separate what stands beside a path in a mask.
-  if (options.out.find_first_of(",+") == std::string::npos) {
+  // "," and "+" separate what stands beside a path in a mask.
+  if (path == options.out && path.find_first_of(",+") == std::string::npos) {
     fmt::print("; as a mask: pattern_{}", path);
   }
   fmt::print("\n");
@@ -103,7 +107,7 @@ void add_pattern(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("pattern", "what a mask's pairs look like, and files of them");
   auto options = std::make_shared<PatternOptions>();
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;
   command
       ->add_option("mask", options->mask,
                    "a mask (docs/how-to/masks.md), for example block_64_10_7 or pattern_FILE")

@@ -118,7 +118,8 @@ int check_sparse_inputs(const SparseCheckOptions& options) {
         {"problem", "v1;" + problem.to_string()},
         {"values", subject.values ? nlohmann::json(*subject.values) : nlohmann::json(nullptr)},
         {"seed", options.seed}};
-    fmt::print("{}\n", json_text({{"inputs", subject.inputs},
+    fmt::print("{}\n", json_text({{"schema", "attest-check-1"},
+                                  {"inputs", subject.inputs},
                                   {"case", of},
                                   {"passes", findings_json(findings)},
                                   {"verdict", name(result.verdict)},

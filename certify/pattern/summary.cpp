@@ -169,16 +169,12 @@ PatternSummary summarize(const SparsityPattern& pattern) {
 
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::int64_t most = std::numeric_limits<std::int64_t>::min();
-  std::vector<std::int64_t> row_degrees(at(rows)), changes(at(columns) + 1);
   JoinedKeys joined(columns);
   CellRow cells(columns, map.cell_k), tiles(columns, kTile);
   std::vector<KeyRange> ranges;
   for (std::int64_t i = 0; i < rows; ++i) {
     pattern.row(i, ranges);
     for (const KeyRange& range : ranges) {
-      row_degrees[at(i)] += range.end - range.begin;
-      ++changes[at(range.begin)];
-      --changes[at(range.end)];
       cells.add(range);
       tiles.add(range);
     }
@@ -201,10 +197,8 @@ PatternSummary summarize(const SparsityPattern& pattern) {
       });
     }
   }
-  std::vector<std::int64_t> key_degrees(changes.begin(), changes.end() - 1);
-  std::partial_sum(key_degrees.begin(), key_degrees.end(), key_degrees.begin());
-  summary.queries = degrees_of(std::move(row_degrees));
-  summary.keys = degrees_of(std::move(key_degrees));
+  summary.queries = degrees_of(pattern.row_degrees());
+  summary.keys = degrees_of(pattern.column_degrees());
   summary.components = joined.count();
   if (least <= most) {
     summary.diagonals = most - least + 1;
@@ -272,18 +266,23 @@ nlohmann::json pattern_summary_json(const SparsityPattern& pattern, const Patter
   return object;
 }
 
-std::string pattern_file_bytes(const SparsityPattern& pattern, const std::string& path) {
+void require_pattern_file(const SparsityPattern& pattern, const std::string& path) {
   const bool is_json = ends_in(path, ".json");
   if (!is_json && !ends_in(path, ".safetensors")) {
     throw InvalidProblem("pattern file '" + path + "': its name must end in .json or .safetensors");
   }
-  constexpr std::int64_t kMostListed = std::int64_t{1} << 29;
-  if (listed(pattern) > kMostListed) {
-    throw InvalidProblem("mask '" + pattern.spelling() + "': a file would list " +
-                         std::to_string(listed(pattern)) +
-                         " pairs, at most 2^29; give a shorter sequence or a block pattern");
+  require_mask_size(pattern.spelling(), pattern.rows(), pattern.columns());
+  const int power = is_json ? 27 : 29;
+  if (listed(pattern) > std::int64_t{1} << power) {
+    throw InvalidProblem("mask '" + pattern.spelling() + "': the file would list " +
+                         std::to_string(listed(pattern)) + " indices; at most 2^" +
+                         std::to_string(power) + (is_json ? ", in .safetensors 2^29" : ""));
   }
-  return is_json ? pattern_json(pattern) : pattern_safetensors(pattern);
+}
+
+std::string pattern_file_bytes(const SparsityPattern& pattern, const std::string& path) {
+  require_pattern_file(pattern, path);
+  return ends_in(path, ".json") ? pattern_json(pattern) : pattern_safetensors(pattern);
 }
 
 }  // namespace attest::certify

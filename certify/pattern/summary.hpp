@@ -58,9 +58,12 @@ std::string map_text(const DensityMap& map);
 /// "schema"]
 nlohmann::json pattern_summary_json(const SparsityPattern& pattern, const PatternSummary& summary);
 
-/// The bytes of a pattern file of that name, .json or .safetensors. Throws InvalidProblem for
-/// another name, or where the lists would have more than 2^29 entries.
-/// [certify/pattern/summary_test "files"]
+/// Throws InvalidProblem unless the pattern can be written to a file of that name and read as a
+/// mask: .json with at most 2^27 indices or .safetensors with at most 2^29, and a size that
+/// require_mask_size lets pass.  [certify/pattern/summary_test "files"]
+void require_pattern_file(const SparsityPattern& pattern, const std::string& path);
+
+/// The bytes of such a file.  [certify/pattern/summary_test "files"]
 std::string pattern_file_bytes(const SparsityPattern& pattern, const std::string& path);
 
 }  // namespace attest::certify

@@ -184,8 +184,12 @@ TEST_CASE("files", "[pattern]") {
   }
   CHECK_THROWS_WITH(pattern_file_bytes(pattern("sq=4"), "mask.txt"),
                     Catch::Contains(".json or .safetensors"));
-  CHECK_THROWS_WITH(pattern_file_bytes(pattern("sq=100000,mask=causal_br"), "mask.json"),
+  CHECK_THROWS_WITH(pattern_file_bytes(pattern("sq=20000,mask=causal_br"), "mask.json"),
+                    Catch::Contains("at most 2^27"));
+  CHECK_THROWS_WITH(pattern_file_bytes(pattern("sq=40000,mask=causal_br"), "mask.safetensors"),
                     Catch::Contains("at most 2^29"));
+  CHECK_THROWS_WITH(pattern_file_bytes(pattern("sq=60000,mask=window_2_0"), "mask.safetensors"),
+                    Catch::Contains("limited to 2^31"));
 }
 
 TEST_CASE("forms", "[pattern]") {

@@ -160,7 +160,19 @@ SparsityPattern read_pattern_file(const std::string& path, std::optional<Pattern
           spelling};
 }
 
-std::string pattern_json(const SparsityPattern& pattern) { return json(lists_of(pattern)).dump(); }
+// Without a JSON object of them, which would take several times the memory of the lists.
+std::string pattern_json(const SparsityPattern& pattern) {
+  std::string text;
+  for (const auto& [name, values] : lists_of(pattern)) {
+    text += (text.empty() ? "{\"" : ",\"") + name + "\":[";
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      if (n > 0) text += ',';
+      text += std::to_string(values[n]);
+    }
+    text += ']';
+  }
+  return text + "}";
+}
 
 std::string pattern_safetensors(const SparsityPattern& pattern) {
   const Lists lists = lists_of(pattern);

@@ -31,13 +31,12 @@ bool beyond(std::int64_t limit, const attest_problem& problem) {
   return limit != 0 && std::max(problem.head_dim_qk, problem.head_dim_v) > limit;
 }
 
-// What the search for tiles looks at, but for a boolean mask.
+// What the search for tiles looks at on a problem without a boolean mask.
 std::vector<std::int64_t> sizes_of(const attest_problem& problem) {
   std::vector<std::int64_t> sizes{problem.batch,      problem.num_heads_q, problem.num_heads_kv,
                                   problem.seqlen_q,   problem.seqlen_k,    problem.head_dim_qk,
                                   problem.head_dim_v, problem.dtype};
   const attest_mask& mask = problem.mask;
-  // Of all schedules held_scores alone has tiles of the band.
   for (const std::int64_t width : {mask.window_left, mask.window_right}) sizes.push_back(width);
   sizes.push_back(mask.align);
   if (mask.key_lengths != nullptr) {
@@ -173,21 +172,18 @@ template <class Arguments>
 attest_status ScheduleKernel::run(const Arguments& args) const {
   const attest_problem& problem = *args.problem;
   if (beyond(kernel_.description.max_head_dim, problem)) return ATTEST_UNSUPPORTED;
-  std::unique_ptr<io::Schedule> schedule;
   try {
     io::ScheduleSpec spec = tiles_for(problem);
     if constexpr (requires { args.dLSE; }) {
       if (args.dLSE != nullptr) spec.parameters.emplace_back("dlse", "given");
     }
-    schedule = choice_for(problem).family->make(spec, problem, capacity_);
+    const auto schedule = choice_for(problem).family->make(spec, problem, capacity_);
     if (!merges_as_declared(schedule->spec(), problem)) return ATTEST_UNSUPPORTED;
-  } catch (const InvalidProblem&) {
-    return ATTEST_UNSUPPORTED;
-  }
-  try {
     schedule->run(args);
     return ATTEST_OK;
-  } catch (const std::exception&) {
+  } catch (const InvalidProblem&) {
+    return ATTEST_UNSUPPORTED;
+  } catch (const std::exception&) {  // lists or workspaces that do not fit into memory
     return ATTEST_FAILED;
   }
 }
@@ -223,10 +219,10 @@ io::ScheduleSpec ScheduleKernel::chosen_for(const attest_problem& problem) const
   return merging_as_declared(choice.family->make(choice.spec, problem, capacity_)->spec(), problem);
 }
 
-// The search for tiles costs more than a small problem: the last ones are kept. Those over lists
-// are of the mask.
+// The search for tiles costs more than a small problem: the last ones are kept. With a mask of
+// pairs the tiles may be of the mask.
 io::ScheduleSpec ScheduleKernel::tiles_for(const attest_problem& problem) const {
-  if (choice_for(problem).family != without_lists_.family) return chosen_for(problem);
+  if (problem.mask.boolean != nullptr) return chosen_for(problem);
   const std::vector<std::int64_t> key = sizes_of(problem);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto known = chosen_.find(key);

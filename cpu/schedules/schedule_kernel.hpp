@@ -31,9 +31,10 @@ inline constexpr std::int32_t kMostKeyBlocks = 256, kLeastKeys = 8;
 
 /// A schedule as a kernel: the native machine on num_threads threads, with the tiles that its
 /// family chooses for the first-level data cache of this machine (description.fast_memory_bytes).
-/// The word count of the schedule with that capacity is the count of what runs. A problem that does
-/// not fit is refused with ATTEST_UNSUPPORTED. Of a schedule over lists what runs on problems
-/// without a mask of pairs is the one without them (ScheduleFamily::without_lists).
+/// The word count of the schedule with that capacity is the count of what runs
+/// [cpu/schedules/schedule_kernel_test]. A problem that does not fit is refused with
+/// ATTEST_UNSUPPORTED. Of a schedule over lists what runs on problems without a mask of pairs is
+/// the one without them (ScheduleFamily::without_lists).
 ///
 /// A backward schedule reads O and LSE as flash2 writes them: its forward call is that of `flash2`,
 /// and the schedule it names is that of its backward call.

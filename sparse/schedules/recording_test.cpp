@@ -62,7 +62,9 @@ TEST_CASE("forward schedules over lists are legal pebblings", "[sparse][schedule
       forward(BlockFlash1{block_q, block_k}, normalized(Normalization::tiles, block_k));
       forward(BlockHeldScores{block_q, block_k}, normalized(Normalization::stored, block_k));
     }
-    forward(CsrGather{block_q, kNatural}, running(1));
+    for (const std::int64_t order : {kNatural, kGrouped}) {
+      forward(CsrGather{block_q, order}, running(1));
+    }
     forward(BlockSquareTiled{block_q}, normalized(Normalization::stored, block_q));
   }
   forward(BlockRank1Tiled{2, 1, 2}, normalized(Normalization::stored, 1));
@@ -75,6 +77,7 @@ TEST_CASE("backward schedules over lists are legal pebblings", "[sparse][schedul
       backward(BlockKeyStationary{block_q, block_k});
       backward(BlockTwoPass{block_q, block_k, block_k, block_q});
       backward(CsrTwoPass{block_q, block_k});
+      backward(CsrTwoPass{block_q, block_k, kGrouped});
       backward(BlockHeldPairs{block_q, block_k, block_q, block_k, block_q * block_k});
     }
     backward(BlockSquareTiledBackward{block_q});
