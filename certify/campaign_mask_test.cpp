@@ -126,6 +126,19 @@ TEST_CASE("a campaign on a mask is no certificate", "[mask]") {
             .is_null());
 }
 
+TEST_CASE("a kernel is asked on a mask for what it claims alone", "[mask]") {
+  attest_kernel kernel = fixtures::defective_kernel(Defect::none);
+  kernel.description.directions = ATTEST_FORWARD;
+  const CampaignResult forward = run_campaign(kernel, few("causal_br"), ignore);
+  CHECK(forward.gaps.empty());
+  CHECK(outcome(forward) == "mask_holds");
+  kernel.description.features &= ~std::uint32_t{ATTEST_CAUSAL_BOTTOM_RIGHT};
+  const CampaignResult unclaimed = run_campaign(kernel, few("causal_br"), ignore);
+  REQUIRE(unclaimed.gaps.size() == 1);
+  CHECK(unclaimed.gaps.front() == "no case with the mask met the reference");
+  CHECK(exit_code({unclaimed}) == 3);
+}
+
 // What laws say that have masks of their own, or none, they do not say of this one.
 TEST_CASE("laws that replace the mask do not count on it", "[mask]") {
   const attest_kernel& kernel = fixtures::defective_kernel(Defect::none);

@@ -260,7 +260,7 @@ std::uint64_t cases_of(proptest::Tier tier) {
 
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
                                             const attest_kernel& kernel, NamedSchedule which,
-                                            proptest::Tier tier, std::uint64_t seed) {
+                                            const AuditedProblems& problems) {
   const attest_description& description = kernel.description;
   const bool of_backward = which == NamedSchedule::schedule_backward;
   const char* const text = of_backward ? description.schedule_backward : description.schedule;
@@ -305,14 +305,18 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
   }
   Auditor auditor(std::move(named), std::move(dense), kernel, field, audit);
   const bool loss = direction == io::Direction::loss_gradient;
+  const auto masked = [&](const Problem& problem) {
+    return problems.mask ? with_mask(problem, *problems.mask) : problem;
+  };
   for (const fixtures::Model& model : fixtures::models()) {
     const Problem problem =
-        loss ? proptest::loss_problem_like(model.laptop, DType::f32) : model.laptop;
+        masked(loss ? proptest::loss_problem_like(model.laptop, DType::f32) : model.laptop);
     if (auditor.claimed(problem)) auditor.count_shape(problem);
   }
   constexpr std::uint64_t kStream = 0x696fu;  // other cases than the laws'
-  for (std::uint64_t index = 0; index < cases_of(tier); ++index) {
-    const Case c = proptest::generate(description, tier, mix(seed, kStream), index);
+  for (std::uint64_t index = 0; index < cases_of(problems.tier); ++index) {
+    Case c = proptest::generate(description, problems.tier, mix(problems.seed, kStream), index);
+    c.problem = masked(c.problem);
     if (auditor.claimed(c.problem)) auditor.count_case(c);
   }
   auditor.judge_parameters();

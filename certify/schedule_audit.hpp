@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/campaign_mask.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
 #include "io/schedule_count.hpp"
@@ -29,6 +30,14 @@ struct ScheduleAudit {
   std::vector<std::string> violations;   // each with the command that shows it
 };
 
+/// What a schedule is counted on: model shapes and generated cases, all with the mask if there is
+/// one.
+struct AuditedProblems {
+  proptest::Tier tier = proptest::Tier::smoke;
+  std::uint64_t seed = 1;
+  std::optional<CampaignMask> mask;
+};
+
 /// The fields of a description that name one.
 enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
 
@@ -45,6 +54,6 @@ enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
 /// [certify/schedule_audit_test]
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
                                             const attest_kernel& kernel, NamedSchedule which,
-                                            proptest::Tier tier, std::uint64_t seed);
+                                            const AuditedProblems& problems);
 
 }  // namespace attest::certify

@@ -69,12 +69,13 @@ struct Registries {
     schedules.add(std::make_unique<UnderstatedFamily>(schedules));
   }
 
-  std::optional<ScheduleAudit> audit(const attest_kernel& kernel) const {
-    return audit_schedule(schedules, kernel, NamedSchedule::schedule, proptest::Tier::smoke, 1);
+  std::optional<ScheduleAudit> audit(const attest_kernel& kernel,
+                                     std::optional<CampaignMask> mask = std::nullopt) const {
+    return audit_schedule(schedules, kernel, NamedSchedule::schedule,
+                          {proptest::Tier::smoke, 1, std::move(mask)});
   }
   std::optional<ScheduleAudit> audit_backward(const attest_kernel& kernel) const {
-    return audit_schedule(schedules, kernel, NamedSchedule::schedule_backward,
-                          proptest::Tier::smoke, 1);
+    return audit_schedule(schedules, kernel, NamedSchedule::schedule_backward, {});
   }
 
   // cpu/flash2 in everything but what it says of its I/O.
@@ -131,10 +132,29 @@ TEST_CASE("a schedule over lists is counted on patterns, the one without lists o
   // Without the dense schedules, what is claimed is not all counted.
   io::ScheduleRegistry lists;
   register_sparse_schedules(lists);
-  const ScheduleAudit alone =
-      audit_schedule(lists, kernel, NamedSchedule::schedule, proptest::Tier::smoke, 1).value();
+  const ScheduleAudit alone = audit_schedule(lists, kernel, NamedSchedule::schedule, {}).value();
   REQUIRE(alone.not_counted.size() == 1);
   CHECK_THAT(alone.not_counted.front(), Catch::StartsWith("schedule: 'flash2' is unknown"));
+}
+
+TEST_CASE("with a mask all that is counted has the mask", "[schedule_audit]") {
+  const Registries all;
+  const CampaignMask mask = parse_campaign_mask("block_16x8_30_1");
+  for (const char* name : {"cpu/schedule/rolling_queries", "sparse/schedule/block_flash2",
+                           "sparse/schedule/block_two_pass"}) {
+    INFO(name);
+    const ScheduleAudit audit = all.audit(all.kernels.find(name), mask).value();
+    CHECK(audit.violations.empty());
+    CHECK(audit.cases > 5);
+    CHECK(audit.equal_bits == audit.cases);
+    REQUIRE_FALSE(audit.table.empty());
+    for (const CountedProblem& counted : audit.table) {
+      CHECK(counted.problem.mask.to_string() == mask.spelling);
+    }
+  }
+  attest_kernel kernel = all.kernels.find("cpu/schedule/flash2");
+  kernel.description.schedule = "understated:bk=16";
+  CHECK_FALSE(all.audit(kernel, mask).value().violations.empty());
 }
 
 TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {

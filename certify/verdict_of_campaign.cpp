@@ -64,11 +64,15 @@ std::vector<std::string> gaps_of(const attest_description& description,
   }
   if (result.chosen_law || !result.shard.whole()) return gaps;
   if (result.mask) {
-    for (const std::string& law : reference_laws()) {
-      const auto count = result.laws.find(law);
-      if (count == result.laws.end() || count->second.passed > 0) continue;
+    bool judged = false;
+    for (const auto& [law, count] : result.laws) {
+      judged = judged || (reference_laws().count(law) > 0 && count.passed > 0);
+    }
+    for (const std::string& law : silent_laws(result)) {
+      if (reference_laws().count(law) == 0) continue;
       gaps.push_back("no case with the mask counted for the law " + law);
     }
+    if (!judged && gaps.empty()) gaps.emplace_back("no case with the mask met the reference");
     return gaps;
   }
   for (const std::string& word : unexercised(description, result)) {

@@ -12,9 +12,9 @@ CampaignResult kernel_campaign(const io::ScheduleRegistry& schedules, const atte
       run_campaign(kernel, options,
                    [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
                    {interrupted, journal});
-  if (!options.law && !options.mask && options.shard.whole() && !interrupted()) {
+  if (!options.law && options.shard.whole() && !interrupted()) {
     const auto audit = [&](NamedSchedule which) {
-      return audit_schedule(schedules, kernel, which, options.tier, options.seed);
+      return audit_schedule(schedules, kernel, which, {options.tier, options.seed, options.mask});
     };
     attach(result, audit(NamedSchedule::schedule), audit(NamedSchedule::schedule_backward));
   }
