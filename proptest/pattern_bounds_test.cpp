@@ -186,17 +186,6 @@ TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bound
   check_none_below(rng, io::Direction::backward, 60, 300);
 }
 
-// Dense schedules, and those that read lists of a pattern.
-const io::ScheduleRegistry& all_schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    register_sparse_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
 constexpr std::array kMemories{0.25, 1.0, 4.0, 16.0};  // M / d^2
 
 // Words of the best schedule over the greatest lower bound for every kernel, backward for every one

@@ -15,16 +15,6 @@
 namespace attest::proptest {
 namespace {
 
-const io::ScheduleRegistry& all_schedules() {
-  static const io::ScheduleRegistry all = [] {
-    io::ScheduleRegistry registry;
-    register_cpu_schedules(registry);
-    register_sparse_schedules(registry);
-    return registry;
-  }();
-  return all;
-}
-
 // The counting machine as a kernel: one schedule with the tiles of its spelling.
 struct Counted {
   std::string schedule;

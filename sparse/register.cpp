@@ -1,5 +1,6 @@
 #include "sparse/register.hpp"
 
+#include "cpu/schedules/register.hpp"
 #include "sparse/kernels/kernel.hpp"
 #include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
@@ -49,6 +50,16 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockQueryStationaryP>(registry);
   add<sparse::BlockHeldPairs>(registry);
   add<sparse::NmTwoPass>(registry);
+}
+
+const io::ScheduleRegistry& all_schedules() {
+  static const io::ScheduleRegistry all = [] {
+    io::ScheduleRegistry registry;
+    register_cpu_schedules(registry);
+    register_sparse_schedules(registry);
+    return registry;
+  }();
+  return all;
 }
 
 }  // namespace attest

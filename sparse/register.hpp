@@ -14,4 +14,7 @@ void register_sparse_schedule_kernels(Registry& registry);
 /// Adds the schedules of this room: they read lists of a pattern, and take problems with one only.
 void register_sparse_schedules(io::ScheduleRegistry& registry);
 
+/// The schedules without lists and those over lists, registered once.
+const io::ScheduleRegistry& all_schedules();
+
 }  // namespace attest

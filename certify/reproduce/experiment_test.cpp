@@ -29,7 +29,7 @@ TEST_CASE("unknown names have a suggestion, known ones a title and sizes", "[rep
 }
 
 TEST_CASE("every experiment finds something, with points in order", "[reproduce]") {
-  const io::ScheduleRegistry& schedules = testing::all_schedules();
+  const io::ScheduleRegistry& schedules = all_schedules();
   std::set<std::string> files;
   for (const Experiment& experiment : experiments()) {
     INFO(experiment.name);
@@ -117,7 +117,7 @@ TEST_CASE("results that do not follow the claims are seen not to", "[reproduce]"
 }
 
 TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
-  const std::vector<Outcome> own = outcomes(testing::all_schedules(), "density_io");
+  const std::vector<Outcome> own = outcomes(all_schedules(), "density_io");
   for (std::size_t claim = 0; claim < 3; ++claim) CHECK(own[claim] == Outcome::reproduced);
   const std::vector<Outcome> blind =
       outcomes(testing::all_altered_schedules({.blind = true}), "density_io");
@@ -139,9 +139,8 @@ TEST_CASE("kernels whose time does not follow density are seen not to", "[reprod
     named.description.name = "sparse/block_flash2";
     kernels.add(&named);
     std::vector<Outcome> found;
-    for (const Claim& claim : find_experiment("density_time")
-                                  .run(laboratory(testing::all_schedules(), kernels))
-                                  .claims) {
+    for (const Claim& claim :
+         find_experiment("density_time").run(laboratory(all_schedules(), kernels)).claims) {
       found.push_back(claim.outcome);
     }
     return found;

@@ -8,6 +8,7 @@
 #include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/words.hpp"
 #include "io/recording/word_move.hpp"
+#include "sparse/register.hpp"
 
 /// The law that ties a CUDA kernel to the schedule that it names: the words that its emulated
 /// launches move are those that the schedule's dry count moves on the same problem, reads and
@@ -40,7 +41,7 @@ MovedByTensor moved_by_schedule(const std::string& spelling, const Problem& prob
   if (problem.batch == 1 && problem.num_heads_q == 1) {
     const AbiProblem form(problem, 1);
     TensorSums sink;
-    testing::schedules().make(spelling, *form.get(), {})->record({}, sink);
+    all_schedules().make(spelling, *form.get(), {})->record({}, sink);
     return sink.sums;
   }
   return {{"all tensors", testing::counted_words(spelling, problem)}};

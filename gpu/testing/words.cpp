@@ -1,6 +1,5 @@
 #include "gpu/testing/words.hpp"
 
-#include "cpu/register.hpp"
 #include "gpu/testing/call.hpp"
 #include "sparse/register.hpp"
 
@@ -10,25 +9,16 @@ MovedWords moved_words(const simt::GlobalMemory& memory, const simt::LaunchRepor
   return total(moved_by_tensor(memory, report.traffic, DType::f32));
 }
 
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry registry = [] {
-    io::ScheduleRegistry all;
-    register_cpu_schedules(all);
-    register_sparse_schedules(all);
-    return all;
-  }();
-  return registry;
-}
-
 MovedWords counted_words(const std::string& schedule, const Problem& problem) {
   const AbiProblem form(problem, 1);
-  const io::Traffic traffic = schedules().make(schedule, *form.get(), {})->dry_count({}).traffic();
+  const io::Traffic traffic =
+      all_schedules().make(schedule, *form.get(), {})->dry_count({}).traffic();
   return {traffic.reads.words.value(), traffic.writes.words.value()};
 }
 
 std::string dense_schedule(const EmulatedKernel& kernel) {
-  const std::string named = kernel.description().schedule, over_lists = "block_";
-  return named.rfind(over_lists, 0) == 0 ? named.substr(over_lists.size()) : named;
+  const auto named = io::ScheduleSpec::parse(kernel.description().schedule);
+  return io::spec_without_lists(all_schedules(), named).to_string();
 }
 
 MovedWords group_savings(const Problem& problem, std::int64_t block_q, std::int64_t block_k) {

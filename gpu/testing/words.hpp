@@ -7,7 +7,6 @@
 #include "core/problem.hpp"
 #include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/kernels/moved_words.hpp"
-#include "io/schedule.hpp"
 
 /// Words of a kernel beside words of its schedule, for the tests of this room.
 namespace attest::gpu {
@@ -22,9 +21,6 @@ namespace attest::gpu::testing {
 
 /// What float32 kernels moved, all tensors together.
 MovedWords moved_words(const simt::GlobalMemory& memory, const simt::LaunchReport& report);
-
-/// The schedules of CPU kernels and those over lists.
-const io::ScheduleRegistry& schedules();
 
 /// What the schedule moves, counted by walking through it.
 MovedWords counted_words(const std::string& schedule, const Problem& problem);

@@ -5,7 +5,6 @@
 
 #include "core/error.hpp"
 #include "cpu/schedules/kernel.hpp"
-#include "cpu/schedules/register.hpp"
 #include "cpu/schedules/schedule_kernel.hpp"
 #include "sparse/register.hpp"
 
@@ -37,17 +36,6 @@ const std::vector<cpu::ScheduleEntry>& entries() {
   return all;
 }
 
-// Those over lists and, for problems without a mask of pairs, those without.
-const io::ScheduleRegistry& schedules() {
-  static const io::ScheduleRegistry all = [] {
-    io::ScheduleRegistry registry;
-    register_cpu_schedules(registry);
-    register_sparse_schedules(registry);
-    return registry;
-  }();
-  return all;
-}
-
 const attest_kernel* flash2() {
   for (const attest_kernel* kernel : cpu::schedule_kernels()) {
     if (kernel->description.name == std::string_view("cpu/schedule/flash2")) return kernel;
@@ -62,7 +50,7 @@ const std::vector<const attest_kernel*>& schedule_kernels() {
     static std::deque<cpu::ScheduleKernel> kernels;  // they do not move
     std::vector<const attest_kernel*> list;
     for (const cpu::ScheduleEntry& entry : entries()) {
-      kernels.emplace_back("sparse/schedule/", entry, schedules(), flash2());
+      kernels.emplace_back("sparse/schedule/", entry, all_schedules(), flash2());
       list.push_back(&kernels.back().abi());
     }
     return list;

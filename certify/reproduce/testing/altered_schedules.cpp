@@ -171,16 +171,6 @@ io::ScheduleRegistry altered_schedules(Alteration alteration) {
   return registry_of<AlteredFamily>(alteration);
 }
 
-const io::ScheduleRegistry& all_schedules() {
-  static const io::ScheduleRegistry all = [] {
-    io::ScheduleRegistry registry;
-    register_cpu_schedules(registry);
-    register_sparse_schedules(registry);
-    return registry;
-  }();
-  return all;
-}
-
 io::ScheduleRegistry all_altered_schedules(Alteration alteration) {
   return registry_of<AlteredFamily>(alteration, all_schedules());
 }

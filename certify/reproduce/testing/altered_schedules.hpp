@@ -32,9 +32,6 @@ struct Alteration {
   bool slow = false;                           // a run of any family but flash2 runs eight times
 };
 
-/// Schedules without lists, and those over lists.
-const io::ScheduleRegistry& all_schedules();
-
 /// Of those without lists, or of all.
 io::ScheduleRegistry altered_schedules(Alteration alteration);
 io::ScheduleRegistry all_altered_schedules(Alteration alteration);
