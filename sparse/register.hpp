@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/registry.hpp"
-#include "io/schedule.hpp"
+#include "sparse/schedules/register.hpp"
 
 namespace attest {
 
@@ -10,11 +10,5 @@ void register_sparse(Registry& registry);
 
 /// Adds the schedules of this room that run on any pattern as kernels, sparse/schedule/<name>.
 void register_sparse_schedule_kernels(Registry& registry);
-
-/// Adds the schedules of this room: they read lists of a pattern, and take problems with one only.
-void register_sparse_schedules(io::ScheduleRegistry& registry);
-
-/// The schedules without lists and those over lists, registered once.
-const io::ScheduleRegistry& all_schedules();
 
 }  // namespace attest

@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "cpu/schedules/kernel.hpp"
 #include "cpu/schedules/schedule_kernel.hpp"
-#include "sparse/register.hpp"
+#include "sparse/schedules/register.hpp"
 
 namespace attest::sparse {
 namespace {
