@@ -62,8 +62,9 @@ void print_summary(const SparsityPattern& pattern, const PatternSummary& summary
     fmt::print("{:<18} {}: key - query from {} to {}\n", "diagonals", summary.diagonals,
                summary.first_diagonal, summary.first_diagonal + summary.diagonals - 1);
   }
-  fmt::print("{:<18} {} of {} hold a pair, {} of them hide none\n", "tiles of 64 x 64",
-             summary.tiles, summary.all_tiles, summary.whole_tiles);
+  fmt::print("{:<18} {} of {} hold a pair, {} of them hide none\n",
+             fmt::format("tiles of {0} x {0}", kCountedTile), summary.tiles, summary.all_tiles,
+             summary.whole_tiles);
   const DensityMap& map = summary.map;
   if (map.density.empty()) return;
   fmt::print(

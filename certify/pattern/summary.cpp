@@ -15,7 +15,7 @@
 namespace attest::certify {
 namespace {
 
-constexpr std::int64_t kMapRows = 32, kMapColumns = 64, kTile = 64;
+constexpr std::int64_t kMapRows = 32, kMapColumns = 64;
 
 std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -165,12 +165,12 @@ PatternSummary summarize(const SparsityPattern& pattern) {
   map.cell_k = std::max<std::int64_t>(blocks_of(columns, kMapColumns), 1);
   map.rows = blocks_of(rows, map.cell_q);
   map.columns = blocks_of(columns, map.cell_k);
-  summary.all_tiles = blocks_of(rows, kTile) * blocks_of(columns, kTile);
+  summary.all_tiles = blocks_of(rows, kCountedTile) * blocks_of(columns, kCountedTile);
 
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::int64_t most = std::numeric_limits<std::int64_t>::min();
   JoinedKeys joined(columns);
-  CellRow cells(columns, map.cell_k), tiles(columns, kTile);
+  CellRow cells(columns, map.cell_k), tiles(columns, kCountedTile);
   std::vector<KeyRange> ranges;
   for (std::int64_t i = 0; i < rows; ++i) {
     pattern.row(i, ranges);
@@ -189,8 +189,8 @@ PatternSummary summarize(const SparsityPattern& pattern) {
         map.density.push_back(static_cast<double>(pairs) / static_cast<double>(queries * keys));
       });
     }
-    if (ends_row(i, kTile, rows)) {
-      const std::int64_t queries = i % kTile + 1;
+    if (ends_row(i, kCountedTile, rows)) {
+      const std::int64_t queries = i % kCountedTile + 1;
       tiles.take([&](std::int64_t pairs, std::int64_t keys) {
         summary.tiles += pairs > 0 ? 1 : 0;
         summary.whole_tiles += pairs == queries * keys ? 1 : 0;
@@ -252,7 +252,7 @@ nlohmann::json pattern_summary_json(const SparsityPattern& pattern, const Patter
                         {"diagonals", summary.diagonals},
                         {"first_diagonal", summary.first_diagonal},
                         {"tiles",
-                         {{"size", kTile},
+                         {{"size", kCountedTile},
                           {"all", summary.all_tiles},
                           {"with_pairs", summary.tiles},
                           {"whole", summary.whole_tiles}}}};

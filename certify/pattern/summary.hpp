@@ -26,12 +26,15 @@ struct DensityMap {
   std::vector<double> density;         // (rows, columns)
 };
 
+/// Queries and keys of the tiles that are counted.
+inline constexpr std::int64_t kCountedTile = 64;
+
 struct PatternSummary {
   Degrees queries, keys;
   std::int64_t components = 0;              // no pair joins the queries or keys of two
   std::int64_t diagonals = 0;               // consecutive values of key - query that hold all pairs
   std::int64_t first_diagonal = 0;          // the least of them
-  std::int64_t tiles = 0, whole_tiles = 0;  // of 64 x 64: with a pair; with no pair missing
+  std::int64_t tiles = 0, whole_tiles = 0;  // with a pair; with no pair missing
   std::int64_t all_tiles = 0;
   DensityMap map;
 };

@@ -58,6 +58,13 @@ TEST_CASE("native and counted runs of sparse schedules give equal bits", "[spars
   }
 }
 
+// What is recorded has one head.
+Problem random_head(Rng& rng, const io::ScheduleFamily& family) {
+  Problem problem = testing::random_problem_for(rng, family);
+  problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
+  return problem;
+}
+
 // Words of slow memory loaded and stored.
 struct WordCount : io::WordMoveSink {
   io::Words loads, stores;
@@ -71,8 +78,7 @@ TEST_CASE("recordings of sparse schedules have the counted words", "[sparse][sch
   Rng rng(4);
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 40; ++round) {
-      Problem problem = testing::random_problem_for(rng, *family);
-      problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
+      const Problem problem = random_head(rng, *family);
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       const AbiProblem form(problem, 1);
@@ -94,8 +100,7 @@ TEST_CASE("sparse schedules that declare it move the rows of an index together",
     if (family->kernel_class().movement != io::RowMovement::whole_index) continue;
     ++declared;
     for (int round = 0; round < 40; ++round) {
-      Problem problem = testing::random_problem_for(rng, *family);
-      problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
+      const Problem problem = random_head(rng, *family);
       const std::string text = cpu::testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       const AbiProblem form(problem, 1);
