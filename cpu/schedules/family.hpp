@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/error.hpp"
@@ -248,10 +249,33 @@ class Family : public io::ScheduleFamily {
     arrange(schedule, problem);
     for (std::size_t pair = 0; kTrades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;
-      trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
-                  [&] { return heads_cost(schedule, problem); });
+      const auto tried = trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
+                                     [&] { return heads_cost(schedule, problem); });
+      if (tiles.size() == 2) arrange_best(schedule, problem, capacity, tiles, tried);
     }
     arrange(schedule, problem);
+  }
+
+  // Of the tiles that are best with rows arranged for others, those that are best with their own.
+  static void arrange_best(S& schedule, const attest_problem& problem, io::FastMemory capacity,
+                           const std::vector<OpenTile>& tiles, const std::vector<TilePair>& tried) {
+    constexpr std::size_t kTried = 8;
+    if constexpr (requires { schedule.arrange(problem); }) {
+      const auto set = [&](const TilePair& pair) {
+        std::tie(*tiles[0].value, *tiles[1].value) = pair;
+      };
+      TilePair best = tried.front();
+      std::optional<io::Words> least;
+      for (std::size_t n = 0; n < std::min(kTried, tried.size()); ++n) {
+        set(tried[n]);
+        schedule.arrange(problem);
+        const io::Words words = moved(heads_cost(schedule, problem), capacity);
+        if (least && words >= *least) continue;
+        least = words;
+        best = tried[n];
+      }
+      set(best);
+    }
   }
 
   static void arrange(S& schedule, const attest_problem& problem) {

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "core/rng.hpp"
+#include "core/sparsity/row_classes.hpp"
 
 namespace attest::cpu {
 namespace {
@@ -15,37 +14,6 @@ namespace {
 using Rows = std::vector<std::int64_t>;
 
 std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-// A boolean matrix, row by row.
-struct Matrix {
-  std::int64_t rows, columns;
-  std::vector<char> entries;
-
-  std::string_view row(std::int64_t index) const {
-    return {entries.data() + index * columns, at(columns)};
-  }
-  Matrix transposed() const {
-    Matrix result{columns, rows, std::vector<char>(entries.size())};
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        result.entries[at(j * rows + i)] = entries[at(i * columns + j)];
-      }
-    }
-    return result;
-  }
-};
-
-// Rows that are equal, those first that come first.
-std::vector<Rows> classes_of(const Matrix& matrix) {
-  std::vector<Rows> classes;
-  std::map<std::string_view, std::size_t> number;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    const auto [found, is_new] = number.emplace(matrix.row(row), classes.size());
-    if (is_new) classes.emplace_back();
-    classes[found->second].push_back(row);
-  }
-  return classes;
-}
 
 // Classes of residents, how many residents these are and the classes of visitors that each sees,
 // and how many visitors those are.
@@ -65,6 +33,7 @@ struct ClassGraph {
 class Price {
  public:
   using Sums = std::pair<std::int64_t, std::int64_t>;
+  static constexpr std::int64_t kUnit = 1 << 16;  // a logarithm of 1
 
   Price(const ClassGraph& graph, std::int64_t length)
       : graph_(graph),
@@ -72,7 +41,6 @@ class Price {
         last_(graph.visitors.size()),
         met_(graph.visitors.size()),
         logarithms_(graph.seen.size() + 1) {
-    constexpr std::int64_t kUnit = 1 << 16;
     for (std::size_t distance = 2; distance < logarithms_.size(); ++distance) {
       logarithms_[distance] =
           logarithms_[distance - 1] + kUnit / static_cast<std::int64_t>(distance - 1);
@@ -132,27 +100,39 @@ Rows moved(Rows order, Rng& rng) {
   return order;
 }
 
+// By threshold accepting (Dueck and Scheuer 1990): a move is made unless it costs more than a
+// threshold, which falls to nothing.
 Rows searched_order(const ClassGraph& graph, std::int64_t length) {
-  constexpr std::int64_t kWork = std::int64_t{1} << 25, kStepsPerClass = 512;
+  constexpr std::int64_t kWork = std::int64_t{1} << 34, kStepsPerPair = 32;
+  constexpr std::int64_t kVisit = 3 * Price::kUnit;  // against a logarithm of 1
   const auto classes = static_cast<std::int64_t>(graph.seen.size());
   Rows order(graph.seen.size());
   std::iota(order.begin(), order.end(), 0);
-  const std::int64_t steps =
-      std::min(kStepsPerClass * classes, kWork / std::max<std::int64_t>(graph.edges(), 1));
+  const std::int64_t steps = std::min(kStepsPerPair * classes * classes,
+                                      kWork / std::max<std::int64_t>(classes * graph.edges(), 1));
   if (classes < 3 || steps < classes) return order;
   Price price(graph, length);
-  const Price::Sums natural = price(order);
-  Price::Sums least = natural;
+  const auto cost = [](const Price::Sums& sums) { return kVisit * sums.first + sums.second; };
+  const std::int64_t visitors =
+      std::accumulate(graph.visitors.begin(), graph.visitors.end(), std::int64_t{0});
+  // Two visits of a class of visitors.
+  const std::int64_t highest = 2 * kVisit * io::tiles(visitors, std::ssize(graph.visitors));
   Rng rng(1);
-  Rows best = order;
+  Rows now = order, best = order;
+  Price::Sums least = price(order);
+  std::int64_t current = cost(least);
   for (std::int64_t step = 0; step < steps; ++step) {
-    Rows next = moved(best, rng);
+    Rows next = moved(now, rng);
     const Price::Sums sums = price(next);
-    if (sums > least) continue;  // of equals the newer: the search leaves plateaus
-    least = sums;
-    best.swap(next);
+    if (cost(sums) > current + highest / steps * (steps - step)) continue;
+    current = cost(sums);
+    now.swap(next);
+    if (sums < least) {
+      least = sums;
+      best = now;
+    }
   }
-  return least < natural ? best : order;
+  return best;
 }
 
 }  // namespace
@@ -162,11 +142,11 @@ std::vector<std::int64_t> resident_order(const attest_problem& problem, Resident
   const std::int64_t q = problem.seqlen_q, k = problem.seqlen_k;
   const std::uint8_t* mask = problem.mask.boolean;
   if (mask == nullptr || io::Words(q) * k > kMostListedPairs) return {};
-  Matrix seen{q, k, {}};
+  BooleanMatrix seen{q, k, {}};
   for (std::int64_t n = 0; n < q * k; ++n) seen.entries.push_back(mask[n] != 0 ? 1 : 0);
-  Matrix sees = seen.transposed();
+  BooleanMatrix sees = seen.transposed();
   if (residents == Residents::keys) std::swap(seen, sees);
-  const std::vector<Rows> classes = classes_of(seen), visitors = classes_of(sees);
+  const std::vector<Rows> classes = row_classes(seen), visitors = row_classes(sees);
   ClassGraph graph;
   for (const Rows& rows : classes) {
     graph.seen.emplace_back();

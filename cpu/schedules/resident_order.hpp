@@ -9,15 +9,15 @@ namespace attest::cpu {
 
 /// The queries or the keys of a boolean mask, each once, in an order in which those that see the
 /// same visitors lie close together. Rows that see the same ones follow each other; such classes
-/// are put in order by a local search that begins with their natural order, for the fewest visits
-/// of a rolling buffer of `length` rows, and of orders with as many for the least sum of logarithms
-/// of the distances between those that a visitor sees one after the other (Chierichetti et al.
-/// 2009, "On compressing social networks"). The logarithms are harmonic numbers, in integers, so
-/// that the order is the same on every machine.
+/// are put in order by threshold accepting (Dueck and Scheuer 1990) that begins with their natural
+/// order, for the fewest visits of a rolling buffer of `length` rows, guided by the sum of the
+/// logarithms of the distances between those that a visitor sees one after the other (Chierichetti
+/// et al. 2009, "On compressing social networks"). The logarithms are harmonic numbers, in
+/// integers, so that the order is the same on every machine.
 ///
 /// The natural order where the search has no time for so many classes; nothing without a boolean
 /// mask, or beyond kMostListedPairs. Requires: length >= 1.
-/// Cost: time linear in the mask, and some 10^8 additions for the search.
+/// Cost: time linear in the mask, and up to 3 x 10^8 additions for the search.
 /// [cpu/schedules/resident_order_test]
 std::vector<std::int64_t> resident_order(const attest_problem& problem, Residents residents,
                                          std::int64_t length);

@@ -1,6 +1,7 @@
 #include "cpu/schedules/search.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace attest::cpu {
@@ -71,15 +72,10 @@ std::int64_t extent_of(const attest_problem& problem, Extent extent) {
   return q;
 }
 
-namespace {
-
-// What a schedule moves, in the unit of the capacity.
 io::Words moved(const io::Traffic& traffic, io::FastMemory capacity) {
   const bool bytes = capacity.words == io::FastMemory::kUnlimited;
   return bytes ? traffic.total_bytes() : traffic.total_words();
 }
-
-}  // namespace
 
 bool fits(io::Amount peak, io::FastMemory capacity) {
   return peak.words <= capacity.words && peak.bytes <= capacity.bytes;
@@ -144,12 +140,14 @@ void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
   }
 }
 
-void trade_tiles(const OpenTile& first, const OpenTile& second, io::FastMemory capacity,
-                 const std::function<io::Traffic()>& bound,
-                 const std::function<io::Traffic()>& cost) {
+std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
+                                  io::FastMemory capacity,
+                                  const std::function<io::Traffic()>& bound,
+                                  const std::function<io::Traffic()>& cost) {
   constexpr std::int64_t kSteps = 32;
-  std::int64_t best_first = *first.value, best_second = *second.value;
-  io::Words best = moved(cost(), capacity);
+  const auto words_moved = [&] { return moved(cost(), capacity).value(); };
+  std::vector<std::pair<std::int64_t, TilePair>> tried{
+      {words_moved(), {*first.value, *second.value}}};
   *second.value = 1;
   const std::int64_t largest = largest_fit(*first.value, first.extent, capacity, bound);
   std::int64_t before = 0;
@@ -157,14 +155,14 @@ void trade_tiles(const OpenTile& first, const OpenTile& second, io::FastMemory c
     *first.value = largest - largest * step / kSteps;
     if (*first.value == std::exchange(before, *first.value)) continue;
     *second.value = largest_fit(*second.value, second.extent, capacity, bound);
-    const io::Words words = moved(cost(), capacity);
-    if (words >= best) continue;
-    best = words;
-    best_first = *first.value;
-    best_second = *second.value;
+    tried.push_back({words_moved(), {*first.value, *second.value}});
   }
-  *first.value = best_first;
-  *second.value = best_second;
+  std::stable_sort(tried.begin(), tried.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::tie(*first.value, *second.value) = tried.front().second;
+  std::vector<TilePair> pairs;
+  for (const auto& entry : tried) pairs.push_back(entry.second);
+  return pairs;
 }
 
 }  // namespace attest::cpu

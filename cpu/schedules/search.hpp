@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
@@ -22,6 +23,9 @@ struct OpenTile {
 
 bool fits(io::Amount peak, io::FastMemory capacity);
 
+/// What a schedule moves, in words, or in bytes with a capacity in bytes.
+io::Words moved(const io::Traffic& traffic, io::FastMemory capacity);
+
 /// Whether a smaller tile never has a larger peak.
 enum class Peaks : std::uint8_t { monotone, any };
 
@@ -38,13 +42,18 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
 void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                 const std::function<io::Traffic()>& cost);
 
+/// Values of two tiles.
+using TilePair = std::pair<std::int64_t, std::int64_t>;
+
 /// Of two tiles that share fast memory the pair with the fewest words: the first from the largest
 /// that fits down to half of it, in steps of 1/32, the second the largest that fits beside it; or
 /// both as they are. `bound` is what decides whether tiles fit, cheap to ask and no less than
 /// `cost`. Requires: the present values fit.
+/// Returns: the pairs that were tried, of the fewest words first.
 /// [cpu/schedules/best_schedule_test "tiles of rolling buffers"]
-void trade_tiles(const OpenTile& first, const OpenTile& second, io::FastMemory capacity,
-                 const std::function<io::Traffic()>& bound,
-                 const std::function<io::Traffic()>& cost);
+std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
+                                  io::FastMemory capacity,
+                                  const std::function<io::Traffic()>& bound,
+                                  const std::function<io::Traffic()>& cost);
 
 }  // namespace attest::cpu

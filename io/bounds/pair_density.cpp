@@ -105,6 +105,16 @@ PairDensity PairDensity::of_geometric_mean(const PatternComponent& component) {
   return {most_pairs, indices_of(component), component.pairs()};
 }
 
+PairDensity PairDensity::of(const std::function<double(double pairs)>& density,
+                            std::int64_t pairs) {
+  std::vector<Entry> entries;
+  for (std::int64_t fewest = 0, next = 1; fewest <= pairs; fewest = next) {
+    next = fewest == 0 ? 1 : last_of_entry(fewest) + 1;
+    entries.push_back({fewest, rounded_up(density(static_cast<double>(next)))});
+  }
+  return PairDensity(std::move(entries));
+}
+
 PairDensity::PairDensity(const MostPairs& most_pairs, std::int64_t most_indices,
                          std::int64_t pairs) {
   double best = 0;           // of the sets of fewer than `indices` rows and keys

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "io/bounds/pattern_degrees.hpp"
@@ -82,6 +83,10 @@ class PairDensity {
   /// about sqrt(y)/2.  [io/bounds/neighbourhoods_test "geometric mean"]
   static PairDensity of_geometric_mean(const PatternComponent& component);
 
+  /// Of a density that is known as a function of y, increasing, up to so many pairs; y may be any
+  /// number from 0 on, for pairs may have weights.  [io/bounds/weighted_pattern_test "density"]
+  static PairDensity of(const std::function<double(double pairs)>& density, std::int64_t pairs);
+
   const std::vector<Entry>& entries() const { return entries_; }
 
   /// s(y) or a little more. Requires: pairs at least 1. Else throws InternalError.
@@ -94,6 +99,7 @@ class PairDensity {
   // The most pairs of sets of so many rows and keys (or of such a mean); does not decrease.
   using MostPairs = std::function<std::int64_t(std::int64_t indices)>;
   PairDensity(const MostPairs& most_pairs, std::int64_t most_indices, std::int64_t pairs);
+  explicit PairDensity(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
   std::vector<Entry> entries_;
 };

@@ -7,6 +7,7 @@
 #include "io/bounds/priced_parts.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
+#include "io/bounds/weighted_pattern.hpp"
 
 namespace attest::io {
 namespace {
@@ -116,9 +117,11 @@ Bound block_sparse_flash_order(const Extent& extent, std::int64_t fast_words) {
 std::vector<Bound> pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                   std::int64_t fast_words) {
   const PatternParts pattern = pattern_parts(degrees);
-  return {theorem_a_pattern(pattern, kernel, fast_words),
-          theorem_b_pattern(pattern, kernel, fast_words),
-          block_sparse_flash_order(degrees.extent, fast_words)};
+  std::vector<Bound> bounds{theorem_a_pattern(pattern, kernel, fast_words),
+                            theorem_b_pattern(pattern, kernel, fast_words),
+                            block_sparse_flash_order(degrees.extent, fast_words)};
+  if (degrees.dense_parts) bounds.push_back(theorem_a_weighted(degrees, kernel, fast_words));
+  return bounds;
 }
 
 }  // namespace attest::io

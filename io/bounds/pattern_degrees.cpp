@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -184,6 +185,7 @@ std::int64_t PatternComponent::pairs() const {
 PatternDegrees pattern_degrees(const Problem& problem) {
   PatternDegrees result;
   result.extent = extent_of(problem);
+  if (problem.mask.boolean) result.dense_parts = std::make_shared<const DenseParts>(problem);
   using Lengths = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
   std::map<Lengths, std::pair<Sequence, std::int64_t>> sequences;
   for (const Sequence& sequence : problem.sequences()) {

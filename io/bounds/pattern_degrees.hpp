@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "io/bounds/extent.hpp"
 #include "io/bounds/neighbourhoods.hpp"
+#include "io/bounds/part_weights.hpp"
 #include "io/words.hpp"
 
 namespace attest::io {
@@ -30,7 +32,8 @@ struct PatternComponent {
 /// rows of one pattern; heads and batch entries are components of their own.
 struct PatternDegrees {
   Extent extent;
-  std::vector<PatternComponent> components;  // the most pairs first
+  std::vector<PatternComponent> components;       // the most pairs first
+  std::shared_ptr<const DenseParts> dense_parts;  // of boolean masks
 };
 
 /// Degrees of all heads and batch entries of the problem, by component.

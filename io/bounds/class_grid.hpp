@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/problem.hpp"
+
+namespace attest::io {
+
+/// A mask with its alike rows and keys put together: rows that see the same keys are one class,
+/// keys that the same rows see another. Block masks have as many as blocks, or fewer.
+struct ClassGrid {
+  std::vector<std::int64_t> rows, keys;    // how many each class has, of one copy
+  std::vector<std::vector<char>> visible;  // of classes: [row class][key class]
+  std::int64_t copies = 1;                 // K/V heads and batch entries
+};
+
+/// The classes of the rows that see at least two keys, and of the keys that these see. Query heads
+/// that share a K/V head are rows of one grid.
+///
+/// Ensures: nothing, unless there are from 1 to 64 classes each, a boolean mask, and batch entries
+///          of equal lengths  [io/bounds/class_grid_test]
+/// Cost:    that of looking at all pairs; not more than 2^26 are looked at.
+std::optional<ClassGrid> class_grid(const Problem& problem);
+
+}  // namespace attest::io

@@ -1,0 +1,277 @@
+#include "io/bounds/dense_parts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/vector_clones.hpp"
+#include "io/words.hpp"
+
+namespace attest::io {
+namespace {
+
+using Set = std::uint64_t;  // of rows
+static_assert(kMostClasses == 64);
+
+WeightGrid transposed(const WeightGrid& grid) {
+  WeightGrid result;
+  for (std::size_t i = 0; i < kMostClasses; ++i) {
+    for (std::size_t j = 0; j < kMostClasses; ++j) result[j][i] = grid[i][j];
+  }
+  return result;
+}
+
+ATTEST_INLINE_CLONE void add(WeightRow& sums, const WeightRow& row) {
+  for (std::size_t j = 0; j < kMostClasses; ++j) {
+    sums[j] = static_cast<std::int16_t>(sums[j] + row[j]);
+  }
+}
+
+WeightRow sum_of(const WeightGrid& rows, Set set) {
+  WeightRow sums{};
+  for (; set != 0; set &= set - 1) add(sums, rows[static_cast<std::size_t>(std::countr_zero(set))]);
+  return sums;
+}
+
+// The sum of what lies above the threshold. By lanes: compilers make vectors of them.
+ATTEST_INLINE_CLONE std::int64_t excess(const WeightRow& sums, std::int16_t threshold) {
+  std::array<std::int16_t, 8> lanes{};
+  for (std::size_t j = 0; j < kMostClasses; j += lanes.size()) {
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      lanes[lane] = static_cast<std::int16_t>(
+          lanes[lane] + std::max<std::int16_t>(sums[j + lane], threshold) - threshold);
+    }
+  }
+  std::int64_t sum = 0;
+  for (const std::int16_t lane : lanes) sum += lane;
+  return sum;
+}
+
+std::int64_t sum_of_largest(WeightRow sums, int count) {
+  const auto end = sums.begin() + count;
+  std::nth_element(sums.begin(), end, sums.end(), std::greater<>());
+  return std::accumulate(sums.begin(), end, std::int64_t{0});
+}
+
+// Whether the `count` largest have more than `most` in all, which is at least 0. They have at most
+// excess(t) + t count, for any t.
+class LargestExceed {
+ public:
+  LargestExceed() = default;
+  LargestExceed(int count, std::int64_t most)
+      : count_(count), most_(most), threshold_(static_cast<std::int16_t>(most / count * 3 / 4)) {}
+
+  ATTEST_INLINE_CLONE bool operator()(const WeightRow& sums) const {
+    return excess(sums, threshold_) > most_ - std::int64_t{threshold_} * count_ &&
+           sum_of_largest(sums, count_) > most_;
+  }
+
+ private:
+  int count_ = 1;
+  std::int64_t most_ = 0;
+  std::int16_t threshold_ = 0;
+};
+
+// Let a part be beyond the limit with a rows and b columns. Its k heaviest rows have more than
+// (k/a) most (a + b)/indices weight in its b columns. So for all sets of k rows that could be these
+// the search looks whether they are all rows of such a part, and for a > k goes through all sets of
+// b columns in which they have so much, and looks whether any a rows have too much there.
+class ColumnSearch {
+ public:
+  enum class Found { nothing, part, too_much_work };
+
+  ColumnSearch(const WeightGrid& columns, PartLimit limit) : columns_(columns), limit_(limit) {}
+
+  // With `sums` of the k rows, by column. `result` is told how many
+  // sets of columns were looked at, and of the part.
+  Found run(const WeightRow& sums, int k, std::int64_t most_steps, PartSearch& result) {
+    steps_ = 0;
+    most_steps_ = most_steps;
+    sort(sums);
+    Found found = of_rows(sums, k) ? Found::part : Found::nothing;
+    for (rows_ = k + 1; rows_ <= limit_.indices / 2 && found == Found::nothing; ++rows_) {
+      needed_ = limit_.most * k * rows_;
+      for (std::size_t place = 0; place < kMostClasses; ++place) {
+        value_[place] =
+            std::int64_t{sums[order_[place]]} * limit_.indices * rows_ - limit_.most * k;
+        gains_[place + 1] = gains_[place] + std::max<std::int64_t>(value_[place], 0);
+      }
+      for (int columns = 1; columns <= limit_.indices - rows_; ++columns) {
+        heavy_[static_cast<std::size_t>(columns)] =
+            LargestExceed(rows_, limit_.most * (rows_ + columns) / limit_.indices);
+      }
+      found = search(0, 0, 0, {});
+    }
+    result.steps += steps_;
+    if (found == Found::part) result.least = least_;
+    return found;
+  }
+
+ private:
+  // As numbers with the column in the last places, which are sorted faster.
+  void sort(const WeightRow& sums) {
+    std::array<int, kMostClasses> keys;
+    for (std::size_t j = 0; j < kMostClasses; ++j) {
+      keys[j] = sums[j] * static_cast<int>(kMostClasses) + static_cast<int>(j);
+    }
+    std::sort(keys.begin(), keys.end(), std::greater<>());
+    for (std::size_t place = 0; place < kMostClasses; ++place) {
+      order_[place] = static_cast<std::size_t>(keys[place]) % kMostClasses;
+    }
+  }
+
+  // Whether the rows themselves are beyond the limit with their heaviest columns.
+  bool of_rows(const WeightRow& sums, int k) {
+    std::int64_t weight = 0;
+    for (int columns = 1; columns <= limit_.indices - k; ++columns) {
+      weight += sums[order_[static_cast<std::size_t>(columns) - 1]];
+      if (weight * limit_.indices <= limit_.most * (k + columns)) continue;
+      least_ = tiles(weight * limit_.indices, k + columns);
+      return true;
+    }
+    return false;
+  }
+
+  // All sets that add columns from `place` on to `count` others, which have `value` and these
+  // `sums` of rows.
+  ATTEST_VECTOR_CLONES Found search(std::size_t place, int count, std::int64_t value,
+                                    const WeightRow& sums) {
+    const int left = limit_.indices - rows_ - count;
+    if (left == 0) return Found::nothing;
+    for (; place < kMostClasses; ++place) {
+      // The next ones are the best, for columns come in descending order.
+      const std::size_t end = std::min(place + static_cast<std::size_t>(left), kMostClasses);
+      if (value + gains_[end] - gains_[place] <= needed_) return Found::nothing;
+      if (++steps_ > most_steps_) return Found::too_much_work;
+      WeightRow next = sums;
+      add(next, columns_[order_[place]]);
+      const std::int64_t now = value + value_[place];
+      if (now > needed_ && heavy_[static_cast<std::size_t>(count) + 1](next)) {
+        least_ = tiles(sum_of_largest(next, rows_) * limit_.indices, rows_ + count + 1);
+        return Found::part;
+      }
+      const Found found = search(place + 1, count + 1, now, next);
+      if (found != Found::nothing) return found;
+    }
+    return Found::nothing;
+  }
+
+  const WeightGrid& columns_;
+  PartLimit limit_;
+  int rows_ = 0;
+  std::int64_t needed_ = 0, steps_ = 0, most_steps_ = 0, least_ = 0;
+  std::array<std::size_t, kMostClasses> order_{};
+  std::array<std::int64_t, kMostClasses> value_{};
+  std::array<std::int64_t, kMostClasses + 1> gains_{};  // of the first columns together
+  std::array<LargestExceed, 33> heavy_{};               // by number of columns
+};
+
+// Sets of k rows, one more in each round, as above: kept are those whose b heaviest columns have so
+// much, for some a and b. Those for which the search through sets of columns takes long are left to
+// the next round: the more rows, the fewer columns.
+class RowSearch {
+ public:
+  RowSearch(const WeightGrid& rows, const WeightGrid& columns, PartLimit limit)
+      : rows_(rows), columns_(columns, limit), limit_(limit) {}
+
+  PartSearch run(std::int64_t most_steps) {
+    PartSearch search;
+    std::vector<Set> sets{0}, larger;
+    for (int size = 1; size <= limit_.indices / 2; ++size) {
+      larger.clear();
+      for (const Set set : sets) {
+        extend(set, size, larger);
+        search.steps += static_cast<std::int64_t>(kMostClasses);
+        if (search.steps > most_steps) return search;
+      }
+      std::sort(larger.begin(), larger.end());
+      larger.erase(std::unique(larger.begin(), larger.end()), larger.end());
+      sets.clear();
+      for (const Set set : larger) {
+        const ColumnSearch::Found found =
+            columns_.run(sum_of(rows_, set), size, size < 3 ? 0 : kSteps, search);
+        if (found == ColumnSearch::Found::part || search.steps > most_steps) return search;
+        if (found == ColumnSearch::Found::too_much_work) sets.push_back(set);
+      }
+    }
+    search.proved = sets.empty();
+    return search;
+  }
+
+ private:
+  // For the columns of one set of rows; of fewer than three there are too many.
+  static constexpr std::int64_t kSteps = 1024;
+
+  // No number of columns is beyond the limit if the excess over a threshold is at most `most`.
+  struct Test {
+    std::int16_t threshold;
+    std::int64_t most;
+  };
+
+  // The sets with one row more that are kept.
+  void extend(Set set, int size, std::vector<Set>& larger) {
+    const WeightRow sums = sum_of(rows_, set);
+    prepare(sums, size);
+    for (std::size_t row = 0; row < kMostClasses; ++row) {
+      const Set one = Set{1} << row;
+      if ((set & one) != 0) continue;
+      WeightRow next = sums;
+      add(next, rows_[row]);
+      if (kept(next)) larger.push_back(set | one);
+    }
+  }
+
+  // b columns have at most excess(t) + t b; the best t is the least of the b largest sums, of which
+  // those without the row that is added serve as a guess.
+  void prepare(WeightRow sums, int size) {
+    std::sort(sums.begin(), sums.end(), std::greater<>());
+    tests_.clear();
+    for (int rows = limit_.indices / 2; rows >= size; --rows) {
+      const std::int64_t columns = limit_.indices - rows;
+      const std::int64_t each = limit_.most * size, unit = std::int64_t{rows} * limit_.indices;
+      // Beyond the limit are b columns with more than each (rows + b)/unit.
+      const std::int64_t threshold =
+          std::max<std::int64_t>((each + unit - 1) / unit, sums[static_cast<std::size_t>(columns)]);
+      const std::int64_t most = each * rows - (threshold * unit - each) * columns;
+      tests_.push_back({static_cast<std::int16_t>(threshold), floor_of(most, unit)});
+    }
+  }
+
+  static std::int64_t floor_of(std::int64_t value, std::int64_t unit) {
+    return value >= 0 ? value / unit : -((-value + unit - 1) / unit);
+  }
+
+  bool kept(const WeightRow& sums) const {
+    return std::any_of(tests_.begin(), tests_.end(),
+                       [&](const Test& test) { return excess(sums, test.threshold) > test.most; });
+  }
+
+  const WeightGrid& rows_;
+  ColumnSearch columns_;
+  PartLimit limit_;
+  std::vector<Test> tests_;  // of the most rows first
+};
+
+}  // namespace
+
+PartSearch prove_limit(const WeightGrid& grid, PartLimit limit, std::int64_t most_steps) {
+  constexpr std::int16_t kHeaviest = 255;  // so that sums of 16 by 8 lanes stay in range
+  if (limit.indices < 2 || limit.indices > 32) throw InternalError("parts of so many indices");
+  for (const WeightRow& row : grid) {
+    for (const std::int16_t weight : row) {
+      if (weight < 0 || weight > kHeaviest) throw InternalError("a weight is out of range");
+    }
+  }
+  // A part has at most half of the indices as rows, or as columns.
+  const WeightGrid other = transposed(grid);
+  const PartSearch by_rows = RowSearch(grid, other, limit).run(most_steps);
+  if (!by_rows.proved) return by_rows;
+  PartSearch search = RowSearch(other, grid, limit).run(most_steps - by_rows.steps);
+  search.steps += by_rows.steps;
+  return search;
+}
+
+}  // namespace attest::io

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "io/bounds/class_grid.hpp"
+#include "io/bounds/dense_parts.hpp"
+
+namespace attest::io {
+
+/// Weights of the pairs of a grid of classes, the same for all pairs of two classes, and how heavy
+/// its parts are: docs/theory/bounds/patterns.md, "Dense parts".
+struct PartWeights {
+  WeightGrid weight{};        // 0 where nothing is visible
+  std::int64_t heaviest = 1;  // the greatest weight: it stands for 1
+  PartLimit limit;            // proved
+};
+
+/// Weights for which parts of 16 classes are light against the whole: blocks of the heaviest parts
+/// that a search finds weigh less, again and again (the multiplicative weights of Arora, Hazan and
+/// Kale 2012 for a covering by parts), and a limit that is proved of them.
+///
+/// Ensures: nothing where parts that are all visible are found, where there are fewer than 32
+///          classes, or where no limit is proved within the steps: then knowing them gains nothing
+///          [io/bounds/part_weights_test]
+/// Cost:    some 10 s for 64 x 64 classes.
+std::optional<PartWeights> part_weights(const ClassGrid& grid);
+
+/// The classes of a problem's mask and their weights, found when first asked for.
+class DenseParts {
+ public:
+  explicit DenseParts(Problem problem) : problem_(std::move(problem)) {}
+
+  const std::optional<ClassGrid>& grid() const;
+  const std::optional<PartWeights>& weights() const;
+
+ private:
+  Problem problem_;
+  mutable std::once_flag looked_at_, weighed_;
+  mutable std::optional<ClassGrid> grid_;
+  mutable std::optional<PartWeights> weights_;
+};
+
+}  // namespace attest::io

@@ -1,0 +1,65 @@
+#include "io/bounds/part_weights.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::io {
+namespace {
+
+ClassGrid random_grid(std::size_t classes, std::int64_t percent) {
+  Rng rng(5);
+  ClassGrid grid;
+  grid.rows.assign(classes, 16);
+  grid.keys.assign(classes, 16);
+  for (std::size_t i = 0; i < classes; ++i) {
+    auto& row = grid.visible.emplace_back();
+    for (std::size_t j = 0; j < classes; ++j) row.push_back(rng.between(0, 99) < percent ? 1 : 0);
+  }
+  return grid;
+}
+
+std::int64_t weight_of(const WeightGrid& grid) {
+  std::int64_t sum = 0;
+  for (const WeightRow& row : grid) sum += std::accumulate(row.begin(), row.end(), std::int64_t{0});
+  return sum;
+}
+
+TEST_CASE("weights of random blocks", "[io][bounds]") {
+  const ClassGrid grid = random_grid(32, 25);
+  const auto weights = part_weights(grid);
+  REQUIRE(weights);
+  std::int16_t greatest = 0;
+  for (std::size_t i = 0; i < grid.rows.size(); ++i) {
+    for (std::size_t j = 0; j < grid.keys.size(); ++j) {
+      if (grid.visible[i][j] == 0) CHECK(weights->weight[i][j] == 0);
+      greatest = std::max(greatest, weights->weight[i][j]);
+    }
+  }
+  CHECK(greatest <= weights->heaviest);
+  CHECK(prove_limit(weights->weight, weights->limit, std::int64_t{1} << 30).proved);
+
+  // With all weights alike the same total takes fewer parts: what the weights are for.
+  WeightGrid alike{};
+  for (std::size_t i = 0; i < grid.rows.size(); ++i) {
+    for (std::size_t j = 0; j < grid.keys.size(); ++j) alike[i][j] = grid.visible[i][j];
+  }
+  const std::int64_t parts = weight_of(weights->weight) / weights->limit.most;
+  const std::int64_t most = weight_of(alike) / parts;
+  const PartSearch search =
+      prove_limit(alike, {weights->limit.indices, most}, std::int64_t{1} << 30);
+  CHECK_FALSE(search.proved);
+  CHECK(search.least);
+}
+
+TEST_CASE("weights that would gain nothing", "[io][bounds]") {
+  CHECK_FALSE(part_weights(random_grid(32, 100)));
+  CHECK_FALSE(part_weights(random_grid(32, 95)));
+  CHECK_FALSE(part_weights(random_grid(15, 25)));
+}
+
+}  // namespace
+}  // namespace attest::io

@@ -1,0 +1,93 @@
+#include "io/bounds/weighted_pattern.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "io/bounds/pattern.hpp"
+#include "io/bounds/segments.hpp"
+#include "io/bounds/statement.hpp"
+#include "io/words.hpp"
+
+namespace attest::io {
+namespace {
+
+// Rows or keys of the largest class.
+std::int64_t largest_class(const ClassGrid& grid) {
+  return std::max(*std::max_element(grid.rows.begin(), grid.rows.end()),
+                  *std::max_element(grid.keys.begin(), grid.keys.end()));
+}
+
+// Empty where the weights of a mask's classes can be of use. With smaller blocks, of which the
+// longest segments hold many more than 16, they would be searched in vain.
+std::string fault_of(const DenseParts& parts, std::int64_t head_dims, std::int64_t fast_words) {
+  constexpr std::int64_t kLeastClasses = 4, kLeastBlock = 16;
+  const auto least = [&](std::int64_t largest) {
+    return below("fast_words", static_cast<double>(fast_words),
+                 static_cast<double>((Words(kLeastClasses) * largest * head_dims).value()));
+  };
+  if (std::string fault = least(kLeastBlock); !fault.empty()) return fault;
+  if (!parts.grid()) return "more than 64 classes of alike rows or keys, or lengths that differ";
+  const std::int64_t largest = largest_class(*parts.grid());
+  if (largest < kLeastBlock) return "classes of alike rows and keys have fewer than 16";
+  if (std::string fault = least(largest); !fault.empty()) return fault;
+  return parts.weights() ? "" : "few classes, or parts with 16 of them that are nearly all visible";
+}
+
+}  // namespace
+
+WeightedPairs weighted_pairs(const ClassGrid& grid, const PartWeights& weights) {
+  const auto heaviest = static_cast<double>(weights.heaviest);
+  double weight = 0;
+  for (std::size_t i = 0; i < grid.rows.size(); ++i) {
+    for (std::size_t j = 0; j < grid.keys.size(); ++j) {
+      weight += static_cast<double>(weights.weight[i][j]) *
+                (static_cast<double>(grid.rows[i]) * static_cast<double>(grid.keys[j]));
+    }
+  }
+  weight /= heaviest;
+  // A part of n classes has at most (per_class + 1/(4(classes - 1))) n, with parts of classes too.
+  const auto size = static_cast<double>(largest_class(grid));
+  const double classes = weights.limit.indices;
+  const double per_class =
+      static_cast<double>(weights.limit.most) / (heaviest * classes) + 0.25 / (classes - 1);
+  const auto density = [=](double y) {
+    return std::min(std::sqrt(y) / 2,
+                    std::max(per_class * size, std::sqrt(per_class * y / classes)));
+  };
+  return {weight,
+          PairDensity::of(density, static_cast<std::int64_t>(std::ceil(rounded_up(weight)))),
+          grid.copies};
+}
+
+std::int64_t weighted_words(const WeightedPairs& pairs, const Extent& extent,
+                            const KernelClass& kernel, std::int64_t fast_words) {
+  const PairWork work{static_cast<double>(extent.head_dim_v),
+                      static_cast<double>(extent.head_dim_qk)};
+  const auto words = [&](std::int64_t copies) {
+    return greatest_words_of_segments(
+        {rounded_down(pairs.weight * work.columns * static_cast<double>(copies)),
+         [&](double usable_words) {
+           return rounded_up(usable_words * most_work_per_word(pairs.density, work, usable_words));
+         },
+         fast_words, kernel.fast_memories()});
+  };
+  return std::max(words(pairs.copies), (Words(words(1)) * pairs.copies).value());
+}
+
+Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kernel,
+                         std::int64_t fast_words) {
+  const Extent& extent = degrees.extent;
+  const DenseParts& parts = *degrees.dense_parts;
+  return Statement("theorem_a_weighted", Tag::proved,
+                   "max_X X ceil((W d_v - F(X))/F(M+X)), W the weight of all pairs", "patterns")
+      .needs_class(kernel, fast_words)
+      .needs("parts", "blocks few and large, parts of them not all visible",
+             fault_of(parts, extent.head_dim_qk + extent.head_dim_v, fast_words))
+      .words([&] {
+        return weighted_words(weighted_pairs(*parts.grid(), *parts.weights()), extent, kernel,
+                              fast_words);
+      });
+}
+
+}  // namespace attest::io
