@@ -249,8 +249,11 @@ class Family : public io::ScheduleFamily {
     arrange(schedule, problem);
     for (std::size_t pair = 0; kTrades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;
-      const auto tried = trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
-                                     [&] { return heads_cost(schedule, problem); });
+      const TilePair before{*tiles[pair].value, *tiles[pair + 1].value};
+      auto tried = trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
+                               [&] { return heads_cost(schedule, problem); });
+      // The only pair whose words are already those of its own order.
+      tried.insert(tried.begin(), before);
       if (tiles.size() == 2) arrange_best(schedule, problem, capacity, tiles, tried);
     }
     arrange(schedule, problem);

@@ -124,7 +124,7 @@ Rows searched_order(const ClassGraph& graph, std::int64_t length) {
   for (std::int64_t step = 0; step < steps; ++step) {
     Rows next = moved(now, rng);
     const Price::Sums sums = price(next);
-    if (cost(sums) > current + highest / steps * (steps - step)) continue;
+    if (cost(sums) > current + highest * (steps - step) / steps) continue;
     current = cost(sums);
     now.swap(next);
     if (sums < least) {

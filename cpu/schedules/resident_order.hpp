@@ -15,9 +15,9 @@ namespace attest::cpu {
 /// et al. 2009, "On compressing social networks"). The logarithms are harmonic numbers, in
 /// integers, so that the order is the same on every machine.
 ///
-/// The natural order where the search has no time for so many classes; nothing without a boolean
+/// The classes as they come where the search has no time for so many; nothing without a boolean
 /// mask, or beyond kMostListedPairs. Requires: length >= 1.
-/// Cost: time linear in the mask, and up to 3 x 10^8 additions for the search.
+/// Cost: time linear in the mask, and up to some 10^9 additions for the search.
 /// [cpu/schedules/resident_order_test]
 std::vector<std::int64_t> resident_order(const attest_problem& problem, Residents residents,
                                          std::int64_t length);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -165,8 +166,8 @@ class ColumnSearch {
   std::int64_t needed_ = 0, steps_ = 0, most_steps_ = 0, least_ = 0;
   std::array<std::size_t, kMostClasses> order_{};
   std::array<std::int64_t, kMostClasses> value_{};
-  std::array<std::int64_t, kMostClasses + 1> gains_{};  // of the first columns together
-  std::array<LargestExceed, 33> heavy_{};               // by number of columns
+  std::array<std::int64_t, kMostClasses + 1> gains_{};   // of the first columns together
+  std::array<LargestExceed, kMostIndices + 1> heavy_{};  // by number of columns
 };
 
 // Sets of k rows, one more in each round, as above: kept are those whose b heaviest columns have so
@@ -185,7 +186,7 @@ class RowSearch {
       for (const Set set : sets) {
         extend(set, size, larger);
         search.steps += static_cast<std::int64_t>(kMostClasses);
-        if (search.steps > most_steps) return search;
+        if (search.steps > most_steps || larger.size() > kMostSets) return search;
       }
       std::sort(larger.begin(), larger.end());
       larger.erase(std::unique(larger.begin(), larger.end()), larger.end());
@@ -204,6 +205,7 @@ class RowSearch {
  private:
   // For the columns of one set of rows; of fewer than three there are too many.
   static constexpr std::int64_t kSteps = 1024;
+  static constexpr std::size_t kMostSets = std::size_t{1} << 24;
 
   // No number of columns is beyond the limit if the excess over a threshold is at most `most`.
   struct Test {
@@ -258,8 +260,13 @@ class RowSearch {
 }  // namespace
 
 PartSearch prove_limit(const WeightGrid& grid, PartLimit limit, std::int64_t most_steps) {
-  constexpr std::int16_t kHeaviest = 255;  // so that sums of 16 by 8 lanes stay in range
-  if (limit.indices < 2 || limit.indices > 32) throw InternalError("parts of so many indices");
+  // A lane adds 8 sums; of columns there are at most 16 in one, for sets of three rows and more.
+  constexpr std::int16_t kHeaviest = 255;
+  static_assert((kMostIndices - 4) * kHeaviest * 8 <= std::numeric_limits<std::int16_t>::max());
+  if (limit.indices < 2 || limit.indices > kMostIndices) {
+    throw InternalError("parts of so many indices");
+  }
+  if (limit.most < 0 || limit.most > std::int64_t{1} << 32) throw InternalError("such a limit");
   for (const WeightRow& row : grid) {
     for (const std::int16_t weight : row) {
       if (weight < 0 || weight > kHeaviest) throw InternalError("a weight is out of range");

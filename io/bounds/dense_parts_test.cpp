@@ -77,6 +77,7 @@ TEST_CASE("limits hold for all parts and not below", "[io][bounds]") {
   for (const std::int64_t percent : {20, 40, 90}) {
     check_limit(random_grid(rng, 16, 64, percent), 16, 12);
     check_limit(random_grid(rng, 14, 40, percent), 14, 16);
+    check_limit(random_grid(rng, 12, 64, percent), 12, 20);
   }
 }
 
@@ -93,7 +94,8 @@ TEST_CASE("a search ends with its steps", "[io][bounds]") {
 
 TEST_CASE("grids and parts that are out of range", "[io][bounds]") {
   CHECK_THROWS_AS(prove_limit({}, {1, 5}, kSteps), InternalError);
-  CHECK_THROWS_AS(prove_limit({}, {33, 5}, kSteps), InternalError);
+  CHECK_THROWS_AS(prove_limit({}, {21, 5}, kSteps), InternalError);
+  CHECK_THROWS_AS(prove_limit({}, {16, -1}, kSteps), InternalError);
   WeightGrid grid{};
   grid[3][4] = 256;
   CHECK_THROWS_AS(prove_limit(grid, {16, 5}, kSteps), InternalError);

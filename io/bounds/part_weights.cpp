@@ -105,24 +105,37 @@ Grid lightened(Grid grid, int rounds, Rng& rng) {
   return grid;
 }
 
-// A limit at most some percent above the least that holds: the nearer, the more steps it takes to
-// prove. `found`: what some part is known to have.
+// A limit half a percent above the heaviest part that is known, or that holds for those that the
+// search finds; if that takes too many steps, one that is easier to prove. `found`: what some part
+// is known to have.
 std::optional<PartLimit> proved_limit(const WeightGrid& grid, double found) {
-  constexpr std::int64_t kMostSteps = std::int64_t{1} << 29;
-  constexpr double kAbove = 1.005;
+  constexpr double kAbove = 1.005, kFarAbove = 1.1;
+  std::int64_t steps = std::int64_t{1} << 29;
   PartLimit limit{kIndices, static_cast<std::int64_t>(std::ceil(found * kAbove))};
-  while (static_cast<double>(limit.most) <= found * 1.3) {
-    const PartSearch search = prove_limit(grid, limit, kMostSteps);
+  while (steps > 0) {
+    const PartSearch search = prove_limit(grid, limit, steps);
     if (search.proved) return limit;
-    limit.most = search.least.value_or(limit.most + limit.most / 100 + 1);
+    steps -= search.steps;
+    if (!search.least) break;
+    limit.most = *search.least;
   }
+  limit.most = static_cast<std::int64_t>(static_cast<double>(limit.most) * kFarAbove);
+  if (prove_limit(grid, limit, std::int64_t{1} << 28).proved) return limit;
   return std::nullopt;
+}
+
+// Fewer visible pairs of classes than that are met in few visits.
+bool sparse(const ClassGrid& grid) {
+  constexpr std::ptrdiff_t kLeastDegree = 4;
+  std::ptrdiff_t visible = 0;
+  for (const auto& row : grid.visible) visible += std::count(row.begin(), row.end(), char{1});
+  return visible < kLeastDegree * std::max(std::ssize(grid.rows), std::ssize(grid.keys));
 }
 
 }  // namespace
 
 std::optional<PartWeights> part_weights(const ClassGrid& grid) {
-  if (grid.rows.size() + grid.keys.size() < 2 * kIndices) return std::nullopt;
+  if (grid.rows.size() + grid.keys.size() < 2 * kIndices || sparse(grid)) return std::nullopt;
   Grid weights;
   for (const auto& row : grid.visible) weights.emplace_back(row.begin(), row.end());
   Rng rng(1);

@@ -59,6 +59,7 @@ TEST_CASE("weights that would gain nothing", "[io][bounds]") {
   CHECK_FALSE(part_weights(random_grid(32, 100)));
   CHECK_FALSE(part_weights(random_grid(32, 95)));
   CHECK_FALSE(part_weights(random_grid(15, 25)));
+  CHECK_FALSE(part_weights(random_grid(64, 3)));
 }
 
 }  // namespace

@@ -27,11 +27,17 @@ std::string fault_of(const DenseParts& parts, std::int64_t head_dims, std::int64
                  static_cast<double>((Words(kLeastClasses) * largest * head_dims).value()));
   };
   if (std::string fault = least(kLeastBlock); !fault.empty()) return fault;
-  if (!parts.grid()) return "more than 64 classes of alike rows or keys, or lengths that differ";
+  if (!parts.grid()) {
+    return "none or more than 64 classes of alike rows or keys, more than 2^26 pairs, or lengths "
+           "that differ";
+  }
   const std::int64_t largest = largest_class(*parts.grid());
-  if (largest < kLeastBlock) return "classes of alike rows and keys have fewer than 16";
+  if (largest < kLeastBlock) return "no class of alike rows or keys has 16";
   if (std::string fault = least(largest); !fault.empty()) return fault;
-  return parts.weights() ? "" : "few classes, or parts with 16 of them that are nearly all visible";
+  return parts.weights()
+             ? ""
+             : "few classes or pairs of them, parts of 16 that are nearly all visible, or no limit "
+               "proved within the steps";
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ std::int64_t weighted_words(const WeightedPairs& pairs, const Extent& extent,
 
 /// Theorem A with weighted pairs: max over X of X ceil((W d_v - F(X))/F(M+X)), W the weight of all
 /// pairs, F(B) = B rho(B); recomputation allowed. Proved: docs/theory/bounds/patterns.md. Needs K1
-/// to K6, classes of at least 16 rows or keys, no parts of 16 classes that are nearly all visible,
-/// and fast memory for queries, keys, values and outputs of 4 classes.
+/// to K6, a class with at least 16 rows or keys, no parts of 16 classes that are nearly all
+/// visible, and fast memory for queries, keys, values and outputs of 4 of the largest class.
 /// [io/bounds/weighted_pattern_test, proptest/pattern_bounds_test]
 ///
-/// Cost: some 10 s for 64 x 64 classes, once for each `degrees`.
+/// Cost: that of part_weights, once for each `degrees`.
 Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kernel,
                          std::int64_t fast_words);
 

@@ -115,7 +115,7 @@ TEST_CASE("where weights do not apply", "[io][bounds]") {
   CHECK(fault(kBlocks, 1023).find("must be at least 1024") != std::string::npos);
   CHECK(fault("sq=100,d=8,mask=random_30_1", 4096).find("more than 64 classes") !=
         std::string::npos);
-  CHECK(fault("sq=128,d=8,mask=block_4_30_1", 4096).find("fewer than 16") != std::string::npos);
+  CHECK(fault("sq=128,d=8,mask=block_4_30_1", 4096).find("has 16") != std::string::npos);
   CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes") != std::string::npos);
   // Masks that are no boolean ones have no such bound.
   CHECK(pattern_bounds(pattern_degrees(Problem::parse("sq=64,d=8,mask=causal_br")), {}, 4096)
