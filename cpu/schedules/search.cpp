@@ -161,6 +161,7 @@ std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::tie(*first.value, *second.value) = tried.front().second;
   std::vector<TilePair> pairs;
+  pairs.reserve(tried.size());
   for (const auto& entry : tried) pairs.push_back(entry.second);
   return pairs;
 }
