@@ -77,7 +77,8 @@ Bound compulsory_backward(const Extent& extent, const KernelClass& kernel) {
 }
 
 Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_c", Tag::proved, "max_X X ceil((12Z - G(X))/G(M+X))", "theorem-c")
+  return Statement("theorem_c", Tag::proved, "max_{X,Y} Y - X + X ceil((12Z - G(Y))/G(M+X))",
+                   "theorem-c")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [d = smaller_head_dim(extent)](double usable_words) {
@@ -91,13 +92,11 @@ Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   const auto words = static_cast<double>(fast_words);
   const double square = smaller_squared(extent);
-  return Statement("theorem_c_large", Tag::proved, "12Z d^2/M - M", "theorem-c")
+  return Statement("theorem_c_large", Tag::proved, "12Z d^2/M", "theorem-c")
       .needs_class(kernel, fast_words)
       .needs("range", "27M >= 128 d^2", below("27 fast_words", 27 * words, 128 * square))
       .words([&] {
-        const double moved = 12 * static_cast<double>(extent.pairs) * square / words;
-        return whole_words(rounded_down(rounded_down(moved) -
-                                        static_cast<double>(kernel.fast_memories()) * words));
+        return whole_words(rounded_down(12 * static_cast<double>(extent.pairs) * square / words));
       });
 }
 

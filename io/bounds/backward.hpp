@@ -16,12 +16,12 @@ namespace attest::io {
 /// [io/bounds/backward_test "compulsory"]
 Bound compulsory_backward(const Extent& extent, const KernelClass& kernel);
 
-/// Theorem C: max over X of X ceil((12 Z - G(X))^+ / G(M+X)), G = backward_segment_maximum.
-/// Recomputation and carried values allowed. Proved: docs/theory/bounds/theorem-c.md. Needs K1 to
-/// K6. [io/bounds/backward_test "theorem C"]
+/// Theorem C: max over X and Y of Y - X + X ceil((12 Z - G(Y))^+ / G(M+X)), G =
+/// backward_segment_maximum. Recomputation and carried values allowed. Proved:
+/// docs/theory/bounds/theorem-c.md. Needs K1 to K6. [io/bounds/backward_test "theorem C"]
 Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// Corollary of theorem C: 12 Z d^2 / M - M. Proved for M >= 128/27 d^2. Needs K1 to K6.
+/// Corollary of theorem C: 12 Z d^2 / M. Proved for M >= 128/27 d^2. Needs K1 to K6.
 Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
 /// (3 sqrt(3) d_k + 4 d_v) Z / sqrt(M) - 2Z - 2M, and the best X instead of 2M; recomputation

@@ -23,7 +23,8 @@ namespace {
 
 Statement statement_of_theorem_c_pattern(const KernelClass& kernel, std::int64_t fast_words) {
   Statement statement("theorem_c_pattern", Tag::proved,
-                      "max_X X ceil((U(M+X) - X)/(M+X)), U(B) = sum of 12 Z/rho(B)", "patterns");
+                      "max_{X,Y} Y - X + X ceil((U(M+X) - Y)/(M+X)), U(B) = sum of 12 Z/rho(B)",
+                      "patterns");
   statement.needs_class(kernel, fast_words);
   return statement;
 }

@@ -85,9 +85,10 @@ Bound scores_only(const Extent& extent, const KernelClass& kernel, std::int64_t 
 }
 
 Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("scores_only_large", Tag::proved,
-                   "max_X X ceil((Z - F(X))/F(M+X)), at least Z d_k^2/M - M for M >= 2 d_k^2",
-                   "scores")
+  return Statement(
+             "scores_only_large", Tag::proved,
+             "max_{X,Y} Y - X + X ceil((Z - F(Y))/F(M+X)), at least Z d_k^2/M for M >= 2 d_k^2",
+             "scores")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [d_k = static_cast<double>(extent.head_dim_qk)](double usable_words) {
@@ -99,7 +100,8 @@ Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::in
 }
 
 Bound theorem_a(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_a", Tag::proved, "max_X X ceil((Z d_v - F(X))/F(M+X))", "theorem-a")
+  return Statement("theorem_a", Tag::proved, "max_{X,Y} Y - X + X ceil((Z d_v - F(Y))/F(M+X))",
+                   "theorem-a")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [&extent](double usable_words) {
@@ -113,16 +115,14 @@ Bound theorem_a(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 
 Bound theorem_a_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   const auto d = static_cast<double>(extent.head_dim_v);
-  return Statement("theorem_a_large", Tag::proved, "4Z d^2/M - M", "theorem-a")
+  return Statement("theorem_a_large", Tag::proved, "4Z d^2/M", "theorem-a")
       .needs_class(kernel, fast_words)
       .needs("range", "d_k = d_v",
              extent.head_dim_qk == extent.head_dim_v ? "" : "d_k and d_v differ")
       .needs("range", "M >= 4 d^2", below("fast_words", static_cast<double>(fast_words), 4 * d * d))
       .words([&] {
-        const auto words = static_cast<double>(fast_words);
-        const double memories = static_cast<double>(kernel.fast_memories()) * words;
-        const double moved = 4 * static_cast<double>(extent.pairs) * d * d / words;
-        return whole_words(rounded_down(rounded_down(moved) - memories));
+        const double moved = 4 * static_cast<double>(extent.pairs) * d * d;
+        return whole_words(rounded_down(moved / static_cast<double>(fast_words)));
       });
 }
 
@@ -145,8 +145,8 @@ Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 }
 
 Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_b_once", Tag::proved, "max_X X ceil((Z (d_k + d_v) - F(X))/F(M+X)) - Z",
-                   "theorem-b")
+  return Statement("theorem_b_once", Tag::proved,
+                   "max_{X,Y} Y - X + X ceil((Z (d_k + d_v) - F(Y))/F(M+X)) - Z", "theorem-b")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .needs_once(kernel)

@@ -25,16 +25,16 @@ Bound compulsory_forward(const Extent& extent, const KernelClass& kernel);
 /// for M <= 4 d_k^2 (beyond, it is negative). Needs K1 to K6, each evaluation of a score one chain.
 Bound scores_only(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// max over X of X ceil((Z - F(X))^+ / F(M+X)), F(B) = max(B, (B / 2 d_k)^2); for M >= 2 d_k^2 at
-/// least Z d_k^2 / M - M. Proved: docs/theory/bounds/scores.md. Needs K1 to K6.
+/// max over X and Y of Y - X + X ceil((Z - F(Y))^+ / F(M+X)), F(B) = max(B, (B / 2 d_k)^2); for M
+/// >= 2 d_k^2 at least Z d_k^2 / M. Proved: docs/theory/bounds/scores.md. Needs K1 to K6.
 Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// Theorem A: max over X of X ceil((Z d_v - F(X))^+ / F(M+X)), F = forward_segment_maximum.
-/// Recomputation of S and P allowed; any mask, M, d_k, d_v. Proved:
+/// Theorem A: max over X and Y of Y - X + X ceil((Z d_v - F(Y))^+ / F(M+X)), F =
+/// forward_segment_maximum. Recomputation of S and P allowed; any mask, M, d_k, d_v. Proved:
 /// docs/theory/bounds/theorem-a.md. Needs K1 to K6.  [io/bounds/forward_test "theorem A"]
 Bound theorem_a(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// Corollary of theorem A: 4 Z d^2 / M - M. Proved for d_k = d_v = d and M >= 4d^2. Needs K1 to K6.
+/// Corollary of theorem A: 4 Z d^2 / M. Proved for d_k = d_v = d and M >= 4d^2. Needs K1 to K6.
 Bound theorem_a_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
 /// Theorem B: 2 Z (d_k + d_v) / sqrt(M) - Z - 2M, and the best X instead of 2M. Proved:
@@ -42,8 +42,8 @@ Bound theorem_a_large(const Extent& extent, const KernelClass& kernel, std::int6
 /// Needs K1 to K6, each evaluation of a score one chain.  [io/bounds/forward_test "theorem B"]
 Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// max over X of X ceil((Z (d_k + d_v) - F(X))^+ / F(M+X)) - Z, F(B) = (B/3)^(3/2). Proved for
-/// kernels that evaluate once only: with the ceiling it is not monotone in the number of
+/// max over X and Y of Y - X + X ceil((Z (d_k + d_v) - F(Y))^+ / F(M+X)) - Z, F(B) = (B/3)^(3/2).
+/// Proved for kernels that evaluate once only: with the ceiling it is not monotone in the number of
 /// evaluations. Needs K1 to K6.  [io/bounds/class_test "recomputing kernels"]
 Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 

@@ -106,13 +106,13 @@ Grid lightened(Grid grid, int rounds, Rng& rng) {
   return grid;
 }
 
-// A limit half a percent above the heaviest part that is known, or that holds for those that the
+// The weight of the heaviest part that is known, or a limit that holds for those that the
 // search finds; if that takes too many steps, one that is easier to prove. `found`: what some part
 // is known to have.
 std::optional<PartLimit> proved_limit(const WeightGrid& grid, double found) {
-  constexpr double kAbove = 1.005, kFarAbove = 1.1;
+  constexpr double kFarAbove = 1.1;
   std::int64_t steps = std::int64_t{1} << 29;
-  PartLimit limit{kIndices, static_cast<std::int64_t>(std::ceil(found * kAbove))};
+  PartLimit limit{kIndices, static_cast<std::int64_t>(std::ceil(found))};
   while (steps > 0) {
     const PartSearch search = prove_limit(grid, limit, steps);
     if (search.proved) return limit;

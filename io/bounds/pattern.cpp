@@ -73,7 +73,8 @@ double most_work_per_word(const PairDensity& density, const PairWork& work, doub
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words) {
   return Statement("theorem_a_pattern", Tag::proved,
-                   "max_X X ceil((U(M+X) - X)/(M+X)), U(B) = sum of Z d_v/rho(B)", kPage)
+                   "max_{X,Y} Y - X + X ceil((U(M+X) - Y)/(M+X)), U(B) = sum of Z d_v/rho(B)",
+                   kPage)
       .needs_class(kernel, fast_words)
       .words([&] {
         const PairWork work{static_cast<double>(pattern.extent.head_dim_v),

@@ -27,11 +27,11 @@ struct PatternParts {
 /// [io/bounds/pattern_test "many components"]
 PatternParts pattern_parts(const PatternDegrees& degrees);
 
-/// Theorem A by pattern: max over X of X ceil((U(M+X) - X)/(M+X)), where U(B) sums over components
-/// the words that their multiply-adds into O cost at the price of segments with B usable words; or
-/// the sum of that over components, each with its own X. Never below theorem A but for lower-order
-/// terms; recomputation allowed. Proved: docs/theory/bounds/patterns.md. Needs K1 to K6.
-/// [io/bounds/pattern_test "theorem A", io/bounds/pattern_test "components add"]
+/// Theorem A by pattern: max over X and Y of Y - X + X ceil((U(M+X) - Y)/(M+X)), where U(B) sums
+/// over components the words that their multiply-adds into O cost at the price of segments with B
+/// usable words; or the sum of that over components, each with its own X. Never below theorem A but
+/// for lower-order terms; recomputation allowed. Proved: docs/theory/bounds/patterns.md. Needs K1
+/// to K6. [io/bounds/pattern_test "theorem A", io/bounds/pattern_test "components add"]
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words);
 

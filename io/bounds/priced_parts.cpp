@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "io/bounds/segments.hpp"
 #include "io/words.hpp"
 
 namespace attest::io {
@@ -25,17 +24,17 @@ Memories memories_of(const KernelClass& kernel, std::int64_t fast_words) {
   return {fast_words, static_cast<double>(kernel.fast_memories())};
 }
 
-double further_segments(const PricedParts& parts, const Memories& memories,
-                        std::int64_t transfers) {
-  const auto length = static_cast<double>(transfers);
-  const double usable_words = static_cast<double>(memories.words) + length;
-  const double left = words_of_work(parts, usable_words) - rounded_up(memories.count * length);
+double further_segments(const PricedParts& parts, const Memories& memories, const Cut& cut) {
+  const double usable_words =
+      static_cast<double>(memories.words) + static_cast<double>(cut.others.transfers());
+  const double left = words_of_work(parts, usable_words) -
+                      rounded_up(memories.count * static_cast<double>(cut.first.transfers()));
   return left > 0 ? rounded_down(left / usable_words) : 0;
 }
 
 std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& memories) {
   return greatest_words_of_further_segments(
-      [&](SegmentLength length) { return further_segments(parts, memories, length.transfers()); },
+      [&](const Cut& cut) { return further_segments(parts, memories, cut); }, memories.words,
       kSearchedSegments);
 }
 
@@ -52,7 +51,7 @@ std::int64_t greatest_with_repetitions(const PricedParts& parts, const Memories&
   };
   double best = 0;
   for (const std::int64_t transfers : segment_lengths()) {
-    const double segments = further_segments(parts, memories, transfers);
+    const double segments = further_segments(parts, memories, even_cut(transfers));
     if (segments <= 0) break;
     if (!repeating_costs(transfers)) continue;
     best = std::max(best, rounded_down(segments * static_cast<double>(transfers)));

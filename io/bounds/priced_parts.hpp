@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/bounds/kernel_class.hpp"
+#include "io/bounds/segments.hpp"
 
 /// The segment argument over parts of a pattern, with a price for the work of each:
 /// docs/theory/bounds/patterns.md.
@@ -28,11 +29,11 @@ struct Memories {
 
 Memories memories_of(const KernelClass& kernel, std::int64_t fast_words);
 
-/// (U(M+X) - pX)/(M+X) rounded down, 0 if negative: full segments that follow the first ones, where
+/// (U(M+X) - pY)/(M+X) rounded down, 0 if negative: full segments that follow the first ones, where
 /// U(B) is the words that all work costs at the price of segments with B usable words.
-double further_segments(const PricedParts& parts, const Memories& memories, std::int64_t transfers);
+double further_segments(const PricedParts& parts, const Memories& memories, const Cut& cut);
 
-/// max over X of X ceil((U(M+X) - pX)/(M+X)) of a run with all parts.
+/// max over X and Y of Y - X + X ceil((U(M+X) - pY)/(M+X)) of a run with all parts.
 std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& memories);
 
 /// max over X of X (U(M+X) - pX)/(M+X) without the ceiling, of kernels that may do part of the work

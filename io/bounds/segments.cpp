@@ -27,35 +27,38 @@ void check(const SegmentedWork& run) {
   }
 }
 
-double usable(const SegmentedWork& run, std::int64_t length) {
-  return static_cast<double>(run.fast_words) + static_cast<double>(length);
+double usable(const SegmentedWork& run, const Cut& cut) {
+  return static_cast<double>(run.fast_words) + static_cast<double>(cut.others.transfers());
 }
 
 // What remains to be done after the first segments.
-double remaining(const SegmentedWork& run, std::int64_t length) {
-  return rounded_down(run.work) - rounded_up(static_cast<double>(run.fast_memories) *
-                                             run.maximum(static_cast<double>(length)));
+double remaining(const SegmentedWork& run, const Cut& cut) {
+  const double most = run.maximum(static_cast<double>(cut.first.transfers()));
+  return rounded_down(run.work) - rounded_up(static_cast<double>(run.fast_memories) * most);
 }
 
 // Full segments that must follow the first, never more than the exact number.
-double further_segments(const SegmentedWork& run, SegmentLength segment) {
-  const std::int64_t length = segment.transfers();
-  const double left = remaining(run, length);
-  if (left <= 0) return 0;
-  return rounded_down(left / run.maximum(usable(run, length)));
+double further_segments(const SegmentedWork& run, const Cut& cut) {
+  const double left = remaining(run, cut);
+  return left > 0 ? rounded_down(left / run.maximum(usable(run, cut))) : 0;
 }
 
-// The last segment has at least one transfer more.
-std::int64_t words_of(double further, SegmentLength length) {
+// By how much the first segment is longer than the others.
+std::int64_t longer(const Cut& cut) { return cut.first.transfers() - cut.others.transfers(); }
+
+// The last segment has at least one transfer.
+std::int64_t words_of(double further, const Cut& cut) {
   if (further <= 0) return 0;
-  return (Words(whole_words(further)) * length.transfers() + 1).value();
+  return (Words(whole_words(further)) * cut.others.transfers() + longer(cut) + 1).value();
 }
+
+using CutOfLength = std::function<Cut(std::int64_t)>;
 
 // The words with the longest length that still needs so many further segments: they decrease with
 // the length.
-std::int64_t words_with(const FurtherSegments& further, int segments) {
+std::int64_t words_with(const FurtherSegments& further, const CutOfLength& cut, int segments) {
   const auto needs = [&](std::int64_t length) {
-    return std::ceil(further(SegmentLength(length))) >= segments;
+    return std::ceil(further(cut(length))) >= segments;
   };
   if (!needs(1)) return 0;
   std::int64_t yes = 1;
@@ -68,7 +71,7 @@ std::int64_t words_with(const FurtherSegments& further, int segments) {
     const std::int64_t middle = yes + (no - yes) / 2;
     (needs(middle) ? yes : no) = middle;
   }
-  return words_of(further(SegmentLength(yes)), SegmentLength(yes));
+  return words_of(further(cut(yes)), cut(yes));
 }
 
 }  // namespace
@@ -80,6 +83,14 @@ SegmentLength::SegmentLength(std::int64_t transfers) : transfers_(transfers) {
   }
 }
 
+Cut even_cut(std::int64_t transfers) {
+  return {SegmentLength(transfers), SegmentLength(transfers)};
+}
+
+Cut cut_with_long_first(std::int64_t fast_words, std::int64_t transfers) {
+  return {SegmentLength(fast_words + transfers), SegmentLength(transfers)};
+}
+
 double rounded_down(double value) { return value - std::abs(value) * kRoundings; }
 double rounded_up(double value) { return value + std::abs(value) * kRoundings; }
 
@@ -88,11 +99,6 @@ std::int64_t whole_words(double value) {
     throw InvalidProblem("the bound exceeds 2^63 - 1 words; give a smaller problem");
   }
   return value > 0 ? static_cast<std::int64_t>(std::ceil(value)) : 0;
-}
-
-std::int64_t words_of_segments(const SegmentedWork& run, SegmentLength length) {
-  check(run);
-  return words_of(further_segments(run, length), length);
 }
 
 // Independent of the problem, so that the greatest value over them decreases with fast_words as
@@ -108,16 +114,34 @@ const std::vector<std::int64_t>& segment_lengths() {
   return all;
 }
 
-std::int64_t greatest_words_of_further_segments(const FurtherSegments& further, int searched) {
+std::int64_t words_of_segments(const SegmentedWork& run, const Cut& cut) {
+  check(run);
+  return words_of(further_segments(run, cut), cut);
+}
+
+std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
+                                                std::int64_t fast_words, int searched) {
+  const auto long_first = [fast_words](std::int64_t transfers) {
+    return cut_with_long_first(fast_words, transfers);
+  };
   std::int64_t best = 0;
-  for (const std::int64_t transfers : segment_lengths()) {
-    const SegmentLength length(transfers);
-    const double segments = further(length);
-    if (segments <= 0) break;
-    best = std::max(best, words_of(segments, length));
+  // Whether more lengths are worth a look.
+  const auto look_at = [&](const Cut& cut) {
+    const double segments = further(cut);
+    best = std::max(best, words_of(segments, cut));
+    return segments > 0;
+  };
+  for (const std::int64_t length : segment_lengths()) {
+    if (!look_at(even_cut(length))) break;
+  }
+  // Of a long first segment it is the whole length that is fixed: with it the words decrease with
+  // fast_words, for as many segments follow.
+  for (const std::int64_t length : segment_lengths()) {
+    if (length > fast_words && !look_at(long_first(length - fast_words))) break;
   }
   for (int segments = 1; segments <= searched; ++segments) {
-    best = std::max(best, words_with(further, segments));
+    best = std::max(
+        {best, words_with(further, even_cut, segments), words_with(further, long_first, segments)});
   }
   return best;
 }
@@ -125,14 +149,14 @@ std::int64_t greatest_words_of_further_segments(const FurtherSegments& further, 
 std::int64_t greatest_words_of_segments(const SegmentedWork& run) {
   check(run);
   return greatest_words_of_further_segments(
-      [&run](SegmentLength length) { return further_segments(run, length); }, 64);
+      [&run](const Cut& cut) { return further_segments(run, cut); }, run.fast_words, 64);
 }
 
 double linear_words_of_segments(const SegmentedWork& run, SegmentLength length) {
   check(run);
-  const std::int64_t transfers = length.transfers();
-  const double left = remaining(run, transfers);
-  const double words = static_cast<double>(transfers) * left / run.maximum(usable(run, transfers));
+  const Cut cut{length, length};
+  const double words =
+      static_cast<double>(length.transfers()) * remaining(run, cut) / run.maximum(usable(run, cut));
   return rounded_down(words);
 }
 
@@ -140,7 +164,7 @@ double greatest_linear_words_of_segments(const SegmentedWork& run, double least_
   check(run);
   double best = -std::numeric_limits<double>::infinity();
   for (const std::int64_t length : segment_lengths()) {
-    const double needed = least_ratio * run.maximum(usable(run, length));
+    const double needed = least_ratio * run.maximum(usable(run, even_cut(length)));
     if (rounded_down(static_cast<double>(length)) < rounded_up(needed)) continue;
     best = std::max(best, linear_words_of_segments(run, SegmentLength(length)));
   }

@@ -5,12 +5,12 @@
 #include <functional>
 #include <vector>
 
-/// The counting argument that the bounds share: docs/theory/bounds/segments.md. A run is cut into
-/// segments of X transfers; in each at most F(fast_words + X) units of work can be done, in the
-/// first, which begins with empty fast memory, at most F(X).
+/// The counting argument that the bounds share: docs/theory/bounds/segments.md. A run is cut into a
+/// first segment of Y transfers and others of X; in these at most F(fast_words + X) units of work
+/// can be done, in the first, which begins with empty fast memory, at most F(Y).
 namespace attest::io {
 
-/// The length X of a segment: a positive whole number of transfers (condition K5; with real X the
+/// The length of a segment: a positive whole number of transfers (condition K5; with real X the
 /// formula exceeds what is true, docs/theory/bounds/class.md).
 class SegmentLength {
  public:
@@ -25,6 +25,15 @@ class SegmentLength {
   std::int64_t transfers_;
 };
 
+/// How a run is cut. First segments as long as the others are good for runs of few segments, those
+/// with as many usable words as the others, M + X transfers, for runs of many.
+struct Cut {
+  SegmentLength first, others;  // Y and X; Y from X to fast_words + X
+};
+
+Cut even_cut(std::int64_t transfers);
+Cut cut_with_long_first(std::int64_t fast_words, std::int64_t transfers);
+
 /// What can be done in a segment with that many usable words: F, never less than its exact value.
 using SegmentMaximum = std::function<double(double usable_words)>;
 
@@ -36,26 +45,27 @@ struct SegmentedWork {
   std::int64_t fast_memories = 1;  // K6
 };
 
-/// X ceil((work - F(X))^+ / F(fast_words + X)), plus 1 if that is positive, with F(X) once for
-/// every fast memory; every rounding goes down.  [io/bounds/segments_test]
+/// Y - X + X ceil((work - F(Y))^+ / F(fast_words + X)) + 1 if that is more than Y, else 0, with
+/// F(Y) once for every fast memory; every rounding goes down.  [io/bounds/segments_test]
 ///
 /// Requires: fast_words and fast_memories at least 1. Else throws InvalidProblem; also when the
 /// result exceeds 2^63 - 1.
-std::int64_t words_of_segments(const SegmentedWork& run, SegmentLength length);
+std::int64_t words_of_segments(const SegmentedWork& run, const Cut& cut);
 
-/// The greatest words_of_segments over a fixed set of lengths: all for up to 64 segments, and 45 to
-/// the octave. Any length is sound; what is missed is of second order. Does not increase with
-/// fast_words.  [io/bounds/segments_test "exhaustive search"]
+/// The greatest words_of_segments over a fixed set of cuts: lengths for up to 64 segments, and 45
+/// to the octave, even or with a long first segment. Any cut is sound; what is missed is of second
+/// order. Does not increase with fast_words.  [io/bounds/segments_test "exhaustive search"]
 std::int64_t greatest_words_of_segments(const SegmentedWork& run);
 
-/// Full segments that must follow the first one, as a function of the length; any real number not
-/// above their exact count. It should not increase with the length.
-using FurtherSegments = std::function<double(SegmentLength)>;
+/// Full segments that must follow the first one, as a function of the cut; any real number not
+/// above their exact count. It should not increase with the lengths.
+using FurtherSegments = std::function<double(const Cut&)>;
 
-/// The same where F depends on the length: the greatest X ceil(further(X)) + 1 with further(X) > 0,
-/// over the fixed lengths, and over all with up to `searched` further segments.
+/// The same where F depends on the length: the greatest Y - X + X ceil(further) + 1 with further >
+/// 0, over the fixed cuts, and over all with up to `searched` further segments.
 /// [io/bounds/segments_test "given segments"]
-std::int64_t greatest_words_of_further_segments(const FurtherSegments& further, int searched);
+std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
+                                                std::int64_t fast_words, int searched);
 
 /// The fixed lengths, in ascending order.
 const std::vector<std::int64_t>& segment_lengths();

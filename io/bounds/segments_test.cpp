@@ -24,12 +24,36 @@ SegmentedWork forward_run(std::int64_t pairs, std::int64_t d_k, std::int64_t d_v
 TEST_CASE("segments of a linear maximum are counted exactly", "[io][bounds]") {
   // One unit of work per usable word: 3 usable at first, then 5 + 3.
   const SegmentedWork run{100, [](double usable) { return usable; }, 5, 1};
-  CHECK(words_of_segments(run, SegmentLength(3)) == 13 * 3 + 1);  // ceil(97 / 8) = 13
-  CHECK(words_of_segments(run, SegmentLength(100)) == 0);
-  CHECK(words_of_segments(run, SegmentLength(99)) == 100);
-  CHECK(words_of_segments({96 + 3, run.maximum, 5, 1}, SegmentLength(3)) == 12 * 3 + 1);
+  CHECK(words_of_segments(run, even_cut(3)) == 13 * 3 + 1);  // ceil(97 / 8) = 13
+  CHECK(words_of_segments(run, even_cut(100)) == 0);
+  CHECK(words_of_segments(run, even_cut(99)) == 100);
+  CHECK(words_of_segments({96 + 3, run.maximum, 5, 1}, even_cut(3)) == 12 * 3 + 1);
   // Two fast memories that communicate start with three words each.
-  CHECK(words_of_segments({100, run.maximum, 5, 2}, SegmentLength(3)) == 12 * 3 + 1);
+  CHECK(words_of_segments({100, run.maximum, 5, 2}, even_cut(3)) == 12 * 3 + 1);
+}
+
+TEST_CASE("a first segment may use as many words as the others", "[io][bounds]") {
+  const SegmentedWork run{100, [](double usable) { return usable; }, 5, 1};
+  // 8 usable words in the first, of 8 transfers; ceil(92 / 8) = 12.
+  CHECK(words_of_segments(run, cut_with_long_first(5, 3)) == 8 - 3 + 12 * 3 + 1);
+  CHECK(words_of_segments(run, cut_with_long_first(5, 95)) == 0);
+  CHECK(words_of_segments(run, cut_with_long_first(5, 94)) == 100);
+  CHECK(words_of_segments({100, run.maximum, 5, 2}, cut_with_long_first(5, 3)) ==
+        8 - 3 + 11 * 3 + 1);
+  // Of many segments it spares what the first one could do.
+  CHECK(greatest_words_of_segments(run) > words_of_segments(run, even_cut(5)));
+}
+
+TEST_CASE("bounds by segments do not increase with fast memory", "[io][bounds]") {
+  for (const std::int64_t pairs : {9, 60, 1000, 100'000}) {
+    std::int64_t before = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t fast_words = 1; fast_words <= 400; ++fast_words) {
+      const std::int64_t words = greatest_words_of_segments(forward_run(pairs, 5, 7, fast_words));
+      INFO(pairs << " pairs, " << fast_words << " words");
+      CHECK(words <= before);
+      before = words;
+    }
+  }
 }
 
 TEST_CASE("the greatest over lengths agrees with exhaustive search", "[io][bounds]") {
@@ -39,7 +63,8 @@ TEST_CASE("the greatest over lengths agrees with exhaustive search", "[io][bound
         const SegmentedWork run = forward_run(pairs, d, 2 * d - 1, fast_words);
         std::int64_t best = 0;
         for (std::int64_t length = 1; length <= 4 * pairs * d; ++length) {
-          best = std::max(best, words_of_segments(run, SegmentLength(length)));
+          best = std::max({best, words_of_segments(run, even_cut(length)),
+                           words_of_segments(run, cut_with_long_first(fast_words, length))});
         }
         INFO(pairs << " pairs, " << fast_words << " words, d " << d);
         const std::int64_t found = greatest_words_of_segments(run);
@@ -52,13 +77,14 @@ TEST_CASE("the greatest over lengths agrees with exhaustive search", "[io][bound
 
 TEST_CASE("given segments are those of the same maximum", "[io][bounds]") {
   const SegmentedWork run = forward_run(1000, 5, 7, 20);
-  const auto further = [&run](SegmentLength length) {
-    const auto x = static_cast<double>(length.transfers());
-    return rounded_down((run.work - run.maximum(x)) / run.maximum(20 + x));
+  const auto further = [&run](const Cut& cut) {
+    const auto first = static_cast<double>(cut.first.transfers());
+    const auto others = static_cast<double>(cut.others.transfers());
+    return rounded_down((run.work - run.maximum(first)) / run.maximum(20 + others));
   };
-  CHECK(greatest_words_of_further_segments(further, 64) == greatest_words_of_segments(run));
-  CHECK(greatest_words_of_further_segments(further, 4) <= greatest_words_of_segments(run));
-  CHECK(greatest_words_of_further_segments([](SegmentLength) { return 0.; }, 64) == 0);
+  CHECK(greatest_words_of_further_segments(further, 20, 64) == greatest_words_of_segments(run));
+  CHECK(greatest_words_of_further_segments(further, 20, 4) <= greatest_words_of_segments(run));
+  CHECK(greatest_words_of_further_segments([](const Cut&) { return 0.; }, 20, 64) == 0);
 }
 
 TEST_CASE("lengths that repeated work would undercut are left out", "[io][bounds]") {

@@ -86,7 +86,8 @@ Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kerne
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
   return Statement("theorem_a_weighted", Tag::proved,
-                   "max_X X ceil((W d_v - F(X))/F(M+X)), W the weight of all pairs", "patterns")
+                   "max_{X,Y} Y - X + X ceil((W d_v - F(Y))/F(M+X)), W the weight of all pairs",
+                   "patterns")
       .needs_class(kernel, fast_words)
       .needs("parts", "blocks few and large, parts of them not all visible",
              fault_of(parts, extent.head_dim_qk + extent.head_dim_v, fast_words))

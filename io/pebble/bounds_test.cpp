@@ -100,6 +100,37 @@ TEST_CASE("forward bounds are not above the least traffic in any order", "[io][p
   CHECK(tally.reached > tally.cases / 4);
 }
 
+TEST_CASE("no cut into segments is above the least traffic in any order", "[io][pebble]") {
+  int cases = 0, above = 0;
+  for (const AttentionShape& shape :
+       {AttentionShape{2, 2, 1, 1, {}}, AttentionShape{3, 2, 1, 1, {}},
+        AttentionShape{2, 3, 1, 1, {}}, AttentionShape{4, 2, 1, 1, {}},
+        AttentionShape{3, 3, 1, 1, {}}, AttentionShape{2, 2, 1, 2, {}}}) {
+    const StepSystem system = any_order_forward(shape, OneKeyRow::copied);
+    const Extent extent = extent_of_shape(shape);
+    const SegmentMaximum maximum = [&](double usable_words) {
+      return forward_segment_maximum(usable_words, extent.head_dim_qk, extent.head_dim_v);
+    };
+    const auto work = static_cast<double>(extent.pairs * extent.head_dim_v);
+    for (std::int32_t fast_words = 3; fast_words <= 8; ++fast_words) {
+      const Minimum minimum = least_traffic(system, fast_words, kPositions);
+      if (minimum.certainty != Minimum::Certainty::exact) continue;
+      ++cases;
+      const SegmentedWork run{work, maximum, fast_words, 1};
+      for (std::int64_t transfers = 1; transfers <= minimum.words; ++transfers) {
+        CHECK(words_of_segments(run, even_cut(transfers)) <= minimum.words);
+        const Cut long_first = cut_with_long_first(fast_words, transfers);
+        CHECK(words_of_segments(run, long_first) <= minimum.words);
+        // A longer first segment does more: one that only counts more transfers is refuted.
+        const std::int64_t short_first = words_of_segments(run, even_cut(transfers));
+        if (short_first > 0 && short_first + fast_words > minimum.words) ++above;
+      }
+    }
+  }
+  CHECK(cases > 20);
+  CHECK(above > 0);
+}
+
 TEST_CASE("bounds by pattern are not above the least traffic in any order", "[io][pebble]") {
   Tally tally;
   int above = 0;
