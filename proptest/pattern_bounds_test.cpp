@@ -344,6 +344,11 @@ TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
 TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]") {
   check_goals(long_patterns(), io::Direction::backward,
               {{"blocks of 64, 25%", {16}},
+               {"block_64_25_1", {16}},
+               {"block_64_25_2", {16}},
+               {"block_64_12_1", {16}},
+               {"block_64_50_1", {16}},
+               {"block_128_25_1", {16}},
                {"single pairs, 5%", {0.25, 1, 4, 16}},
                {"single pairs, 1%", {0.25, 1, 4, 16}}});
 }

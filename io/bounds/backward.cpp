@@ -77,8 +77,8 @@ Bound compulsory_backward(const Extent& extent, const KernelClass& kernel) {
 }
 
 Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_c", Tag::proved, "max_{X,Y} Y - X + X ceil((12Z - G(Y))/G(M+X))",
-                   "theorem-c")
+  return Statement("theorem_c", Tag::proved,
+                   "max_{X,Y} Y + X (h - 1), h = ceil((12Z - G(Y))/G(M+X)) >= 1", "theorem-c")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [d = smaller_head_dim(extent)](double usable_words) {

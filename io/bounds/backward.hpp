@@ -16,7 +16,7 @@ namespace attest::io {
 /// [io/bounds/backward_test "compulsory"]
 Bound compulsory_backward(const Extent& extent, const KernelClass& kernel);
 
-/// Theorem C: max over X and Y of Y - X + X ceil((12 Z - G(Y))^+ / G(M+X)), G =
+/// Theorem C: max over X and Y of Y + X (h - 1), h = ceil((12 Z - G(Y)) / G(M+X)) >= 1, G =
 /// backward_segment_maximum. Recomputation and carried values allowed. Proved:
 /// docs/theory/bounds/theorem-c.md. Needs K1 to K6. [io/bounds/backward_test "theorem C"]
 Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);

@@ -22,9 +22,10 @@ BackwardParts backward_parts(const PatternDegrees& degrees) {
 namespace {
 
 Statement statement_of_theorem_c_pattern(const KernelClass& kernel, std::int64_t fast_words) {
-  Statement statement("theorem_c_pattern", Tag::proved,
-                      "max_{X,Y} Y - X + X ceil((U(M+X) - Y)/(M+X)), U(B) = sum of 12 Z/rho(B)",
-                      "patterns");
+  Statement statement(
+      "theorem_c_pattern", Tag::proved,
+      "max_{X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of 12 Z/rho(B)",
+      "patterns");
   statement.needs_class(kernel, fast_words);
   return statement;
 }

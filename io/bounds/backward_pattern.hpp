@@ -23,11 +23,11 @@ using BackwardParts = std::vector<BackwardPart>;
 
 BackwardParts backward_parts(const PatternDegrees& degrees);
 
-/// Theorem C by pattern: max over X and Y of Y - X + X ceil((U(M+X) - Y)/(M+X)), where U(B) sums
-/// over components the words that the multiply-adds into dQ, dK and dV cost at the price of
-/// segments with B usable words; or the sum of that over components, each with its own X. Never
-/// below theorem C but for lower-order terms; recomputation and carried values allowed. Proved:
-/// docs/theory/bounds/patterns.md. Needs K1 to K6.
+/// Theorem C by pattern: max over X and Y of Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1,
+/// where U(B) sums over components the words that the multiply-adds into dQ, dK and dV cost at the
+/// price of segments with B usable words; or the sum of that over components, each with its own X
+/// and Y. Never below theorem C but for lower-order terms; recomputation and carried values
+/// allowed. Proved: docs/theory/bounds/patterns.md. Needs K1 to K6.
 /// [io/bounds/backward_pattern_test "theorem C"]
 Bound theorem_c_pattern(const BackwardParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words);

@@ -50,10 +50,10 @@ FiveProductParts five_product_parts(const PatternDegrees& degrees);
 
 /// max over X of X (U(M+X) - X)/(M+X) - 2Z, where U(B) sums over components the words that the five
 /// products cost at the price of segments with B usable words, over X where no component gains by
-/// repeated evaluations; over all X, and with the ceiling, if the kernel evaluates every score and
-/// dP once. Where neighbourhoods are not known it is backward_small but for lower-order terms.
-/// Proved: docs/theory/bounds/patterns.md. Needs K1 to K6, each evaluation of a score and of dP one
-/// chain.  [io/bounds/backward_small_pattern_test "monotone"]
+/// repeated evaluations; over all X and Y, and with the ceiling, if the kernel evaluates every
+/// score and dP once. Where neighbourhoods are not known it is backward_small but for lower-order
+/// terms. Proved: docs/theory/bounds/patterns.md. Needs K1 to K6, each evaluation of a score and of
+/// dP one chain.  [io/bounds/backward_small_pattern_test "monotone"]
 Bound backward_small_pattern(const FiveProductParts& pattern, const KernelClass& kernel,
                              std::int64_t fast_words);
 

@@ -97,20 +97,29 @@ TEST_CASE("K3: shared storage", "[io][bounds][class]") {
 }
 
 TEST_CASE("K5: segments of real length", "[io][bounds][class]") {
-  // q = k = 5, d_k = 1, d_v = 3, three words: whole lengths give 89, real ones 89.6, so that 90
-  // words would be needed, but no segment has such a length. (That SegmentLength takes no real
-  // number is asserted in segments_test.)
-  const Extent extent = dense_extent(5, 5, 1, 3);
-  const double work = 75;
-  double real = 0;
-  for (int step = 1; step < 100000; ++step) {
-    const double length = step / 1000.0;
-    const double most = forward_segment_maximum(3 + length, 1, 3);
-    if (work <= most) break;
-    real = std::max(real, 3 + length * std::ceil((work - most) / most));
-  }
-  CHECK(std::lround(real * 10) == 896);
-  CHECK(theorem_a(extent, {}, 3).words == 89);
+  // q = k = 3, d_k = 1, d_v = 3, four words: all whole lengths give 30, real ones 30.2, so that 31
+  // words would be needed. (That SegmentLength takes no real number is asserted in segments_test.)
+  const double work = 27, fast_words = 4;
+  const auto maximum = [](double usable_words) {
+    return forward_segment_maximum(usable_words, 1, 3);
+  };
+  // Y + X (h - 1) over lengths that are so many to a transfer; 0 where no other segment follows.
+  const auto greatest_of = [&](int steps) {
+    double greatest = 0;
+    for (int first = 1; maximum(static_cast<double>(first) / steps) < work; ++first) {
+      const double longest = static_cast<double>(first) / steps;
+      for (int others = 1; others <= first; ++others) {
+        const double length = static_cast<double>(others) / steps;
+        if (longest > fast_words + length) continue;
+        const double further = std::ceil((work - maximum(longest)) / maximum(fast_words + length));
+        greatest = std::max(greatest, longest + length * (further - 1));
+      }
+    }
+    return greatest;
+  };
+  CHECK(greatest_of(1) == 29);  // the last segment has one transfer at least
+  CHECK(theorem_a(dense_extent(3, 3, 1, 3), {}, 4).words == 30);
+  CHECK(greatest_of(100) > 30);
 }
 
 TEST_CASE("recomputing kernels", "[io][bounds][class]") {

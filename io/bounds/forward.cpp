@@ -85,23 +85,28 @@ Bound scores_only(const Extent& extent, const KernelClass& kernel, std::int64_t 
 }
 
 Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement(
-             "scores_only_large", Tag::proved,
-             "max_{X,Y} Y - X + X ceil((Z - F(Y))/F(M+X)), at least Z d_k^2/M for M >= 2 d_k^2",
-             "scores")
+  return Statement("scores_only_large", Tag::proved,
+                   "max_{X,Y} Y + X (h - 1), h = ceil((Z - F(Y))/F(M+X)) >= 1; at least Z d_k^2/M "
+                   "for M >= 2 d_k^2",
+                   "scores")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [d_k = static_cast<double>(extent.head_dim_qk)](double usable_words) {
           return rounded_up(std::max(usable_words, squared(usable_words / (2 * d_k))));
         };
-        return greatest_words_of_segments(
-            run_of(kernel, fast_words, static_cast<double>(extent.pairs), maximum));
+        const auto pairs = static_cast<double>(extent.pairs);
+        const auto words = static_cast<double>(fast_words);
+        const double square = squared(static_cast<double>(extent.head_dim_qk));
+        const std::int64_t closed =
+            words >= 2 * square ? whole_words(rounded_down(pairs * square / words)) : 0;
+        return std::max(closed,
+                        greatest_words_of_segments(run_of(kernel, fast_words, pairs, maximum)));
       });
 }
 
 Bound theorem_a(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_a", Tag::proved, "max_{X,Y} Y - X + X ceil((Z d_v - F(Y))/F(M+X))",
-                   "theorem-a")
+  return Statement("theorem_a", Tag::proved,
+                   "max_{X,Y} Y + X (h - 1), h = ceil((Z d_v - F(Y))/F(M+X)) >= 1", "theorem-a")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [&extent](double usable_words) {
@@ -146,7 +151,8 @@ Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 
 Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   return Statement("theorem_b_once", Tag::proved,
-                   "max_{X,Y} Y - X + X ceil((Z (d_k + d_v) - F(Y))/F(M+X)) - Z", "theorem-b")
+                   "max_{X,Y} Y + X (h - 1) - Z, h = ceil((Z (d_k + d_v) - F(Y))/F(M+X)) >= 1",
+                   "theorem-b")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .needs_once(kernel)

@@ -25,11 +25,12 @@ Bound compulsory_forward(const Extent& extent, const KernelClass& kernel);
 /// for M <= 4 d_k^2 (beyond, it is negative). Needs K1 to K6, each evaluation of a score one chain.
 Bound scores_only(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// max over X and Y of Y - X + X ceil((Z - F(Y))^+ / F(M+X)), F(B) = max(B, (B / 2 d_k)^2); for M
+/// max over X and Y of Y + X (h - 1), h = ceil((Z - F(Y)) / F(M+X)) >= 1, F(B) = max(B, (B / 2
+/// d_k)^2); for M
 /// >= 2 d_k^2 at least Z d_k^2 / M. Proved: docs/theory/bounds/scores.md. Needs K1 to K6.
 Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// Theorem A: max over X and Y of Y - X + X ceil((Z d_v - F(Y))^+ / F(M+X)), F =
+/// Theorem A: max over X and Y of Y + X (h - 1), h = ceil((Z d_v - F(Y)) / F(M+X)) >= 1, F =
 /// forward_segment_maximum. Recomputation of S and P allowed; any mask, M, d_k, d_v. Proved:
 /// docs/theory/bounds/theorem-a.md. Needs K1 to K6.  [io/bounds/forward_test "theorem A"]
 Bound theorem_a(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
@@ -42,9 +43,9 @@ Bound theorem_a_large(const Extent& extent, const KernelClass& kernel, std::int6
 /// Needs K1 to K6, each evaluation of a score one chain.  [io/bounds/forward_test "theorem B"]
 Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// max over X and Y of Y - X + X ceil((Z (d_k + d_v) - F(Y))^+ / F(M+X)) - Z, F(B) = (B/3)^(3/2).
-/// Proved for kernels that evaluate once only: with the ceiling it is not monotone in the number of
-/// evaluations. Needs K1 to K6.  [io/bounds/class_test "recomputing kernels"]
+/// max over X and Y of Y + X (h - 1) - Z, h = ceil((Z (d_k + d_v) - F(Y)) / F(M+X)) >= 1, F(B) =
+/// (B/3)^(3/2). Proved for kernels that evaluate once only: with the ceiling it is not monotone in
+/// the number of evaluations. Needs K1 to K6.  [io/bounds/class_test "recomputing kernels"]
 Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
 /// All of the above.

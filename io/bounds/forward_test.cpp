@@ -63,12 +63,14 @@ TEST_CASE("segment maxima where carried words are the best", "[io][bounds]") {
   CHECK(forward_segment_maximum(250, 100, 10) >= 250. / 3 * std::sqrt(250. / 3));
   // Every score read as one word: 1000 pairs need no more than 1000 words.
   CHECK(scores_only_large(dense_extent(100, 10, 100, 1), {}, 10).words <= 1000);
+  // Not less than its closed form, Z d_k^2/M, which no length tried reaches here.
+  CHECK(scores_only_large(dense_extent(16384, 16384, 64, 64), {}, 8192).words == 1 << 27);
 }
 
 TEST_CASE("theorem A and its corollary", "[io][bounds]") {
   const KernelClass kernel;
-  // Whole segments: 89, where real X would give 90 (K5).
-  CHECK(theorem_a(dense_extent(5, 5, 1, 3), kernel, 3).words == 89);
+  // Whole segments: 30, where real ones would give 31 (K5).
+  CHECK(theorem_a(dense_extent(3, 3, 1, 3), kernel, 4).words == 30);
   const Extent extent = dense_extent(4096, 4096, 64, 64);
   const auto pairs = static_cast<double>(extent.pairs);
   for (const std::int64_t theta : {4, 8, 16, 64}) {
@@ -137,7 +139,7 @@ TEST_CASE("forward bounds are monotone in fast_words", "[io][bounds]") {
   }
 }
 
-TEST_CASE("heads add, and communicating blocks subtract their memories", "[io][bounds]") {
+TEST_CASE("heads add, and communicating blocks begin empty", "[io][bounds]") {
   const KernelClass kernel;
   const Extent one = extent_of_text("sq=64,sk=64,d=8");
   const Extent heads = extent_of_text("b=2,hq=3,sq=64,sk=64,d=8");

@@ -73,7 +73,7 @@ std::vector<Condition> class_conditions(const KernelClass& kernel) {
       condition("K6",
                 kernel.fast_memories() == 1
                     ? "one fast memory, or blocks that could run one after another"
-                    : "blocks that communicate: one fast memory each is subtracted",
+                    : "blocks that communicate: each begins with empty fast memory",
                 kernel.blocks == Blocks::shared_transfers
                     ? "a word read once for several blocks is counted once"
                     : ""),

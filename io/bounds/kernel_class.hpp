@@ -77,7 +77,7 @@ struct KernelClass {
   Blocks blocks = Blocks::one_after_another;
   std::int64_t num_blocks = 1;  // K6
 
-  /// The number of fast memories that a bound subtracts: 1, or num_blocks when they communicate.
+  /// The number of fast memories that begin empty: 1, or num_blocks when they communicate.
   std::int64_t fast_memories() const { return blocks == Blocks::communicating ? num_blocks : 1; }
 
   friend bool operator==(const KernelClass&, const KernelClass&) = default;

@@ -73,7 +73,8 @@ double most_work_per_word(const PairDensity& density, const PairWork& work, doub
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words) {
   return Statement("theorem_a_pattern", Tag::proved,
-                   "max_{X,Y} Y - X + X ceil((U(M+X) - Y)/(M+X)), U(B) = sum of Z d_v/rho(B)",
+                   "max_{X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of Z "
+                   "d_v/rho(B)",
                    kPage)
       .needs_class(kernel, fast_words)
       .words([&] {

@@ -27,18 +27,19 @@ struct PatternParts {
 /// [io/bounds/pattern_test "many components"]
 PatternParts pattern_parts(const PatternDegrees& degrees);
 
-/// Theorem A by pattern: max over X and Y of Y - X + X ceil((U(M+X) - Y)/(M+X)), where U(B) sums
-/// over components the words that their multiply-adds into O cost at the price of segments with B
-/// usable words; or the sum of that over components, each with its own X. Never below theorem A but
-/// for lower-order terms; recomputation allowed. Proved: docs/theory/bounds/patterns.md. Needs K1
-/// to K6. [io/bounds/pattern_test "theorem A", io/bounds/pattern_test "components add"]
+/// Theorem A by pattern: max over X and Y of Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1,
+/// where U(B) sums over components the words that their multiply-adds into O cost at the price of
+/// segments with B usable words; or the sum of that over components, each with its own X and Y.
+/// Never below theorem A but for lower-order terms; recomputation allowed. Proved:
+/// docs/theory/bounds/patterns.md. Needs K1 to K6. [io/bounds/pattern_test "theorem A",
+/// io/bounds/pattern_test "components add"]
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words);
 
 /// Theorem B by pattern: the same less Z, without the ceiling, with multiply-adds into S and O,
-/// over X where no component gains by repeated scores; over all X, and with the ceiling, if the
-/// kernel evaluates once. Proved: docs/theory/bounds/patterns.md. Needs K1 to K6, each evaluation
-/// of a score one chain.  [io/bounds/pattern_test "theorem B"]
+/// over X where no component gains by repeated scores; over all X and Y, and with the ceiling, if
+/// the kernel evaluates once. Proved: docs/theory/bounds/patterns.md. Needs K1 to K6, each
+/// evaluation of a score one chain.  [io/bounds/pattern_test "theorem B"]
 Bound theorem_b_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words);
 

@@ -33,7 +33,7 @@ Memories memories_of(const KernelClass& kernel, std::int64_t fast_words);
 /// U(B) is the words that all work costs at the price of segments with B usable words.
 double further_segments(const PricedParts& parts, const Memories& memories, const Cut& cut);
 
-/// max over X and Y of Y - X + X ceil((U(M+X) - pY)/(M+X)) of a run with all parts.
+/// max over X and Y of Y + X (h - 1), h = ceil((U(M+X) - pY)/(M+X)) >= 1, of a run with all parts.
 std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& memories);
 
 /// max over X of X (U(M+X) - pX)/(M+X) without the ceiling, of kernels that may do part of the work

@@ -47,9 +47,10 @@ Bound matrix_product(const ProductExtent& extent, const KernelClass& kernel,
 Bound fast_multiplication(const Extent& extent, const KernelClass& kernel,
                           std::int64_t fast_words) {
   const bool dense = extent.pairs + extent.rows_one == extent.all_pairs;
-  return Statement("fast_multiplication", Tag::proved,
-                   "max_{X,Y} Y - X + X ceil((qk - F(Y))/F(M+X)), F(B) = B^2/d_k^2 + 2B",
-                   "fast-multiplication")
+  return Statement(
+             "fast_multiplication", Tag::proved,
+             "max_{X,Y} Y + X (h - 1), h = ceil((qk - F(Y))/F(M+X)) >= 1, F(B) = B^2/d_k^2 + 2B",
+             "fast-multiplication")
       .needs_class_but(kernel, "K2 K4")
       .needs("mask", "every query sees every key", dense ? "" : "some pairs are masked")
       .words([&] {

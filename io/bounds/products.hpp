@@ -16,11 +16,11 @@ struct ProductExtent {
 Bound matrix_product(const ProductExtent& extent, const KernelClass& kernel,
                      std::int64_t fast_words);
 
-/// max over X and Y of Y - X + X ceil((N - F(Y))^+ / F(M+X)), F(B) = B^2/d_k^2 + 2B, N = qk; at X =
-/// M at least M floor(N / (4M^2/d_k^2 + 4M)): every algorithm that forms each score as a word, fast
-/// multiplication included, over a field with at least max(q, k) elements (over the reals,
-/// arithmetic circuits). Proved: docs/theory/bounds/fast-multiplication.md. K2 is not needed.
-/// [io/bounds/products_test "fast multiplication"]
+/// max over X and Y of Y + X (h - 1), h = ceil((N - F(Y)) / F(M+X)) >= 1, F(B) = B^2/d_k^2 + 2B, N
+/// = qk; at X = M at least M floor(N / (4M^2/d_k^2 + 4M)): every algorithm that forms each score as
+/// a word, fast multiplication included, over a field with at least max(q, k) elements (over the
+/// reals, arithmetic circuits). Proved: docs/theory/bounds/fast-multiplication.md. K2 is not
+/// needed. [io/bounds/products_test "fast multiplication"]
 ///
 /// Needs K1, K3, K6; every query sees every key.
 Bound fast_multiplication(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);

@@ -16,11 +16,15 @@ constexpr double kRoundings = 64 * (std::numeric_limits<double>::epsilon() / 2);
 constexpr double kLargestCount = 9223372036854775807.0;  // 2^63 as a double: counts stay below
 constexpr std::int64_t kLongest = std::int64_t{1} << 61;
 
-void check(const SegmentedWork& run) {
-  if (run.fast_words < 1 || run.fast_words > kLongest) {
-    throw InvalidProblem("fast_words is " + std::to_string(run.fast_words) +
+void check_fast_words(std::int64_t fast_words) {
+  if (fast_words < 1 || fast_words > kLongest) {
+    throw InvalidProblem("fast_words is " + std::to_string(fast_words) +
                          "; it must be from 1 to 2^61");
   }
+}
+
+void check(const SegmentedWork& run) {
+  check_fast_words(run.fast_words);
   if (run.fast_memories < 1) {
     throw InvalidProblem("num_blocks is " + std::to_string(run.fast_memories) +
                          "; it must be at least 1");
@@ -116,11 +120,17 @@ const std::vector<std::int64_t>& segment_lengths() {
 
 std::int64_t words_of_segments(const SegmentedWork& run, const Cut& cut) {
   check(run);
+  if (longer(cut) < 0 || longer(cut) > run.fast_words) {
+    throw InvalidProblem("the first segment is " + std::to_string(cut.first.transfers()) +
+                         " transfers; it must be as long as the others, or up to " +
+                         std::to_string(run.fast_words) + " longer");
+  }
   return words_of(further_segments(run, cut), cut);
 }
 
 std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
                                                 std::int64_t fast_words, int searched) {
+  check_fast_words(fast_words);
   const auto long_first = [fast_words](std::int64_t transfers) {
     return cut_with_long_first(fast_words, transfers);
   };

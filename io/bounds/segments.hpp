@@ -11,7 +11,7 @@
 namespace attest::io {
 
 /// The length of a segment: a positive whole number of transfers (condition K5; with real X the
-/// formula exceeds what is true, docs/theory/bounds/class.md).
+/// formula exceeds what is proved, docs/theory/bounds/class.md).
 class SegmentLength {
  public:
   /// Requires: at least 1. Else throws InvalidProblem.
@@ -45,11 +45,11 @@ struct SegmentedWork {
   std::int64_t fast_memories = 1;  // K6
 };
 
-/// Y - X + X ceil((work - F(Y))^+ / F(fast_words + X)) + 1 if that is more than Y, else 0, with
+/// Y + X (h - 1) + 1, h = ceil((work - F(Y)) / F(fast_words + X)), if h is at least 1, else 0; with
 /// F(Y) once for every fast memory; every rounding goes down.  [io/bounds/segments_test]
 ///
-/// Requires: fast_words and fast_memories at least 1. Else throws InvalidProblem; also when the
-/// result exceeds 2^63 - 1.
+/// Requires: fast_words from 1 to 2^61, fast_memories at least 1, Y from X to fast_words + X. Else
+/// throws InvalidProblem; also when the result exceeds 2^63 - 1.
 std::int64_t words_of_segments(const SegmentedWork& run, const Cut& cut);
 
 /// The greatest words_of_segments over a fixed set of cuts: lengths for up to 64 segments, and 45
@@ -61,8 +61,8 @@ std::int64_t greatest_words_of_segments(const SegmentedWork& run);
 /// above their exact count. It should not increase with the lengths.
 using FurtherSegments = std::function<double(const Cut&)>;
 
-/// The same where F depends on the length: the greatest Y - X + X ceil(further) + 1 with further >
-/// 0, over the fixed cuts, and over all with up to `searched` further segments.
+/// The same where F depends on the length: the greatest Y + X (ceil(further) - 1) + 1 with
+/// further > 0, over the fixed cuts, and over all with up to `searched` further segments.
 /// [io/bounds/segments_test "given segments"]
 std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
                                                 std::int64_t fast_words, int searched);

@@ -104,6 +104,15 @@ TEST_CASE("impossible segments are refused", "[io][bounds]") {
   CHECK_THROWS_AS(greatest_words_of_segments({1, one, 0, 1}), InvalidProblem);
   CHECK_THROWS_AS(greatest_words_of_segments({1, one, 1, 0}), InvalidProblem);
   CHECK_THROWS_AS(greatest_words_of_segments({1e30, one, 1, 1}), InvalidProblem);
+  // A first segment shorter than the others, or with more usable words.
+  const SegmentedWork run{9, one, 5, 1};
+  CHECK_THROWS_AS(words_of_segments(run, {SegmentLength(2), SegmentLength(3)}), InvalidProblem);
+  CHECK_THROWS_AS(words_of_segments(run, {SegmentLength(9), SegmentLength(3)}), InvalidProblem);
+  const FurtherSegments further = [](const Cut&) { return 1.0; };
+  for (const std::int64_t fast_words :
+       {std::int64_t{0}, std::numeric_limits<std::int64_t>::max()}) {
+    CHECK_THROWS_AS(greatest_words_of_further_segments(further, fast_words, 4), InvalidProblem);
+  }
   CHECK_THROWS_AS(whole_words(std::ldexp(1.0, 63)), InvalidProblem);
   CHECK(whole_words(-3.5) == 0);
   CHECK(whole_words(3.01) == 4);

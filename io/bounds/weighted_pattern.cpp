@@ -86,7 +86,8 @@ Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kerne
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
   return Statement("theorem_a_weighted", Tag::proved,
-                   "max_{X,Y} Y - X + X ceil((W d_v - F(Y))/F(M+X)), W the weight of all pairs",
+                   "max_{X,Y} Y + X (h - 1), h = ceil((W d_v - F(Y))/F(M+X)) >= 1, W the weight of "
+                   "all pairs",
                    "patterns")
       .needs_class(kernel, fast_words)
       .needs("parts", "blocks few and large, parts of them not all visible",
