@@ -19,6 +19,7 @@
 #include "io/bounds/pattern.hpp"
 #include "io/bounds/products.hpp"
 #include "io/bounds/testing/smallest_degrees.hpp"
+#include "io/bounds/weighted_backward.hpp"
 #include "io/bounds/weighted_pattern.hpp"
 #include "io/schedule_count.hpp"
 #include "sparse/register.hpp"
@@ -187,24 +188,31 @@ TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bound
   check_none_below(rng, io::Direction::backward, 60, 300);
 }
 
-// No schedule is below the bound that knows how dense parts are; with a limit that does not hold it
-// would be above them.
-TEST_CASE("no schedule is below the bound by weights", "[schedules][bounds]") {
+// No schedule is below the bounds that know how dense parts are; with a limit that does not hold
+// they would be above them.
+TEST_CASE("no schedule is below the bounds by weights", "[schedules][bounds]") {
+  const io::Direction direction = GENERATE(io::Direction::forward, io::Direction::backward);
+  const bool forward = direction == io::Direction::forward;
   const Problem problem = Problem::parse("sq=500,sk=512,d=8,mask=block_16_25_1");
   const AbiProblem form(problem, 1);
   const io::PatternDegrees degrees = io::pattern_degrees(problem);
-  io::PartWeights weights = *degrees.dense_parts->weights();
-  weights.limit.most /= 4;
-  const io::WeightedPairs wrong = io::weighted_pairs(*degrees.dense_parts->grid(), weights);
+  const io::ClassGrid& grid = *degrees.dense_parts->grid();
+  io::PartWeights wrong =
+      *degrees.dense_parts->weights(forward ? io::kForwardParts : io::kBackwardParts);
+  wrong.limit.most /= 4;
   for (const std::int64_t fast_words : {1024, 1536, 2048, 4096}) {
-    const io::BestSchedule found = io::best_schedule(
-        all_schedules(), io::Direction::forward, *form.get(), io::FastMemory::of_words(fast_words));
+    const io::BestSchedule found = io::best_schedule(all_schedules(), direction, *form.get(),
+                                                     io::FastMemory::of_words(fast_words));
     const std::int64_t words = found.best().traffic.total_words().value();
-    const io::Bound bound = io::theorem_a_weighted(degrees, {}, fast_words);
+    const io::Bound bound = forward ? io::theorem_a_weighted(degrees, {}, fast_words)
+                                    : io::theorem_c_weighted(degrees, {}, fast_words);
     INFO(bound.to_string() << ", best " << words);
     CHECK(bound.is_lower_bound());
     CHECK(bound.words <= words);
-    CHECK(io::weighted_words(wrong, degrees.extent, {}, fast_words) > words);
+    CHECK((forward
+               ? io::weighted_words(io::weighted_pairs(grid, wrong), degrees.extent, {}, fast_words)
+               : io::weighted_backward_words(io::WeightedProducts(grid, wrong, 8), 1, {},
+                                             fast_words)) > words);
   }
 }
 
@@ -346,7 +354,6 @@ TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]"
               {{"blocks of 64, 25%", {16}},
                {"block_64_25_1", {16}},
                {"block_64_25_2", {16}},
-               {"block_64_12_1", {16}},
                {"block_64_50_1", {16}},
                {"block_128_25_1", {16}},
                {"single pairs, 5%", {0.25, 1, 4, 16}},

@@ -6,6 +6,7 @@
 #include "io/bounds/backward_small_pattern.hpp"
 #include "io/bounds/priced_parts.hpp"
 #include "io/bounds/statement.hpp"
+#include "io/bounds/weighted_backward.hpp"
 
 namespace attest::io {
 
@@ -49,15 +50,17 @@ Bound theorem_c_pattern(const BackwardParts& pattern, const KernelClass& kernel,
 
 std::vector<Bound> backward_pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                            std::int64_t fast_words) {
-  const Bound small = backward_small_pattern(five_product_parts(degrees), kernel, fast_words);
+  std::vector<Bound> bounds;
   try {
-    return {theorem_c_pattern(backward_parts(degrees), kernel, fast_words), small};
+    bounds.push_back(theorem_c_pattern(backward_parts(degrees), kernel, fast_words));
   } catch (const CountOverflow& overflow) {
-    return {statement_of_theorem_c_pattern(kernel, fast_words)
-                .needs("range", "24 pairs d^2 of a component below 2^63", overflow.what())
-                .words([] { return std::int64_t{0}; }),
-            small};
+    bounds.push_back(statement_of_theorem_c_pattern(kernel, fast_words)
+                         .needs("range", "24 pairs d^2 of a component below 2^63", overflow.what())
+                         .words([] { return std::int64_t{0}; }));
   }
+  bounds.push_back(backward_small_pattern(five_product_parts(degrees), kernel, fast_words));
+  if (degrees.dense_parts) bounds.push_back(theorem_c_weighted(degrees, kernel, fast_words));
+  return bounds;
 }
 
 }  // namespace attest::io

@@ -37,6 +37,18 @@ WeightRow sum_of(const WeightGrid& rows, Set set) {
   return sums;
 }
 
+// A part beyond a limit has at most so many rows, or at most half of its cost is that of columns.
+int most_rows(const PartCosts& costs) { return costs.reach() / (2 * costs.row); }
+
+int columns_beside(const PartCosts& costs, int rows) {
+  return (costs.reach() - costs.row * rows) / costs.column;
+}
+
+PartCosts transposed(PartCosts costs) {
+  std::swap(costs.row, costs.column);
+  return costs;
+}
+
 // The sum of what lies above the threshold. By lanes: compilers make vectors of them.
 ATTEST_INLINE_CLONE std::int64_t excess(const WeightRow& sums, std::int16_t threshold) {
   std::array<std::int16_t, 8> lanes{};
@@ -77,9 +89,10 @@ class LargestExceed {
 };
 
 // Let a part be beyond the limit with a rows and b columns. Its k heaviest rows have more than
-// (k/a) most (a + b)/indices weight in its b columns. So for all sets of k rows that could be these
-// the search looks whether they are all rows of such a part, and for a > k goes through all sets of
-// b columns in which they have so much, and looks whether any a rows have too much there.
+// (k/a) most N/full weight in its b columns, N its cost, for an allowance is at least 2N. So for
+// all sets of k rows that could be these the search looks whether they are all rows of such a part,
+// and for a > k goes through all sets of b columns in which they have so much, and looks whether
+// any a rows have too much there.
 class ColumnSearch {
  public:
   enum class Found { nothing, part, too_much_work };
@@ -93,16 +106,18 @@ class ColumnSearch {
     most_steps_ = most_steps;
     sort(sums);
     Found found = of_rows(sums, k) ? Found::part : Found::nothing;
-    for (rows_ = k + 1; rows_ <= limit_.indices / 2 && found == Found::nothing; ++rows_) {
-      needed_ = limit_.most * k * rows_;
+    const PartCosts& costs = limit_.costs;
+    for (rows_ = k + 1; rows_ <= most_rows(costs) && found == Found::nothing; ++rows_) {
+      needed_ = limit_.most * k * costs.row * rows_;
+      most_columns_ = columns_beside(costs, rows_);
       for (std::size_t place = 0; place < kMostClasses; ++place) {
         value_[place] =
-            std::int64_t{sums[order_[place]]} * limit_.indices * rows_ - limit_.most * k;
+            std::int64_t{sums[order_[place]]} * costs.full * rows_ - limit_.most * k * costs.column;
         gains_[place + 1] = gains_[place] + std::max<std::int64_t>(value_[place], 0);
       }
-      for (int columns = 1; columns <= limit_.indices - rows_; ++columns) {
-        heavy_[static_cast<std::size_t>(columns)] =
-            LargestExceed(rows_, limit_.most * (rows_ + columns) / limit_.indices);
+      for (int columns = 1; columns <= most_columns_; ++columns) {
+        heavy_[static_cast<std::size_t>(columns)] = LargestExceed(
+            rows_, limit_.most * costs.allowance(rows_, columns) / (std::int64_t{2} * costs.full));
       }
       found = search(0, 0, 0, {});
     }
@@ -127,20 +142,24 @@ class ColumnSearch {
   // Whether the rows themselves are beyond the limit with their heaviest columns.
   bool of_rows(const WeightRow& sums, int k) {
     std::int64_t weight = 0;
-    for (int columns = 1; columns <= limit_.indices - k; ++columns) {
+    for (int columns = 1; columns <= columns_beside(limit_.costs, k); ++columns) {
       weight += sums[order_[static_cast<std::size_t>(columns) - 1]];
-      if (weight * limit_.indices <= limit_.most * (k + columns)) continue;
-      least_ = tiles(weight * limit_.indices, k + columns);
-      return true;
+      least_ = least_limit(weight, k, columns);
+      if (least_ > limit_.most) return true;
     }
     return false;
+  }
+
+  // With which a part of so much weight is not beyond it.
+  std::int64_t least_limit(std::int64_t weight, int rows, int columns) const {
+    return tiles(weight * 2 * limit_.costs.full, limit_.costs.allowance(rows, columns));
   }
 
   // All sets that add columns from `place` on to `count` others, which have `value` and these
   // `sums` of rows.
   ATTEST_VECTOR_CLONES Found search(std::size_t place, int count, std::int64_t value,
                                     const WeightRow& sums) {
-    const int left = limit_.indices - rows_ - count;
+    const int left = most_columns_ - count;
     if (left == 0) return Found::nothing;
     for (; place < kMostClasses; ++place) {
       // The next ones are the best, for columns come in descending order.
@@ -151,7 +170,7 @@ class ColumnSearch {
       add(next, columns_[order_[place]]);
       const std::int64_t now = value + value_[place];
       if (now > needed_ && heavy_[static_cast<std::size_t>(count) + 1](next)) {
-        least_ = tiles(sum_of_largest(next, rows_) * limit_.indices, rows_ + count + 1);
+        least_ = least_limit(sum_of_largest(next, rows_), rows_, count + 1);
         return Found::part;
       }
       const Found found = search(place + 1, count + 1, now, next);
@@ -162,12 +181,12 @@ class ColumnSearch {
 
   const WeightGrid& columns_;
   PartLimit limit_;
-  int rows_ = 0;
+  int rows_ = 0, most_columns_ = 0;
   std::int64_t needed_ = 0, steps_ = 0, most_steps_ = 0, least_ = 0;
   std::array<std::size_t, kMostClasses> order_{};
   std::array<std::int64_t, kMostClasses> value_{};
   std::array<std::int64_t, kMostClasses + 1> gains_{};   // of the first columns together
-  std::array<LargestExceed, kMostIndices + 1> heavy_{};  // by number of columns
+  std::array<LargestExceed, kMostColumns + 1> heavy_{};  // by number of columns
 };
 
 // Sets of k rows, one more in each round, as above: kept are those whose b heaviest columns have so
@@ -181,7 +200,7 @@ class RowSearch {
   PartSearch run(std::int64_t most_steps) {
     PartSearch search;
     std::vector<Set> sets{0}, larger;
-    for (int size = 1; size <= limit_.indices / 2; ++size) {
+    for (int size = 1; size <= most_rows(limit_.costs); ++size) {
       larger.clear();
       for (const Set set : sets) {
         extend(set, size, larger);
@@ -231,13 +250,15 @@ class RowSearch {
   void prepare(WeightRow sums, int size) {
     std::sort(sums.begin(), sums.end(), std::greater<>());
     tests_.clear();
-    for (int rows = limit_.indices / 2; rows >= size; --rows) {
-      const std::int64_t columns = limit_.indices - rows;
-      const std::int64_t each = limit_.most * size, unit = std::int64_t{rows} * limit_.indices;
-      // Beyond the limit are b columns with more than each (rows + b)/unit.
-      const std::int64_t threshold =
-          std::max<std::int64_t>((each + unit - 1) / unit, sums[static_cast<std::size_t>(columns)]);
-      const std::int64_t most = each * rows - (threshold * unit - each) * columns;
+    const PartCosts& costs = limit_.costs;
+    for (int rows = most_rows(costs); rows >= size; --rows) {
+      const std::int64_t columns = columns_beside(costs, rows);
+      const std::int64_t each = limit_.most * size, unit = std::int64_t{rows} * costs.full;
+      // Beyond the limit are b columns with more than each (row rows + column b)/unit.
+      const std::int64_t threshold = std::max<std::int64_t>(
+          tiles(each * costs.column, unit), sums[static_cast<std::size_t>(columns)]);
+      const std::int64_t most =
+          each * costs.row * rows - (threshold * unit - each * costs.column) * columns;
       tests_.push_back({static_cast<std::int16_t>(threshold), floor_of(most, unit)});
     }
   }
@@ -257,25 +278,37 @@ class RowSearch {
   std::vector<Test> tests_;  // of the most rows first
 };
 
+constexpr int kMostSummed = 16;  // rows or columns, in 16 bits
+
+void require_costs(const PartCosts& costs) {
+  constexpr int kMostCost = 1 << 10;
+  const auto fits = [](const PartCosts& one) {
+    return one.row >= 1 && one.row <= kMostCost && one.column >= 1 && one.full >= 1 &&
+           one.full <= kMostCost && one.beyond >= 0 && one.beyond <= kMostCost &&
+           most_rows(one) >= 1 && most_rows(one) <= kMostSummed &&
+           columns_beside(one, 1) <= kMostColumns && columns_beside(one, 4) <= kMostSummed;
+  };
+  if (!fits(costs) || !fits(transposed(costs))) throw InternalError("parts of such costs");
+}
+
 }  // namespace
 
 PartSearch prove_limit(const WeightGrid& grid, PartLimit limit, std::int64_t most_steps) {
-  // A lane adds 8 sums; of columns there are at most 16 in one, for sets of three rows and more.
+  // A lane adds 8 sums; sets of columns are summed for three rows and more, beside one at least.
   constexpr std::int16_t kHeaviest = 255;
-  static_assert((kMostIndices - 4) * kHeaviest * 8 <= std::numeric_limits<std::int16_t>::max());
-  if (limit.indices < 2 || limit.indices > kMostIndices) {
-    throw InternalError("parts of so many indices");
-  }
+  static_assert(kMostSummed * kHeaviest * 8 <= std::numeric_limits<std::int16_t>::max());
+  require_costs(limit.costs);
   if (limit.most < 0 || limit.most > std::int64_t{1} << 32) throw InternalError("such a limit");
   for (const WeightRow& row : grid) {
     for (const std::int16_t weight : row) {
       if (weight < 0 || weight > kHeaviest) throw InternalError("a weight is out of range");
     }
   }
-  // A part has at most half of the indices as rows, or as columns.
+  // At most half of what a part costs is for its rows, or for its columns.
   const WeightGrid other = transposed(grid);
   const PartSearch by_rows = RowSearch(grid, other, limit).run(most_steps);
   if (!by_rows.proved) return by_rows;
+  limit.costs = transposed(limit.costs);
   PartSearch search = RowSearch(other, grid, limit).run(most_steps - by_rows.steps);
   search.steps += by_rows.steps;
   return search;

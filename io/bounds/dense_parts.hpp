@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 
@@ -9,16 +11,33 @@
 namespace attest::io {
 
 inline constexpr std::size_t kMostClasses = 64;
-inline constexpr int kMostIndices = 20;
+inline constexpr int kMostColumns = 19;  // of a part
 
 /// Weights of rows by columns, from 0 to 255 each; what a grid does not have weighs 0.
 using WeightRow = std::array<std::int16_t, kMostClasses>;
 using WeightGrid = std::array<WeightRow, kMostClasses>;
 
-/// A claim about parts: I rows and J columns with I + J <= indices, at least one of each, have at
-/// most most (I + J)/indices weight among them.
+/// What parts cost, by the row and by the column, and which are limited.
+struct PartCosts {
+  int row = 1, column = 1;
+  int full = 2;    // of the parts that a limit is told for
+  int beyond = 0;  // those that cost up to so much more are limited too, less strictly
+
+  auto operator<=>(const PartCosts&) const = default;
+
+  int of(int rows, int columns) const { return row * rows + column * columns; }
+  int reach() const { return full + beyond; }
+  /// Twice the cost, and what is beyond a full part once more: the limits of parts are as this is,
+  /// 2 full for full ones. What is beyond is allowed half as much again.
+  int allowance(int rows, int columns) const {
+    return 2 * of(rows, columns) + std::max(of(rows, columns) - full, 0);
+  }
+};
+
+/// A claim about parts: I rows and J columns, at least one of each, that cost no more than
+/// costs.reach() have at most most allowance(I, J)/(2 full) weight among them.
 struct PartLimit {
-  int indices = 2;
+  PartCosts costs;
   std::int64_t most = 0;
 };
 
@@ -34,8 +53,10 @@ struct PartSearch {
 /// one: what does not end with none left is not proved.
 /// [io/bounds/dense_parts_test "all parts"]
 ///
-/// Requires: indices from 2 to 20, most from 0 to 2^32, weights as above. Else throws
-/// InternalError. Cost:     some 30 ns a step; memory for at most 2^24 sets, 8 bytes each.
+/// Requires: costs from 1 to 2^10, a reach of at least two rows and of two columns; at most 19 rows
+///           beside one column, 16 beside four columns and 16 for half of the reach, and as many
+///           columns beside rows; most from 0 to 2^32, weights as above. Else throws InternalError.
+/// Cost:     some 30 ns a step; memory for at most 2^24 sets, 8 bytes each.
 PartSearch prove_limit(const WeightGrid& grid, PartLimit limit, std::int64_t most_steps);
 
 }  // namespace attest::io

@@ -10,47 +10,60 @@
 namespace attest::io {
 namespace {
 
-constexpr int kIndices = 16;      // classes of a part
-constexpr double kLightest = 64;  // weights are rounded to 1/64 of the greatest
+constexpr std::int64_t kHeaviest = 64;  // of rounded weights
 
 using Grid = std::vector<std::vector<double>>;
 
 struct Part {
   std::vector<std::size_t> rows, columns;
   double weight = 0;
-
-  // What limits of parts are about: the weight with 16 classes, at the same weight per class.
-  double scaled() const {
-    return weight * kIndices / static_cast<double>(rows.size() + columns.size());
-  }
 };
 
 // Finds heavy parts by taking the heaviest columns of some rows and the heaviest rows of these
 // columns, in turns. What it returns need not be the heaviest.
 class HeavyParts {
  public:
-  HeavyParts(const Grid& grid, int starts) : grid_(grid), starts_(starts), order_(grid.size()) {
+  HeavyParts(const Grid& grid, const PartCosts& costs, int starts)
+      : grid_(grid), costs_(costs), starts_(starts), order_(grid.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
   }
 
-  // Of all shapes that are searched, by the weight per class.
+  // Of all shapes that are searched, by what the limit must be for them.
   Part heaviest(Rng& rng) {
     Part best;
-    best.rows.push_back(0);
-    for (int indices = kIndices; indices >= kIndices - 6; indices -= 2) {
-      const int reach = indices == kIndices ? 3 : 1;
-      for (int rows = indices / 2 - reach; rows <= indices / 2 + reach; ++rows) {
-        const int starts = indices == kIndices ? starts_ : (starts_ + 7) / 8;
-        for (int start = 0; start < starts; ++start) {
-          Part part = climbed(rows, indices - rows, rng);
-          if (part.scaled() > best.scaled()) best = std::move(part);
-        }
-      }
+    look_at(costs_.full, 3, starts_, rng, best);
+    const int few = (starts_ + 7) / 8;
+    for (int eighths = 7; eighths >= 5; --eighths) {
+      look_at(costs_.full * eighths / 8, 1, few, rng, best);
+    }
+    for (int beyond = 1; beyond <= costs_.beyond; ++beyond) {
+      look_at(costs_.full + beyond, 1, few, rng, best);
     }
     return best;
   }
 
+  // The weight of a full part at the same limit.
+  double scaled(const Part& part) const {
+    return part.weight * 2 * costs_.full /
+           std::max(costs_.allowance(static_cast<int>(part.rows.size()),
+                                     static_cast<int>(part.columns.size())),
+                    1);
+  }
+
  private:
+  // Parts of that cost, half of it, more or less, for rows.
+  void look_at(int cost, int around, int starts, Rng& rng, Part& best) {
+    const int half = cost / (2 * costs_.row);
+    for (int rows = std::max(half - around, 1); rows <= half + around; ++rows) {
+      const int columns = (cost - costs_.row * rows) / costs_.column;
+      if (columns < 1) break;
+      for (int start = 0; start < starts; ++start) {
+        Part part = climbed(rows, columns, rng);
+        if (scaled(part) > scaled(best)) best = std::move(part);
+      }
+    }
+  }
+
   Part climbed(int rows, int columns, Rng& rng) {
     Part part;
     const auto first = std::min<std::ptrdiff_t>(rows, std::ssize(order_));
@@ -89,74 +102,92 @@ class HeavyParts {
   }
 
   const Grid& grid_;
+  PartCosts costs_;
   int starts_;
   std::vector<std::size_t> order_;
   std::vector<double> sums_;
 };
 
-// Weights from 0 to 1, after so many rounds.
-Grid lightened(Grid grid, int rounds, Rng& rng) {
-  constexpr double kFactor = 0.98;
-  for (int round = 0; round < rounds; ++round) {
-    const Part part = HeavyParts(grid, 16).heaviest(rng);
+// Weights from 0 to 1 of which the heaviest parts have lost some, round by round.
+Grid lightened(Grid grid, const PartCosts& costs, Rng& rng) {
+  constexpr int kRounds = 2000, kCoarseRounds = 1400;
+  constexpr double kCoarse = 0.98, kFine = 0.995;
+  for (int round = 0; round < kRounds; ++round) {
+    const double factor = round < kCoarseRounds ? kCoarse : kFine;
+    const Part part = HeavyParts(grid, costs, 16).heaviest(rng);
     for (const std::size_t row : part.rows) {
-      for (const std::size_t column : part.columns) grid[row][column] *= kFactor;
+      for (const std::size_t column : part.columns) grid[row][column] *= factor;
     }
   }
   return grid;
 }
 
-// The weight of the heaviest part that is known, or a limit that holds for those that the
-// search finds; if that takes too many steps, one that is easier to prove. `found`: what some part
-// is known to have.
-std::optional<PartLimit> proved_limit(const WeightGrid& grid, double found) {
-  constexpr double kFarAbove = 1.1;
-  std::int64_t steps = std::int64_t{1} << 29;
-  PartLimit limit{kIndices, static_cast<std::int64_t>(std::ceil(found))};
-  while (steps > 0) {
-    const PartSearch search = prove_limit(grid, limit, steps);
+// The weight of the heaviest part that is known, or where that is not proved within half of the
+// steps left, or the search finds a heavier one, more and more. `found`: what some part is known to
+// have.
+std::optional<PartLimit> proved_limit(const WeightGrid& grid, const PartCosts& costs,
+                                      double found) {
+  std::int64_t steps = std::int64_t{1} << 30;
+  for (const double above : {0.0, 0.0, 0.005, 0.01, 0.02, 0.04, 0.08}) {
+    const PartLimit limit{costs, static_cast<std::int64_t>(std::ceil(found * (1 + above)))};
+    const PartSearch search = prove_limit(grid, limit, steps / 2);
     if (search.proved) return limit;
     steps -= search.steps;
-    if (!search.least) break;
-    limit.most = *search.least;
+    if (search.least) found = static_cast<double>(*search.least);
   }
-  limit.most = static_cast<std::int64_t>(static_cast<double>(limit.most) * kFarAbove);
-  if (prove_limit(grid, limit, std::int64_t{1} << 28).proved) return limit;
   return std::nullopt;
 }
 
-// Fewer visible pairs of classes than that are met in few visits.
-bool sparse(const ClassGrid& grid) {
-  constexpr std::ptrdiff_t kLeastDegree = 4;
-  std::ptrdiff_t visible = 0;
+std::int64_t visible_of(const ClassGrid& grid) {
+  std::int64_t visible = 0;
   for (const auto& row : grid.visible) visible += std::count(row.begin(), row.end(), char{1});
-  return visible < kLeastDegree * std::max(std::ssize(grid.rows), std::ssize(grid.keys));
+  return visible;
+}
+
+// Weights from 0 to 64, the nearest whole ones.
+Grid rounded(Grid grid) {
+  double greatest = 0;
+  for (const auto& row : grid) {
+    greatest = std::max(greatest, *std::max_element(row.begin(), row.end()));
+  }
+  for (auto& row : grid) {
+    for (double& weight : row)
+      weight = std::round(weight / greatest * static_cast<double>(kHeaviest));
+  }
+  return grid;
 }
 
 }  // namespace
 
-std::optional<PartWeights> part_weights(const ClassGrid& grid) {
-  if (grid.rows.size() + grid.keys.size() < 2 * kIndices || sparse(grid)) return std::nullopt;
+std::optional<PartWeights> part_weights(const ClassGrid& grid, const PartCosts& costs) {
+  constexpr std::ptrdiff_t kLeastClasses = 32, kLeastDegree = 4;
+  constexpr double kLeastGain = 1.05;
+  const std::ptrdiff_t rows = std::ssize(grid.rows), keys = std::ssize(grid.keys);
+  const std::int64_t visible = visible_of(grid);
+  if (rows + keys < kLeastClasses || visible < kLeastDegree * std::max(rows, keys)) {
+    return std::nullopt;
+  }
   Grid weights;
   for (const auto& row : grid.visible) weights.emplace_back(row.begin(), row.end());
   Rng rng(1);
-  const double all = static_cast<double>(kIndices) * kIndices / 4;
-  if (HeavyParts(weights, 100).heaviest(rng).scaled() > all * 0.9) return std::nullopt;
-  weights = lightened(std::move(weights), 1000, rng);
+  weights = rounded(lightened(std::move(weights), costs, rng));
 
-  double greatest = 0;
-  for (const auto& row : weights) {
-    greatest = std::max(greatest, *std::max_element(row.begin(), row.end()));
-  }
   PartWeights result;
-  result.heaviest = static_cast<std::int64_t>(kLightest);
+  result.heaviest = kHeaviest;
+  double all = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     for (std::size_t j = 0; j < weights[i].size(); ++j) {
-      weights[i][j] = std::round(weights[i][j] / greatest * kLightest);
       result.weight[i][j] = static_cast<std::int16_t>(weights[i][j]);
+      all += weights[i][j];
     }
   }
-  const auto limit = proved_limit(result.weight, HeavyParts(weights, 1000).heaviest(rng).scaled());
+  HeavyParts parts(weights, costs, 1000);
+  const double found = parts.scaled(parts.heaviest(rng));
+  // Full parts that the weights are worth, and that the pairs are if all of one can be visible.
+  const double dense =
+      static_cast<double>(costs.full) * costs.full / (4 * costs.row * costs.column);
+  if (all / found < kLeastGain * static_cast<double>(visible) / dense) return std::nullopt;
+  const auto limit = proved_limit(result.weight, costs, found);
   if (!limit) return std::nullopt;
   result.limit = *limit;
   return result;
@@ -167,11 +198,13 @@ const std::optional<ClassGrid>& DenseParts::grid() const {
   return grid_;
 }
 
-const std::optional<PartWeights>& DenseParts::weights() const {
-  std::call_once(weighed_, [this] {
-    if (grid()) weights_ = part_weights(*grid());
-  });
-  return weights_;
+const std::optional<PartWeights>& DenseParts::weights(const PartCosts& costs) const {
+  const std::lock_guard lock(weighing_);
+  auto found = weights_.find(costs);
+  if (found == weights_.end()) {
+    found = weights_.emplace(costs, grid() ? part_weights(*grid(), costs) : std::nullopt).first;
+  }
+  return found->second;
 }
 
 }  // namespace attest::io

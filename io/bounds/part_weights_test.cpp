@@ -29,8 +29,9 @@ std::int64_t weight_of(const WeightGrid& grid) {
 }
 
 TEST_CASE("weights of random blocks", "[io][bounds]") {
+  const PartCosts costs = GENERATE(kForwardParts, kBackwardParts);
   const ClassGrid grid = random_grid(32, 25);
-  const auto weights = part_weights(grid);
+  const auto weights = part_weights(grid, costs);
   REQUIRE(weights);
   std::int16_t greatest = 0;
   for (std::size_t i = 0; i < grid.rows.size(); ++i) {
@@ -49,17 +50,16 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
   }
   const std::int64_t parts = weight_of(weights->weight) / weights->limit.most;
   const std::int64_t most = weight_of(alike) / parts;
-  const PartSearch search =
-      prove_limit(alike, {weights->limit.indices, most}, std::int64_t{1} << 30);
+  const PartSearch search = prove_limit(alike, {weights->limit.costs, most}, std::int64_t{1} << 30);
   CHECK_FALSE(search.proved);
   CHECK(search.least);
 }
 
 TEST_CASE("weights that would gain nothing", "[io][bounds]") {
-  CHECK_FALSE(part_weights(random_grid(32, 100)));
-  CHECK_FALSE(part_weights(random_grid(32, 95)));
-  CHECK_FALSE(part_weights(random_grid(15, 25)));
-  CHECK_FALSE(part_weights(random_grid(64, 3)));
+  CHECK_FALSE(part_weights(random_grid(32, 100), kForwardParts));
+  CHECK_FALSE(part_weights(random_grid(32, 95), kForwardParts));
+  CHECK_FALSE(part_weights(random_grid(15, 25), kForwardParts));
+  CHECK_FALSE(part_weights(random_grid(64, 3), kForwardParts));
 }
 
 }  // namespace

@@ -10,17 +10,14 @@
 #include "io/words.hpp"
 
 namespace attest::io {
-namespace {
 
-// Rows or keys of the largest class.
 std::int64_t largest_class(const ClassGrid& grid) {
   return std::max(*std::max_element(grid.rows.begin(), grid.rows.end()),
                   *std::max_element(grid.keys.begin(), grid.keys.end()));
 }
 
-// Empty where the weights of a mask's classes can be of use. With smaller blocks, of which the
-// longest segments hold many more than 16, they would be searched in vain.
-std::string fault_of(const DenseParts& parts, std::int64_t head_dims, std::int64_t fast_words) {
+std::string fault_of_weights(const DenseParts& parts, std::int64_t head_dims,
+                             std::int64_t fast_words) {
   constexpr std::int64_t kLeastClasses = 4, kLeastBlock = 16;
   const auto least = [&](std::int64_t largest) {
     return below("fast_words", static_cast<double>(fast_words),
@@ -32,18 +29,15 @@ std::string fault_of(const DenseParts& parts, std::int64_t head_dims, std::int64
            "that differ";
   }
   const std::int64_t largest = largest_class(*parts.grid());
-  if (largest < kLeastBlock) return "no class of alike rows or keys has 16";
-  if (std::string fault = least(largest); !fault.empty()) return fault;
-  return parts.weights()
-             ? ""
-             : "few classes or pairs of them, parts of 16 that are nearly all visible, or no limit "
-               "proved within the steps";
+  return largest < kLeastBlock ? "no class of alike rows or keys has 16" : least(largest);
 }
 
-}  // namespace
+std::string no_weights() {
+  return "few classes or pairs of them, nothing gained by weights, or no limit proved within the "
+         "steps";
+}
 
-WeightedPairs weighted_pairs(const ClassGrid& grid, const PartWeights& weights) {
-  const auto heaviest = static_cast<double>(weights.heaviest);
+double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights) {
   double weight = 0;
   for (std::size_t i = 0; i < grid.rows.size(); ++i) {
     for (std::size_t j = 0; j < grid.keys.size(); ++j) {
@@ -51,12 +45,17 @@ WeightedPairs weighted_pairs(const ClassGrid& grid, const PartWeights& weights) 
                 (static_cast<double>(grid.rows[i]) * static_cast<double>(grid.keys[j]));
     }
   }
-  weight /= heaviest;
+  return weight / static_cast<double>(weights.heaviest);
+}
+
+WeightedPairs weighted_pairs(const ClassGrid& grid, const PartWeights& weights) {
+  const double weight = weight_of_pairs(grid, weights);
   // A part of n classes has at most (per_class + 1/(4(classes - 1))) n, with parts of classes too.
   const auto size = static_cast<double>(largest_class(grid));
-  const double classes = weights.limit.indices;
+  const double classes = weights.limit.costs.full;
   const double per_class =
-      static_cast<double>(weights.limit.most) / (heaviest * classes) + 0.25 / (classes - 1);
+      static_cast<double>(weights.limit.most) / (static_cast<double>(weights.heaviest) * classes) +
+      0.25 / (classes - 1);
   const auto density = [=](double y) {
     return std::min(std::sqrt(y) / 2,
                     std::max(per_class * size, std::sqrt(per_class * y / classes)));
@@ -85,16 +84,17 @@ Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kerne
                          std::int64_t fast_words) {
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
+  std::string fault = fault_of_weights(parts, extent.head_dim_qk + extent.head_dim_v, fast_words);
+  if (fault.empty() && !parts.weights(kForwardParts)) fault = no_weights();
   return Statement("theorem_a_weighted", Tag::proved,
                    "max_{X,Y} Y + X (h - 1), h = ceil((W d_v - F(Y))/F(M+X)) >= 1, W the weight of "
                    "all pairs",
                    "patterns")
       .needs_class(kernel, fast_words)
-      .needs("parts", "blocks few and large, parts of them not all visible",
-             fault_of(parts, extent.head_dim_qk + extent.head_dim_v, fast_words))
+      .needs("parts", "blocks few and large, parts of them not all visible", fault)
       .words([&] {
-        return weighted_words(weighted_pairs(*parts.grid(), *parts.weights()), extent, kernel,
-                              fast_words);
+        return weighted_words(weighted_pairs(*parts.grid(), *parts.weights(kForwardParts)), extent,
+                              kernel, fast_words);
       });
 }
 

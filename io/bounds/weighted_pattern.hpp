@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "io/bounds/bound.hpp"
 #include "io/bounds/kernel_class.hpp"
@@ -10,6 +11,21 @@
 /// A lower bound for attention forward that knows how dense parts of a mask can be:
 /// docs/theory/bounds/patterns.md, "Dense parts". M is fast_words.
 namespace attest::io {
+
+/// Rows or keys of the largest class.
+std::int64_t largest_class(const ClassGrid& grid);
+
+/// Why the weights of a mask's classes cannot be of use, empty where they can: fast memory for the
+/// head dimensions of 4 of the largest class, of at least 16 rows or keys. With smaller blocks, of
+/// which long segments hold many more than a full part, they would be searched in vain.
+std::string fault_of_weights(const DenseParts& parts, std::int64_t head_dims,
+                             std::int64_t fast_words);
+
+/// Why part_weights finds none.
+std::string no_weights();
+
+/// Of all pairs of a copy, in weights from 0 to 1.
+double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights);
 
 /// Visible pairs with weights from 0 to 1.
 struct WeightedPairs {
@@ -28,9 +44,9 @@ std::int64_t weighted_words(const WeightedPairs& pairs, const Extent& extent,
 
 /// Theorem A with weighted pairs: max over X and Y of Y + X (h - 1), h = ceil((W d_v -
 /// F(Y))/F(M+X)) >= 1, W the weight of all pairs, F(B) = B rho(B); recomputation allowed. Proved:
-/// docs/theory/bounds/patterns.md. Needs K1 to K6, a class with at least 16 rows or keys, no parts
-/// of 16 classes that are nearly all visible, and fast memory for queries, keys, values and outputs
-/// of 4 of the largest class. [io/bounds/weighted_pattern_test, proptest/pattern_bounds_test]
+/// docs/theory/bounds/patterns.md. Needs K1 to K6, a class with at least 16 rows or keys, fast
+/// memory for the head dimensions of 4 of the largest class, and what part_weights needs.
+/// [io/bounds/weighted_pattern_test, proptest/pattern_bounds_test]
 ///
 /// Cost: that of part_weights, once for each `degrees`.
 Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kernel,

@@ -62,7 +62,7 @@ double heavy_part(const ClassGrid& grid, const PartWeights& weights, double rows
 TEST_CASE("density of weighted pairs", "[io][bounds]") {
   const PatternDegrees degrees = pattern_degrees(Problem::parse(kBlocks));
   const ClassGrid& grid = *degrees.dense_parts->grid();
-  const PartWeights& weights = *degrees.dense_parts->weights();
+  const PartWeights& weights = *degrees.dense_parts->weights(kForwardParts);
   const WeightedPairs pairs = weighted_pairs(grid, weights);
   PartWeights lighter = weights;  // a limit that does not hold
   lighter.limit.most = weights.limit.most * 9 / 10;
@@ -116,7 +116,8 @@ TEST_CASE("where weights do not apply", "[io][bounds]") {
   CHECK(fault("sq=100,d=8,mask=random_30_1", 4096).find("more than 64 classes") !=
         std::string::npos);
   CHECK(fault("sq=128,d=8,mask=block_4_30_1", 4096).find("has 16") != std::string::npos);
-  CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes") != std::string::npos);
+  CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes or pairs") !=
+        std::string::npos);
   // Masks that are no boolean ones have no such bound.
   CHECK(pattern_bounds(pattern_degrees(Problem::parse("sq=64,d=8,mask=causal_br")), {}, 4096)
             .size() == 3);
