@@ -11,11 +11,11 @@
 #include "core/testing/catch.hpp"
 #include "io/bounds/backward.hpp"
 #include "io/bounds/backward_pattern.hpp"
+#include "io/bounds/testing/random_blocks.hpp"
 
 namespace attest::io {
 namespace {
 
-constexpr char kBlocks[] = "sq=500,sk=512,d=8,mask=block_16_25_1";
 constexpr std::int64_t kHeadDim = 8;
 
 // Words of the rows and of the keys of each class, all that there are for most of them.
@@ -78,7 +78,7 @@ UsableWords heavy(const ClassGrid& grid, const PartWeights& weights, double of_r
 }
 
 TEST_CASE("products of weighted pairs", "[io][bounds]") {
-  const PatternDegrees degrees = pattern_degrees(Problem::parse(kBlocks));
+  const PatternDegrees& degrees = random_blocks();
   const ClassGrid& grid = *degrees.dense_parts->grid();
   REQUIRE(degrees.dense_parts->weights(kBackwardParts));
   const PartWeights& weights = *degrees.dense_parts->weights(kBackwardParts);
@@ -104,7 +104,7 @@ TEST_CASE("products of weighted pairs", "[io][bounds]") {
 }
 
 TEST_CASE("work of weighted pairs, some of them carried", "[io][bounds]") {
-  const PatternDegrees degrees = pattern_degrees(Problem::parse(kBlocks));
+  const PatternDegrees& degrees = random_blocks();
   const PartWeights& weights = *degrees.dense_parts->weights(kBackwardParts);
   const WeightedProducts products(*degrees.dense_parts->grid(), weights, kHeadDim);
   double before = 0;
@@ -123,7 +123,7 @@ TEST_CASE("work of weighted pairs, some of them carried", "[io][bounds]") {
 }
 
 TEST_CASE("theorem C with weights", "[io][bounds]") {
-  const PatternDegrees degrees = pattern_degrees(Problem::parse(kBlocks));
+  const PatternDegrees& degrees = random_blocks();
   std::int64_t before = 0;
   for (const std::int64_t fast_words : {8192, 4096, 3000, 2048, 1024}) {
     const Bound bound = theorem_c_weighted(degrees, {}, fast_words);
@@ -140,7 +140,7 @@ TEST_CASE("theorem C with weights", "[io][bounds]") {
           theorem_c_pattern(backward_parts(degrees), {}, fast_words).words);
   }
   const PatternDegrees heads =
-      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(kBlocks)));
+      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(kRandomBlocks)));
   CHECK(theorem_c_weighted(heads, {}, 2048).words ==
         3 * theorem_c_weighted(degrees, {}, 2048).words);
 }
@@ -152,7 +152,7 @@ TEST_CASE("where weights do not apply backward", "[io][bounds]") {
     CHECK_FALSE(bound.applies());
     return bound.to_string();
   };
-  CHECK(fault(kBlocks, 1023).find("must be at least 1024") != std::string::npos);
+  CHECK(fault(kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
   CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes or pairs") !=
         std::string::npos);
   CHECK(

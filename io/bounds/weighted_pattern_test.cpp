@@ -10,11 +10,10 @@
 #include "core/testing/catch.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/pattern.hpp"
+#include "io/bounds/testing/random_blocks.hpp"
 
 namespace attest::io {
 namespace {
-
-constexpr char kBlocks[] = "sq=500,sk=512,d=8,mask=block_16_25_1";
 
 // So many of the members of classes, of whole classes but for one, those with the most weight with
 // the others.
@@ -60,7 +59,7 @@ double heavy_part(const ClassGrid& grid, const PartWeights& weights, double rows
 }
 
 TEST_CASE("density of weighted pairs", "[io][bounds]") {
-  const PatternDegrees degrees = pattern_degrees(Problem::parse(kBlocks));
+  const PatternDegrees& degrees = random_blocks();
   const ClassGrid& grid = *degrees.dense_parts->grid();
   const PartWeights& weights = *degrees.dense_parts->weights(kForwardParts);
   const WeightedPairs pairs = weighted_pairs(grid, weights);
@@ -84,7 +83,7 @@ TEST_CASE("density of weighted pairs", "[io][bounds]") {
 }
 
 TEST_CASE("theorem A with weights", "[io][bounds]") {
-  const PatternDegrees degrees = pattern_degrees(Problem::parse(kBlocks));
+  const PatternDegrees& degrees = random_blocks();
   std::int64_t before = 0;
   for (const std::int64_t fast_words : {8192, 4096, 3000, 2048, 1024}) {
     const Bound bound = theorem_a_weighted(degrees, {}, fast_words);
@@ -100,7 +99,7 @@ TEST_CASE("theorem A with weights", "[io][bounds]") {
   }
   // Heads by themselves, or as one run.
   const PatternDegrees heads =
-      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(kBlocks)));
+      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(kRandomBlocks)));
   CHECK(theorem_a_weighted(heads, {}, 2048).words >=
         3 * theorem_a_weighted(degrees, {}, 2048).words);
 }
@@ -112,7 +111,7 @@ TEST_CASE("where weights do not apply", "[io][bounds]") {
     CHECK_FALSE(bound.applies());
     return bound.to_string();
   };
-  CHECK(fault(kBlocks, 1023).find("must be at least 1024") != std::string::npos);
+  CHECK(fault(kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
   CHECK(fault("sq=100,d=8,mask=random_30_1", 4096).find("more than 64 classes") !=
         std::string::npos);
   CHECK(fault("sq=128,d=8,mask=block_4_30_1", 4096).find("has 16") != std::string::npos);
