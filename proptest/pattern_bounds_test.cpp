@@ -108,10 +108,12 @@ BoundsAt bounds_at(io::Direction direction, const io::PatternDegrees& degrees) {
       return io::pattern_bounds(degrees, kernel, fast_words);
     };
   }
-  return [parts = io::backward_parts(degrees), pattern = io::five_product_parts(degrees)](
+  return [&degrees, parts = io::backward_parts(degrees), pattern = io::five_product_parts(degrees)](
              const io::KernelClass& kernel, std::int64_t fast_words) {
-    return std::vector{io::theorem_c_pattern(parts, kernel, fast_words),
+    std::vector bounds{io::theorem_c_pattern(parts, kernel, fast_words),
                        io::backward_small_pattern(pattern, kernel, fast_words)};
+    if (degrees.dense_parts) bounds.push_back(io::theorem_c_weighted(degrees, kernel, fast_words));
+    return bounds;
   };
 }
 
