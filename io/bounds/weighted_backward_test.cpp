@@ -11,6 +11,7 @@
 #include "core/testing/catch.hpp"
 #include "io/bounds/backward.hpp"
 #include "io/bounds/backward_pattern.hpp"
+#include "io/bounds/testing/heavy_words.hpp"
 #include "io/bounds/testing/random_blocks.hpp"
 
 namespace attest::io {
@@ -18,67 +19,8 @@ namespace {
 
 constexpr std::int64_t kHeadDim = 8;
 
-// Words of the rows and of the keys of each class, all that there are for most of them.
-struct UsableWords {
-  std::vector<double> rows, keys;
-
-  double total() const {
-    return std::accumulate(rows.begin(), rows.end(), 0.) +
-           std::accumulate(keys.begin(), keys.end(), 0.);
-  }
-};
-
-double weight_of(const ClassGrid& grid, const PartWeights& weights, const UsableWords& words) {
-  double weight = 0;
-  for (std::size_t i = 0; i < grid.rows.size(); ++i) {
-    for (std::size_t j = 0; j < grid.keys.size(); ++j) {
-      weight += words.rows[i] * words.keys[j] * weights.weight[i][j];
-    }
-  }
-  return weight / static_cast<double>(weights.heaviest * kHeadDim * kHeadDim);
-}
-
-// Takes so many words, those of the classes with most weight first.
-std::vector<double> taken(const std::vector<std::int64_t>& members, std::int64_t words_of_one,
-                          const std::vector<double>& value, double words) {
-  std::vector<std::size_t> order(members.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return value[a] > value[b]; });
-  std::vector<double> result(members.size());
-  for (const std::size_t one : order) {
-    result[one] = std::min(words, static_cast<double>(members[one] * words_of_one * kHeadDim));
-    words -= result[one];
-  }
-  return result;
-}
-
-// Heavy ones, by turns: rows for the keys and keys for the rows.
-UsableWords heavy(const ClassGrid& grid, const PartWeights& weights, double of_rows, double of_keys,
-                  Rng& rng) {
-  std::vector<double> drawn(grid.rows.size());
-  for (double& value : drawn) value = rng.uniform();
-  UsableWords words{taken(grid.rows, 3, drawn, of_rows), {}};
-  for (int round = 0; round < 4; ++round) {
-    std::vector<double> by_key(grid.keys.size()), by_row(grid.rows.size());
-    for (std::size_t i = 0; i < by_row.size(); ++i) {
-      for (std::size_t j = 0; j < by_key.size(); ++j) {
-        by_key[j] += words.rows[i] * weights.weight[i][j];
-      }
-    }
-    words.keys = taken(grid.keys, 4, by_key, of_keys);
-    for (std::size_t i = 0; i < by_row.size(); ++i) {
-      for (std::size_t j = 0; j < by_key.size(); ++j) {
-        by_row[i] += words.keys[j] * weights.weight[i][j];
-      }
-    }
-    words.rows = taken(grid.rows, 3, by_row, of_rows);
-  }
-  return words;
-}
-
 TEST_CASE("products of weighted pairs", "[io][bounds]") {
-  const PatternDegrees& degrees = random_blocks();
+  const PatternDegrees& degrees = testing::random_blocks();
   const ClassGrid& grid = *degrees.dense_parts->grid();
   REQUIRE(degrees.dense_parts->weights(kBackwardParts));
   const PartWeights& weights = *degrees.dense_parts->weights(kBackwardParts);
@@ -91,11 +33,14 @@ TEST_CASE("products of weighted pairs", "[io][bounds]") {
   int beyond = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     const double of_rows = rng.uniform() * 4000, of_keys = rng.uniform() * 4000;
-    const UsableWords words = heavy(grid, weights, of_rows, of_keys, rng);
-    const double weight = weight_of(grid, weights, words);
-    INFO(words.total() << " words have " << weight);
-    CHECK(weight <= products.most_products(words.total()));
-    if (weight > wrong.most_products(words.total())) ++beyond;
+    const testing::UsedWords used =
+        testing::heavy_words(grid, weights, 3 * kHeadDim, 4 * kHeadDim, of_rows, of_keys, rng);
+    const double words = std::accumulate(used.rows.begin(), used.rows.end(), 0.) +
+                         std::accumulate(used.keys.begin(), used.keys.end(), 0.);
+    const double weight = testing::weight_of(grid, weights, used) / (kHeadDim * kHeadDim);
+    INFO(words << " words have " << weight);
+    CHECK(weight <= products.most_products(words));
+    if (weight > wrong.most_products(words)) ++beyond;
   }
   CHECK(beyond > 0);
   // Weights for parts of other costs say nothing of shares.
@@ -104,7 +49,7 @@ TEST_CASE("products of weighted pairs", "[io][bounds]") {
 }
 
 TEST_CASE("work of weighted pairs, some of them carried", "[io][bounds]") {
-  const PatternDegrees& degrees = random_blocks();
+  const PatternDegrees& degrees = testing::random_blocks();
   const PartWeights& weights = *degrees.dense_parts->weights(kBackwardParts);
   const WeightedProducts products(*degrees.dense_parts->grid(), weights, kHeadDim);
   double before = 0;
@@ -123,7 +68,7 @@ TEST_CASE("work of weighted pairs, some of them carried", "[io][bounds]") {
 }
 
 TEST_CASE("theorem C with weights", "[io][bounds]") {
-  const PatternDegrees& degrees = random_blocks();
+  const PatternDegrees& degrees = testing::random_blocks();
   std::int64_t before = 0;
   for (const std::int64_t fast_words : {8192, 4096, 3000, 2048, 1024}) {
     const Bound bound = theorem_c_weighted(degrees, {}, fast_words);
@@ -140,7 +85,7 @@ TEST_CASE("theorem C with weights", "[io][bounds]") {
           theorem_c_pattern(backward_parts(degrees), {}, fast_words).words);
   }
   const PatternDegrees heads =
-      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(kRandomBlocks)));
+      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(testing::kRandomBlocks)));
   CHECK(theorem_c_weighted(heads, {}, 2048).words ==
         3 * theorem_c_weighted(degrees, {}, 2048).words);
 }
@@ -152,7 +97,7 @@ TEST_CASE("where weights do not apply backward", "[io][bounds]") {
     CHECK_FALSE(bound.applies());
     return bound.to_string();
   };
-  CHECK(fault(kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
+  CHECK(fault(testing::kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
   CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes or pairs") !=
         std::string::npos);
   CHECK(

@@ -1,65 +1,19 @@
 #include "io/bounds/weighted_pattern.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <string>
-#include <vector>
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "io/bounds/forward.hpp"
 #include "io/bounds/pattern.hpp"
+#include "io/bounds/testing/heavy_words.hpp"
 #include "io/bounds/testing/random_blocks.hpp"
 
 namespace attest::io {
 namespace {
 
-// So many of the members of classes, of whole classes but for one, those with the most weight with
-// the others.
-std::vector<double> most_of(const std::vector<std::int64_t>& members,
-                            const std::vector<double>& weights, double count) {
-  std::vector<std::size_t> order(members.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
-  std::vector<double> taken(members.size());
-  for (const std::size_t one : order) {
-    taken[one] = std::min(count, static_cast<double>(members[one]));
-    count -= taken[one];
-  }
-  return taken;
-}
-
-// Rows and keys with much weight, in turns: any sets of so many do for the test.
-double heavy_part(const ClassGrid& grid, const PartWeights& weights, double rows, double keys,
-                  Rng& rng) {
-  std::vector<double> drawn(grid.rows.size());
-  for (double& value : drawn) value = rng.uniform();
-  std::vector<double> of_rows = most_of(grid.rows, drawn, rows);
-  double weight = 0;
-  for (int round = 0; round < 4; ++round) {
-    std::vector<double> by_key(grid.keys.size()), by_row(grid.rows.size());
-    for (std::size_t i = 0; i < by_row.size(); ++i) {
-      for (std::size_t j = 0; j < by_key.size(); ++j) {
-        by_key[j] += of_rows[i] * weights.weight[i][j];
-      }
-    }
-    const std::vector<double> of_keys = most_of(grid.keys, by_key, keys);
-    for (std::size_t i = 0; i < by_row.size(); ++i) {
-      for (std::size_t j = 0; j < by_key.size(); ++j) {
-        by_row[i] += of_keys[j] * weights.weight[i][j];
-      }
-    }
-    of_rows = most_of(grid.rows, by_row, rows);
-    weight = 0;
-    for (std::size_t i = 0; i < by_row.size(); ++i) weight += of_rows[i] * by_row[i];
-  }
-  return weight / static_cast<double>(weights.heaviest);
-}
-
 TEST_CASE("density of weighted pairs", "[io][bounds]") {
-  const PatternDegrees& degrees = random_blocks();
+  const PatternDegrees& degrees = testing::random_blocks();
   const ClassGrid& grid = *degrees.dense_parts->grid();
   const PartWeights& weights = *degrees.dense_parts->weights(kForwardParts);
   const WeightedPairs pairs = weighted_pairs(grid, weights);
@@ -73,7 +27,8 @@ TEST_CASE("density of weighted pairs", "[io][bounds]") {
   for (int trial = 0; trial < 2000; ++trial) {
     const auto rows = static_cast<double>(rng.between(1, 300));
     const auto keys = static_cast<double>(rng.between(1, 300));
-    const double weight = heavy_part(grid, weights, rows, keys, rng);
+    const double weight = testing::weight_of(
+        grid, weights, testing::heavy_words(grid, weights, 1, 1, rows, keys, rng));
     if (weight == 0) continue;
     INFO(rows << " rows and " << keys << " keys have " << weight);
     CHECK(weight <= pairs.density.at(weight) * (rows + keys));
@@ -83,7 +38,7 @@ TEST_CASE("density of weighted pairs", "[io][bounds]") {
 }
 
 TEST_CASE("theorem A with weights", "[io][bounds]") {
-  const PatternDegrees& degrees = random_blocks();
+  const PatternDegrees& degrees = testing::random_blocks();
   std::int64_t before = 0;
   for (const std::int64_t fast_words : {8192, 4096, 3000, 2048, 1024}) {
     const Bound bound = theorem_a_weighted(degrees, {}, fast_words);
@@ -99,7 +54,7 @@ TEST_CASE("theorem A with weights", "[io][bounds]") {
   }
   // Heads by themselves, or as one run.
   const PatternDegrees heads =
-      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(kRandomBlocks)));
+      pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(testing::kRandomBlocks)));
   CHECK(theorem_a_weighted(heads, {}, 2048).words >=
         3 * theorem_a_weighted(degrees, {}, 2048).words);
 }
@@ -111,7 +66,7 @@ TEST_CASE("where weights do not apply", "[io][bounds]") {
     CHECK_FALSE(bound.applies());
     return bound.to_string();
   };
-  CHECK(fault(kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
+  CHECK(fault(testing::kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
   CHECK(fault("sq=100,d=8,mask=random_30_1", 4096).find("more than 64 classes") !=
         std::string::npos);
   CHECK(fault("sq=128,d=8,mask=block_4_30_1", 4096).find("has 16") != std::string::npos);

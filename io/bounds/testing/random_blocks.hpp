@@ -3,7 +3,7 @@
 #include "core/problem.hpp"
 #include "io/bounds/pattern_degrees.hpp"
 
-namespace attest::io {
+namespace attest::io::testing {
 
 inline constexpr char kRandomBlocks[] = "sq=500,sk=512,d=8,mask=block_16_25_1";
 
@@ -14,4 +14,4 @@ inline const PatternDegrees& random_blocks() {
   return degrees;
 }
 
-}  // namespace attest::io
+}  // namespace attest::io::testing
