@@ -201,7 +201,7 @@ TEST_CASE("no schedule is below the bounds by weights", "[schedules][bounds]") {
   const io::ClassGrid& grid = *degrees.dense_parts->grid();
   io::PartWeights wrong =
       *degrees.dense_parts->weights(forward ? io::kForwardParts : io::kBackwardParts);
-  wrong.limit.most /= 4;
+  for (io::PartLimit& limit : wrong.limits) limit.most /= 4;
   for (const std::int64_t fast_words : {1024, 1536, 2048, 4096}) {
     const io::BestSchedule found = io::best_schedule(all_schedules(), direction, *form.get(),
                                                      io::FastMemory::of_words(fast_words));
@@ -340,7 +340,8 @@ TEST_CASE("best backward schedule over lower bound on patterns", "[schedules][bo
 std::vector<Measured> long_patterns() {
   std::vector<Measured> patterns = patterns_of(4096);
   for (const char* mask :
-       {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1", "block_128_25_1"}) {
+       {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1", "block_128_25_1",
+        "block_64_5_1", "block_64_6_1", "block_64_9_1", "block_64_10_2"}) {
     patterns.push_back({mask, with_mask(mask), {}});
   }
   return patterns;

@@ -81,6 +81,11 @@ class Accesses {
   void clear() { block_time_ = 0; }
   void add(std::uint32_t lane, const AccessOrder& order);
 
+  /// Whether all come before what `lane` does now. Asked of every access: faster than the next.
+  bool ordered(std::uint32_t lane, const AccessOrder& order) const {
+    return block_time_ != order.block_time() || !unordered_now(lane, order);
+  }
+
   /// A lane whose access does not come before what `lane` does now.
   std::optional<std::uint32_t> unordered(std::uint32_t lane, const AccessOrder& order) const {
     if (block_time_ != order.block_time()) return std::nullopt;

@@ -10,8 +10,6 @@
 namespace attest::simt {
 namespace {
 
-thread_local Block* current_block = nullptr;
-
 std::uint32_t bit(std::uint32_t lane) { return std::uint32_t{1} << lane; }
 
 std::uint32_t first_bits(std::uint32_t count) {
@@ -22,10 +20,6 @@ std::uint32_t first_bits(std::uint32_t count) {
 
 Block::Block() = default;
 Block::~Block() = default;
-
-Block* Block::current() {
-  return current_block != nullptr && current_block->running_ != nullptr ? current_block : nullptr;
-}
 
 Block& Block::running() {
   Block* const block = current();
@@ -75,7 +69,9 @@ void Block::make_lanes() {
   stacks_ = std::make_unique<FiberStacks>(count_);
   std::vector<Lane> lanes(count_);
   for (std::uint32_t n = 0; n < count_; ++n) {
-    lanes[n].fiber = std::make_unique<Fiber>(stacks_->lowest(n));
+    void* const lowest = stacks_->lowest(n);
+    lanes[n].fiber = std::make_unique<Fiber>(lowest);
+    lanes[n].stack = static_cast<const std::byte*>(lowest);
   }
   lanes_ = std::move(lanes);
 }
@@ -89,7 +85,7 @@ bool Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 in
   traffic_.assign(global.ranges().size(), GlobalTraffic{});
   kernel_ = &kernel;
   found_ = &found;
-  Block* const outer = std::exchange(current_block, this);
+  Block* const outer = std::exchange(current_, this);
   if (dynamic_shared_bytes > shared_.limit_bytes()) {
     give_up(Fault::shared_budget,
             std::to_string(dynamic_shared_bytes) + " bytes of dynamic shared memory, but a block " +
@@ -105,7 +101,7 @@ bool Block::run(const Emulation& emulation, Index3 grid, Index3 block, Index3 in
     }
   }
   running_ = nullptr;
-  current_block = outer;
+  current_ = outer;
   return !stopped_;
 }
 
@@ -117,7 +113,7 @@ void Block::unwind() {
 }
 
 void Block::lane_entry() {
-  Block& block = *current_block;
+  Block& block = *current_;
   try {
     (*block.kernel_)();
   } catch (const LaneStopped&) {
@@ -211,12 +207,6 @@ void Block::wait() {
     Fiber::change(*self.fiber, thread_);
   }
   if (stopped_) throw LaneStopped{};
-}
-
-bool Block::is_own(const void* pointer) const {
-  const auto* const lowest = static_cast<const std::byte*>(stacks_->lowest(running_->number));
-  const auto* const byte = static_cast<const std::byte*>(pointer);
-  return byte >= lowest && byte < lowest + FiberStacks::kStackBytes;
 }
 
 void Block::suspend(std::string_view operation, SourceLine where) {

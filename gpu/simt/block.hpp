@@ -41,8 +41,9 @@ struct Emulation {
 /// One thread of the kernel.
 struct Lane {
   std::unique_ptr<Fiber> fiber;
-  Index3 thread;             // threadIdx
-  std::uint32_t number = 0;  // linear, 0 for the first of the block
+  const std::byte* stack = nullptr;  // its lowest byte
+  Index3 thread;                     // threadIdx
+  std::uint32_t number = 0;          // linear, 0 for the first of the block
   std::uint32_t warp = 0, in_warp = 0;
   bool started = false, ended = false;
 
@@ -77,7 +78,9 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   /// The block of the lane that runs on this thread; null elsewhere.
-  static Block* current();
+  static Block* current() {
+    return current_ != nullptr && current_->running_ != nullptr ? current_ : nullptr;
+  }
   /// The same. Throws InternalError elsewhere.
   static Block& running();
 
@@ -89,7 +92,10 @@ class Block {
 
   const Lane& lane() const { return *running_; }
   /// Whether an address is on the running lane's stack.
-  bool is_own(const void* pointer) const;
+  bool is_own(const void* pointer) const {
+    const auto* const byte = static_cast<const std::byte*>(pointer);
+    return byte >= running_->stack && byte < running_->stack + FiberStacks::kStackBytes;
+  }
   AsyncCopies& copies() { return running_->copies; }
   Index3 grid() const { return grid_; }
   Index3 size() const { return size_; }
@@ -167,6 +173,8 @@ class Block {
   std::string waiting_lanes() const;
 
   Fiber thread_;
+  static constinit inline thread_local Block* current_ = nullptr;
+
   std::unique_ptr<FiberStacks> stacks_;
   std::vector<Lane> lanes_;  // more than `count_` after a larger block
   std::vector<Warp> warps_;

@@ -22,6 +22,7 @@ std::optional<Finding> examine(Block& block, const void* pointer, std::size_t by
     return "lane " + std::to_string(lane) +
            (how == SharedMemory::Access::read ? " reads " : " writes ");
   };
+  if (block.is_own(pointer)) return block.warpgroups().touch(lane, pointer, bytes);  // most are
   if (block.shared().contains(pointer)) {
     if (auto finding = block.shared().check(pointer, bytes, how, lane)) return finding;
     if (alignment == Alignment::natural && reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
@@ -32,8 +33,6 @@ std::optional<Finding> examine(Block& block, const void* pointer, std::size_t by
     return Finding{Fault::uncounted,
                    verb() + "'" + block.global().ranges()[static_cast<std::size_t>(tensor)].name +
                        "' past the traffic policy"};
-  } else if (block.is_own(pointer)) {
-    return block.warpgroups().touch(lane, pointer, bytes);
   }
   return std::nullopt;
 }
@@ -42,11 +41,12 @@ void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, 
               const void* caller) {
   // What this calls may itself be a copy with hooks: the linker keeps one of each inline function.
   thread_local bool inside = false;
-  Block* const block = Block::current();
-  if (inside || block == nullptr) return;
+  if (inside) return;
   inside = true;
-  if (auto finding = examine(*block, pointer, bytes, how, alignment)) {
-    block->report_at(finding->fault, std::move(finding->text), caller);
+  if (Block* const block = Block::current(); block != nullptr) {
+    if (auto finding = examine(*block, pointer, bytes, how, alignment)) {
+      block->report_at(finding->fault, std::move(finding->text), caller);
+    }
   }
   inside = false;
 }

@@ -172,8 +172,9 @@ std::string SharedMemory::who(std::uint32_t lane) const {
 
 std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access access,
                                               std::uint32_t lane) const {
-  const auto race = [this](std::uint32_t other, const char* what) {
-    return Finding{Fault::race, ", which " + who(other) + what + "; nothing orders the two"};
+  const auto race = [&](const Accesses& others, const char* what) {
+    return Finding{Fault::race, ", which " + who(*others.unordered(lane, order_)) + what +
+                                    "; nothing orders the two"};
   };
   if (shadow.is_barrier) return Finding{Fault::mbarrier, ", which is an mbarrier"};
   if (shadow.copying) {
@@ -190,15 +191,11 @@ std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access acces
   if (!shadow.written && (access == Access::read || access == Access::atomic)) {
     return Finding{Fault::uninitialised, ", which nothing has written"};
   }
-  if (const auto other = shadow.writes.unordered(lane, order_)) return race(*other, " wrote");
-  if (!is_atomic(access)) {
-    if (const auto other = shadow.atomics.unordered(lane, order_)) {
-      return race(*other, " changed atomically");
-    }
+  if (!shadow.writes.ordered(lane, order_)) return race(shadow.writes, " wrote");
+  if (!is_atomic(access) && !shadow.atomics.ordered(lane, order_)) {
+    return race(shadow.atomics, " changed atomically");
   }
-  if (may_write(access)) {
-    if (const auto other = shadow.reads.unordered(lane, order_)) return race(*other, " read");
-  }
+  if (may_write(access) && !shadow.reads.ordered(lane, order_)) return race(shadow.reads, " read");
   return std::nullopt;
 }
 
@@ -263,7 +260,7 @@ void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_
 bool SharedMemory::is_visible_to_async(const Shadow& shadow) const {
   if (shadow.write_time == 0 || last_fence_[shadow.writer] > shadow.write_time) return true;
   for (std::uint32_t lane = 0; lane < last_fence_.size(); ++lane) {
-    if (last_fence_[lane] > shadow.write_time && !shadow.writes.unordered(lane, order_)) {
+    if (last_fence_[lane] > shadow.write_time && shadow.writes.ordered(lane, order_)) {
       return true;
     }
   }

@@ -37,13 +37,36 @@ BooleanMatrix visible_pairs(const Pattern& pattern, const Sequence& sequence) {
   return pairs;
 }
 
+using Classes = std::vector<std::vector<std::int64_t>>;  // of rows, by number
+
 // The classes that see, or are seen by, anything.
-std::vector<std::vector<std::int64_t>> seeing_classes(const BooleanMatrix& matrix) {
-  std::vector<std::vector<std::int64_t>> classes = row_classes(matrix);
+Classes seeing_classes(const BooleanMatrix& matrix) {
+  Classes classes = row_classes(matrix);
   std::erase_if(classes, [&](const auto& rows) {
     return matrix.row(rows.front()).find(char{1}) == std::string_view::npos;
   });
   return classes;
+}
+
+// Classes larger than the one in the middle in even pieces no larger than it, if not too many: how
+// dense parts can be is known in units of the largest. Block rows that are equal by chance are two
+// classes so.
+Classes split(const Classes& classes) {
+  std::vector<std::size_t> sizes;
+  for (const auto& members : classes) sizes.push_back(members.size());
+  const auto middle = sizes.begin() + std::ssize(sizes) / 2;
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  Classes pieces;
+  for (const auto& members : classes) {
+    const std::size_t count = (members.size() + *middle - 1) / *middle;
+    for (std::size_t piece = 0; piece < count; ++piece) {
+      const auto place = [&](std::size_t n) {
+        return members.begin() + static_cast<std::ptrdiff_t>(members.size() * n / count);
+      };
+      pieces.emplace_back(place(piece), place(piece + 1));
+    }
+  }
+  return pieces.size() > kMostClasses ? classes : pieces;
 }
 
 }  // namespace
@@ -54,10 +77,10 @@ std::optional<ClassGrid> class_grid(const Problem& problem) {
   const Sequence& sequence = sequences.front();
   if (Words(sequence.q_length) * sequence.k_length > kMostPairs) return std::nullopt;
   const BooleanMatrix pairs = visible_pairs(problem.mask, sequence);
-  const auto rows = seeing_classes(pairs);
-  if (rows.empty() || rows.size() > kMostClasses) return std::nullopt;
-  const auto keys = seeing_classes(pairs.transposed());
-  if (keys.size() > kMostClasses) return std::nullopt;
+  Classes rows = seeing_classes(pairs), keys = seeing_classes(pairs.transposed());
+  if (rows.empty() || std::max(rows.size(), keys.size()) > kMostClasses) return std::nullopt;
+  rows = split(rows);
+  keys = split(keys);
 
   ClassGrid grid;
   grid.copies = (Words(static_cast<std::int64_t>(sequences.size())) * problem.num_heads_kv).value();

@@ -8,9 +8,9 @@
 
 namespace attest::io {
 
-/// A mask with its alike rows and keys put together: rows that see the same keys are one class,
-/// keys that the same rows see another. Block masks have as many as blocks, or fewer: equal block
-/// rows are one class.
+/// A mask with alike rows and keys put together: rows that see the same keys are one class, keys
+/// that the same rows see another; those larger than most are divided again, so that equal block
+/// rows are two. Block masks have as many as blocks, or fewer.
 struct ClassGrid {
   std::vector<std::int64_t> rows, keys;    // how many each class has, of one copy
   std::vector<std::vector<char>> visible;  // of classes: [row class][key class]

@@ -1,5 +1,6 @@
 #include "io/bounds/class_grid.hpp"
 
+#include <memory>
 #include <string>
 
 #include "core/testing/catch.hpp"
@@ -42,6 +43,58 @@ TEST_CASE("heads that share keys are rows of one grid", "[io][bounds]") {
   for (const std::int64_t rows : grid->rows) CHECK(rows % 3 == 0);
   CHECK(2 * pairs(*grid) ==
         extent_of(Problem::parse("hq=6,hkv=2,sq=32,sk=32,d=4,mask=block_16_60_1")).pairs);
+}
+
+// Rows of blocks of 16 keys, `sizes` of each.
+Problem rows_of_blocks(const std::vector<std::string>& blocks, const Counts& sizes) {
+  auto mask = std::make_shared<BooleanMask>();
+  mask->columns = 16 * static_cast<std::int64_t>(blocks.front().size());
+  mask->spelling = "file_mask.txt";
+  for (std::size_t n = 0; n < blocks.size(); ++n) {
+    mask->rows += sizes[n];
+    for (std::int64_t row = 0; row < sizes[n]; ++row) {
+      for (std::int64_t key = 0; key < mask->columns; ++key) {
+        mask->visible.push_back(blocks[n][static_cast<std::size_t>(key / 16)] == '1' ? 1 : 0);
+      }
+    }
+  }
+  Problem problem;
+  problem.seqlen_q = mask->rows;
+  problem.seqlen_k = mask->columns;
+  problem.mask.boolean = mask;
+  return problem;
+}
+
+// Block rows that are equal by chance are as many classes, and the last rows may be fewer.
+TEST_CASE("larger classes are split", "[io][bounds]") {
+  const auto grid = class_grid(
+      rows_of_blocks({"1100", "0111", "1100", "1010", "1100", "0011"}, {16, 16, 16, 16, 16, 7}));
+  REQUIRE(grid);
+  CHECK(grid->rows == Counts{16, 16, 16, 16, 16, 7});
+  CHECK(grid->keys == Counts{16, 16, 16, 16});
+  CHECK(grid->visible[0] == grid->visible[1]);
+  CHECK(grid->visible[0] == grid->visible[2]);
+  CHECK(grid->visible[0] != grid->visible[3]);
+  CHECK(pairs(*grid) == 16 * (3 * 32 + 48 + 32) + 7 * 32);
+}
+
+// With one class more than 64 it stays one.
+TEST_CASE("classes are not split into too many", "[io][bounds]") {
+  std::vector<std::string> blocks;
+  for (int row = 1; row <= 63; ++row) {
+    std::string& block = blocks.emplace_back();
+    for (int key = 0; key < 6; ++key) block += (row >> key & 1) != 0 ? '1' : '0';
+  }
+  const auto of_first = [&](std::int64_t rows) {
+    Counts sizes(blocks.size(), 2);
+    sizes.front() = rows;
+    return class_grid(rows_of_blocks(blocks, sizes));
+  };
+  REQUIRE(of_first(4));
+  CHECK(of_first(4)->rows == Counts(64, 2));
+  REQUIRE(of_first(6));
+  CHECK(of_first(6)->rows.front() == 6);
+  CHECK(of_first(6)->rows.size() == 63);
 }
 
 // Condition K4: the bounds do not count them.

@@ -280,7 +280,9 @@ class RowSearch {
 
 constexpr int kMostSummed = 16;  // rows or columns, in 16 bits
 
-void require_costs(const PartCosts& costs) {
+}  // namespace
+
+bool can_search(const PartCosts& costs) {
   constexpr int kMostCost = 1 << 10;
   const auto fits = [](const PartCosts& one) {
     return one.row >= 1 && one.row <= kMostCost && one.column >= 1 && one.full >= 1 &&
@@ -288,16 +290,14 @@ void require_costs(const PartCosts& costs) {
            most_rows(one) >= 1 && most_rows(one) <= kMostSummed &&
            columns_beside(one, 1) <= kMostColumns && columns_beside(one, 4) <= kMostSummed;
   };
-  if (!fits(costs) || !fits(transposed(costs))) throw InternalError("parts of such costs");
+  return fits(costs) && fits(transposed(costs));
 }
-
-}  // namespace
 
 PartSearch prove_limit(const WeightGrid& grid, PartLimit limit, std::int64_t most_steps) {
   // A lane adds 8 sums; sets of columns are summed for three rows and more, beside one at least.
   constexpr std::int16_t kHeaviest = 255;
   static_assert(kMostSummed * kHeaviest * 8 <= std::numeric_limits<std::int16_t>::max());
-  require_costs(limit.costs);
+  if (!can_search(limit.costs)) throw InternalError("parts of such costs");
   if (limit.most < 0 || limit.most > std::int64_t{1} << 32) throw InternalError("such a limit");
   for (const WeightRow& row : grid) {
     for (const std::int16_t weight : row) {

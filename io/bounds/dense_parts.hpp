@@ -49,13 +49,17 @@ struct PartSearch {
   std::optional<std::int64_t> least;
 };
 
+/// Whether parts of such costs can be searched: costs from 1 to 2^10, a reach of at least two rows
+/// and of two columns; at most 19 rows beside one column, 16 beside four columns and 16 for half of
+/// the reach, and as many columns beside rows.  [io/bounds/dense_parts_test "costs"]
+bool can_search(const PartCosts& costs);
+
 /// Looks for parts beyond the limit through all sets of rows, or of columns, that could belong to
 /// one: what does not end with none left is not proved.
 /// [io/bounds/dense_parts_test "all parts"]
 ///
-/// Requires: costs from 1 to 2^10, a reach of at least two rows and of two columns; at most 19 rows
-///           beside one column, 16 beside four columns and 16 for half of the reach, and as many
-///           columns beside rows; most from 0 to 2^32, weights as above. Else throws InternalError.
+/// Requires: costs that can be searched; most from 0 to 2^32, weights as above. Else throws
+///           InternalError.
 /// Cost:     some 30 ns a step; memory for at most 2^24 sets, 8 bytes each.
 PartSearch prove_limit(const WeightGrid& grid, PartLimit limit, std::int64_t most_steps);
 

@@ -109,6 +109,7 @@ TEST_CASE("grids and parts that are out of range", "[io][bounds]") {
         PartCosts{0, 1, 10, 0}, PartCosts{1, -1, 10, 0}, PartCosts{2, 1, 22, 0},
         PartCosts{1, 2, 39, 0}, PartCosts{1, 20, 39, 0}, PartCosts{5, 1, 9, 0},
         PartCosts{1, 8, 4, 5}, PartCosts{1, 1, 1 << 30, 0}, PartCosts{1, 1, 10, -1}}) {
+    CHECK_FALSE(can_search(costs));
     CHECK_THROWS_AS(prove_limit({}, {costs, 5}, kSteps), InternalError);
   }
   const PartCosts sixteen{1, 1, 16, 0};

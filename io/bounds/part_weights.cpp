@@ -125,9 +125,8 @@ Grid lightened(Grid grid, const PartCosts& costs, Rng& rng) {
 // The weight of the heaviest part that is known, or where that is not proved within half of the
 // steps left, or the search finds a heavier one, more and more. `found`: what some part is known to
 // have.
-std::optional<PartLimit> proved_limit(const WeightGrid& grid, const PartCosts& costs,
-                                      double found) {
-  std::int64_t steps = std::int64_t{1} << 30;
+std::optional<PartLimit> proved_limit(const WeightGrid& grid, const PartCosts& costs, double found,
+                                      std::int64_t steps) {
   for (const double above : {0.0, 0.0, 0.005, 0.01, 0.02, 0.04, 0.08}) {
     const PartLimit limit{costs, static_cast<std::int64_t>(std::ceil(found * (1 + above)))};
     const PartSearch search = prove_limit(grid, limit, steps / 2);
@@ -136,6 +135,11 @@ std::optional<PartLimit> proved_limit(const WeightGrid& grid, const PartCosts& c
     if (search.least) found = static_cast<double>(*search.least);
   }
   return std::nullopt;
+}
+
+double heaviest_known(const Grid& grid, const PartCosts& costs, Rng& rng) {
+  HeavyParts parts(grid, costs, 1000);
+  return parts.scaled(parts.heaviest(rng));
 }
 
 std::int64_t visible_of(const ClassGrid& grid) {
@@ -160,7 +164,7 @@ Grid rounded(Grid grid) {
 }  // namespace
 
 std::optional<PartWeights> part_weights(const ClassGrid& grid, const PartCosts& costs) {
-  constexpr std::ptrdiff_t kLeastClasses = 32, kLeastDegree = 4;
+  constexpr std::ptrdiff_t kLeastClasses = 32, kLeastDegree = 3;
   constexpr double kLeastGain = 1.05;
   const std::ptrdiff_t rows = std::ssize(grid.rows), keys = std::ssize(grid.keys);
   const std::int64_t visible = visible_of(grid);
@@ -181,15 +185,24 @@ std::optional<PartWeights> part_weights(const ClassGrid& grid, const PartCosts& 
       all += weights[i][j];
     }
   }
-  HeavyParts parts(weights, costs, 1000);
-  const double found = parts.scaled(parts.heaviest(rng));
+  const double found = heaviest_known(weights, costs, rng);
   // Full parts that the weights are worth, and that the pairs are if all of one can be visible.
   const double dense =
       static_cast<double>(costs.full) * costs.full / (4 * costs.row * costs.column);
   if (all / found < kLeastGain * static_cast<double>(visible) / dense) return std::nullopt;
-  const auto limit = proved_limit(result.weight, costs, found);
+  const auto limit = proved_limit(result.weight, costs, found, std::int64_t{1} << 30);
   if (!limit) return std::nullopt;
-  result.limit = *limit;
+  result.limits.push_back(*limit);
+  PartCosts other = costs;
+  for (other.full = costs.full / 2; other.full <= costs.full * 3 / 2; other.full += costs.row) {
+    if (other.full == costs.full) continue;
+    if (!can_search(other)) break;
+    constexpr std::int64_t kFewSteps = std::int64_t{1} << 26;
+    const auto proved =
+        proved_limit(result.weight, other, heaviest_known(weights, other, rng), kFewSteps);
+    if (!proved) break;
+    result.limits.push_back(*proved);
+  }
   return result;
 }
 

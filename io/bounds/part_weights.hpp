@@ -4,14 +4,15 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "io/bounds/class_grid.hpp"
 #include "io/bounds/dense_parts.hpp"
 
 namespace attest::io {
 
-/// Forward: a row and a key take as many words, and segments use 16 classes of them.
-inline constexpr PartCosts kForwardParts{1, 1, 16, 0};
+/// Forward: a row and a key take as many words, and segments use 16 classes of them, or some 10.
+inline constexpr PartCosts kForwardParts{1, 1, 16, 0}, kSmallForwardParts{1, 1, 10, 0};
 /// Backward: rows of q, dO and dQ, keys of k, v, dK and dV.
 inline constexpr PartCosts kBackwardParts{3, 4, 40, 7};
 
@@ -20,7 +21,9 @@ inline constexpr PartCosts kBackwardParts{3, 4, 40, 7};
 struct PartWeights {
   WeightGrid weight{};        // 0 where nothing is visible
   std::int64_t heaviest = 1;  // the greatest weight: it stands for 1
-  PartLimit limit;            // proved
+  // Proved: of full parts first, then of others, smaller ones and larger ones, as far as searches
+  // are short.
+  std::vector<PartLimit> limits;
 };
 
 /// Weights for which full parts are light against the whole: blocks of the heaviest parts

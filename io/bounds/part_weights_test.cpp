@@ -29,7 +29,7 @@ std::int64_t weight_of(const WeightGrid& grid) {
 }
 
 TEST_CASE("weights of random blocks", "[io][bounds]") {
-  const PartCosts costs = GENERATE(kForwardParts, kBackwardParts);
+  const PartCosts costs = GENERATE(kSmallForwardParts, kForwardParts, kBackwardParts);
   const ClassGrid grid = random_grid(32, 25);
   const auto weights = part_weights(grid, costs);
   REQUIRE(weights);
@@ -41,18 +41,33 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
     }
   }
   CHECK(greatest <= weights->heaviest);
-  CHECK(prove_limit(weights->weight, weights->limit, std::int64_t{1} << 30).proved);
+  REQUIRE(weights->limits.front().costs == costs);
+  for (const PartLimit& limit : weights->limits) {
+    INFO(limit.most << " in parts that cost " << limit.costs.full);
+    CHECK(prove_limit(weights->weight, limit, std::int64_t{1} << 30).proved);
+  }
 
   // With all weights alike the same total takes fewer parts: what the weights are for.
   WeightGrid alike{};
   for (std::size_t i = 0; i < grid.rows.size(); ++i) {
     for (std::size_t j = 0; j < grid.keys.size(); ++j) alike[i][j] = grid.visible[i][j];
   }
-  const std::int64_t parts = weight_of(weights->weight) / weights->limit.most;
+  const std::int64_t parts = weight_of(weights->weight) / weights->limits.front().most;
   const std::int64_t most = weight_of(alike) / parts;
-  const PartSearch search = prove_limit(alike, {weights->limit.costs, most}, std::int64_t{1} << 30);
+  const PartSearch search = prove_limit(alike, {costs, most}, std::int64_t{1} << 30);
   CHECK_FALSE(search.proved);
   CHECK(search.least);
+}
+
+// Of few classes the searches are short, and as large parts limited as can be.
+TEST_CASE("weights of few classes", "[io][bounds]") {
+  const PartCosts costs = GENERATE(kSmallForwardParts, kForwardParts, kBackwardParts);
+  const auto weights = part_weights(random_grid(16, 40), costs);
+  REQUIRE(weights);
+  PartCosts larger = weights->limits.back().costs;
+  CHECK(larger.full > costs.full);
+  larger.full += costs.row;
+  CHECK((larger.full > costs.full * 3 / 2 || !can_search(larger)));
 }
 
 TEST_CASE("weights that would gain nothing", "[io][bounds]") {

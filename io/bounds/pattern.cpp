@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 
 #include "io/bounds/priced_parts.hpp"
+#include "io/bounds/scored_work.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 #include "io/bounds/weighted_pattern.hpp"
@@ -21,6 +24,25 @@ PricedParts priced(const std::vector<PatternPart>& parts, const PairWork& work) 
     result.push_back({static_cast<double>(part.pairs) * work.columns, part.copies,
                       [&part, work](double usable_words) {
                         return most_work_per_word(part.density, work, usable_words);
+                      }});
+  }
+  return result;
+}
+
+// With the multiply-adds of a score counted too. Each is asked for the same lengths again, for all
+// parts and by itself, and remembers them.
+PricedParts priced(const std::vector<PatternPart>& parts, const ScoredWork& work) {
+  PricedParts result;
+  for (const PatternPart& part : parts) {
+    const auto known = std::make_shared<std::map<double, double>>();
+    result.push_back({static_cast<double>(part.pairs) * work.of_pair(), part.copies,
+                      [&part, work, known](double words) {
+                        const auto [found, is_new] = known->try_emplace(words);
+                        if (is_new) {
+                          found->second =
+                              rounded_up(most_scored_work(part.density, work, words) / words);
+                        }
+                        return found->second;
                       }});
   }
   return result;
@@ -73,17 +95,24 @@ double most_work_per_word(const PairDensity& density, const PairWork& work, doub
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words) {
   return Statement("theorem_a_pattern", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of Z "
-                   "d_v/rho(B)",
+                   "max_{a,X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of Z "
+                   "(d_v + a d_k)/rho(B)",
                    kPage)
       .needs_class(kernel, fast_words)
       .words([&] {
         const PairWork work{static_cast<double>(pattern.extent.head_dim_v),
                             static_cast<double>(pattern.extent.head_dim_qk)};
-        const Memories memories = memories_of(kernel, fast_words);
-        return whole_or_parts(priced(pattern.parts, work), [&](const PricedParts& parts) {
-          return greatest_words_of_parts(parts, memories);
-        });
+        const auto greatest_words =
+            [memories = memories_of(kernel, fast_words)](const PricedParts& parts) {
+              return greatest_words_of_parts(parts, memories);
+            };
+        std::int64_t words = whole_or_parts(priced(pattern.parts, work), greatest_words);
+        for (const double score_weight : kScoreWeights) {
+          const ScoredWork scored{work.columns, work.row_words, score_weight,
+                                  static_cast<double>(fast_words)};
+          words = std::max(words, whole_or_parts(priced(pattern.parts, scored), greatest_words));
+        }
+        return words;
       });
 }
 

@@ -27,12 +27,12 @@ struct PatternParts {
 /// [io/bounds/pattern_test "many components"]
 PatternParts pattern_parts(const PatternDegrees& degrees);
 
-/// Theorem A by pattern: max over X and Y of Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1,
-/// where U(B) sums over components the words that their multiply-adds into O cost at the price of
-/// segments with B usable words; or the sum of that over components, each with its own X and Y.
-/// Never below theorem A but for lower-order terms; recomputation allowed. Proved:
-/// docs/theory/bounds/patterns.md. Needs K1 to K6. [io/bounds/pattern_test "theorem A",
-/// io/bounds/pattern_test "components add"]
+/// Theorem A by pattern: max over alpha, X and Y of Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >=
+/// 1, where U(B) sums over components the words that their multiply-adds into O and, counted alpha,
+/// those of a score of every pair cost at the price of segments with B words; or the sum of that
+/// over components, each with its own X and Y. Never below theorem A but for lower-order terms;
+/// recomputation allowed. Proved: docs/theory/bounds/patterns.md. Needs K1 to K6.
+/// [io/bounds/pattern_test "theorem A", io/bounds/pattern_test "components add"]
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "core/error.hpp"
 #include "io/bounds/segments.hpp"
@@ -15,30 +14,21 @@ namespace {
 
 constexpr int kCarriedSteps = 512;
 
-double squared(double x) { return x * x; }
-
 }  // namespace
 
 WeightedProducts::WeightedProducts(const ClassGrid& grid, const PartWeights& weights,
                                    std::int64_t head_dim)
-    : costs_(weights.limit.costs),
+    : limits_(weights),
       class_size_(static_cast<double>(largest_class(grid))),
       head_dim_(static_cast<double>(head_dim)),
-      per_cost_(static_cast<double>(weights.limit.most) /
-                (static_cast<double>(weights.heaviest) * costs_.full)),
       all_work_(rounded_down(12 * weight_of_pairs(grid, weights))) {
-  if (costs_.beyond < costs_.of(1, 1)) throw InternalError("shares reach beyond the limited parts");
+  if (weights.limits.front().costs != kBackwardParts) throw InternalError("parts of such costs");
 }
 
 double WeightedProducts::most_products(double words) const {
-  // A row class costs 3 and a key class 4, in units of d words of each of its members. Shares of
-  // two classes reach beyond whole ones by sqrt(3^2 + 4^2)/4 at most, in the mean.
-  const double cost = words / (head_dim_ * class_size_), full = costs_.full;
-  const double shares = std::hypot(costs_.row, costs_.column) / 8;
-  const double limited = cost <= full ? per_cost_ * (cost + shares)
-                                      : per_cost_ * (full + shares) * squared(cost / full);
-  const double all_visible = squared(cost) / (4.0 * costs_.row * costs_.column);
-  return rounded_up(12 * squared(class_size_) * std::min(all_visible, limited));
+  // A row class costs 3 and a key class 4, in units of d words of each of its members.
+  return rounded_up(12 * class_size_ * class_size_ *
+                    limits_.most(rounded_up(words / (head_dim_ * class_size_))));
 }
 
 double WeightedProducts::most_work(double usable_words) const {
@@ -66,14 +56,14 @@ Bound theorem_c_weighted(const PatternDegrees& degrees, const KernelClass& kerne
                          std::int64_t fast_words) {
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
-  std::string fault = fault_of_weights(parts, extent.head_dim_qk + extent.head_dim_v, fast_words);
-  if (fault.empty() && !parts.weights(kBackwardParts)) fault = no_weights();
   return Statement("theorem_c_weighted", Tag::proved,
                    "max_{X,Y} Y + X (h - 1), h = ceil((12W - F(Y))/F(M+X)) >= 1, W the weight of "
                    "all pairs",
                    "patterns")
       .needs_class(kernel, fast_words)
-      .needs("parts", "blocks few and large, parts of them not all visible", fault)
+      .needs("parts", "blocks few and large, parts of them not all visible",
+             fault_of_weights(parts, {kBackwardParts}, extent.head_dim_qk + extent.head_dim_v,
+                              fast_words))
       .words([&] {
         const WeightedProducts products(*parts.grid(), *parts.weights(kBackwardParts),
                                         std::min(extent.head_dim_qk, extent.head_dim_v));

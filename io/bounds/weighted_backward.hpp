@@ -6,6 +6,7 @@
 #include "io/bounds/kernel_class.hpp"
 #include "io/bounds/part_weights.hpp"
 #include "io/bounds/pattern_degrees.hpp"
+#include "io/bounds/share_limits.hpp"
 
 /// A lower bound for attention backward that knows how dense parts of a mask can be:
 /// docs/theory/bounds/patterns.md, "Dense parts backward". M is fast_words.
@@ -15,7 +16,8 @@ namespace attest::io {
 /// weight of its pair.
 class WeightedProducts {
  public:
-  /// Requires: weights for kBackwardParts; head_dim the smaller of d_k and d_v.
+  /// Requires: weights for kBackwardParts, else throws InternalError; head_dim the smaller of d_k
+  ///           and d_v.
   WeightedProducts(const ClassGrid& grid, const PartWeights& weights, std::int64_t head_dim);
 
   /// 12 for a pair of weight 1, of a copy.
@@ -29,8 +31,8 @@ class WeightedProducts {
   double most_work(double usable_words) const;
 
  private:
-  PartCosts costs_;
-  double class_size_ = 1, head_dim_ = 1, per_cost_ = 0, all_work_ = 0;
+  ShareLimits limits_;
+  double class_size_, head_dim_, all_work_;
 };
 
 /// max over X and Y of Y + X (h - 1), h = ceil((12 W - F(Y))/F(M+X)) >= 1, each copy by itself.

@@ -27,7 +27,7 @@ TEST_CASE("products of weighted pairs", "[io][bounds]") {
   const WeightedProducts products(grid, weights, kHeadDim);
   CHECK(products.all_work() <= 12 * static_cast<double>(degrees.extent.pairs));
   PartWeights lighter = weights;  // a limit that does not hold
-  lighter.limit.most = weights.limit.most * 9 / 10;
+  for (PartLimit& limit : lighter.limits) limit.most = limit.most * 9 / 10;
   const WeightedProducts wrong(grid, lighter, kHeadDim);
   Rng rng(3);
   int beyond = 0;
@@ -97,7 +97,7 @@ TEST_CASE("where weights do not apply backward", "[io][bounds]") {
     CHECK_FALSE(bound.applies());
     return bound.to_string();
   };
-  CHECK(fault(testing::kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
+  CHECK(fault(testing::kRandomBlocks, 511).find("must be at least 512") != std::string::npos);
   CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes or pairs") !=
         std::string::npos);
   CHECK(

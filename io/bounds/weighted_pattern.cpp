@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "io/bounds/pattern.hpp"
+#include "io/bounds/scored_work.hpp"
 #include "io/bounds/segments.hpp"
+#include "io/bounds/share_limits.hpp"
 #include "io/bounds/statement.hpp"
 #include "io/words.hpp"
 
@@ -16,9 +19,9 @@ std::int64_t largest_class(const ClassGrid& grid) {
                   *std::max_element(grid.keys.begin(), grid.keys.end()));
 }
 
-std::string fault_of_weights(const DenseParts& parts, std::int64_t head_dims,
-                             std::int64_t fast_words) {
-  constexpr std::int64_t kLeastClasses = 4, kLeastBlock = 16;
+std::string fault_of_weights(const DenseParts& parts, const std::vector<PartCosts>& costs,
+                             std::int64_t head_dims, std::int64_t fast_words) {
+  constexpr std::int64_t kLeastClasses = 2, kLeastBlock = 16;
   const auto least = [&](std::int64_t largest) {
     return below("fast_words", static_cast<double>(fast_words),
                  static_cast<double>((Words(kLeastClasses) * largest * head_dims).value()));
@@ -29,12 +32,14 @@ std::string fault_of_weights(const DenseParts& parts, std::int64_t head_dims,
            "that differ";
   }
   const std::int64_t largest = largest_class(*parts.grid());
-  return largest < kLeastBlock ? "no class of alike rows or keys has 16" : least(largest);
-}
-
-std::string no_weights() {
-  return "few classes or pairs of them, nothing gained by weights, or no limit proved within the "
-         "steps";
+  if (largest < kLeastBlock) return "no class of alike rows or keys has 16";
+  if (std::string fault = least(largest); !fault.empty()) return fault;
+  const bool any = std::any_of(costs.begin(), costs.end(), [&](const PartCosts& one) {
+    return parts.weights(one).has_value();
+  });
+  return any ? ""
+             : "few classes or pairs of them, nothing gained by weights, or no limit proved "
+               "within the steps";
 }
 
 double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights) {
@@ -50,15 +55,9 @@ double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights) {
 
 WeightedPairs weighted_pairs(const ClassGrid& grid, const PartWeights& weights) {
   const double weight = weight_of_pairs(grid, weights);
-  // A part of n classes has at most (per_class + 1/(4(classes - 1))) n, with parts of classes too.
   const auto size = static_cast<double>(largest_class(grid));
-  const double classes = weights.limit.costs.full;
-  const double per_class =
-      static_cast<double>(weights.limit.most) / (static_cast<double>(weights.heaviest) * classes) +
-      0.25 / (classes - 1);
-  const auto density = [=](double y) {
-    return std::min(std::sqrt(y) / 2,
-                    std::max(per_class * size, std::sqrt(per_class * y / classes)));
+  const auto density = [&, limits = ShareLimits(weights)](double pairs) {
+    return size * limits.density(pairs / (size * size));
   };
   return {weight,
           PairDensity::of(density, static_cast<std::int64_t>(std::ceil(rounded_up(weight)))),
@@ -69,32 +68,51 @@ std::int64_t weighted_words(const WeightedPairs& pairs, const Extent& extent,
                             const KernelClass& kernel, std::int64_t fast_words) {
   const PairWork work{static_cast<double>(extent.head_dim_v),
                       static_cast<double>(extent.head_dim_qk)};
-  const auto words = [&](std::int64_t copies) {
+  // Of so many copies, with their work and what a segment does of it.
+  const auto of_segments = [&](std::int64_t copies, double of_pair, const SegmentMaximum& maximum) {
     return greatest_words_of_segments(
-        {rounded_down(pairs.weight * work.columns * static_cast<double>(copies)),
-         [&](double usable_words) {
-           return rounded_up(usable_words * most_work_per_word(pairs.density, work, usable_words));
-         },
-         fast_words, kernel.fast_memories()});
+        {rounded_down(pairs.weight * of_pair * static_cast<double>(copies)), maximum, fast_words,
+         kernel.fast_memories()});
   };
-  return std::max(words(pairs.copies), (Words(words(1)) * pairs.copies).value());
+  const auto words = [&](std::int64_t copies) {
+    std::int64_t most = of_segments(copies, work.columns, [&](double usable_words) {
+      return rounded_up(usable_words * most_work_per_word(pairs.density, work, usable_words));
+    });
+    for (const double score_weight : kScoreWeights) {
+      const ScoredWork scored{work.columns, work.row_words, score_weight,
+                              static_cast<double>(fast_words)};
+      most = std::max(most, of_segments(copies, scored.of_pair(), [&](double segment_words) {
+                        return most_scored_work(pairs.density, scored, segment_words);
+                      }));
+    }
+    return most;
+  };
+  const std::int64_t of_one = words(1);
+  return pairs.copies == 1 ? of_one
+                           : std::max(words(pairs.copies), (Words(of_one) * pairs.copies).value());
 }
 
 Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kernel,
                          std::int64_t fast_words) {
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
-  std::string fault = fault_of_weights(parts, extent.head_dim_qk + extent.head_dim_v, fast_words);
-  if (fault.empty() && !parts.weights(kForwardParts)) fault = no_weights();
+  const std::vector sizes{kSmallForwardParts, kForwardParts};
   return Statement("theorem_a_weighted", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1), h = ceil((W d_v - F(Y))/F(M+X)) >= 1, W the weight of "
-                   "all pairs",
+                   "max_{a,X,Y} Y + X (h - 1), h = ceil((W (d_v + a d_k) - F(Y))/F(M+X)) >= 1, W "
+                   "the weight of all pairs",
                    "patterns")
       .needs_class(kernel, fast_words)
-      .needs("parts", "blocks few and large, parts of them not all visible", fault)
+      .needs("parts", "blocks few and large, parts of them not all visible",
+             fault_of_weights(parts, sizes, extent.head_dim_qk + extent.head_dim_v, fast_words))
       .words([&] {
-        return weighted_words(weighted_pairs(*parts.grid(), *parts.weights(kForwardParts)), extent,
-                              kernel, fast_words);
+        std::int64_t words = 0;
+        for (const PartCosts& size : sizes) {
+          if (const auto& weights = parts.weights(size)) {
+            words = std::max(words, weighted_words(weighted_pairs(*parts.grid(), *weights), extent,
+                                                   kernel, fast_words));
+          }
+        }
+        return words;
       });
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "io/bounds/bound.hpp"
 #include "io/bounds/kernel_class.hpp"
@@ -15,14 +16,14 @@ namespace attest::io {
 /// Rows or keys of the largest class.
 std::int64_t largest_class(const ClassGrid& grid);
 
-/// Why the weights of a mask's classes cannot be of use, empty where they can: fast memory for the
-/// head dimensions of 4 of the largest class, of at least 16 rows or keys. With smaller blocks, of
-/// which long segments hold many more than a full part, they would be searched in vain.
-std::string fault_of_weights(const DenseParts& parts, std::int64_t head_dims,
-                             std::int64_t fast_words);
-
-/// Why part_weights finds none.
-std::string no_weights();
+/// Why weights for parts of none of these costs can be of use, empty where some can: fast memory
+/// for the head dimensions of 2 of the largest class, of at least 16 rows or keys, and what
+/// part_weights needs. With smaller blocks, of which long segments hold many more than a full part,
+/// they would be searched in vain.
+///
+/// Cost: that of part_weights, once for each `parts` and costs.
+std::string fault_of_weights(const DenseParts& parts, const std::vector<PartCosts>& costs,
+                             std::int64_t head_dims, std::int64_t fast_words);
 
 /// Of all pairs of a copy, in weights from 0 to 1.
 double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights);
@@ -37,18 +38,19 @@ struct WeightedPairs {
 /// [io/bounds/weighted_pattern_test "density"]
 WeightedPairs weighted_pairs(const ClassGrid& grid, const PartWeights& weights);
 
-/// max over X and Y of Y + X (h - 1), h = ceil((W d_v - F(Y))/F(M+X)) >= 1, or for each copy by
-/// itself where that is more.
+/// max over alpha, X and Y of Y + X (h - 1), h = ceil((W (d_v + alpha d_k) - F(Y))/F(M+X)) >= 1, or
+/// for each copy by itself where that is more.
 std::int64_t weighted_words(const WeightedPairs& pairs, const Extent& extent,
                             const KernelClass& kernel, std::int64_t fast_words);
 
-/// Theorem A with weighted pairs: max over X and Y of Y + X (h - 1), h = ceil((W d_v -
-/// F(Y))/F(M+X)) >= 1, W the weight of all pairs, F(B) = B rho(B); recomputation allowed. Proved:
-/// docs/theory/bounds/patterns.md. Needs K1 to K6, a class with at least 16 rows or keys, fast
-/// memory for the head dimensions of 4 of the largest class, and what part_weights needs.
-/// [io/bounds/weighted_pattern_test, proptest/pattern_bounds_test]
+/// Theorem A with weighted pairs: max over alpha, X and Y of Y + X (h - 1), h = ceil((W (d_v +
+/// alpha d_k) - F(Y))/F(M+X)) >= 1, W the weight of all pairs, F the most work of a segment, that
+/// of scores counted alpha; recomputation allowed. Proved: docs/theory/bounds/patterns.md. Needs K1
+/// to K6, a class with at least 16 rows or keys, fast memory for the head dimensions of 2 of the
+/// largest class, and what part_weights needs. [io/bounds/weighted_pattern_test,
+/// proptest/pattern_bounds_test]
 ///
-/// Cost: that of part_weights, once for each `degrees`.
+/// Cost: that of part_weights for two sizes of parts, once for each `degrees`.
 Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kernel,
                          std::int64_t fast_words);
 

@@ -18,7 +18,7 @@ TEST_CASE("density of weighted pairs", "[io][bounds]") {
   const PartWeights& weights = *degrees.dense_parts->weights(kForwardParts);
   const WeightedPairs pairs = weighted_pairs(grid, weights);
   PartWeights lighter = weights;  // a limit that does not hold
-  lighter.limit.most = weights.limit.most * 9 / 10;
+  for (PartLimit& limit : lighter.limits) limit.most = limit.most * 9 / 10;
   const WeightedPairs wrong = weighted_pairs(grid, lighter);
   CHECK(pairs.weight <= static_cast<double>(degrees.extent.pairs));
   CHECK(pairs.copies == 1);
@@ -66,7 +66,7 @@ TEST_CASE("where weights do not apply", "[io][bounds]") {
     CHECK_FALSE(bound.applies());
     return bound.to_string();
   };
-  CHECK(fault(testing::kRandomBlocks, 1023).find("must be at least 1024") != std::string::npos);
+  CHECK(fault(testing::kRandomBlocks, 511).find("must be at least 512") != std::string::npos);
   CHECK(fault("sq=100,d=8,mask=random_30_1", 4096).find("more than 64 classes") !=
         std::string::npos);
   CHECK(fault("sq=128,d=8,mask=block_4_30_1", 4096).find("has 16") != std::string::npos);
