@@ -51,7 +51,7 @@ struct PartSearch {
 
 /// Whether parts of such costs can be searched: costs from 1 to 2^10, a reach of at least two rows
 /// and of two columns; at most 19 rows beside one column, 16 beside four columns and 16 for half of
-/// the reach, and as many columns beside rows.  [io/bounds/dense_parts_test "costs"]
+/// the reach, and as many columns beside rows.  [io/bounds/dense_parts_test "out of range"]
 bool can_search(const PartCosts& costs);
 
 /// Looks for parts beyond the limit through all sets of rows, or of columns, that could belong to
