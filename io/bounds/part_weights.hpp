@@ -34,7 +34,7 @@ struct PartWeights {
 ///          fewer than 32 classes of rows and keys together, with fewer than 4 visible pairs of
 ///          classes to one, or where no limit is proved within the steps
 ///          [io/bounds/part_weights_test]
-/// Cost:    some 10 s for 64 x 64 classes, a quarter of them visible; never more than 2^30 steps of
+/// Cost:    some 15 s for 64 x 64 classes, a quarter of them visible; never more than 2^31 steps of
 ///          some 30 ns.
 std::optional<PartWeights> part_weights(const ClassGrid& grid, const PartCosts& costs);
 
