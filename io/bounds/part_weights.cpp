@@ -197,7 +197,7 @@ std::optional<PartWeights> part_weights(const ClassGrid& grid, const PartCosts& 
   for (other.full = costs.full / 2; other.full <= costs.full * 3 / 2; other.full += costs.row) {
     if (other.full == costs.full) continue;
     if (!can_search(other)) break;
-    constexpr std::int64_t kFewSteps = std::int64_t{1} << 23;
+    constexpr std::int64_t kFewSteps = std::int64_t{1} << 25;
     const auto proved =
         proved_limit(result.weight, other, heaviest_known(weights, other, rng), kFewSteps);
     if (!proved) break;
