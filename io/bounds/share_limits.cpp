@@ -51,6 +51,16 @@ double greatest_mean(const std::vector<double>& whole, double cost, int span) {
   return rounded_up(greatest);
 }
 
+// What shares of full parts have by the variance of their cost, which is less than the mean above
+// near a full part; nothing is known beyond.
+double by_variance(const PartLimit& full, std::int64_t heaviest, double cost) {
+  const PartCosts& costs = full.costs;
+  if (cost > costs.full) return std::numeric_limits<double>::infinity();
+  return rounded_up(static_cast<double>(full.most) *
+                    (cost + std::hypot(costs.row, costs.column) / 8) /
+                    (static_cast<double>(heaviest) * costs.full));
+}
+
 }  // namespace
 
 ShareLimits::ShareLimits(const PartWeights& weights) {
@@ -66,8 +76,11 @@ ShareLimits::ShareLimits(const PartWeights& weights) {
     const double cost = static_cast<double>(entry) / kEntries;
     // Beside all but one of the classes that are limited only one more is whole in the mean.
     const double both = alike ? squared(std::max(cost - (last - 1), 0.)) / 4 : 0;
-    most_.push_back(
-        std::min(rounded_up(greatest_mean(whole, cost, span) + both), per_square_ * squared(cost)));
+    double shares = rounded_up(greatest_mean(whole, cost, span) + both);
+    if (!alike) {
+      shares = std::min(shares, by_variance(weights.limits.front(), weights.heaviest, cost));
+    }
+    most_.push_back(std::min(shares, per_square_ * squared(cost)));
     if (entry > kEntries) densest = std::max(densest, most_.back() / (cost - 1.0 / kEntries));
     dense_.push_back(rounded_up(densest));
   }
