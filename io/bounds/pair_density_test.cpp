@@ -8,6 +8,7 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "io/bounds/segments.hpp"
+#include "io/bounds/testing/small_masks.hpp"
 #include "io/bounds/testing/smallest_degrees.hpp"
 
 namespace attest::io {
@@ -26,18 +27,7 @@ struct SmallPattern {
     return sum;
   }
 
-  PatternComponent component() const {
-    PatternComponent result;
-    for (const unsigned row : rows) result.row_degrees.push_back(std::popcount(row));
-    for (int key = 0; key < keys; ++key) {
-      std::int64_t degree = 0;
-      for (const unsigned row : rows) degree += row >> key & 1u;
-      if (degree > 0) result.key_degrees.push_back(degree);
-    }
-    std::sort(result.row_degrees.begin(), result.row_degrees.end(), std::greater<>());
-    std::sort(result.key_degrees.begin(), result.key_degrees.end(), std::greater<>());
-    return result;
-  }
+  PatternComponent component() const { return testing::component_of(rows); }
 };
 
 SmallPattern random_pattern(Rng& rng) {
