@@ -18,8 +18,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps offline-deps test test-gpu certify nightly tidy check_format check_headers check_layers \
-  check_tolerances; do
+for script in deps offline-deps test test-gpu certify nightly tidy check_format check_headers check_includes \
+  check_layers check_tolerances; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
@@ -48,6 +48,7 @@ expect 2 'no nvcc on the path' env CUDA_PATH=/nowhere PATH=/nowhere "$python" "$
 expect 2 "needs a value" "$ci/certify" --tier
 expect 2 "tier is 'slow'" "$ci/certify" --tier slow
 expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder
+expect 2 'not a folder' "$ci/check_includes" no_such_folder
 expect 2 'not a folder' "$ci/check_layers" no_such_folder
 expect 2 'not a folder' "$ci/check_tolerances" no_such_folder
 expect 2 'usage' "$ci/check_headers" "$scratch"

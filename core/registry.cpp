@@ -1,5 +1,6 @@
 #include "core/registry.hpp"
 
+#include <cstdint>
 #include <utility>
 
 #include "core/error.hpp"

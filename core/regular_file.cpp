@@ -1,6 +1,7 @@
 #include "core/regular_file.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <new>

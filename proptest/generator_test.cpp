@@ -1,5 +1,6 @@
 #include "proptest/generator.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "core/rng.hpp"

@@ -1,5 +1,6 @@
 #include "proptest/run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "reference/loss_gradient.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 

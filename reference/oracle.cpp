@@ -1,5 +1,6 @@
 #include "reference/oracle.hpp"
 
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 

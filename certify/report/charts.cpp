@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "certify/report/markup.hpp"
 #include "certify/report/ratio.hpp"

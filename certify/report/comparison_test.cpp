@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 
 #include "certify/report/testing/sample_certificate.hpp"
 #include "core/error.hpp"

@@ -1,5 +1,6 @@
 #include "certify/report/html.hpp"
 
+#include <functional>
 #include <pugixml.hpp>
 
 #include "certify/report/markup.hpp"

@@ -3,6 +3,7 @@
 #include <core/dtype.hpp>
 #include <core/registry.hpp>
 #include <cpu/register.hpp>
+#include <cstdint>
 #include <cstdio>
 
 // Succeeds only if the installed headers and libraries work together: the built-in kernels register

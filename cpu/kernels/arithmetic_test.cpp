@@ -1,5 +1,6 @@
 #include "cpu/kernels/arithmetic.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>

@@ -1,6 +1,7 @@
 #include "cpu/schedules/held_scores.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace attest::cpu {

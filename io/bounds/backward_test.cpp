@@ -1,5 +1,6 @@
 #include "io/bounds/backward.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "io/bounds/coefficients.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"

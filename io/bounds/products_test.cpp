@@ -1,5 +1,6 @@
 #include "io/bounds/products.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "io/bounds/forward.hpp"

@@ -1,5 +1,6 @@
 #include "io/bounds/segments.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>

@@ -1,4 +1,5 @@
 // Identities that hold within the sum of the bounds of the results involved.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,5 @@
 // Probes with an exact answer: no tolerance at all (docs/theory/error-bounds.md, "Exact probes").
+#include <algorithm>
 #include <numeric>
 
 #include "core/rng.hpp"

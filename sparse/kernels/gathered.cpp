@@ -1,5 +1,6 @@
 #include "sparse/kernels/gathered.hpp"
 
+#include <cmath>
 #include <cstdlib>
 
 #include "cpu/kernels/arithmetic.hpp"

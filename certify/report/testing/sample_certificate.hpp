@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 /// A small certificate: one kernel certified, one with findings.
 namespace attest::certify {

@@ -1,0 +1,47 @@
+# The headers from outside that most files read, compiled once: reading them took two thirds of the time
+# to compile a file. A copy is for one set of flags: position independence, OpenMP, hooks, optimisation.
+# A file still includes all that it uses: ci/check_includes, and clang, which compiles without the copies.
+#
+#   attest_precompile(target library|test|quick_test|hooked)
+set(attest_outside_headers
+    <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
+    <sstream> <string> <string_view> <utility> <vector>)
+
+function(attest_precompile name kind)
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  get_target_property(openmp ${name} ATTEST_OPENMP)
+  set(copy attest_precompiled_${kind})
+  if(openmp)
+    string(APPEND copy _openmp)
+  endif()
+  if(NOT TARGET ${copy})
+    set(nothing ${PROJECT_BINARY_DIR}/precompiled/${copy}.cpp)
+    file(CONFIGURE OUTPUT ${nothing} CONTENT "")
+    add_library(${copy} OBJECT ${nothing})
+    target_link_libraries(${copy} PRIVATE attest_flags)
+    if(openmp)
+      target_link_libraries(${copy} PRIVATE OpenMP::OpenMP_CXX)
+    endif()
+    set(headers ${attest_outside_headers})
+    if(kind MATCHES "test")
+      target_link_libraries(${copy} PRIVATE Catch2::Catch2)
+      target_include_directories(${copy} PRIVATE ${PROJECT_SOURCE_DIR})
+      list(APPEND headers ${PROJECT_SOURCE_DIR}/core/testing/catch.hpp)
+      if(kind STREQUAL "quick_test")
+        target_compile_options(${copy} PRIVATE ${ATTEST_QUICK_OPTIONS})
+      endif()
+    elseif(kind STREQUAL "hooked")
+      target_compile_options(${copy} PRIVATE ${ATTEST_SIMT_HOOKS})
+    else()
+      set_target_properties(${copy} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+    target_precompile_headers(${copy} PRIVATE ${headers})
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${copy})
+  # With a copy, g++ 12 reports std::string + literal falsely in two more ways than without
+  # (CMakeLists.txt); -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON has every warning.
+  target_compile_options(${name} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow>)
+endfunction()
