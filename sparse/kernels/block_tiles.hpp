@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "core/abi/attest_kernel.h"
 #include "core/sparsity/blocks_of.hpp"
@@ -15,11 +14,6 @@ namespace attest::sparse {
 
 /// The most rows of a tile.
 inline constexpr std::int64_t kTile = 64;
-
-/// Rows first .. first + count - 1 of a sequence.
-struct Rows {
-  std::int64_t first, count;
-};
 
 /// One side of the score matrix, cut into blocks, and blocks of more than kTile rows into tiles.
 /// Tiles are numbered from 0 on, without gaps where blocks are cut by the end of a sequence.
@@ -96,11 +90,6 @@ class BlockTiles {
                  });
                });
   }
-
-  /// A task for every query tile of every head, and for every key tile of every head of K; among
-  /// them the keys that are stored but do not exist.
-  std::vector<Task> query_tasks() const;
-  std::vector<Task> key_tasks() const;
 
  private:
   static bool overlap(const cpu::KeySpan& span, Rows keys) {

@@ -3,40 +3,20 @@
 #include <exception>
 
 #include "cpu/kernels/kernel.hpp"
-#include "sparse/kernels/block_flash2.hpp"
-#include "sparse/kernels/csr_gather.hpp"
+#include "sparse/kernels/backward.hpp"
+#include "sparse/kernels/forward.hpp"
 #include "sparse/kernels/listed_mask.hpp"
 
 namespace attest::sparse {
 namespace {
 
-// The functions of a kernel.
-struct BlockFlash2Calls {
-  static constexpr auto forward_floats = block_forward_floats;
-  static constexpr auto backward_floats = block_backward_floats;
-  static constexpr auto forward = block_forward;
-  static constexpr auto backward = block_backward;
-};
-struct CsrGatherCalls {
-  static constexpr auto forward_floats = csr_forward_floats;
-  static constexpr auto backward_floats = csr_backward_floats;
-  static void forward(const attest_forward_args& args) { with_lists(csr_forward, args); }
-  static void backward(const attest_backward_args& args) { with_lists(csr_backward, args); }
-
- private:
-  template <class Arguments>
-  static void with_lists(void (*call)(const Arguments&), Arguments args) {
-    const ListedMask listed(*args.problem);
-    args.problem = &listed.problem();
-    call(args);
-  }
-};
-
 // The lists of tasks may not fit into memory.
 template <class Arguments>
-attest_status status_of(void (*call)(const Arguments&), const Arguments& args) {
+attest_status status_of(void (*call)(const Arguments&), Arguments args) {
   if (cpu::supported(*args.problem) != ATTEST_OK) return ATTEST_UNSUPPORTED;
   try {
+    const ListedMask listed(*args.problem);
+    args.problem = &listed.problem();
     call(args);
     return ATTEST_OK;
   } catch (const std::exception&) {
@@ -44,7 +24,6 @@ attest_status status_of(void (*call)(const Arguments&), const Arguments& args) {
   }
 }
 
-template <class Calls>
 attest_kernel kernel(const char* name, const char* summary, std::uint32_t mask) {
   attest_kernel k{};
   k.struct_size = sizeof k;
@@ -53,15 +32,15 @@ attest_kernel kernel(const char* name, const char* summary, std::uint32_t mask) 
   k.description.features &= ~static_cast<std::uint32_t>(ATTEST_BOOLEAN_MASK);
   k.description.features |= mask;
   k.workspace_bytes = [](const void*, const attest_problem* problem, std::uint32_t direction) {
-    const std::int64_t floats = direction == ATTEST_BACKWARD ? Calls::backward_floats(*problem)
-                                                             : Calls::forward_floats(*problem);
+    const std::int64_t floats =
+        direction == ATTEST_BACKWARD ? backward_floats(*problem) : forward_floats(*problem);
     return static_cast<std::size_t>(floats) * sizeof(float);
   };
   k.forward = [](const void*, const attest_forward_args* args) {
-    return status_of(Calls::forward, *args);
+    return status_of(forward, *args);
   };
   k.backward = [](const void*, const attest_backward_args* args) {
-    return status_of(Calls::backward, *args);
+    return status_of(backward, *args);
   };
   return k;
 }
@@ -69,20 +48,19 @@ attest_kernel kernel(const char* name, const char* summary, std::uint32_t mask) 
 }  // namespace
 
 const attest_kernel& block_flash2_kernel() {
-  static const attest_kernel k = kernel<BlockFlash2Calls>(
-      "sparse/block_flash2",
-      "tiled online softmax over the tiles of a block mask; backward in two "
-      "passes",
-      ATTEST_BLOCK_MASK);
+  static const attest_kernel k =
+      kernel("sparse/block_flash2",
+             "tiled online softmax over the tiles of a block mask; backward in two "
+             "passes",
+             ATTEST_BLOCK_MASK);
   return k;
 }
 
 const attest_kernel& csr_gather_kernel() {
   static const attest_kernel k =
-      kernel<CsrGatherCalls>("sparse/csr_gather",
-                             "online softmax over the gathered keys of each query; backward in two "
-                             "passes",
-                             ATTEST_CSR_MASK | ATTEST_BOOLEAN_MASK);
+      kernel("sparse/csr_gather",
+             "online softmax over dense tiles and gathered keys; backward in two passes",
+             ATTEST_CSR_MASK | ATTEST_BOOLEAN_MASK);
   return k;
 }
 

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "core/abi/attest_kernel.h"
+#include "sparse/kernels/owned_lists.hpp"
 
 namespace attest::sparse {
 
@@ -20,13 +18,8 @@ class ListedMask {
   const attest_problem& problem() const { return problem_; }
 
  private:
-  struct Lists {
-    std::vector<std::int64_t> offsets;
-    std::vector<std::int32_t> indices;
-  };
-
   attest_problem problem_;
-  Lists by_query_, by_key_;
+  OwnedLists by_query_, by_key_;
   attest_csr_mask csr_{};
 };
 

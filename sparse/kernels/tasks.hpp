@@ -6,11 +6,17 @@
 
 namespace attest::sparse {
 
+/// Rows first .. first + count - 1 of a sequence.
+struct Rows {
+  std::int64_t first, count;
+};
+
 /// A part of a call that writes rows of its own.
 struct Task {
-  std::int64_t batch, head, part;  // a tile, or the first of its rows
-  std::int64_t work;               // visible pairs, or pairs of the tiles it visits
-  std::int64_t rows = 1;           // where rows are its parts
+  std::int64_t batch, head, tile;
+  Rows rows;          // of the tile: all, or some where they meet no tile
+  std::int64_t work;  // pairs of the tiles that it meets and single ones
+  bool is_single;     // meets no tile
 };
 
 /// Runs body(task, thread) for every task on so many threads, the longest first, so that rows of

@@ -107,7 +107,9 @@ TEST_CASE("tiles beyond the lists are not visited", "[sparse]") {
 
 TEST_CASE("tasks run once, the longest first", "[sparse]") {
   std::vector<Task> tasks;
-  for (std::int64_t part = 0; part < 50; ++part) tasks.push_back({0, 0, part, part * 7 % 50});
+  for (std::int64_t part = 0; part < 50; ++part) {
+    tasks.push_back({0, 0, part, {0, 0}, part * 7 % 50, false});
+  }
   std::vector<std::int64_t> works;
   run_longest_first(tasks, 1, [&](const Task& task, int thread) {
     CHECK(thread == 0);
@@ -117,35 +119,40 @@ TEST_CASE("tasks run once, the longest first", "[sparse]") {
   CHECK(std::is_sorted(works.rbegin(), works.rend()));
   std::vector<std::atomic<int>> runs(tasks.size());
   run_longest_first(tasks, 3,
-                    [&](const Task& task, int) { ++runs[static_cast<std::size_t>(task.part)]; });
+                    [&](const Task& task, int) { ++runs[static_cast<std::size_t>(task.tile)]; });
   for (const std::atomic<int>& count : runs) CHECK(count == 1);
 }
 
 TEST_CASE("rows are cut by their pairs", "[sparse]") {
-  const Problem problem =
-      Problem::parse("b=2,hq=3,hkv=1,sq=300,sk=2000,d=1,mask=global_20_30_0+lengths_2000_40");
-  const AbiProblem form(problem, 1);
-  const auto degree = [&](const cpu::Batch& batch, std::int64_t i) {
-    return keys_of(*form.get(), batch, i).count;
-  };
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> next;  // of batch entry and head
-  const std::vector<Task> tasks = row_tasks(
-      *form.get(), 3, [](const cpu::Batch& batch) { return batch.q_length; }, degree);
-  for (const Task& task : tasks) {
-    std::int64_t& row = next[{task.batch, task.head}];
-    CHECK(task.part == row);
-    CHECK((task.rows >= 1 && task.rows <= kRowsOfTask));
-    std::int64_t work = 0, last = 0;
-    for_rows_of(task, [&](std::int64_t i) {
-      CHECK(i == row++);
-      last = 1 + degree(cpu::batch_of(*form.get(), task.batch), i);
-      work += last;
-    });
-    CHECK(task.work == work);
-    CHECK(work - last < kPairsOfTask);
+  // Rows of 1 to 400 pairs in single tiles, and tiles between them that stay whole.
+  const auto degree = [](std::int64_t row) { return row % 5 == 0 ? 400 : row % 3; };
+  std::vector<Task> tasks;
+  for (std::int64_t tile = 0; tile < 9; ++tile) {
+    append_tasks({0, 0, tile, {tile * kTile, kTile}, 0, tile % 3 != 1}, 2, degree, tasks);
   }
-  CHECK(next.size() == 6);
-  for (const auto& [of, rows] : next) CHECK(rows == 300);
+  std::int64_t next[2] = {0, 0};
+  std::set<std::int64_t> counts;
+  for (const Task& task : tasks) {
+    std::int64_t& row = next[task.head];
+    CHECK(task.rows.first == row);
+    CHECK(task.tile == row / kTile);
+    std::int64_t work = 0, last = 0;
+    for (std::int64_t n = 0; n < task.rows.count; ++n) {
+      last = 1 + degree(row++);
+      work += last;
+    }
+    CHECK(task.work == work);
+    if (task.is_single) {
+      CHECK((task.rows.count >= 1 && task.rows.count <= kRowsOfTask));
+      CHECK(work - last < kPairsOfTask);
+      counts.insert(task.rows.count);
+    } else {
+      CHECK(task.rows.count == kTile);
+    }
+  }
+  CHECK(next[0] == 9 * kTile);
+  CHECK(next[1] == 9 * kTile);
+  CHECK(counts.size() > 1);  // by rows and by pairs
 }
 
 TEST_CASE("tiles of no schedule: those of the pattern's blocks", "[sparse][kernels]") {

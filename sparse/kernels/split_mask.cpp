@@ -1,0 +1,291 @@
+#include "sparse/kernels/split_mask.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include "core/sparsity/blocks_of.hpp"
+#include "sparse/kernels/row_tasks.hpp"
+
+namespace attest::sparse {
+namespace {
+
+constexpr std::uint64_t first_bits(std::int64_t count) {
+  return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+static_assert(kTile == 64, "a row of a tile is one word");
+
+const std::int32_t* keys_begin(const attest_csr_mask& mask, std::int64_t i) {
+  return mask.by_query.indices + mask.by_query.offsets[i];
+}
+
+// The rows of one query tile against all keys.
+class QueryTile {
+ public:
+  QueryTile(std::int64_t keys, std::int64_t size)
+      : keys_(keys), size_(size), parts_(static_cast<std::size_t>(blocks_of(keys, size))) {}
+
+  // Queries first .. first + rows - 1. Finds which tiles are dense.
+  void read(const attest_csr_mask& mask, std::int64_t first, std::int64_t rows) {
+    for (const std::int64_t tile : met_) part(tile) = {};
+    met_.clear();
+    dense_ = dense_pairs_ = pairs_ = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      add_row(r, keys_begin(mask, first + r), keys_begin(mask, first + r + 1));
+    }
+    std::sort(met_.begin(), met_.end());
+    for (const std::int64_t tile : met_) {
+      Part& one = part(tile);
+      pairs_ += one.pairs;
+      one.is_dense = one.seen == first_bits(keys_of(tile)) &&
+                     one.pairs * kPairsPerVisible >= rows * keys_of(tile);
+      if (!one.is_dense) continue;
+      ++dense_;
+      dense_pairs_ += one.pairs;
+    }
+  }
+
+  std::int64_t pairs() const { return pairs_; }
+  std::int64_t singles() const { return pairs_ - dense_pairs_; }
+  std::int64_t dense_tiles() const { return dense_; }
+
+  // The dense tiles end the list of this query tile.
+  void append_dense(OwnedLists& tiles, std::vector<std::uint64_t>& words) const {
+    for (const std::int64_t tile : met_) {
+      const Part& one = parts_[static_cast<std::size_t>(tile)];
+      if (!one.is_dense) continue;
+      tiles.indices.push_back(static_cast<std::int32_t>(tile));
+      words.insert(words.end(), one.words, one.words + size_);
+    }
+    tiles.end_list();
+  }
+
+  // The keys of a row in tiles that are not dense end its list.
+  void append_singles(const std::int32_t* from, const std::int32_t* end,
+                      OwnedLists& singles) const {
+    const auto append = [&singles](const std::int32_t* first, const std::int32_t* last) {
+      singles.indices.insert(singles.indices.end(), first, last);
+    };
+    if (dense_ == 0) {
+      append(from, end);
+    } else if (dense_ < std::ssize(met_)) {
+      for_segments(from, end, [&](std::int64_t tile, const std::int32_t* at, std::int64_t count) {
+        if (!parts_[static_cast<std::size_t>(tile)].is_dense) append(at, at + count);
+      });
+    }
+    singles.end_list();
+  }
+
+ private:
+  struct Part {
+    std::uint64_t words[kTile] = {}, seen = 0;
+    std::int64_t pairs = 0;
+    bool is_dense = false;
+  };
+
+  // Keys of row r, ascending.
+  void add_row(std::int64_t r, const std::int32_t* from, const std::int32_t* end) {
+    for_segments(from, end, [&](std::int64_t tile, const std::int32_t* at, std::int64_t count) {
+      Part& one = part(tile);
+      if (one.pairs == 0) met_.push_back(tile);
+      std::uint64_t word = first_bits(count);
+      if (count < keys_of(tile)) {
+        word = 0;
+        for (std::int64_t n = 0; n < count; ++n) {
+          word |= std::uint64_t{1} << (at[n] - tile * size_);
+        }
+      }
+      one.words[r] = word;
+      one.seen |= word;
+      one.pairs += count;
+    });
+  }
+
+  Part& part(std::int64_t tile) { return parts_[static_cast<std::size_t>(tile)]; }
+  std::int64_t keys_of(std::int64_t tile) const { return std::min(size_, keys_ - tile * size_); }
+
+  // visit(tile, first, count) for the keys in each tile; all keys of a tile are found at once.
+  template <class Visit>
+  void for_segments(const std::int32_t* from, const std::int32_t* end, const Visit& visit) const {
+    while (from < end) {
+      const std::int64_t tile = *from / size_, count = keys_of(tile);
+      const std::int64_t last = tile * size_ + count - 1;
+      const std::int32_t* to = from + count;
+      if (end - from < count || from[count - 1] != last) {
+        to = std::find_if(from, end, [last](std::int32_t key) { return key > last; });
+      }
+      visit(tile, from, to - from);
+      from = to;
+    }
+  }
+
+  std::int64_t keys_, size_;
+  std::int64_t dense_ = 0, dense_pairs_ = 0, pairs_ = 0;
+  std::vector<Part> parts_;
+  std::vector<std::int64_t> met_;
+};
+
+// About how long a pair of full tiles takes against one of tiles of 64 rows: as measured with
+// blocks of 32 and of 16.
+double tile_cost(std::int64_t size) { return size == kTile ? 1 : size == kTile / 2 ? 1.15 : 1.25; }
+
+// About how long the visible pairs of some query tiles take, each.
+double sampled_cost(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys,
+                    std::int64_t size) {
+  constexpr std::int64_t kSamples = 16;
+  const std::int64_t step = size * blocks_of(blocks_of(queries, size), kSamples);
+  QueryTile tile(keys, size);
+  double cost = 0, pairs = 0;
+  for (std::int64_t first = 0; first < queries; first += step) {
+    tile.read(mask, first, std::min(size, queries - first));
+    cost += tile_cost(size) * static_cast<double>(tile.dense_tiles() * size * size) +
+            static_cast<double>(kPairsPerVisible * tile.singles());
+    pairs += static_cast<double>(tile.pairs());
+  }
+  return pairs > 0 ? cost / pairs : 0;
+}
+
+PairSplit split_of(const attest_problem& problem) {
+  if (problem.mask.csr == nullptr) return {};
+  const attest_csr_mask& mask = *problem.mask.csr;
+  return split_pairs(mask, problem.seqlen_q, problem.seqlen_k,
+                     best_tile(mask, problem.seqlen_q, problem.seqlen_k), problem.num_threads);
+}
+
+attest_problem with_lists(attest_problem problem, const attest_block_mask* blocks,
+                          const attest_csr_mask* csr) {
+  if (problem.mask.csr == nullptr) return problem;
+  problem.mask.blocks = blocks;
+  problem.mask.csr = csr;
+  return problem;
+}
+
+}  // namespace
+
+PairSplit::PairSplit(const attest_csr_mask& mask, std::int64_t first, std::int64_t end,
+                     std::int64_t keys, std::int64_t size)
+    : tile(size) {
+  QueryTile rows_of_tile(keys, size);
+  for (; first < end; first += size) {
+    const std::int64_t rows = std::min(size, end - first);
+    rows_of_tile.read(mask, first, rows);
+    rows_of_tile.append_dense(tiles, words);
+    for (std::int64_t i = first; i < first + rows; ++i) {
+      rows_of_tile.append_singles(keys_begin(mask, i), keys_begin(mask, i + 1), singles);
+    }
+  }
+}
+
+void PairSplit::append(const PairSplit& next) {
+  tiles.append(next.tiles);
+  words.insert(words.end(), next.words.begin(), next.words.end());
+  singles.append(next.singles);
+}
+
+PairSplit split_pairs(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys,
+                      std::int64_t tile, std::int32_t threads) {
+  const std::int64_t parts = std::max(threads, 1);
+  const std::int64_t rows = tile * blocks_of(blocks_of(queries, tile), parts);
+  std::vector<PairSplit> split(static_cast<std::size_t>(parts));
+  std::exception_ptr failure;
+#pragma omp parallel for num_threads(parts)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    try {
+      const std::int64_t first = std::min(part * rows, queries);
+      split[static_cast<std::size_t>(part)] =
+          PairSplit(mask, first, std::min(first + rows, queries), keys, tile);
+    } catch (...) {  // no exception leaves the threads
+#pragma omp critical
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t part = 1; part < split.size(); ++part) split.front().append(split[part]);
+  return std::move(split.front());
+}
+
+std::int64_t best_tile(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys) {
+  std::int64_t best = kTile;
+  double least = sampled_cost(mask, queries, keys, best);
+  for (const std::int64_t size : {kTile / 2, kTile / 4}) {
+    if (least <= tile_cost(size)) break;  // full tiles of this size take no less
+    const double cost = sampled_cost(mask, queries, keys, size);
+    if (cost < least) best = size, least = cost;
+  }
+  return best;
+}
+
+SplitMask::SplitMask(const attest_problem& problem, bool by_key)
+    : by_key_(by_key),
+      split_(split_of(problem)),
+      tiles_by_key_(transposed(split_.tiles, blocks_of(problem.seqlen_k, split_.tile))),
+      singles_by_key_(by_key ? transposed(split_.singles, problem.seqlen_k) : OwnedLists{}),
+      block_mask_{sizeof block_mask_, split_.tile, split_.tile, split_.tiles.view(),
+                  tiles_by_key_.view()},
+      csr_mask_{sizeof csr_mask_, split_.singles.view(), singles_by_key_.view()},
+      tile_problem_(with_lists(problem, &block_mask_, nullptr)),
+      single_problem_(with_lists(problem, nullptr, &csr_mask_)),
+      tiles_(tile_problem_) {}
+
+RowList SplitMask::single_keys(const cpu::Batch& batch, std::int64_t i) const {
+  return has_singles() ? keys_of(single_problem_, batch, i) : RowList{};
+}
+
+RowList SplitMask::single_queries(const cpu::Batch& batch, std::int64_t j) const {
+  return has_singles() ? queries_of(single_problem_, batch, j) : RowList{};
+}
+
+void SplitMask::hide(Rows queries, Rows keys, float* S) const {
+  if (split_.words.empty()) return;
+  const auto line = static_cast<std::size_t>(queries.first / split_.tile);
+  const auto first = split_.tiles.indices.begin();
+  const auto listed =
+      std::lower_bound(first + split_.tiles.offsets[line], first + split_.tiles.offsets[line + 1],
+                       keys.first / split_.tile);
+  const std::uint64_t* const words = split_.words.data() + (listed - first) * split_.tile;
+  const std::uint64_t all = first_bits(keys.count);
+  for (std::int64_t r = 0; r < queries.count; ++r) {
+    for (std::uint64_t absent = ~words[r] & all; absent != 0; absent &= absent - 1) {
+      S[r * keys.count + std::countr_zero(absent)] = -std::numeric_limits<float>::infinity();
+    }
+  }
+}
+
+std::vector<Task> SplitMask::query_tasks() const {
+  std::vector<Task> tasks;
+  for (std::int64_t b = 0; b < tile_problem_.batch; ++b) {
+    const cpu::Batch batch = cpu::batch_of(tile_problem_, b);
+    for (std::int64_t tile = 0; tile < tiles_.queries().tiles(batch.q_length); ++tile) {
+      const Rows queries = tiles_.queries().tile(tile, batch.q_length);
+      std::int64_t met = 0;
+      tiles_.for_keys(batch, tile, [&](Rows keys) { met += queries.count * keys.count; });
+      append_tasks(
+          {b, 0, tile, queries, met, is_split() && met == 0}, tile_problem_.num_heads_q,
+          [&](std::int64_t i) { return single_keys(batch, i).count; }, tasks);
+    }
+  }
+  return tasks;
+}
+
+std::vector<Task> SplitMask::key_tasks() const {
+  std::vector<Task> tasks;
+  for (std::int64_t b = 0; b < tile_problem_.batch; ++b) {
+    const cpu::Batch batch = cpu::batch_of(tile_problem_, b);
+    for (std::int64_t tile = 0; tile < tiles_.keys().tiles(batch.k_length); ++tile) {
+      const Rows keys = tiles_.keys().tile(tile, batch.k_length);
+      std::int64_t met = 0;
+      tiles_.for_queries(batch, tile, [&](Rows queries) { met += queries.count * keys.count; });
+      append_tasks(
+          {b, 0, tile, keys, met, is_split() && met == 0}, tile_problem_.num_heads_kv,
+          [&](std::int64_t j) {
+            return by_key_ && j < batch.keys ? single_queries(batch, j).count : 0;
+          },
+          tasks);
+    }
+  }
+  return tasks;
+}
+
+}  // namespace attest::sparse

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "cpu/kernels/geometry.hpp"
+#include "sparse/kernels/block_tiles.hpp"
+#include "sparse/kernels/owned_lists.hpp"
+#include "sparse/kernels/pair_lists.hpp"
+#include "sparse/kernels/tasks.hpp"
+
+namespace attest::sparse {
+
+/// A tile of queries and keys is computed whole where one in so many of its pairs is visible: a
+/// pair that is gathered takes five to ten times as long as one of a tile (docs/how-to/masks.md).
+inline constexpr std::int64_t kPairsPerVisible = 6;
+
+/// The pairs of a CSR mask: tiles that are dense enough to be computed whole, single pairs beside
+/// them.
+struct PairSplit {
+  std::int64_t tile = kTile;         // queries and keys of a tile
+  OwnedLists tiles;                  // key tiles of a query tile
+  std::vector<std::uint64_t> words;  // `tile` for each of them: bit j of word i, query i sees key j
+  OwnedLists singles;                // keys of a query
+
+  PairSplit() = default;
+  /// Of queries first .. end - 1. A tile is dense only if each of its keys is visible to some query
+  /// of it: a key that no query sees is never multiplied. Requires: `tile` divides first. Cost:
+  /// time and memory linear in the pairs, less where tiles are full.
+  PairSplit(const attest_csr_mask& mask, std::int64_t first, std::int64_t end, std::int64_t keys,
+            std::int64_t tile);
+
+  /// The queries after those of this one.
+  void append(const PairSplit& next);
+};
+
+/// Of all queries, on so many threads. Requires: 1 <= tile <= kTile.
+/// [sparse/kernels/split_mask_test "every pair in a tile or single"]
+PairSplit split_pairs(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys,
+                      std::int64_t tile, std::int32_t threads);
+
+/// kTile, 32 or 16, whichever is likely to take the least time by a sample of 16 query tiles.
+/// [sparse/kernels/split_mask_test "tiles as large as the blocks"]
+std::int64_t best_tile(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys);
+
+/// Whether a kernel that reads CSR, which boolean masks become too, may meet single pairs.
+inline bool may_have_singles(const attest_problem& problem) {
+  return problem.mask.csr != nullptr || problem.mask.boolean != nullptr;
+}
+
+/// The keys of some rows that exist.
+inline Rows existing(Rows keys, const cpu::Batch& batch) {
+  return {keys.first, std::clamp<std::int64_t>(batch.keys - keys.first, 0, keys.count)};
+}
+
+/// What a problem's mask leaves, in tiles and single pairs: those of split_pairs of a CSR mask;
+/// else the tiles of BlockTiles, and no single pair.
+class SplitMask {
+ public:
+  /// `by_key`: single_queries will be asked.
+  SplitMask(const attest_problem& problem, bool by_key);
+  SplitMask(const SplitMask&) = delete;
+  SplitMask& operator=(const SplitMask&) = delete;
+
+  const BlockTiles& tiles() const { return tiles_; }
+  bool has_singles() const { return !split_.singles.indices.empty(); }
+
+  /// Single keys of query i, and single queries of key j. Requires: by_key, j < batch.keys.
+  RowList single_keys(const cpu::Batch& batch, std::int64_t i) const;
+  RowList single_queries(const cpu::Batch& batch, std::int64_t j) const;
+
+  /// S(queries, keys) of a tile becomes -inf where the CSR mask has no pair.
+  void hide(Rows queries, Rows keys, float* S) const;
+
+  /// Tasks for the queries of every head, and for the keys of every head of K, among them the keys
+  /// that are stored but do not exist.  [sparse/kernels/split_mask_test "tasks cover all rows"]
+  std::vector<Task> query_tasks() const;
+  std::vector<Task> key_tasks() const;
+
+ private:
+  bool is_split() const { return tile_problem_.mask.blocks == &block_mask_; }
+
+  bool by_key_;
+  PairSplit split_;
+  OwnedLists tiles_by_key_, singles_by_key_;
+  attest_block_mask block_mask_;
+  attest_csr_mask csr_mask_;
+  attest_problem tile_problem_, single_problem_;
+  BlockTiles tiles_;
+};
+
+}  // namespace attest::sparse
