@@ -74,6 +74,12 @@ class Backward {
     if (task.is_single) return;
     cpu::load_transposed(*args_.K, rows, Kt_.at(task.head, at));
     cpu::load_transposed(*args_.V, rows, Vt_.at(task.head, at));
+    for (std::int64_t r = 0; r < keys.count; ++r) {
+      if (mask_.is_seen(batch, keys.first + r)) continue;
+      clear_column(K_.at(task.head, at + r), 1, K_.columns);
+      clear_column(Kt_.at(task.head, at) + r, keys.count, Kt_.columns);
+      clear_column(Vt_.at(task.head, at) + r, keys.count, Vt_.columns);
+    }
   }
 
   // dQ of some queries: the key tiles and the single keys of their lists stream past.
@@ -213,8 +219,9 @@ class Backward {
   const attest_backward_args& args_;
   const attest_problem& problem_;
   SplitMask mask_;
-  PackedRows K_{}, Kt_{}, Vt_{};  // transposed tile by tile
-  PackedRows V_{};                // where there are single pairs
+  PackedRows K_{};
+  PackedRows Kt_{}, Vt_{};  // transposed tile by tile
+  PackedRows V_{};          // where there are single pairs
   PackedRows Q_{}, dO_{}, LSE_{}, delta_{};
   float* threads_ = nullptr;
 };

@@ -61,6 +61,11 @@ class Forward {
     if (!task.is_single) cpu::load_transposed(*args_.K, rows, Kt_.at(task.head, at));
     if (mask_.has_singles()) cpu::load_rows(*args_.K, rows, K_.at(task.head, at));
     cpu::load_rows(*args_.V, rows, V_.at(task.head, at));
+    for (std::int64_t r = 0; r < keys.count; ++r) {
+      if (mask_.is_seen(batch, keys.first + r)) continue;
+      if (!task.is_single) clear_column(Kt_.at(task.head, at) + r, keys.count, Kt_.columns);
+      clear_column(V_.at(task.head, at + r), 1, V_.columns);
+    }
   }
 
   void attend(const Task& task, const Tile& own) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "cpu/kernels/geometry.hpp"
 #include "cpu/testing/judged_call.hpp"
 #include "sparse/kernels/kernel.hpp"
 
@@ -130,37 +131,60 @@ TEST_CASE("rows without a listed key are zero and give no gradient", "[sparse]")
 }
 
 TEST_CASE("the number of threads changes no bit", "[sparse]") {
-  const Problem problem =
-      Problem::parse("b=2,hq=4,hkv=2,sq=140,sk=150,d=8,mask=causal_br+block_16_50_1");
-  for (const attest_kernel* kernel : kernels()) {
-    Call first(problem, 7, options_for(*kernel));
-    run_both(first, *kernel);
+  const auto check = [](const attest_kernel& kernel, const std::string& mask) {
+    const Problem problem = Problem::parse("b=2,hq=4,hkv=2,sq=140,sk=150,d=8,mask=" + mask);
+    Call first(problem, 7, options_for(kernel));
+    run_both(first, kernel);
     for (const std::int32_t threads : {2, 3, 5}) {
-      INFO(kernel->description.name << " threads " << threads);
-      Call::Options options = options_for(*kernel);
+      INFO(kernel.description.name << " " << mask << " threads " << threads);
+      Call::Options options = options_for(kernel);
       options.threads = threads;
       Call other(problem, 7, options);
-      run_both(other, *kernel);
+      run_both(other, kernel);
       CHECK(first.output_bits() == other.output_bits());
     }
-  }
+  };
+  for (const attest_kernel* kernel : kernels()) check(*kernel, "causal_br+block_16_50_1");
+  check(csr_gather_kernel(), "pairs_5_1");
+  check(csr_gather_kernel(), "pairs_15_1");  // some tiles, some single pairs
 }
 
 TEST_CASE("keys that no query sees change no bit", "[sparse]") {
-  // Keys 8 .. 15 are of no list; a kernel that visits a pair beyond its lists multiplies NaN.
-  const Problem problem = Problem::parse("sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8");
+  // Keys 8 .. 15 are of no list; beyond the band; of no list but in dense tiles; beyond the band in
+  // dense tiles; of queries alone that a packed entry does not have.
   const attest_kernel& kernel = csr_gather_kernel();
-  Call clean(problem, 9, options_for(kernel)), poisoned(problem, 9, options_for(kernel));
-  for (const cpu::testing::Strided* input : {&poisoned.K, &poisoned.V}) {
-    for (std::int64_t j = 8; j < 16; ++j) {
-      for (std::int64_t c = 0; c < 4; ++c) {
-        input->view().set(std::numeric_limits<double>::quiet_NaN(), 0, j, 0, c);
+  for (const std::string text :
+       {"sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8", "sq=8,sk=24,d=4,mask=causal_tl+pairs_9_1",
+        "sq=70,sk=24,d=4,mask=columns_70_3", "sq=24,sk=48,d=4,mask=causal_tl+pairs_60_1",
+        "d=4,mask=cu_64x64_3x64+pairs_30_1"}) {
+    const Problem problem = Problem::parse(text);
+    INFO(text);
+    Call clean(problem, 9, options_for(kernel)), poisoned(problem, 9, options_for(kernel));
+    const attest_problem& form = *poisoned.form.get();
+    std::int64_t unseen = 0;
+    for (std::int64_t b = 0; b < form.batch; ++b) {
+      const cpu::Batch batch = cpu::batch_of(form, b);
+      for (std::int64_t j = 0; j < batch.keys; ++j) {
+        bool seen = false;
+        for (std::int64_t i = 0; i < batch.q_length; ++i) {
+          seen =
+              seen || problem.mask.visible(problem.sequences()[static_cast<std::size_t>(b)], i, j);
+        }
+        if (seen) continue;
+        ++unseen;
+        for (const cpu::testing::Strided* input : {&poisoned.K, &poisoned.V}) {
+          for (std::int64_t c = 0; c < 4; ++c) {
+            input->view().set(std::numeric_limits<double>::quiet_NaN(), batch.tensor_batch,
+                              batch.k_begin + j, 0, c);
+          }
+        }
       }
     }
+    REQUIRE(unseen > 0);
+    run_both(clean, kernel);
+    run_both(poisoned, kernel);
+    CHECK(clean.output_bits() == poisoned.output_bits());
   }
-  run_both(clean, kernel);
-  run_both(poisoned, kernel);
-  CHECK(clean.output_bits() == poisoned.output_bits());
 }
 
 TEST_CASE("what is not claimed is refused", "[sparse]") {

@@ -34,6 +34,11 @@ struct PackedRows {
   }
 };
 
+/// x[0], x[stride], ... become 0: `count` of them.
+inline void clear_column(float* x, std::int64_t stride, std::int64_t count) {
+  for (std::int64_t c = 0; c < count; ++c) x[c * stride] = 0;
+}
+
 /// Hands out the pieces of a workspace of floats.
 class Pieces {
  public:

@@ -17,9 +17,39 @@ constexpr std::uint64_t first_bits(std::int64_t count) {
 }
 static_assert(kTile == 64, "a row of a tile is one word");
 
-const std::int32_t* keys_begin(const attest_csr_mask& mask, std::int64_t i) {
-  return mask.by_query.indices + mask.by_query.offsets[i];
-}
+bool has_band(const attest_mask& mask) { return mask.window_left >= 0 || mask.window_right >= 0; }
+
+// The keys of a query, as far as they are the same for all batch entries.
+class CsrRows {
+ public:
+  explicit CsrRows(const attest_problem& problem)
+      : problem_(problem), lists_(problem.mask.csr->by_query) {
+    const attest_mask& mask = problem.mask;
+    is_cut_ = problem.batch > 0 && has_band(mask) && mask.key_lengths == nullptr &&
+              mask.cu_seqlens_k == nullptr;
+    if (is_cut_) batch_ = cpu::batch_of(problem, 0);
+  }
+
+  std::int64_t queries() const { return problem_.seqlen_q; }
+  std::int64_t keys() const { return problem_.seqlen_k; }
+
+  // visit(first, end).
+  template <class Visit>
+  void with_keys(std::int64_t i, const Visit& visit) const {
+    if (is_cut_) {
+      const RowList list = keys_of(problem_, batch_, i);
+      visit(list.indices, list.indices + list.count);
+    } else {
+      visit(lists_.indices + lists_.offsets[i], lists_.indices + lists_.offsets[i + 1]);
+    }
+  }
+
+ private:
+  const attest_problem& problem_;
+  const attest_lists& lists_;
+  bool is_cut_ = false;
+  cpu::Batch batch_{};
+};
 
 // The rows of one query tile against all keys.
 class QueryTile {
@@ -28,19 +58,20 @@ class QueryTile {
       : keys_(keys), size_(size), parts_(static_cast<std::size_t>(blocks_of(keys, size))) {}
 
   // Queries first .. first + rows - 1. Finds which tiles are dense.
-  void read(const attest_csr_mask& mask, std::int64_t first, std::int64_t rows) {
+  void read(const CsrRows& keys, std::int64_t first, std::int64_t rows) {
     for (const std::int64_t tile : met_) part(tile) = {};
     met_.clear();
     dense_ = dense_pairs_ = pairs_ = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
-      add_row(r, keys_begin(mask, first + r), keys_begin(mask, first + r + 1));
+      keys.with_keys(first + r, [&](const std::int32_t* from, const std::int32_t* end) {
+        add_row(r, from, end);
+      });
     }
     std::sort(met_.begin(), met_.end());
     for (const std::int64_t tile : met_) {
       Part& one = part(tile);
       pairs_ += one.pairs;
-      one.is_dense = one.seen == first_bits(keys_of(tile)) &&
-                     one.pairs * kPairsPerVisible >= rows * keys_of(tile);
+      one.is_dense = one.pairs * kPairsPerVisible >= rows * keys_of(tile);
       if (!one.is_dense) continue;
       ++dense_;
       dense_pairs_ += one.pairs;
@@ -80,7 +111,7 @@ class QueryTile {
 
  private:
   struct Part {
-    std::uint64_t words[kTile] = {}, seen = 0;
+    std::uint64_t words[kTile] = {};
     std::int64_t pairs = 0;
     bool is_dense = false;
   };
@@ -98,7 +129,6 @@ class QueryTile {
         }
       }
       one.words[r] = word;
-      one.seen |= word;
       one.pairs += count;
     });
   }
@@ -132,14 +162,13 @@ class QueryTile {
 double tile_cost(std::int64_t size) { return size == kTile ? 1 : size == kTile / 2 ? 1.15 : 1.25; }
 
 // About how long the visible pairs of some query tiles take, each.
-double sampled_cost(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys,
-                    std::int64_t size) {
+double sampled_cost(const CsrRows& rows, std::int64_t size) {
   constexpr std::int64_t kSamples = 16;
-  const std::int64_t step = size * blocks_of(blocks_of(queries, size), kSamples);
-  QueryTile tile(keys, size);
+  const std::int64_t step = size * blocks_of(blocks_of(rows.queries(), size), kSamples);
+  QueryTile tile(rows.keys(), size);
   double cost = 0, pairs = 0;
-  for (std::int64_t first = 0; first < queries; first += step) {
-    tile.read(mask, first, std::min(size, queries - first));
+  for (std::int64_t first = 0; first < rows.queries(); first += step) {
+    tile.read(rows, first, std::min(size, rows.queries() - first));
     cost += tile_cost(size) * static_cast<double>(tile.dense_tiles() * size * size) +
             static_cast<double>(kPairsPerVisible * tile.singles());
     pairs += static_cast<double>(tile.pairs());
@@ -147,11 +176,27 @@ double sampled_cost(const attest_csr_mask& mask, std::int64_t queries, std::int6
   return pairs > 0 ? cost / pairs : 0;
 }
 
+// Of queries first .. end - 1; `size` divides first.
+PairSplit split_rows(const CsrRows& rows, std::int64_t first, std::int64_t end, std::int64_t size) {
+  PairSplit split;
+  split.tile = size;
+  QueryTile tile(rows.keys(), size);
+  for (; first < end; first += size) {
+    const std::int64_t count = std::min(size, end - first);
+    tile.read(rows, first, count);
+    tile.append_dense(split.tiles, split.words);
+    for (std::int64_t i = first; i < first + count; ++i) {
+      rows.with_keys(i, [&](const std::int32_t* from, const std::int32_t* to) {
+        tile.append_singles(from, to, split.singles);
+      });
+    }
+  }
+  return split;
+}
+
 PairSplit split_of(const attest_problem& problem) {
   if (problem.mask.csr == nullptr) return {};
-  const attest_csr_mask& mask = *problem.mask.csr;
-  return split_pairs(mask, problem.seqlen_q, problem.seqlen_k,
-                     best_tile(mask, problem.seqlen_q, problem.seqlen_k), problem.num_threads);
+  return split_pairs(problem, best_tile(problem));
 }
 
 attest_problem with_lists(attest_problem problem, const attest_block_mask* blocks,
@@ -164,38 +209,24 @@ attest_problem with_lists(attest_problem problem, const attest_block_mask* block
 
 }  // namespace
 
-PairSplit::PairSplit(const attest_csr_mask& mask, std::int64_t first, std::int64_t end,
-                     std::int64_t keys, std::int64_t size)
-    : tile(size) {
-  QueryTile rows_of_tile(keys, size);
-  for (; first < end; first += size) {
-    const std::int64_t rows = std::min(size, end - first);
-    rows_of_tile.read(mask, first, rows);
-    rows_of_tile.append_dense(tiles, words);
-    for (std::int64_t i = first; i < first + rows; ++i) {
-      rows_of_tile.append_singles(keys_begin(mask, i), keys_begin(mask, i + 1), singles);
-    }
-  }
-}
-
 void PairSplit::append(const PairSplit& next) {
   tiles.append(next.tiles);
   words.insert(words.end(), next.words.begin(), next.words.end());
   singles.append(next.singles);
 }
 
-PairSplit split_pairs(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys,
-                      std::int64_t tile, std::int32_t threads) {
-  const std::int64_t parts = std::max(threads, 1);
-  const std::int64_t rows = tile * blocks_of(blocks_of(queries, tile), parts);
+PairSplit split_pairs(const attest_problem& problem, std::int64_t tile) {
+  const CsrRows all(problem);
+  const std::int64_t parts = std::max(problem.num_threads, 1);
+  const std::int64_t rows = tile * blocks_of(blocks_of(all.queries(), tile), parts);
   std::vector<PairSplit> split(static_cast<std::size_t>(parts));
   std::exception_ptr failure;
 #pragma omp parallel for num_threads(parts)
   for (std::int64_t part = 0; part < parts; ++part) {
     try {
-      const std::int64_t first = std::min(part * rows, queries);
+      const std::int64_t first = std::min(part * rows, all.queries());
       split[static_cast<std::size_t>(part)] =
-          PairSplit(mask, first, std::min(first + rows, queries), keys, tile);
+          split_rows(all, first, std::min(first + rows, all.queries()), tile);
     } catch (...) {  // no exception leaves the threads
 #pragma omp critical
       failure = std::current_exception();
@@ -206,19 +237,21 @@ PairSplit split_pairs(const attest_csr_mask& mask, std::int64_t queries, std::in
   return std::move(split.front());
 }
 
-std::int64_t best_tile(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys) {
+std::int64_t best_tile(const attest_problem& problem) {
+  const CsrRows rows(problem);
   std::int64_t best = kTile;
-  double least = sampled_cost(mask, queries, keys, best);
+  double least = sampled_cost(rows, best);
   for (const std::int64_t size : {kTile / 2, kTile / 4}) {
     if (least <= tile_cost(size)) break;  // full tiles of this size take no less
-    const double cost = sampled_cost(mask, queries, keys, size);
+    const double cost = sampled_cost(rows, size);
     if (cost < least) best = size, least = cost;
   }
   return best;
 }
 
 SplitMask::SplitMask(const attest_problem& problem, bool by_key)
-    : by_key_(by_key),
+    : problem_(problem),
+      by_key_(by_key),
       split_(split_of(problem)),
       tiles_by_key_(transposed(split_.tiles, blocks_of(problem.seqlen_k, split_.tile))),
       singles_by_key_(by_key ? transposed(split_.singles, problem.seqlen_k) : OwnedLists{}),
@@ -235,6 +268,14 @@ RowList SplitMask::single_keys(const cpu::Batch& batch, std::int64_t i) const {
 
 RowList SplitMask::single_queries(const cpu::Batch& batch, std::int64_t j) const {
   return has_singles() ? queries_of(single_problem_, batch, j) : RowList{};
+}
+
+bool SplitMask::is_seen(const cpu::Batch& batch, std::int64_t j) const {
+  if (problem_.mask.csr == nullptr) return true;
+  const std::int64_t* const offsets = problem_.mask.csr->by_key.offsets;
+  if (offsets[j] == offsets[j + 1]) return false;
+  const bool all_queries = !has_band(problem_.mask) && problem_.mask.cu_seqlens_q == nullptr;
+  return all_queries || queries_of(problem_, batch, j).count > 0;
 }
 
 void SplitMask::hide(Rows queries, Rows keys, float* S) const {
@@ -278,7 +319,8 @@ std::vector<Task> SplitMask::key_tasks() const {
       std::int64_t met = 0;
       tiles_.for_queries(batch, tile, [&](Rows queries) { met += queries.count * keys.count; });
       append_tasks(
-          {b, 0, tile, keys, met, is_split() && met == 0}, tile_problem_.num_heads_kv,
+          {b, 0, tile, keys, met / kPairsPerVisible, is_split() && met == 0},
+          tile_problem_.num_heads_kv,
           [&](std::int64_t j) {
             return by_key_ && j < batch.keys ? single_queries(batch, j).count : 0;
           },

@@ -14,7 +14,7 @@
 namespace attest::sparse {
 
 /// A tile of queries and keys is computed whole where one in so many of its pairs is visible: a
-/// pair that is gathered takes five to ten times as long as one of a tile (docs/how-to/masks.md).
+/// pair that is gathered takes six to eleven times as long as one of a tile (docs/how-to/masks.md).
 inline constexpr std::int64_t kPairsPerVisible = 6;
 
 /// The pairs of a CSR mask: tiles that are dense enough to be computed whole, single pairs beside
@@ -25,25 +25,19 @@ struct PairSplit {
   std::vector<std::uint64_t> words;  // `tile` for each of them: bit j of word i, query i sees key j
   OwnedLists singles;                // keys of a query
 
-  PairSplit() = default;
-  /// Of queries first .. end - 1. A tile is dense only if each of its keys is visible to some query
-  /// of it: a key that no query sees is never multiplied. Requires: `tile` divides first. Cost:
-  /// time and memory linear in the pairs, less where tiles are full.
-  PairSplit(const attest_csr_mask& mask, std::int64_t first, std::int64_t end, std::int64_t keys,
-            std::int64_t tile);
-
   /// The queries after those of this one.
   void append(const PairSplit& next);
 };
 
-/// Of all queries, on so many threads. Requires: 1 <= tile <= kTile.
+/// The pairs of a problem's CSR mask, those within the band where all batch entries have the same,
+/// on the problem's threads. Requires: mask.csr, 1 <= tile <= kTile. Cost: time linear in the
+/// pairs, less where tiles are full; memory linear in the pairs, and for each thread in the keys.
 /// [sparse/kernels/split_mask_test "every pair in a tile or single"]
-PairSplit split_pairs(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys,
-                      std::int64_t tile, std::int32_t threads);
+PairSplit split_pairs(const attest_problem& problem, std::int64_t tile);
 
-/// kTile, 32 or 16, whichever is likely to take the least time by a sample of 16 query tiles.
+/// kTile, 32 or 16, whichever is likely to take the least time by a sample of up to 16 query tiles.
 /// [sparse/kernels/split_mask_test "tiles as large as the blocks"]
-std::int64_t best_tile(const attest_csr_mask& mask, std::int64_t queries, std::int64_t keys);
+std::int64_t best_tile(const attest_problem& problem);
 
 /// Whether a kernel that reads CSR, which boolean masks become too, may meet single pairs.
 inline bool may_have_singles(const attest_problem& problem) {
@@ -59,7 +53,7 @@ inline Rows existing(Rows keys, const cpu::Batch& batch) {
 /// else the tiles of BlockTiles, and no single pair.
 class SplitMask {
  public:
-  /// `by_key`: single_queries will be asked.
+  /// `by_key`: single_queries will be asked. Requires: the problem outlives this.
   SplitMask(const attest_problem& problem, bool by_key);
   SplitMask(const SplitMask&) = delete;
   SplitMask& operator=(const SplitMask&) = delete;
@@ -72,7 +66,13 @@ class SplitMask {
   RowList single_queries(const cpu::Batch& batch, std::int64_t j) const;
 
   /// S(queries, keys) of a tile becomes -inf where the CSR mask has no pair.
+  /// [sparse/kernels/split_mask_test "every pair in a tile or single"]
   void hide(Rows queries, Rows keys, float* S) const;
+
+  /// Whether a query sees key j; without a CSR mask, true. What no query sees is nothing to
+  /// multiply: a NaN times a weight of 0 is a NaN. Requires: j < batch.keys.
+  /// [sparse/kernels/kernels_test "keys that no query sees"]
+  bool is_seen(const cpu::Batch& batch, std::int64_t j) const;
 
   /// Tasks for the queries of every head, and for the keys of every head of K, among them the keys
   /// that are stored but do not exist.  [sparse/kernels/split_mask_test "tasks cover all rows"]
@@ -82,6 +82,7 @@ class SplitMask {
  private:
   bool is_split() const { return tile_problem_.mask.blocks == &block_mask_; }
 
+  const attest_problem& problem_;
   bool by_key_;
   PairSplit split_;
   OwnedLists tiles_by_key_, singles_by_key_;

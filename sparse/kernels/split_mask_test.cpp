@@ -93,10 +93,13 @@ TEST_CASE("dense tiles are computed whole, others pair by pair", "[sparse]") {
       for (std::int32_t j = 0; i < count && j < 64; ++j) indices.push_back(j);
       offsets.push_back(static_cast<std::int64_t>(indices.size()));
     }
-    indices.reserve(1);
     attest_csr_mask mask{};
     mask.by_query = {offsets.data(), indices.data()};
-    return PairSplit(mask, 0, 64, 64, kTile).tiles.indices.size();
+    attest_problem problem{};
+    problem.batch = 1, problem.seqlen_q = 64, problem.seqlen_k = 64;
+    problem.mask.window_left = problem.mask.window_right = -1;
+    problem.mask.csr = &mask;
+    return split_pairs(problem, kTile).tiles.indices.size();
   };
   const int enough = static_cast<int>(blocks_of(64, kPairsPerVisible));
   CHECK(rows(enough) == 1);
@@ -107,8 +110,7 @@ TEST_CASE("tiles as large as the blocks", "[sparse]") {
   const auto tile_of = [](const std::string& mask) {
     const Problem problem = Problem::parse("sq=512,sk=512,d=2,mask=" + mask);
     const AbiProblem form(problem, 1, ATTEST_CSR_MASK);
-    const attest_csr_mask& csr = *form.get()->mask.csr;
-    const PairSplit split = split_pairs(csr, 512, 512, best_tile(csr, 512, 512), 1);
+    const PairSplit split = split_pairs(*form.get(), best_tile(*form.get()));
     // No pair of these is single, and none of a tile is absent.
     CHECK(split.singles.indices.empty());
     CHECK(static_cast<std::int64_t>(split.words.size()) * split.tile == problem.visible_pairs());
@@ -123,12 +125,13 @@ TEST_CASE("tiles as large as the blocks", "[sparse]") {
 TEST_CASE("threads split the pairs as one does", "[sparse]") {
   const Problem problem = Problem::parse("sq=150,sk=140,d=2,mask=block_16x9_30_1");
   const AbiProblem form(problem, 1, ATTEST_CSR_MASK);
-  const attest_csr_mask& csr = *form.get()->mask.csr;
-  const PairSplit one = split_pairs(csr, 150, 140, 16, 1);
+  attest_problem on_threads = *form.get();
+  const PairSplit one = split_pairs(on_threads, 16);
   CHECK_FALSE(one.tiles.indices.empty());
   CHECK_FALSE(one.singles.indices.empty());
   for (const std::int32_t threads : {2, 3, 7, 40}) {
-    const PairSplit other = split_pairs(csr, 150, 140, 16, threads);
+    on_threads.num_threads = threads;
+    const PairSplit other = split_pairs(on_threads, 16);
     CHECK(other.tiles.offsets == one.tiles.offsets);
     CHECK(other.tiles.indices == one.tiles.indices);
     CHECK(other.words == one.words);
@@ -137,11 +140,16 @@ TEST_CASE("threads split the pairs as one does", "[sparse]") {
   }
 }
 
-TEST_CASE("a key that no query sees is of no tile", "[sparse]") {
-  // Keys 70 .. 77 are of no list, in a tile that is dense but for them.
-  const Found found = found_of(masked("documents_70x70_0x8_80x62"));
-  for (const Pair& pair : found.tiled) CHECK((pair.second < 64 || pair.second >= 80));
-  CHECK(!found.single.empty());
+TEST_CASE("pairs beyond a band are of no tile and not single", "[sparse]") {
+  const Problem problem = masked("window_3_3+pairs_60_1");
+  const AbiProblem form(problem, 1, ATTEST_CSR_MASK);
+  const PairSplit split = split_pairs(*form.get(), 16);
+  CHECK(split.tiles.indices.size() <= 2 * 10);  // that the band meets
+  CHECK_FALSE(split.tiles.indices.empty());
+  CHECK(static_cast<std::int64_t>(split.singles.indices.size()) < problem.visible_pairs());
+  // Lengths may move the band from one batch entry to the next.
+  const AbiProblem moved(masked("lengths_140+causal_br+pairs_60_1"), 1, ATTEST_CSR_MASK);
+  CHECK(split_pairs(*moved.get(), 16).tiles.indices.size() == 10 * 9);
 }
 
 TEST_CASE("without a CSR mask every tile is whole", "[sparse]") {

@@ -15,7 +15,7 @@ struct Rows {
 struct Task {
   std::int64_t batch, head, tile;
   Rows rows;          // of the tile: all, or some where they meet no tile
-  std::int64_t work;  // pairs of the tiles that it meets and single ones
+  std::int64_t work;  // in single pairs
   bool is_single;     // meets no tile
 };
 
