@@ -19,6 +19,10 @@ struct RowList {
   }
 };
 
+inline bool has_band(const attest_mask& mask) {
+  return mask.window_left >= 0 || mask.window_right >= 0;
+}
+
 /// Keys of query i that are visible.  [sparse/kernels/tiles_test "every visible pair once"]
 RowList keys_of(const attest_problem& problem, const cpu::Batch& batch, std::int64_t i);
 
