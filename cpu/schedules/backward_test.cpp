@@ -57,6 +57,43 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   }
 }
 
+// Beyond the small cases above: blocks with gaps between them.
+TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
+  Rng rng(20261125);
+  std::int64_t fewer = 0;
+  for (const char* text :
+       {"sq=60,sk=90,d=2,mask=block_9_30_1", "sq=70,sk=132,d=3,dv=2,b=2,mask=block_11_40_2",
+        "sq=40,sk=99,d=2,hq=4,hkv=2,mask=block_3x11_30_3", "sq=33,sk=140,d=2,mask=block_35_50_4",
+        "sq=44,sk=70,d=2,dtype=bf16,mask=block_4x35_5_1"}) {
+    const Problem problem = Problem::parse(text);
+    Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
+    REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+    for (const std::int64_t keys : {32, 34, 35, 43}) {
+      for (const std::int64_t queries : {1, 4}) {
+        const auto made = [&](const char* order) {
+          return cpu_schedules().make("rolling_keys:bk=" + std::to_string(keys) +
+                                          ",bq=" + std::to_string(queries) + ",order=" + order,
+                                      *call.form.get(), io::FastMemory{});
+        };
+        const auto schedule = made("gapped");
+        INFO(schedule->spec().to_string() << " on " << text);
+        testing::check_counts(*schedule, call.backward_arguments());
+        if (problem.dtype == DType::f32) {
+          const testing::NaiveBackward expected =
+              naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
+          CHECK(testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
+          CHECK(testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
+          CHECK(testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
+        }
+        if (schedule->closed_form().total_words() < made("grouped")->closed_form().total_words()) {
+          ++fewer;
+        }
+      }
+    }
+  }
+  CHECK(fewer > 0);
+}
+
 TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
   Rng rng(5);
   for (const auto& family : cpu_schedules().families()) {

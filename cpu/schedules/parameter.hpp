@@ -30,12 +30,14 @@ struct Parameter {
 };
 
 /// The parameter `order` of schedules that can permute rows: `natural` as they come, `grouped`
-/// those that see the same rows close together.
-enum Order : std::int64_t { kNatural, kGrouped };
+/// those that see the same rows close together, `gapped` the same where buffers leave rows out.
+enum Order : std::int64_t { kNatural, kGrouped, kGapped };
 
 template <class S>
-Parameter<S> order_parameter(std::int64_t S::*where) {
-  Parameter<S> parameter("order", where, std::vector<const char*>{"natural", "grouped"});
+Parameter<S> order_parameter(std::int64_t S::*where, Order last = kGrouped) {
+  std::vector<const char*> words{"natural", "grouped", "gapped"};
+  words.resize(static_cast<std::size_t>(last) + 1);
+  Parameter<S> parameter("order", where, std::move(words));
   parameter.search = Parameter<S>::Search::every_choice_of_masks;
   parameter.print = Parameter<S>::Print::unless_first;
   return parameter;

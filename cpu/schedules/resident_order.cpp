@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/rng.hpp"
@@ -35,11 +37,12 @@ class Price {
   using Sums = std::pair<std::int64_t, std::int64_t>;
   static constexpr std::int64_t kUnit = 1 << 16;  // a logarithm of 1
 
-  Price(const ClassGraph& graph, std::int64_t length)
+  Price(const ClassGraph& graph, std::int64_t length, std::int64_t gap)
       : graph_(graph),
         length_(length),
+        gap_(gap),
         last_(graph.visitors.size()),
-        met_(graph.visitors.size()),
+        stretches_(graph.visitors.size()),
         logarithms_(graph.seen.size() + 1) {
     for (std::size_t distance = 2; distance < logarithms_.size(); ++distance) {
       logarithms_[distance] =
@@ -50,7 +53,7 @@ class Price {
   Sums operator()(const Rows& order) {
     constexpr std::size_t kNever = ~std::size_t{0};
     std::fill(last_.begin(), last_.end(), kNever);
-    std::fill(met_.begin(), met_.end(), 0);
+    std::fill(stretches_.begin(), stretches_.end(), Stretch{});
     std::int64_t visits = 0, distances = 0, begin = 0;
     for (std::size_t place = 0; place < order.size(); ++place) {
       const std::int64_t end = begin + graph_.residents[at(order[place])];
@@ -58,12 +61,16 @@ class Price {
         std::size_t& last = last_[visitor];
         if (last != kNever) distances += graph_.visitors[visitor] * logarithms_[place - last];
         last = place;
-        std::int64_t& met = met_[visitor];  // those before it have been met
-        const std::int64_t first = std::max(met, begin);
-        if (first >= end) continue;
-        const std::int64_t more = io::tiles(end - first, length_);
+        Stretch& stretch = stretches_[visitor];
+        const std::int64_t room =
+            std::min(stretch.begin + length_ + gap_ - begin, length_ - stretch.met);
+        const std::int64_t met = std::clamp<std::int64_t>(room, 0, end - begin);
+        stretch.met += met;
+        const std::int64_t left = end - begin - met;
+        if (left == 0) continue;
+        const std::int64_t more = io::tiles(left, length_), before = (more - 1) * length_;
         visits += graph_.visitors[visitor] * more;
-        met = first + more * length_;
+        stretch = {begin + met + before, left - before};
       }
       begin = end;
     }
@@ -71,10 +78,15 @@ class Price {
   }
 
  private:
+  // What a visitor met in its last visit: from where on, and how many; full before the first.
+  struct Stretch {
+    std::int64_t begin = 0, met = std::numeric_limits<std::int64_t>::max();
+  };
+
   const ClassGraph& graph_;
-  std::int64_t length_;
+  std::int64_t length_, gap_;
   std::vector<std::size_t> last_;
-  std::vector<std::int64_t> met_;
+  std::vector<Stretch> stretches_;
   std::vector<std::int64_t> logarithms_;
 };
 
@@ -102,7 +114,7 @@ Rows moved(Rows order, Rng& rng) {
 
 // By threshold accepting (Dueck and Scheuer 1990): a move is made unless it costs more than a
 // threshold, which falls to nothing.
-Rows searched_order(const ClassGraph& graph, std::int64_t length) {
+Rows searched_order(const ClassGraph& graph, std::int64_t length, std::int64_t gap) {
   constexpr std::int64_t kWork = std::int64_t{1} << 34, kStepsPerPair = 32;
   constexpr std::int64_t kVisit = 3 * Price::kUnit;  // against a logarithm of 1
   const auto classes = static_cast<std::int64_t>(graph.seen.size());
@@ -111,7 +123,7 @@ Rows searched_order(const ClassGraph& graph, std::int64_t length) {
   const std::int64_t steps = std::min(kStepsPerPair * classes * classes,
                                       kWork / std::max<std::int64_t>(classes * graph.edges(), 1));
   if (classes < 3 || steps < classes) return order;
-  Price price(graph, length);
+  Price price(graph, length, gap);
   const auto cost = [](const Price::Sums& sums) { return kVisit * sums.first + sums.second; };
   const std::int64_t visitors =
       std::accumulate(graph.visitors.begin(), graph.visitors.end(), std::int64_t{0});
@@ -135,18 +147,32 @@ Rows searched_order(const ClassGraph& graph, std::int64_t length) {
   return best;
 }
 
+// Residents by what they see, and visitors by who sees them.
+struct Classes {
+  BooleanMatrix seen, sees;
+  std::vector<Rows> residents, visitors;
+};
+
+std::optional<Classes> classes_of(const attest_problem& problem, Residents residents) {
+  const std::int64_t q = problem.seqlen_q, k = problem.seqlen_k;
+  const std::uint8_t* mask = problem.mask.boolean;
+  if (mask == nullptr || io::Words(q) * k > kMostListedPairs) return std::nullopt;
+  Classes classes{{q, k, {}}, {}, {}, {}};
+  for (std::int64_t n = 0; n < q * k; ++n) classes.seen.entries.push_back(mask[n] != 0 ? 1 : 0);
+  classes.sees = classes.seen.transposed();
+  if (residents == Residents::keys) std::swap(classes.seen, classes.sees);
+  classes.residents = row_classes(classes.seen);
+  classes.visitors = row_classes(classes.sees);
+  return classes;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> resident_order(const attest_problem& problem, Residents residents,
-                                         std::int64_t length) {
-  const std::int64_t q = problem.seqlen_q, k = problem.seqlen_k;
-  const std::uint8_t* mask = problem.mask.boolean;
-  if (mask == nullptr || io::Words(q) * k > kMostListedPairs) return {};
-  BooleanMatrix seen{q, k, {}};
-  for (std::int64_t n = 0; n < q * k; ++n) seen.entries.push_back(mask[n] != 0 ? 1 : 0);
-  BooleanMatrix sees = seen.transposed();
-  if (residents == Residents::keys) std::swap(seen, sees);
-  const std::vector<Rows> classes = row_classes(seen), visitors = row_classes(sees);
+                                         std::int64_t length, std::int64_t gap) {
+  const auto found = classes_of(problem, residents);
+  if (!found) return {};
+  const auto& [seen, sees, classes, visitors] = *found;
   ClassGraph graph;
   for (const Rows& rows : classes) {
     graph.seen.emplace_back();
@@ -159,11 +185,27 @@ std::vector<std::int64_t> resident_order(const attest_problem& problem, Resident
   const auto count = [](const Rows& rows) { return static_cast<std::int64_t>(rows.size()); };
   std::transform(classes.begin(), classes.end(), std::back_inserter(graph.residents), count);
   std::transform(visitors.begin(), visitors.end(), std::back_inserter(graph.visitors), count);
+  const std::int64_t most = std::max(problem.seqlen_q, problem.seqlen_k);
   std::vector<std::int64_t> order;
-  for (const std::int64_t one : searched_order(graph, std::min(length, std::max(q, k)))) {
+  for (const std::int64_t one : searched_order(graph, std::min(length, most), gap)) {
     order.insert(order.end(), classes[at(one)].begin(), classes[at(one)].end());
   }
   return order;
+}
+
+std::int64_t middle_block(const attest_problem& problem, Residents residents) {
+  const auto found = classes_of(problem, residents);
+  if (!found || found->residents.empty()) return 0;
+  std::vector<std::int64_t> sizes;
+  for (const Rows& rows : found->residents) sizes.push_back(std::ssize(rows));
+  std::sort(sizes.begin(), sizes.end());
+  return sizes[sizes.size() / 2];
+}
+
+std::int64_t gap_to_blocks(std::int64_t length, std::int64_t block) {
+  if (block == 0 || length % block == 0) return 0;
+  const std::int64_t missing = block - length % block;
+  return missing <= length / 32 ? 2 * missing : 0;
 }
 
 }  // namespace attest::cpu

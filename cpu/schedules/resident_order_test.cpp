@@ -113,6 +113,30 @@ TEST_CASE("blocks at random are met in fewer visits in order", "[cpu][schedules]
   }
 }
 
+// Blocks of 11, of which 4 would fit in 44 rows: who does not see all of them meets them in one
+// visit of 43.
+TEST_CASE("gaps for blocks that only just do not fit", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=132,sk=137,d=4,mask=block_11_30_5");
+  const AbiProblem form(problem, 1);
+  CHECK(middle_block(*form.get(), Residents::keys) == 11);
+  CHECK(middle_block(*AbiProblem(Problem::parse("sq=4,sk=4,d=2"), 1).get(), Residents::keys) == 0);
+  CHECK(gap_to_blocks(43, 11) == 2);
+  CHECK(gap_to_blocks(44, 11) == 0);
+  CHECK(gap_to_blocks(42, 11) == 0);  // 2 of 42 are too many
+  CHECK(gap_to_blocks(62, 16) == 0);
+  CHECK(gap_to_blocks(255, 64) == 2);
+  CHECK(gap_to_blocks(10, 0) == 0);
+  const auto words = [&](const std::string& tiles, const std::string& order) {
+    return cpu_schedules()
+        .make("rolling_keys:" + tiles + ",order=" + order, *form.get(), io::FastMemory{})
+        ->closed_form()
+        .total_words()
+        .value();
+  };
+  CHECK(words("bk=43,bq=1", "gapped") < words("bk=43,bq=1", "grouped"));
+  CHECK(words("bk=44,bq=1", "gapped") == words("bk=44,bq=1", "grouped"));
+}
+
 // The search draws at random, but the same numbers everywhere.
 TEST_CASE("an order is the same on every machine", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=8,sk=8,d=2,mask=block_1_40_5");

@@ -28,10 +28,11 @@ io::Traffic RollingKeys::cost(const BackwardHead& head) const {
   if (sums.placeless > 0) peak = peak + HeadShape::real(s.dk);
   if (sums.visitors < s.q) peak = io::larger(peak, HeadShape::real(s.dk));
   return {s.in(sums.visitors * (s.dk + 2 * s.dv) + later * both + sums.returns() * s.dk +
-               sums.residents * both) +
-              HeadShape::real(sums.visitors + 2 * later) + dlse_words(sums.visitors, dlse) +
-              sums_before(head, s),
-          s.in((s.q + sums.returns()) * s.dk) + s.sums(s.k * both) + HeadShape::real(sums.visitors),
+               (sums.residents + sums.entries_again) * both) +
+              s.sums(sums.entries_again * both) + HeadShape::real(sums.visitors + 2 * later) +
+              dlse_words(sums.visitors, dlse) + sums_before(head, s),
+          s.in((s.q + sums.returns()) * s.dk) + s.sums((s.k + sums.entries_again) * both) +
+              HeadShape::real(sums.visitors),
           peak};
 }
 

@@ -153,10 +153,12 @@ struct RollingQueriesBackward {
 
 /// Keys roll through fast memory with dK and dV, queries visit. dQ is made on a query's first
 /// visit, read and written between visits but for queries that wait: of bq queries one visits and
-/// the others may wait. The first visit leaves D for the others.
+/// the others may wait. The first visit leaves D for the others. With order=gapped and blocks of a
+/// boolean mask that only just do not fit side by side, queries that do not see all of them leave a
+/// few keys out (gap_to_blocks), which enter again, e times in all.
 ///
-/// Cost:   reads = ra (dk + 2 dv + 1) + (v - ra)(dk + dv + 2) + (v - ra - w) dk + kc (dk + dv),
-///         writes = ra + (q + v - ra - w) dk + k (dk + dv);
+/// Cost:   reads = ra (dk + 2 dv + 1) + (v - ra)(dk + dv + 2) + (v - ra - w) dk +
+///         (kc + 2 e)(dk + dv), writes = ra + (q + v - ra - w) dk + (k + e)(dk + dv);
 ///         peak = 2 bk (dk + dv) + (bq + 1) dk + dv + 4  [cpu/schedules/backward_test]
 /// Source: ours.
 struct RollingKeys {
@@ -171,14 +173,19 @@ struct RollingKeys {
   static std::vector<Parameter<RollingKeys>> parameters() {
     return {{"bk", &RollingKeys::block_k, Extent::keys},
             {"bq", &RollingKeys::block_q, Extent::queries},
-            order_parameter(&RollingKeys::order),
+            order_parameter(&RollingKeys::order, kGapped),
             dlse_parameter(&RollingKeys::dlse)};
   }
   std::int64_t block_k, block_q, order = kNatural, dlse = kNoLseGradient;
   std::vector<std::int64_t> key_order{};
+  std::int64_t block_of_mask = 0;  // keys; 0: no gaps
+
+  void prepare(const attest_problem& problem) {
+    if (order == kGapped) block_of_mask = middle_block(problem, Residents::keys);
+  }
 
   void arrange(const attest_problem& problem) {
-    if (order == kGrouped) key_order = resident_order(problem, Residents::keys, block_k);
+    if (order != kNatural) key_order = resident_order(problem, Residents::keys, block_k, gap());
   }
 
   template <io::Machine M>
@@ -189,8 +196,9 @@ struct RollingKeys {
       RollingBuffer<Key<M>> keys(visits.buffered(), head.K.rows(), &machine, &head, &visits);
       HeldRows<QuerySum<M>> waiting(visits.places(), &machine, &head);
       visits.for_each_step([&](const RollingVisits::Step& step) {
-        keys.roll_to(step.resident);
+        if (!visits.on_demand()) keys.roll_to(step.resident);
         for (const RollingVisits::Run& run : step.runs) {
+          if (visits.on_demand()) keys.move(run.moves);
           machine.for_tiles(run.visitors, 1, [&](io::Range query) {
             const std::vector<io::Range> met = visits.met(query.begin, step.resident);
             const std::int64_t place = run.place_of(query.begin);
@@ -202,7 +210,11 @@ struct RollingKeys {
           });
         }
       });
-      keys.finish();
+      if (visits.on_demand()) {
+        keys.finish_moves();
+      } else {
+        keys.finish();
+      }
     }
     for (const io::Range& idle : visits.idle()) store_zeros(machine, head.dQ, idle, 1);
   }
@@ -211,9 +223,11 @@ struct RollingKeys {
 
  private:
   RollingVisits visits_of(const BackwardHead& head) const {
-    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::keys, block_k, block_q,
-            key_order};
+    return {head.rule, {head.Q.rows(), head.K.rows()}, Residents::keys, block_k, block_q, key_order,
+            gap()};
   }
+
+  std::int64_t gap() const { return gap_to_blocks(block_k, block_of_mask); }
 
   // A key that stays.
   template <class M>
@@ -232,6 +246,14 @@ struct RollingKeys {
       key_ = visits_.row(place.begin);
       begin_sums(machine_, head_, key_, dK_, dV_);
       if (!visits_.seen(place.begin)) return;
+      machine_.load_into(K_, head_.K.block(key_));
+      machine_.load_into(V_, head_.V.block(key_));
+    }
+
+    void enter_again(io::Range place) {
+      key_ = visits_.row(place.begin);
+      machine_.load_into(dK_, head_.dK.block(key_));
+      machine_.load_into(dV_, head_.dV.block(key_));
       machine_.load_into(K_, head_.K.block(key_));
       machine_.load_into(V_, head_.V.block(key_));
     }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
+#include "cpu/schedules/demanded_rows.hpp"
 #include "io/slow_memory.hpp"
 
 namespace attest::cpu {
@@ -41,8 +43,9 @@ class HeldRows {
 };
 
 /// `length` of `count` rows that follow each other: as a row enters, the one in its place leaves.
-/// Row has enter(range of one row) and leave().
-/// [cpu/schedules/rolling_visits_test "a rolling buffer"]
+/// Or, on demand, any rows, that enter and leave as they are told.
+/// Row has enter(range of one row) and leave(), on demand enter_again(range) as well.
+/// [cpu/schedules/rolling_visits_test "a rolling buffer", "a buffer on demand"]
 template <class Row>
 class RollingBuffer {
  public:
@@ -67,11 +70,53 @@ class RollingBuffer {
     for (std::int64_t row = first; row < count_; ++row) (*this)[row].leave();
   }
 
+  /// On demand, instead of roll_to.
+  void move(const std::vector<RowMove>& moves) {
+    slots_.resize(at(count_), RowMove::kNobody);
+    for (const RowMove& one : moves) {
+      Row& row = rows_[one.slot];
+      if (one.leaves != RowMove::kNobody) leave(one.leaves);
+      slots_[at(one.enters)] = one.slot;
+      const io::Range range{one.enters, one.enters + 1};
+      if (one.again) {
+        row.enter_again(range);
+      } else {
+        row.enter(range);
+      }
+    }
+  }
+
+  /// On demand, instead of finish: those that are in leave, and those that nobody demanded pass
+  /// through.
+  void finish_moves() {
+    slots_.resize(at(count_), RowMove::kNobody);
+    for (std::int64_t row = 0; row < count_; ++row) {
+      if (slots_[at(row)] >= 0) leave(row);
+    }
+    for (std::int64_t row = 0; row < count_; ++row) {
+      if (slots_[at(row)] != RowMove::kNobody) continue;
+      rows_[0].enter({row, row + 1});
+      rows_[0].leave();
+    }
+  }
+
   /// Requires: the row is in.
-  Row& operator[](std::int64_t row) { return rows_[row % length_]; }
+  Row& operator[](std::int64_t row) {
+    return rows_[slots_.empty() ? row % length_ : slots_[at(row)]];
+  }
 
  private:
+  static constexpr std::int64_t kGone = -2;  // was in; kNobody: never was
+
+  static std::size_t at(std::int64_t row) { return static_cast<std::size_t>(row); }
+
+  void leave(std::int64_t row) {
+    rows_[slots_[at(row)]].leave();
+    slots_[at(row)] = kGone;
+  }
+
   std::int64_t length_, count_, entered_ = 0;
+  std::vector<std::int64_t> slots_;  // of each row, on demand
   HeldRows<Row> rows_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cpu/schedules/band.hpp"
@@ -28,7 +29,7 @@ void append(std::vector<Range>& ranges, std::int64_t number) {
 
 RollingVisits::RollingVisits(const ScoreRule& rule, Extents extents, Residents residents,
                              std::int64_t length, std::int64_t room,
-                             const std::vector<std::int64_t>& order)
+                             const std::vector<std::int64_t>& order, std::int64_t gap)
     : rule_(rule),
       extents_(extents),
       residents_(residents),
@@ -39,6 +40,7 @@ RollingVisits::RollingVisits(const ScoreRule& rule, Extents extents, Residents r
   if (!dense_ && io::Words(extents.q) * extents.k > kMostListedPairs) return;
   places_ = room < visitor_count() ? room - 1 : visitor_count();
   if (banded()) return;
+  gap_ = std::clamp<std::int64_t>(resident_count() - length_, 0, gap);
   std::copy_if(order.begin(), order.end(), std::back_inserter(order_),
                [this](std::int64_t row) { return row < resident_count(); });
 }
@@ -78,7 +80,7 @@ RollingVisits::MaskRow RollingVisits::mask_row(std::int64_t i,
 template <class Function>
 void RollingVisits::for_each_visit_of_mask(const Function& function) const {
   const bool by_keys = residents_ == Residents::keys;
-  std::vector<std::int64_t> last(at(visitor_count()), kNowhere);
+  std::vector<std::int64_t> last(at(visitor_count()), kNowhere), met(at(visitor_count()));
   std::vector<std::uint8_t> buffer;
   for (std::int64_t place = 0; place < extents_.q; ++place) {
     const std::int64_t i = by_keys ? place : row(place).begin;
@@ -89,9 +91,13 @@ void RollingVisits::for_each_visit_of_mask(const Function& function) const {
       j = static_cast<const std::uint8_t*>(next) - seen.entries;
       const std::int64_t visitor = by_keys ? i : j, resident = by_keys ? j : place;
       std::int64_t& before = last[at(visitor)];
-      if (before != kNowhere && resident - before < length_) continue;
+      if (before != kNowhere && resident - before < length_ + gap_ && met[at(visitor)] < length_) {
+        ++met[at(visitor)];
+        continue;
+      }
       function(visitor, resident, before == kNowhere ? Visit::first : Visit::later);
       before = resident;
+      met[at(visitor)] = 1;
     }
   }
 }
@@ -99,12 +105,27 @@ void RollingVisits::for_each_visit_of_mask(const Function& function) const {
 std::vector<RollingVisits::Coming> RollingVisits::visits() const {
   std::vector<Coming> all;
   for_each_visit([&](std::int64_t visitor, std::int64_t resident, Visit visit) {
-    all.push_back({resident, visitor, visit});
+    all.push_back({resident, visitor, visit, left_out(visitor, resident)});
   });
   std::sort(all.begin(), all.end(), [](const Coming& a, const Coming& b) {
-    return a.resident != b.resident ? a.resident < b.resident : a.visitor < b.visitor;
+    return std::tie(a.resident, a.left_out, a.visitor) <
+           std::tie(b.resident, b.left_out, b.visitor);
   });
   return all;
+}
+
+std::int64_t RollingVisits::left_out(std::int64_t visitor, std::int64_t resident) const {
+  if (gap_ == 0) return kNowhere;
+  const std::vector<Range> list = met(visitor, resident);
+  return list.back().end - resident > length_ ? list.front().end : kNowhere;
+}
+
+std::vector<std::vector<RowMove>> RollingVisits::moves(const std::vector<Coming>& visits) const {
+  if (gap_ == 0) return std::vector<std::vector<RowMove>>(visits.size());
+  std::vector<std::vector<Range>> needed;
+  needed.reserve(visits.size());
+  for (const Coming& one : visits) needed.push_back(met(one.visitor, one.resident));
+  return moves_on_demand(needed, buffered(), resident_count());
 }
 
 // The waits in order of their ends, each at the place that has been free for the shortest time.
@@ -192,11 +213,13 @@ void RollingVisits::for_each_step_of_visits(
     const std::function<void(const Step&)>& function) const {
   std::vector<Coming> all = visits();
   choose_waiting(all, visitor_count(), places_);
+  std::vector<std::vector<RowMove>> moves_before = moves(all);
   std::vector<std::int64_t> free;
   for (std::int64_t place = places_ - 1; place >= 0; --place) free.push_back(place);
   std::vector<std::int64_t> place_of(at(visitor_count()), kNowhere);
   Step step{kNowhere, {}};
-  for (const Coming& one : all) {
+  for (std::size_t number = 0; number < all.size(); ++number) {
+    const Coming& one = all[number];
     std::int64_t& place = place_of[at(one.visitor)];
     if (places_ == visitor_count()) {
       place = one.visitor;
@@ -204,14 +227,15 @@ void RollingVisits::for_each_step_of_visits(
       place = free.back();
       free.pop_back();
     }
-    const Run run{{one.visitor, one.visitor + 1}, one.visit, one.waited, one.waits, place};
+    const Run run{{one.visitor, one.visitor + 1}, one.visit, one.waited, one.waits, place,
+                  std::move(moves_before[number])};
     if (!one.waits && place != kNowhere) free.push_back(std::exchange(place, kNowhere));
     if (step.resident != one.resident) {
       if (!step.runs.empty()) function(step);
       step = {one.resident, {}};
     }
     const bool alike =
-        !step.runs.empty() && step.runs.back().visitors.end == one.visitor &&
+        !step.runs.empty() && run.moves.empty() && step.runs.back().visitors.end == one.visitor &&
         step.runs.back().visit == run.visit && step.runs.back().waited == run.waited &&
         step.runs.back().waits == run.waits && step.runs.back().place_of(one.visitor) == run.place;
     if (alike) {
@@ -225,18 +249,21 @@ void RollingVisits::for_each_step_of_visits(
 
 std::vector<Range> RollingVisits::met(std::int64_t visitor, std::int64_t resident) const {
   const Range within = band(visitor);
-  const std::int64_t end = resident + std::min(length_, resident_count() - resident);
+  const std::int64_t end = resident + std::min(length_ + gap_, resident_count() - resident);
   if (banded()) {
     const Range range{std::max(within.begin, resident), std::min(within.end, end)};
     return range.begin < range.end ? std::vector<Range>{range} : std::vector<Range>{};
   }
   std::vector<Range> list;
-  for (std::int64_t place = resident; place < end; ++place) {
+  std::int64_t count = 0;
+  for (std::int64_t place = resident; place < end && count < length_; ++place) {
     const std::int64_t r = row(place).begin;
     if (r < within.begin || r >= within.end) continue;
     const std::int64_t i = residents_ == Residents::keys ? visitor : r;
     const std::int64_t j = residents_ == Residents::keys ? r : visitor;
-    if (rule_.problem->mask.boolean[i * rule_.problem->seqlen_k + j] != 0) append(list, place);
+    if (rule_.problem->mask.boolean[i * rule_.problem->seqlen_k + j] == 0) continue;
+    append(list, place);
+    ++count;
   }
   return list;
 }
@@ -316,7 +343,7 @@ RollingVisits::Sums RollingVisits::sums() const {
     sums.placeless = sums.visits;
     return sums;
   }
-  if (places_ == 0) {
+  if (places_ == 0 && gap_ == 0) {
     for_each_visit_of_mask([&](std::int64_t, std::int64_t, Visit visit) {
       sums.visits += 1;
       if (visit == Visit::first) sums.visitors += 1;
@@ -331,6 +358,10 @@ RollingVisits::Sums RollingVisits::sums() const {
     if (one.visit == Visit::first) sums.visitors += 1;
     if (one.waits) sums.waits += 1;
     if (!all_placed && !one.waited && !one.waits) sums.placeless += 1;
+  }
+  for (const std::vector<RowMove>& list : moves(all)) {
+    sums.entries_again +=
+        std::count_if(list.begin(), list.end(), [](const RowMove& move) { return move.again; });
   }
   return sums;
 }

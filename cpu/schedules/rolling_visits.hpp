@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "cpu/schedules/demanded_rows.hpp"
 #include "cpu/schedules/head.hpp"
 
 namespace attest::cpu {
@@ -25,6 +26,12 @@ enum class Residents : std::uint8_t { queries, keys };
 ///
 /// The residents of a boolean mask may be in another order: everything below speaks of their places
 /// in it, row() says who is there.
+///
+/// With a gap a visitor of a boolean mask meets up to `length` residents that it sees among the
+/// next length + gap: some that it does not see are left out of the buffer for it, and the buffer
+/// holds what is demanded (moves_on_demand) instead of rolling. Where blocks of residents just do
+/// not fit side by side, a gap of the few that are too many lets visitors that do not see all of
+/// the blocks meet them in one visit.
 /// [cpu/schedules/rolling_visits_test]
 class RollingVisits {
  public:
@@ -35,9 +42,12 @@ class RollingVisits {
   /// `order` gives the row at each place; empty, or without a boolean mask: as they come. Rows
   /// beyond the extents are left out.
   ///
-  /// Requires: length and room >= 1; an order of all residents. The rule outlives it.
+  /// A gap is used with boolean masks that are listed.
+  ///
+  /// Requires: length and room >= 1, gap >= 0; an order of all residents. The rule outlives it.
   RollingVisits(const ScoreRule& rule, Extents extents, Residents residents, std::int64_t length,
-                std::int64_t room, const std::vector<std::int64_t>& order = {});
+                std::int64_t room, const std::vector<std::int64_t>& order = {},
+                std::int64_t gap = 0);
 
   /// The resident at a place, as a range of one.
   io::Range row(std::int64_t place) const {
@@ -50,12 +60,13 @@ class RollingVisits {
 
   /// Visitors one after another, whether they waited for this visit and will wait for the next, and
   /// the place of the first of them; nowhere if they neither did nor will. The others are at the
-  /// places behind.
+  /// places behind. `moves` come before them, with a gap.
   struct Run {
     io::Range visitors;
     Visit visit;
     bool waited = false, waits = false;
     std::int64_t place = kNowhere;
+    std::vector<RowMove> moves{};
 
     std::int64_t place_of(std::int64_t visitor) const {
       return place == kNowhere ? kNowhere : place + visitor - visitors.begin;
@@ -68,7 +79,8 @@ class RollingVisits {
     std::vector<Run> runs;
   };
 
-  /// The steps at which anyone comes, residents ascending; visitors ascend within a step.
+  /// The steps at which anyone comes, residents ascending; visitors ascend within a step, with a
+  /// gap within those for whom the same resident is the first that is left out.
   /// Cost: time linear in the runs, and in the mask or the rows; no visit is stored where nobody
   /// waits and there is no boolean mask.
   void for_each_step(const std::function<void(const Step&)>& function) const;
@@ -90,9 +102,9 @@ class RollingVisits {
   std::vector<io::Range> idle() const;
 
   /// Visits, visitors that come at all, residents that are seen, waits, and visits without a place:
-  /// of visitors that did not wait and will not.
+  /// of visitors that did not wait and will not; and residents that enter again, with a gap.
   struct Sums {
-    io::Words visits, visitors, residents, waits, placeless;
+    io::Words visits, visitors, residents, waits, placeless, entries_again{};
 
     /// Visits of visitors that had been here and gone.
     io::Words returns() const { return visits - visitors - waits; }
@@ -110,10 +122,14 @@ class RollingVisits {
   std::int64_t buffered() const { return std::min(length_, resident_count()); }
   std::int64_t places() const { return places_; }
 
+  /// Whether the buffer moves as the runs say, not by rolling.
+  bool on_demand() const { return gap_ > 0; }
+
  private:
   struct Coming {
     std::int64_t resident, visitor;
     Visit visit;
+    std::int64_t left_out = kNowhere;  // the first resident that is
     bool waited = false, waits = false;
   };
 
@@ -137,6 +153,11 @@ class RollingVisits {
   std::vector<Coming> visits() const;
   static void choose_waiting(std::vector<Coming>& visits, std::int64_t visitors,
                              std::int64_t places);
+  std::vector<std::vector<RowMove>> moves(const std::vector<Coming>& visits) const;
+
+  // Of what a visitor meets when `resident` is about to leave, the first that it does not see and
+  // that must be left out; nowhere if all have room.
+  std::int64_t left_out(std::int64_t visitor, std::int64_t resident) const;
 
   // The band of a visitor: residents that neither window nor key lengths hide.
   io::Range band(std::int64_t visitor) const;
@@ -148,7 +169,7 @@ class RollingVisits {
   const ScoreRule& rule_;
   Extents extents_;
   Residents residents_;
-  std::int64_t length_;
+  std::int64_t length_, gap_ = 0;
   bool dense_;  // every pair is visible
   std::int64_t places_;
   std::vector<std::int64_t> order_;

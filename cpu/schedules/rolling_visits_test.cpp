@@ -35,12 +35,18 @@ std::vector<std::int64_t> seen_by(const Problem& problem, const Sequence& sequen
   return list;
 }
 
-// The fewest stretches of so many residents that hold all of these.
-std::int64_t fewest_stretches(const std::vector<std::int64_t>& rows, std::int64_t length) {
+// The fewest stretches of so many residents, and of a gap more, that hold all of these, each at
+// most the length of them.
+std::int64_t fewest_stretches(const std::vector<std::int64_t>& rows, std::int64_t length,
+                              std::int64_t gap) {
   std::vector<std::int64_t> fewest{0};  // that hold the first of the rows
+  const auto fits = [&](std::size_t first, std::size_t last) {
+    return rows[last] - rows[first] < length + gap &&
+           static_cast<std::int64_t>(last - first) < length;
+  };
   for (std::size_t n = 1; n <= rows.size(); ++n) {
     std::int64_t least = fewest[n - 1] + 1;
-    for (std::size_t first = n; first >= 1 && rows[n - 1] - rows[first - 1] < length; --first) {
+    for (std::size_t first = n; first >= 1 && fits(first - 1, n - 1); --first) {
       least = std::min(least, fewest[first - 1] + 1);
     }
     fewest.push_back(least);
@@ -124,16 +130,53 @@ void check_alike(const RollingVisits& visits, std::int64_t resident,
   CHECK(next == run.visitors.end);
 }
 
-// Returns whether the most waits could be found by trying.
-bool check(const Problem& problem, Residents residents, std::int64_t length, std::int64_t room,
-           const std::vector<std::int64_t>& rows = {}) {
-  bool tried = false;
+// Who is in a buffer on demand, as the runs say.
+class Demanded {
+ public:
+  void move(const std::vector<RowMove>& moves) {
+    for (const RowMove& move : moves) {
+      const auto found = occupants_.find(move.slot);
+      CHECK(move.leaves == (found == occupants_.end() ? RowMove::kNobody : found->second));
+      occupants_[move.slot] = move.enters;
+      again += move.again ? 1 : 0;
+    }
+  }
+
+  bool has(std::int64_t row) const {
+    return std::any_of(occupants_.begin(), occupants_.end(),
+                       [row](const auto& entry) { return entry.second == row; });
+  }
+
+  std::size_t size() const { return occupants_.size(); }
+
+  std::int64_t again = 0;
+
+ private:
+  std::map<std::int64_t, std::int64_t> occupants_;  // by slot
+};
+
+// Of what is met, the first row that is not and leaves its place to others; -1 if all have room.
+std::int64_t first_left_out(const std::vector<io::Range>& met, std::int64_t length) {
+  return met.back().end - met.front().begin > length ? met.front().end : -1;
+}
+
+struct Found {
+  bool tried = false;  // whether the most waits could be found by trying
+  std::int64_t again = 0;
+};
+
+Found check(const Problem& problem, Residents residents, std::int64_t length, std::int64_t room,
+            const std::vector<std::int64_t>& rows = {}, std::int64_t gap_of_masks = 0) {
+  Found result;
+  const std::int64_t gap = problem.mask.boolean != nullptr ? gap_of_masks : 0;
   const AbiProblem form(problem, 1);
   for (std::size_t b = 0; b < problem.sequences().size(); ++b) {
     const Sequence sequence = problem.sequences()[b];
     const ScoreRule rule{form.get(), batch_of(*form.get(), static_cast<std::int64_t>(b)), 0};
     const RollingVisits visits(rule, {sequence.q_length, sequence.k_length}, residents, length,
-                               room, rows);
+                               room, rows, gap_of_masks);
+    if (gap == 0) CHECK_FALSE(visits.on_demand());
+    Demanded demanded;
     Places places(visits.places(), visits);
     Order order;
     std::map<std::int64_t, std::vector<std::int64_t>> met;  // by visitor
@@ -141,12 +184,18 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
     visits.for_each_step([&](const RollingVisits::Step& step) {
       REQUIRE(step.resident > before);
       before = step.resident;
-      std::int64_t last = -1;
+      std::pair<std::int64_t, std::int64_t> last{-1, -1};  // the first left out, and the visitor
       for (const RollingVisits::Run& run : step.runs) {
         check_alike(visits, step.resident, run);
+        if (visits.on_demand()) {
+          demanded.move(run.moves);
+        } else {
+          CHECK(run.moves.empty());
+        }
         for (std::int64_t v = run.visitors.begin; v < run.visitors.end; ++v) {
-          REQUIRE(v > last);
-          last = v;
+          const std::pair now{first_left_out(visits.met(v, step.resident), length), v};
+          REQUIRE(now > last);
+          last = now;
           ++count;
           order.push_back(v);
           places.visit(run, v);
@@ -156,11 +205,13 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
           for (const io::Range& range : visits.met(v, step.resident)) {
             for (std::int64_t r = range.begin; r < range.end; ++r) {
               REQUIRE(r >= step.resident);
-              REQUIRE(r - step.resident < length);
+              REQUIRE(r - step.resident < length + gap);
+              if (visits.on_demand()) CHECK(demanded.has(r));
               so_far.push_back(r);
             }
           }
           REQUIRE(so_far.size() > earlier);
+          CHECK(static_cast<std::int64_t>(so_far.size() - earlier) <= length);
           CHECK(so_far[earlier] == step.resident);  // not before it must
         }
       }
@@ -170,7 +221,7 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
     for (std::int64_t v = 0; v < visits.visitor_count(); ++v) {
       const std::vector<std::int64_t> expected = seen_by(problem, sequence, residents, v, visits);
       CHECK(met[v] == expected);
-      fewest += fewest_stretches(expected, length);
+      fewest += fewest_stretches(expected, length, gap);
       pairs += static_cast<std::int64_t>(expected.size());
       residents_seen.insert(expected.begin(), expected.end());
       if (expected.empty()) idle.insert(v);
@@ -191,12 +242,15 @@ bool check(const Problem& problem, Residents residents, std::int64_t length, std
     CHECK(sums.residents == static_cast<std::int64_t>(residents_seen.size()));
     CHECK(sums.waits == places.waits);
     CHECK(sums.placeless == places.placeless);
+    CHECK(sums.entries_again == demanded.again);
+    CHECK(static_cast<std::int64_t>(demanded.size()) <= visits.buffered());
+    result.again += demanded.again;
     if (const auto most = most_waits(order, visits.places())) {
       CHECK(places.waits == *most);
-      tried = tried || *most > 0;
+      result.tried = result.tried || *most > 0;
     }
   }
-  return tried;
+  return result;
 }
 
 std::vector<std::int64_t> shuffled(Rng& rng, const Problem& problem, Residents residents) {
@@ -222,6 +276,7 @@ TEST_CASE("rolling visits meet every visible pair once, in the fewest visits wit
     problems.push_back(Problem::parse(text));
   }
   int tried = 0;
+  std::int64_t again = 0;
   for (const Problem& problem : problems) {
     for (const Residents residents : {Residents::queries, Residents::keys}) {
       // Without room for two, bands are walked through without a list.
@@ -229,11 +284,16 @@ TEST_CASE("rolling visits meet every visible pair once, in the fewest visits wit
                          room = rng.between(0, 1) * rng.between(1, 6) + 1;
       INFO(problem.to_string() << (residents == Residents::keys ? " keys " : " queries ") << length
                                << ", room for " << room);
-      tried += check(problem, residents, length, room) ? 1 : 0;
-      tried += check(problem, residents, length, room, shuffled(rng, problem, residents)) ? 1 : 0;
+      tried += check(problem, residents, length, room).tried ? 1 : 0;
+      const std::vector<std::int64_t> rows = shuffled(rng, problem, residents);
+      tried += check(problem, residents, length, room, rows).tried ? 1 : 0;
+      const Found found = check(problem, residents, length, room, rows, rng.between(1, 4));
+      tried += found.tried ? 1 : 0;
+      again += found.again;
     }
   }
   CHECK(tried > 0);
+  CHECK(again > 0);
 }
 
 TEST_CASE("a band of w rows is met in as few visits as it has lengths", "[cpu][schedules]") {
@@ -270,6 +330,10 @@ struct Noted {
     at = row.begin;
     notes.push_back("+" + std::to_string(at));
   }
+  void enter_again(io::Range row) {
+    at = row.begin;
+    notes.push_back("*" + std::to_string(at));
+  }
   void leave() const { notes.push_back("-" + std::to_string(at)); }
 
   std::vector<std::string>& notes;
@@ -293,6 +357,22 @@ TEST_CASE("a rolling buffer: rows enter and leave in order, one for one", "[cpu]
   RollingBuffer<Noted> rows(0, 0, &notes);
   rows.finish();
   CHECK(notes.empty());
+}
+
+TEST_CASE("a buffer on demand: rows enter and leave as told, each at least once",
+          "[cpu][schedules]") {
+  std::vector<std::string> notes;
+  RollingBuffer<Noted> buffer(2, 5, &notes);
+  buffer.move({{0, RowMove::kNobody, 3}, {1, RowMove::kNobody, 1}});
+  CHECK(buffer[3].at == 3);
+  buffer.move({{0, 3, 2}});
+  CHECK(buffer[1].at == 1);
+  CHECK(buffer[2].at == 2);
+  buffer.move({{1, 1, 3, true}});
+  CHECK(buffer[3].at == 3);
+  buffer.finish_moves();
+  CHECK(notes == std::vector<std::string>{"+3", "+1", "-3", "+2", "-1", "*3", "-2", "-3", "+0",
+                                          "-0", "+4", "-4"});
 }
 
 }  // namespace
