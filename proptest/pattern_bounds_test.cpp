@@ -346,9 +346,14 @@ std::vector<Measured> long_patterns(std::initializer_list<const char*> masks) {
 TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
   check_goals(long_patterns({"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
                              "block_128_25_1", "block_64_5_1", "block_64_6_1", "block_64_9_1",
-                             "block_64_10_2"}),
+                             "block_64_10_2", "block_64_4_1", "block_64_3_1", "block_64_2_1",
+                             "block_32_25_1"}),
               io::Direction::forward,
-              {{"single pairs, 5%", {0.25, 1, 4, 16}}, {"single pairs, 1%", {0.25, 1, 4, 16}}});
+              {{"block_64_3_1", {1}},
+               {"block_64_2_1", {1}},
+               {"block_32_25_1", {4, 16}},
+               {"single pairs, 5%", {0.25, 1, 4, 16}},
+               {"single pairs, 1%", {0.25, 1, 4, 16}}});
 }
 
 TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]") {
