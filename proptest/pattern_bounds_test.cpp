@@ -351,7 +351,7 @@ TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
               io::Direction::forward,
               {{"block_64_3_1", {1}},
                {"block_64_2_1", {1}},
-               {"block_32_25_1", {4, 16}},
+               {"block_32_25_1", {1, 4, 16}},
                {"single pairs, 5%", {0.25, 1, 4, 16}},
                {"single pairs, 1%", {0.25, 1, 4, 16}}});
 }
