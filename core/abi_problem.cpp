@@ -7,7 +7,24 @@
 
 namespace attest {
 
+namespace {
+
+bool given_boolean(const SparsityPattern* pattern, std::uint32_t features) {
+  const std::uint32_t form = mask_form(pattern, features);
+  return form == ATTEST_BOOLEAN_MASK || form == 0;
+}
+
+}  // namespace
+
 AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features)
+    : AbiProblem(problem, num_threads, features, given_boolean(problem.mask.sparsity(), features)) {
+}
+
+AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads)
+    : AbiProblem(problem, num_threads, ATTEST_NM_MASK, true) {}
+
+AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features,
+                       bool boolean)
     : given_{problem.mask.key_lengths,
              problem.mask.cu_seqlens_q,
              problem.mask.cu_seqlens_k,
@@ -15,7 +32,7 @@ AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::ui
              problem.alibi_slopes()},
       sparsity_(problem.mask.sparsity(), features) {
   const Pattern& mask = problem.mask;
-  const bool boolean = mask.boolean && !sparsity_.given();
+  boolean = boolean && mask.boolean;
   if (boolean) given_.boolean = mask.boolean->visible;
   before_ = given_;
   problem_.struct_size = sizeof problem_;

@@ -91,11 +91,14 @@ struct Problem {
 /// The ABI's form of a problem; owns the arrays it points to.
 class AbiProblem {
  public:
-  /// A sparsity pattern comes in the form that a kernel of these `features` is given (mask_form);
-  /// as a boolean mask to one that claims none.
-  /// [core/sparsity/abi_sparsity_test]
-  AbiProblem(const Problem& problem, std::int32_t num_threads,
-             std::uint32_t features = ATTEST_BOOLEAN_MASK);
+  /// For a kernel of these `features`: a sparsity pattern comes in the form that it is given
+  /// (mask_form), as a boolean mask to one that claims none.  [core/sparsity/abi_sparsity_test]
+  AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features);
+
+  /// For schedules: the boolean mask of any pattern, and beside it an N:M pattern's own form, whose
+  /// metadata some read.  [core/sparsity/abi_sparsity_test "what schedules are given"]
+  AbiProblem(const Problem& problem, std::int32_t num_threads);
+
   AbiProblem(const AbiProblem&) = delete;
   AbiProblem& operator=(const AbiProblem&) = delete;
   const attest_problem* get() const { return &problem_; }
@@ -105,6 +108,9 @@ class AbiProblem {
   std::string changed() const;
 
  private:
+  AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features,
+             bool boolean);
+
   // Copies: a kernel that writes to them reaches nothing else.
   struct Arrays {
     std::vector<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;

@@ -113,7 +113,7 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
   Buffer dX("dX", problem.dtype, strided(values.X.view(), problem.strides));
   Buffer dY("dY", problem.dtype, strided(values.Y.view(), problem.strides));
   const KernelTensor d_x(dX, offset), d_y(dY, offset);
-  const AbiProblem form(problem, of.threads);
+  const AbiProblem form(problem, of.threads, kernel.description.features);
   Workspace space(kernel.workspace_bytes == nullptr
                       ? 0
                       : kernel.workspace_bytes(kernel.self, form.get(), ATTEST_LOSS_GRADIENT));

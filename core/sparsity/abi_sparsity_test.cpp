@@ -83,6 +83,20 @@ TEST_CASE("structs of the ABI say the same pairs", "[sparsity]") {
   CHECK(std::vector<std::uint8_t>(groups.offsets, groups.offsets + 7 * 3 * 2) == offsets);
 }
 
+TEST_CASE("what schedules are given", "[sparsity]") {
+  for (const char* mask : {"nm_2_3_1", "block_2x3_50_1", "pairs_50_1", "random_50_1"}) {
+    const auto problem = Problem::parse("sq=7,sk=11,d=4,mask=" + std::string(mask));
+    const AbiProblem form(problem, 1);
+    const attest_mask& given = form.get()->mask;
+    REQUIRE(given.boolean != nullptr);
+    CHECK(std::equal(given.boolean, given.boolean + 77, problem.mask.boolean->visible.begin()));
+    CHECK((given.blocks == nullptr && given.csr == nullptr));
+    const bool nm = mask == std::string("nm_2_3_1");
+    REQUIRE((given.nm != nullptr) == nm);
+    if (nm) CHECK((given.nm->kept == 2 && given.nm->group == 3));
+  }
+}
+
 TEST_CASE("a kernel without a form gets the boolean mask", "[sparsity]") {
   const auto problem = Problem::parse("sq=7,sk=11,d=4,mask=block_2x3_50_1");
   for (const std::uint32_t features : {std::uint32_t{0}, std::uint32_t{ATTEST_BOOLEAN_MASK}}) {

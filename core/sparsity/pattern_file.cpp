@@ -22,7 +22,8 @@ using Lists = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 static_assert(std::endian::native == std::endian::little, "safetensors hold little-endian bytes");
 
-constexpr std::array<std::string_view, 4> kNames{"shape", "row_offsets", "columns", "block"};
+constexpr std::array<std::string_view, 6> kNames{"shape", "row_offsets", "columns",
+                                                 "block", "group",       "offsets"};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw InvalidProblem("pattern file '" + path + "': " + why);
@@ -34,8 +35,10 @@ bool ends_in(std::string_view path, std::string_view end) {
 
 void check_name(const std::string& path, const std::string& name) {
   if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
-    refuse(path, "has a list '" + shortened(name) +
-                     "'; the lists are shape, row_offsets, columns and block");
+    refuse(
+        path,
+        "has a list '" + shortened(name) +
+            "'; the lists are shape, row_offsets, columns and block, or shape, group and offsets");
   }
 }
 
@@ -107,26 +110,52 @@ PatternShape pair(const std::string& path, const Lists& lists, const char* name)
   const auto& values = list(path, lists, name);
   if (values.size() != 2) {
     refuse(path, "'" + std::string(name) + "' has " + std::to_string(values.size()) +
-                     " numbers; it needs two, for queries and keys");
+                     " numbers; it needs two");
   }
   return {values[0], values[1]};
 }
 
-std::vector<std::int32_t> narrowed(const std::string& path,
-                                   const std::vector<std::int64_t>& values) {
-  std::vector<std::int32_t> narrow;
+// The list in smaller integers; `most` says in words what the largest is.
+template <class Integer>
+std::vector<Integer> narrowed(const std::string& path, const Lists& lists, const char* name,
+                              const char* most) {
+  std::vector<Integer> narrow;
+  const auto& values = list(path, lists, name);
   narrow.reserve(values.size());
   for (const std::int64_t value : values) {
-    narrow.push_back(static_cast<std::int32_t>(value));
+    narrow.push_back(static_cast<Integer>(value));
     if (narrow.back() != value) {
-      refuse(path, "columns[" + std::to_string(narrow.size() - 1) + "] is " +
-                       std::to_string(value) + ", beyond 2^31 - 1");
+      refuse(path, std::string(name) + "[" + std::to_string(narrow.size() - 1) + "] is " +
+                       std::to_string(value) + ", " + most);
     }
   }
   return narrow;
 }
 
+SparsityPattern::Form form_of(const std::string& path, const Lists& lists) {
+  if (lists.contains("group") || lists.contains("offsets")) {
+    for (const char* name : {"row_offsets", "columns", "block"}) {
+      if (!lists.contains(name)) continue;
+      refuse(path, "has lists 'offsets' of an N:M pattern and '" + std::string(name) +
+                       "'; leave one out");
+    }
+    const PatternShape group = pair(path, lists, "group");
+    return NmForm{group.rows, group.columns,
+                  narrowed<std::uint8_t>(path, lists, "offsets", "beyond 0 .. 255")};
+  }
+  CsrForm csr{list(path, lists, "row_offsets"),
+              narrowed<std::int32_t>(path, lists, "columns", "beyond 2^31 - 1")};
+  if (!lists.contains("block")) return csr;
+  const PatternShape block = pair(path, lists, "block");
+  return BlockForm{block.rows, block.columns, std::move(csr)};
+}
+
 Lists lists_of(const SparsityPattern& pattern) {
+  if (const auto* nm = std::get_if<NmForm>(&pattern.form()); nm != nullptr) {
+    return {{"shape", {pattern.rows(), pattern.columns()}},
+            {"group", {nm->kept, nm->group}},
+            {"offsets", {nm->offsets.begin(), nm->offsets.end()}}};
+  }
   const auto* blocks = std::get_if<BlockForm>(&pattern.form());
   const CsrForm csr = blocks != nullptr ? blocks->occupied : pattern.to_csr();
   Lists lists{{"shape", {pattern.rows(), pattern.columns()}},
@@ -152,12 +181,7 @@ SparsityPattern read_pattern_file(const std::string& path, std::optional<Pattern
     refuse(path, "is " + spelled(shape) + ", but seqlen_q x seqlen_k is " + spelled(*wanted) +
                      "; pass the sizes of the file or another file");
   }
-  CsrForm csr{list(path, lists, "row_offsets"), narrowed(path, list(path, lists, "columns"))};
-  const std::string spelling = "pattern_" + path;
-  if (!lists.contains("block")) return {shape.rows, shape.columns, std::move(csr), spelling};
-  const PatternShape block = pair(path, lists, "block");
-  return {shape.rows, shape.columns, BlockForm{block.rows, block.columns, std::move(csr)},
-          spelling};
+  return {shape.rows, shape.columns, form_of(path, lists), "pattern_" + path};
 }
 
 // Without a JSON object of them, which would take several times the memory of the lists.

@@ -15,6 +15,10 @@
 ///   columns      keys, ascending in every row
 ///   block        [block_q, block_k], only in lists of blocks: rows and columns are then those of
 ///                the grid of blocks, ceil(rows / block_q) x ceil(columns / block_k)
+///   group        [N, M], only of N:M patterns, which have offsets in place of columns
+///   offsets      N of them for every row and group of M keys, row after row: the keys that the row
+///                keeps, counted from the group's first, ascending; below M, beyond the last key
+///                too
 ///
 /// JSON is one object of these lists; in safetensors they are tensors of one axis, dtype I32 or
 /// I64.
@@ -33,7 +37,8 @@ struct PatternShape {
 SparsityPattern read_pattern_file(const std::string& path,
                                   std::optional<PatternShape> wanted = std::nullopt);
 
-/// The bytes of such files: lists of blocks of a block form, CSR of every other.
+/// The bytes of such files: lists of blocks of a block form, offsets of an N:M form, CSR of every
+/// other.
 /// [core/sparsity/pattern_file_test "round trip"]
 std::string pattern_json(const SparsityPattern& pattern);
 std::string pattern_safetensors(const SparsityPattern& pattern);

@@ -43,8 +43,11 @@ TEST_CASE("round trip through both kinds of files", "[sparsity]") {
         CHECK(again == pattern);
         CHECK(again.spelling() == "pattern_" + path);
         CHECK(SparsityPattern::parse("pattern_" + path, rows, columns) == pattern);
-        const bool blocks = std::holds_alternative<BlockForm>(pattern.form());
-        CHECK(std::holds_alternative<BlockForm>(again.form()) == blocks);
+        const auto blocks_or_nm = [](const SparsityPattern& of) {
+          return std::pair(std::holds_alternative<BlockForm>(of.form()),
+                           std::holds_alternative<NmForm>(of.form()));
+        };
+        CHECK(blocks_or_nm(again) == blocks_or_nm(pattern));
       }
     }
   }
@@ -57,6 +60,13 @@ TEST_CASE("files written by hand", "[sparsity]") {
   CHECK(pattern.to_boolean() == std::vector<std::uint8_t>{0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1});
   CHECK_THROWS_WITH(SparsityPattern::parse("pattern_" + std::string(kJson), 3, 5),
                     Catch::Contains("is 3x4, but seqlen_q x seqlen_k is 3x5"));
+  // Of its second group, cut after one key, a row may keep none.
+  const File groups(kTensors,
+                    pattern_safetensors(SparsityPattern(2, 4, NmForm{1, 3, {2, 0, 0, 1}}, "x")));
+  CHECK(read_pattern_file(kTensors).to_boolean() ==
+        std::vector<std::uint8_t>{0, 0, 1, 1, 1, 0, 0, 0});
+  const File same(kJson, R"({"shape":[2,4],"group":[1,3],"offsets":[2,0,0,1]})");
+  CHECK(read_pattern_file(kJson) == read_pattern_file(kTensors));
 }
 
 TEST_CASE("small malformed files take no stack and no memory", "[sparsity]") {
@@ -103,6 +113,21 @@ TEST_CASE("malformed files in JSON are refused with the place", "[sparsity]") {
   refused(csr("[2,3]", "[0,1,1]", "[1,2]"), "ends at 1, but there are 2 columns");
   refused(csr("[-2,3]", "[0]", "[]"), "extents go from 0");
   refused(R"({"shape":[2,3],"block":[0,1],"row_offsets":[0],"columns":[]})", "both sizes");
+  const auto nm = [](const std::string& group, const std::string& offsets) {
+    return R"({"shape":[2,3],"group":)" + group + R"(,"offsets":)" + offsets + "}";
+  };
+  refused(R"({"shape":[2,3],"group":[1,3]})", "has no list 'offsets'");
+  refused(R"({"shape":[2,3],"offsets":[1,1]})", "has no list 'group'");
+  refused(R"({"shape":[2,3],"group":[1,3],"offsets":[1,1],"columns":[]})",
+          "'offsets' of an N:M pattern and 'columns'");
+  refused(nm("[3]", "[1,1]"), "'group' has 1 numbers; it needs two");
+  refused(nm("[4,3]", "[1,1]"), "must be N of M with 1 <= N <= M <= 256");
+  refused(nm("[1,300]", "[1,1]"), "must be N of M with 1 <= N <= M <= 256");
+  refused(nm("[1,3]", "[1]"), "has 1 offsets; it needs 2 rows x 1 groups x 1");
+  refused(nm("[1,3]", "[1,3]"), "offsets[1] is 3; offsets must be below 3");
+  refused(nm("[1,3]", "[1,256]"), "offsets[1] is 256, beyond 0 .. 255");
+  refused(nm("[1,3]", "[1,-1]"), "offsets[1] is -1, beyond 0 .. 255");
+  refused(nm("[2,3]", "[1,1,0,1]"), "offsets[1] is 1 after 1; offsets of a group must ascend");
 }
 
 TEST_CASE("what a file holds is shown in part", "[sparsity]") {

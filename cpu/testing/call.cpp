@@ -57,7 +57,8 @@ void Strided::fill(Rng& rng, double size) {
 
 Call::Call(const Problem& p, std::uint64_t seed, const Options& o)
     : problem(p),
-      form(problem, o.threads, o.features),
+      form(o.features ? AbiProblem(problem, o.threads, *o.features)
+                      : AbiProblem(problem, o.threads)),
       layout_(seed, 1),
       dlse_(o.dlse),
       Q("Q", p.dtype, p.q_axes(), o.memory, layout_),

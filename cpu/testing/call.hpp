@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,7 @@ class Call {
     std::int32_t threads = 1;
     double size = 1;  // of the inputs' values
     Dlse dlse = Dlse::given;
-    std::uint32_t features = ATTEST_BOOLEAN_MASK;  // of the kernel: what form a pattern takes
+    std::optional<std::uint32_t> features = {};  // of the kernel; without, what schedules are given
   };
 
   Call(const Problem& problem, std::uint64_t seed, const Options& options);

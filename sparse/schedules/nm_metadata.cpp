@@ -8,7 +8,6 @@
 namespace attest::sparse {
 namespace {
 
-constexpr std::int64_t kLargestGroup = 256;
 constexpr std::int64_t kWordBits = 32;
 
 // Of one query, the keys it sees of keys begin .. end-1.
@@ -21,43 +20,14 @@ std::int64_t visible(const attest_problem& problem, const cpu::Batch& batch, std
   return std::count(row + first, row + last, std::uint8_t{1});
 }
 
-// Whether all queries of the batch entry see `kept` of each group.
-bool has_shape(const attest_problem& problem, const cpu::Batch& batch, NmShape shape) {
-  for (std::int64_t i = 0; i < batch.q_length; ++i) {
-    for (std::int64_t begin = 0; begin < batch.keys; begin += shape.group) {
-      const std::int64_t end = std::min(begin + shape.group, batch.keys);
-      const std::int64_t seen = visible(problem, batch, i, begin, end);
-      const std::int64_t beyond = begin + shape.group - end;
-      if (seen > shape.kept || seen + beyond < shape.kept) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 NmShape nm_shape_of(const attest_problem& problem) {
+  if (problem.mask.nm != nullptr) return {problem.mask.nm->kept, problem.mask.nm->group};
   if (problem.seqlen_q == 0 || problem.seqlen_k == 0 || problem.batch == 0) return {};
-  const bool pairs = problem.mask.boolean != nullptr;
-  // Of an entry without keys or queries no shape can be read.
-  cpu::Batch first = cpu::batch_of(problem, 0);
-  for (std::int64_t b = 1; b < problem.batch; ++b) {
-    const cpu::Batch other = cpu::batch_of(problem, b);
-    if (other.q_length > 0 && (first.q_length == 0 || other.keys > first.keys)) first = other;
-  }
-  for (std::int64_t group = 2; pairs && group <= std::min(kLargestGroup, first.keys); ++group) {
-    const NmShape shape{visible(problem, first, 0, 0, group), group};
-    if (shape.kept == 0 || shape.kept == group) continue;
-    bool every = true;
-    for (std::int64_t b = 0; b < problem.batch && every; ++b) {
-      every = has_shape(problem, cpu::batch_of(problem, b), shape);
-    }
-    if (every) return shape;
-  }
   throw io::NotForProblem(
-      "mask: not N of every M keys for all queries, M from 2 to 256, but N:M schedules read the "
-      "offsets of such a pattern; give one, as in mask=nm_2_4_7, or choose csr_gather, backward "
-      "csr_two_pass");
+      "mask: no N:M pattern, but N:M schedules read the offsets of one; give one, as in "
+      "mask=nm_2_4_7, or choose csr_gather, backward csr_two_pass");
 }
 
 NmLayout::NmLayout(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,

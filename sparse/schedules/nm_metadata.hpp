@@ -11,15 +11,16 @@
 
 namespace attest::sparse {
 
-/// `kept` of every `group` consecutive keys, for every query.
+/// `kept` of every `group` consecutive keys, for every query; of a last group that is cut, or where
+/// keys end, maybe fewer.
 struct NmShape {
   std::int64_t kept = 1, group = 2;
   friend bool operator==(const NmShape&, const NmShape&) = default;
 };
 
-/// The shape with the smallest group, of 2 to 256 keys, that all queries of all batch entries have:
-/// of the last group, cut at the edge or where an entry's keys end, a query may see fewer keys, as
-/// many as offsets of its group lie beyond. Throws io::NotForProblem when there is none.
+/// The N and M of mask.nm. What else the mask says (key lengths, a window) takes keys away and
+/// leaves the offsets in slow memory as they are. Throws io::NotForProblem without an N:M pattern,
+/// also where the pairs of another happen to be N of every M: nothing has packed its offsets.
 /// [sparse/schedules/nm_metadata_test "shapes"]
 NmShape nm_shape_of(const attest_problem& problem);
 

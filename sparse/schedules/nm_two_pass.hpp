@@ -9,7 +9,8 @@ namespace attest::sparse {
 /// two_pass_row for N:M patterns: blocks of queries stay while the keys that any of them keeps pass
 /// by, then blocks of keys while queries pass. Offsets say what a query keeps and not who keeps a
 /// key, so the second pass reads those of all queries for the groups that its block of keys meets;
-/// every query keeps N keys of every group, so that a block of a whole group meets all queries.
+/// every query keeps N keys of every whole group, so that a block of one meets all queries, but
+/// where a window or key lengths take keys away.
 ///
 /// Cost:   first pass: reads = q (dk + 2 dv + 1) + nz_k (dk + dv) + sum over blocks of
 ///         ceil(k/M) w(i), writes = q (dk + 1), peak = i (2 dk + dv + 2) + dk + dv + 2 + w(i);

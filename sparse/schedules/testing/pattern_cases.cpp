@@ -36,8 +36,8 @@ std::string random_pattern(Rng& rng, std::int64_t queries, std::int64_t keys) {
     case 5:
       return "global_" + number(0, 2) + "_" + number(0, 4) + "_" + number(0, 4);
     case 6: {
-      const std::int64_t group = rng.between(2, 5);
-      return "nm_" + number(1, group - 1) + "_" + text(group) + "_" + seed;
+      const std::int64_t group = rng.between(0, 4) == 0 ? rng.between(6, 256) : rng.between(1, 5);
+      return "nm_" + number(1, group) + "_" + text(group) + "_" + seed;
     }
     case 7:
       return "pairs_" + percent + "_" + seed;
