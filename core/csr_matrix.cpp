@@ -34,7 +34,7 @@ void check_offsets(const CsrMatrix& matrix, std::string_view name) {
     }
   }
   if (matrix.column_indices.size() != matrix.values.size()) {
-    refuse(name, std::to_string(matrix.column_indices.size()) + " column_indices, but " +
+    refuse(name, std::to_string(matrix.column_indices.size()) + " columns, but " +
                      std::to_string(matrix.values.size()) + " values; pass one each");
   }
   if (offsets.back() != matrix.nonzeros()) {
@@ -52,11 +52,11 @@ void check_entries(const CsrMatrix& matrix, std::string_view name) {
     for (std::size_t entry = begin; entry < end; ++entry) {
       const std::int32_t column = matrix.column_indices[entry];
       if (column < 0 || column >= matrix.columns) {
-        refuse(name, at("column_indices", entry, column) + ", but columns go from 0 to " +
+        refuse(name, at("columns", entry, column) + ", but columns go from 0 to " +
                          std::to_string(matrix.columns - 1) + "; count from 0");
       }
       if (entry > begin && column <= matrix.column_indices[entry - 1]) {
-        refuse(name, at("column_indices", entry, column) + " after " +
+        refuse(name, at("columns", entry, column) + " after " +
                          std::to_string(matrix.column_indices[entry - 1]) + " in row " +
                          std::to_string(row) + "; sort the columns of a row and add up duplicates");
       }

@@ -75,17 +75,16 @@ TEST_CASE("malformed matrices are refused", "[csr]") {
   CHECK_THAT(refusal([](CsrMatrix& m) { m.row_offsets[2] = 4; }),
              Contains("row_offsets[2] is 4, but there are 3 values"));
   CHECK_THAT(refusal([](CsrMatrix& m) { m.values.pop_back(); }),
-             Contains("3 column_indices, but 2 values"));
+             Contains("3 columns, but 2 values"));
   CHECK_THAT(refusal([](CsrMatrix& m) { m.column_indices[2] = 3; }),
-             Contains("column_indices[2] is 3, but columns go from 0 to 2"));
-  CHECK_THAT(refusal([](CsrMatrix& m) { m.column_indices[0] = -1; }),
-             Contains("column_indices[0] is -1"));
+             Contains("columns[2] is 3, but columns go from 0 to 2"));
+  CHECK_THAT(refusal([](CsrMatrix& m) { m.column_indices[0] = -1; }), Contains("columns[0] is -1"));
   CHECK_THAT(refusal([](CsrMatrix& m) {
                m.column_indices = {2, 0, 2};
              }),
-             Contains("column_indices[1] is 0 after 2 in row 0"));
+             Contains("columns[1] is 0 after 2 in row 0"));
   CHECK_THAT(refusal([](CsrMatrix& m) { m.column_indices[1] = 0; }),
-             Contains("column_indices[1] is 0 after 0 in row 0"));
+             Contains("columns[1] is 0 after 0 in row 0"));
   CHECK_THAT(refusal([](CsrMatrix& m) { m.values[2] = std::numeric_limits<float>::quiet_NaN(); }),
              Contains("values[2] is nan"));
 }

@@ -16,7 +16,7 @@ PatternShape shape_of_rows(const std::string& path) {
   for (char c = 0; file.get(c);) {
     open = c != '\n';
     if (!open) ++shape.rows;
-    if (open && shape.rows == 0) ++shape.columns;
+    if (open && c != '\r' && shape.rows == 0) ++shape.columns;
   }
   if (open) ++shape.rows;
   return shape;

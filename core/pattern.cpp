@@ -55,12 +55,16 @@ std::shared_ptr<const BooleanMask> random_mask(std::string_view part, std::int64
   return mask;
 }
 
-// One line, at most one character longer than `columns`; false at the end of the file.
+// One line without its end, which is LF or CR LF, at most two characters longer than `columns`;
+// false at the end of the file.
 bool read_row(std::istream& file, std::int64_t columns, std::string& line) {
   line.clear();
   char c = 0;
-  while (static_cast<std::int64_t>(line.size()) <= columns && file.get(c)) {
-    if (c == '\n') return true;
+  while (static_cast<std::int64_t>(line.size()) <= columns + 1 && file.get(c)) {
+    if (c == '\n') {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      return true;
+    }
     line.push_back(c);
   }
   return !line.empty();

@@ -111,6 +111,11 @@ TEST_CASE("masks from files", "[pattern]") {
   const std::string path = "pattern_test_mask.txt";
   std::ofstream(path) << "101\n011\n";
   CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
+  std::ofstream(path, std::ios::binary) << "101\r\n011\r\n";
+  CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
+  std::ofstream(path, std::ios::binary) << "10\r1\n011\n";
+  CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3), Catch::Contains("more than 3"));
+  std::ofstream(path) << "101\n011\n";
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 4),
                     Catch::Contains("row 0 has 3 characters"));
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 3, 3), Catch::Contains("2 rows"));
@@ -131,6 +136,9 @@ TEST_CASE("masks from files", "[pattern]") {
 
 TEST_CASE("sizes that a mask fixes", "[pattern]") {
   std::ofstream("pattern_test_sizes.txt") << "010\n111\n000";
+  std::ofstream("pattern_test_sizes_crlf.txt", std::ios::binary) << "010\r\n111\r\n";
+  CHECK(shape_of_mask("file_pattern_test_sizes_crlf.txt") == PatternShape{2, 3});
+  std::remove("pattern_test_sizes_crlf.txt");
   std::ofstream("pattern_test_sizes.json")
       << R"({"shape": [2, 5], "row_offsets": [0, 1, 1], "columns": [4]})";
   CHECK(shape_of_mask("file_pattern_test_sizes.txt") == PatternShape{3, 3});

@@ -85,8 +85,8 @@ TEST_CASE("malformed files of sparse inputs are refused with the place", "[spars
   refused(whole + "x", "bytes follow the last tensor");
   refused(whole, "Q.row_offsets has 4 entries, of 3 rows, but sq is 4", "sq=4,sk=2,d=4,dv=2");
   refused(whole, "K.row_offsets has 3 entries, of 2 rows, but sk is 3", "sq=3,sk=3,d=4,dv=2");
-  refused(whole, "Q: column_indices[1] is 3, but columns go from 0 to 2", "sq=3,sk=2,d=3,dv=2");
-  refused(whole, "V: column_indices[0] is 1, but columns go from 0 to 0", "sq=3,sk=2,d=4,dv=1");
+  refused(whole, "Q: columns[1] is 3, but columns go from 0 to 2", "sq=3,sk=2,d=3,dv=2");
+  refused(whole, "V: columns[0] is 1, but columns go from 0 to 0", "sq=3,sk=2,d=4,dv=1");
   changed([](StoredTensors& s) { s.tensors.erase("K.values"); }, "has no tensor 'K.values'");
   changed([](StoredTensors& s) { s.tensors["dO.values"] = s.tensors["Q.values"]; },
           "has a tensor 'dO.values'; of each of Q, K and V");
@@ -126,10 +126,10 @@ TEST_CASE("lists in a file that are no matrix are refused with the place",
   const auto columns = [&](const std::vector<std::int32_t>& list, const std::string& why) {
     refused("K.columns", "I32", bytes_of(list), why);
   };
-  columns({3, 0, 4}, "K: column_indices[2] is 4, but columns go from 0 to 3");
+  columns({3, 0, 4}, "K: columns[2] is 4, but columns go from 0 to 3");
   columns({3, 0, -1}, "K.columns[2] is -1; columns count from 0");
-  columns({3, 1, 0}, "K: column_indices[2] is 0 after 1 in row 1; sort the columns");
-  columns({3, 1, 1}, "K: column_indices[2] is 1 after 1 in row 1; sort the columns");
+  columns({3, 1, 0}, "K: columns[2] is 0 after 1 in row 1; sort the columns");
+  columns({3, 1, 1}, "K: columns[2] is 1 after 1 in row 1; sort the columns");
   refused("K.columns", "I64", bytes_of<std::int64_t>({3, 0, std::int64_t{1} << 32}),
           "K.columns[2] is 4294967296; columns count from 0 and stay below 2^31");
   const auto offsets = [&](const std::vector<std::int64_t>& list, const std::string& why) {

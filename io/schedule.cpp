@@ -37,11 +37,11 @@ std::string ScheduleSpec::to_string() const {
   return text;
 }
 
-ScheduleSpec ScheduleSpec::parse(std::string_view text) {
+ScheduleSpec ScheduleSpec::parse(std::string_view text, const std::string& what) {
   const std::size_t colon = text.find(':');
   ScheduleSpec spec{std::string(text.substr(0, colon)), {}};
   if (spec.name.empty()) {
-    throw InvalidProblem("schedule: '" + std::string(text) +
+    throw InvalidProblem(what + ": '" + std::string(text) +
                          "' has no name; write name or name:key=value,…");
   }
   if (colon == std::string_view::npos) return spec;
@@ -51,12 +51,12 @@ ScheduleSpec ScheduleSpec::parse(std::string_view text) {
     const std::string_view part = rest.substr(0, comma);
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == part.size()) {
-      throw InvalidProblem("schedule: '" + std::string(part) + "' in '" + std::string(text) +
+      throw InvalidProblem(what + ": '" + std::string(part) + "' in '" + std::string(text) +
                            "' is not key=value");
     }
     const std::string key(part.substr(0, equals));
     for (const auto& [earlier, value] : spec.parameters) {
-      if (earlier == key) throw InvalidProblem("schedule: '" + key + "' is given twice");
+      if (earlier == key) throw InvalidProblem(what + ": '" + key + "' is given twice");
     }
     spec.parameters.emplace_back(key, part.substr(equals + 1));
     if (comma == std::string_view::npos) return spec;

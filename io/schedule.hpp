@@ -26,9 +26,9 @@ struct ScheduleSpec {
 
   std::string to_string() const;
 
-  /// Requires: name[:key=value[,key=value…]], no key twice. Else throws InvalidProblem.
-  /// [io/schedule_test "spelling"]
-  static ScheduleSpec parse(std::string_view text);
+  /// Requires: name[:key=value[,key=value…]], no key twice. Else throws InvalidProblem, which
+  /// begins with `what` was spelled.  [io/schedule_test "spelling"]
+  static ScheduleSpec parse(std::string_view text, const std::string& what = "schedule");
 
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
@@ -104,10 +104,11 @@ class ScheduleFamily {
   /// problems that have no pattern; empty for others.
   virtual std::string without_lists() const { return ""; }
 
-  /// The schedule of that spelling. Tiles left open are chosen by search: the fewest words that fit
-  /// in fast memory. Requires: known parameters, positive tiles, a problem the family takes
-  /// (else NotForProblem), and fast memory in which some tiles fit (else the message names the
-  /// least that works). Else throws InvalidProblem. The problem must outlive the schedule.
+  /// The schedule of that spelling. Tiles left open are searched for the fewest words that fit in
+  /// fast memory, which is no proof that others do not move fewer. Requires: known parameters,
+  /// positive tiles, a problem the family takes (else NotForProblem), and fast memory in which some
+  /// tiles fit (else the message names the least that works). Else throws InvalidProblem. The
+  /// problem must outlive the schedule.
   virtual std::unique_ptr<Schedule> make(const ScheduleSpec& spec, const attest_problem& problem,
                                          FastMemory capacity) const = 0;
 };

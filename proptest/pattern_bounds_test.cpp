@@ -226,6 +226,7 @@ std::array<double, kMemories.size()> ratios_of(const std::string& name, const Pr
                                                io::Direction direction) {
   std::array<double, kMemories.size()> ratios{};
   const AbiProblem form(problem, 1);
+  REQUIRE(problem.visible_pairs() > 0);  // of nothing every ratio is kept
   const io::PatternDegrees degrees = io::pattern_degrees(problem);
   const BoundsAt by_pattern = bounds_at(direction, degrees);
   for (std::size_t n = 0; n < kMemories.size(); ++n) {
@@ -290,7 +291,11 @@ std::vector<Measured> patterns_of(std::int64_t seqlen) {
   };
   Rng rng(1);
   const auto random = [&](std::int64_t block, std::int64_t percent) {
-    return blocks(random_blocks(rng, seqlen, seqlen, block, percent));
+    Problem drawn = blocks(random_blocks(rng, seqlen, seqlen, block, percent));
+    while (drawn.visible_pairs() == 0) {
+      drawn = blocks(random_blocks(rng, seqlen, seqlen, block, percent));
+    }
+    return drawn;
   };
   return {{"full", Problem::parse("sq=" + std::to_string(seqlen) + ",d=64"), {}},
           {"causal", with_mask("causal_br", seqlen), {}},

@@ -234,7 +234,7 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
   command->add_flag("--json", options->json,
                     "as JSON (certify/count.schema.json, cache_count.schema.json)");
   command->footer(
-      "Tiles left open are those that move the fewest words (bytes, with --fast-bytes).\n"
+      "Tiles left open are searched for the fewest words (bytes, with --fast-bytes).\n"
       "Examples:\n"
       "  attest count --schedule flash2:bq=64,bk=64 --problem sq=4096,d=64 --fast-words 16384\n"
       "  attest count --schedule two_pass_row --problem sq=65536,d=64 --fast-words 32768\n"

@@ -54,9 +54,13 @@ Claim exponent_claim(const std::string& text, const Curve& curve,
   claim.measured =
       fmt::format("words beyond those with everything in one tile: exponent of M {} over {} sizes",
                   fitted.to_string(), fitted.points);
+  const bool holds_another = fitted.contains(claimed - 0.5) || fitted.contains(claimed + 0.5);
+  if (fitted.contains(claimed) && holds_another) {
+    claim.measured += "; the interval holds another multiple of 1/2 too: too few sizes";
+    return claim;
+  }
   // Words of lower order bend the line, so that an interval may leave out the exponent claimed.
-  const bool nearest = std::lround(2 * fitted.value) == std::lround(2 * claimed) &&
-                       !fitted.contains(claimed - 0.5) && !fitted.contains(claimed + 0.5);
+  const bool nearest = std::lround(2 * fitted.value) == std::lround(2 * claimed) && !holds_another;
   claim.outcome = !nearest                   ? Outcome::not_reproduced
                   : fitted.contains(claimed) ? Outcome::reproduced
                                              : Outcome::corrected;

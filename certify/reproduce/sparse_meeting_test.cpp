@@ -7,9 +7,10 @@
 namespace attest::certify {
 namespace {
 
-// Words of schedules that move nnz^2 / M^nested and nnz sqrt(Z) / M^outer beyond what they must.
+// Words of schedules that move nnz^2 / M^nested and nnz sqrt(Z) / M^outer beyond what they must, at
+// four sizes `wave` times as many, at the next four as many fewer.
 struct Powers {
-  double nested = 1, outer = 0.5;
+  double nested = 1, outer = 0.5, wave = 1;
 };
 
 SparseSubject subject(std::int64_t entries, Powers powers) {
@@ -23,7 +24,8 @@ SparseSubject subject(std::int64_t entries, Powers powers) {
   for (int step = 0; step <= 120; ++step) {  // the last in one tile
     const double size = std::exp2(step / 4.0);
     const auto words = [&](double order, double power) {
-      return made.words.nonzeros + std::llround(order / std::pow(size, power));
+      const double wave = std::pow(powers.wave, step % 8 < 4 ? 1 : -1);
+      return made.words.nonzeros + std::llround(wave * order / std::pow(size, power));
     };
     made.words.nested.push_back({words(nnz * nnz, powers.nested), std::llround(size)});
     made.words.outer.push_back({words(nnz * std::sqrt(pairs), powers.outer), std::llround(size)});
@@ -46,6 +48,9 @@ TEST_CASE("the theorem's own words confirm it and altered words do not", "[repro
   CHECK(outcomes({}) == std::vector{Outcome::reproduced, Outcome::reproduced, Outcome::corrected});
   CHECK(outcomes({.nested = 0.5})[0] == Outcome::not_reproduced);
   CHECK(outcomes({.outer = 1})[1] == Outcome::not_reproduced);
+  // Words that leave open which multiple of a half it is; more of them say that it is not this one.
+  CHECK(outcomes({.wave = 8})[1] == Outcome::not_compared);
+  CHECK(outcomes({.outer = 1.5, .wave = 1.2})[1] == Outcome::not_reproduced);
   // The large-cache case always below the other.
   CHECK(outcomes({.nested = 1.5})[2] == Outcome::not_reproduced);
 }

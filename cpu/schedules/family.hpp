@@ -33,8 +33,10 @@
 ///   optionally arrange(problem), what it takes from the problem for the tiles that it has
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
-///   optionally kTradesTiles: they are searched without it, then traded in pairs with the mask, up
-///     to kMostListedPairs: the first of a pair stays, the second visits
+///   optionally kTradesTiles: the first of a pair of tiles stays, the second visits
+///
+/// Tiles left open are searched without the mask, but for these, then traded in pairs with it, up
+/// to kMostListedPairs: more finely with kTradesTiles; else the larger one is taken to stay.
 namespace attest::cpu {
 
 template <class S>
@@ -247,11 +249,15 @@ class Family : public io::ScheduleFamily {
       search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
     }
     arrange(schedule, problem);
-    for (std::size_t pair = 0; kTrades && listed && pair + 1 < tiles.size(); pair += 2) {
+    const bool trades = kTrades || (!kOfPattern && !kOfBand && has_mask(problem));
+    constexpr std::int64_t kSteps = kTrades ? 32 : 8;
+    for (std::size_t pair = 0; trades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;
       const TilePair before{*tiles[pair].value, *tiles[pair + 1].value};
-      auto tried = trade_tiles(tiles[pair], tiles[pair + 1], capacity, cost,
+      const std::size_t stays = !kTrades && before.second > before.first ? 1 : 0;
+      auto tried = trade_tiles(tiles[pair + stays], tiles[pair + 1 - stays], capacity, kSteps, cost,
                                [&] { return heads_cost(schedule, problem); });
+      if (!kTrades) continue;
       // The only pair whose words are already those of its own order.
       tried.insert(tried.begin(), before);
       if (tiles.size() == 2) arrange_best(schedule, problem, capacity, tiles, tried);

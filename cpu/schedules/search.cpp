@@ -141,18 +141,17 @@ void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
 }
 
 std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
-                                  io::FastMemory capacity,
+                                  io::FastMemory capacity, std::int64_t steps,
                                   const std::function<io::Traffic()>& bound,
                                   const std::function<io::Traffic()>& cost) {
-  constexpr std::int64_t kSteps = 32;
   const auto words_moved = [&] { return moved(cost(), capacity).value(); };
   std::vector<std::pair<std::int64_t, TilePair>> tried{
       {words_moved(), {*first.value, *second.value}}};
   *second.value = 1;
   const std::int64_t largest = largest_fit(*first.value, first.extent, capacity, bound);
   std::int64_t before = 0;
-  for (std::int64_t step = 0; step <= kSteps / 2; ++step) {
-    *first.value = largest - largest * step / kSteps;
+  for (std::int64_t step = 0; step <= steps / 2; ++step) {
+    *first.value = largest - largest * step / steps;
     if (*first.value == std::exchange(before, *first.value)) continue;
     *second.value = largest_fit(*second.value, second.extent, capacity, bound);
     tried.push_back({words_moved(), {*first.value, *second.value}});

@@ -19,9 +19,10 @@ TEST_CASE("the spelling of inputs", "[sparse][schedules]") {
   CHECK(RandomInputs::parse("csr:density=1").seed == 1);
   for (const char* text : {"", "csr", "dense:density=1", "csr:density=0", "csr:density=1.5",
                            "csr:density=nan", "csr:", "csr:density=x", "csr:density=0.5,seed=-1",
-                           "csr:density=0.5,rows=3", "csr:seed=1"}) {
+                           "csr:density=0.5,rows=3", "csr:seed=1", "csr:density=1,density=1"}) {
     INFO(text);
     CHECK_THROWS_AS(RandomInputs::parse(text), InvalidProblem);
+    CHECK_THROWS_WITH(RandomInputs::parse(text), Catch::StartsWith("inputs: "));
   }
   for (const char* problem : {"sq=8,d=4,b=2", "sq=8,d=4,hq=2,hkv=2", "sq=8,d=4,mask=causal_br",
                               "sq=8,d=4,dtype=bf16", "sq=0,d=4", "sq=2048,d=4"}) {

@@ -54,7 +54,7 @@ RandomInputs RandomInputs::parse(std::string_view text) {
   constexpr std::string_view kNothing = "csr:";
   if (text == kNothing)
     throw InvalidProblem(std::string("inputs: csr: has no density; ") + kExample);
-  const io::ScheduleSpec spec = io::ScheduleSpec::parse(text);
+  const io::ScheduleSpec spec = io::ScheduleSpec::parse(text, "inputs");
   if (spec.name != "csr") {
     throw InvalidProblem("inputs: '" + spec.name + "' is unknown; " + kExample);
   }

@@ -54,6 +54,18 @@ TEST_CASE("lists of long bands are refused", "[sparse][schedules]") {
                   io::NotForProblem);
 }
 
+// The search for a dense score matrix finds tiles of 24 queries and 5 keys.
+TEST_CASE("tiles over lists are traded with the pattern", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=96,d=8,mask=pairs_5_1");
+  const AbiProblem form(problem, 1);
+  const auto words = [&](const char* text) {
+    const auto capacity = io::FastMemory::of_words(600);
+    return sparse_schedules().make(text, *form.get(), capacity)->closed_form().total_words();
+  };
+  CHECK(words("block_flash2") <= words("block_flash2:bq=30,bk=1"));
+  CHECK(words("block_flash2") < words("block_flash2:bq=24,bk=5"));
+}
+
 TEST_CASE("tiles left open fit whatever the pattern", "[sparse][schedules]") {
   Rng rng(8);
   for (const auto& family : sparse_schedules().families()) {
