@@ -107,7 +107,7 @@ TEST_CASE("malformed files of sparse inputs are refused with the place", "[spars
       },
       "Q.row_offsets is empty");
   changed([](StoredTensors& s) { s.tensors["K.columns"] = s.tensors["V.columns"]; },
-          "K: 1 column_indices, but 3 values");
+          "K: 1 columns, but 3 values");
 }
 
 TEST_CASE("lists in a file that are no matrix are refused with the place",

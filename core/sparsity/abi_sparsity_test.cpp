@@ -1,5 +1,7 @@
 #include "core/sparsity/abi_sparsity.hpp"
 
+#include <algorithm>
+
 #include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 

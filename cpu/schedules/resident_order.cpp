@@ -38,12 +38,8 @@ class Price {
   static constexpr std::int64_t kUnit = 1 << 16;  // a logarithm of 1
 
   Price(const ClassGraph& graph, std::int64_t length, std::int64_t gap)
-      : graph_(graph),
-        length_(length),
-        gap_(gap),
-        last_(graph.visitors.size()),
-        stretches_(graph.visitors.size()),
-        logarithms_(graph.seen.size() + 1) {
+      : graph_(graph), length_(length), gap_(gap), logarithms_(graph.seen.size() + 1) {
+    for (const std::int64_t count : graph.visitors) fresh_.push_back({.count = count});
     for (std::size_t distance = 2; distance < logarithms_.size(); ++distance) {
       logarithms_[distance] =
           logarithms_[distance - 1] + kUnit / static_cast<std::int64_t>(distance - 1);
@@ -51,26 +47,26 @@ class Price {
   }
 
   Sums operator()(const Rows& order) {
-    constexpr std::size_t kNever = ~std::size_t{0};
-    std::fill(last_.begin(), last_.end(), kNever);
-    std::fill(stretches_.begin(), stretches_.end(), Stretch{});
+    visitors_ = fresh_;
     std::int64_t visits = 0, distances = 0, begin = 0;
     for (std::size_t place = 0; place < order.size(); ++place) {
       const std::int64_t end = begin + graph_.residents[at(order[place])];
-      for (const std::size_t visitor : graph_.seen[at(order[place])]) {
-        std::size_t& last = last_[visitor];
-        if (last != kNever) distances += graph_.visitors[visitor] * logarithms_[place - last];
-        last = place;
-        Stretch& stretch = stretches_[visitor];
+      for (const std::size_t index : graph_.seen[at(order[place])]) {
+        Visitor& visitor = visitors_[index];
+        if (visitor.last != kNever) distances += visitor.count * logarithms_[place - visitor.last];
+        visitor.last = place;
         const std::int64_t room =
-            std::min(stretch.begin + length_ + gap_ - begin, length_ - stretch.met);
+            std::min(visitor.begin + length_ + gap_ - begin, length_ - visitor.met);
         const std::int64_t met = std::clamp<std::int64_t>(room, 0, end - begin);
-        stretch.met += met;
+        visitor.met += met;
         const std::int64_t left = end - begin - met;
         if (left == 0) continue;
-        const std::int64_t more = io::tiles(left, length_), before = (more - 1) * length_;
-        visits += graph_.visitors[visitor] * more;
-        stretch = {begin + met + before, left - before};
+        // Mostly one visit, and a division is dear.
+        const std::int64_t more = left <= length_ ? 1 : io::tiles(left, length_);
+        const std::int64_t before = (more - 1) * length_;
+        visits += visitor.count * more;
+        visitor.begin = begin + met + before;
+        visitor.met = left - before;
       }
       begin = end;
     }
@@ -78,15 +74,19 @@ class Price {
   }
 
  private:
-  // What a visitor met in its last visit: from where on, and how many; full before the first.
-  struct Stretch {
+  static constexpr std::size_t kNever = ~std::size_t{0};
+
+  // A class of them, the place at which it last saw a resident, and what it met in its last visit:
+  // from where on, and how many; full before the first.
+  struct Visitor {
+    std::int64_t count;
+    std::size_t last = kNever;
     std::int64_t begin = 0, met = std::numeric_limits<std::int64_t>::max();
   };
 
   const ClassGraph& graph_;
   std::int64_t length_, gap_;
-  std::vector<std::size_t> last_;
-  std::vector<Stretch> stretches_;
+  std::vector<Visitor> fresh_, visitors_;
   std::vector<std::int64_t> logarithms_;
 };
 
