@@ -55,19 +55,17 @@ std::shared_ptr<const BooleanMask> random_mask(std::string_view part, std::int64
   return mask;
 }
 
-// One line without its end, which is LF or CR LF, at most two characters longer than `columns`;
-// false at the end of the file.
+// One line without its end, which is LF or CR LF (the last may lack LF), at most two characters
+// longer than `columns`; false at the end of the file.
 bool read_row(std::istream& file, std::int64_t columns, std::string& line) {
   line.clear();
   char c = 0;
-  while (static_cast<std::int64_t>(line.size()) <= columns + 1 && file.get(c)) {
-    if (c == '\n') {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      return true;
-    }
-    line.push_back(c);
+  while (c != '\n' && static_cast<std::int64_t>(line.size()) <= columns + 1 && file.get(c)) {
+    if (c != '\n') line.push_back(c);
   }
-  return !line.empty();
+  const bool found = c == '\n' || !line.empty();
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return found;
 }
 
 std::shared_ptr<const BooleanMask> file_mask(const std::string& path, std::int64_t rows,

@@ -113,6 +113,8 @@ TEST_CASE("masks from files", "[pattern]") {
   CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
   std::ofstream(path, std::ios::binary) << "101\r\n011\r\n";
   CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
+  std::ofstream(path, std::ios::binary) << "101\r\n011\r";
+  CHECK(drawn("file_" + path, sequence_of(2, 3)) == "101\n011\n");
   std::ofstream(path, std::ios::binary) << "10\r1\n011\n";
   CHECK_THROWS_WITH(Pattern::parse("file_" + path, 2, 3), Catch::Contains("more than 3"));
   std::ofstream(path) << "101\n011\n";

@@ -54,9 +54,13 @@ std::int64_t Rng::between(std::int64_t low, std::int64_t high) {
   const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   if (span == ~std::uint64_t{0}) return static_cast<std::int64_t>(bits64());
   const std::uint64_t count = span + 1;
-  const std::uint64_t limit = ~std::uint64_t{0} - (~std::uint64_t{0} % count + 1) % count;
   std::uint64_t draw = bits64();
-  while (draw > limit) draw = bits64();
+  // Beyond the last multiple of `count` a draw is repeated; most are not near, and divisions are
+  // dear.
+  if (draw > ~std::uint64_t{0} - count) {
+    const std::uint64_t limit = ~std::uint64_t{0} - (~std::uint64_t{0} % count + 1) % count;
+    while (draw > limit) draw = bits64();
+  }
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + draw % count);
 }
 

@@ -6,11 +6,13 @@
 namespace attest::io {
 namespace {
 
+// Nothing where the best moves nothing.
 std::string percent_more(Words moved, Words best) {
+  if (best == Words(0)) return "";
   const double more =
       100 * (static_cast<double>(moved.value()) / static_cast<double>(best.value()) - 1);
   char text[32];
-  std::snprintf(text, sizeof text, "%+.1f%%", more);
+  std::snprintf(text, sizeof text, ", %+.1f%%", more);
   return text;
 }
 
@@ -63,7 +65,7 @@ std::string BestSchedule::to_string() const {
         return std::to_string(moved(of).value()) + (unit == Unit::words ? " words" : " bytes");
       };
       text += amount(candidate);
-      if (&candidate != &best()) text += ", " + percent_more(moved(candidate), moved(best()));
+      if (&candidate != &best()) text += percent_more(moved(candidate), moved(best()));
       if (candidate.leaves_lse_out) text += ", LSE not written";
       for (const Candidate& other : candidate.others) {
         text += "; " + other.schedule + ": " + amount(other);

@@ -122,7 +122,8 @@ void add_pattern(CLI::App& app, Action& action) {
   command
       ->add_option("--out", options->out,
                    "write the pairs to this .json or .safetensors file: lists of blocks where the "
-                   "mask is one of blocks, else of keys; a mask for every command, pattern_FILE")
+                   "mask is one of blocks, offsets where it is N:M, else lists of keys; a mask for "
+                   "every command, pattern_FILE")
       ->check(not_empty());
   command->add_flag("--json", options->json, "as JSON (certify/pattern.schema.json)");
   command->footer(

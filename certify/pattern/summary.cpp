@@ -123,6 +123,9 @@ std::int64_t listed(const SparsityPattern& pattern) {
   if (const auto* blocks = std::get_if<BlockForm>(&pattern.form())) {
     return static_cast<std::int64_t>(blocks->occupied.columns.size());
   }
+  if (const auto* nm = std::get_if<NmForm>(&pattern.form())) {
+    return static_cast<std::int64_t>(nm->offsets.size());
+  }
   return pattern.nnz();
 }
 

@@ -28,6 +28,7 @@ const std::vector<std::string>& problems() {
                                             "sq=33,sk=65,mask=pairs_2_1",
                                             "sq=200,mask=pairs_0.5_4",
                                             "sq=33,sk=64,mask=nm_1_4_1",
+                                            "sq=30,sk=10,mask=nm_2_4_7",
                                             "sq=20,mask=rows_30_1",
                                             "sq=20,mask=columns_30_1",
                                             "sq=64,mask=random_7_1+causal_tl",
@@ -163,6 +164,8 @@ TEST_CASE("schema", "[pattern]") {
     const SparsityPattern of = pattern(text);
     auto object = pattern_summary_json(of, summarize(of));
     CHECK(object.at("pairs") == of.nnz());
+    const auto file = nlohmann::json::parse(pattern_json(of));
+    CHECK(object.at("listed") == file.at(file.contains("offsets") ? "offsets" : "columns").size());
     object["version"] = "";
     check_against(object, schema);
   }

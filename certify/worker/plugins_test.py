@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,8 @@ import unittest
 ATTEST, PLUGINS, EXAMPLES = sys.argv[1:4]
 for variable in ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"):
     os.environ.pop(variable, None)  # with them OpenMP may bind threads
+# A shell's background job ignores interrupts, and what it starts would not notice a kernel's.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # A sanitizer's shadow memory is beyond every limit.
 with open(ATTEST, "rb") as program:
     SANITIZED = re.search(rb"__[at]san_init", program.read()) is not None

@@ -133,11 +133,12 @@ std::vector<Integer> narrowed(const std::string& path, const Lists& lists, const
 }
 
 SparsityPattern::Form form_of(const std::string& path, const Lists& lists) {
-  if (lists.contains("group") || lists.contains("offsets")) {
+  const bool group_given = lists.contains("group");
+  if (group_given || lists.contains("offsets")) {
     for (const char* name : {"row_offsets", "columns", "block"}) {
       if (!lists.contains(name)) continue;
-      refuse(path, "has lists 'offsets' of an N:M pattern and '" + std::string(name) +
-                       "'; leave one out");
+      refuse(path, std::string("has a list '") + (group_given ? "group" : "offsets") +
+                       "' of N:M patterns and a list '" + name + "' of others; leave one out");
     }
     const PatternShape group = pair(path, lists, "group");
     return NmForm{group.rows, group.columns,

@@ -17,8 +17,8 @@
 ///                the grid of blocks, ceil(rows / block_q) x ceil(columns / block_k)
 ///   group        [N, M], only of N:M patterns, which have offsets in place of columns
 ///   offsets      N of them for every row and group of M keys, row after row: the keys that the row
-///                keeps, counted from the group's first, ascending; below M, beyond the last key
-///                too
+///                keeps, counted from the group's first, ascending and below M. A last group of
+///                fewer than M keys has N offsets too; those past the last key name none.
 ///
 /// JSON is one object of these lists; in safetensors they are tensors of one axis, dtype I32 or
 /// I64.

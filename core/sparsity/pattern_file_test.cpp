@@ -119,7 +119,9 @@ TEST_CASE("malformed files in JSON are refused with the place", "[sparsity]") {
   refused(R"({"shape":[2,3],"group":[1,3]})", "has no list 'offsets'");
   refused(R"({"shape":[2,3],"offsets":[1,1]})", "has no list 'group'");
   refused(R"({"shape":[2,3],"group":[1,3],"offsets":[1,1],"columns":[]})",
-          "'offsets' of an N:M pattern and 'columns'");
+          "has a list 'group' of N:M patterns and a list 'columns' of others; leave one out");
+  refused(R"({"shape":[2,3],"offsets":[1,1],"row_offsets":[0,0,0]})",
+          "has a list 'offsets' of N:M patterns and a list 'row_offsets' of others");
   refused(nm("[3]", "[1,1]"), "'group' has 1 numbers; it needs two");
   refused(nm("[4,3]", "[1,1]"), "must be N of M with 1 <= N <= M <= 256");
   refused(nm("[1,300]", "[1,1]"), "must be N of M with 1 <= N <= M <= 256");

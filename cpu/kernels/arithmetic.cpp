@@ -1,5 +1,6 @@
 #include "cpu/kernels/arithmetic.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -13,9 +14,9 @@ namespace attest::cpu {
 
 namespace {
 
-constexpr std::int64_t kRows = 4, kWide = 32;  // accumulators stay in registers
-constexpr std::int64_t kDepth = 256;           // columns of A whose cache lines stay near
-constexpr std::int64_t kLanes = 16;            // partial results of a reduction
+constexpr std::int64_t kRows = 4;     // two vectors of sums of each stay in registers
+constexpr std::int64_t kDepth = 256;  // columns of A whose cache lines stay near
+constexpr std::int64_t kLanes = 16;   // partial results of a reduction
 
 // The sum of the lanes, pair by pair.
 ATTEST_INLINE_CLONE float fold(float* lane) {
@@ -24,56 +25,54 @@ ATTEST_INLINE_CLONE float fold(float* lane) {
   return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-// Vectors by name: loops over so few columns are unrolled before they are vectorised.
-using Eight = float __attribute__((vector_size(32)));
-using Sixteen = float __attribute__((vector_size(64)));
+// A vector by name: loops over so few columns are unrolled before they are vectorised. No wider:
+// g++ takes a vector that no register holds through memory, which made products 38 times as slow.
+using Vector = float __attribute__((vector_size(32)));
+constexpr std::int64_t kWidth = 8;
 
-// C(kRows, n) += A(kRows, k) B(k, n) with n the columns of kVectors vectors.
-template <class Lanes, std::int64_t kVectors>
-ATTEST_INLINE_CLONE void add_block(float* C, std::int64_t ldc, const float* a, std::int64_t as,
-                                   std::int64_t ak, const float* B, std::int64_t ldb,
-                                   std::int64_t k) {
-  constexpr auto kWidth = static_cast<std::int64_t>(sizeof(Lanes) / sizeof(float));
-  Lanes sum[kRows][kVectors];
-  for (std::int64_t r = 0; r < kRows; ++r) {
+// C(rows, kVectors vectors) += A^T B for A packed (depth, kRows).
+template <std::int64_t kVectors, std::int64_t rows>
+ATTEST_INLINE_CLONE void add_block(float* C, std::int64_t ldc, const float* A, const float* B,
+                                   std::int64_t ldb, std::int64_t depth) {
+  Vector sum[rows][kVectors];
+  for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t v = 0; v < kVectors; ++v) {
-      std::memcpy(&sum[r][v], C + r * ldc + v * kWidth, sizeof(Lanes));
+      std::memcpy(&sum[r][v], C + r * ldc + v * kWidth, sizeof(Vector));
     }
   }
-  for (std::int64_t l = 0; l < k; ++l) {
-    Lanes b[kVectors];
-    std::memcpy(b, B + l * ldb, sizeof b);
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      const float x = a[r * as + l * ak];
-      for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] += x * b[v];
+  for (std::int64_t l = 0; l < depth; ++l) {
+    Vector b[kVectors];
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+      std::memcpy(&b[v], B + l * ldb + v * kWidth, sizeof(Vector));
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] += A[l * kRows + r] * b[v];
     }
   }
-  for (std::int64_t r = 0; r < kRows; ++r) {
+  for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t v = 0; v < kVectors; ++v) {
-      std::memcpy(C + r * ldc + v * kWidth, &sum[r][v], sizeof(Lanes));
+      std::memcpy(C + r * ldc + v * kWidth, &sum[r][v], sizeof(Vector));
     }
   }
 }
 
-// One column of kRows rows of C += kRows rows of A times a column of B.
-ATTEST_INLINE_CLONE void add_column(float* C, std::int64_t ldc, const float* a, std::int64_t as,
-                                    std::int64_t ak, const float* b, std::int64_t ldb,
-                                    std::int64_t k) {
-  float sum[kRows];
-  for (std::int64_t r = 0; r < kRows; ++r) sum[r] = C[r * ldc];
-  for (std::int64_t l = 0; l < k; ++l) {
-    const float x = b[l * ldb];
-    for (std::int64_t r = 0; r < kRows; ++r) sum[r] += a[r * as + l * ak] * x;
+// C(height, kVectors vectors) += A^T B, height at most kRows.
+template <std::int64_t kVectors>
+ATTEST_INLINE_CLONE void add_panel(float* C, std::int64_t ldc, std::int64_t height, const float* A,
+                                   const float* B, std::int64_t ldb, std::int64_t depth) {
+  if (height == kRows) return add_block<kVectors, kRows>(C, ldc, A, B, ldb, depth);
+  for (std::int64_t r = 0; r < height; ++r) {
+    add_block<kVectors, 1>(C + r * ldc, ldc, A + r, B, ldb, depth);
   }
-  for (std::int64_t r = 0; r < kRows; ++r) C[r * ldc] = sum[r];
 }
 
-// One row of C += one row of A times B.
-ATTEST_INLINE_CLONE void add_row(float* C, const float* a, std::int64_t ak, const float* B,
-                                 std::int64_t ldb, std::int64_t n, std::int64_t k) {
-  for (std::int64_t l = 0; l < k; ++l) {
-    const float x = a[l * ak];
-    for (std::int64_t c = 0; c < n; ++c) C[c] += x * B[l * ldb + c];
+// The last columns of a matrix, fewer than a vector's, and zeros for the others.
+ATTEST_INLINE_CLONE void widen(float* wide, const float* narrow, std::int64_t stride,
+                               std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < kWidth; ++c) {
+      wide[r * kWidth + c] = c < columns ? narrow[r * stride + c] : 0;
+    }
   }
 }
 
@@ -109,27 +108,33 @@ ATTEST_INLINE_CLONE float exponential(float t) {
 ATTEST_VECTOR_CLONES
 void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B, std::int64_t ldb,
                   std::int64_t m, std::int64_t n, std::int64_t k) {
-  const std::int64_t as = A.row_stride, ak = A.column_stride;
+  float packed[kDepth * kRows], wide_b[kDepth * kWidth], wide_c[kRows * kWidth];
+  const std::int64_t whole = n / kWidth * kWidth, narrow = n - whole;
   for (std::int64_t l = 0; l < k; l += kDepth) {
-    const std::int64_t depth = k - l < kDepth ? k - l : kDepth;
-    const float *a = A.data + l * ak, *b = B + l * ldb;
-    std::int64_t i = 0;
-    for (; i + kRows <= m; i += kRows) {
+    const std::int64_t depth = std::min(kDepth, k - l);
+    const float* b = B + l * ldb;
+    if (narrow != 0) widen(wide_b, b + whole, ldb, depth, narrow);
+    for (std::int64_t i = 0; i < m; i += kRows) {
+      const std::int64_t height = std::min(kRows, m - i);
+      const float* a = A.data + i * A.row_stride + l * A.column_stride;
+      for (std::int64_t d = 0; d < depth; ++d) {
+        for (std::int64_t r = 0; r < height; ++r) {
+          packed[d * kRows + r] = a[r * A.row_stride + d * A.column_stride];
+        }
+      }
+      float* c = C + i * ldc;
       std::int64_t j = 0;
-      for (; j + kWide <= n; j += kWide) {
-        add_block<Sixteen, 2>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
+      for (; j + 2 * kWidth <= n; j += 2 * kWidth) {
+        add_panel<2>(c + j, ldc, height, packed, b + j, ldb, depth);
       }
-      if (j + kWide / 2 <= n) {
-        add_block<Sixteen, 1>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
-        j += kWide / 2;
+      if (j < whole) add_panel<1>(c + j, ldc, height, packed, b + j, ldb, depth);
+      if (narrow == 0) continue;
+      widen(wide_c, c + whole, ldc, height, narrow);
+      add_panel<1>(wide_c, kWidth, height, packed, wide_b, kWidth, depth);
+      for (std::int64_t r = 0; r < height; ++r) {
+        std::copy_n(wide_c + r * kWidth, narrow, c + r * ldc + whole);
       }
-      if (j + kWide / 4 <= n) {
-        add_block<Eight, 1>(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
-        j += kWide / 4;
-      }
-      for (; j < n; ++j) add_column(C + i * ldc + j, ldc, a + i * as, as, ak, b + j, ldb, depth);
     }
-    for (; i < m; ++i) add_row(C + i * ldc, a + i * as, ak, b, ldb, n, depth);
   }
 }
 

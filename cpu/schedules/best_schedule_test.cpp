@@ -279,6 +279,26 @@ TEST_CASE("a schedule that leaves LSE out says so", "[cpu][schedules]") {
   CHECK(without > 0);
 }
 
+// Those that store P have none.
+TEST_CASE("with a softcap the other schedules are compared", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=20,d=4,softcap=2");
+  const AbiProblem form(problem, 1);
+  const auto found = best_schedule(cpu_schedules(), io::Direction::backward, *form.get(),
+                                   io::FastMemory::of_words(200));
+  CHECK_THAT(found.to_string(), Catch::Contains("two_pass:") && Catch::Contains("key_stationary:"));
+  CHECK_THAT(found.to_string(), !Catch::Contains("standard_bwd"));
+}
+
+TEST_CASE("nothing is a percentage of no words", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=0,sk=5,d=4");
+  const AbiProblem form(problem, 1);
+  const auto found = best_schedule(cpu_schedules(), io::Direction::forward, *form.get(),
+                                   io::FastMemory::of_words(200));
+  REQUIRE(found.moved(found.best()) == 0);
+  REQUIRE(found.candidates.size() > 1);
+  CHECK_THAT(found.to_string(), !Catch::Contains("%"));
+}
+
 TEST_CASE("the choice is explained", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=100,sk=100,d=8");
   const AbiProblem form(problem, 1);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "io/schedule.hpp"
 
 namespace attest::cpu {
 namespace {
@@ -106,9 +107,9 @@ void require_no_softcap(const attest_problem& problem) {
   if (problem.softcap > 0) {
     std::ostringstream softcap;
     softcap << problem.softcap;
-    throw InvalidProblem("softcap: " + softcap.str() +
-                         ", but a schedule that stores P has no score left to go back through; set "
-                         "softcap=0 or choose key_stationary or two_pass");
+    throw io::NotForProblem("softcap: " + softcap.str() +
+                            ", but a schedule that stores P has no score left to go back through; "
+                            "set softcap=0 or choose key_stationary or two_pass");
   }
 }
 

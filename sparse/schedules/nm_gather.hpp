@@ -33,6 +33,7 @@ struct NmGather {
   std::int64_t block_q;
   NmShape shape{};
 
+  static void require_pattern(const attest_problem& problem) { nm_shape_of(problem); }
   void prepare(const attest_problem& problem) { shape = nm_shape_of(problem); }
 
   template <io::Machine M>

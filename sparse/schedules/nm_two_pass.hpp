@@ -36,6 +36,7 @@ struct NmTwoPass {
   std::int64_t block_q, block_k, dlse = cpu::kNoLseGradient;
   NmShape shape{};
 
+  static void require_pattern(const attest_problem& problem) { nm_shape_of(problem); }
   void prepare(const attest_problem& problem) { shape = nm_shape_of(problem); }
 
   template <io::Machine M>

@@ -29,9 +29,10 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
-/// cpu::Family, which knows no pattern (but for kTilesOfPattern), or the same cut to whole blocks
-/// of the pattern, or to one, each cut before the next is chosen: whichever move the fewest words.
-/// A struct with fitted(problem, capacity) chooses them itself.
+/// cpu::Family, which knows no blocks, or the same cut to whole blocks of the pattern, or to one,
+/// each cut before the next is chosen: whichever move the fewest words, or bytes where the capacity
+/// is in bytes. A struct with fitted(problem, capacity) chooses them itself, one with
+/// require_pattern(problem) says itself which problems it is not for.
 /// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
@@ -40,20 +41,24 @@ class SparseFamily : public cpu::Family<S> {
 
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
-    require_pairs(S::kName, S::kDense, problem);
+    if constexpr (requires { S::require_pattern(problem); }) {
+      S::require_pattern(problem);
+    } else {
+      require_pairs(S::kName, S::kDense, problem);
+    }
     if constexpr (requires { S::fitted(problem, capacity); }) {
       return cpu::Family<S>::make(with_fitted(spec, problem, capacity), problem, capacity);
     }
     auto best = cpu::Family<S>::make(spec, problem, capacity);
     if (problem.mask.boolean == nullptr) return best;  // a band has no blocks
     const io::ScheduleSpec dense = best->spec();
-    io::Words fewest = best->closed_form().total_words();
+    io::Words fewest = cpu::moved(best->closed_form(), capacity);
     const PatternGrid grid = grid_of(problem);
     for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
       if (cut == Cut::whole_blocks && grid == PatternGrid{}) continue;  // every tile is whole
       auto candidate = aligned(spec, dense, problem, capacity, grid, cut);
       if (candidate->spec() == dense) continue;
-      const io::Words words = candidate->closed_form().total_words();
+      const io::Words words = cpu::moved(candidate->closed_form(), capacity);
       if (words >= fewest) continue;
       fewest = words;
       best = std::move(candidate);

@@ -26,6 +26,8 @@ TEST_CASE("problems without a pattern of pairs are refused", "[sparse][schedules
         sparse_schedules().make("block_flash2:bq=2,bk=2", *form.get(), io::FastMemory{}),
         "mask: no pattern of pairs, but block_flash2 reads the lists of one; give a sparsity "
         "pattern, as in mask=block_64_10_7, or choose flash2");
+    CHECK_THROWS_WITH(sparse_schedules().make("nm_gather:bq=2", *form.get(), io::FastMemory{}),
+                      Catch::StartsWith("mask: no N:M pattern, but N:M schedules"));
   }
 }
 
@@ -52,6 +54,19 @@ TEST_CASE("lists of long bands are refused", "[sparse][schedules]") {
   const AbiProblem form(problem, 1);
   CHECK_THROWS_AS(sparse_schedules().make("block_flash2:bq=2,bk=2", *form.get(), io::FastMemory{}),
                   io::NotForProblem);
+}
+
+TEST_CASE("with a capacity in bytes, bytes of cut tiles are compared", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=24,d=2,dtype=bf16,mask=block_4x3_20_45");
+  const AbiProblem form(problem, 1);
+  const auto traffic = [&](const char* schedule) {
+    return sparse_schedules()
+        .make(schedule, *form.get(), io::FastMemory::of_bytes(894))
+        ->closed_form();
+  };
+  const io::Traffic found = traffic("block_flash2"), of_words = traffic("block_flash2:bq=24,bk=3");
+  CHECK(found.total_bytes() < of_words.total_bytes());
+  CHECK(found.total_words() > of_words.total_words());
 }
 
 // The search for a dense score matrix finds tiles of 24 queries and 5 keys.
