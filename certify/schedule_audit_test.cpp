@@ -139,7 +139,7 @@ TEST_CASE("a schedule over lists is counted on patterns, the one without lists o
 
 TEST_CASE("with a mask all that is counted has the mask", "[schedule_audit]") {
   const Registries all;
-  const CampaignMask mask = parse_campaign_mask("block_16x8_30_1");
+  const CampaignMask mask = parse_campaign_mask("block_32x16_30_1");
   for (const char* name : {"cpu/schedule/rolling_queries", "sparse/schedule/block_flash2",
                            "sparse/schedule/block_two_pass"}) {
     INFO(name);

@@ -3,6 +3,7 @@
 # A file still includes all that it uses: ci/check_includes, and clang, which compiles without the copies.
 #
 #   attest_precompile(target library|test|quick_test|hooked)
+#   attest_precompile_own(target header …)  a copy for this target alone, which has flags of its own
 set(attest_outside_headers
     <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
     <sstream> <string> <string_view> <utility> <vector>)
@@ -40,6 +41,17 @@ function(attest_precompile name kind)
     target_precompile_headers(${copy} PRIVATE ${headers})
   endif()
   target_precompile_headers(${name} REUSE_FROM ${copy})
+  attest_quieten_precompiled(${name})
+endfunction()
+
+function(attest_precompile_own name)
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  target_precompile_headers(${name} PRIVATE ${attest_outside_headers} ${ARGN})
+endfunction()
+
+function(attest_quieten_precompiled name)
   # With a copy, g++ 12 reports std::string + literal falsely in two more ways than without
   # (CMakeLists.txt); -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON has every warning (ci/nightly).
   set(has_copy $<NOT:$<BOOL:$<TARGET_PROPERTY:DISABLE_PRECOMPILE_HEADERS>>>)

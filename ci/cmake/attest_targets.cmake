@@ -6,7 +6,8 @@
 #                   [COST seconds])
 #   attest_add_program(attest SOURCES main.cpp DEPENDS attest_certify)
 #
-# With QUICK_TO_COMPILE, as every test without COST, for what takes longer to compile than to run.
+# With QUICK_TO_COMPILE, as every test without COST, for what takes longer to compile than to run; with
+# OWN_PRECOMPILED for a library that calls attest_precompile_own.
 include(GNUInstallDirs)
 include(attest_precompiled)
 
@@ -26,16 +27,16 @@ endif()
 set(ATTEST_QUICK_OPTIONS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 
 function(attest_arguments)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "QUICK_TO_COMPILE" "TIMEOUT;COST" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "QUICK_TO_COMPILE;OWN_PRECOMPILED" "TIMEOUT;COST" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "attest: target '${ARGV0}': unknown arguments '${ARG_UNPARSED_ARGUMENTS}'; "
-                        "the lists are SOURCES, DEPENDS, PRIVATE_DEPENDS, LABELS, TIMEOUT, COST and "
-                        "QUICK_TO_COMPILE")
+                        "the lists are SOURCES, DEPENDS, PRIVATE_DEPENDS, LABELS, TIMEOUT, COST, "
+                        "QUICK_TO_COMPILE and OWN_PRECOMPILED")
   endif()
   if(NOT ARG_SOURCES)
     message(FATAL_ERROR "attest: target '${ARGV0}' has no SOURCES")
   endif()
-  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT COST QUICK_TO_COMPILE)
+  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT COST QUICK_TO_COMPILE OWN_PRECOMPILED)
     set(ARG_${name} "${ARG_${name}}" PARENT_SCOPE)
   endforeach()
 endfunction()
@@ -79,7 +80,7 @@ function(attest_add_library name)
   attest_note_openmp(${name})
   if(ARG_QUICK_TO_COMPILE)
     target_compile_options(${name} PRIVATE ${ATTEST_QUICK_OPTIONS})
-  else()
+  elseif(NOT ARG_OWN_PRECOMPILED)
     attest_precompile(${name} library)
   endif()
   add_library(attest::${short_name} ALIAS ${name})

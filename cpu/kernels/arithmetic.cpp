@@ -1,7 +1,6 @@
 #include "cpu/kernels/arithmetic.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "core/vector_clones.hpp"
@@ -78,19 +77,20 @@ ATTEST_INLINE_CLONE void widen(float* wide, const float* narrow, std::int64_t st
 
 ATTEST_INLINE_CLONE float larger(float a, float b) { return a > b ? a : b; }
 
-// exp(t) = 2^n exp(r), n = round(t / ln 2), |r| <= ln 2 / 2: Taylor's polynomial of degree 7.
-ATTEST_INLINE_CLONE float exponential(float t) {
+// t = exp(t) = 2^n exp(r), n = round(t / ln 2), |r| <= ln 2 / 2: Taylor's polynomial of degree 7.
+ATTEST_INLINE_CLONE void exponentiate(Vector& t) {
+  using Integers = std::int32_t __attribute__((vector_size(sizeof(Vector))));
   constexpr float kLog2e = 0x1.715476p+0f;
   constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
   constexpr float kToInteger = 0x1.8p23f;
-  constexpr float kSmallest = -0x1.5d589ep+6f;  // ln 2^-126: below it the result is flushed
-  constexpr float kLargest = 89;                // from n = 128 on the result is infinite
-  const float raised = t < kSmallest ? kSmallest : t;
-  const float clamped = raised > kLargest ? kLargest : raised;
-  const float shifted = clamped * kLog2e + kToInteger;
-  const float n = shifted - kToInteger;
-  const float r = (clamped - n * kLn2High) - n * kLn2Low;
-  float p = 1.0f / 5040;
+  const Vector smallest = Vector{} - 0x1.5d589ep+6f;  // ln 2^-126: below it the result is flushed
+  const Vector largest = Vector{} + 89.0f;            // from n = 128 on the result is infinite
+  const Vector raised = t < smallest ? smallest : t;
+  const Vector clamped = raised > largest ? largest : raised;
+  const Vector shifted = clamped * kLog2e + kToInteger;
+  const Vector n = shifted - kToInteger;
+  const Vector r = (clamped - n * kLn2High) - n * kLn2Low;
+  Vector p = Vector{} + 1.0f / 5040;
   p = p * r + 1.0f / 720;
   p = p * r + 1.0f / 120;
   p = p * r + 1.0f / 24;
@@ -98,9 +98,32 @@ ATTEST_INLINE_CLONE float exponential(float t) {
   p = p * r + 0.5f;
   p = (p * r) * r + r;
   p = p + 1.0f;
-  const auto exponent = std::bit_cast<std::int32_t>(shifted) << 23;
-  const float power = std::bit_cast<float>(exponent + 0x3f800000);
-  return t < kSmallest ? 0.0f : p * power;
+  Integers exponent;
+  std::memcpy(&exponent, &shifted, sizeof exponent);
+  exponent = (exponent << 23) + 0x3f800000;
+  Vector power;
+  std::memcpy(&power, &exponent, sizeof power);
+  t = t < smallest ? Vector{} : p * power;
+}
+
+// x[i] = exp(x[i] - shift[i * stride]), stride 0 or 1.
+template <std::int64_t stride>
+ATTEST_INLINE_CLONE void exp_each(float* x, const float* shift, std::int64_t count) {
+  const auto some = [&](std::int64_t first, std::int64_t number) {
+    Vector t{}, less{};
+    std::memcpy(&t, x + first, static_cast<std::size_t>(number) * sizeof(float));
+    if constexpr (stride == 0) {
+      less += *shift;
+    } else {
+      std::memcpy(&less, shift + first, static_cast<std::size_t>(number) * sizeof(float));
+    }
+    t -= less;
+    exponentiate(t);
+    std::memcpy(x + first, &t, static_cast<std::size_t>(number) * sizeof(float));
+  };
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) some(i, kWidth);
+  if (i < count) some(i, count - i);
 }
 
 }  // namespace
@@ -175,13 +198,11 @@ float dot(const float* x, const float* y, std::int64_t count) {
 }
 
 ATTEST_VECTOR_CLONES
-void exp_shifted(float* x, std::int64_t count, float shift) {
-  for (std::int64_t i = 0; i < count; ++i) x[i] = exponential(x[i] - shift);
-}
+void exp_shifted(float* x, std::int64_t count, float shift) { exp_each<0>(x, &shift, count); }
 
 ATTEST_VECTOR_CLONES
 void exp_differences(float* x, const float* shift, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) x[i] = exponential(x[i] - shift[i]);
+  exp_each<1>(x, shift, count);
 }
 
 ATTEST_VECTOR_CLONES

@@ -1,8 +1,10 @@
 #include "cpu/schedules/resident_order.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -22,6 +24,7 @@ std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
 struct ClassGraph {
   std::vector<std::vector<std::size_t>> seen;
   std::vector<std::int64_t> residents, visitors;
+  bool operator==(const ClassGraph&) const = default;
 
   std::int64_t edges() const {
     std::int64_t sum = 0;
@@ -147,6 +150,36 @@ Rows searched_order(const ClassGraph& graph, std::int64_t length, std::int64_t g
   return best;
 }
 
+// The last searches: a search of tiles comes back to the same classes and lengths, and every
+// schedule made of what it found does.
+class FoundOrders {
+ public:
+  Rows order_of(const ClassGraph& graph, std::int64_t length, std::int64_t gap) {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::find_if(found_.begin(), found_.end(), [&](const Found& found) {
+      return found.length == length && found.gap == gap && found.graph == graph;
+    });
+    if (known != found_.end()) {
+      std::rotate(found_.begin(), known, known + 1);
+    } else {
+      if (found_.size() == kKept) found_.pop_back();
+      found_.push_front({graph, length, gap, searched_order(graph, length, gap)});
+    }
+    return found_.front().order;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 8;
+  struct Found {
+    ClassGraph graph;
+    std::int64_t length, gap;
+    Rows order;
+  };
+
+  std::mutex mutex_;
+  std::deque<Found> found_;  // the last first
+};
+
 // Residents by what they see, and visitors by who sees them.
 struct Classes {
   BooleanMatrix seen, sees;
@@ -186,8 +219,9 @@ std::vector<std::int64_t> resident_order(const attest_problem& problem, Resident
   std::transform(classes.begin(), classes.end(), std::back_inserter(graph.residents), count);
   std::transform(visitors.begin(), visitors.end(), std::back_inserter(graph.visitors), count);
   const std::int64_t most = std::max(problem.seqlen_q, problem.seqlen_k);
+  static FoundOrders found_orders;
   std::vector<std::int64_t> order;
-  for (const std::int64_t one : searched_order(graph, std::min(length, most), gap)) {
+  for (const std::int64_t one : found_orders.order_of(graph, std::min(length, most), gap)) {
     order.insert(order.end(), classes[at(one)].begin(), classes[at(one)].end());
   }
   return order;

@@ -16,6 +16,21 @@ std::uint32_t first_bits(std::uint32_t count) {
   return count >= kWarpLanes ? ~std::uint32_t{0} : bit(count) - 1;
 }
 
+// SplitMix64 (Steele, Lea and Flood 2014): a lane is chosen at every switch, so a draw must be
+// cheap.
+std::uint64_t drawn(std::uint64_t& state) {
+  state += 0x9e3779b97f4a7c15u;
+  std::uint64_t bits = state;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+  return bits ^ bits >> 31;
+}
+
+// Of names that are mostly the same literal.
+bool same(std::string_view a, std::string_view b) {
+  return (a.data() == b.data() && a.size() == b.size()) || a == b;
+}
+
 }  // namespace
 
 Block::Block() = default;
@@ -164,9 +179,8 @@ std::uint32_t Block::choose(std::uint32_t candidates) {
     case Order::shuffled:
       break;
   }
-  random_ = mix(random_, 1);
-  for (auto skip = random_ % static_cast<std::uint64_t>(std::popcount(candidates)); skip > 0;
-       --skip) {
+  const auto count = static_cast<std::uint64_t>(std::popcount(candidates));
+  for (auto skip = (drawn(random_) >> 32) * count >> 32; skip > 0; --skip) {
     candidates &= candidates - 1;
   }
   return static_cast<std::uint32_t>(std::countr_zero(candidates));
@@ -238,7 +252,7 @@ int Block::barrier(int value, std::string_view operation, SourceLine where) {
   if (arrived_ == 0) {
     barrier_operation_ = operation;
     barrier_where_ = where;
-  } else if (!(barrier_where_ == where) || barrier_operation_ != operation) {
+  } else if (!(barrier_where_ == where) || !same(barrier_operation_, operation)) {
     stop(Fault::divergence,
          "lane " + std::to_string(running_->number) + " comes to " + std::string(operation) +
              " here while others wait in " + std::string(barrier_operation_) + " of " +
@@ -300,8 +314,8 @@ void Block::collective(std::uint32_t mask, std::string_view operation, SourceLin
   if (index == warp.groups.size()) {
     warp.groups.push_back({mask, 0, operation, where, finish});
   } else if (const Group& waiting = warp.groups[index];
-             waiting.operation != operation ||
-             (operation != "__syncwarp" && !(waiting.where == where))) {
+             !same(waiting.operation, operation) ||
+             (!(waiting.where == where) && operation != "__syncwarp")) {
     stop(Fault::divergence,
          who() + " with the mask of lanes that wait in " +
              std::string(warp.groups[index].operation) + " of " +

@@ -77,8 +77,9 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// The block of the lane that runs on this thread; null elsewhere.
-  static Block* current() {
+  /// The block of the lane that runs on this thread; null elsewhere. Always inlined, like the
+  /// others that the hooks ask at every access: a copy of its own may be one compiled with hooks.
+  [[gnu::always_inline]] static Block* current() {
     return current_ != nullptr && current_->running_ != nullptr ? current_ : nullptr;
   }
   /// The same. Throws InternalError elsewhere.
@@ -92,7 +93,7 @@ class Block {
 
   const Lane& lane() const { return *running_; }
   /// Whether an address is on the running lane's stack.
-  bool is_own(const void* pointer) const {
+  [[gnu::always_inline]] bool is_own(const void* pointer) const {
     const auto* const byte = static_cast<const std::byte*>(pointer);
     return byte >= running_->stack && byte < running_->stack + FiberStacks::kStackBytes;
   }
@@ -105,7 +106,7 @@ class Block {
   GlobalRaces* races() const { return races_; }
   Mbarriers& mbarriers() { return mbarriers_; }
   TensorCopies& tensor_copies() { return tensor_copies_; }
-  Warpgroups& warpgroups() { return warpgroups_; }
+  [[gnu::always_inline]] Warpgroups& warpgroups() { return warpgroups_; }
   /// What the block has moved of a tensor.
   GlobalTraffic& traffic(int tensor) { return traffic_[static_cast<std::size_t>(tensor)]; }
   const std::vector<GlobalTraffic>& traffic() const { return traffic_; }

@@ -22,7 +22,7 @@ std::optional<Finding> examine(Block& block, const void* pointer, std::size_t by
     return "lane " + std::to_string(lane) +
            (how == SharedMemory::Access::read ? " reads " : " writes ");
   };
-  if (block.is_own(pointer)) return block.warpgroups().touch(lane, pointer, bytes);  // most are
+  if (block.is_own(pointer)) return block.warpgroups().touch(lane, pointer, bytes);
   if (block.shared().contains(pointer)) {
     if (auto finding = block.shared().check(pointer, bytes, how, lane)) return finding;
     if (alignment == Alignment::natural && reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) {
@@ -37,18 +37,25 @@ std::optional<Finding> examine(Block& block, const void* pointer, std::size_t by
   return std::nullopt;
 }
 
-void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, Alignment alignment,
-              const void* caller) {
+[[gnu::noinline]] void look_at(Block& block, const void* pointer, std::size_t bytes,
+                               SharedMemory::Access how, Alignment alignment, const void* caller) {
   // What this calls may itself be a copy with hooks: the linker keeps one of each inline function.
   thread_local bool inside = false;
   if (inside) return;
   inside = true;
-  if (Block* const block = Block::current(); block != nullptr) {
-    if (auto finding = examine(*block, pointer, bytes, how, alignment)) {
-      block->report_at(finding->fault, std::move(finding->text), caller);
-    }
+  if (auto finding = examine(block, pointer, bytes, how, alignment)) {
+    block.report_at(finding->fault, std::move(finding->text), caller);
   }
   inside = false;
+}
+
+// Calls nothing for most accesses: those of a lane's own stack.
+void accessed(const void* pointer, std::size_t bytes, SharedMemory::Access how, Alignment alignment,
+              const void* caller) {
+  Block* const block = Block::current();
+  if (block == nullptr) return;
+  if (block->is_own(pointer) && !block->warpgroups().used()) return;
+  look_at(*block, pointer, bytes, how, alignment, caller);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ void Warpgroups::meet(Block& block, std::uint32_t number) {
 
 std::optional<Finding> Warpgroups::touch(std::uint32_t lane, const void* pointer,
                                          std::size_t bytes) {
-  if (!used_) return std::nullopt;  // registers of products are not heard of yet
+  if (!used_) return std::nullopt;
   return groups_[lane / kWarpgroupLanes].products.touch(lane, pointer, bytes);
 }
 

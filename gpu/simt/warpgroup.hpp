@@ -91,6 +91,8 @@ class Warpgroups {
   /// Lanes that have returned are not waited for, but the instruction is not carried out.
   void leave(Block& block, std::uint32_t lane);
   GroupProducts& products(std::uint32_t group) { return groups_[group].products; }
+  /// Whether a warpgroup has come to an instruction, so that registers may be those of products.
+  [[gnu::always_inline]] bool used() const { return used_; }  // as Block::current
   /// Of a lane's access to its own stack.
   std::optional<Finding> touch(std::uint32_t lane, const void* pointer, std::size_t bytes);
 
