@@ -63,9 +63,7 @@ io::Range keys_of(const ScoreRule& rule, io::Range queries) {
 
 io::Range queries_of(const ScoreRule& rule, io::Range queries, io::Range keys) {
   if (keys.count() == 0) return {queries.begin, queries.begin};
-  if (!has_band(rule)) {  // all or none, without a search
-    return {keys.begin < rule.batch.keys ? queries.begin : queries.end, queries.end};
-  }
+  if (!has_band(rule)) return queries;
   const std::int64_t begin =
       first_of(queries, [&](std::int64_t i) { return band_of(rule, i).end > keys.begin; });
   // Beyond the last key bands are empty.

@@ -138,6 +138,18 @@ TEST_CASE("gaps for blocks that only just do not fit", "[cpu][schedules]") {
 }
 
 // The search draws at random, but the same numbers everywhere.
+// Orders are kept for the next that ask.
+TEST_CASE("an order is that of its own length, residents and pattern", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=64,d=2,mask=block_4_25_1");
+  const Problem other = Problem::parse("sq=64,d=2,mask=block_4_25_2");
+  const Rows first = order_of(problem, Residents::keys, 6);
+  CHECK(order_of(problem, Residents::keys, 17) != first);
+  CHECK(order_of(problem, Residents::queries, 6) != first);
+  CHECK(order_of(other, Residents::keys, 6) != first);
+  for (std::int64_t length = 7; length < 20; ++length) order_of(problem, Residents::keys, length);
+  CHECK(order_of(problem, Residents::keys, 6) == first);
+}
+
 TEST_CASE("an order is the same on every machine", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=8,sk=8,d=2,mask=block_1_40_5");
   CHECK(order_of(problem, Residents::queries) == Rows{0, 3, 7, 2, 1, 6, 4, 5});
