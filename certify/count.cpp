@@ -61,9 +61,10 @@ json lower_json(const std::optional<io::Bound>& bound, std::int64_t narrowest_by
           {"bytes", (io::Words(bound->words) * narrowest_bytes).value()}};
 }
 
-json candidates_json(const io::BestSchedule& best) {
+json candidates_json(const std::optional<io::BestSchedule>& best) {
+  if (!best) return nullptr;
   json list = json::array();
-  for (const io::Candidate& candidate : best.candidates) {
+  for (const io::Candidate& candidate : best->candidates) {
     const bool fits = candidate.refusal.empty();
     list.push_back({{"schedule", candidate.schedule},
                     {"traffic", fits ? traffic_json(candidate.traffic) : json(nullptr)},
@@ -117,7 +118,7 @@ json schedule_count_json(const io::ScheduleCount& count, const Problem& problem)
       {"ratio", ratio ? json(*ratio) : json(nullptr)}};
 }
 
-json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
+json count_json(const io::ScheduleCount& count, const std::optional<io::BestSchedule>& best,
                 const std::vector<Replayed>& replays, const Problem& problem, int exit_code,
                 const std::string& inputs) {
   json object = schedule_count_json(count, problem);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 #include "certify/count_trace.hpp"
 #include "core/problem.hpp"
@@ -14,8 +15,9 @@ namespace attest::certify {
 nlohmann::json schedule_count_json(const io::ScheduleCount& count, const Problem& problem);
 
 /// A count and what caches made of it as an object: certify/count.schema.json describes the fields.
-/// `inputs` is empty for dense Q, K and V.  [certify/count_test]
-nlohmann::json count_json(const io::ScheduleCount& count, const io::BestSchedule& best,
+/// `inputs` is empty for dense Q, K and V; without `best` that field is null.  [certify/count_test]
+nlohmann::json count_json(const io::ScheduleCount& count,
+                          const std::optional<io::BestSchedule>& best,
                           const std::vector<Replayed>& replays, const Problem& problem,
                           int exit_code, const std::string& inputs = "");
 

@@ -38,6 +38,19 @@ TEST_CASE("counts have the fields of their schema", "[count]") {
   check_against(counted("standard_bwd", "sq=40,d=8", io::FastMemory::of_words(100)), schema);
 }
 
+TEST_CASE("without the table of best tiles a count says null", "[count]") {
+  const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_COUNT_SCHEMA));
+  const Problem problem = Problem::parse("sq=40,d=8");
+  const AbiProblem form(problem, 1);
+  const io::FastMemory capacity = io::FastMemory::of_words(100);
+  const io::ScheduleFamily& family = cpu_schedules().find("flash2");
+  const auto made = family.make({"flash2", {}}, *form.get(), capacity);
+  const auto object =
+      count_json(count_schedule(family, *made, problem, capacity), std::nullopt, {}, problem, 0);
+  check_against(object, schema);
+  CHECK(object.at("best_schedule").is_null());
+}
+
 TEST_CASE("counts of sparse inputs have the fields of the schema", "[count]") {
   const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_COUNT_SCHEMA));
   const auto inputs = sparse::RandomInputs::parse("csr:density=0.3");

@@ -14,32 +14,61 @@ Product multiply(std::uint32_t a, std::uint32_t b) {
   return {static_cast<std::uint32_t>(p >> 32), static_cast<std::uint32_t>(p)};
 }
 
-}  // namespace
+using Counter = std::array<std::uint32_t, 4>;
+using Key = std::array<std::uint32_t, 2>;
 
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key) {
+using Counter = std::array<std::uint32_t, 4>;
+using Key = std::array<std::uint32_t, 2>;
+
+// The rounds of several counters, word k of each in words[k]: side by side, for one alone waits for
+// its products.
+template <std::size_t Count>
+void encipher(std::array<std::array<std::uint32_t, Count>, 4>& words, Key key) {
   constexpr std::uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
   for (int round = 0; round < 10; ++round) {
-    const Product p0 = multiply(kMultiplier0, counter[0]);
-    const Product p1 = multiply(kMultiplier1, counter[2]);
-    counter = {p1.high ^ counter[1] ^ key[0], p1.low, p0.high ^ counter[3] ^ key[1], p0.low};
+    for (std::size_t n = 0; n < Count; ++n) {
+      const Product p0 = multiply(kMultiplier0, words[0][n]);
+      const Product p1 = multiply(kMultiplier1, words[2][n]);
+      words[0][n] = p1.high ^ words[1][n] ^ key[0];
+      words[1][n] = p1.low;
+      words[2][n] = p0.high ^ words[3][n] ^ key[1];
+      words[3][n] = p0.low;
+    }
     key[0] += kWeyl0;
     key[1] += kWeyl1;
   }
-  return counter;
 }
 
-std::uint32_t Rng::bits32() {
-  if (used_ == 4) {
-    buffer_ =
-        philox4x32({static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
-                    static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
-                   {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
-    ++block_;
-    used_ = 0;
+Counter halves(std::uint64_t a, std::uint64_t b) {
+  return {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32),
+          static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)};
+}
+
+}  // namespace
+
+Counter philox4x32(Counter counter, Key key) {
+  std::array<std::array<std::uint32_t, 1>, 4> words{};
+  for (std::size_t k = 0; k < 4; ++k) words[k][0] = counter[k];
+  encipher(words, key);
+  return {words[0][0], words[1][0], words[2][0], words[3][0]};
+}
+
+// Many streams are asked for a few words only: the first block is made alone.
+void Rng::refill() {
+  const Key key{static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)};
+  if (block_ == 0) {
+    const Counter first = philox4x32(halves(block_++, stream_), key);
+    for (std::size_t k = 0; k < 4; ++k) buffer_[k].back() = first[k];
+    used_ = kWords - 4;
+    return;
   }
-  return buffer_[used_++];
+  for (std::size_t n = 0; n < kBlocks; ++n) {
+    const Counter counter = halves(block_++, stream_);
+    for (std::size_t k = 0; k < 4; ++k) buffer_[k][n] = counter[k];
+  }
+  encipher(buffer_, key);
+  used_ = 0;
 }
 
 std::uint64_t Rng::bits64() {
@@ -74,10 +103,7 @@ double Rng::normal() {
 }
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  const auto mixed =
-      philox4x32({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32),
-                  static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)},
-                 {0x61747465u, 0x73740000u});
+  const Counter mixed = philox4x32(halves(a, b), {0x61747465u, 0x73740000u});
   return (std::uint64_t{mixed[0]} << 32) | mixed[1];
 }
 

@@ -20,7 +20,11 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
 
-  std::uint32_t bits32();
+  std::uint32_t bits32() {
+    if (used_ == kWords) refill();
+    const unsigned word = used_++;
+    return buffer_[word % 4][word / 4];
+  }
   std::uint64_t bits64();
 
   /// Uniform on [0, 1), a multiple of 2^-53.
@@ -34,11 +38,15 @@ class Rng {
   double normal();
 
  private:
+  void refill();
+
   std::uint64_t seed_;
   std::uint64_t stream_;
-  std::uint64_t block_ = 0;
-  std::array<std::uint32_t, 4> buffer_{};
-  unsigned used_ = 4;
+  std::uint64_t block_ = 0;  // the next to be made
+  // Word k of several blocks in buffer_[k].
+  static constexpr unsigned kBlocks = 4, kWords = 4 * kBlocks;
+  std::array<std::array<std::uint32_t, kBlocks>, 4> buffer_{};
+  unsigned used_ = kWords;
 };
 
 /// A well-mixed 64-bit value of two: derives seeds ("case 17 of seed 3") without correlation.

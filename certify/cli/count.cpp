@@ -26,7 +26,7 @@ struct CountOptions {
   CacheCountOptions cache;
   std::string trace;
   std::vector<std::string> replays;
-  bool json = false;
+  bool without_best = false, json = false;
 };
 
 io::FastMemory capacity_of(const CountOptions& options) {
@@ -98,7 +98,7 @@ void print_replays(const std::vector<Replayed>& replays, io::Words explicit_read
 
 struct Counted {
   io::ScheduleCount of;
-  io::BestSchedule best;
+  std::optional<io::BestSchedule> best;
   std::vector<Replayed> replays;
   std::string inputs;  // of sparse ones
 };
@@ -115,10 +115,15 @@ Counted counted_dense(const io::ScheduleRegistry& schedules, const CountOptions&
   }
   const io::ScheduleFamily& family = schedules.find(spec.name);
   const AbiProblem form(problem, 1);
+  std::optional<ElapsedLine> line("counting " + spec.name);
   const auto schedule = family.make(spec, *form.get(), capacity);
-  return {io::count_schedule(family, *schedule, problem, capacity),
-          io::best_schedule(schedules, family.direction(), *form.get(), capacity),
-          record_schedule(*schedule, problem, capacity, trace), ""};
+  Counted counted{io::count_schedule(family, *schedule, problem, capacity), std::nullopt,
+                  record_schedule(*schedule, problem, capacity, trace), ""};
+  if (options.without_best) return counted;
+  line.reset();
+  line.emplace("searching the best tiles of every schedule (--no-best leaves it out)");
+  counted.best = io::best_schedule(schedules, family.direction(), *form.get(), capacity);
+  return counted;
 }
 
 Counted counted_sparse(const CountOptions& options, const Problem& problem,
@@ -127,9 +132,12 @@ Counted counted_sparse(const CountOptions& options, const Problem& problem,
     throw InvalidProblem("--trace and --replay are for dense inputs; leave --inputs out");
   }
   const SparseInputs inputs = parse_sparse_inputs(options.inputs, problem);
-  auto found = sparse::count_sparse_inputs(io::ScheduleSpec::parse(options.schedule),
-                                           inputs.operands, capacity);
-  return {std::move(found.count), std::move(found.best), {}, inputs.spelling};
+  const auto spec = io::ScheduleSpec::parse(options.schedule);
+  const ElapsedLine line("counting " + spec.name);
+  auto found = sparse::count_sparse_inputs(spec, inputs.operands, capacity);
+  Counted counted{std::move(found.count), std::move(found.best), {}, inputs.spelling};
+  if (options.without_best) counted.best.reset();
+  return counted;
 }
 
 int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
@@ -151,8 +159,10 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
     print_traffic(counted.of);
     print_bounds(counted.of);
     print_replays(counted.replays, counted.of.counted.reads.words);
-    fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));
-    fmt::print("{}", indented(counted.best.to_string(), 2));
+    if (counted.best) {
+      fmt::print("\nbest_schedule, {} of fast memory\n", text(capacity));
+      fmt::print("{}", indented(counted.best->to_string(), 2));
+    }
   }
   for (const std::string& fault : faults) fmt::print(stderr, "attest: internal error: {}\n", fault);
   return code;
@@ -173,10 +183,10 @@ int count_either(const Registry& registry, const io::ScheduleRegistry& schedules
     return count(schedules, options);
   }
   if (options.fast_words || options.fast_bytes || !options.trace.empty() ||
-      !options.replays.empty() || !options.inputs.empty()) {
+      !options.replays.empty() || !options.inputs.empty() || options.without_best) {
     throw InvalidProblem(
-        "--fast-words, --fast-bytes, --trace, --replay and --inputs are for --schedule; --kernel "
-        "takes --cache");
+        "--fast-words, --fast-bytes, --trace, --replay, --inputs and --no-best are for --schedule; "
+        "--kernel takes --cache");
   }
   if (options.cache.cache.empty()) {
     throw InvalidProblem("--kernel needs --cache SIZE,ASSOC,LINE, as in --cache 32768,8,64");
@@ -231,6 +241,9 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
                    "what a cache moves that sees the run's addresses only: lru:WORDS, belady:WORDS "
                    "or set:WORDS,ways=W, each with ,line=L; may be given again")
       ->allow_extra_args(false);
+  command->add_flag("--no-best", options->without_best,
+                    "leave out the table of every schedule with its best tiles, which takes the "
+                    "longest on large masks");
   command->add_flag("--json", options->json,
                     "as JSON (certify/count.schema.json, cache_count.schema.json)");
   command->footer(
@@ -245,6 +258,9 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "--fast-words 4096\n"
       "  attest count --schedule stored_support_bwd --problem sq=512,d=64 --inputs qkv.safetensors "
       "--fast-words 4096\n"
+      "  attest count --schedule flash2 --problem sq=4096,d=64,mask=block_64_25_1 --fast-words "
+      "65536 "
+      "--no-best\n"
       "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64");
   command->callback([&registry, &schedules, &action, options] {
     action = [&registry, &schedules, options] {

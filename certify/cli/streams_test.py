@@ -74,18 +74,21 @@ for arguments in ([b'\x1b[31m'], ['list', b'\x1b[31m\xff'], ['certify', b'\x1b\x
         failures.append(f'{arguments}: exit status {done.returncode}, {done.stdout!r}')
 
 # Long work shows on a terminal that it goes on.
-for arguments, line in ((['--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
+for arguments, line in ((['check', '--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
                           'sq=2,d=1,hq=1000000'], b'ones, 1 s'),
-                        (['--kernel', 'gpu/flash2', '--emulate', '--problem',
-                          'sq=2,d=1,hq=1000000'], b'gpu/flash2 ascending, 1 s')):
+                        (['check', '--kernel', 'gpu/flash2', '--emulate', '--problem',
+                          'sq=2,d=1,hq=1000000'], b'gpu/flash2 ascending, 1 s'),
+                        (['count', '--schedule', 'flash2', '--problem',
+                          'sq=4096,d=64,mask=block_64_25_1', '--fast-words', '65536', '--no-best'],
+                         b'counting flash2, 1 s')):
     master, terminal = os.openpty()
-    long = subprocess.Popen([ATTEST, 'check'] + arguments, stdout=subprocess.DEVNULL,
+    long = subprocess.Popen([ATTEST] + arguments, stdout=subprocess.DEVNULL,
                             stderr=terminal)
     shown = os.read(master, 100) if select.select([master], [], [], 120)[0] else b''
     long.kill()
     long.wait()
     if line not in shown:
-        failures.append(f'a long check printed {shown!r} on the terminal')
+        failures.append(f'{arguments} printed {shown!r} on the terminal')
 
-print('\n'.join(failures + [f'23 commands, {len(failures)} wrong']))
+print('\n'.join(failures + [f'24 commands, {len(failures)} wrong']))
 sys.exit(1 if failures else 0)

@@ -9,12 +9,11 @@
 typedef uint16_t half; /* IEEE binary16 */
 
 static float from_half(half bits) {
-  const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const uint32_t word = (exponent + 112) << 23 | fraction << 13; /* binary32, its bias larger by 112 */
+  const uint32_t word = (uint32_t)(bits & 0x7fff) << 13; /* binary32, its exponent smaller by 112 */
   float size;
   memcpy(&size, &word, sizeof size);
-  if (exponent == 0) size = (float)fraction * 0x1p-24f;
-  if (exponent == 31) size = fraction ? NAN : INFINITY;
+  size *= 0x1p112f; /* exact, subnormal or not */
+  if (size >= 65536.0f) size = bits & 1023 ? NAN : INFINITY;
   return bits & 0x8000 ? -size : size;
 }
 
