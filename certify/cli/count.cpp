@@ -242,8 +242,8 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
                    "or set:WORDS,ways=W, each with ,line=L; may be given again")
       ->allow_extra_args(false);
   command->add_flag("--no-best", options->without_best,
-                    "leave out the table of every schedule with its best tiles, which takes the "
-                    "longest on large masks");
+                    "leave out the table of every schedule with its best tiles, which takes "
+                    "long on large masks");
   command->add_flag("--json", options->json,
                     "as JSON (certify/count.schema.json, cache_count.schema.json)");
   command->footer(
