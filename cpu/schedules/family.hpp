@@ -151,6 +151,15 @@ class Family : public io::ScheduleFamily {
 
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
+    return made(spec, problem, capacity, Trade::with_mask);
+  }
+
+ protected:
+  // Whether tiles left open are traded with the mask after the search without it.
+  enum class Trade : std::uint8_t { with_mask, none };
+
+  std::unique_ptr<io::Schedule> made(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                     io::FastMemory capacity, Trade trade) const {
     require_countable_by<S>(problem);
     S schedule{};
     std::string rule;
@@ -165,7 +174,7 @@ class Family : public io::ScheduleFamily {
     if constexpr (kHasRule) {
       if (!rule.empty()) S::choose(schedule, rule, problem, capacity);
     }
-    fill(schedule, problem, capacity);
+    fill(schedule, problem, capacity, trade);
     return std::make_unique<BoundSchedule<S>>(schedule, problem);
   }
 
@@ -219,7 +228,8 @@ class Family : public io::ScheduleFamily {
 
   // Chooses the tiles that are still 0 and checks that the whole fits. The search leaves the mask
   // or its band out: what fits without it fits with it.
-  void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity) const {
+  void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity,
+            Trade trade) const {
     attest_problem plain = problem;
     constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
     constexpr bool kOfBand = requires { S::kTilesOfBand; };
@@ -249,7 +259,8 @@ class Family : public io::ScheduleFamily {
       search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
     }
     arrange(schedule, problem);
-    const bool trades = kTrades || (!kOfPattern && !kOfBand && has_mask(problem));
+    const bool trades =
+        trade == Trade::with_mask && (kTrades || (!kOfPattern && !kOfBand && has_mask(problem)));
     constexpr std::int64_t kSteps = kTrades ? 32 : 8;
     for (std::size_t pair = 0; trades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;

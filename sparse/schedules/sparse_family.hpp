@@ -29,10 +29,10 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
-/// cpu::Family, which knows no blocks, or the same cut to whole blocks of the pattern, or to one,
-/// each cut before the next is chosen: whichever move the fewest words, or bytes where the capacity
-/// is in bytes. A struct with fitted(problem, capacity) chooses them itself, one with
-/// require_pattern(problem) says itself which problems it is not for.
+/// cpu::Family, which knows no blocks, or the same, traded with the mask or not, cut to whole
+/// blocks of the pattern, or to one, each cut before the next is chosen: whichever move the fewest
+/// words, or bytes where the capacity is in bytes. A struct with fitted(problem, capacity) chooses
+/// them itself, one with require_pattern(problem) says itself which problems it is not for.
 /// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
@@ -54,19 +54,26 @@ class SparseFamily : public cpu::Family<S> {
     const io::ScheduleSpec dense = best->spec();
     io::Words fewest = cpu::moved(best->closed_form(), capacity);
     const PatternGrid grid = grid_of(problem);
-    for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
-      if (cut == Cut::whole_blocks && grid == PatternGrid{}) continue;  // every tile is whole
-      auto candidate = aligned(spec, dense, problem, capacity, grid, cut);
-      if (candidate->spec() == dense) continue;
+    const auto consider = [&](std::unique_ptr<io::Schedule> candidate) {
+      if (candidate->spec() == dense) return;
       const io::Words words = cpu::moved(candidate->closed_form(), capacity);
-      if (words >= fewest) continue;
+      if (words >= fewest) return;
       fewest = words;
       best = std::move(candidate);
+    };
+    for (const Cut cut : {Cut::whole_blocks, Cut::one_block}) {
+      if (cut == Cut::whole_blocks && grid == PatternGrid{}) continue;  // every tile is whole
+      // A trade may leave the size that a block is best cut to.
+      for (const Trade trade : {Trade::with_mask, Trade::none}) {
+        consider(aligned(spec, dense, problem, capacity, grid, cut, trade));
+        if (kTilesOfPattern) break;  // which are never traded
+      }
     }
     return best;
   }
 
  private:
+  using Trade = typename cpu::Family<S>::Trade;
   static constexpr bool kTilesOfPattern = requires { S::kTilesOfPattern; };
   enum class Cut : std::uint8_t { whole_blocks, one_block };
 
@@ -88,7 +95,7 @@ class SparseFamily : public cpu::Family<S> {
 
   std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const io::ScheduleSpec& dense,
                                         const attest_problem& problem, io::FastMemory capacity,
-                                        const PatternGrid& grid, Cut cut) const {
+                                        const PatternGrid& grid, Cut cut, Trade trade) const {
     for (const cpu::Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
       const bool any = parameter.extent == cpu::Extent::any;
@@ -97,7 +104,7 @@ class SparseFamily : public cpu::Family<S> {
       if (!queries && !keys) continue;
       // Tiles of the pattern's own pairs are dear to choose again.
       const io::ScheduleSpec chosen =
-          kTilesOfPattern ? dense : cpu::Family<S>::make(spec, problem, capacity)->spec();
+          kTilesOfPattern ? dense : this->made(spec, problem, capacity, trade)->spec();
       std::int64_t tile = value_of(chosen, parameter.name).value_or(1);
       const auto cut_to = [&](std::int64_t block) {
         tile = aligned_tile(cut == Cut::one_block ? std::min(tile, block) : tile, block);

@@ -81,6 +81,17 @@ TEST_CASE("tiles over lists are traded with the pattern", "[sparse][schedules]")
   CHECK(words("block_flash2") < words("block_flash2:bq=24,bk=5"));
 }
 
+// Traded tiles are cut to 16 queries, those of the search without the mask to 32.
+TEST_CASE("tiles are cut to blocks before a trade too", "[sparse][schedules]") {
+  const Problem problem = Problem::parse("sq=4096,d=64,mask=block_64_5_1");
+  const AbiProblem form(problem, 1);
+  const auto words = [&](const char* text) {
+    const auto capacity = io::FastMemory::of_words(1024);
+    return sparse_schedules().make(text, *form.get(), capacity)->closed_form().total_words();
+  };
+  CHECK(words("block_rank1_tiled") <= words("block_rank1_tiled:bq=32,bk=16,ov=28"));
+}
+
 TEST_CASE("tiles left open fit whatever the pattern", "[sparse][schedules]") {
   Rng rng(8);
   for (const auto& family : sparse_schedules().families()) {
