@@ -258,9 +258,8 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "--fast-words 4096\n"
       "  attest count --schedule stored_support_bwd --problem sq=512,d=64 --inputs qkv.safetensors "
       "--fast-words 4096\n"
-      "  attest count --schedule flash2 --problem sq=4096,d=64,mask=block_64_25_1 --fast-words "
-      "65536 "
-      "--no-best\n"
+      "  attest count --schedule flash2 --problem sq=4096,d=64,mask=block_64_25_1 "
+      "--fast-words 65536 --no-best\n"
       "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64");
   command->callback([&registry, &schedules, &action, options] {
     action = [&registry, &schedules, options] {
