@@ -14,6 +14,13 @@ namespace {
 
 using testing::sparse_schedules;
 
+io::Words words_moved(const char* schedule, const char* problem_text, std::int64_t fast_words) {
+  const Problem problem = Problem::parse(problem_text);
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(fast_words);
+  return sparse_schedules().make(schedule, *form.get(), capacity)->closed_form().total_words();
+}
+
 TEST_CASE("problems without a pattern of pairs are refused", "[sparse][schedules]") {
   for (const char* mask : {"none", "lengths_5"}) {
     const Problem problem = Problem::parse(std::string("sq=8,sk=8,d=2,mask=") + mask);
@@ -71,11 +78,8 @@ TEST_CASE("with a capacity in bytes, bytes of cut tiles are compared", "[sparse]
 
 // The search for a dense score matrix finds tiles of 24 queries and 5 keys.
 TEST_CASE("tiles over lists are traded with the pattern", "[sparse][schedules]") {
-  const Problem problem = Problem::parse("sq=96,d=8,mask=pairs_5_1");
-  const AbiProblem form(problem, 1);
-  const auto words = [&](const char* text) {
-    const auto capacity = io::FastMemory::of_words(600);
-    return sparse_schedules().make(text, *form.get(), capacity)->closed_form().total_words();
+  const auto words = [](const char* schedule) {
+    return words_moved(schedule, "sq=96,d=8,mask=pairs_5_1", 600);
   };
   CHECK(words("block_flash2") <= words("block_flash2:bq=30,bk=1"));
   CHECK(words("block_flash2") < words("block_flash2:bq=24,bk=5"));
@@ -83,11 +87,8 @@ TEST_CASE("tiles over lists are traded with the pattern", "[sparse][schedules]")
 
 // Traded tiles are cut to 16 queries, those of the search without the mask to 32.
 TEST_CASE("tiles are cut to blocks before a trade too", "[sparse][schedules]") {
-  const Problem problem = Problem::parse("sq=4096,d=64,mask=block_64_5_1");
-  const AbiProblem form(problem, 1);
-  const auto words = [&](const char* text) {
-    const auto capacity = io::FastMemory::of_words(1024);
-    return sparse_schedules().make(text, *form.get(), capacity)->closed_form().total_words();
+  const auto words = [](const char* schedule) {
+    return words_moved(schedule, "sq=4096,d=64,mask=block_64_5_1", 1024);
   };
   CHECK(words("block_rank1_tiled") <= words("block_rank1_tiled:bq=32,bk=16,ov=28"));
 }
