@@ -47,6 +47,7 @@ std::vector<Bound> bounds_of(const Subject& subject, const KernelClass& kernel,
       for (Bound& bound : pattern_bounds(*subject.pattern, kernel, fast_words)) {
         bounds.push_back(std::move(bound));
       }
+      bounds.push_back(forward_other_rows(subject.extent, kernel, fast_words, bounds));
       return bounds;
     }
     case Direction::backward: {
@@ -55,6 +56,10 @@ std::vector<Bound> bounds_of(const Subject& subject, const KernelClass& kernel,
         for (Bound& bound : backward_pattern_bounds(*subject.pattern, kernel, fast_words)) {
           bounds.push_back(std::move(bound));
         }
+      }
+      bounds.push_back(backward_single_pass(subject.extent, kernel, fast_words, bounds));
+      if (subject.pattern) {
+        bounds.push_back(backward_other_rows(subject.extent, kernel, fast_words, bounds));
       }
       bounds.push_back(backward_saved_outputs(subject.extent, kernel, fast_words, bounds));
       return bounds;
@@ -78,8 +83,10 @@ std::vector<Bound> bounds_of(Direction direction, const Problem& problem, const 
   return bounds_of(subject_of(direction, problem), kernel, fast_words);
 }
 
-KernelClass class_of(const ScheduleFamily& family, const Problem& problem) {
+KernelClass class_of(const ScheduleFamily& family, const Schedule& schedule,
+                     const Problem& problem) {
   KernelClass kernel = family.kernel_class();
+  if (schedule.moves_whole_rows()) kernel.movement = RowMovement::whole_index;
   const Products products = plain_class(problem).products;
   if (products != Products::standard) kernel.products = products;
   return kernel;
@@ -126,7 +133,7 @@ ScheduleCount count_schedule(const ScheduleFamily& family, const Schedule& sched
   count.counted = meter.traffic();
   count.blocks = meter.blocks();
   count.closed_form = schedule.closed_form();
-  count.kernel = class_of(family, problem);
+  count.kernel = class_of(family, schedule, problem);
   const Subject subject = subject_of(count.direction, problem);
   count.bounds = bounds_of(subject, count.kernel, count.bound_words);
   count.lower = greatest(count.bounds);

@@ -19,9 +19,11 @@ namespace attest::io {
 std::vector<Bound> bounds_of(Direction direction, const Problem& problem, const KernelClass& kernel,
                              std::int64_t fast_words);
 
-/// What the bounds may take for granted of the family's schedules on this problem: its own class,
-/// and a shortcut when the scale is 0.  [io/schedule_count_test "class"]
-KernelClass class_of(const ScheduleFamily& family, const Problem& problem);
+/// What the bounds may take for granted of a schedule of the family on this problem: the family's
+/// class, what its tiles add to it, and a shortcut when the scale is 0.
+/// [io/schedule_count_test "class"]
+KernelClass class_of(const ScheduleFamily& family, const Schedule& schedule,
+                     const Problem& problem);
 
 /// The class with nothing declared: its lower bounds hold for every kernel of K1 to K6.
 KernelClass undeclared(const KernelClass& kernel);

@@ -9,8 +9,10 @@ namespace {
 // A schedule that says what it is told to say.
 class Told : public Schedule {
  public:
-  Told(Words counted, Words formula) : counted_(counted), formula_(formula) {}
+  Told(Words counted, Words formula, bool whole_rows = false)
+      : counted_(counted), formula_(formula), whole_rows_(whole_rows) {}
   ScheduleSpec spec() const override { return {"told", {}}; }
+  bool moves_whole_rows() const override { return whole_rows_; }
   Traffic closed_form() const override { return {{formula_, 4 * formula_}, {}, {1, 4}}; }
   Meter dry_count(FastMemory capacity) const override {
     Meter meter(capacity);
@@ -21,6 +23,7 @@ class Told : public Schedule {
 
  private:
   Words counted_, formula_;
+  bool whole_rows_;
 };
 
 class ToldFamily : public ScheduleFamily {
@@ -77,12 +80,17 @@ TEST_CASE("faults of a count are named", "[io][count]") {
 
 TEST_CASE("the class of a schedule", "[io][count]") {
   const ToldFamily once({.evaluation = Evaluation::once});
-  CHECK(class_of(once, kProblem).evaluation == Evaluation::once);
-  CHECK(class_of(once, kProblem).products == Products::standard);
+  const Told told(1, 1), whole(1, 1, true);
+  CHECK(class_of(once, told, kProblem).evaluation == Evaluation::once);
+  CHECK(class_of(once, told, kProblem).movement == RowMovement::by_word);
+  CHECK(class_of(once, told, kProblem).products == Products::standard);
+  CHECK(class_of(once, whole, kProblem).movement == RowMovement::whole_index);
+  const ToldFamily all_whole({.movement = RowMovement::whole_index});
+  CHECK(class_of(all_whole, told, kProblem).movement == RowMovement::whole_index);
   const Problem zero = Problem::parse("sq=256,sk=256,d=16,scale=0");
-  CHECK(class_of(once, zero).products == Products::shortcut);
-  CHECK(undeclared(class_of(once, zero)).products == Products::shortcut);
-  CHECK(undeclared(class_of(once, zero)).evaluation == Evaluation::may_recompute);
+  CHECK(class_of(once, told, zero).products == Products::shortcut);
+  CHECK(undeclared(class_of(once, told, zero)).products == Products::shortcut);
+  CHECK(undeclared(class_of(once, told, zero)).evaluation == Evaluation::may_recompute);
 
   // A declaration adds bounds for its class and none for every kernel.
   const ScheduleCount plain = count(ToldFamily(), 10000000, 10000000);

@@ -2,6 +2,7 @@
 // capacities, every registered schedule with tiles it chooses itself and with random ones.
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -64,16 +65,19 @@ TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
       const AbiProblem form(problem, 1);
       const auto capacity = io::FastMemory::of_words(random_size(rng, 20000));
       const std::string text = random_schedule(rng, *family);
+      std::unique_ptr<io::Schedule> schedule;
       io::Traffic traffic;
       try {
-        traffic = cpu_schedules().make(text, *form.get(), capacity)->closed_form();
+        schedule = cpu_schedules().make(text, *form.get(), capacity);
+        traffic = schedule->closed_form();
       } catch (const InvalidProblem&) {
         continue;  // too little fast memory, or a problem that the schedule does not take
       }
       ++cases;
       // It would run with as many words as it uses at its peak: the severest capacity.
-      const std::vector<io::Bound> bounds = bounds_of(
-          family->direction(), problem, class_of(*family, problem), traffic.peak.words.value());
+      const std::vector<io::Bound> bounds =
+          bounds_of(family->direction(), problem, class_of(*family, *schedule, problem),
+                    traffic.peak.words.value());
       const std::int64_t words = traffic.total_words().value();
       for (const io::Bound& bound : bounds) {
         if (!bound.is_lower_bound()) continue;

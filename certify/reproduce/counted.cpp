@@ -18,8 +18,9 @@ std::optional<Counted> count_words(const io::ScheduleRegistry& schedules, const 
     if (walked != schedule->closed_form()) {
       throw InternalError(text + ": the walk and the closed form differ");
     }
-    return Counted{schedule->spec().to_string(), walked.total_words().value(),
-                   walked.peak.words.value()};
+    const io::ScheduleSpec spec = schedule->spec();
+    return Counted{spec.to_string(), walked.total_words().value(), walked.peak.words.value(),
+                   io::class_of(schedules.find(spec.name), *schedule, problem)};
   } catch (const io::CapacityExceeded&) {
     return std::nullopt;
   } catch (const io::NotForProblem&) {

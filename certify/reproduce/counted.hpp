@@ -18,6 +18,7 @@ struct Counted {
   std::string schedule;    // with its tiles
   std::int64_t words = 0;  // read and written
   std::int64_t peak = 0;
+  io::KernelClass kernel;  // of the schedule with these tiles, on the problem
 };
 
 /// Tiles left open are those that move the fewest words; nothing when none fit, or when the

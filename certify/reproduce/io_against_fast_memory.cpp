@@ -55,8 +55,8 @@ Counts count_all(const Laboratory& lab, const IoSubject& subject, const Problem&
       const auto counted = count_words(lab.schedules, family->name(), problem, fast_words);
       if (!counted) continue;
       counts.schedules[family->name()].emplace_back(x, static_cast<double>(counted->words));
-      const auto lower = io::greatest(
-          io::bounds_of(subject.direction, problem, io::class_of(*family, problem), fast_words));
+      const auto lower =
+          io::greatest(io::bounds_of(subject.direction, problem, counted->kernel, fast_words));
       if (!lower || lower->words <= 0) continue;
       const double ratio = static_cast<double>(counted->words) / static_cast<double>(lower->words);
       counts.least_ratio = counts.compared == 0 ? ratio : std::min(counts.least_ratio, ratio);

@@ -31,6 +31,7 @@
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
 ///   optionally arrange(problem), what it takes from the problem for the tiles that it has
+///   optionally moves_whole_rows(), which its tiles decide (io::Schedule)
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
 ///   optionally kTradesTiles: the first of a pair of tiles stays, the second visits
@@ -60,6 +61,11 @@ class BoundSchedule : public io::Schedule {
                                        : parameter.choices[static_cast<std::size_t>(value)]);
     }
     return spec;
+  }
+
+  bool moves_whole_rows() const override {
+    if constexpr (requires { schedule_.moves_whole_rows(); }) return schedule_.moves_whole_rows();
+    return false;
   }
 
   // Once: it may look at every pair of a mask.

@@ -20,7 +20,7 @@ struct RollingQueriesBackward {
   static constexpr const char* kName = "rolling_queries_bwd";
   static constexpr const char* kSummary =
       "queries roll through fast memory with dQ, keys visit; dK and dV are read and written";
-  // Rows of an index do not move together: the gradient of a visitor that waits stays alone.
+  // Rows of an index do not move together where the gradient of a visitor that waits stays alone.
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kTradesTiles = true;
@@ -32,6 +32,8 @@ struct RollingQueriesBackward {
   }
   std::int64_t block_q, block_k, order = kNatural, dlse = kNoLseGradient;
   std::vector<std::int64_t> query_order{};
+
+  bool moves_whole_rows() const { return block_k == 1; }
 
   void arrange(const attest_problem& problem) {
     if (order == kGrouped) query_order = resident_order(problem, Residents::queries, block_q);
@@ -166,7 +168,7 @@ struct RollingKeys {
   static constexpr const char* kName = "rolling_keys";
   static constexpr const char* kSummary =
       "keys roll through fast memory with dK and dV, queries visit; dQ is read and written";
-  // Rows of an index do not move together: the gradient of a visitor that waits stays alone.
+  // Rows of an index do not move together where the gradient of a visitor that waits stays alone.
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kTradesTiles = true;
@@ -179,6 +181,8 @@ struct RollingKeys {
   std::int64_t block_k, block_q, order = kNatural, dlse = kNoLseGradient;
   std::vector<std::int64_t> key_order{};
   std::int64_t block_of_mask = 0;  // keys; 0: no gaps
+
+  bool moves_whole_rows() const { return block_q == 1; }
 
   void prepare(const attest_problem& problem) {
     if (order == kGapped) block_of_mask = middle_block(problem, Residents::keys);

@@ -9,6 +9,7 @@
 #include "io/bounds/forward.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
+#include "io/words.hpp"
 
 namespace attest::io {
 namespace {
@@ -73,6 +74,7 @@ Bound compulsory_backward(const Extent& extent, const KernelClass& kernel) {
                    "(rows>=2 + columns>=2)(d_k + d_v) + rows=1 d_v + q d_k + k (d_k + d_v)",
                    "compulsory")
       .needs_class_but(kernel, "K3 K5 K6")
+      .of_all_rows()
       .words([&] { return (compulsory_reads(extent, kernel.storage) + outputs(extent)).value(); });
 }
 
@@ -80,6 +82,7 @@ Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fa
   return Statement("theorem_c", Tag::proved,
                    "max_{X,Y} Y + X (h - 1), h = ceil((12Z - G(Y))/G(M+X)) >= 1", "theorem-c")
       .needs_class(kernel, fast_words)
+      .of_events()
       .words([&] {
         const auto maximum = [d = smaller_head_dim(extent)](double usable_words) {
           return backward_segment_maximum(usable_words, d);
@@ -95,6 +98,7 @@ Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int6
   return Statement("theorem_c_large", Tag::proved, "12Z d^2/M", "theorem-c")
       .needs_class(kernel, fast_words)
       .needs("range", "27M >= 128 d^2", below("27 fast_words", 27 * words, 128 * square))
+      .of_events()
       .words([&] {
         return whole_words(rounded_down(12 * static_cast<double>(extent.pairs) * square / words));
       });
@@ -145,8 +149,7 @@ Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel,
                           std::int64_t fast_words) {
   return Statement("backward_row_atomic", Tag::proved, "14Z d^2/M - (q + 2k) d", "row-atomic")
       .needs_class(kernel, fast_words)
-      .needs("rows", "all rows of an index enter and leave together",
-             kernel.movement == RowMovement::whole_index ? "" : "rows may move word by word")
+      .needs_whole_rows(kernel)
       .words([&] {
         const double moved = 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
                              static_cast<double>(fast_words);
@@ -168,6 +171,44 @@ Bound backward_conjecture(const Extent& extent, const KernelClass& kernel,
       .leading([&] {
         return 14 * static_cast<double>(extent.pairs) * smaller_squared(extent) /
                static_cast<double>(fast_words);
+      });
+}
+
+Bound backward_single_pass(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
+                           const std::vector<Bound>& others) {
+  return Statement("backward_single_pass", Tag::proved,
+                   "(4E - S)/3, E the greater of theorem C and S = (3 rows>=2 + 4 columns>=2) d",
+                   "row-atomic")
+      .needs_class(kernel, fast_words)
+      .needs_whole_rows(kernel)
+      .needs_once(kernel)
+      .words([&] {
+        const Words once = (Words(3) * extent.rows_many + Words(4) * extent.columns_many) *
+                           smaller_head_dim(extent);
+        Words events = once;
+        for (const Bound& bound : others) {
+          if (bound.of_events && bound.is_lower_bound())
+            events = std::max<Words>(events, bound.words);
+        }
+        return (events + tiles((events - once).value(), 3)).value();
+      });
+}
+
+Bound backward_other_rows(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
+                          const std::vector<Bound>& others) {
+  return Statement("backward_other_rows", Tag::proved,
+                   "the greatest of the others + (q - rows>=2) d_k + rows=1 d_v + (k - columns>=2) "
+                   "(d_k + d_v)",
+                   "compulsory")
+      .needs_class(kernel, fast_words)
+      .of_all_rows()
+      .words([&] {
+        const Words rows = Words(extent.rows) - extent.rows_many;
+        const Words keys = Words(extent.keys) - extent.columns_many;
+        return (greatest_of_many_keys(others) + rows * extent.head_dim_qk +
+                Words(extent.rows_one) * extent.head_dim_v +
+                keys * (Words(extent.head_dim_qk) + extent.head_dim_v))
+            .value();
       });
 }
 

@@ -56,9 +56,25 @@ double backward_weighted_products(const BackwardProducts& products);
 /// [io/bounds/backward_test "whole indices"]
 Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
+/// (4E - S)/3, S = (3 rows_many + 4 columns_many) d, E the greatest of S and of those of `others`
+/// that count events: theorem C, by pattern and with weights too. Proved for schedules as above
+/// that evaluate every score once, so that a pair has one visit, as in FlashAttention-2's backward:
+/// to leading order 16 Z d^2 / M. docs/theory/bounds/row-atomic.md. Needs K1 to K6,
+/// RowMovement::whole_index, Evaluation::once; others for the same case and kernel.
+/// [io/bounds/backward_test "single pass", cpu/schedules/whole_rows_test "one visit"]
+Bound backward_single_pass(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
+                           const std::vector<Bound>& others);
+
 /// 14 Z d^2 / M as the true constant for every kernel: a conjecture, between the 12 that is proved
 /// and the 14 that two_pass_row reaches. docs/theory/bounds/row-atomic.md
 Bound backward_conjecture(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
+
+/// The greatest of those of `others` that speak of rows with at least two visible keys alone, and
+/// what else must move: dQ of the other rows, dK and dV of keys that only these or none see, dO of
+/// rows with one key. Proved: docs/theory/bounds/compulsory.md. Needs K1 to K6; others for the same
+/// case and kernel.  [io/bounds/backward_test "fewer than two keys", io/pebble/bounds_test]
+Bound backward_other_rows(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
+                          const std::vector<Bound>& others);
 
 /// The greatest of other bounds for the same case and kernel, and rows_many (d_v + 1) words: O and
 /// LSE, which no other bound counts. Proved: docs/theory/bounds/compulsory.md. Needs K1 to K6, O
@@ -67,7 +83,7 @@ Bound backward_conjecture(const Extent& extent, const KernelClass& kernel, std::
 Bound backward_saved_outputs(const Extent& extent, const KernelClass& kernel,
                              std::int64_t fast_words, const std::vector<Bound>& others);
 
-/// All of the above but the last.
+/// All of the above that do not take others.
 std::vector<Bound> backward_bounds(const Extent& extent, const KernelClass& kernel,
                                    std::int64_t fast_words);
 

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "io/bounds/backward_small_pattern.hpp"
+#include "io/bounds/components.hpp"
 #include "io/bounds/priced_parts.hpp"
 #include "io/bounds/statement.hpp"
 #include "io/bounds/weighted_backward.hpp"
@@ -27,7 +28,7 @@ Statement statement_of_theorem_c_pattern(const KernelClass& kernel, std::int64_t
       "theorem_c_pattern", Tag::proved,
       "max_{X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of 12 Z/rho(B)",
       "patterns");
-  statement.needs_class(kernel, fast_words);
+  statement.needs_class(kernel, fast_words).of_events();
   return statement;
 }
 
@@ -59,6 +60,7 @@ std::vector<Bound> backward_pattern_bounds(const PatternDegrees& degrees, const 
                          .words([] { return std::int64_t{0}; }));
   }
   bounds.push_back(backward_small_pattern(five_product_parts(degrees), kernel, fast_words));
+  bounds.push_back(backward_components(degrees, kernel, fast_words));
   if (degrees.dense_parts) bounds.push_back(theorem_c_weighted(degrees, kernel, fast_words));
   return bounds;
 }

@@ -32,7 +32,8 @@ BackwardParts backward_parts(const PatternDegrees& degrees);
 Bound theorem_c_pattern(const BackwardParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words);
 
-/// The bound above, backward_small_pattern, and of boolean masks theorem_c_weighted.
+/// The bound above, backward_small_pattern, backward_components, and of boolean masks
+/// theorem_c_weighted.
 std::vector<Bound> backward_pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                            std::int64_t fast_words);
 

@@ -239,6 +239,31 @@ TEST_CASE("saved outputs that are read count beside all else", "[io][bounds]") {
   }
 }
 
+TEST_CASE("rows with fewer than two keys count beside the others, backward", "[io][bounds]") {
+  // 60 rows see a key each, two none, the last two 62 keys between them.
+  Extent extent = dense_extent(64, 64, 8, 6);
+  extent.rows_many = 2;
+  extent.rows_one = 60;
+  extent.columns_many = 61;
+  extent.columns_seen = 63;
+  extent.pairs = 62;
+  const std::int64_t other = 62 * 8 + 60 * 6 + 3 * (8 + 6);
+  for (const std::int64_t fast_words : {16, 64}) {
+    const std::vector<Bound> others = backward_bounds(extent, {}, fast_words);
+    std::int64_t most = 0;
+    for (const Bound& bound : others) {
+      if (bound.is_lower_bound() && bound.name != "compulsory_backward") {
+        most = std::max(most, bound.words);
+      }
+    }
+    const Bound bound = backward_other_rows(extent, {}, fast_words, others);
+    REQUIRE(bound.is_lower_bound());
+    CHECK(bound.words == most + other);
+    // Of itself and of what counts all rows already it takes nothing.
+    CHECK(backward_other_rows(extent, {}, fast_words, {bound, others.front()}).words == other);
+  }
+}
+
 TEST_CASE("schedules that move whole indices have the bound with 14", "[io][bounds]") {
   KernelClass whole_index;
   const Extent extent = dense_extent(8192, 8192, 16, 16);
@@ -259,6 +284,40 @@ TEST_CASE("schedules that move whole indices have the bound with 14", "[io][boun
   const Bound conjecture = backward_conjecture(extent, {}, 4096);
   CHECK(conjecture.leading == 14. * 8192 * 512);
   CHECK(conjecture.label() == "leading order, no lower bound (conjectured)");
+}
+
+TEST_CASE("a single pass of whole rows has the bound with 16", "[io][bounds]") {
+  const Extent extent = dense_extent(8192, 8192, 16, 16);
+  const std::int64_t once = 7 * 8192 * 16;
+  const auto bound_of = [&](const KernelClass& kernel, std::int64_t fast_words) {
+    return backward_single_pass(extent, kernel, fast_words,
+                                backward_bounds(extent, kernel, fast_words));
+  };
+  KernelClass kernel;
+  kernel.evaluation = Evaluation::once;
+  CHECK(bound_of(kernel, 4096).why_not() == "rows: rows may move word by word");
+  kernel.movement = RowMovement::whole_index;
+  const Bound bound = bound_of(kernel, 4096);
+  REQUIRE(bound.is_lower_bound());
+  const std::int64_t events = theorem_c(extent, kernel, 4096).words;
+  CHECK(3 * bound.words >= 4 * events - once);
+  CHECK(3 * bound.words < 4 * events - once + 3);
+  CHECK(bound.words > backward_row_atomic(extent, kernel, 4096).words);
+  CHECK(bound.words >= 16 * 8192 * 512 - once / 3);
+  // With fast memory for everything nothing comes twice.
+  CHECK(bound_of(kernel, std::int64_t{1} << 40).words == once);
+  // Key blocks that stay move little more (words by hand: key rows of 4d against one query of 3d).
+  const std::int64_t keys = (4096 - 3 * 16 - 2) / (4 * 16), passes = (8192 + keys - 1) / keys;
+  const std::int64_t moved = 8192 * 4 * 16 + 8192 * (4 * passes - 1) * 16;
+  CHECK(moved >= bound.words);
+  CHECK(moved * 100 <= bound.words * 105);
+  // What recomputes has no such bound, and what counts more than events says nothing of it.
+  kernel.evaluation = Evaluation::may_recompute;
+  CHECK_FALSE(bound_of(kernel, 4096).applies());
+  kernel.evaluation = Evaluation::once;
+  Bound small = backward_small(extent, kernel, 64);
+  CHECK(small.words > 2 * backward_single_pass(extent, kernel, 4096, {small}).words);
+  CHECK(backward_single_pass(extent, kernel, 4096, {small}).words == once);
 }
 
 // The proof's table: the value of a visit against the cost of an arrival times the size of what is

@@ -37,6 +37,8 @@ struct Bound {
   std::vector<Condition> conditions;  // all that it needs, K1 to K6 among them
   std::int64_t words = 0;             // if it applies and has Form::words
   double leading = 0;                 // if it applies and has one of the other forms
+  bool of_events = false;             // what it counts are events (docs/theory/bounds/segments.md)
+  bool of_all_rows = false;           // counts those with fewer than two visible keys too
 
   /// Whether every condition is met.
   bool applies() const;

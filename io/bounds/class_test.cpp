@@ -216,6 +216,9 @@ TEST_CASE("only proved and cited bounds are called lower bounds", "[io][bounds][
         std::vector<Bound>{matrix_product({8, 8, 8}, kernel, 2048),
                            fast_multiplication(extent, kernel, 2048),
                            backward_saved_outputs(extent, kernel, 2048, {}),
+                           backward_single_pass(extent, kernel, 2048, {}),
+                           forward_other_rows(extent, kernel, 2048, {}),
+                           backward_other_rows(extent, kernel, 2048, {}),
                            sparse_inputs_once(extent, {9, 9}, kernel, 2048),
                            sparse_product_order(extent, {9, 9}, kernel, 2048),
                            sparse_attention_order({9, 9, 9, 9}, kernel, 2048)}}) {

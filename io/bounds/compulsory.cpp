@@ -30,4 +30,14 @@ Words distinct_words(const Extent& extent, Storage storage, const OperandRows& r
   throw InternalError("Storage out of range");
 }
 
+Words greatest_of_many_keys(const std::vector<Bound>& others) {
+  Words greatest = 0;
+  for (const Bound& bound : others) {
+    if (bound.is_lower_bound() && !bound.of_all_rows) {
+      greatest = std::max<Words>(greatest, bound.words);
+    }
+  }
+  return greatest;
+}
+
 }  // namespace attest::io

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "io/bounds/bound.hpp"
 #include "io/bounds/extent.hpp"
 #include "io/bounds/kernel_class.hpp"
 #include "io/words.hpp"
@@ -16,5 +18,10 @@ struct OperandRows {
 /// Distinct words of those rows of Q, K and V: what is shared is counted once, and of storage
 /// shared in an unknown way nothing is counted.  [io/bounds/class_test "shared storage"]
 Words distinct_words(const Extent& extent, Storage storage, const OperandRows& rows);
+
+/// The greatest of `others` that are lower bounds and speak of rows with at least two visible keys
+/// alone; 0 if none is. What other rows must move comes on top of it:
+/// docs/theory/bounds/compulsory.md, "Other rows".
+Words greatest_of_many_keys(const std::vector<Bound>& others);
 
 }  // namespace attest::io

@@ -62,6 +62,7 @@ Bound compulsory_forward(const Extent& extent, const KernelClass& kernel) {
                        : "rows>=2 d_k + columns>=2 d_k + columns d_v + q d_v",
                    "compulsory")
       .needs_class_but(kernel, "K3 K5 K6")
+      .of_all_rows()
       .words([&] {
         const OperandRows rows{lse ? extent.rows_seeing() : extent.rows_many,
                                lse ? extent.columns_seen : extent.columns_many,
@@ -161,6 +162,25 @@ Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64
         const std::int64_t events =
             greatest_words_of_segments(run_of(kernel, fast_words, work, product_segment_maximum));
         return std::max<std::int64_t>(events - extent.pairs, 0);
+      });
+}
+
+Bound forward_other_rows(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
+                         const std::vector<Bound>& others) {
+  const bool lse = kernel.lse == LseOutput::written;
+  return Statement("forward_other_rows", Tag::proved,
+                   std::string("the greatest of the others + (q - rows>=2 + columns - columns>=2) "
+                               "d_v") +
+                       (lse ? " + q" : ""),
+                   "compulsory")
+      .needs_class(kernel, fast_words)
+      .of_all_rows()
+      .words([&] {
+        const Words rows = Words(extent.rows) - extent.rows_many;
+        const Words columns = Words(extent.columns_seen) - extent.columns_many;
+        return (greatest_of_many_keys(others) + (rows + columns) * extent.head_dim_v +
+                (lse ? extent.rows : 0))
+            .value();
       });
 }
 

@@ -48,7 +48,14 @@ Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 /// the number of evaluations. Needs K1 to K6.  [io/bounds/class_test "recomputing kernels"]
 Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words);
 
-/// All of the above.
+/// The greatest of those of `others` that speak of rows with at least two visible keys alone, and
+/// what else must move: O of the other rows, V of keys that only these see, LSE if it is written.
+/// Proved: docs/theory/bounds/compulsory.md. Needs K1 to K6; others for the same case and kernel.
+/// [io/bounds/forward_test "fewer than two keys", io/pebble/bounds_test]
+Bound forward_other_rows(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
+                         const std::vector<Bound>& others);
+
+/// All of the above but the last.
 std::vector<Bound> forward_bounds(const Extent& extent, const KernelClass& kernel,
                                   std::int64_t fast_words);
 

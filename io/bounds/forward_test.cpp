@@ -167,5 +167,31 @@ TEST_CASE("a bound refuses impossible sizes", "[io][bounds]") {
   CHECK_THROWS_AS(theorem_a(extent, none, 8), InvalidProblem);
 }
 
+TEST_CASE("rows with fewer than two keys count beside the others", "[io][bounds]") {
+  const Extent extent = extent_of(Problem::parse("sq=64,sk=64,d=8,dv=6,mask=causal_br"));
+  KernelClass kernel;
+  for (const std::int64_t fast_words : {16, 64}) {
+    const std::vector<Bound> others = forward_bounds(extent, kernel, fast_words);
+    std::int64_t most = 0;
+    for (const Bound& bound : others) {
+      if (bound.is_lower_bound() && bound.name != "compulsory_forward") {
+        most = std::max(most, bound.words);
+      }
+    }
+    const Bound bound = forward_other_rows(extent, kernel, fast_words, others);
+    REQUIRE(bound.is_lower_bound());
+    CHECK(bound.words == most + 6);  // the first row sees one key, which others see as well
+    kernel.lse = LseOutput::written;
+    CHECK(forward_other_rows(extent, kernel, fast_words, others).words == bound.words + 64);
+    kernel.lse = LseOutput::none;
+    // Of itself and of what counts all rows already it takes nothing.
+    CHECK(forward_other_rows(extent, kernel, fast_words, {bound, others.front()}).words == 6);
+  }
+  // Every row sees one key.
+  const Extent diagonal = extent_of(Problem::parse("sq=64,sk=64,d=8,dv=6,mask=window_0_0"));
+  CHECK(forward_other_rows(diagonal, kernel, 16, forward_bounds(diagonal, kernel, 16)).words ==
+        64 * 6 + 64 * 6);
+}
+
 }  // namespace
 }  // namespace attest::io

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "io/bounds/components.hpp"
 #include "io/bounds/priced_parts.hpp"
 #include "io/bounds/scored_work.hpp"
 #include "io/bounds/segments.hpp"
@@ -151,6 +152,7 @@ std::vector<Bound> pattern_bounds(const PatternDegrees& degrees, const KernelCla
   std::vector<Bound> bounds{theorem_a_pattern(pattern, kernel, fast_words),
                             theorem_b_pattern(pattern, kernel, fast_words),
                             block_sparse_flash_order(degrees.extent, fast_words)};
+  bounds.push_back(forward_components(degrees, kernel, fast_words));
   if (degrees.dense_parts) bounds.push_back(theorem_a_weighted(degrees, kernel, fast_words));
   return bounds;
 }

@@ -47,7 +47,7 @@ Bound theorem_b_pattern(const PatternParts& pattern, const KernelClass& kernel,
 /// kernel must. Cited: Dao et al. 2022, proposition 4. docs/theory/bounds/patterns.md
 Bound block_sparse_flash_order(const Extent& extent, std::int64_t fast_words);
 
-/// The bounds above.
+/// The bounds above, forward_components, and of boolean masks theorem_a_weighted.
 std::vector<Bound> pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                   std::int64_t fast_words);
 

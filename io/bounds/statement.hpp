@@ -52,11 +52,28 @@ class Statement {
                                                          "declare that it evaluates once");
   }
 
+  Statement& needs_whole_rows(const KernelClass& kernel) {
+    return needs("rows", "all rows of an index enter and leave together",
+                 kernel.movement == RowMovement::whole_index ? "" : "rows may move word by word");
+  }
+
   Statement& needs_chains(const KernelClass& kernel) {
     return needs("chain", "every evaluation of a score is one chain",
                  kernel.score_sums == ScoreSums::one_chain
                      ? ""
                      : "partial sums of scores may serve several evaluations");
+  }
+
+  /// What words() will give counts events alone, no other writes.
+  Statement& of_events() {
+    bound_.of_events = true;
+    return *this;
+  }
+
+  /// It counts what rows with fewer than two visible keys move as well.
+  Statement& of_all_rows() {
+    bound_.of_all_rows = true;
+    return *this;
   }
 
   template <class Words>

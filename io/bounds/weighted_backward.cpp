@@ -64,6 +64,7 @@ Bound theorem_c_weighted(const PatternDegrees& degrees, const KernelClass& kerne
       .needs("parts", "blocks few and large, parts of them not all visible",
              fault_of_weights(parts, {kBackwardParts}, extent.head_dim_qk + extent.head_dim_v,
                               fast_words))
+      .of_events()
       .words([&] {
         const WeightedProducts products(*parts.grid(), *parts.weights(kBackwardParts),
                                         std::min(extent.head_dim_qk, extent.head_dim_v));

@@ -100,9 +100,11 @@ TEST_CASE("where weights do not apply backward", "[io][bounds]") {
   CHECK(fault(testing::kRandomBlocks, 511).find("must be at least 512") != std::string::npos);
   CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes or pairs") !=
         std::string::npos);
-  CHECK(
-      backward_pattern_bounds(pattern_degrees(Problem::parse("sq=64,d=8,mask=causal_br")), {}, 4096)
-          .size() == 2);
+  // Masks that are no boolean ones have no such bound.
+  for (const Bound& bound : backward_pattern_bounds(
+           pattern_degrees(Problem::parse("sq=64,d=8,mask=causal_br")), {}, 4096)) {
+    CHECK(bound.name != "theorem_c_weighted");
+  }
 }
 
 }  // namespace

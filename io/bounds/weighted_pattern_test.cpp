@@ -73,8 +73,10 @@ TEST_CASE("where weights do not apply", "[io][bounds]") {
   CHECK(fault("sq=512,d=8,mask=block_32_100_1", 40000).find("few classes or pairs") !=
         std::string::npos);
   // Masks that are no boolean ones have no such bound.
-  CHECK(pattern_bounds(pattern_degrees(Problem::parse("sq=64,d=8,mask=causal_br")), {}, 4096)
-            .size() == 3);
+  for (const Bound& bound :
+       pattern_bounds(pattern_degrees(Problem::parse("sq=64,d=8,mask=causal_br")), {}, 4096)) {
+    CHECK(bound.name != "theorem_a_weighted");
+  }
 }
 
 }  // namespace

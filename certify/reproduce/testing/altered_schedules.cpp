@@ -78,6 +78,7 @@ class AlteredSchedule : public io::Schedule {
         alteration_(alteration) {}
 
   io::ScheduleSpec spec() const override { return of_->spec(); }
+  bool moves_whole_rows() const override { return of_->moves_whole_rows(); }
   io::Traffic closed_form() const override {
     io::Traffic traffic = of_->closed_form();
     if (alteration_.forgets_reads) traffic = meter_of(traffic).traffic();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,5 +12,14 @@ namespace attest::cpu::testing {
 /// docs/theory/bounds/row-atomic.md; nothing if they do: words of pairs in slow memory, or a
 /// gradient that was added to before an input of its index came.
 std::string why_not_whole(const std::vector<io::WordMove>& moves);
+
+/// What docs/theory/bounds/row-atomic.md compares under "One visit", of a recorded backward pass
+/// with d_k = d_v.
+struct VisitWords {
+  std::int64_t arrivals = 0;  // N d: words of the rows of an index, whenever they come for visits
+  std::int64_t once = 0;      // S: as many if all came once
+  std::int64_t moved = 0;     // words of operands and gradients read and written
+};
+VisitWords visit_words(const std::vector<io::WordMove>& moves);
 
 }  // namespace attest::cpu::testing
