@@ -162,21 +162,48 @@ std::int64_t greatest_words_of_segments(const SegmentedWork& run) {
       [&run](const Cut& cut) { return further_segments(run, cut); }, run.fast_words, 64);
 }
 
+namespace {
+
+// X (work - F(X)) / F(M + X).
+double linear_words_of_even(const SegmentedWork& run, std::int64_t transfers) {
+  const Cut cut = even_cut(transfers);
+  return rounded_down(static_cast<double>(transfers) * remaining(run, cut) /
+                      run.maximum(usable(run, cut)));
+}
+
+// M + X (work - F(M)) / F(M + X) in one fast memory, with work >= F(M) + F(M + X). More work than
+// F(M + X) alone would do; with more than that it decreases with M where M + X is fixed.
+double linear_words_of_long_first(const SegmentedWork& run, std::int64_t transfers) {
+  const auto fast_words = static_cast<double>(run.fast_words);
+  const double full = run.maximum(fast_words + static_cast<double>(transfers));
+  const double work = rounded_down(run.work), at_start = run.maximum(fast_words);
+  if (run.fast_memories > 1 || work < rounded_up(full + at_start)) return -kLargestCount;
+  const double after = rounded_down((work - at_start) / full);
+  return rounded_down(fast_words + static_cast<double>(transfers) * after);
+}
+
+}  // namespace
+
 double linear_words_of_segments(const SegmentedWork& run, SegmentLength length) {
   check(run);
-  const Cut cut{length, length};
-  const double words =
-      static_cast<double>(length.transfers()) * remaining(run, cut) / run.maximum(usable(run, cut));
-  return rounded_down(words);
+  return std::max(linear_words_of_even(run, length.transfers()),
+                  linear_words_of_long_first(run, length.transfers()));
 }
 
 double greatest_linear_words_of_segments(const SegmentedWork& run, double least_ratio) {
   check(run);
   double best = -std::numeric_limits<double>::infinity();
+  const auto enough = [&](std::int64_t transfers) {
+    const double needed = least_ratio * run.maximum(usable(run, even_cut(transfers)));
+    return rounded_down(static_cast<double>(transfers)) >= rounded_up(needed);
+  };
   for (const std::int64_t length : segment_lengths()) {
-    const double needed = least_ratio * run.maximum(usable(run, even_cut(length)));
-    if (rounded_down(static_cast<double>(length)) < rounded_up(needed)) continue;
-    best = std::max(best, linear_words_of_segments(run, SegmentLength(length)));
+    if (enough(length)) best = std::max(best, linear_words_of_even(run, length));
+    // Here the whole length is fixed: with it the words decrease with fast_words.
+    const std::int64_t others = length - run.fast_words;
+    if (others > 0 && enough(others)) {
+      best = std::max(best, linear_words_of_long_first(run, others));
+    }
   }
   return best;
 }

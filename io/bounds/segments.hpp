@@ -70,13 +70,16 @@ std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
 /// The fixed lengths, in ascending order.
 const std::vector<std::int64_t>& segment_lengths();
 
-/// X (work - F(X)) / F(fast_words + X) without the ceiling, real and rounded down: what remains
+/// Without the ceiling, real and rounded down: X (work - F(X)) / F(M + X), M = fast_words; in one
+/// fast memory M + X (work - F(M)) / F(M + X) if that has work >= F(M) + F(M + X). What remains
 /// true when every unit of work may be repeated at a price, if X is at least `least_ratio` times
-/// F(fast_words + X).
+/// F(M + X). [io/bounds/segments_test "without the ceiling"]
+///
+/// Requires: a convex maximum.
 double linear_words_of_segments(const SegmentedWork& run, SegmentLength length);
 
-/// The greatest linear_words_of_segments over lengths with X >= least_ratio F(fast_words + X);
-/// minus infinity when no length has it.
+/// The greatest linear_words_of_segments over fixed lengths with X >= least_ratio F(fast_words +
+/// X); minus infinity when no length has it.
 double greatest_linear_words_of_segments(const SegmentedWork& run, double least_ratio);
 
 /// `value` less the rounding errors of the few operations that gave it: at most 64 of relative size

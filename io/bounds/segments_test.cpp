@@ -88,6 +88,49 @@ TEST_CASE("given segments are those of the same maximum", "[io][bounds]") {
   CHECK(greatest_words_of_further_segments([](const Cut&) { return 0.; }, 20, 64) == 0);
 }
 
+// The least events of any run in one fast memory: a first segment of M + X, others of X and a last
+// one of x do at most F(M + X) each and F(M + x).
+TEST_CASE("segments without the ceiling are no more than exact ones", "[io][bounds]") {
+  int more_than_even = 0, wrong_above = 0;
+  for (const double work : {30., 100., 400., 3000., 40000.}) {
+    for (const std::int64_t fast_words : {3, 8, 30, 100}) {
+      for (const std::int64_t transfers : {2, 6, 16, 60, 200, 900}) {
+        const SegmentedWork run{work, product_segment_maximum, fast_words, 1};
+        const auto does = [&](std::int64_t events) {
+          const std::int64_t first = std::min(events, fast_words + transfers);
+          const std::int64_t full = (events - first) / transfers;
+          const std::int64_t last = (events - first) % transfers;
+          return product_segment_maximum(static_cast<double>(first)) +
+                 static_cast<double>(full) *
+                     product_segment_maximum(static_cast<double>(fast_words + transfers)) +
+                 (last > 0 ? product_segment_maximum(static_cast<double>(fast_words + last)) : 0);
+        };
+        std::int64_t least = 0;
+        while (does(least) < work) ++least;
+        const double linear = linear_words_of_segments(run, SegmentLength(transfers));
+        INFO(work << " work, M " << fast_words << ", X " << transfers << ": " << linear << " of "
+                  << least);
+        CHECK(linear <= static_cast<double>(least));
+        const double full = product_segment_maximum(static_cast<double>(fast_words + transfers));
+        const double even = static_cast<double>(transfers) *
+                            (work - product_segment_maximum(static_cast<double>(transfers))) / full;
+        if (linear > even + 1) ++more_than_even;
+        // The work that fast memory does at the start not taken off.
+        const double wrong =
+            static_cast<double>(fast_words) + static_cast<double>(transfers) * work / full;
+        if (wrong > static_cast<double>(least)) ++wrong_above;
+      }
+    }
+  }
+  CHECK(more_than_even > 10);
+  CHECK(wrong_above > 10);
+  // Several memories begin empty, each.
+  const SegmentedWork one{40000, product_segment_maximum, 100, 1};
+  const SegmentedWork two{40000, product_segment_maximum, 100, 2};
+  CHECK(linear_words_of_segments(two, SegmentLength(200)) <
+        linear_words_of_segments(one, SegmentLength(200)));
+}
+
 TEST_CASE("lengths that repeated work would undercut are left out", "[io][bounds]") {
   // X d_k >= F(M + X) has no solution above M = 4 d_k^2.
   const double d_k = 8;
