@@ -40,8 +40,8 @@ class Schedule {
 
   virtual ScheduleSpec spec() const = 0;
 
-  /// Whether all rows of an index enter and leave together with these tiles, where the family's
-  /// class does not say so of every schedule.  [cpu/schedules/whole_rows_test]
+  /// Whether all rows of an index enter and leave together with these tiles on this problem, where
+  /// the family's class does not say so of every schedule.  [cpu/schedules/whole_rows_test]
   virtual bool moves_whole_rows() const { return false; }
 
   /// Words and bytes of all heads, by formula.  [cpu/schedules/forward_test "closed forms"]

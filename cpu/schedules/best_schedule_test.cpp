@@ -231,6 +231,10 @@ TEST_CASE("tiles of rolling buffers that are not traded", "[cpu][schedules]") {
   const char* shorter = "sq=600,sk=600,d=16,mask=lengths_590";
   CHECK(words_of("rolling_keys", shorter, 2000) <=
         words_of("rolling_keys:bk=20,bq=1", shorter, 2000));
+  // The largest buffer is tried with an order of its own, in which there are gaps for it alone.
+  const char* blocks = "sq=1024,sk=1024,d=16,mask=block_64_12_3";
+  CHECK(words_of("rolling_keys:order=gapped", blocks, 16384) <=
+        words_of("rolling_keys:bk=255,bq=1,order=gapped", blocks, 16384));
 }
 
 // The tile of both head dimensions is 5, one block of d = 5; as 3, it has two blocks of dv = 6 as

@@ -31,7 +31,7 @@
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
 ///   optionally arrange(problem), what it takes from the problem for the tiles that it has
-///   optionally moves_whole_rows(), which its tiles decide (io::Schedule)
+///   optionally moves_whole_rows(problem), which its tiles decide (io::Schedule)
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
 ///   optionally kTradesTiles: the first of a pair of tiles stays, the second visits
@@ -64,7 +64,9 @@ class BoundSchedule : public io::Schedule {
   }
 
   bool moves_whole_rows() const override {
-    if constexpr (requires { schedule_.moves_whole_rows(); }) return schedule_.moves_whole_rows();
+    if constexpr (requires { schedule_.moves_whole_rows(problem_); }) {
+      return schedule_.moves_whole_rows(problem_);
+    }
     return false;
   }
 
@@ -283,6 +285,7 @@ class Family : public io::ScheduleFamily {
   }
 
   // Of the tiles that are best with rows arranged for others, those that are best with their own.
+  // The largest that stay are tried in any case: orders with gaps are for these.
   static void arrange_best(S& schedule, const attest_problem& problem, io::FastMemory capacity,
                            const std::vector<OpenTile>& tiles, const std::vector<TilePair>& tried) {
     constexpr std::size_t kTried = 8;
@@ -290,15 +293,22 @@ class Family : public io::ScheduleFamily {
       const auto set = [&](const TilePair& pair) {
         std::tie(*tiles[0].value, *tiles[1].value) = pair;
       };
+      std::vector<TilePair> arranged(
+          tried.begin(),
+          tried.begin() + static_cast<std::ptrdiff_t>(std::min(kTried, tried.size())));
+      const TilePair largest = *std::max_element(tried.begin(), tried.end());
+      if (std::find(arranged.begin(), arranged.end(), largest) == arranged.end()) {
+        arranged.push_back(largest);
+      }
       TilePair best = tried.front();
       std::optional<io::Words> least;
-      for (std::size_t n = 0; n < std::min(kTried, tried.size()); ++n) {
-        set(tried[n]);
+      for (const TilePair& pair : arranged) {
+        set(pair);
         schedule.arrange(problem);
         const io::Words words = moved(heads_cost(schedule, problem), capacity);
         if (least && words >= *least) continue;
         least = words;
-        best = tried[n];
+        best = pair;
       }
       set(best);
     }

@@ -90,6 +90,27 @@ bool uniform_batches(const attest_problem& problem) {
   return problem.mask.key_lengths == nullptr && problem.mask.cu_seqlens_q == nullptr;
 }
 
+namespace {
+
+template <class Length>
+bool has_single(const attest_problem& problem, const Length& length) {
+  for (std::int64_t b = 0; b < (uniform_batches(problem) ? 1 : problem.batch); ++b) {
+    if (length(batch_of(problem, b)) == 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool has_single_query(const attest_problem& problem) {
+  return has_single(problem, [](const Batch& batch) { return batch.q_length; });
+}
+
+bool has_single_key(const attest_problem& problem) {
+  return has_single(problem, [](const Batch& batch) { return batch.keys; }) ||
+         has_single(problem, [](const Batch& batch) { return batch.k_length; });
+}
+
 void require_countable(const attest_problem& problem) {
   if (problem.dtype == ATTEST_F64) {
     throw InvalidProblem("dtype: f64, but schedules compute in f32; choose f32, bf16 or f16");

@@ -19,6 +19,10 @@ BackwardHead backward_head(const attest_backward_args& args, HeadIndex index);
 /// Whether all batch entries have the same extents and mask.
 bool uniform_batches(const attest_problem& problem);
 
+/// Whether a batch entry has exactly one query, or one key.
+bool has_single_query(const attest_problem& problem);
+bool has_single_key(const attest_problem& problem);
+
 /// Throws InvalidProblem for what no schedule counts: f64.
 void require_countable(const attest_problem& problem);
 

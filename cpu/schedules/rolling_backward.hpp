@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cpu/schedules/backward_step.hpp"
+#include "cpu/schedules/heads.hpp"
 #include "cpu/schedules/resident_order.hpp"
 #include "cpu/schedules/rolling_buffer.hpp"
 
@@ -33,7 +34,10 @@ struct RollingQueriesBackward {
   std::int64_t block_q, block_k, order = kNatural, dlse = kNoLseGradient;
   std::vector<std::int64_t> query_order{};
 
-  bool moves_whole_rows() const { return block_k == 1; }
+  // A visitor that is the only one stays between its visits.
+  bool moves_whole_rows(const attest_problem& problem) const {
+    return block_k == 1 && !has_single_key(problem);
+  }
 
   void arrange(const attest_problem& problem) {
     if (order == kGrouped) query_order = resident_order(problem, Residents::queries, block_q);
@@ -182,7 +186,10 @@ struct RollingKeys {
   std::vector<std::int64_t> key_order{};
   std::int64_t block_of_mask = 0;  // keys; 0: no gaps
 
-  bool moves_whole_rows() const { return block_q == 1; }
+  // A visitor that is the only one stays between its visits.
+  bool moves_whole_rows(const attest_problem& problem) const {
+    return block_q == 1 && !has_single_query(problem);
+  }
 
   void prepare(const attest_problem& problem) {
     if (order == kGapped) block_of_mask = middle_block(problem, Residents::keys);

@@ -85,6 +85,18 @@ TEST_CASE("what waits or is stored is no whole index", "[cpu][schedules]") {
   CHECK(whole("rolling_keys:bk=2,bq=3") == "a gradient stays and inputs come");
   CHECK(whole("rolling_queries_bwd:bq=2,bk=1") == "");
   CHECK(whole("rolling_queries_bwd:bq=2,bk=3") == "a gradient stays and inputs come");
+  // Who visits alone stays between its visits.
+  const auto alone = [](const char* problem, const std::string& schedule) {
+    return Case(problem).class_of(schedule).movement != io::RowMovement::whole_index;
+  };
+  const Case one_query("sq=1,sk=12,d=2");
+  CHECK(testing::why_not_whole(one_query.record("rolling_keys:bk=2,bq=1")) != "");
+  CHECK(alone("sq=1,sk=12,d=2", "rolling_keys:bk=2,bq=1"));
+  CHECK(alone("d=2,mask=cu_1x40_30x30", "rolling_keys:bk=2,bq=1"));
+  CHECK_FALSE(alone("d=2,mask=cu_2x40_30x30", "rolling_keys:bk=2,bq=1"));
+  CHECK(alone("sq=12,sk=1,d=2", "rolling_queries_bwd:bq=2,bk=1"));
+  CHECK(alone("b=2,sq=12,sk=9,d=2,mask=lengths_1_9", "rolling_queries_bwd:bq=2,bk=1"));
+  CHECK_FALSE(alone("b=2,sq=12,sk=9,d=2,mask=lengths_0_9", "rolling_queries_bwd:bq=2,bk=1"));
   CHECK(whole("rolling_p:bq=2,bk=1,gk=2,gq=1,ck=2,cq=1") == "stores P");
   CHECK(whole("key_stationary_ds:bk=2,bm=2,bn=2") == "stores dS");
 }

@@ -60,8 +60,8 @@ struct Bound {
   std::string to_string() const;
 };
 
-/// The greatest of those that are lower bounds; nothing if none is. Bounds are never added: each
-/// counts the same words.  [io/bounds/report_test "the greatest"]
+/// The greatest of those that are lower bounds; nothing if none is. Bounds are not added here:
+/// most count the same words.  [io/bounds/report_test "the greatest"]
 std::optional<Bound> greatest(const std::vector<Bound>& bounds);
 
 /// What bounds hold for: "class", then K1 to K6 and what the kernel declares, one to a line.

@@ -44,7 +44,7 @@ std::int64_t best_choice(const PatternDegrees& degrees, const Compulsory& compul
   });
   Extent others = degrees.extent;
   Words counted = 0, best = greatest_of_many_keys(by_size(others));
-  const std::size_t step = (parts.size() + kMostChoices - 1) / kMostChoices;
+  const std::size_t step = parts.size() / (kMostChoices - 1) + 1;  // none counted is a choice too
   for (std::size_t n = 0; n < parts.size(); ++n) {
     counted += compulsory(parts[n]);
     others.pairs -= parts[n].pairs.value();

@@ -171,8 +171,8 @@ double linear_words_of_even(const SegmentedWork& run, std::int64_t transfers) {
                       run.maximum(usable(run, cut)));
 }
 
-// M + X (work - F(M)) / F(M + X) in one fast memory, with work >= F(M) + F(M + X). More work than
-// F(M + X) alone would do; with more than that it decreases with M where M + X is fixed.
+// M + X (work - F(M)) / F(M + X) in one fast memory, with work >= F(M) + F(M + X). It is true from
+// F(M + X) on; with more work it decreases with M where M + X is fixed, and where X = 2M.
 double linear_words_of_long_first(const SegmentedWork& run, std::int64_t transfers) {
   const auto fast_words = static_cast<double>(run.fast_words);
   const double full = run.maximum(fast_words + static_cast<double>(transfers));

@@ -75,7 +75,7 @@ const std::vector<std::int64_t>& segment_lengths();
 /// true when every unit of work may be repeated at a price, if X is at least `least_ratio` times
 /// F(M + X). [io/bounds/segments_test "without the ceiling"]
 ///
-/// Requires: a convex maximum.
+/// Requires: a convex maximum that is 0 at 0.
 double linear_words_of_segments(const SegmentedWork& run, SegmentLength length);
 
 /// The greatest linear_words_of_segments over fixed lengths with X >= least_ratio F(fast_words +
