@@ -5,11 +5,6 @@
 namespace attest::cpu {
 namespace {
 
-io::Range common(io::Range a, io::Range b) {
-  const std::int64_t begin = std::max(a.begin, b.begin);
-  return {begin, std::max(begin, std::min(a.end, b.end))};
-}
-
 io::Range band_of(const ScoreRule& rule, std::int64_t i) {
   const KeySpan span = visible_keys(*rule.problem, rule.batch, i);
   return {span.begin, span.end};
@@ -35,7 +30,7 @@ std::vector<io::Range> steps(io::Range range, io::Range alike) {
   const auto singles = [&list](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) list.push_back({n, n + 1});
   };
-  alike = common(alike, range);
+  alike = overlap(alike, range);
   if (alike.count() == 0) alike = {range.end, range.end};
   singles(range.begin, alike.begin);
   if (alike.count() > 0) list.push_back(alike);
@@ -48,7 +43,48 @@ std::int64_t nearest(io::Range range, std::int64_t place) {
   return std::clamp(place, range.begin, range.end - 1);
 }
 
+// Sum over the queries of an end of their bands, cut to the keys. Between these it grows by one.
+template <class End>
+io::Words sum_within(io::Range queries, io::Range keys, const End& end) {
+  const std::int64_t within =
+      first_of(queries, [&](std::int64_t i) { return end(i) > keys.begin; });
+  const std::int64_t beyond =
+      first_of({within, queries.end}, [&](std::int64_t i) { return end(i) >= keys.end; });
+  const io::Words count = beyond - within;
+  io::Words sum =
+      io::Words(within - queries.begin) * keys.begin + io::Words(queries.end - beyond) * keys.end;
+  if (beyond > within) {
+    const io::Words twice = count * (io::Words(end(within)) + end(beyond - 1));
+    sum += twice.value() / 2;
+  }
+  return sum;
+}
+
+// Each piece as long as it has no more than so many pairs, but of one at least. In `full` every
+// pair is visible.
+template <class PairsOf>
+std::vector<Pieces> cut(io::Range extent, io::Range full, std::int64_t pairs,
+                        const PairsOf& pairs_of) {
+  std::vector<Pieces> pieces;
+  for (std::int64_t begin = extent.begin; begin < extent.end;) {
+    const std::int64_t end = first_of({begin + 1, extent.end}, [&](std::int64_t stop) {
+      return pairs_of({begin, stop + 1}) > pairs;
+    });
+    const std::int64_t length = end - begin;
+    const bool within = begin > full.begin && end < full.end;
+    const std::int64_t count = within ? (full.end - 1 - begin) / length : 1;
+    pieces.push_back({{begin, begin + count * length}, length});
+    begin += count * length;
+  }
+  return pieces;
+}
+
 }  // namespace
+
+io::Range overlap(io::Range a, io::Range within) {
+  const std::int64_t begin = std::clamp(a.begin, within.begin, within.end);
+  return {begin, std::clamp(a.end, begin, within.end)};
+}
 
 bool has_band(const ScoreRule& rule) {
   const attest_mask& mask = rule.problem->mask;
@@ -74,20 +110,20 @@ io::Range queries_of(const ScoreRule& rule, io::Range queries, io::Range keys) {
 }
 
 io::Range keys_within(const ScoreRule& rule, std::int64_t i, io::Range keys) {
-  return common(band_of(rule, i), keys);
+  return overlap(band_of(rule, i), keys);
 }
 
 std::vector<io::Range> key_steps(const ScoreRule& rule, io::Range queries) {
   const io::Range keys = keys_of(rule, queries);
   if (keys.count() == 0) return {};
-  return steps(keys, common(band_of(rule, queries.begin), band_of(rule, queries.end - 1)));
+  return steps(keys, overlap(band_of(rule, queries.begin), band_of(rule, queries.end - 1)));
 }
 
 std::vector<io::Range> query_steps(const ScoreRule& rule, io::Range queries, io::Range keys) {
   const io::Range seeing = queries_of(rule, queries, keys);
   if (seeing.count() == 0) return {};
-  return steps(seeing, common(queries_of(rule, queries, {keys.begin, keys.begin + 1}),
-                              queries_of(rule, queries, {keys.end - 1, keys.end})));
+  return steps(seeing, overlap(queries_of(rule, queries, {keys.begin, keys.begin + 1}),
+                               queries_of(rule, queries, {keys.end - 1, keys.end})));
 }
 
 // Along the keys the count grows, stays and falls. The first key of the last query's band is where
@@ -109,10 +145,51 @@ std::int64_t most_keys(const ScoreRule& rule, io::Range queries, io::Range keys)
 }
 
 io::Words band_pairs(const ScoreRule& rule, io::Range queries) {
-  if (!has_band(rule)) return io::Words(queries.count()) * rule.batch.keys;
-  io::Words pairs = 0;
-  for (std::int64_t i = queries.begin; i < queries.end; ++i) pairs += band_of(rule, i).count();
-  return pairs;
+  return band_pairs(rule, queries, {0, rule.batch.keys});
+}
+
+io::Words band_pairs(const ScoreRule& rule, io::Range queries, io::Range keys) {
+  if (!has_band(rule)) return io::Words(queries.count()) * keys.count();
+  const auto begins = [&](std::int64_t i) { return band_of(rule, i).begin; };
+  const auto ends = [&](std::int64_t i) { return band_of(rule, i).end; };
+  return sum_within(queries, keys, ends) - sum_within(queries, keys, begins);
+}
+
+std::int64_t begun_before(const ScoreRule& rule, io::Range queries, std::int64_t key) {
+  return first_of(queries, [&](std::int64_t i) { return band_of(rule, i).begin >= key; }) -
+         queries.begin;
+}
+
+std::int64_t ended_by(const ScoreRule& rule, io::Range queries, std::int64_t key_end) {
+  return first_of(queries, [&](std::int64_t i) { return band_of(rule, i).end > key_end; }) -
+         queries.begin;
+}
+
+bool inner_queries(const ScoreRule& rule, io::Range queries) {
+  const io::Range keys = keys_of(rule, queries);
+  return keys.begin > 0 && keys.end < rule.batch.keys;
+}
+
+bool inner_keys(const ScoreRule& rule, io::Range queries, io::Range keys) {
+  const io::Range seeing = queries_of(rule, queries, keys);
+  return seeing.begin > queries.begin && seeing.end < queries.end && keys.begin > 0 &&
+         keys.end < rule.batch.keys;
+}
+
+std::vector<Pieces> key_pieces(const ScoreRule& rule, io::Range queries, std::int64_t pairs) {
+  if (queries.count() == 0) return {};
+  const io::Range full = overlap(band_of(rule, queries.begin), band_of(rule, queries.end - 1));
+  return cut(keys_of(rule, queries), full, pairs,
+             [&](io::Range piece) { return band_pairs(rule, queries, piece); });
+}
+
+std::vector<Pieces> query_pieces(const ScoreRule& rule, io::Range queries, io::Range keys,
+                                 std::int64_t pairs) {
+  if (keys.count() == 0) return {};
+  const io::Range full = overlap(queries_of(rule, queries, {keys.begin, keys.begin + 1}),
+                                 queries_of(rule, queries, {keys.end - 1, keys.end}));
+  return cut(queries_of(rule, queries, keys), full, pairs,
+             [&](io::Range piece) { return band_pairs(rule, piece, keys); });
 }
 
 std::vector<io::Range> alike_blocks(const ScoreRule& rule, std::int64_t extent,

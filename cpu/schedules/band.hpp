@@ -10,6 +10,9 @@
 /// [cpu/schedules/band_test]
 namespace attest::cpu {
 
+/// What is in both ranges; an empty range within the second where nothing is.
+io::Range overlap(io::Range a, io::Range within);
+
 /// Whether the bands of two queries can differ, or those of two keys (key lengths).
 bool has_band(const ScoreRule& rule);
 
@@ -34,8 +37,34 @@ std::int64_t most_queries(const ScoreRule& rule, io::Range queries);
 /// The most of the keys that one query sees.
 std::int64_t most_keys(const ScoreRule& rule, io::Range queries, io::Range keys);
 
-/// Pairs of a query and a key of its band.
+/// Pairs of one of the queries and a key of its band, or one of the keys in it. Cost: logarithmic
+/// in the queries.
 io::Words band_pairs(const ScoreRule& rule, io::Range queries);
+io::Words band_pairs(const ScoreRule& rule, io::Range queries, io::Range keys);
+
+/// How many of the queries, which come first, have a band that begins before a key, or that ends
+/// with it or before.
+std::int64_t begun_before(const ScoreRule& rule, io::Range queries, std::int64_t key);
+std::int64_t ended_by(const ScoreRule& rule, io::Range queries, std::int64_t key_end);
+
+/// Whether a block of queries, or of keys, meets neither end of the other side: blocks of as many
+/// that do not are alike.
+bool inner_queries(const ScoreRule& rule, io::Range queries);
+bool inner_keys(const ScoreRule& rule, io::Range queries, io::Range keys);
+
+/// Keys, or queries, that come one after another in pieces of so many. Those of one run are alike:
+/// each of its pairs is visible, none of the other side begins in it or ends.
+struct Pieces {
+  io::Range range;
+  std::int64_t length;
+};
+
+/// The keys of a block of queries, or the queries of a block of keys, in as few pieces as hold at
+/// most `pairs` pairs with it, or are one key, or query.
+/// Cost: of bands some microseconds a run. [cpu/schedules/band_test "pieces"]
+std::vector<Pieces> key_pieces(const ScoreRule& rule, io::Range queries, std::int64_t pairs);
+std::vector<Pieces> query_pieces(const ScoreRule& rule, io::Range queries, io::Range keys,
+                                 std::int64_t pairs);
 
 /// Blocks of an extent as ranges within which all have bands of the same lengths.
 std::vector<io::Range> alike_blocks(const ScoreRule& rule, std::int64_t extent, std::int64_t block);

@@ -76,6 +76,102 @@ void check_keys(const ScoreRule& rule, const Pairs& pairs, io::Range keys) {
   CHECK(most_keys(rule, all_queries, keys) == most);
 }
 
+// Pieces one after another, each of as many as hold no more than so many pairs.
+template <class PairsOf>
+void check_pieces(const std::vector<Pieces>& pieces, io::Range extent, std::int64_t most,
+                  const PairsOf& pairs_of) {
+  std::int64_t next = extent.begin;
+  for (const Pieces& run : pieces) {
+    REQUIRE(run.range.begin == next);
+    REQUIRE(run.length > 0);
+    REQUIRE(run.range.count() % run.length == 0);
+    for (; next < run.range.end; next += run.length) {
+      const std::int64_t end = next + run.length;
+      CHECK((pairs_of(io::Range{next, end}) <= most || run.length == 1));
+      if (end < extent.end) CHECK(pairs_of(io::Range{next, end + 1}) > most);
+      if (run.range.count() > run.length) {
+        CHECK(pairs_of(io::Range{next, end}) == pairs_of(io::Range{next, next + 1}) * run.length);
+      }
+    }
+  }
+  CHECK(next == extent.end);
+}
+
+// Queries whose bands begin before a key and end by it come first.
+void check_order(const ScoreRule& rule, const Pairs& pairs, io::Range queries) {
+  const io::Range seeing = queries_of(rule, queries, keys_of(rule, queries));
+  for (std::int64_t j = 0; j <= pairs.k(); ++j) {
+    const std::int64_t begun = begun_before(rule, seeing, j), ended = ended_by(rule, seeing, j);
+    for (std::int64_t i = seeing.begin; i < seeing.end; ++i) {
+      CHECK((i < seeing.begin + begun) == (pairs.count({i, i + 1}, {0, j}) > 0));
+      CHECK((i < seeing.begin + ended) == (pairs.count({i, i + 1}, {j, pairs.k()}) == 0));
+    }
+  }
+}
+
+TEST_CASE("pieces of the keys of queries, and of the queries of keys", "[cpu]") {
+  int runs = 0;
+  for (const std::string text :
+       {"sq=9,sk=17", "sq=17,sk=9", "sq=7,sk=7,mask=causal_tl", "sq=12,sk=40,mask=causal_br",
+        "sq=40,sk=12,mask=causal_br", "sq=20,sk=20,mask=window_2_1", "sq=20,sk=20,mask=window_0_0",
+        "sq=12,sk=40,mask=window_20_12", "sq=40,sk=12,mask=window_tl_20_9",
+        "sq=9,sk=9,mask=window_4611686018427387904_1", "sq=6,sk=9,mask=lengths_4",
+        "sq=9,sk=7,mask=lengths_3+window_tl_2_inf"}) {
+    const Problem problem = Problem::parse(text + ",d=1");
+    const AbiProblem form(problem, 1);
+    const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
+    const Pairs pairs(problem, 0);
+    for (const std::int64_t block : {1, 2, 3, 5, 20}) {
+      for (const std::int64_t most : {1, 4, 9, 30, 1000}) {
+        INFO(text << " blocks of " << block << " in pieces of " << most);
+        for (const io::Range& queries : io::single_blocks(pairs.q(), block)) {
+          check_order(rule, pairs, queries);
+          const io::Range seeing = queries_of(rule, queries, keys_of(rule, queries));
+          const auto pieces = key_pieces(rule, seeing, most);
+          for (const Pieces& run : pieces) runs += run.range.count() > run.length ? 1 : 0;
+          check_pieces(pieces, keys_of(rule, seeing), most, [&](io::Range keys) {
+            CHECK(band_pairs(rule, queries, keys) == pairs.count(queries, keys));
+            return pairs.count(queries, keys);
+          });
+        }
+        for (const io::Range& all : io::single_blocks(pairs.k(), block)) {
+          const io::Range keys = overlap(keys_of(rule, {0, pairs.q()}), all);
+          const auto pieces = query_pieces(rule, {0, pairs.q()}, keys, most);
+          for (const Pieces& run : pieces) runs += run.range.count() > run.length ? 1 : 0;
+          check_pieces(pieces, queries_of(rule, {0, pairs.q()}, keys), most,
+                       [&](io::Range queries) { return pairs.count(queries, keys); });
+        }
+      }
+    }
+  }
+  CHECK(runs > 0);
+}
+
+TEST_CASE("blocks inside a window are alike", "[cpu]") {
+  const Problem problem = Problem::parse("sq=40,sk=37,d=1,mask=window_3_5");
+  const AbiProblem form(problem, 1);
+  const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
+  const io::Range queries{0, 40};
+  const auto lengths = [](const std::vector<Pieces>& pieces) {
+    std::vector<std::int64_t> list;
+    for (const Pieces& run : pieces) list.push_back(run.range.count());
+    return list;
+  };
+  std::vector<std::vector<std::int64_t>> of_queries, of_keys;
+  for (const io::Range& block : io::single_blocks(40, 4)) {
+    if (inner_queries(rule, block)) of_queries.push_back(lengths(key_pieces(rule, block, 13)));
+  }
+  for (const io::Range& block : io::single_blocks(37, 4)) {
+    if (inner_keys(rule, queries, block)) {
+      of_keys.push_back(lengths(query_pieces(rule, queries, block, 13)));
+    }
+  }
+  REQUIRE(of_queries.size() > 4);
+  REQUIRE(of_keys.size() > 4);
+  for (const auto& list : of_queries) CHECK(list == of_queries.front());
+  for (const auto& list : of_keys) CHECK(list == of_keys.front());
+}
+
 TEST_CASE("bands hold the visible pairs", "[cpu]") {
   for (const std::string text :
        {"sq=9,sk=7", "sq=1,sk=1", "sq=7,sk=7,mask=causal_tl", "sq=5,sk=11,mask=causal_br",

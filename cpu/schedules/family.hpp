@@ -33,7 +33,8 @@
 ///   optionally arrange(problem), what it takes from the problem for the tiles that it has
 ///   optionally moves_whole_rows(problem), which its tiles decide (io::Schedule)
 ///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
-///   optionally kTilesOfBand: they are searched with the mask's window, but without its pairs
+///   optionally static fit(schedule&, problem, fast words): chooses tiles left open itself, with
+///   the mask but without its own pairs
 ///   optionally kTradesTiles: the first of a pair of tiles stays, the second visits
 ///
 /// Tiles left open are searched without the mask, but for these, then traded in pairs with it, up
@@ -240,9 +241,16 @@ class Family : public io::ScheduleFamily {
             Trade trade) const {
     attest_problem plain = problem;
     constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
-    constexpr bool kOfBand = requires { S::kTilesOfBand; };
     if (!kOfPattern) plain.mask.boolean = nullptr;
-    if (!kOfPattern && !kOfBand) plain.mask.window_left = plain.mask.window_right = -1;
+    bool complete = true;
+    for (const Parameter<S>& parameter : S::parameters()) {
+      complete = complete && (!parameter.choices.empty() || schedule.*parameter.member != 0);
+    }
+    if constexpr (requires { S::fit(schedule, plain, capacity); }) {
+      S::fit(schedule, plain, capacity);
+    } else if (!kOfPattern) {
+      plain.mask.window_left = plain.mask.window_right = -1;
+    }
     constexpr bool kTrades = requires { S::kTradesTiles; };
     if (kTrades) plain.mask.key_lengths = nullptr;  // its words without a mask are quick to tell
     const bool listed = io::Words(problem.seqlen_q) * problem.seqlen_k <= kMostListedPairs;
@@ -258,17 +266,17 @@ class Family : public io::ScheduleFamily {
       if (!visitors || listed || !has_mask(problem)) open.push_back(tiles.back());
     }
     if (open.empty()) arrange(schedule, problem);
-    require_fit(schedule, open.empty() ? problem : plain, capacity, open.empty());
+    require_fit(schedule, open.empty() ? problem : plain, capacity, complete);
     if (open.empty()) return;
     const auto cost = [&] { return heads_cost(schedule, plain); };
     if constexpr (kOfPattern) {
       grow_tiles(open, capacity, cost);
     } else {
-      search_tiles(open, capacity, cost, kOfBand ? Peaks::any : Peaks::monotone);
+      search_tiles(open, capacity, cost);
     }
     arrange(schedule, problem);
     const bool trades =
-        trade == Trade::with_mask && (kTrades || (!kOfPattern && !kOfBand && has_mask(problem)));
+        trade == Trade::with_mask && (kTrades || (!kOfPattern && has_mask(problem)));
     constexpr std::int64_t kSteps = kTrades ? 32 : 8;
     for (std::size_t pair = 0; trades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;

@@ -1,51 +1,76 @@
 #include "cpu/schedules/held_scores.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
+
+#include "cpu/schedules/direction_of.hpp"
+#include "cpu/schedules/search.hpp"
 
 namespace attest::cpu {
 
-// The keys of a band grow and shrink by one from row to row, and change how at four rows: where
-// either end of the window enters or leaves the keys. The widest row is one of these, or at an end.
-std::int64_t HeldScores::widest(const ScoreRule& rule, io::Range queries) {
-  const attest_mask& mask = rule.problem->mask;
-  const Batch& batch = rule.batch;
-  const auto width = [&](std::int64_t i) {
-    const KeySpan band = visible_keys(*rule.problem, batch, i);
-    return band.end - band.begin;
-  };
-  std::int64_t most = std::max(width(queries.begin), width(queries.end - 1));
-  // Wider windows have their edges outside; widths near 2^63 must not overflow.
-  const std::int64_t far = batch.keys + batch.q_length + std::abs(batch.shift);
-  for (const std::int64_t width_of_side : {mask.window_left, -mask.window_right}) {
-    const std::int64_t side = std::clamp(width_of_side, -far, far);
-    for (const std::int64_t edge : {std::int64_t{0}, batch.keys - 1}) {
-      const std::int64_t row = edge + side - batch.shift;
-      if (row >= queries.begin && row < queries.end) most = std::max(most, width(row));
-    }
-  }
-  return most;
+HeldScores::Piece HeldScores::piece_of(const ScoreRule& rule, io::Range seeing, io::Range keys) {
+  const io::Range queries = queries_of(rule, seeing, keys);
+  return {keys, queries, begun_before(rule, queries, keys.begin), ended_by(rule, queries, keys.end),
+          queries.begin - seeing.begin};
 }
 
-io::Traffic HeldScores::block_cost(const HeadShape& s, const ScoreRule& rule, io::Range queries) {
-  const io::Words i = queries.count(), keys = keys_of(rule, queries).count();
-  const io::Amount written = s.in(i * s.dv) + HeadShape::real(i);
-  if (keys == 0) return {{}, written, HeadShape::real(i)};
-  return {s.in(i * s.dk + keys * (s.dk + s.dv)), written,
-          HeadShape::real(i * widest(rule, queries) + 2 * i + 1)};
+io::Traffic HeldScores::piece_cost(const HeadShape& s, const ScoreRule& rule, io::Range seeing,
+                                   const Piece& piece) {
+  const io::Words r = piece.queries.count(), n = piece.keys.count(), before = piece.fresh,
+                  ended = piece.ended;
+  const io::Amount stays =
+      HeadShape::real(band_pairs(rule, piece.queries, piece.keys) + seeing.count() + before);
+  const io::Amount word = io::larger(s.in(1), HeadShape::real(piece.fresh > 0 ? 1 : 0));
+  io::Traffic traffic;
+  traffic.reads = s.in(r * s.dk + n * (s.dk + s.dv)) + HeadShape::real(before * (s.dv + 1));
+  traffic.writes = s.in(ended * s.dv) + HeadShape::real(ended + (r - ended) * (s.dv + 1));
+  const io::Amount products = HeadShape::real(stays.words - before) + s.in(r + 1);
+  traffic.peak = io::larger(io::larger(products, stays + HeadShape::real(r + 1)),
+                            stays + HeadShape::real(r) + word);
+  return traffic;
+}
+
+io::Traffic HeldScores::block_cost(const HeadShape& s, const ScoreRule& rule,
+                                   io::Range queries) const {
+  const io::Range seeing = queries_of(rule, queries, keys_of(rule, queries));
+  const io::Words idle = queries.count() - seeing.count();
+  const std::int64_t longest =
+      std::max(seeing.begin - queries.begin, after(queries, seeing).count());
+  io::Traffic traffic{{}, s.in(idle * s.dv) + HeadShape::real(idle), HeadShape::real(longest)};
+  if (seeing.count() == 0) return traffic;
+  for (const Pieces& pieces : key_pieces(rule, seeing, held)) {
+    const io::Range first{pieces.range.begin, pieces.range.begin + pieces.length};
+    const io::Words count = pieces.range.count() / pieces.length;
+    io::Traffic piece = piece_cost(s, rule, seeing, piece_of(rule, seeing, first));
+    piece.reads = count * piece.reads;
+    piece.writes = count * piece.writes;
+    traffic = then(traffic, piece);
+  }
+  return traffic;
 }
 
 io::Traffic HeldScores::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
-  io::Traffic traffic;
+  io::Traffic traffic, inner;
+  std::int64_t inner_count = 0;  // of the block whose traffic `inner` is
   for_blocks(head.rule, s.q.value(), block_q, [&](io::Range queries, io::Words count) {
-    io::Traffic block = block_cost(s, head.rule, queries);
+    // Away from the ends of the keys one block of a window is like another.
+    const bool alike = inner_queries(head.rule, queries);
+    if (!alike || queries.count() != inner_count) {
+      inner = block_cost(s, head.rule, queries);
+      inner_count = alike ? queries.count() : 0;
+    }
+    io::Traffic block = inner;
     block.reads = count * block.reads;
     block.writes = count * block.writes;
     traffic = then(traffic, block);
   });
   return traffic;
+}
+
+void HeldScores::fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity) {
+  fit_held({&schedule.block_q, extent_of(problem, Extent::queries)},
+           {&schedule.held, extent_of(problem, Extent::pairs)}, capacity,
+           [&] { return heads_cost(schedule, problem); });
 }
 
 }  // namespace attest::cpu

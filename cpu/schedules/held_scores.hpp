@@ -1,96 +1,151 @@
 #pragma once
 
-#include "cpu/schedules/band.hpp"
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/score_step.hpp"
+#include "cpu/schedules/staircase.hpp"
 
 namespace attest::cpu {
 
-/// Query blocks stay with all their scores in place of rows of Q and O, whose columns pass by, and
-/// with them the words of K and of V; each row of scores begins at the first key of its band. Q is
-/// read and O written once, and as many queries stay as have M scores: fewer words than flash2
-/// where queries see fewer than dk + dv keys.
+/// Query blocks stay with scores in place of rows of Q and O, whose columns pass by, and with them
+/// the words of K and of V. Where not all scores of a block's bands fit, the keys come in pieces
+/// whose scores do: O and the maxima of rows that go on wait in slow memory, float32, their sums
+/// stay. Fewer words than flash2 where queries see few keys.
 ///
-/// Cost:   reads = ra dk + nz_k (dk + dv), writes = q (dv + 1), with ra the queries of blocks that
-///         see a key and nz_k the keys of their bands in turn; peak = max over the blocks of
-///         i w + 2 i + 1 with w keys in the widest band of the block  [cpu/schedules/forward_test]
+/// Cost:   of a block with pieces of the keys, r the queries that a piece sees, n its keys, s those
+///         of r that had seen keys before and g those that go on: reads = r dk + n (dk + dv) +
+///         s (dv + 1), writes = (r - g)(dv + 1) + g (dv + 1) of each piece; queries without a key
+///         are written; peak = max over the pieces of pairs + queries of the block that see a key +
+///         s + r + 1, or with s = 0 of the same  [cpu/schedules/held_scores_test]
 /// Source: ours.
 struct HeldScores {
   using Head = ForwardHead;
   static constexpr const char* kName = "held_scores";
   static constexpr const char* kSummary =
-      "query blocks stay with all their scores; columns of Q, K, V and O pass by; for narrow bands";
+      "query blocks stay with their scores, or pieces of them; columns of Q, K, V and O pass by; "
+      "for narrow bands";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
-  static constexpr bool kTilesOfBand = true;  // without the band no tiles would fit
   static std::vector<Parameter<HeldScores>> parameters() {
-    return {{"bq", &HeldScores::block_q, Extent::queries}};
+    return {{"bq", &HeldScores::block_q, Extent::queries},
+            {"held", &HeldScores::held, Extent::pairs}};
   }
-  std::int64_t block_q;
+  std::int64_t block_q, held;  // queries of a block, pairs of a piece at most
+
+  /// Of blocks up to 256 queries, and some beyond, and as many pairs as fit those that move the
+  /// fewest words; what is not 0 stays.
+  static void fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>
   void run(M& machine, const ForwardHead& head) const {
+    const Slow slow{head, machine.workspace(head.Q.rows(), head.V.columns(), "O before"),
+                    machine.workspace(head.Q.rows(), 1, "m")};
     const auto blocks = alike_blocks(head.rule, head.Q.rows(), block_q);
     machine.parallel_tiles(blocks, block_q, [&](auto& block, io::Range queries) {
-      const io::Range keys = keys_of(head.rule, queries);
-      if (keys.count() == 0) {
-        return store_empty_rows(block, head.O.block(queries), head.LSE.block(queries), 1);
+      const io::Range seeing = queries_of(head.rule, queries, keys_of(head.rule, queries));
+      for (const io::Range& idle :
+           {io::Range{queries.begin, seeing.begin}, after(queries, seeing)}) {
+        if (idle.count() > 0) {
+          store_empty_rows(block, head.O.block(idle), head.LSE.block(idle), 1);
+        }
       }
-      auto S = block.scratch(queries.count(), widest(head.rule, queries), "S");
-      form_scores(block, head, queries, keys, S);
-      form_probabilities(block, head, queries, S);
-      form_outputs(block, head, queries, keys, S);
+      if (seeing.count() == 0) return;
+      auto l = block.scratch(seeing.count(), 1, "l");
+      block.compute(Fill{0}, l);
+      for (const Pieces& pieces : key_pieces(head.rule, seeing, held)) {
+        block.for_tiles(pieces.range, pieces.length, [&](io::Range keys) {
+          add_piece(block, slow, piece_of(head.rule, seeing, keys), l);
+        });
+      }
     });
   }
 
   io::Traffic cost(const ForwardHead& head) const;
 
  private:
-  static io::Traffic block_cost(const HeadShape& s, const ScoreRule& rule, io::Range queries);
+  struct Slow {
+    const ForwardHead& head;
+    io::MutableSlowMatrix O, m;  // of rows that go on
+  };
 
-  // Keys in the widest band of a block.
-  static std::int64_t widest(const ScoreRule& rule, io::Range queries);
+  /// Some keys of a block of queries, and the queries that see one: those before `fresh` had seen
+  /// others, those before `ended` see no others later.
+  struct Piece {
+    io::Range keys, queries;
+    std::int64_t fresh, ended;
+    std::int64_t offset;  // of the first query in the block
+
+    io::Range had() const { return {queries.begin, queries.begin + fresh}; }
+    io::Range done() const { return {queries.begin, queries.begin + ended}; }
+    io::Range going_on() const { return {queries.begin + ended, queries.end}; }
+  };
+  static Piece piece_of(const ScoreRule& rule, io::Range seeing, io::Range keys);
+  static io::Traffic piece_cost(const HeadShape& s, const ScoreRule& rule, io::Range seeing,
+                                const Piece& piece);
+  io::Traffic block_cost(const HeadShape& s, const ScoreRule& rule, io::Range queries) const;
+
+  static io::Range after(io::Range queries, io::Range seeing) {
+    return {std::max(seeing.end, queries.begin), queries.end};
+  }
 
   template <class M, class Tile>
-  static void form_scores(M& machine, const ForwardHead& head, io::Range queries, io::Range keys,
-                          Tile& S) {
+  static void add_piece(M& machine, const Slow& slow, const Piece& piece, Tile& l) {
+    const ForwardHead& head = slow.head;
+    const Staircase stairs(head.rule, piece.queries, piece.keys);
+    auto S = machine.scratch(1, stairs.pairs(), "S");
     machine.compute(Fill{0}, S);
-    machine.for_tiles(all_columns(head.Q), 1, [&](io::Range l) {
-      const auto Q = machine.load(head.Q.block(queries, l), "Q");
-      const auto K = machine.stream(head.K.block(keys, l), "K");
-      machine.compute(BandScores{{head.rule, queries.begin, keys.begin}}, S, Q, K);
+    machine.for_tiles(all_columns(head.Q), 1, [&](io::Range column) {
+      const auto Q = machine.load(head.Q.block(piece.queries, column), "Q");
+      const auto K = machine.stream(head.K.block(piece.keys, column), "K");
+      machine.compute(StairProducts{stairs, Passing::keys}, S, Q, K);
     });
-    machine.compute(FinishBands{head.rule, queries.begin}, S);
+    machine.compute(StairScores{head.rule, stairs}, S);
+    auto kept = machine.scratch(piece.fresh, 1, "m before");
+    machine.load_into(kept, slow.m.block(piece.had()));
+    update_statistics(machine, slow, piece, stairs, S, l, kept);
+    machine.for_tiles(all_columns(head.V), 1, [&](io::Range column) {
+      add_outputs(machine, slow, piece, stairs, column, S, l, kept);
+    });
   }
 
   template <class M, class Tile>
-  static void form_probabilities(M& machine, const ForwardHead& head, io::Range queries, Tile& S) {
-    auto m = machine.scratch(queries.count(), 1, "m");
-    auto l = machine.scratch(queries.count(), 1, "l");
-    machine.compute(StartRows{}, m, l);
-    update_statistics(machine, m, l, S);
-    machine.compute(LogSumExp{}, m, l);
-    machine.compute(Probabilities{}, S, m);
-    machine.store(m, head.LSE.block(queries));
+  static void update_statistics(M& machine, const Slow& slow, const Piece& piece,
+                                const Staircase& stairs, Tile& S, Tile& l, Tile& kept) {
+    auto m = machine.scratch(piece.queries.count(), 1, "m");
+    {
+      auto word = machine.scratch(1, 1, "row maximum");
+      machine.compute(StairSoftmax{stairs, piece.offset}, S, m, l, kept, word);
+    }
+    {
+      auto out = machine.stream_out(slow.m.block(piece.going_on()), "m");
+      machine.compute(RowsOut{piece.ended}, m, out);
+    }
+    machine.compute(EndStatistics{{piece.ended, piece.offset}}, m, l);
+    auto out = machine.stream_out(slow.head.LSE.block(piece.done()), "LSE");
+    machine.compute(RowsOut{0}, m, out);
   }
 
-  // Divided by their sums, because LSE is rounded.
   template <class M, class Tile>
-  static void form_outputs(M& machine, const ForwardHead& head, io::Range queries, io::Range keys,
-                           const Tile& P) {
-    auto sums = machine.scratch(queries.count(), 1, "row sums");
-    machine.compute(Fill{0}, sums);
-    machine.compute(AddRowSums{}, sums, P);
-    machine.for_tiles(all_columns(head.V), 1, [&](io::Range c) {
-      auto O = machine.scratch(queries.count(), 1, "O");
-      machine.compute(Fill{0}, O);
-      {
-        const auto V = machine.stream(head.V.block(keys, c), "V");
-        machine.compute(BandOutputs{{head.rule, queries.begin, keys.begin}}, O, P, V);
-      }
-      machine.compute(DivideRows{}, O, sums);
-      machine.store(O, head.O.block(queries, c));
-    });
+  static void add_outputs(M& machine, const Slow& slow, const Piece& piece, const Staircase& stairs,
+                          io::Range column, const Tile& P, const Tile& l, const Tile& kept) {
+    const ForwardHead& head = slow.head;
+    auto O = machine.scratch(piece.queries.count(), 1, "O");
+    machine.compute(Fill{0}, O);
+    if (piece.fresh > 0) {
+      const auto before = machine.stream(slow.O.block(piece.had(), column), "O before");
+      machine.compute(WordsIn{}, O, before);
+    }
+    machine.compute(RescaleColumn{}, O, kept);
+    {
+      const auto V = machine.stream(head.V.block(piece.keys, column), "V");
+      machine.compute(StairSums{stairs, Passing::keys}, O, P, V);
+    }
+    machine.compute(EndOutputs{{piece.ended, piece.offset}}, O, l);
+    {
+      auto out = machine.stream_out(head.O.block(piece.done(), column), "O");
+      machine.compute(RowsOut{0}, O, out);
+    }
+    auto out = machine.stream_out(slow.O.block(piece.going_on(), column), "O before");
+    machine.compute(RowsOut{piece.ended}, O, out);
   }
 };
 

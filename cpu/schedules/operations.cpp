@@ -133,38 +133,6 @@ void FinishScores::operator()(TileView S) const {
                 nullptr);
 }
 
-Bands::Row Bands::row(std::int64_t i, std::int64_t keys) const {
-  const KeySpan band = visible_keys(*rule.problem, rule.batch, query + i);
-  const std::int64_t begin = std::max(band.begin, key), end = std::min(band.end, key + keys);
-  return {{begin - key, std::max(begin, end) - key}, begin - band.begin};
-}
-
-void BandScores::operator()(TileView S, ConstTileView Q, ConstTileView K) const {
-  for (std::int64_t i = 0; i < S.rows; ++i) {
-    const auto [keys, column] = bands.row(i, K.rows);
-    float* scores = S.row(i) + column;
-    for (std::int64_t j = keys.begin; j < keys.end; ++j) *scores++ += Q.row(i)[0] * K.row(j)[0];
-  }
-}
-
-void FinishBands::operator()(TileView S) const {
-  for (std::int64_t i = 0; i < S.rows; ++i) {
-    const KeySpan band = visible_keys(*rule.problem, rule.batch, query + i);
-    const std::int64_t keys = band.end - band.begin;
-    finish_scores(*rule.problem, rule.batch, block_of(rule, query + i, 1, band.begin, keys),
-                  S.row(i), nullptr);
-    std::fill(S.row(i) + keys, S.row(i) + S.columns, kEmpty);
-  }
-}
-
-void BandOutputs::operator()(TileView O, ConstTileView P, ConstTileView V) const {
-  for (std::int64_t i = 0; i < P.rows; ++i) {
-    const auto [keys, column] = bands.row(i, V.rows);
-    const float* weights = P.row(i) + column;
-    for (std::int64_t j = keys.begin; j < keys.end; ++j) O.row(i)[0] += *weights++ * V.row(j)[0];
-  }
-}
-
 void StartRows::operator()(TileView m, TileView l) const { start_rows(m.rows, m.data, l.data); }
 
 void UpdateSoftmax::operator()(TileView S, TileView m, TileView l, TileView O, TileView) const {

@@ -39,40 +39,6 @@ struct FinishScores {
   void operator()(TileView S) const;
 };
 
-/// Queries from `query` on and keys from `key` on whose scores lie band by band: S(i, c) is that of
-/// row i and the c-th key of its band (window, alignment, key lengths).
-struct Bands {
-  const ScoreRule& rule;
-  std::int64_t query, key;
-
-  /// Of a row of Q: which of so many rows of K or V are in its band, and the column of S of the
-  /// first of them.
-  struct Row {
-    io::Range keys;
-    std::int64_t column;
-  };
-  Row row(std::int64_t i, std::int64_t keys) const;
-};
-
-/// S += Q K^T of a column of Q and a stream of the same column of K.
-struct BandScores {
-  Bands bands;
-  void operator()(TileView S, ConstTileView Q, ConstTileView K) const;
-};
-
-/// FinishScores band by band; -inf behind the last key of a band.
-struct FinishBands {
-  const ScoreRule& rule;
-  std::int64_t query;
-  void operator()(TileView S) const;
-};
-
-/// O += P V for a column of O and a stream of the same column of V.
-struct BandOutputs {
-  Bands bands;
-  void operator()(TileView O, ConstTileView P, ConstTileView V) const;
-};
-
 /// m = -inf, l = 0: statistics of rows without scores.
 struct StartRows {
   void operator()(TileView m, TileView l) const;

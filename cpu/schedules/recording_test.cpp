@@ -1,7 +1,9 @@
 // Every schedule without lists is a legal pebbling with the words it counts.
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/problem.hpp"
 #include "core/rng.hpp"
@@ -10,6 +12,7 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/heads.hpp"
+#include "cpu/schedules/held_pairs.hpp"
 #include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
@@ -129,9 +132,14 @@ TEST_CASE("forward schedules are legal pebblings", "[cpu][schedules]") {
     return with(ColumnGroups{tile(), tile()}, running(shape, 1));
   });
   forward("held_scores", [](auto tile, const Shape& shape) {
-    const HeldScores schedule{tile()};
-    return with(schedule,
-                testing::normalized_forward(shape, Normalization::stored, shape.seqlen_k));
+    const HeldScores schedule{tile(), tile() * tile()};
+    std::vector<std::int32_t> blocks;  // keys of a piece, of each query
+    for (std::int64_t i = 0; i < shape.seqlen_q; ++i) {
+      const std::int64_t first = i / schedule.block_q * schedule.block_q;
+      const std::int64_t queries = std::min(schedule.block_q, shape.seqlen_q - first);
+      blocks.push_back(narrow(std::max<std::int64_t>(schedule.held / queries, 1)));
+    }
+    return with(schedule, testing::factored_forward(shape, blocks));
   });
   forward("rolling_queries", [](auto tile, const Shape& shape) {
     return with(RollingQueries{tile(), tile()}, running(shape, 1));
@@ -188,6 +196,9 @@ TEST_CASE("backward schedules are legal pebblings", "[cpu][schedules]") {
   });
   backward("two_pass_row", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(TwoPassRow{tile(), tile()}, given(shape));
+  });
+  backward("held_pairs", backward_inputs(), [&](auto tile, const Shape& shape) {
+    return with(HeldPairs{tile(), tile() * tile()}, given(shape));
   });
   backward("rolling_keys", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(RollingKeys{tile(), tile()}, given(shape));

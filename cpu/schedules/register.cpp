@@ -4,6 +4,7 @@
 #include "cpu/schedules/family.hpp"
 #include "cpu/schedules/flash1.hpp"
 #include "cpu/schedules/flash2.hpp"
+#include "cpu/schedules/held_pairs.hpp"
 #include "cpu/schedules/held_scores.hpp"
 #include "cpu/schedules/key_stationary.hpp"
 #include "cpu/schedules/loss.hpp"
@@ -49,6 +50,7 @@ void register_cpu_schedules(io::ScheduleRegistry& registry) {
   add<cpu::KeyStationaryDs>(registry);
   add<cpu::QueryStationaryP>(registry);
   add<cpu::RollingP>(registry);
+  add<cpu::HeldPairs>(registry);
   add<cpu::Rank1TiledBackward>(registry);
   add<cpu::SquareTiledBackward>(registry);
   add<cpu::LossLarge>(registry);

@@ -1,6 +1,8 @@
 #include "cpu/schedules/search.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -22,7 +24,7 @@ std::vector<std::int64_t> candidates(std::int64_t extent) {
   return values;
 }
 
-// The same and more, where words and peaks do not follow the number of tiles.
+// The same and more, where words do not follow the number of tiles.
 std::vector<std::int64_t> close_candidates(std::int64_t extent) {
   constexpr std::int64_t kEach = 256, kSteps = 64;
   std::vector<std::int64_t> values = candidates(extent);
@@ -66,6 +68,10 @@ std::int64_t extent_of(const attest_problem& problem, Extent extent) {
       return dk;
     case Extent::head_dim_v:
       return dv;
+    case Extent::pairs:
+      return q > std::numeric_limits<std::int64_t>::max() / k
+                 ? std::numeric_limits<std::int64_t>::max()
+                 : q * k;
     case Extent::any:
       return std::max({q, k, dk, dv});
   }
@@ -82,7 +88,7 @@ bool fits(io::Amount peak, io::FastMemory capacity) {
 }
 
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                  const std::function<io::Traffic()>& cost, Peaks peaks) {
+                  const std::function<io::Traffic()>& cost) {
   if (tiles.empty()) return;
   const auto words_moved = [&] { return moved(cost(), capacity); };
   io::Words best = words_moved();
@@ -90,13 +96,11 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
   const auto try_pair = [&](const OpenTile& first, const OpenTile& second) {
     const std::int64_t before = *first.value, other_before = *second.value;
     std::int64_t best_first = before, best_second = other_before;
-    for (const std::int64_t value :
-         peaks == Peaks::any ? close_candidates(first.extent) : candidates(first.extent)) {
+    for (const std::int64_t value : candidates(first.extent)) {
       *first.value = value;
       const std::int64_t other = first.value == second.value
                                      ? (fits(cost().peak, capacity) ? value : 0)
                                      : largest_fit(*second.value, second.extent, capacity, cost);
-      if (other == 0 && peaks == Peaks::any) continue;  // a larger one may
       if (other == 0) break;
       *second.value = other;
       const io::Words words = words_moved();
@@ -131,6 +135,45 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
     *tile.value = std::max<std::int64_t>(largest, 1);
     if (largest == 0 || words_moved() > best) *tile.value = before;
   }
+}
+
+namespace {
+
+// Holds as much as fits, up to 64 to one; whether anything does.
+bool hold_most(const OpenTile& held, io::FastMemory capacity,
+               const std::function<io::Traffic()>& cost) {
+  constexpr std::int64_t kEach = 64, kWidth = 4;  // bytes of what is held
+  *held.value = 1;
+  const bool least_fits = fits(cost().peak, capacity);
+  *held.value = std::min({held.extent, capacity.words, capacity.bytes});
+  while (*held.value > 0) {
+    const io::Amount peak = cost().peak;
+    if (fits(peak, capacity)) return true;
+    if (!least_fits) return false;
+    const std::int64_t excess = std::max(peak.words.value() - capacity.words,
+                                         io::tiles(peak.bytes.value() - capacity.bytes, kWidth));
+    *held.value -= *held.value > kEach ? excess : 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capacity,
+              const std::function<io::Traffic()>& cost) {
+  const bool block_open = *block.value == 0, held_open = *held.value == 0;
+  std::optional<io::Words> best;
+  TilePair best_pair{block_open ? 1 : *block.value, held_open ? 1 : *held.value};
+  for (const std::int64_t value :
+       block_open ? close_candidates(block.extent) : std::vector<std::int64_t>{*block.value}) {
+    *block.value = value;
+    if (held_open ? !hold_most(held, capacity, cost) : !fits(cost().peak, capacity)) continue;
+    const io::Words words = moved(cost(), capacity);
+    if (best && words >= *best) continue;
+    best = words;
+    best_pair = {value, *held.value};
+  }
+  std::tie(*block.value, *held.value) = best_pair;
 }
 
 void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,

@@ -12,7 +12,7 @@
 namespace attest::cpu {
 
 /// What a tile extent divides.
-enum class Extent : std::uint8_t { queries, keys, head_dim_qk, head_dim_v, any };
+enum class Extent : std::uint8_t { queries, keys, head_dim_qk, head_dim_v, pairs, any };
 std::int64_t extent_of(const attest_problem& problem, Extent extent);
 
 struct OpenTile {
@@ -26,15 +26,18 @@ bool fits(io::Amount peak, io::FastMemory capacity);
 /// What a schedule moves, in words, or in bytes with a capacity in bytes.
 io::Words moved(const io::Traffic& traffic, io::FastMemory capacity);
 
-/// Whether a smaller tile never has a larger peak.
-enum class Peaks : std::uint8_t { monotone, any };
-
 /// Sets the tiles so that cost() has few words (bytes, with a capacity in bytes) and fits: searches
-/// all pairs of tiles in turn until none improves. Requires: the present values fit, and with
-/// Peaks::any a single tile, of which then all values up to 256 are tried and beyond some 1/64
-/// apart. [cpu/schedules/forward_test "tiles left open"]
+/// all pairs of tiles in turn until none improves. Requires: the present values fit, and a smaller
+/// tile never has a larger peak. [cpu/schedules/forward_test "tiles left open"]
 void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                  const std::function<io::Traffic()>& cost, Peaks peaks = Peaks::monotone);
+                  const std::function<io::Traffic()>& cost);
+
+/// Sets a block, of which all values up to 256 are tried and beyond some 1/64 apart, and what is
+/// held beside it, as much as fits, so that cost() has few words; 1 where nothing fits. What is not
+/// 0 stays. Requires: held beyond what there is costs no more.
+/// [cpu/schedules/held_scores_test "tiles left open"]
+void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capacity,
+              const std::function<io::Traffic()>& cost);
 
 /// Sets each tile to the largest that fits, the others as they are, by bisection: for costs that
 /// look at every pair of a mask. Requires: the present values fit.

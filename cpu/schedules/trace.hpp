@@ -43,33 +43,6 @@ template <class R, class Tile>
 void trace(R&, const FinishScores&, const Tile&) {}
 
 template <class R, class Tile>
-void trace(R& recorder, const BandScores& scores, const Tile& S, const Tile& Q, const Tile& K) {
-  for (std::int64_t j = 0; j < K.rows(); ++j) {
-    const std::int64_t k = K.word(j, 0);  // of a stream, used once
-    for (std::int64_t i = 0; i < S.rows(); ++i) {
-      const auto [keys, column] = scores.bands.row(i, K.rows());
-      if (j < keys.begin || j >= keys.end) continue;
-      recorder.accumulate(S.word(i, column + j - keys.begin), {Q.word(i, 0), k});
-    }
-  }
-}
-
-template <class R, class Tile>
-void trace(R&, const FinishBands&, const Tile&) {}
-
-template <class R, class Tile>
-void trace(R& recorder, const BandOutputs& outputs, const Tile& O, const Tile& P, const Tile& V) {
-  for (std::int64_t j = 0; j < V.rows(); ++j) {
-    const std::int64_t v = V.word(j, 0);
-    for (std::int64_t i = 0; i < P.rows(); ++i) {
-      const auto [keys, column] = outputs.bands.row(i, V.rows());
-      if (j < keys.begin || j >= keys.end) continue;
-      recorder.accumulate(O.word(i, 0), {P.word(i, column + j - keys.begin), v});
-    }
-  }
-}
-
-template <class R, class Tile>
 void trace(R& recorder, const StartRows&, const Tile& m, const Tile& l) {
   trace(recorder, Fill{0}, m);
   trace(recorder, Fill{0}, l);

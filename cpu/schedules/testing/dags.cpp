@@ -226,6 +226,42 @@ Dag normalized_forward(const io::AttentionShape& shape, Normalization where, std
   return dag;
 }
 
+Dag factored_forward(const io::AttentionShape& shape, const std::vector<std::int32_t>& blocks) {
+  Dag dag;
+  const Matrix q = inputs(dag, "q", shape.seqlen_q, shape.head_dim_qk);
+  const Matrix k = inputs(dag, "k", shape.seqlen_k, shape.head_dim_qk);
+  const Matrix v = inputs(dag, "v", shape.seqlen_k, shape.head_dim_v);
+  const Matrix s = scores(dag, "s", q, k);
+  for (std::int32_t i = 0; i < shape.seqlen_q; ++i) {
+    Vertex m = -1, sum = -1;
+    Row o(at(shape.head_dim_v), -1);
+    for (std::int32_t begin = 0; begin < shape.seqlen_k; begin += blocks[at(i)]) {
+      const std::int32_t end = std::min(begin + blocks[at(i)], shape.seqlen_k);
+      const Vertex before = m;
+      for (std::int32_t j = begin; j < end; ++j) join(dag, m, "m", {i, j}, s[at(i)][at(j)]);
+      if (before >= 0) {
+        const Vertex factor = dag.formed("f", {i, begin}, {before, m});
+        sum = dag.formed("rescaled_sum", {i, begin}, {sum, factor});
+        for (std::int32_t c = 0; c < shape.head_dim_v; ++c) {
+          o[at(c)] = dag.formed("rescaled_o", {i, begin, c}, {o[at(c)], factor});
+        }
+      }
+      for (std::int32_t j = begin; j < end; ++j) {
+        const Vertex weight = dag.formed("e", {i, j}, {s[at(i)][at(j)], m});
+        join(dag, sum, "sum", {i, j}, weight);
+        for (std::int32_t c = 0; c < shape.head_dim_v; ++c) {
+          extend(dag, o[at(c)], "o", {i, j, c}, {weight, v[at(j)][at(c)]});
+        }
+      }
+    }
+    dag.output(dag.formed("lse", {i}, {sum, m}));
+    for (std::int32_t c = 0; c < shape.head_dim_v; ++c) {
+      dag.output(dag.formed("O", {i, c}, {o[at(c)], sum}));
+    }
+  }
+  return dag;
+}
+
 Dag split_forward(const io::AttentionShape& shape, std::int32_t block, std::int32_t part) {
   Dag dag;
   const Matrix q = inputs(dag, "q", shape.seqlen_q, shape.head_dim_qk);

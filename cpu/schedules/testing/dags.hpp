@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "io/pebble/attention_dag.hpp"
 
@@ -19,6 +20,10 @@ enum class Normalization : std::uint8_t {
 /// Rows without a key have no outputs.
 io::Dag normalized_forward(const io::AttentionShape& shape, Normalization where,
                            std::int32_t block);
+
+/// Softmax over pieces of blocks[i] keys of query i: f <- m of the pieces before, m; sum and o of
+/// these <- themselves, f; at the end O <- o, sum.
+io::Dag factored_forward(const io::AttentionShape& shape, const std::vector<std::int32_t>& blocks);
 
 /// Softmax over tiles of `block` keys in parts of `part` keys, each with its o and lse, merged.
 io::Dag split_forward(const io::AttentionShape& shape, std::int32_t block, std::int32_t part);

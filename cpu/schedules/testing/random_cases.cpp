@@ -1,5 +1,7 @@
 #include "cpu/schedules/testing/random_cases.hpp"
 
+#include <optional>
+
 #include "core/testing/catch.hpp"
 
 namespace attest::cpu::testing {
@@ -99,5 +101,37 @@ void check_counts(const io::Schedule& schedule, const Arguments& args) {
 template void check_counts(const io::Schedule&, const attest_forward_args&);
 template void check_counts(const io::Schedule&, const attest_backward_args&);
 template void check_counts(const io::Schedule&, const attest_loss_args&);
+
+Problem random_band(Rng& rng) {
+  const auto text = [&rng](std::int64_t least, std::int64_t most) {
+    return std::to_string(rng.between(least, most));
+  };
+  std::string mask =
+      rng.between(0, 3) == 0 ? "causal_br" : "window_" + text(0, 9) + "_" + text(0, 9);
+  if (rng.between(0, 2) == 0) mask = "window_tl_" + text(0, 9) + "_inf";
+  if (rng.between(0, 2) == 0) mask += "+lengths_" + text(0, 20);
+  return Problem::parse("sq=" + text(1, 20) + ",sk=20,d=3,dv=2,mask=" + mask);
+}
+
+LeastWords least_held_words(
+    std::int64_t extent, io::FastMemory capacity,
+    const std::function<io::Traffic(std::int64_t block, std::int64_t held)>& cost) {
+  std::optional<io::Words> of_all, with_most_held;
+  const auto take = [](std::optional<io::Words>& least, io::Words words) {
+    if (!least || words < *least) least = words;
+  };
+  for (std::int64_t block = 1; block <= extent; ++block) {
+    std::optional<io::Words> last;
+    for (std::int64_t held = 1; held <= capacity.words; ++held) {
+      const io::Traffic traffic = cost(block, held);
+      if (traffic.peak.words > capacity.words) continue;
+      last = traffic.total_words();
+      take(of_all, *last);
+    }
+    if (last) take(with_most_held, *last);
+  }
+  REQUIRE(of_all);
+  return {*of_all, *with_most_held};
+}
 
 }  // namespace attest::cpu::testing

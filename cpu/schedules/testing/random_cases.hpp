@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,17 @@ Dlse dlse_of(const std::string& schedule);
 /// closed form is capacity enough, in words and in bytes, and that one word less is refused.
 template <class Arguments>
 void check_counts(const io::Schedule& schedule, const Arguments& args);
+
+/// One small head with a window, a causal mask or key lengths.
+Problem random_band(Rng& rng);
+
+/// The fewest words that a schedule with a block and what is held beside it moves in fast memory of
+/// so many words: of all values, and of each block with the most that fits.
+struct LeastWords {
+  io::Words of_all, with_most_held;
+};
+LeastWords least_held_words(
+    std::int64_t extent, io::FastMemory capacity,
+    const std::function<io::Traffic(std::int64_t block, std::int64_t held)>& cost);
 
 }  // namespace attest::cpu::testing
