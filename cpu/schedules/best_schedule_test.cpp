@@ -75,6 +75,7 @@ TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
   int compared = 0;
   for (const auto& family : cpu_schedules().families()) {
     if (family->direction() == io::Direction::loss_gradient) continue;
+    if (family->name() == "held_pairs") continue;  // held_pairs_test, pass by pass
     for (int round = 0; round < 60; ++round) {
       std::string sizes;
       for (const char* name : {"sq=", ",sk=", ",d=", ",dv="}) {

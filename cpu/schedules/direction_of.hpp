@@ -63,10 +63,7 @@ struct DirectionOf<BackwardHead> {
     const Group sums{group, matrix("dK", problem.head_dim_qk), matrix("dV", problem.head_dim_v)};
     io::Traffic total = schedule.cost(sums.member(args, index, 0));
     if (group > 2) {  // those between the first and the last are alike
-      io::Traffic inner = schedule.cost(sums.member(args, index, 1));
-      inner.reads = io::Words(group - 2) * inner.reads;
-      inner.writes = io::Words(group - 2) * inner.writes;
-      total = then(total, inner);
+      total = then(total, times(group - 2, schedule.cost(sums.member(args, index, 1))));
     }
     return group == 1 ? total : then(total, schedule.cost(sums.member(args, index, group - 1)));
   }

@@ -57,10 +57,7 @@ io::Traffic sum_over_heads(const attest_problem& problem, std::int64_t count, co
   const io::Words alike = io::Words(problem.batch / distinct) * count;
   io::Traffic total;
   for (std::int64_t batch = 0; batch < distinct; ++batch) {
-    io::Traffic one = cost(HeadIndex{batch, 0});
-    one.reads = alike * one.reads;
-    one.writes = alike * one.writes;
-    total = then(total, one);
+    total = then(total, times(alike, cost(HeadIndex{batch, 0})));
   }
   return total;
 }

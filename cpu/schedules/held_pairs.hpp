@@ -1,20 +1,22 @@
 #pragma once
 
 #include "cpu/schedules/backward_step.hpp"
+#include "cpu/schedules/key_blocks.hpp"
 #include "cpu/schedules/staircase.hpp"
 
 namespace attest::cpu {
 
-/// The pairs of a block of keys stay, or pieces of them, while columns of K, V, dK and dV stay
-/// with them and words of Q, dO and dQ pass by: as P for dV, then, when P has been stored, as dP
-/// and dS, P passing word by word, for dQ and dK. Few words where keys are seen by few queries.
+/// The pairs of a block of keys stay, or pieces of them, while columns of the keys' matrices stay
+/// with them and words of the queries' pass by: first as P for dV, stored then, in a second pass
+/// with blocks and pieces of its own as dP and dS, P passing word by word, for dQ and dK. Few words
+/// where keys are seen by few queries.
 ///
-/// Cost:   of a block with pieces of the queries, r the queries of a piece and f those of them that
-///         saw no key of an earlier block, n the keys that they see and g those of them that no
-///         earlier query sees, z their pairs: reads = r (2 dk + 2 dv + 1) + f dv + (r - f)(dk + 1)
-///         + n (2 dk + dv) + (n - g)(dk + dv) + z, writes = r dk + n (dk + dv) + z + f of each
-///         piece; queries without a key, and keys without a query, are written; peak = max over the
-///         pieces of z + n + f + 2 [cpu/schedules/held_pairs_test]
+/// Cost:   z the pairs of a piece, r its queries and f those of them that saw no key of an earlier
+///         block, n the keys that they see and g those of them that no earlier query sees:
+///         reads = r (dk + dv + 1) + n dk + (n - g) dv and in the second pass r (dk + dv) + f dv +
+///         (r - f)(dk + 1) + n (dk + dv) + (n - g) dk + z, writes = n dv + z and r dk + n dk + f;
+///         queries without a key, and keys without a query, are written;
+///         peak = max over the pieces of z + n + 1, z + n + f + 2  [cpu/schedules/held_pairs_test]
 /// Source: ours.
 struct HeldPairs {
   using Head = BackwardHead;
@@ -28,123 +30,132 @@ struct HeldPairs {
   static std::vector<Parameter<HeldPairs>> parameters() {
     return {{"bk", &HeldPairs::block_k, Extent::keys},
             {"held", &HeldPairs::held, Extent::pairs},
+            {"gk", &HeldPairs::gradient_k, Extent::keys},
+            {"gheld", &HeldPairs::gradients_held, Extent::pairs},
             dlse_parameter(&HeldPairs::dlse)};
   }
-  std::int64_t block_k, held, dlse = kNoLseGradient;  // keys of a block, pairs of a piece at most
+  std::int64_t block_k, held;               // keys of a block, pairs of a piece at most: for P
+  std::int64_t gradient_k, gradients_held;  // for dS
+  std::int64_t dlse = kNoLseGradient;
 
-  /// As HeldScores::fit.
+  /// As HeldScores::fit, for each pass.
   static void fit(HeldPairs& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>
   void run(M& machine, const BackwardHead& head) const {
     const ScoreRule& rule = head.rule;
-    const io::Range queries = all_rows(head.Q), seen = keys_of(rule, queries);
-    const Slow slow{head, machine.workspace(1, most_pairs(rule, queries), "P"),
+    const io::Range queries = all_rows(head.Q);
+    // Each row from the first key of its band on.
+    const std::int64_t widest = most_keys(rule, queries, keys_of(rule, queries));
+    const Slow slow{head, machine.workspace(queries.end, widest, "P"),
                     machine.workspace(queries.end, 1, "D")};
-    for (const io::Range& blocks : key_blocks(head)) {
-      machine.for_tiles(blocks, block_k, [&](io::Range keys) {
-        const io::Range block = overlap(seen, keys);
-        begin_keys(machine, head, {keys.begin, block.begin});
-        begin_keys(machine, head, {block.end, keys.end});
-        for (const Pieces& pieces : query_pieces(rule, queries, block, held)) {
-          machine.for_tiles(pieces.range, pieces.length, [&](io::Range part) {
-            add_piece(machine, slow, piece_of(rule, part, block));
-          });
-        }
-      });
-    }
-    for (const io::Range& idle : idle_queries(rule, queries)) {
-      store_zeros(machine, head.dQ, idle, 1);
-    }
+    const Target dV{head.dV, head.sums, head.dV_before}, dK{head.dK, head.sums, head.dK_before};
+    KeyBlocks{block_k, held}.visit(
+        machine, head, [&](const Piece& piece) { add_probabilities(machine, slow, piece, dV); },
+        [&](io::Range keys) { begin_keys(machine, keys, dV); });
+    KeyBlocks{gradient_k, gradients_held}.visit(
+        machine, head, [&](const Piece& piece) { add_gradients(machine, slow, piece, dK); },
+        [&](io::Range keys) { begin_keys(machine, keys, dK); });
+    for (const io::Range& idle : idle_queries(head)) store_zeros(machine, head.dQ, idle, 1);
   }
 
   io::Traffic cost(const BackwardHead& head) const;
 
  private:
+  using Piece = KeyBlocks::Piece;
+
   struct Slow {
     const BackwardHead& head;
-    io::MutableSlowMatrix P, D;  // P: of one piece after another
+    io::MutableSlowMatrix P, D;
+
+    // The pairs of a row of a staircase.
+    io::MutableSlowMatrix pairs(const Staircase& stairs, std::int64_t row) const {
+      const std::int64_t query = stairs.first_query() + row;
+      const io::Range keys = stairs.rows()[static_cast<std::size_t>(row)].keys;
+      const std::int64_t first = stairs.first_key() - keys_of(head.rule, {query, query + 1}).begin;
+      return P.block({query, query + 1}, {first + keys.begin, first + keys.end});
+    }
   };
 
-  /// Some queries of a block of keys, and the keys that they see: those before `fresh_keys` are
-  /// seen by earlier queries; queries before `fresh` saw keys of earlier blocks.
-  struct Piece {
-    io::Range queries, keys;
-    std::int64_t fresh, fresh_keys;
-
-    io::Range old_queries() const { return {queries.begin, queries.begin + fresh}; }
-    io::Range new_queries() const { return {queries.begin + fresh, queries.end}; }
-    io::Range old_keys() const { return {keys.begin, keys.begin + fresh_keys}; }
-    io::Range new_keys() const { return {keys.begin + fresh_keys, keys.end}; }
+  // Sums of keys, and where they begin.
+  struct Target {
+    io::MutableSlowMatrix to;
+    Sums sums;
+    io::SlowMatrix before;
   };
-  static Piece piece_of(const ScoreRule& rule, io::Range queries, io::Range block);
-  io::Traffic piece_cost(const BackwardHead& head, const HeadShape& s, const Piece& piece) const;
-  io::Traffic block_cost(const BackwardHead& head, const HeadShape& s, io::Range keys) const;
 
-  // The keys in blocks of block_k; of problems without a band those that are alike together.
-  std::vector<io::Range> key_blocks(const BackwardHead& head) const;
-  static std::vector<io::Range> idle_queries(const ScoreRule& rule, io::Range queries);
-  std::int64_t most_pairs(const ScoreRule& rule, io::Range queries) const;
+  enum class Pass : std::uint8_t { probabilities, gradients };
+  struct OfPass;  // a schedule whose cost is that of one pass
+  io::Traffic pass_cost(const BackwardHead& head, Pass pass) const;
+  static std::vector<io::Range> idle_queries(const BackwardHead& head);
+  static io::Traffic probabilities_cost(const BackwardHead& head, const Piece& piece);
+  io::Traffic gradients_cost(const BackwardHead& head, const Piece& piece) const;
 
-  // dK and dV of keys that nobody sees.
+  // Sums of keys that nobody sees.
   template <class M>
-  static void begin_keys(M& machine, const BackwardHead& head, io::Range keys) {
+  static void begin_keys(M& machine, io::Range keys, const Target& target) {
     machine.for_tiles(keys, 1, [&](io::Range key) {
-      auto dK = machine.scratch(1, head.K.columns(), "dK");
-      auto dV = machine.scratch(1, head.V.columns(), "dV");
-      begin_sums(machine, head, key, dK, dV);
-      machine.store(dK, head.dK.block(key));
-      machine.store(dV, head.dV.block(key));
+      auto sums = machine.scratch(1, target.to.columns(), target.to.name());
+      begin_sum(machine, sums, target.sums, target.before, key, all_columns(target.to));
+      machine.store(sums, target.to.block(key));
     });
   }
 
   template <class M>
-  void add_piece(M& machine, const Slow& slow, const Piece& piece) const {
+  static void add_probabilities(M& machine, const Slow& slow, const Piece& piece,
+                                const Target& dV) {
     const BackwardHead& head = slow.head;
     const Staircase stairs(head.rule, piece.queries, piece.keys);
-    const io::MutableSlowMatrix P = slow.P.block({0, 1}, {0, stairs.pairs()});
-    auto S = machine.scratch(1, stairs.pairs(), "P");
-    form_probabilities(machine, head, piece, stairs, S);
-    machine.store(S, P);
-    add_to_keys(machine, piece, stairs, S, head.dO, {head.dV, head.sums, head.dV_before});
-    form_gradients(machine, slow, piece, stairs, S, P);
-    add_to_queries(machine, head, piece, stairs, S);
-    add_to_keys(machine, piece, stairs, S, head.Q, {head.dK, head.sums, head.dK_before});
-  }
-
-  template <class M, class Tile>
-  static void form_probabilities(M& machine, const BackwardHead& head, const Piece& piece,
-                                 const Staircase& stairs, Tile& S) {
-    machine.compute(Fill{0}, S);
+    auto P = machine.scratch(1, stairs.pairs(), "P");
+    machine.compute(Fill{0}, P);
     machine.for_tiles(all_columns(head.Q), 1, [&](io::Range column) {
       const auto K = machine.load(head.K.block(piece.keys, column), "K");
       const auto Q = machine.stream(head.Q.block(piece.queries, column), "Q");
-      machine.compute(StairProducts{stairs, Passing::queries}, S, Q, K);
+      machine.compute(StairProducts{stairs, Passing::queries}, P, Q, K);
     });
-    machine.compute(StairScores{head.rule, stairs}, S);
-    const auto LSE = machine.stream(head.LSE.block(piece.queries), "LSE");
-    machine.compute(StairProbabilities{stairs}, S, LSE);
+    machine.compute(StairScores{head.rule, stairs}, P);
+    {
+      const auto LSE = machine.stream(head.LSE.block(piece.queries), "LSE");
+      machine.compute(StairProbabilities{stairs}, P, LSE);
+    }
+    for (std::int64_t row = 0; row < piece.queries.count(); ++row) {
+      auto out = machine.stream_out(slow.pairs(stairs, row), "P");
+      machine.compute(StairOut{stairs, row}, P, out);
+    }
+    add_to_keys(machine, piece, stairs, P, head.dO, dV);
+  }
+
+  template <class M>
+  void add_gradients(M& machine, const Slow& slow, const Piece& piece, const Target& dK) const {
+    const BackwardHead& head = slow.head;
+    const Staircase stairs(head.rule, piece.queries, piece.keys);
+    auto dS = machine.scratch(1, stairs.pairs(), "dS");
+    form_gradients(machine, slow, piece, stairs, dS);
+    add_to_queries(machine, head, piece, stairs, dS);
+    add_to_keys(machine, piece, stairs, dS, head.Q, dK);
   }
 
   // dS = scale P o (dP - D). D is made beside dP when a query comes for the first time.
   template <class M, class Tile>
   void form_gradients(M& machine, const Slow& slow, const Piece& piece, const Staircase& stairs,
-                      Tile& S, const io::SlowMatrix& P_slow) const {
+                      Tile& dS) const {
     const BackwardHead& head = slow.head;
     auto D = machine.scratch(piece.new_queries().count(), 1, "D");
     machine.compute(Fill{0}, D);
-    machine.compute(Fill{0}, S);
+    machine.compute(Fill{0}, dS);
     machine.for_tiles(all_columns(head.V), 1, [&](io::Range column) {
       const auto V = machine.load(head.V.block(piece.keys, column), "V");
       const auto dO = machine.stream(head.dO.block(piece.queries, column), "dO");
       const auto O = machine.stream(head.O.block(piece.new_queries(), column), "O");
-      machine.compute(StairProductsAndDots{stairs, piece.fresh}, S, dO, V, D, O);
+      machine.compute(StairProductsAndDots{stairs, piece.fresh}, dS, dO, V, D, O);
     });
     subtract_dlse(machine, head, dlse, piece.new_queries(), D);
     machine.store(D, slow.D.block(piece.new_queries()));
-    const auto P = machine.stream(P_slow, "P");
     const auto before = machine.stream(slow.D.block(piece.old_queries()), "D");
-    machine.compute(StairGradients{stairs, softmax_scale(head.rule)}, S, P, before, D);
+    for (std::int64_t row = 0; row < piece.queries.count(); ++row) {
+      const auto P = machine.stream(slow.pairs(stairs, row), "P");
+      machine.compute(StairGradients{stairs, row, softmax_scale(head.rule)}, dS, P, before, D);
+    }
   }
 
   template <class M, class Tile>
@@ -166,13 +177,6 @@ struct HeldPairs {
     });
   }
 
-  // Sums of keys, and where they begin.
-  struct Target {
-    io::MutableSlowMatrix to;
-    Sums sums;
-    io::SlowMatrix before;
-  };
-
   // target += pairs^T rows: dV of P and dO, dK of dS and Q.
   template <class M, class Tile>
   static void add_to_keys(M& machine, const Piece& piece, const Staircase& stairs,
@@ -181,11 +185,13 @@ struct HeldPairs {
       auto sums = machine.scratch(piece.keys.count(), 1, target.to.name());
       machine.compute(Fill{0}, sums);
       if (piece.old_keys().count() > 0) {
-        const auto words = machine.stream(target.to.block(piece.old_keys(), column), "sums");
+        const auto words =
+            machine.stream(target.to.block(piece.old_keys(), column), target.to.name());
         machine.compute(WordsIn{}, sums, words);
       }
       if (target.sums == Sums::continued && piece.new_keys().count() > 0) {
-        const auto words = machine.stream(target.before.block(piece.new_keys(), column), "sums");
+        const auto words =
+            machine.stream(target.before.block(piece.new_keys(), column), target.to.name());
         machine.compute(WordsIn{piece.fresh_keys}, sums, words);
       }
       {

@@ -40,10 +40,8 @@ io::Traffic HeldScores::block_cost(const HeadShape& s, const ScoreRule& rule,
   for (const Pieces& pieces : key_pieces(rule, seeing, held)) {
     const io::Range first{pieces.range.begin, pieces.range.begin + pieces.length};
     const io::Words count = pieces.range.count() / pieces.length;
-    io::Traffic piece = piece_cost(s, rule, seeing, piece_of(rule, seeing, first));
-    piece.reads = count * piece.reads;
-    piece.writes = count * piece.writes;
-    traffic = then(traffic, piece);
+    traffic =
+        then(traffic, times(count, piece_cost(s, rule, seeing, piece_of(rule, seeing, first))));
   }
   return traffic;
 }
@@ -59,18 +57,16 @@ io::Traffic HeldScores::cost(const ForwardHead& head) const {
       inner = block_cost(s, head.rule, queries);
       inner_count = alike ? queries.count() : 0;
     }
-    io::Traffic block = inner;
-    block.reads = count * block.reads;
-    block.writes = count * block.writes;
-    traffic = then(traffic, block);
+    traffic = then(traffic, times(count, inner));
   });
   return traffic;
 }
 
 void HeldScores::fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity) {
-  fit_held({&schedule.block_q, extent_of(problem, Extent::queries)},
+  const attest_problem shorter = shortened(problem);
+  fit_held({&schedule.block_q, extent_of(shorter, Extent::queries)},
            {&schedule.held, extent_of(problem, Extent::pairs)}, capacity,
-           [&] { return heads_cost(schedule, problem); });
+           [&] { return heads_cost(schedule, shorter); });
 }
 
 }  // namespace attest::cpu

@@ -198,7 +198,7 @@ TEST_CASE("backward schedules are legal pebblings", "[cpu][schedules]") {
     return with(TwoPassRow{tile(), tile()}, given(shape));
   });
   backward("held_pairs", backward_inputs(), [&](auto tile, const Shape& shape) {
-    return with(HeldPairs{tile(), tile() * tile()}, given(shape));
+    return with(HeldPairs{tile(), tile() * tile(), tile(), tile() * tile()}, given(shape));
   });
   backward("rolling_keys", backward_inputs(), [&](auto tile, const Shape& shape) {
     return with(RollingKeys{tile(), tile()}, given(shape));

@@ -24,19 +24,6 @@ std::vector<std::int64_t> candidates(std::int64_t extent) {
   return values;
 }
 
-// The same and more, where words do not follow the number of tiles.
-std::vector<std::int64_t> close_candidates(std::int64_t extent) {
-  constexpr std::int64_t kEach = 256, kSteps = 64;
-  std::vector<std::int64_t> values = candidates(extent);
-  for (std::int64_t value = 1; value <= extent;) {
-    values.push_back(value);
-    value += value < kEach ? 1 : value / kSteps;
-  }
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
-}
-
 // Largest value of a tile that fits, the others as they are; 0 when none does.
 std::int64_t largest_fit(std::int64_t& tile, std::int64_t extent, io::FastMemory capacity,
                          const std::function<io::Traffic()>& cost) {
@@ -139,20 +126,32 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
 
 namespace {
 
+constexpr std::int64_t kEachBlock = 64;
+
+// Blocks that are tried: all up to 64, beyond some 1/32 apart.
+std::vector<std::int64_t> blocks_tried(std::int64_t extent) {
+  constexpr std::int64_t kSteps = 32;
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = 1; value < extent; value += value < kEachBlock ? 1 : value / kSteps) {
+    values.push_back(value);
+  }
+  values.push_back(extent);
+  return values;
+}
+
 // Holds as much as fits, up to 64 to one; whether anything does.
 bool hold_most(const OpenTile& held, io::FastMemory capacity,
                const std::function<io::Traffic()>& cost) {
   constexpr std::int64_t kEach = 64, kWidth = 4;  // bytes of what is held
-  *held.value = 1;
-  const bool least_fits = fits(cost().peak, capacity);
-  *held.value = std::min({held.extent, capacity.words, capacity.bytes});
-  while (*held.value > 0) {
+  constexpr std::int64_t kTries = 16;
+  const std::int64_t most = std::min({held.extent, capacity.words, capacity.bytes});
+  *held.value = most;
+  for (std::int64_t tries = 0; *held.value > 0 && (most <= kEach || tries < kTries); ++tries) {
     const io::Amount peak = cost().peak;
     if (fits(peak, capacity)) return true;
-    if (!least_fits) return false;
     const std::int64_t excess = std::max(peak.words.value() - capacity.words,
                                          io::tiles(peak.bytes.value() - capacity.bytes, kWidth));
-    *held.value -= *held.value > kEach ? excess : 1;
+    *held.value -= most <= kEach ? 1 : excess;
   }
   return false;
 }
@@ -165,15 +164,30 @@ void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capaci
   std::optional<io::Words> best;
   TilePair best_pair{block_open ? 1 : *block.value, held_open ? 1 : *held.value};
   for (const std::int64_t value :
-       block_open ? close_candidates(block.extent) : std::vector<std::int64_t>{*block.value}) {
+       block_open ? blocks_tried(block.extent) : std::vector<std::int64_t>{*block.value}) {
     *block.value = value;
-    if (held_open ? !hold_most(held, capacity, cost) : !fits(cost().peak, capacity)) continue;
+    const bool fitting = held_open ? hold_most(held, capacity, cost) : fits(cost().peak, capacity);
+    if (!fitting && best && value > kEachBlock) break;  // larger ones leave less beside them
+    if (!fitting) continue;
     const io::Words words = moved(cost(), capacity);
+    if (best && value > kEachBlock && words.value() / 2 >= best->value()) break;
     if (best && words >= *best) continue;
     best = words;
     best_pair = {value, *held.value};
   }
   std::tie(*block.value, *held.value) = best_pair;
+}
+
+attest_problem shortened(const attest_problem& problem) {
+  constexpr std::int64_t kLongest = 4096;
+  attest_problem shorter = problem;
+  const attest_mask& mask = problem.mask;
+  if (mask.cu_seqlens_q != nullptr || mask.key_lengths != nullptr) return shorter;
+  const std::int64_t cut = std::min(problem.seqlen_q, problem.seqlen_k) - kLongest;
+  if (cut <= 0) return shorter;
+  shorter.seqlen_q -= cut;  // both, so that windows lie as they did
+  shorter.seqlen_k -= cut;
+  return shorter;
 }
 
 void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,

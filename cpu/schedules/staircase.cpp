@@ -1,6 +1,6 @@
 #include "cpu/schedules/staircase.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 
 #include "cpu/kernels/arithmetic.hpp"
@@ -74,15 +74,18 @@ void StairProbabilities::operator()(TileView S, ConstTileView LSE) const {
   }
 }
 
+void StairOut::operator()(ConstTileView S, TileView out) const {
+  const Staircase::Row& row = stairs.rows()[static_cast<std::size_t>(query)];
+  std::copy_n(S.data + row.place, row.keys.count(), out.row(0));
+}
+
 void StairGradients::operator()(TileView dP, ConstTileView P, ConstTileView before,
                                 ConstTileView D) const {
-  std::int64_t i = 0;
-  for (const Staircase::Row& row : stairs.rows()) {
-    const float* delta = i < before.rows ? before.row(i) : D.row(i - before.rows);
-    score_gradients(P.data + row.place, nullptr, delta, 1, row.keys.count(), dP.data + row.place);
-    ++i;
-  }
-  scale_row(dP.data, stairs.pairs(), scale);
+  const Staircase::Row& row = stairs.rows()[static_cast<std::size_t>(query)];
+  const float* delta = query < before.rows ? before.row(query) : D.row(query - before.rows);
+  float* pairs = dP.data + row.place;
+  score_gradients(P.row(0), nullptr, delta, 1, row.keys.count(), pairs);
+  scale_row(pairs, row.keys.count(), scale);
 }
 
 void StairSums::operator()(TileView sums, ConstTileView S, ConstTileView x) const {

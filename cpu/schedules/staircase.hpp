@@ -79,10 +79,18 @@ struct StairProbabilities {
   void operator()(TileView S, ConstTileView LSE) const;
 };
 
-/// dP becomes dS = scale P (dP - D). P passes in the order of the pairs. The D of the first queries
-/// passes as `before`, that of the others stays in `D`.
+/// The pairs of one query leave.
+struct StairOut {
+  const Staircase& stairs;
+  std::int64_t query;  // counted from the first
+  void operator()(ConstTileView S, TileView out) const;
+};
+
+/// dP of one query becomes dS = scale P (dP - D), P passing. The D of the first queries, one after
+/// another, passes as `before`, that of the others stays in `D`.
 struct StairGradients {
   const Staircase& stairs;
+  std::int64_t query;  // counted from the first
   float scale;
   void operator()(TileView dP, ConstTileView P, ConstTileView before, ConstTileView D) const;
 };
@@ -215,17 +223,22 @@ void trace(R& recorder, const StairProbabilities& probabilities, const Tile& S, 
 }
 
 template <class R, class Tile>
+void trace(R&, const StairOut& pairs, const Tile& S, const Tile& out) {
+  const Staircase::Row& row = pairs.stairs.rows()[static_cast<std::size_t>(pairs.query)];
+  for (std::int64_t j = 0; j < row.keys.count(); ++j) out.send(0, j, S.word(0, row.place + j));
+}
+
+template <class R, class Tile>
 void trace(R& recorder, const StairGradients& gradients, const Tile& dP, const Tile& P,
            const Tile& before, const Tile& D) {
-  std::int64_t i = 0;
-  for (const Staircase::Row& row : gradients.stairs.rows()) {
-    const bool passes = i < before.rows();
-    const std::int64_t word = passes ? before.word(i, 0) : D.word(i - before.rows(), 0);
-    for (std::int64_t j = row.keys.begin; j < row.keys.end; ++j) {
-      const std::int64_t pair = dP.word(0, row.at(j));
-      recorder.form(pair, {pair, P.word(0, row.at(j)), word});
-    }
-    ++i;
+  const Staircase::Row& row = gradients.stairs.rows()[static_cast<std::size_t>(gradients.query)];
+  const std::int64_t passed = before.rows();
+  const bool passes = gradients.query < passed;
+  const std::int64_t delta =
+      passes ? before.word(gradients.query, 0) : D.word(gradients.query - passed, 0);
+  for (std::int64_t j = 0; j < row.keys.count(); ++j) {
+    const std::int64_t pair = dP.word(0, row.place + j);
+    recorder.form(pair, {pair, P.word(0, j), delta});
   }
 }
 

@@ -175,7 +175,12 @@ TEST_CASE("gradients of a band", "[cpu][schedules]") {
     const Tile products = dP;
     const std::int64_t passing = rng.between(0, on.queries.count());
     Tile before = Tile::random(rng, passing), D = Tile::random(rng, on.queries.count() - passing);
-    StairGradients{on.stairs, 0.5f}(dP.row(), P.row(), before.column(), D.column());
+    for (std::int64_t i = 0; i < on.queries.count(); ++i) {
+      const auto& row = on.stairs.rows()[static_cast<std::size_t>(i)];
+      Tile words{std::vector<float>(static_cast<std::size_t>(row.keys.count()))};
+      StairOut{on.stairs, i}(P.row(), words.row());
+      StairGradients{on.stairs, i, 0.5f}(dP.row(), words.row(), before.column(), D.column());
+    }
     on.for_pairs([&](std::int64_t i, std::int64_t, std::int64_t place) {
       const float delta = i < passing ? before[i] : D[i - passing];
       CHECK(dP[place] == 0.5f * P[place] * (products[place] - delta));

@@ -110,6 +110,7 @@ Problem random_band(Rng& rng) {
       rng.between(0, 3) == 0 ? "causal_br" : "window_" + text(0, 9) + "_" + text(0, 9);
   if (rng.between(0, 2) == 0) mask = "window_tl_" + text(0, 9) + "_inf";
   if (rng.between(0, 2) == 0) mask += "+lengths_" + text(0, 20);
+  if (rng.between(0, 7) == 0) mask = "none";
   return Problem::parse("sq=" + text(1, 20) + ",sk=20,d=3,dv=2,mask=" + mask);
 }
 

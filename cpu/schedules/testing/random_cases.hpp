@@ -29,7 +29,7 @@ Dlse dlse_of(const std::string& schedule);
 template <class Arguments>
 void check_counts(const io::Schedule& schedule, const Arguments& args);
 
-/// One small head with a window, a causal mask or key lengths.
+/// One small head with a window, a causal mask or key lengths, or without a mask.
 Problem random_band(Rng& rng);
 
 /// The fewest words that a schedule with a block and what is held beside it moves in fast memory of
