@@ -402,18 +402,22 @@ TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
   check_goals(long_patterns({"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
                              "block_128_25_1", "block_64_5_1", "block_64_6_1", "block_64_9_1",
                              "block_64_10_2", "block_64_4_1", "block_64_3_1", "block_64_2_1",
-                             "block_32_25_1", "window_52_52", "window_64_64"}),
+                             "block_32_25_1", "window_28_28", "window_52_52", "window_64_64",
+                             "blockband_16_2"}),
               io::Direction::forward,
               {{"block_32_25_1", {{1, 4, 16}, {1, 4, 16}}},
+               {"blockband_16_2", {{0.25}, {0.25}}},
                {"single pairs, 5%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}},
                {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
 }
 
 TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]") {
   check_goals(long_patterns({"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
-                             "block_128_25_1", "window_14_14", "window_17_17", "window_22_22"}),
+                             "block_128_25_1", "window_14_14", "window_22_23", "window_35_35",
+                             "blockband_16_1"}),
               io::Direction::backward,
               {{"blocks of 64, 25%", {{16}, {}}},
+               {"blockband_16_1", {{0.25}, {0.25}}},
                {"block_64_25_1", {{16}, {}}},
                {"block_64_25_2", {{16}, {}}},
                {"block_64_50_1", {{16}, {}}},

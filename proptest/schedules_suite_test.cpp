@@ -88,8 +88,9 @@ TEST_CASE("schedules over lists take every mask of pairs", "[schedules]") {
 // declaration allows. Claimed all the same, they are found out.
 TEST_CASE("16 bit sums in slow memory are refused", "[schedules]") {
   const Registry registry = schedule_kernels();
-  for (const char* name : {"cpu/schedule/key_stationary", "sparse/schedule/block_key_stationary",
-                           "sparse/schedule/block_held_pairs"}) {
+  for (const char* name :
+       {"cpu/schedule/key_stationary", "cpu/schedule/held_pairs",
+        "sparse/schedule/block_key_stationary", "sparse/schedule/block_held_pairs"}) {
     attest_kernel kernel = registry.find(name);
     kernel.description.dtypes |= 1u << ATTEST_BF16;
     Case c;
