@@ -162,6 +162,20 @@ TEST_CASE("tiles left open: no block of held pairs with as many as fit moves few
   std::printf("held pairs: words over the fewest of all tiles, at most %.4f\n", worst);
 }
 
+// Pieces of a window fit by a few words less each time that less is held.
+TEST_CASE("as many pairs are held as fit, not one", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=1024,d=64,mask=window_25_26");
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(1024);
+  for (std::int64_t block = 1; block <= 64; ++block) {
+    HeldPairs schedule{19, 1, block, 0};
+    HeldPairs::fit(schedule, *form.get(), capacity);
+    INFO(block << " keys, " << schedule.gradients_held << " held");
+    CHECK(schedule.gradients_held > capacity.words / 2);
+    CHECK(fits(heads_cost(schedule, *form.get()).peak, capacity));
+  }
+}
+
 TEST_CASE("long problems of held pairs are counted at once", "[cpu][schedules]") {
   for (const char* text : {"sq=30000000000,sk=64,d=64", "sq=64,sk=30000000000,d=64"}) {
     const Problem problem = Problem::parse(text);

@@ -143,7 +143,7 @@ std::vector<std::int64_t> blocks_tried(std::int64_t extent) {
 bool hold_most(const OpenTile& held, io::FastMemory capacity,
                const std::function<io::Traffic()>& cost) {
   constexpr std::int64_t kEach = 64, kWidth = 4;  // bytes of what is held
-  constexpr std::int64_t kTries = 16;
+  constexpr std::int64_t kTries = 64;
   const std::int64_t most = std::min({held.extent, capacity.words, capacity.bytes});
   *held.value = most;
   for (std::int64_t tries = 0; *held.value > 0 && (most <= kEach || tries < kTries); ++tries) {
