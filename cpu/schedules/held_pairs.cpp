@@ -93,13 +93,13 @@ void HeldPairs::fit(HeldPairs& schedule, const attest_problem& problem, io::Fast
   const attest_problem shorter = shortened(problem);
   const std::int64_t keys = extent_of(shorter, Extent::keys),
                      pairs = extent_of(problem, Extent::pairs);
-  const auto cost_of = [&](Pass pass) {
-    return [&, pass] { return heads_cost(OfPass{schedule, pass}, shorter); };
+  const auto cost_of = [&](Pass pass, const attest_problem& of) {
+    return [&, pass] { return heads_cost(OfPass{schedule, pass}, of); };
   };
   fit_held({&schedule.block_k, keys}, {&schedule.held, pairs}, capacity,
-           cost_of(Pass::probabilities));
+           cost_of(Pass::probabilities, shorter), cost_of(Pass::probabilities, problem));
   fit_held({&schedule.gradient_k, keys}, {&schedule.gradients_held, pairs}, capacity,
-           cost_of(Pass::gradients));
+           cost_of(Pass::gradients, shorter), cost_of(Pass::gradients, problem));
 }
 
 }  // namespace attest::cpu

@@ -64,9 +64,10 @@ io::Traffic HeldScores::cost(const ForwardHead& head) const {
 
 void HeldScores::fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity) {
   const attest_problem shorter = shortened(problem);
-  fit_held({&schedule.block_q, extent_of(shorter, Extent::queries)},
-           {&schedule.held, extent_of(problem, Extent::pairs)}, capacity,
-           [&] { return heads_cost(schedule, shorter); });
+  fit_held(
+      {&schedule.block_q, extent_of(shorter, Extent::queries)},
+      {&schedule.held, extent_of(problem, Extent::pairs)}, capacity,
+      [&] { return heads_cost(schedule, shorter); }, [&] { return heads_cost(schedule, problem); });
 }
 
 }  // namespace attest::cpu

@@ -15,7 +15,7 @@ namespace attest::cpu {
 ///         of r that had seen keys before and g those that go on: reads = r dk + n (dk + dv) +
 ///         s (dv + 1), writes = (r - g)(dv + 1) + g (dv + 1) of each piece; queries without a key
 ///         are written; peak = max over the pieces of pairs + queries of the block that see a key +
-///         s + r + 1, or with s = 0 of the same  [cpu/schedules/held_scores_test]
+///         s + r + 1  [cpu/schedules/held_scores_test]
 /// Source: ours.
 struct HeldScores {
   using Head = ForwardHead;
@@ -31,8 +31,8 @@ struct HeldScores {
   }
   std::int64_t block_q, held;  // queries of a block, pairs of a piece at most
 
-  /// Of blocks up to 256 queries, and some beyond, and as many pairs as fit those that move the
-  /// fewest words; what is not 0 stays.
+  /// Of blocks up to 64 queries, and some beyond, and as many pairs as fit those that move the
+  /// fewest words (cpu/schedules/search.hpp, fit_held); what is not 0 stays.
   static void fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>

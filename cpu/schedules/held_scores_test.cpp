@@ -152,6 +152,18 @@ TEST_CASE("long problems are counted at once", "[cpu][schedules]") {
   CHECK(heads_cost(schedule, *AbiProblem(wide, 1).get()) == ByHand(wide, schedule).traffic());
 }
 
+// They are chosen on a shorter problem, whose rows see fewer keys.
+TEST_CASE("tiles of long problems fit these", "[cpu][schedules]") {
+  const Problem problem = Problem::parse("sq=20000,d=64,mask=window_3000_3000");
+  const AbiProblem form(problem, 1);
+  const auto capacity = io::FastMemory::of_words(16384);
+  for (const char* name : {"held_scores", "held_pairs"}) {
+    INFO(name);
+    const auto schedule = cpu_schedules().make(name, *form.get(), capacity);
+    CHECK(fits(schedule->closed_form().peak, capacity));
+  }
+}
+
 // Between widths of which all scores of a block fit and those for which scores are stored.
 TEST_CASE("pieces of a band move fewer words than all of it, and than tiles of it",
           "[cpu][schedules]") {

@@ -159,6 +159,7 @@ bool hold_most(const OpenTile& held, io::FastMemory capacity,
 }  // namespace
 
 void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capacity,
+              const std::function<io::Traffic()>& quick_cost,
               const std::function<io::Traffic()>& cost) {
   const bool block_open = *block.value == 0, held_open = *held.value == 0;
   std::optional<io::Words> best;
@@ -166,16 +167,18 @@ void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capaci
   for (const std::int64_t value :
        block_open ? blocks_tried(block.extent) : std::vector<std::int64_t>{*block.value}) {
     *block.value = value;
-    const bool fitting = held_open ? hold_most(held, capacity, cost) : fits(cost().peak, capacity);
+    const bool fitting =
+        held_open ? hold_most(held, capacity, quick_cost) : fits(quick_cost().peak, capacity);
     if (!fitting && best && value > kEachBlock) break;  // larger ones leave less beside them
     if (!fitting) continue;
-    const io::Words words = moved(cost(), capacity);
+    const io::Words words = moved(quick_cost(), capacity);
     if (best && value > kEachBlock && words.value() / 2 >= best->value()) break;
     if (best && words >= *best) continue;
     best = words;
     best_pair = {value, *held.value};
   }
   std::tie(*block.value, *held.value) = best_pair;
+  if (held_open && !hold_most(held, capacity, cost)) *held.value = 1;
 }
 
 attest_problem shortened(const attest_problem& problem) {

@@ -33,11 +33,13 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
                   const std::function<io::Traffic()>& cost);
 
 /// Sets a block, of which all values up to 64 are tried and beyond some 1/32 apart, and what is
-/// held beside it, as much as fits, so that cost() has few words; 1 where nothing fits. What is not
+/// held beside it, as much as fits, so that quick_cost() has few words; 1 where nothing fits. How
+/// much is held with the block that is chosen is for cost() to say. What is not
 /// 0 stays. No larger block is tried after one beyond 64 that does not fit or has twice the words
 /// of the best. Requires: held beyond what there is costs no more. [cpu/schedules/held_scores_test
 /// "tiles left open"]
 void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capacity,
+              const std::function<io::Traffic()>& quick_cost,
               const std::function<io::Traffic()>& cost);
 
 /// A problem on which the words of tiles compare as on this one: no more than 4096 queries and
