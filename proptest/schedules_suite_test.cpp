@@ -88,9 +88,9 @@ TEST_CASE("schedules over lists take every mask of pairs", "[schedules]") {
 // declaration allows. Claimed all the same, they are found out.
 TEST_CASE("16 bit sums in slow memory are refused", "[schedules]") {
   const Registry registry = schedule_kernels();
-  for (const char* name :
-       {"cpu/schedule/key_stationary", "cpu/schedule/held_pairs",
-        "sparse/schedule/block_key_stationary", "sparse/schedule/block_held_pairs"}) {
+  for (const char* name : {"cpu/schedule/key_stationary", "cpu/schedule/held_pairs",
+                           "sparse/schedule/block_key_stationary",
+                           "sparse/schedule/block_held_pairs", "sparse/schedule/block_held_keys"}) {
     attest_kernel kernel = registry.find(name);
     kernel.description.dtypes |= 1u << ATTEST_BF16;
     Case c;
@@ -120,7 +120,7 @@ attest_status status_of(const attest_kernel& kernel, std::int64_t head_dim) {
 // Claims are those of the schedule, not of the kernels beside it.
 TEST_CASE("schedules claim what they do and no more", "[schedules]") {
   const Registry registry = schedule_kernels();
-  CHECK(registry.kernels().size() == 28 + 13);
+  CHECK(registry.kernels().size() == 28 + 14);
   const auto features = [&](const char* name) { return registry.find(name).description.features; };
   CHECK((features("cpu/schedule/flash2") & ATTEST_LSE) != 0);
   CHECK((features("cpu/schedule/flash1") & ATTEST_LSE) == 0);

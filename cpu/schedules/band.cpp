@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "cpu/schedules/mask_hull.hpp"
+
 namespace attest::cpu {
 namespace {
 
 io::Range band_of(const ScoreRule& rule, std::int64_t i) {
+  if (rule.hull != nullptr) return rule.hull->band(i);
   const KeySpan span = visible_keys(*rule.problem, rule.batch, i);
   return {span.begin, span.end};
 }
@@ -43,21 +46,17 @@ std::int64_t nearest(io::Range range, std::int64_t place) {
   return std::clamp(place, range.begin, range.end - 1);
 }
 
-// Sum over the queries of an end of their bands, cut to the keys. Between these it grows by one.
-template <class End>
-io::Words sum_within(io::Range queries, io::Range keys, const End& end) {
+// Sum over the queries of an end of their bands, cut to the keys. sum(queries): of ends between
+// these, uncut.
+template <class End, class Sum>
+io::Words sum_within(io::Range queries, io::Range keys, const End& end, const Sum& sum_of) {
   const std::int64_t within =
       first_of(queries, [&](std::int64_t i) { return end(i) > keys.begin; });
   const std::int64_t beyond =
       first_of({within, queries.end}, [&](std::int64_t i) { return end(i) >= keys.end; });
-  const io::Words count = beyond - within;
-  io::Words sum =
+  const io::Words sum =
       io::Words(within - queries.begin) * keys.begin + io::Words(queries.end - beyond) * keys.end;
-  if (beyond > within) {
-    const io::Words twice = count * (io::Words(end(within)) + end(beyond - 1));
-    sum += twice.value() / 2;
-  }
-  return sum;
+  return beyond > within ? sum + sum_of({within, beyond}) : sum;
 }
 
 // Each piece as long as it has no more than so many pairs, but of one at least. In `full` every
@@ -88,18 +87,21 @@ io::Range overlap(io::Range a, io::Range within) {
 
 bool has_band(const ScoreRule& rule) {
   const attest_mask& mask = rule.problem->mask;
-  return mask.window_left >= 0 || mask.window_right >= 0 || rule.batch.keys != rule.batch.k_length;
+  return rule.hull != nullptr || mask.window_left >= 0 || mask.window_right >= 0 ||
+         rule.batch.keys != rule.batch.k_length;
 }
 
 io::Range keys_of(const ScoreRule& rule, io::Range queries) {
   if (queries.count() == 0) return {};
-  const KeySpan span = visible_keys(*rule.problem, rule.batch, queries.begin, queries.count());
-  return {span.begin, std::max(span.begin, span.end)};
+  // Both ends of a band grow with the query.
+  const std::int64_t begin = band_of(rule, queries.begin).begin;
+  return {begin, std::max(begin, band_of(rule, queries.end - 1).end)};
 }
 
 io::Range queries_of(const ScoreRule& rule, io::Range queries, io::Range keys) {
   if (keys.count() == 0) return {queries.begin, queries.begin};
   if (!has_band(rule)) return queries;
+  if (rule.hull != nullptr) queries = overlap(rule.hull->seeing(), queries);
   const std::int64_t begin =
       first_of(queries, [&](std::int64_t i) { return band_of(rule, i).end > keys.begin; });
   // Beyond the last key bands are empty.
@@ -139,6 +141,7 @@ std::int64_t most_queries(const ScoreRule& rule, io::Range queries) {
 std::int64_t most_keys(const ScoreRule& rule, io::Range queries, io::Range keys) {
   const io::Range seeing = queries_of(rule, queries, keys);
   if (seeing.count() == 0) return 0;
+  if (rule.hull != nullptr) return std::min(rule.hull->most_keys(), keys.count());
   const std::int64_t last = std::min(keys.end, rule.batch.keys) - 1;
   const std::int64_t query = nearest(seeing, queries_of(rule, queries, {last, last + 1}).begin);
   return keys_within(rule, query, keys).count();
@@ -150,9 +153,22 @@ io::Words band_pairs(const ScoreRule& rule, io::Range queries) {
 
 io::Words band_pairs(const ScoreRule& rule, io::Range queries, io::Range keys) {
   if (!has_band(rule)) return io::Words(queries.count()) * keys.count();
-  const auto begins = [&](std::int64_t i) { return band_of(rule, i).begin; };
-  const auto ends = [&](std::int64_t i) { return band_of(rule, i).end; };
-  return sum_within(queries, keys, ends) - sum_within(queries, keys, begins);
+  const auto begin = [&](std::int64_t i) { return band_of(rule, i).begin; };
+  const auto end = [&](std::int64_t i) { return band_of(rule, i).end; };
+  if (rule.hull != nullptr) {
+    return sum_within(queries, keys, end, [&](io::Range of) { return rule.hull->ends(of); }) -
+           sum_within(queries, keys, begin, [&](io::Range of) { return rule.hull->begins(of); });
+  }
+  // Between the ends of the keys a window's grow by one.
+  const auto growing = [](const auto& place) {
+    return [&place](io::Range of) {
+      const io::Words twice =
+          io::Words(of.count()) * (io::Words(place(of.begin)) + place(of.end - 1));
+      return io::Words(twice.value() / 2);
+    };
+  };
+  return sum_within(queries, keys, end, growing(end)) -
+         sum_within(queries, keys, begin, growing(begin));
 }
 
 std::int64_t begun_before(const ScoreRule& rule, io::Range queries, std::int64_t key) {
@@ -166,11 +182,13 @@ std::int64_t ended_by(const ScoreRule& rule, io::Range queries, std::int64_t key
 }
 
 bool inner_queries(const ScoreRule& rule, io::Range queries) {
+  if (rule.hull != nullptr) return false;
   const io::Range keys = keys_of(rule, queries);
   return keys.begin > 0 && keys.end < rule.batch.keys;
 }
 
 bool inner_keys(const ScoreRule& rule, io::Range queries, io::Range keys) {
+  if (rule.hull != nullptr) return false;
   const io::Range seeing = queries_of(rule, queries, keys);
   return seeing.begin > queries.begin && seeing.end < queries.end && keys.begin > 0 &&
          keys.end < rule.batch.keys;
@@ -186,8 +204,11 @@ std::vector<Pieces> key_pieces(const ScoreRule& rule, io::Range queries, std::in
 std::vector<Pieces> query_pieces(const ScoreRule& rule, io::Range queries, io::Range keys,
                                  std::int64_t pairs) {
   if (keys.count() == 0) return {};
-  const io::Range full = overlap(queries_of(rule, queries, {keys.begin, keys.begin + 1}),
-                                 queries_of(rule, queries, {keys.end - 1, keys.end}));
+  io::Range full = overlap(queries_of(rule, queries, {keys.begin, keys.begin + 1}),
+                           queries_of(rule, queries, {keys.end - 1, keys.end}));
+  // Of a hull several bands may begin with the keys.
+  const std::int64_t before = begun_before(rule, full, keys.begin);
+  if (before > 0) full.end = full.begin + before;
   return cut(queries_of(rule, queries, keys), full, pairs,
              [&](io::Range piece) { return band_pairs(rule, piece, keys); });
 }

@@ -6,7 +6,8 @@
 #include "cpu/schedules/head.hpp"
 
 /// What window, alignment and key lengths leave of the pairs of a batch entry: to every query a
-/// band of keys, whose ends do not fall from query to query. A mask's own pairs are left out.
+/// band of keys, whose ends do not fall from query to query. A mask's own pairs are left out, but
+/// for those whose rule has a hull (cpu/schedules/mask_hull.hpp).
 /// [cpu/schedules/band_test]
 namespace attest::cpu {
 
@@ -34,7 +35,7 @@ std::vector<io::Range> query_steps(const ScoreRule& rule, io::Range queries, io:
 /// The most of the queries that see one key.
 std::int64_t most_queries(const ScoreRule& rule, io::Range queries);
 
-/// The most of the keys that one query sees.
+/// The most of the keys that one query sees; with a hull as many as a band has, or more.
 std::int64_t most_keys(const ScoreRule& rule, io::Range queries, io::Range keys);
 
 /// Pairs of one of the queries and a key of its band, or one of the keys in it. Cost: logarithmic
@@ -48,7 +49,7 @@ std::int64_t begun_before(const ScoreRule& rule, io::Range queries, std::int64_t
 std::int64_t ended_by(const ScoreRule& rule, io::Range queries, std::int64_t key_end);
 
 /// Whether a block of queries, or of keys, meets neither end of the other side: blocks of as many
-/// that do not are alike.
+/// that do not are alike. Never of a hull.
 bool inner_queries(const ScoreRule& rule, io::Range queries);
 bool inner_keys(const ScoreRule& rule, io::Range queries, io::Range keys);
 

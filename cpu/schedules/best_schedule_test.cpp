@@ -230,6 +230,10 @@ TEST_CASE("tiles of rolling buffers that are not traded", "[cpu][schedules]") {
   const char* narrow = "sq=300,sk=300,d=16,mask=window_40_0";
   CHECK(words_of("rolling_p:bk=1", narrow, 600) <=
         words_of("rolling_p:bq=34,bk=1,gk=12,gq=8,ck=21,cq=16", narrow, 600));
+  // 37 and 26 come first, and 36 queries are of blocks of 8 in a band of nine.
+  const char* blocks_of_8 = "sq=512,d=64,mask=blockband_8_4";
+  CHECK(words_of("rolling_p", blocks_of_8, 4096) <=
+        words_of("rolling_p:bq=36,bk=27,gk=24,gq=15,ck=36,cq=27", blocks_of_8, 4096));
   const char* shorter = "sq=600,sk=600,d=16,mask=lengths_590";
   CHECK(words_of("rolling_keys", shorter, 2000) <=
         words_of("rolling_keys:bk=20,bq=1", shorter, 2000));

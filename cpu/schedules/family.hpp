@@ -32,9 +32,8 @@
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
 ///   optionally arrange(problem), what it takes from the problem for the tiles that it has
 ///   optionally moves_whole_rows(problem), which its tiles decide (io::Schedule)
-///   optionally kTilesOfPattern: tiles left open are the largest that fit the mask's own pairs
 ///   optionally static fit(schedule&, problem, fast words): chooses tiles left open itself, with
-///   the mask but without its own pairs
+///   the mask but without its own pairs; or with these, with kFitsPattern
 ///   optionally kTradesTiles: the first of a pair of tiles stays, the second visits
 ///
 /// Tiles left open are searched without the mask, but for these, then traded in pairs with it, up
@@ -164,6 +163,8 @@ class Family : public io::ScheduleFamily {
   }
 
  protected:
+  static constexpr bool kFitsPattern = requires { S::kFitsPattern; };
+
   // Whether tiles left open are traded with the mask after the search without it.
   enum class Trade : std::uint8_t { with_mask, none };
 
@@ -240,15 +241,14 @@ class Family : public io::ScheduleFamily {
   void fill(S& schedule, const attest_problem& problem, io::FastMemory capacity,
             Trade trade) const {
     attest_problem plain = problem;
-    constexpr bool kOfPattern = requires { S::kTilesOfPattern; };
-    if (!kOfPattern) plain.mask.boolean = nullptr;
+    if (!kFitsPattern) plain.mask.boolean = nullptr;
     bool complete = true;
     for (const Parameter<S>& parameter : S::parameters()) {
       complete = complete && (!parameter.choices.empty() || schedule.*parameter.member != 0);
     }
     if constexpr (requires { S::fit(schedule, plain, capacity); }) {
       S::fit(schedule, plain, capacity);
-    } else if (!kOfPattern) {
+    } else {
       plain.mask.window_left = plain.mask.window_right = -1;
     }
     constexpr bool kTrades = requires { S::kTradesTiles; };
@@ -269,14 +269,9 @@ class Family : public io::ScheduleFamily {
     require_fit(schedule, open.empty() ? problem : plain, capacity, complete);
     if (open.empty()) return;
     const auto cost = [&] { return heads_cost(schedule, plain); };
-    if constexpr (kOfPattern) {
-      grow_tiles(open, capacity, cost);
-    } else {
-      search_tiles(open, capacity, cost);
-    }
+    search_tiles(open, capacity, cost);
     arrange(schedule, problem);
-    const bool trades =
-        trade == Trade::with_mask && (kTrades || (!kOfPattern && has_mask(problem)));
+    const bool trades = trade == Trade::with_mask && (kTrades || has_mask(problem));
     constexpr std::int64_t kSteps = kTrades ? 32 : 8;
     for (std::size_t pair = 0; trades && listed && pair + 1 < tiles.size(); pair += 2) {
       if (!tiles[pair].open || !tiles[pair + 1].open) continue;

@@ -10,11 +10,14 @@
 /// What a schedule works on: the matrices of one (batch, head), in slow memory.
 namespace attest::cpu {
 
+class MaskHull;
+
 /// How Q K^T becomes scores: scale, softcap, ALiBi, mask.
 struct ScoreRule {
   const attest_problem* problem = nullptr;
   Batch batch{};
-  std::int64_t head = 0;  // query head
+  std::int64_t head = 0;           // query head
+  const MaskHull* hull = nullptr;  // of the mask's own pairs, for schedules that go by its band
 };
 
 /// Queries times keys up to which a schedule lists what each query sees, a fraction of a second

@@ -70,7 +70,9 @@ io::Traffic HeldPairs::pass_cost(const BackwardHead& head, Pass pass) const {
       });
 }
 
-io::Traffic HeldPairs::cost(const BackwardHead& head) const {
+io::Traffic HeldPairs::cost(const BackwardHead& of) const {
+  const Banded banded(of, hull);
+  const BackwardHead& head = banded.head();
   const HeadShape s = shape_of(head);
   io::Traffic traffic =
       then(pass_cost(head, Pass::probabilities), pass_cost(head, Pass::gradients));
@@ -86,7 +88,9 @@ struct HeldPairs::OfPass {
   const HeldPairs& schedule;
   Pass pass;
 
-  io::Traffic cost(const BackwardHead& head) const { return schedule.pass_cost(head, pass); }
+  io::Traffic cost(const BackwardHead& head) const {
+    return schedule.pass_cost(Banded(head, schedule.hull).head(), pass);
+  }
 };
 
 void HeldPairs::fit(HeldPairs& schedule, const attest_problem& problem, io::FastMemory capacity) {

@@ -2,6 +2,7 @@
 
 #include "cpu/schedules/backward_step.hpp"
 #include "cpu/schedules/key_blocks.hpp"
+#include "cpu/schedules/mask_hull.hpp"
 #include "cpu/schedules/staircase.hpp"
 
 namespace attest::cpu {
@@ -37,12 +38,19 @@ struct HeldPairs {
   std::int64_t block_k, held;               // keys of a block, pairs of a piece at most: for P
   std::int64_t gradient_k, gradients_held;  // for dS
   std::int64_t dlse = kNoLseGradient;
+  PreparedHull hull{};
+
+  void prepare(const attest_problem& problem) { hull = PreparedHull(problem); }
 
   /// As HeldScores::fit, for each pass.
   static void fit(HeldPairs& schedule, const attest_problem& problem, io::FastMemory capacity);
 
+  static constexpr bool kFitsPattern = true;
+
   template <io::Machine M>
-  void run(M& machine, const BackwardHead& head) const {
+  void run(M& machine, const BackwardHead& of) const {
+    const Banded banded(of, hull);
+    const BackwardHead& head = banded.head();
     const ScoreRule& rule = head.rule;
     const io::Range queries = all_rows(head.Q);
     // Each row from the first key of its band on.

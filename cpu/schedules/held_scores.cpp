@@ -46,7 +46,9 @@ io::Traffic HeldScores::block_cost(const HeadShape& s, const ScoreRule& rule,
   return traffic;
 }
 
-io::Traffic HeldScores::cost(const ForwardHead& head) const {
+io::Traffic HeldScores::cost(const ForwardHead& of) const {
+  const Banded banded(of, hull);
+  const ForwardHead& head = banded.head();
   const HeadShape s = shape_of(head);
   io::Traffic traffic, inner;
   std::int64_t inner_count = 0;  // of the block whose traffic `inner` is

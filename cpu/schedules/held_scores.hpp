@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cpu/schedules/mask_hull.hpp"
 #include "cpu/schedules/parameter.hpp"
 #include "cpu/schedules/score_step.hpp"
 #include "cpu/schedules/staircase.hpp"
@@ -30,13 +31,20 @@ struct HeldScores {
             {"held", &HeldScores::held, Extent::pairs}};
   }
   std::int64_t block_q, held;  // queries of a block, pairs of a piece at most
+  PreparedHull hull{};
+
+  void prepare(const attest_problem& problem) { hull = PreparedHull(problem); }
 
   /// Of blocks up to 64 queries, and some beyond, and as many pairs as fit those that move the
   /// fewest words (cpu/schedules/search.hpp, fit_held); what is not 0 stays.
   static void fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity);
 
+  static constexpr bool kFitsPattern = true;
+
   template <io::Machine M>
-  void run(M& machine, const ForwardHead& head) const {
+  void run(M& machine, const ForwardHead& of) const {
+    const Banded banded(of, hull);
+    const ForwardHead& head = banded.head();
     const Slow slow{head, machine.workspace(head.Q.rows(), head.V.columns(), "O before"),
                     machine.workspace(head.Q.rows(), 1, "m")};
     const auto blocks = alike_blocks(head.rule, head.Q.rows(), block_q);

@@ -164,6 +164,20 @@ void UpdateStatistics::operator()(TileView m, TileView l, ConstTileView S, TileV
   }
 }
 
+void RaiseMaxima::operator()(TileView m, ConstTileView S) const {
+  for (std::int64_t i = 0; i < S.rows; ++i) {
+    float& maximum = m.row(i)[0];
+    for (std::int64_t j = 0; j < S.columns; ++j) {
+      const float score = S.row(i)[j];
+      if (score > maximum || std::isnan(score)) maximum = score;
+    }
+  }
+}
+
+void CopyTile::operator()(TileView to, ConstTileView from) const {
+  for (std::int64_t i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.columns, to.row(i));
+}
+
 void MergeSplit::operator()(TileView O, TileView m, TileView l, ConstTileView O_split,
                             ConstTileView LSE_split, TileView) const {
   for (std::int64_t i = 0; i < O.rows; ++i) {

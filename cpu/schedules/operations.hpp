@@ -60,6 +60,16 @@ struct UpdateStatistics {
   void operator()(TileView m, TileView l, ConstTileView S, TileView word) const;
 };
 
+/// m = the larger of m and the scores of its row; NaN if one of these is.
+struct RaiseMaxima {
+  void operator()(TileView m, ConstTileView S) const;
+};
+
+/// to = from.
+struct CopyTile {
+  void operator()(TileView to, ConstTileView from) const;
+};
+
 /// Takes the result of a split of the keys in: O_split (normalized) with its LSE_split.
 struct MergeSplit {
   void operator()(TileView O, TileView m, TileView l, ConstTileView O_split,

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "cpu/schedules/head.hpp"
+
 namespace attest::cpu {
 namespace {
 
@@ -185,19 +187,16 @@ attest_problem shortened(const attest_problem& problem) {
   constexpr std::int64_t kLongest = 4096;
   attest_problem shorter = problem;
   const attest_mask& mask = problem.mask;
+  // Of longer masks the pairs are not looked at.
+  const bool listed = io::Words(problem.seqlen_q) * problem.seqlen_k <= kMostListedPairs;
+  if (mask.boolean != nullptr && listed) return shorter;
+  shorter.mask.boolean = nullptr;
   if (mask.cu_seqlens_q != nullptr || mask.key_lengths != nullptr) return shorter;
   const std::int64_t cut = std::min(problem.seqlen_q, problem.seqlen_k) - kLongest;
   if (cut <= 0) return shorter;
   shorter.seqlen_q -= cut;  // both, so that windows lie as they did
   shorter.seqlen_k -= cut;
   return shorter;
-}
-
-void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                const std::function<io::Traffic()>& cost) {
-  for (const OpenTile& tile : tiles) {
-    *tile.value = largest_fit(*tile.value, tile.extent, capacity, cost);
-  }
 }
 
 std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
@@ -209,12 +208,24 @@ std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
       {words_moved(), {*first.value, *second.value}}};
   *second.value = 1;
   const std::int64_t largest = largest_fit(*first.value, first.extent, capacity, bound);
-  std::int64_t before = 0;
-  for (std::int64_t step = 0; step <= steps / 2; ++step) {
-    *first.value = largest - largest * step / steps;
-    if (*first.value == std::exchange(before, *first.value)) continue;
+  const auto try_first = [&](std::int64_t value) {
+    *first.value = value;
     *second.value = largest_fit(*second.value, second.extent, capacity, bound);
     tried.push_back({words_moved(), {*first.value, *second.value}});
+  };
+  std::int64_t before = 0;
+  for (std::int64_t step = 0; step <= steps / 2; ++step) {
+    const std::int64_t value = largest - largest * step / steps;
+    if (value != std::exchange(before, value)) try_first(value);
+  }
+  // Next to the best of these: tiles that divide blocks of a mask may lie between two.
+  const std::int64_t best = std::min_element(tried.begin() + 1, tried.end())->second.first;
+  const auto known = [&](std::int64_t value) {
+    return std::any_of(tried.begin() + 1, tried.end(),
+                       [&](const auto& entry) { return entry.second.first == value; });
+  };
+  for (const std::int64_t value : {best - 1, best + 1}) {
+    if (value >= 1 && value <= largest && !known(value)) try_first(value);
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -46,20 +46,15 @@ void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capaci
 /// keys, and a window between them as it was. With lengths of its own it stays.
 attest_problem shortened(const attest_problem& problem);
 
-/// Sets each tile to the largest that fits, the others as they are, by bisection: for costs that
-/// look at every pair of a mask. Requires: the present values fit.
-/// [sparse/schedules/sparse_family_test "tiles left open"]
-void grow_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
-                const std::function<io::Traffic()>& cost);
-
 /// Values of two tiles.
 using TilePair = std::pair<std::int64_t, std::int64_t>;
 
 /// Of two tiles that share fast memory the pair with the fewest words: the first from the largest
-/// that fits down to half of it, in steps of 1/steps of it, the second the largest that fits beside
-/// it; or both as they are. `bound` is what decides whether tiles fit, cheap to ask and no less
-/// than `cost`. Requires: the present values fit. Returns: the pairs that were tried, of the fewest
-/// words first. [cpu/schedules/best_schedule_test "tiles of rolling buffers"]
+/// that fits down to half of it, in steps of 1/steps of it, then next to the best, the second the
+/// largest that fits beside it; or both as they are. `bound` is what decides whether tiles fit,
+/// cheap to ask and no less than `cost`. Requires: the present values fit. Returns: the pairs that
+/// were tried, of the fewest words first. [cpu/schedules/best_schedule_test "tiles of rolling
+/// buffers"]
 std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
                                   io::FastMemory capacity, std::int64_t steps,
                                   const std::function<io::Traffic()>& bound,

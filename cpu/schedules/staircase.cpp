@@ -14,14 +14,33 @@ constexpr float kEmpty = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-Staircase::Staircase(const ScoreRule& rule, io::Range queries, io::Range keys)
-    : queries_(queries), keys_(keys) {
+Staircase::Staircase(io::Range queries, io::Range keys) : queries_(queries), keys_(keys) {
   rows_.reserve(static_cast<std::size_t>(queries.count()));
+}
+
+Staircase::Staircase(const ScoreRule& rule, io::Range queries, io::Range keys)
+    : Staircase(queries, keys) {
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) add_row(keys_within(rule, i, keys));
+}
+
+Staircase Staircase::of_mask(const ScoreRule& rule, io::Range queries, io::Range keys) {
+  Staircase stairs(queries, keys);
+  const attest_problem& problem = *rule.problem;
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    const io::Range seen = keys_within(rule, i, keys);
-    rows_.push_back({{seen.begin - keys.begin, seen.end - keys.begin}, pairs_});
-    pairs_ += seen.count();
+    io::Range seen = keys_within(rule, i, keys);
+    if (problem.mask.boolean != nullptr) {
+      const std::uint8_t* row = problem.mask.boolean + i * problem.seqlen_k;
+      while (seen.begin < seen.end && row[seen.begin] == 0) ++seen.begin;
+      while (seen.begin < seen.end && row[seen.end - 1] == 0) --seen.end;
+    }
+    stairs.add_row(seen.count() > 0 ? seen : io::Range{keys.begin, keys.begin});
   }
+  return stairs;
+}
+
+void Staircase::add_row(io::Range seen) {
+  rows_.push_back({{seen.begin - keys_.begin, seen.end - keys_.begin}, pairs_});
+  pairs_ += seen.count();
 }
 
 void StairProducts::operator()(TileView S, ConstTileView a, ConstTileView b) const {

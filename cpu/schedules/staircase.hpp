@@ -17,6 +17,9 @@ class Staircase {
  public:
   Staircase(const ScoreRule& rule, io::Range queries, io::Range keys);
 
+  /// Of each query the keys from the first to the last that its boolean mask shows, too.
+  static Staircase of_mask(const ScoreRule& rule, io::Range queries, io::Range keys);
+
   /// A query's keys, counted from the block's first, and the place of the first of these pairs.
   struct Row {
     io::Range keys;
@@ -34,6 +37,9 @@ class Staircase {
   std::int64_t keys() const { return keys_.count(); }
 
  private:
+  Staircase(io::Range queries, io::Range keys);
+  void add_row(io::Range seen);
+
   io::Range queries_, keys_;
   std::vector<Row> rows_;
   std::int64_t pairs_ = 0;

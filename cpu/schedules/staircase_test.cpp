@@ -73,6 +73,29 @@ void on_random_bands(const Body& body) {
   }
 }
 
+TEST_CASE("staircases of masks go from the first visible key to the last", "[cpu][schedules]") {
+  for (const char* mask : {"pairs_40_2", "dilated_4_4_2", "window_1_2", "none"}) {
+    const Problem problem = Problem::parse(std::string("sq=9,sk=8,d=1,mask=") + mask);
+    const AbiProblem form(problem, 1);
+    const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
+    const Sequence sequence = problem.sequences().front();
+    const Staircase stairs = Staircase::of_mask(rule, {2, 7}, {1, 7});
+    std::int64_t pairs = 0;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const Staircase::Row& row = stairs.rows()[static_cast<std::size_t>(i)];
+      INFO(mask << ", query " << 2 + i << ": " << row.keys.begin << " to " << row.keys.end);
+      const auto sees = [&](std::int64_t j) {
+        return problem.mask.visible(sequence, 2 + i, 1 + j);
+      };
+      for (std::int64_t j = 0; j < 6; ++j) CHECK((row.sees(j) || !sees(j)));
+      if (row.keys.count() > 0) CHECK((sees(row.keys.begin) && sees(row.keys.end - 1)));
+      CHECK(row.place == pairs);
+      pairs += row.keys.count();
+    }
+    CHECK(stairs.pairs() == pairs);
+  }
+}
+
 TEST_CASE("products and sums on a band", "[cpu][schedules]") {
   on_random_bands([](const Case& on, Rng& rng) {
     Tile a = Tile::random(rng, on.queries.count()), b = Tile::random(rng, on.keys.count());

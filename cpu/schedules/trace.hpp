@@ -138,6 +138,22 @@ void trace(R& recorder, const MergeSplit&, const Tile& O, const Tile& m, const T
 }
 
 template <class R, class Tile>
+void trace(R& recorder, const RaiseMaxima&, const Tile& m, const Tile& S) {
+  for (std::int64_t i = 0; i < S.rows(); ++i) {
+    for (std::int64_t j = 0; j < S.columns(); ++j) {
+      recorder.accumulate(m.word(i, 0), {S.word(i, j)});
+    }
+  }
+}
+
+template <class R, class Tile>
+void trace(R& recorder, const CopyTile&, const Tile& to, const Tile& from) {
+  for (std::int64_t i = 0; i < to.rows(); ++i) {
+    for (std::int64_t j = 0; j < to.columns(); ++j) recorder.copy(to.word(i, j), from.word(i, j));
+  }
+}
+
+template <class R, class Tile>
 void trace(R& recorder, const LogSumExp&, const Tile& m, const Tile& l) {
   for (std::int64_t i = 0; i < m.rows(); ++i) {
     recorder.form(m.word(i, 0), {m.word(i, 0), l.word(i, 0)});

@@ -37,7 +37,8 @@ double worst_gradient(const io::Schedule& schedule, Call& call) {
 // P alone, which some store, has no slope of a softcap.
 bool keeps_scores(const std::string& family) {
   return family != "block_square_tiled_bwd" && family != "block_rank1_tiled_bwd" &&
-         family != "block_query_stationary_p" && family != "block_held_pairs";
+         family != "block_query_stationary_p" && family != "block_held_pairs" &&
+         family != "block_held_keys";
 }
 
 TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {

@@ -120,32 +120,47 @@ io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
   return traffic;
 }
 
-std::optional<BlockHeldPairs> BlockHeldPairs::fitted(const attest_problem& problem,
-                                                     io::FastMemory capacity) {
-  constexpr std::int64_t kMostTiles = 16;  // along a side of a grid
-  constexpr std::int64_t kNoBlock = 32;    // side of a listed tile of a pattern without blocks
-  PatternGrid block = grid_of(problem);
-  if (block.queries == 1) block.queries = kNoBlock;
-  if (block.keys == 1) block.keys = kNoBlock;
-  std::optional<BlockHeldPairs> best;
-  io::Words fewest = 0;
-  for (std::int64_t tiles = 1; tiles <= kMostTiles; ++tiles) {
-    BlockHeldPairs schedule{block.queries, block.keys, io::tiles(block.queries, tiles),
-                            io::tiles(block.keys, tiles), 0};
-    schedule.held = schedule.side_q * schedule.side_k;
-    const std::int64_t over = words_over(cpu::heads_cost(schedule, problem).peak, capacity);
-    const std::int64_t cut = root_above(over);
-    if (cut > std::min(schedule.side_q, schedule.side_k) / 2) continue;
-    schedule.held -= cut * cut;
-    const io::Traffic traffic = cpu::heads_cost(schedule, problem);
+void BlockHeldPairs::fit(BlockHeldPairs& schedule, const attest_problem& problem,
+                         io::FastMemory capacity) {
+  constexpr std::int64_t kGrids = 16;    // that are tried
+  constexpr std::int64_t kNoBlock = 32;  // side of a listed tile of a pattern without blocks
+  const BlockHeldPairs given = schedule;
+  const auto set = [](std::int64_t& tile, std::int64_t value) {
+    if (tile == 0) tile = value;
+  };
+  const PatternGrid block = grid_of(problem);
+  set(schedule.block_q, block.queries == 1 ? kNoBlock : block.queries);
+  set(schedule.block_k, block.keys == 1 ? kNoBlock : block.keys);
+  const BlockHeldPairs listed = schedule;
+  schedule = given;
+  for (std::int64_t* tile :
+       {&schedule.block_q, &schedule.block_k, &schedule.side_q, &schedule.side_k, &schedule.held}) {
+    *tile = std::max<std::int64_t>(*tile, 1);
+  }
+  // A tile loses no more than a quarter of its pairs.
+  const auto fullest = 4.0 / 3 * static_cast<double>(std::min(capacity.words, capacity.bytes));
+  const auto first = static_cast<std::int64_t>(std::sqrt(
+      static_cast<double>(listed.block_q) * static_cast<double>(listed.block_k) / fullest));
+  std::optional<io::Words> fewest;
+  for (std::int64_t tiles = first + 1; tiles <= first + kGrids; ++tiles) {
+    BlockHeldPairs tried = listed;
+    set(tried.side_q, io::tiles(listed.block_q, tiles));
+    set(tried.side_k, io::tiles(listed.block_k, tiles));
+    set(tried.held, tried.side_q * tried.side_k);
+    std::int64_t cut = 0;
+    if (given.held == 0) {
+      cut = root_above(words_over(cpu::heads_cost(tried, problem).peak, capacity));
+      if (cut > std::min(tried.side_q, tried.side_k) / 2) continue;
+      tried.held -= cut * cut;
+    }
+    const io::Traffic traffic = cpu::heads_cost(tried, problem);
     if (!cpu::fits(traffic.peak, capacity)) continue;
-    if (!best || traffic.total_words() < fewest) {
-      best = schedule;
+    if (!fewest || traffic.total_words() < *fewest) {
+      schedule = tried;
       fewest = traffic.total_words();
     }
     if (cut == 0) break;  // smaller tiles move more
   }
-  return best;
 }
 
 }  // namespace attest::sparse

@@ -60,6 +60,7 @@ struct BlockHeldPairs {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
+  static constexpr bool kFitsPattern = true;
   static std::vector<cpu::Parameter<BlockHeldPairs>> parameters() {
     return {{"bq", &BlockHeldPairs::block_q, cpu::Extent::queries},
             {"bk", &BlockHeldPairs::block_k, cpu::Extent::keys},
@@ -72,9 +73,9 @@ struct BlockHeldPairs {
   std::int64_t side_q, side_k;    // of the grid within
   std::int64_t held, dlse = cpu::kNoLseGradient;
 
-  /// The pattern's blocks, and the grid within that moves the fewest words; nothing if none fits.
-  static std::optional<BlockHeldPairs> fitted(const attest_problem& problem,
-                                              io::FastMemory capacity);
+  /// The pattern's blocks, and the grid within that moves the fewest words; 1 where nothing fits.
+  /// What is not 0 stays.
+  static void fit(BlockHeldPairs& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>
   void run(M& machine, const cpu::BackwardHead& head) const {

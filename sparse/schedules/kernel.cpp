@@ -21,7 +21,7 @@ const std::vector<cpu::ScheduleEntry>& entries() {
       {"block_flash2:bk=16", "query blocks stay, listed key blocks pass by"},
       {"block_square_tiled", "square tiles of a list, S of them in slow memory"},
       {"block_rank1_tiled", "rank-1 tiles of a list, S of them in slow memory"},
-      {"block_held_scores", "query blocks stay with the scores of all listed keys"},
+      {"block_held_scores:held=3", "query blocks stay with the scores of listed keys, in pieces"},
       {"csr_gather", "query blocks stay, the keys that one of them sees pass by"},
       {"block_key_stationary:bq=8", "one pass with listed key blocks, dQ through slow memory", 0,
        kSixteenBit},
@@ -32,6 +32,8 @@ const std::vector<cpu::ScheduleEntry>& entries() {
       {"block_query_stationary_p", "P and dS of listed tiles stored for three products",
        ATTEST_SOFTCAP},
       {"block_held_pairs", "the pairs of a tile stay, columns of all matrices pass by",
+       ATTEST_SOFTCAP, kSixteenBit},
+      {"block_held_keys:held=3", "key blocks stay with the pairs of listed tiles, in pieces",
        ATTEST_SOFTCAP, kSixteenBit}};
   return all;
 }

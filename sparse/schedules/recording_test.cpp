@@ -2,6 +2,7 @@
 // say what to compute: they are no vertices, and taken off the claim.
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/testing/dags.hpp"
@@ -13,6 +14,7 @@
 #include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
+#include "sparse/schedules/held_keys.hpp"
 #include "sparse/schedules/held_pairs.hpp"
 #include "sparse/schedules/held_scores.hpp"
 
@@ -55,12 +57,21 @@ auto normalized(Normalization where, std::int32_t block_k) {
   };
 }
 
+auto factored(std::int32_t keys) {
+  return [keys](const Shape& shape) {
+    const auto queries = static_cast<std::size_t>(shape.seqlen_q);
+    return cpu::testing::factored_forward(shape, std::vector<std::int32_t>(queries, keys));
+  };
+}
+
 TEST_CASE("forward schedules over lists are legal pebblings", "[sparse][schedules]") {
   for (const std::int32_t block_q : {1, 2}) {
     for (const std::int32_t block_k : {1, 2}) {
       forward(BlockFlash2{block_q, block_k}, running(block_k));
       forward(BlockFlash1{block_q, block_k}, normalized(Normalization::tiles, block_k));
-      forward(BlockHeldScores{block_q, block_k}, normalized(Normalization::stored, block_k));
+      for (const std::int32_t held : {1, 2}) {
+        forward(BlockHeldScores{block_q, block_k, held}, factored(held * block_k));
+      }
     }
     for (const std::int64_t order : {kNatural, kGrouped}) {
       forward(CsrGather{block_q, order}, running(1));
@@ -79,6 +90,7 @@ TEST_CASE("backward schedules over lists are legal pebblings", "[sparse][schedul
       backward(CsrTwoPass{block_q, block_k});
       backward(CsrTwoPass{block_q, block_k, kGrouped});
       backward(BlockHeldPairs{block_q, block_k, block_q, block_k, block_q * block_k});
+      for (const std::int64_t held : {1, 2}) backward(BlockHeldKeys{block_k, block_q, held});
     }
     backward(BlockSquareTiledBackward{block_q});
     backward(BlockHeldPairs{2, 2, 2, 2, 2 + block_q});

@@ -7,6 +7,7 @@
 #include "sparse/schedules/compact_scores.hpp"
 #include "sparse/schedules/csr_gather.hpp"
 #include "sparse/schedules/csr_two_pass.hpp"
+#include "sparse/schedules/held_keys.hpp"
 #include "sparse/schedules/held_pairs.hpp"
 #include "sparse/schedules/held_scores.hpp"
 #include "sparse/schedules/nm_gather.hpp"
@@ -38,6 +39,7 @@ void register_sparse_schedules(io::ScheduleRegistry& registry) {
   add<sparse::BlockRank1TiledBackward>(registry);
   add<sparse::BlockQueryStationaryP>(registry);
   add<sparse::BlockHeldPairs>(registry);
+  add<sparse::BlockHeldKeys>(registry);
   add<sparse::NmTwoPass>(registry);
 }
 

@@ -40,7 +40,8 @@ PatternGrid grid_of(const attest_problem& problem) {
     if (changes[static_cast<std::size_t>(j)] != 0) grid.keys = std::gcd(grid.keys, j);
   }
   // All alike: one block.
-  return {grid.queries == 0 ? q : grid.queries, grid.keys == 0 ? k : grid.keys};
+  return {grid.queries == 0 ? std::max<std::int64_t>(q, 1) : grid.queries,
+          grid.keys == 0 ? std::max<std::int64_t>(k, 1) : grid.keys};
 }
 
 std::int64_t aligned_tile(std::int64_t tile, std::int64_t block) {

@@ -31,8 +31,8 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 /// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
 /// cpu::Family, which knows no blocks, or the same, traded with the mask or not, cut to whole
 /// blocks of the pattern, or to one, each cut before the next is chosen: whichever move the fewest
-/// words, or bytes where the capacity is in bytes. A struct with fitted(problem, capacity) chooses
-/// them itself, one with require_pattern(problem) says itself which problems it is not for.
+/// words, or bytes where the capacity is in bytes. A struct with kFitsPattern chooses them
+/// itself, one with require_pattern(problem) says itself which problems it is not for.
 /// [sparse/schedules/sparse_family_test "tiles left open"]
 template <class S>
 class SparseFamily : public cpu::Family<S> {
@@ -46,9 +46,7 @@ class SparseFamily : public cpu::Family<S> {
     } else {
       require_pairs(S::kName, S::kDense, problem);
     }
-    if constexpr (requires { S::fitted(problem, capacity); }) {
-      return cpu::Family<S>::make(with_fitted(spec, problem, capacity), problem, capacity);
-    }
+    if (cpu::Family<S>::kFitsPattern) return cpu::Family<S>::make(spec, problem, capacity);
     auto best = cpu::Family<S>::make(spec, problem, capacity);
     if (problem.mask.boolean == nullptr) return best;  // a band has no blocks
     const io::ScheduleSpec dense = best->spec();
@@ -65,8 +63,7 @@ class SparseFamily : public cpu::Family<S> {
       if (cut == Cut::whole_blocks && grid == PatternGrid{}) continue;  // every tile is whole
       // A trade may leave the size that a block is best cut to.
       for (const Trade trade : {Trade::with_mask, Trade::none}) {
-        consider(aligned(spec, dense, problem, capacity, grid, cut, trade));
-        if (kTilesOfPattern) break;  // which are never traded
+        consider(aligned(spec, problem, capacity, grid, cut, trade));
       }
     }
     return best;
@@ -74,37 +71,18 @@ class SparseFamily : public cpu::Family<S> {
 
  private:
   using Trade = typename cpu::Family<S>::Trade;
-  static constexpr bool kTilesOfPattern = requires { S::kTilesOfPattern; };
   enum class Cut : std::uint8_t { whole_blocks, one_block };
 
-  // The tiles that S fits itself, in place of those left open.
-  static io::ScheduleSpec with_fitted(io::ScheduleSpec spec, const attest_problem& problem,
-                                      io::FastMemory capacity) {
-    bool open = false;
-    for (const cpu::Parameter<S>& parameter : S::parameters()) {
-      open = open || (parameter.choices.empty() && !value_of(spec, parameter.name));
-    }
-    const auto fitted = open ? S::fitted(problem, capacity) : std::nullopt;
-    if (!fitted) return spec;
-    for (const cpu::Parameter<S>& parameter : S::parameters()) {
-      if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
-      spec.parameters.emplace_back(parameter.name, std::to_string((*fitted).*parameter.member));
-    }
-    return spec;
-  }
-
-  std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const io::ScheduleSpec& dense,
-                                        const attest_problem& problem, io::FastMemory capacity,
-                                        const PatternGrid& grid, Cut cut, Trade trade) const {
+  std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const attest_problem& problem,
+                                        io::FastMemory capacity, const PatternGrid& grid, Cut cut,
+                                        Trade trade) const {
     for (const cpu::Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
       const bool any = parameter.extent == cpu::Extent::any;
       const bool queries = any || parameter.extent == cpu::Extent::queries;
       const bool keys = any || parameter.extent == cpu::Extent::keys;
       if (!queries && !keys) continue;
-      // Tiles of the pattern's own pairs are dear to choose again.
-      const io::ScheduleSpec chosen =
-          kTilesOfPattern ? dense : this->made(spec, problem, capacity, trade)->spec();
+      const io::ScheduleSpec chosen = this->made(spec, problem, capacity, trade)->spec();
       std::int64_t tile = value_of(chosen, parameter.name).value_or(1);
       const auto cut_to = [&](std::int64_t block) {
         tile = aligned_tile(cut == Cut::one_block ? std::min(tile, block) : tile, block);

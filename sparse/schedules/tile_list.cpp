@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace attest::sparse {
@@ -34,10 +33,22 @@ std::vector<std::int64_t> places_in(const std::vector<std::int64_t>& order) {
   return places;
 }
 
-// Adds the visible pairs of a query to the counts of the tiles it meets; key_places: where each key
-// stands, empty for keys as they come. Requires: a boolean mask.
-void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_k,
-               const std::vector<std::int64_t>& key_places, std::vector<std::int64_t>& counts) {
+// Of the tiles that some queries meet: visible pairs, and of each query those from the first to the
+// last.
+struct Met {
+  std::vector<std::int64_t> visible, spans;
+
+  explicit Met(std::size_t tiles) : visible(tiles), spans(tiles) {}
+  void clear() {
+    std::fill(visible.begin(), visible.end(), 0);
+    std::fill(spans.begin(), spans.end(), 0);
+  }
+};
+
+// Adds the visible pairs of a query to the tiles it meets; key_places: where each key stands, empty
+// for keys as they come. Requires: a boolean mask.
+void add_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_k,
+             const std::vector<std::int64_t>& key_places, Met& met) {
   const attest_problem& problem = *rule.problem;
   const KeySpan span = visible_keys(problem, rule.batch, query);
   const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
@@ -48,17 +59,21 @@ void count_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t bloc
     begin = static_cast<const std::uint8_t*>(next) - row;
     if (!key_places.empty()) {
       end = begin + 1;
-      ++counts[at(key_places[at(begin)] / block_k)];
+      ++met.visible[at(key_places[at(begin)] / block_k)];
       continue;
     }
-    end = std::min((begin / block_k + 1) * block_k, span.end);
-    counts[at(begin / block_k)] += std::count(row + begin, row + end, std::uint8_t{1});
+    const std::int64_t tile = begin / block_k;
+    end = std::min((tile + 1) * block_k, span.end);
+    met.visible[at(tile)] += std::count(row + begin, row + end, std::uint8_t{1});
+    const void* last = memrchr(row + begin, 1, at(end - begin));
+    met.spans[at(tile)] += static_cast<const std::uint8_t*>(last) - row + 1 - begin;
   }
 }
 
-// The same for all queries of a block of a band: what changes from key to key, then sums.
-void count_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
-                 std::vector<std::int64_t>& counts) {
+// The same for all queries of a block of a band, which have no gaps: what changes from key to key,
+// then sums.
+void add_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
+               Met& met) {
   std::vector<std::int64_t> changes(at(k) + 1);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     const KeySpan span = visible_keys(*rule.problem, rule.batch, i);
@@ -69,8 +84,9 @@ void count_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std:
   std::int64_t seeing = 0;
   for (std::int64_t key = 0; key < k; ++key) {
     seeing += changes[at(key)];
-    counts[at(key / block_k)] += seeing;
+    met.visible[at(key / block_k)] += seeing;
   }
+  met.spans = met.visible;
 }
 
 // The extents of a list's tiles, and what they are cut from.
@@ -88,22 +104,22 @@ void for_listed(const Grid& grid, const OfTile& tile, const OfIdle& idle) {
   const bool queries_ordered = grid.of == ListsOf::queries && !grid.order.empty();
   const auto key_places =
       places_in(grid.of == ListsOf::keys ? grid.order : std::vector<std::int64_t>{});
-  std::vector<std::int64_t> visible(at(io::tiles(grid.k, grid.block_k)));
+  Met met(at(io::tiles(grid.k, grid.block_k)));
   for (std::int64_t row = 0; row < io::tiles(grid.q, grid.block_q); ++row) {
     const Range queries = block_of(row, grid.block_q, grid.q);
-    std::fill(visible.begin(), visible.end(), 0);
+    met.clear();
     const bool pairs = grid.rule.problem->mask.boolean != nullptr;
-    if (!pairs) count_spans(grid.rule, queries, grid.k, grid.block_k, visible);
+    if (!pairs) add_spans(grid.rule, queries, grid.k, grid.block_k, met);
     for (std::int64_t i = queries.begin; pairs && i < queries.end; ++i) {
-      count_row(grid.rule, queries_ordered ? grid.order[at(i)] : i, grid.block_k, key_places,
-                visible);
+      add_row(grid.rule, queries_ordered ? grid.order[at(i)] : i, grid.block_k, key_places, met);
     }
     TileList::Visit visit = TileList::Visit::first;
-    for (std::size_t column = 0; column < visible.size(); ++column) {
-      if (visible[column] == 0) continue;
+    for (std::size_t column = 0; column < met.visible.size(); ++column) {
+      if (met.visible[column] == 0) continue;
       const Range keys = block_of(static_cast<std::int64_t>(column), grid.block_k, grid.k);
       tile(row, static_cast<std::int64_t>(column),
-           TileList::Entry{queries, keys, visit, 0, bit_words_of(queries, keys, visible[column])});
+           TileList::Entry{queries, keys, visit, 0,
+                           bit_words_of(queries, keys, met.visible[column]), met.spans[column]});
       visit = TileList::Visit::later;
     }
     if (visit == TileList::Visit::first) idle(queries);
@@ -123,12 +139,7 @@ class Adder {
     sums_.tile_keys += keys;
     sums_.pairs += io::Words(queries) * keys;
     if (std::exchange(used_[at(column)], std::uint8_t{1}) == 0) sums_.keys += keys;
-    if (entry.visit == TileList::Visit::first) {
-      finish_row();
-      row_ = {queries, 0};
-      sums_.queries += queries;
-    }
-    row_.words += io::Words(queries) * keys + 1 + entry.bit_words;
+    if (entry.visit == TileList::Visit::first) sums_.queries += queries;
     const TileList::Shape shape{queries, keys, 1 + entry.bit_words};
     if (last_ == shapes_.end() || last_->first != shape)
       last_ = shapes_.try_emplace(shape, 0).first;
@@ -141,25 +152,17 @@ class Adder {
   }
 
   TileList::Sums take(std::int64_t lists) {
-    finish_row();
     sums_.lists = lists;
     sums_.index_words += 2 * io::Words(lists);
     for (const auto& [shape, tiles] : shapes_) sums_.shapes.push_back({shape, tiles});
-    sums_.blocks.assign(rows_.begin(), rows_.end());
     return std::move(sums_);
   }
 
  private:
-  void finish_row() {
-    if (row_.queries > 0) rows_.insert(row_);
-  }
-
   TileList::Sums sums_;
   std::vector<std::uint8_t> used_;
   std::map<TileList::Shape, io::Words> shapes_;
-  std::set<TileList::Block> rows_;
   std::map<TileList::Shape, io::Words>::iterator last_ = shapes_.end();
-  TileList::Block row_{0, 0};
 };
 
 }  // namespace
@@ -229,11 +232,59 @@ TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std
   sums.queries = q;
   sums.keys = k;
   sums.idle_queries = i;
-  if (i > 0 && j > 0) {
-    sums.shapes.push_back({{i, j, 1 + bits}, rows * columns});
-    sums.blocks.push_back({i, io::Words(i) * k + columns * (1 + bits)});
-  }
+  if (i > 0 && j > 0) sums.shapes.push_back({{i, j, 1 + bits}, rows * columns});
   return sums;
+}
+
+void TileList::for_lists(
+    const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+    std::int64_t block_k, ListsOf of,
+    const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body) {
+  const auto sized = [](const Entry& entry) -> Sized {
+    return {entry.queries.count(), entry.keys.count(), entry.spans, 1 + entry.bit_words,
+            entry.visit};
+  };
+  const std::vector<std::int64_t> as_they_come;
+  const Grid grid{rule, q, k, block_q, block_k, of, as_they_come};
+  if (of == ListsOf::keys) {
+    std::vector<std::vector<Sized>> lists(at(io::tiles(k, block_k)));
+    for_listed(
+        grid,
+        [&](std::int64_t, std::int64_t column, const Entry& entry) {
+          lists[at(column)].push_back(sized(entry));
+        },
+        [](Range) {});
+    for (std::size_t column = 0; column < lists.size(); ++column) {
+      body(block_of(static_cast<std::int64_t>(column), block_k, k).count(), lists[column]);
+    }
+    return;
+  }
+  std::vector<Sized> tiles;  // of the last block
+  const auto finish = [&] {
+    if (!tiles.empty()) body(tiles.front().queries, tiles);
+    tiles.clear();
+  };
+  for_listed(
+      grid,
+      [&](std::int64_t, std::int64_t, const Entry& entry) {
+        if (entry.visit == Visit::first) finish();
+        tiles.push_back(sized(entry));
+      },
+      [&](Range queries) {
+        finish();
+        body(queries.count(), {});
+      });
+  finish();
+}
+
+std::int64_t TileList::longest(const attest_problem& problem, std::int64_t block_q,
+                               std::int64_t block_k, ListsOf of) {
+  std::size_t most = 0;
+  const cpu::Batch batch = cpu::batch_of(problem, 0);
+  for_lists(
+      {&problem, batch, 0}, batch.q_length, batch.k_length, block_q, block_k, of,
+      [&](std::int64_t, std::span<const Sized> tiles) { most = std::max(most, tiles.size()); });
+  return static_cast<std::int64_t>(most);
 }
 
 io::SlowMatrix TileList::matrix() const {

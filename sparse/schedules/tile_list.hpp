@@ -3,6 +3,8 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,7 @@ class TileList {
     Visit visit = Visit::first;
     std::int64_t first_word = 0;  // of its record
     std::int64_t bit_words = 0;
+    std::int64_t spans = 0;         // pairs, of each query from its first visible key to its last
     std::int64_t first_column = 0;  // of the tile where tiles lie side by side, in both lists
     std::int64_t number = 0;        // in its list
   };
@@ -81,22 +84,31 @@ class TileList {
     io::Words tiles;
   };
 
-  /// A block of queries that has tiles, and the pairs and record words of all of them.
-  struct Block {
-    std::int64_t queries;
-    io::Words words;
-    friend auto operator<=>(const Block&, const Block&) = default;
+  /// Tiles of the longest list of the first batch entry.
+  static std::int64_t longest(const attest_problem& problem, std::int64_t block_q,
+                              std::int64_t block_k, ListsOf of);
+
+  /// A tile of a list without its place.
+  struct Sized {
+    std::int64_t queries, keys, spans, record_words;
+    Visit visit;
   };
+
+  /// Each list: the extent of its block, and its tiles.
+  /// Cost: time linear in the pairs, memory in the tiles, of lists of queries of one.
+  static void for_lists(
+      const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+      std::int64_t block_k, ListsOf of,
+      const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body);
 
   /// What closed forms need: words of a walk through all lists, without and with bits; sums over
   /// tiles of their queries, their keys and their pairs; queries and keys of blocks that have
   /// tiles; query blocks without one, and the largest extent of a block without a list entry; all
-  /// shapes; all blocks.
+  /// shapes.
   struct Sums {
     io::Words index_words, bit_words, tile_queries, tile_keys, pairs, queries, keys, idle_blocks;
     std::int64_t idle_queries = 0, lists = 0;
     std::vector<Counted> shapes;
-    std::vector<Block> blocks;
 
     io::Words words() const { return index_words + bit_words; }
 
@@ -175,13 +187,16 @@ class ListedTiles {
     });
   }
 
-  /// All tiles at once: Held(machine, words of the record, entry) at the end of `held`. Held loads
-  /// the record and keeps it as long as it lives.
-  template <class Held>
-  void hold(std::deque<Held>& held) const {
-    for (const TileList::Entry& entry : entries()) {
+  std::int64_t count() const { return static_cast<std::int64_t>(entries().size()); }
+
+  /// Some of the tiles at once: Held(machine, words of the record, entry, more) at the end of
+  /// `held`. Held loads the record and keeps it as long as it lives.
+  template <class Held, class... More>
+  void hold(io::Range numbers, std::deque<Held>& held, const More&... more) const {
+    for (std::int64_t number = numbers.begin; number < numbers.end; ++number) {
+      const TileList::Entry& entry = entries()[static_cast<std::size_t>(number)];
       const io::Range words{entry.first_word, entry.first_word + 1 + entry.bit_words};
-      held.emplace_back(machine_, list_.matrix().block(words), entry);
+      held.emplace_back(machine_, list_.matrix().block(words), entry, more...);
     }
   }
 

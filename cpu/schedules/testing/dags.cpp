@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -235,10 +236,14 @@ Dag factored_forward(const io::AttentionShape& shape, const std::vector<std::int
   for (std::int32_t i = 0; i < shape.seqlen_q; ++i) {
     Vertex m = -1, sum = -1;
     Row o(at(shape.head_dim_v), -1);
-    for (std::int32_t begin = 0; begin < shape.seqlen_k; begin += blocks[at(i)]) {
-      const std::int32_t end = std::min(begin + blocks[at(i)], shape.seqlen_k);
+    const std::vector<std::int32_t> keys = shape.keys(i);
+    if (keys.empty()) continue;
+    const std::int32_t count = static_cast<std::int32_t>(keys.size());
+    for (std::int32_t begin = 0; begin < count; begin += blocks[at(i)]) {
+      const std::span piece{keys.begin() + begin,
+                            keys.begin() + std::min(begin + blocks[at(i)], count)};
       const Vertex before = m;
-      for (std::int32_t j = begin; j < end; ++j) join(dag, m, "m", {i, j}, s[at(i)][at(j)]);
+      for (const std::int32_t j : piece) join(dag, m, "m", {i, j}, s[at(i)][at(j)]);
       if (before >= 0) {
         const Vertex factor = dag.formed("f", {i, begin}, {before, m});
         sum = dag.formed("rescaled_sum", {i, begin}, {sum, factor});
@@ -246,7 +251,7 @@ Dag factored_forward(const io::AttentionShape& shape, const std::vector<std::int
           o[at(c)] = dag.formed("rescaled_o", {i, begin, c}, {o[at(c)], factor});
         }
       }
-      for (std::int32_t j = begin; j < end; ++j) {
+      for (const std::int32_t j : piece) {
         const Vertex weight = dag.formed("e", {i, j}, {s[at(i)][at(j)], m});
         join(dag, sum, "sum", {i, j}, weight);
         for (std::int32_t c = 0; c < shape.head_dim_v; ++c) {

@@ -21,8 +21,8 @@ enum class Normalization : std::uint8_t {
 io::Dag normalized_forward(const io::AttentionShape& shape, Normalization where,
                            std::int32_t block);
 
-/// Softmax over pieces of blocks[i] keys of query i: f <- m of the pieces before, m; sum and o of
-/// these <- themselves, f; at the end O <- o, sum.
+/// Softmax over pieces of blocks[i] of the keys that query i sees: f <- m of the pieces before, m;
+/// sum and o of these <- themselves, f; at the end O <- o, sum.
 io::Dag factored_forward(const io::AttentionShape& shape, const std::vector<std::int32_t>& blocks);
 
 /// Softmax over tiles of `block` keys in parts of `part` keys, each with its o and lse, merged.
