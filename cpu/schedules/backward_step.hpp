@@ -137,4 +137,22 @@ void store_zeros(M& machine, const io::MutableSlowMatrix& matrix, io::Range rang
   });
 }
 
+/// body(row, column) for every word of some rows of a matrix.
+template <io::Machine M, class Body>
+void for_words(M& machine, io::Range rows, const io::SlowMatrix& matrix, const Body& body) {
+  machine.for_tiles(rows, 1, [&](io::Range row) {
+    machine.for_tiles(all_columns(matrix), 1, [&](io::Range column) { body(row, column); });
+  });
+}
+
+/// store_zeros with one word of fast memory.
+template <io::Machine M>
+void store_zero_words(M& machine, const io::MutableSlowMatrix& matrix, io::Range rows) {
+  for_words(machine, rows, matrix, [&](io::Range row, io::Range column) {
+    auto zero = machine.scratch(1, 1, matrix.name());
+    machine.compute(Fill{0}, zero);
+    machine.store(zero, matrix.block(row, column));
+  });
+}
+
 }  // namespace attest::cpu

@@ -242,9 +242,10 @@ class Family : public io::ScheduleFamily {
             Trade trade) const {
     attest_problem plain = problem;
     if (!kFitsPattern) plain.mask.boolean = nullptr;
-    bool complete = true;
+    bool complete = true, some = false;
     for (const Parameter<S>& parameter : S::parameters()) {
       complete = complete && (!parameter.choices.empty() || schedule.*parameter.member != 0);
+      some = some || (parameter.choices.empty() && schedule.*parameter.member != 0);
     }
     if constexpr (requires { S::fit(schedule, plain, capacity); }) {
       S::fit(schedule, plain, capacity);
@@ -266,7 +267,9 @@ class Family : public io::ScheduleFamily {
       if (!visitors || listed || !has_mask(problem)) open.push_back(tiles.back());
     }
     if (open.empty()) arrange(schedule, problem);
-    require_fit(schedule, open.empty() ? problem : plain, capacity, complete);
+    // Tiles of a pattern that go with some are not always the least at 1.
+    const Given given = complete ? Given::all : some && kFitsPattern ? Given::some : Given::none;
+    require_fit(schedule, open.empty() ? problem : plain, capacity, given);
     if (open.empty()) return;
     const auto cost = [&] { return heads_cost(schedule, plain); };
     search_tiles(open, capacity, cost);
@@ -327,8 +330,11 @@ class Family : public io::ScheduleFamily {
            mask.key_lengths != nullptr;
   }
 
+  // Which of the tiles were not left open.
+  enum class Given : std::uint8_t { none, some, all };
+
   void require_fit(const S& schedule, const attest_problem& problem, io::FastMemory capacity,
-                   bool complete) const {
+                   Given given) const {
     const io::Amount peak = heads_cost(schedule, problem).peak;
     if (fits(peak, capacity)) return;
     const bool words = peak.words > capacity.words;
@@ -336,14 +342,16 @@ class Family : public io::ScheduleFamily {
     for (const Parameter<S>& parameter : S::parameters()) {
       if (parameter.choices.empty()) least.*parameter.member = 1;
     }
-    const bool smaller_fit = complete && fits(heads_cost(least, problem).peak, capacity);
+    const bool smaller_fit =
+        given == Given::some ||
+        (given == Given::all && fits(heads_cost(least, problem).peak, capacity));
     throw io::CapacityExceeded(std::string(words ? "fast_words: " : "fast_bytes: ") +
                                std::to_string(words ? capacity.words : capacity.bytes) + ", but " +
                                BoundSchedule<S>(schedule, problem).spec().to_string() + " needs " +
                                std::to_string((words ? peak.words : peak.bytes).value()) +
-                               (smaller_fit ? "; give more or smaller tiles"
-                                : complete  ? "; no tiles fit, give more"
-                                            : ", the least that works; give more"));
+                               (smaller_fit           ? "; give more or smaller tiles"
+                                : given == Given::all ? "; no tiles fit, give more"
+                                                      : ", the least that works; give more"));
   }
 };
 

@@ -66,7 +66,7 @@ io::Traffic HeldPairs::pass_cost(const BackwardHead& head, Pass pass) const {
         return first ? probabilities_cost(head, piece) : gradients_cost(head, piece);
       },
       [&](io::Words keys) -> io::Traffic {
-        return {before(head, keys, columns), s.sums(keys * columns), HeadShape::real(columns)};
+        return {before(head, keys, columns), s.sums(keys * columns), HeadShape::real(1)};
       });
 }
 
@@ -78,7 +78,7 @@ io::Traffic HeldPairs::cost(const BackwardHead& of) const {
       then(pass_cost(head, Pass::probabilities), pass_cost(head, Pass::gradients));
   for (const io::Range& idle : idle_queries(head)) {
     if (idle.count() == 0) continue;
-    traffic = then(traffic, {{}, s.in(idle.count() * s.dk), HeadShape::real(s.dk)});
+    traffic = then(traffic, {{}, s.in(idle.count() * s.dk), HeadShape::real(1)});
   }
   return traffic;
 }

@@ -64,7 +64,7 @@ struct HeldPairs {
     KeyBlocks{gradient_k, gradients_held}.visit(
         machine, head, [&](const Piece& piece) { add_gradients(machine, slow, piece, dK); },
         [&](io::Range keys) { begin_keys(machine, keys, dK); });
-    for (const io::Range& idle : idle_queries(head)) store_zeros(machine, head.dQ, idle, 1);
+    for (const io::Range& idle : idle_queries(head)) store_zero_words(machine, head.dQ, idle);
   }
 
   io::Traffic cost(const BackwardHead& head) const;
@@ -102,10 +102,10 @@ struct HeldPairs {
   // Sums of keys that nobody sees.
   template <class M>
   static void begin_keys(M& machine, io::Range keys, const Target& target) {
-    machine.for_tiles(keys, 1, [&](io::Range key) {
-      auto sums = machine.scratch(1, target.to.columns(), target.to.name());
-      begin_sum(machine, sums, target.sums, target.before, key, all_columns(target.to));
-      machine.store(sums, target.to.block(key));
+    for_words(machine, keys, target.to, [&](io::Range key, io::Range column) {
+      auto sum = machine.scratch(1, 1, target.to.name());
+      begin_sum(machine, sum, target.sums, target.before, key, column);
+      machine.store(sum, target.to.block(key, column));
     });
   }
 

@@ -26,7 +26,7 @@ class ByHand {
     for (std::int64_t i = 0; i < problem_.seqlen_q; ++i) {
       if (count(i, i + 1, 0, problem_.seqlen_k) > 0) continue;
       writes_ += dk;
-      peak_ = std::max(peak_, dk);
+      peak_ = std::max<std::int64_t>(peak_, 1);
     }
     return {HeadShape::real(reads_), HeadShape::real(writes_), HeadShape::real(peak_)};
   }
@@ -54,7 +54,7 @@ class ByHand {
       for (std::int64_t j = begin; j < end; ++j) {
         if (count(0, q, j, j + 1) > 0) continue;
         writes_ += columns;
-        peak_ = std::max(peak_, columns);
+        peak_ = std::max<std::int64_t>(peak_, 1);
       }
       for (std::int64_t query = 0; query < q;) {
         if (count(query, query + 1, begin, end) == 0) {

@@ -8,9 +8,10 @@
 
 namespace attest::cpu {
 
-/// The narrowest band around the pairs that a boolean mask leaves a batch entry: to every query
-/// from the first visible to the last a range of keys whose ends do not fall from query to query,
-/// none of them empty or beyond the next one's first key. Schedules for bands then take bands of
+/// A band around the pairs that a boolean mask leaves a batch entry: to every query between the
+/// first and the last that see a key a range of keys whose ends do not fall from query to query,
+/// none of them empty or without the next one's first key at its end. No wider than that needs, but
+/// where queries or keys between others see nothing. Schedules for bands then take bands of
 /// blocks, or documents, as they take windows.
 /// Cost: time linear in the pairs.  [cpu/schedules/mask_hull_test]
 class MaskHull {

@@ -157,6 +157,29 @@ TEST_CASE("schedules that hold pairs of hulls", "[cpu][schedules]") {
   }
 }
 
+// Found once for entries that are alike, anew for others: key lengths of their own, or sequences.
+TEST_CASE("hulls of batch entries that differ", "[cpu][schedules]") {
+  for (const char* text : {"b=2,sq=32,sk=30,d=3,mask=blockband_5_2+lengths_30_7",
+                           "b=3,sq=9,sk=30,d=3,mask=blockband_4_0+lengths_0_30_12",
+                           "d=3,mask=cu_12x12_20x12_5x12+blockband_3_0"}) {
+    INFO(text);
+    const Problem problem = Problem::parse(text);
+    testing::Call call(problem, 4, {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+    testing::check_counts(*cpu_schedules().make("held_scores:bq=3,held=9", *call.form.get(), {}),
+                          call.forward_arguments());
+    const auto expected = naive_forward(problem, call.inputs());
+    CHECK(testing::worst_ratio(call.O.view(), expected.O) <= 1);
+    BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+    testing::check_counts(
+        *cpu_schedules().make("held_pairs:bk=3,held=9,gk=4,gheld=7", *call.form.get(), {}),
+        call.backward_arguments());
+    const auto gradients = naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
+    CHECK(testing::worst_ratio(call.dQ.view(), gradients.dQ) <= 1);
+    CHECK(testing::worst_ratio(call.dK.view(), gradients.dK) <= 1);
+    CHECK(testing::worst_ratio(call.dV.view(), gradients.dV) <= 1);
+  }
+}
+
 // As of the window with as many keys; before, all pairs of the mask's rows were held.
 TEST_CASE("bands of blocks are held as windows are", "[cpu][schedules]") {
   const auto words = [](const char* schedule, const char* mask) {

@@ -171,7 +171,8 @@ void fit_held(const OpenTile& block, const OpenTile& held, io::FastMemory capaci
     *block.value = value;
     const bool fitting =
         held_open ? hold_most(held, capacity, quick_cost) : fits(quick_cost().peak, capacity);
-    if (!fitting && best && value > kEachBlock) break;  // larger ones leave less beside them
+    // Larger ones leave less beside them.
+    if (!fitting && (value == 1 || (best && value > kEachBlock))) break;
     if (!fitting) continue;
     const io::Words words = moved(quick_cost(), capacity);
     if (best && value > kEachBlock && words.value() / 2 >= best->value()) break;

@@ -19,37 +19,69 @@ std::int64_t room(io::FastMemory capacity) {
   return std::min(capacity.words, capacity.bytes / kWidth);
 }
 
-// Divisors and multiples of a block, thinner as they get large. Beyond twice the root of the pairs
+void sort_once(std::vector<std::int64_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+// Divisors and multiples of a block, and values a third apart. Beyond twice the root of the pairs
 // that fit, pieces are short.
 std::vector<std::int64_t> blocks_tried(const OpenBlock& stays, io::FastMemory capacity) {
   if (*stays.tile > 0) return {*stays.tile};
-  const auto most = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(room(capacity))));
+  const auto root = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(room(capacity))));
+  const std::int64_t most = std::min(root, std::max<std::int64_t>(stays.extent, 1));
+  const auto third = [](std::int64_t value) { return std::max<std::int64_t>(value / 3, 1); };
   std::vector<std::int64_t> values;
+  for (std::int64_t value = 1; value <= most; value += third(value)) values.push_back(value);
   for (std::int64_t value = 1; value <= std::min(stays.block, most); ++value) {
     if (stays.block % value == 0) values.push_back(value);
   }
-  for (std::int64_t count = 2; count * stays.block <= std::min(most, stays.extent);) {
+  for (std::int64_t count = 2; count * stays.block <= most; count += third(count)) {
     values.push_back(count * stays.block);
-    count += std::max<std::int64_t>(count / 3, 1);
   }
+  sort_once(values);
   return values;
 }
 
-// A block of the pattern, or a part of one of which several fit.
+// A block of the pattern; several of them, or a part of one, of which several fit, whole or not.
 std::vector<std::int64_t> tiles_tried(const OpenBlock& passes, std::int64_t stays,
                                       io::FastMemory capacity) {
   constexpr std::int64_t kSeveral = 8;
-  const std::int64_t several =
-      std::clamp<std::int64_t>(room(capacity) / (kSeveral * stays), 1, passes.block);
-  const std::int64_t part = aligned_tile(several, passes.block);
-  return part == passes.block ? std::vector{part} : std::vector{passes.block, part};
+  const std::int64_t several = std::clamp<std::int64_t>(room(capacity) / (kSeveral * stays), 1,
+                                                        std::max<std::int64_t>(passes.extent, 1));
+  std::vector<std::int64_t> values{passes.block, aligned_tile(several, passes.block)};
+  if (several < passes.block) values.push_back(several);
+  sort_once(values);
+  return values;
 }
 
-// What an amount has more than fits, in tiles of so many words, rounded up.
-std::int64_t tiles_over(io::Amount peak, io::FastMemory capacity, std::int64_t words) {
-  const std::int64_t over = std::max(peak.words.value() - capacity.words,
-                                     io::tiles(peak.bytes.value() - capacity.bytes, kWidth));
-  return io::tiles(over, words);
+// Holds as many tiles as fit, up to those of the longest list, and returns what that moves; nothing
+// where none do. A peak grows with them, or nearly, and the next guess goes by the last.
+std::optional<io::Traffic> hold_most(std::int64_t* held, std::int64_t longest,
+                                     io::FastMemory capacity,
+                                     const std::function<io::Traffic()>& cost) {
+  std::optional<io::Traffic> traffic;
+  std::int64_t fitting = 0, beyond = longest + 1;
+  *held = longest;
+  while (beyond - fitting > 1) {
+    const io::Traffic tried = cost();
+    if (cpu::fits(tried.peak, capacity)) {
+      traffic = tried;
+      fitting = *held;
+    } else {
+      beyond = *held;
+    }
+    const io::Amount peak = tried.peak;
+    const double share =
+        std::min(static_cast<double>(capacity.words) / static_cast<double>(peak.words.value()),
+                 static_cast<double>(capacity.bytes) / static_cast<double>(peak.bytes.value()));
+    const auto guess = static_cast<double>(*held) * share;
+    *held = std::clamp(
+        guess < static_cast<double>(beyond) ? static_cast<std::int64_t>(guess) : beyond - 1,
+        fitting + 1, std::max(beyond - 1, fitting + 1));
+  }
+  *held = fitting;
+  return traffic;
 }
 
 }  // namespace
@@ -57,33 +89,22 @@ std::int64_t tiles_over(io::Amount peak, io::FastMemory capacity, std::int64_t w
 void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_t* held,
                     io::FastMemory capacity, const std::function<io::Traffic()>& cost,
                     const std::function<std::int64_t()>& longest_list) {
-  constexpr int kTries = 32;
-  constexpr std::int64_t kWordBits = 32;
   const bool held_open = *held == 0;
   std::array best{std::max<std::int64_t>(*stays.tile, 1), std::max<std::int64_t>(*passes.tile, 1),
                   std::max<std::int64_t>(*held, 1)};
   std::optional<io::Words> fewest;
   const auto consider = [&] {
-    const std::int64_t pairs = *stays.tile * *passes.tile;
-    if (held_open) *held = std::max<std::int64_t>(longest_list(), 1);
-    for (int tries = 0; *held > 0 && tries < kTries; ++tries) {
-      const io::Traffic traffic = cost();
-      if (cpu::fits(traffic.peak, capacity)) {
-        const io::Words words = cpu::moved(traffic, capacity);
-        if (fewest && words >= *fewest) return;
-        fewest = words;
-        best = {*stays.tile, *passes.tile, *held};
-        return;
-      }
-      if (!held_open) return;
-      const std::int64_t fewer =
-          *held - tiles_over(traffic.peak, capacity, pairs + 1 + io::tiles(pairs, kWordBits));
-      // Most tiles may hold less than a whole one; the first guess goes by what they hold.
-      const auto share = static_cast<double>(room(capacity)) /
-                         static_cast<double>(io::tiles(traffic.peak.bytes.value(), kWidth));
-      const auto guess = static_cast<std::int64_t>(share * static_cast<double>(*held)) + 1;
-      *held = tries == 0 ? std::min(fewer, guess) : fewer;
+    std::optional<io::Traffic> traffic;
+    if (held_open) {
+      traffic = hold_most(held, std::max<std::int64_t>(longest_list(), 1), capacity, cost);
+    } else if (const io::Traffic of_given = cost(); cpu::fits(of_given.peak, capacity)) {
+      traffic = of_given;
     }
+    if (!traffic) return;
+    const io::Words words = cpu::moved(*traffic, capacity);
+    if (fewest && words >= *fewest) return;
+    fewest = words;
+    best = {*stays.tile, *passes.tile, *held};
   };
   const auto tiles = [&, given = *passes.tile](std::int64_t block) {
     return given > 0 ? std::vector{given} : tiles_tried(passes, block, capacity);

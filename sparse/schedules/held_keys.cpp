@@ -48,16 +48,14 @@ io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
   TileList::for_lists(head.rule, q, k, block_q, block_k, ListsOf::keys,
                       [&](std::int64_t keys, std::span<const TileList::Sized> tiles) {
                         if (tiles.empty()) {
-                          sum.peak = io::larger(sum.peak, HeadShape::real(offsets + s.dk + s.dv));
+                          sum.peak = io::larger(sum.peak, HeadShape::real(offsets + 1));
                         }
-                        for (std::size_t begin = 0; begin < tiles.size();) {
-                          const std::size_t count =
-                              std::min(static_cast<std::size_t>(held), tiles.size() - begin);
-                          add_piece(keys, tiles.subspan(begin, count), begin == 0);
-                          begin += count;
-                        }
+                        TileList::for_pieces(
+                            tiles, held, [&](std::span<const TileList::Sized> piece, bool first) {
+                              add_piece(keys, piece, first);
+                            });
                       });
-  if (s.q > sum.fresh) sum.peak = io::larger(sum.peak, HeadShape::real(1 + s.dk));
+  if (s.q > sum.fresh) sum.peak = io::larger(sum.peak, HeadShape::real(2));
   const io::Words both = s.dk + s.dv, J = sum.keys + sum.again, later = sum.rows - sum.fresh;
   const io::Words idle_blocks = io::Words(io::tiles(q, block_q)) - sum.first_tiles;
   return {s.in(sum.rows * 2 * both + J * (2 * s.dk + s.dv) + sum.fresh * s.dv + later * s.dk) +

@@ -9,6 +9,7 @@
 #include "cpu/schedules/staircase.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 #include "sparse/schedules/tile_list.hpp"
+#include "sparse/schedules/unseen.hpp"
 
 namespace attest::sparse {
 
@@ -19,13 +20,13 @@ using cpu::HeadShape;
 /// stored, as dP and dS, P passing word by word, for dQ and dK. Where not all tiles of a block fit
 /// they come in pieces. Few words where keys are seen by few queries.
 ///
-/// Cost:   J the keys of a block once for each of its pieces, z the pairs of all tiles, of
-/// each query from its first visible key of a tile to its last, other
-///         letters as in sparse/schedules/block_forward.hpp: reads = 2 nz_q (dk + dv + 1) - ra +
-///         (nz_q - ra) dk + ra dv + J (2 dk + dv) + (J - kc)(dk + dv) + z + L + 1 + e, e the query
-///         blocks without a tile, writes = z + nz_q dk + J (dk + dv) + ra + (q - ra) dk +
-///         (k - kc)(dk + dv); peak = max over the pieces of sum over their tiles (z + r) + 3 +
-///         the larger of keys and, D of f queries that come for the first time, keys + f + 1
+/// Cost:   J the keys of a block once for each of its pieces, z the pairs of a tile, of each query
+///         from its first visible key to its last, Z those of all tiles, other letters as in
+///         sparse/schedules/block_forward.hpp: reads = 2 nz_q (dk + dv + 1) - ra + (nz_q - ra) dk +
+///         ra dv + J (2 dk + dv) + (J - kc)(dk + dv) + Z + L + 1 + e, e the query blocks without a
+///         tile, writes = Z + nz_q dk + J (dk + dv) + ra + (q - ra) dk + (k - kc)(dk + dv);
+///         peak = max over the pieces of sum over their tiles (z + r) + keys + f + 4, f the queries
+///         that come for the first time
 ///         [sparse/schedules/block_backward_test "closed forms"]
 /// Source: ours.
 struct BlockHeldKeys {
@@ -60,19 +61,13 @@ struct BlockHeldKeys {
     const Slow slow{head, machine.workspace(rows, pairs, "P"), machine.workspace(q, 1, "D")};
     machine.for_tiles(list.blocks(), block_k, [&](io::Range keys) {
       const ListedTiles tiles(machine, list, keys);
-      if (tiles.empty()) begin_keys(machine, head, keys);
+      if (tiles.empty()) begin_unseen_keys(machine, head, keys);
       for (std::int64_t begin = 0, end = 0; begin < tiles.count(); begin = end) {
         end = begin + std::min(held, tiles.count() - begin);
         add_piece(machine, slow, tiles, {begin, end}, keys);
       }
     });
-    list.for_idle(machine, [&](io::Range queries) {
-      machine.for_tiles(queries, 1, [&](io::Range query) {
-        auto zero = machine.scratch(1, head.Q.columns(), "dQ");
-        machine.compute(cpu::Fill{0}, zero);
-        machine.store(zero, head.dQ.block(query));
-      });
-    });
+    store_idle_queries(machine, head, list);
   }
 
   io::Traffic cost(const cpu::BackwardHead& head) const;
@@ -134,18 +129,6 @@ struct BlockHeldKeys {
     cpu::Sums sums;
     io::SlowMatrix before;
   };
-
-  // dK and dV of keys that nobody sees.
-  template <class M>
-  static void begin_keys(M& machine, const cpu::BackwardHead& head, io::Range keys) {
-    machine.for_tiles(keys, 1, [&](io::Range key) {
-      auto dK = machine.scratch(1, head.K.columns(), "dK");
-      auto dV = machine.scratch(1, head.V.columns(), "dV");
-      cpu::begin_sums(machine, head, key, dK, dV);
-      machine.store(dK, head.dK.block(key));
-      machine.store(dV, head.dV.block(key));
-    });
-  }
 
   template <class M>
   void add_piece(M& machine, const Slow& slow, const ListedTiles<M>& list, io::Range numbers,

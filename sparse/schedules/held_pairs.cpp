@@ -93,8 +93,8 @@ io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
   io::Words R = 0, J = 0;
   const io::Words offsets = sums.lists > 0 ? 2 : 0;
   io::Amount peak;
-  if (s.k > sums.keys) peak = HeadShape::real(offsets + s.dk + s.dv);
-  if (s.q > sums.queries) peak = io::larger(peak, HeadShape::real(1 + s.dk));
+  if (s.k > sums.keys) peak = HeadShape::real(offsets + 1);
+  if (s.q > sums.queries) peak = io::larger(peak, HeadShape::real(2));
   peak = io::larger(peak, HeadShape::real(std::max(offsets, io::Words(1))));
   for (const TileList::Counted& of : sums.shapes) {
     const TileList::Shape& shape = of.shape;

@@ -7,6 +7,7 @@
 #include "cpu/schedules/rolling_buffer.hpp"
 #include "sparse/schedules/sparse_family.hpp"
 #include "sparse/schedules/tile_list.hpp"
+#include "sparse/schedules/unseen.hpp"
 
 namespace attest::sparse {
 
@@ -84,7 +85,7 @@ struct BlockHeldPairs {
     const TileList list(head.rule, q, k, block_q, block_k, ListsOf::keys);
     machine.for_tiles(list.blocks(), block_k, [&](io::Range keys) {
       const ListedTiles tiles(machine, list, keys);
-      if (tiles.empty()) begin_keys(machine, head, keys);
+      if (tiles.empty()) begin_unseen_keys(machine, head, keys);
       bool first_of_keys = true;
       tiles.for_each([&](const TileList::Entry& entry) {
         const bool first_of_queries = entry.visit == TileList::Visit::first;
@@ -95,13 +96,7 @@ struct BlockHeldPairs {
         first_of_keys = false;
       });
     });
-    list.for_idle(machine, [&](io::Range queries) {
-      machine.for_tiles(queries, 1, [&](io::Range query) {
-        auto zero = machine.scratch(1, head.Q.columns(), "dQ");
-        machine.compute(cpu::Fill{0}, zero);
-        machine.store(zero, head.dQ.block(query));
-      });
-    });
+    store_idle_queries(machine, head, list);
   }
 
   io::Traffic cost(const cpu::BackwardHead& head) const;
@@ -113,18 +108,6 @@ struct BlockHeldPairs {
     const cpu::BackwardHead& head;
     io::MutableSlowMatrix P, D;
   };
-
-  // dK and dV of keys that nobody sees.
-  template <class M>
-  static void begin_keys(M& machine, const cpu::BackwardHead& head, io::Range keys) {
-    machine.for_tiles(keys, 1, [&](io::Range key) {
-      auto dK = machine.scratch(1, head.K.columns(), "dK");
-      auto dV = machine.scratch(1, head.V.columns(), "dV");
-      cpu::begin_sums(machine, head, key, dK, dV);
-      machine.store(dK, head.dK.block(key));
-      machine.store(dV, head.dV.block(key));
-    });
-  }
 
   template <class M>
   void add_tile(M& machine, const Slow& slow, const CutTile& tile, bool first_of_queries,

@@ -30,12 +30,10 @@ io::Traffic BlockHeldScores::cost(const cpu::ForwardHead& head) const {
                       [&](std::int64_t queries, std::span<const TileList::Sized> tiles) {
                         if (tiles.empty())
                           peak = io::larger(peak, offsets + HeadShape::real(queries));
-                        for (std::size_t begin = 0; begin < tiles.size();) {
-                          const std::size_t count =
-                              std::min(static_cast<std::size_t>(held), tiles.size() - begin);
-                          add_piece(queries, tiles.subspan(begin, count), begin == 0);
-                          begin += count;
-                        }
+                        TileList::for_pieces(
+                            tiles, held, [&](std::span<const TileList::Sized> piece, bool first) {
+                              add_piece(queries, piece, first);
+                            });
                       });
   return {s.in((rows + again) * s.dk + keys * (s.dk + s.dv)) +
               HeadShape::real(again * s.dv + record_words),

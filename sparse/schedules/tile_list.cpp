@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "cpu/schedules/heads.hpp"
+
 namespace attest::sparse {
 namespace {
 
@@ -280,10 +282,13 @@ void TileList::for_lists(
 std::int64_t TileList::longest(const attest_problem& problem, std::int64_t block_q,
                                std::int64_t block_k, ListsOf of) {
   std::size_t most = 0;
-  const cpu::Batch batch = cpu::batch_of(problem, 0);
-  for_lists(
-      {&problem, batch, 0}, batch.q_length, batch.k_length, block_q, block_k, of,
-      [&](std::int64_t, std::span<const Sized> tiles) { most = std::max(most, tiles.size()); });
+  for (std::int64_t entry = 0; entry < (cpu::uniform_batches(problem) ? 1 : problem.batch);
+       ++entry) {
+    const cpu::Batch batch = cpu::batch_of(problem, entry);
+    for_lists(
+        {&problem, batch, 0}, batch.q_length, batch.k_length, block_q, block_k, of,
+        [&](std::int64_t, std::span<const Sized> tiles) { most = std::max(most, tiles.size()); });
+  }
   return static_cast<std::int64_t>(most);
 }
 

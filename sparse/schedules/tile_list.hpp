@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -84,7 +85,7 @@ class TileList {
     io::Words tiles;
   };
 
-  /// Tiles of the longest list of the first batch entry.
+  /// Tiles of the longest list of all batch entries.
   static std::int64_t longest(const attest_problem& problem, std::int64_t block_q,
                               std::int64_t block_k, ListsOf of);
 
@@ -93,6 +94,15 @@ class TileList {
     std::int64_t queries, keys, spans, record_words;
     Visit visit;
   };
+
+  /// Some tiles of a list, at most so many at once: body(tiles, whether they are the first).
+  template <class Body>
+  static void for_pieces(std::span<const Sized> tiles, std::int64_t held, const Body& body) {
+    for (std::size_t begin = 0, count = 0; begin < tiles.size(); begin += count) {
+      count = std::min(static_cast<std::size_t>(held), tiles.size() - begin);
+      body(tiles.subspan(begin, count), begin == 0);
+    }
+  }
 
   /// Each list: the extent of its block, and its tiles.
   /// Cost: time linear in the pairs, memory in the tiles, of lists of queries of one.
