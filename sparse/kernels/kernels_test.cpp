@@ -149,6 +149,23 @@ TEST_CASE("the number of threads changes no bit", "[sparse]") {
   check(csr_gather_kernel(), "pairs_15_1");  // some tiles, some single pairs
 }
 
+TEST_CASE("where tensors lie changes no bit", "[sparse]") {
+  const auto check = [](const attest_kernel& kernel, const std::string& text) {
+    INFO(kernel.description.name << " " << text);
+    const Problem problem = Problem::parse(text);
+    Call::Options options = options_for(kernel);
+    Call packed(problem, 7, options);
+    options.memory = cpu::testing::Memory::scattered;
+    Call scattered(problem, 7, options);
+    run_both(packed, kernel);
+    run_both(scattered, kernel);
+    CHECK(packed.output_bits() == scattered.output_bits());
+  };
+  for (const std::string& text : block_problems()) check(block_flash2_kernel(), text);
+  for (const std::string& text : pair_problems()) check(csr_gather_kernel(), text);
+  check(csr_gather_kernel(), "sq=130,sk=200,d=8,mask=block_64_40_1");
+}
+
 TEST_CASE("keys that no query sees change no bit", "[sparse]") {
   // Keys 8 .. 15 are of no list; beyond the band; of no list but in dense tiles; beyond the band in
   // dense tiles; of queries alone that a packed entry does not have.
