@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -43,14 +44,15 @@ std::vector<std::int64_t> blocks_tried(const OpenBlock& stays, io::FastMemory ca
   return values;
 }
 
-// A block of the pattern; several of them, or a part of one, of which several fit, whole or not.
+// A block of the pattern; or as much as fits several times, halved until it is one key or query,
+// and a part of a block of that size.
 std::vector<std::int64_t> tiles_tried(const OpenBlock& passes, std::int64_t stays,
                                       io::FastMemory capacity) {
   constexpr std::int64_t kSeveral = 8;
   const std::int64_t several = std::clamp<std::int64_t>(room(capacity) / (kSeveral * stays), 1,
                                                         std::max<std::int64_t>(passes.extent, 1));
   std::vector<std::int64_t> values{passes.block, aligned_tile(several, passes.block)};
-  if (several < passes.block) values.push_back(several);
+  for (std::int64_t value = several; value >= 1; value /= 2) values.push_back(value);
   sort_once(values);
   return values;
 }
@@ -89,10 +91,12 @@ std::optional<io::Traffic> hold_most(std::int64_t* held, std::int64_t longest,
 void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_t* held,
                     io::FastMemory capacity, const std::function<io::Traffic()>& cost,
                     const std::function<std::int64_t()>& longest_list) {
-  const bool held_open = *held == 0;
+  constexpr std::int64_t kFiner = 8;  // steps of a block, next to the best
+  const bool held_open = *held == 0, block_open = *stays.tile == 0;
   std::array best{std::max<std::int64_t>(*stays.tile, 1), std::max<std::int64_t>(*passes.tile, 1),
                   std::max<std::int64_t>(*held, 1)};
-  std::optional<io::Words> fewest;
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  std::int64_t fewest = kNone;
   const auto consider = [&] {
     std::optional<io::Traffic> traffic;
     if (held_open) {
@@ -101,8 +105,8 @@ void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_
       traffic = of_given;
     }
     if (!traffic) return;
-    const io::Words words = cpu::moved(*traffic, capacity);
-    if (fewest && words >= *fewest) return;
+    const std::int64_t words = cpu::moved(*traffic, capacity).value();
+    if (words >= fewest) return;
     fewest = words;
     best = {*stays.tile, *passes.tile, *held};
   };
@@ -112,6 +116,16 @@ void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_
   for (const std::int64_t block : blocks_tried(stays, capacity)) {
     for (const std::int64_t tile : tiles(block)) {
       *stays.tile = block;
+      *passes.tile = tile;
+      consider();
+    }
+  }
+  if (block_open && fewest != kNone) {
+    const std::int64_t block = best[0], tile = best[1];
+    const std::int64_t step = std::max<std::int64_t>(block / kFiner, 1);
+    for (std::int64_t finer = block - 2 * step; finer <= block + 2 * step; finer += step) {
+      if (finer < 1 || finer > stays.extent || finer == block) continue;
+      *stays.tile = finer;
       *passes.tile = tile;
       consider();
     }

@@ -15,11 +15,10 @@ struct OpenBlock {
 
 /// Sets the extents of listed tiles, and how many stay at once beside their block, so that cost()
 /// has few words (bytes, with a capacity in bytes) and fits: blocks that stay are the pattern's,
-/// divided or several, or neither, a third apart; tiles that pass by one or several of the
-/// pattern's blocks, or a part of one; and as many tiles are held as fit, no more than the longest
-/// list has. 1 where nothing fits. What is not 0 stays.
-/// Many other tiles were tried: none moved fewer words by a tenth.
-/// Cost: some 20 to 100 costs.  [sparse/schedules/fit_tiles_test]
+/// divided or several, or a third apart, then next to the best; tiles that pass by are a block of
+/// the pattern, or as much as fits eight times, halved again and again; as many tiles are held as
+/// fit, no more than the longest list has. 1 where nothing fits. What is not 0 stays.
+/// Cost: some 20 to 300 costs.  [sparse/schedules/fit_tiles_test]
 void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_t* held,
                     io::FastMemory capacity, const std::function<io::Traffic()>& cost,
                     const std::function<std::int64_t()>& longest_list);
