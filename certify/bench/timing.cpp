@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <memory>
+#include <new>
 #include <numeric>
 
 #include "certify/bench/arithmetic_peak.hpp"
@@ -35,24 +37,31 @@ class Operands {
         dV_("dV", problem.dtype, problem.v_axes()) {}
 
   attest_status call(const attest_kernel& kernel, Direction direction) {
-    std::vector<std::byte>& space = space_for(kernel, direction);
+    const Space& space = space_for(kernel, direction);
     if (direction == Direction::forward) {
-      const attest_forward_args args{sizeof args, form_.get(), q_.get(),     k_.get(),     v_.get(),
-                                     o_.get(),    lse_.get(),  space.data(), space.size(), nullptr};
+      const attest_forward_args args{sizeof args, form_.get(), q_.get(),   k_.get(),
+                                     v_.get(),    o_.get(),    lse_.get(), space.data.get(),
+                                     space.bytes, nullptr};
       return kernel.forward(kernel.self, &args);
     }
-    const attest_backward_args args{sizeof args,  form_.get(),  q_.get(),   k_.get(),
-                                    v_.get(),     o_.get(),     lse_.get(), d_o_.get(),
-                                    nullptr,      d_q_.get(),   d_k_.get(), d_v_.get(),
-                                    space.data(), space.size(), nullptr};
+    const attest_backward_args args{sizeof args,      form_.get(), q_.get(),   k_.get(),
+                                    v_.get(),         o_.get(),    lse_.get(), d_o_.get(),
+                                    nullptr,          d_q_.get(),  d_k_.get(), d_v_.get(),
+                                    space.data.get(), space.bytes, nullptr};
     return kernel.backward(kernel.self, &args);
   }
 
  private:
+  // Where frameworks place memory too: no vector of an aligned tile lies in two cache lines.
+  static constexpr std::align_val_t kCacheLine{64};
+  struct Free {
+    void operator()(std::byte* data) const { ::operator delete(data, kCacheLine); }
+  };
   struct Space {
     const attest_kernel* owner;
     std::uint32_t direction;
-    std::vector<std::byte> bytes;
+    std::size_t bytes;
+    std::unique_ptr<std::byte, Free> data;
   };
 
   static Tensor random(const char* name, DType dtype, const std::vector<Axis>& axes,
@@ -71,15 +80,18 @@ class Operands {
   }
 
   // Kept between calls, so that no candidate pays for fresh pages while the clock runs.
-  std::vector<std::byte>& space_for(const attest_kernel& kernel, Direction direction) {
+  const Space& space_for(const attest_kernel& kernel, Direction direction) {
     const std::uint32_t flag = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
     for (Space& space : spaces_) {
-      if (space.owner == &kernel && space.direction == flag) return space.bytes;
+      if (space.owner == &kernel && space.direction == flag) return space;
     }
     const std::size_t bytes = kernel.workspace_bytes == nullptr
                                   ? 0
                                   : kernel.workspace_bytes(kernel.self, form_.get(), flag);
-    return spaces_.emplace_back(Space{&kernel, flag, std::vector<std::byte>(bytes)}).bytes;
+    auto* const data = static_cast<std::byte*>(::operator new(bytes, kCacheLine));
+    std::fill_n(data, bytes, std::byte{});
+    return spaces_.emplace_back(
+        Space{&kernel, flag, bytes, std::unique_ptr<std::byte, Free>(data)});
   }
 
   AbiProblem form_;

@@ -13,6 +13,9 @@ struct RowBlock {
   std::int64_t batch, first, count, head;
 };
 
+/// The first row of a tensor whose rows are float32, element after element; null for any other.
+const float* float_rows(const attest_tensor& tensor);
+
 /// tile(row, column), row-major, `count` x dim.
 void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 

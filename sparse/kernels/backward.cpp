@@ -169,8 +169,8 @@ class Backward {
   void add_single_keys(std::int64_t head, const Batch& batch, std::int64_t i, const Tiles& own,
                        float* dQ) const {
     const std::int64_t at = first_query(problem_, batch) + i, kv_head = kv_head_of(head);
-    const SequenceRows K{K_, kv_head, first_key(problem_, batch)};
-    const SequenceRows V{V_, kv_head, first_key(problem_, batch)};
+    const SequenceRows K = K_.of(kv_head, first_key(problem_, batch));
+    const SequenceRows V = V_.of(kv_head, first_key(problem_, batch));
     for_gathered(mask_.single_keys(batch, i), [&](const Gathered& keys) {
       dot_each(Q_.at(head, at), K, keys, own.P);
       finish_scores(problem_, head, i + batch.shift, keys, own.P, own.slope);
@@ -185,7 +185,7 @@ class Backward {
                           float* dK, float* dV) const {
     const std::int64_t first = first_query(problem_, batch), at = first_key(problem_, batch) + j;
     const std::int64_t kv_head = kv_head_of(head);
-    const SequenceRows Q{Q_, head, first}, dO{dO_, head, first};
+    const SequenceRows Q = Q_.of(head, first), dO = dO_.of(head, first);
     for_gathered(mask_.single_queries(batch, j), [&](const Gathered& queries) {
       for (std::int64_t n = 0; n < queries.count; ++n) {
         own.LSE[n] = *LSE_.at(head, first + queries[n]);

@@ -1,12 +1,14 @@
 #include "sparse/kernels/forward.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "cpu/kernels/arithmetic.hpp"
 #include "cpu/kernels/running_softmax.hpp"
 #include "cpu/kernels/score_tile.hpp"
 #include "cpu/kernels/tensor_io.hpp"
 #include "sparse/kernels/gathered.hpp"
+#include "sparse/kernels/key_rows.hpp"
 #include "sparse/kernels/packed_rows.hpp"
 #include "sparse/kernels/split_mask.hpp"
 
@@ -18,15 +20,17 @@ using cpu::RowBlock;
 
 // One thread's tile of queries.
 struct Tile {
-  float *Q, *O, *S, *m, *l;
+  float *Q, *O, *S, *m, *l, *Kt, *V;
 
   static std::int64_t floats(const attest_problem& problem) {
-    return kTile * (problem.head_dim_qk + problem.head_dim_v + kTile + 2);
+    return kTile * (2 * (problem.head_dim_qk + problem.head_dim_v) + kTile + 2);
   }
   Tile(const attest_problem& problem, float* first) {
+    const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
     Pieces pieces(first);
-    Q = pieces.take(kTile * problem.head_dim_qk), O = pieces.take(kTile * problem.head_dim_v);
-    S = pieces.take(kTile * kTile), m = pieces.take(kTile), l = pieces.take(kTile);
+    Q = pieces.take(kTile * d), O = pieces.take(kTile * dv), S = pieces.take(kTile * kTile);
+    m = pieces.take(kTile), l = pieces.take(kTile);
+    Kt = pieces.take(kTile * d), V = pieces.take(kTile * dv);  // where they are not packed
   }
 };
 static_assert(kGathered <= kTile * kTile, "gathered scores lie in S");
@@ -34,38 +38,65 @@ static_assert(kGathered <= kTile * kTile, "gathered scores lie in S");
 class Forward {
  public:
   explicit Forward(const attest_forward_args& args)
-      : args_(args), problem_(*args.problem), mask_(problem_, false) {
-    Pieces pieces(args.workspace);
-    const std::int64_t keys = stored_keys(problem_), heads = problem_.num_heads_kv;
-    Kt_ = pieces.rows(heads, keys, problem_.head_dim_qk);
-    V_ = pieces.rows(heads, keys, problem_.head_dim_v);
-    if (mask_.has_singles()) K_ = pieces.rows(heads, keys, problem_.head_dim_qk);
-    threads_ = pieces.rest();
+      : args_(args),
+        problem_(*args.problem),
+        mask_(problem_, false),
+        pieces_(args.workspace),
+        V_(problem_, *args.V, pieces_) {
+    if (mask_.has_singles()) K_.emplace(problem_, *args.K, pieces_);
+    if (cpu::float_rows(*args.K) == nullptr) {
+      Kt_ = pieces_.rows(problem_.num_heads_kv, stored_keys(problem_), problem_.head_dim_qk);
+    }
   }
 
   void run() const {
-    run_longest_first(mask_.key_tasks(), problem_.num_threads,
-                      [this](const Task& task, int) { pack(task); });
-    run_longest_first(mask_.query_tasks(), problem_.num_threads,
-                      [this](const Task& task, int thread) {
-                        attend(task, Tile(problem_, threads_ + thread * Tile::floats(problem_)));
-                      });
+    if (Kt_.data != nullptr || V_.is_packed()) {
+      run_longest_first(mask_.key_tasks(), problem_.num_threads,
+                        [this](const Task& task, int) { pack(task); });
+    }
+    run_longest_first(
+        mask_.query_tasks(), problem_.num_threads, [this](const Task& task, int thread) {
+          attend(task, Tile(problem_, pieces_.rest() + thread * Tile::floats(problem_)));
+        });
   }
 
  private:
   void pack(const Task& task) const {
     const Batch batch = cpu::batch_of(problem_, task.batch);
     const Rows keys = existing(task.rows, batch);
-    const RowBlock rows{batch.tensor_batch, batch.k_begin + keys.first, keys.count, task.head};
-    const std::int64_t at = first_key(problem_, batch) + keys.first;
-    if (!task.is_single) cpu::load_transposed(*args_.K, rows, Kt_.at(task.head, at));
-    if (mask_.has_singles()) cpu::load_rows(*args_.K, rows, K_.at(task.head, at));
-    cpu::load_rows(*args_.V, rows, V_.at(task.head, at));
-    for (std::int64_t r = 0; r < keys.count; ++r) {
-      if (mask_.is_seen(batch, keys.first + r)) continue;
-      if (!task.is_single) clear_column(Kt_.at(task.head, at) + r, keys.count, Kt_.columns);
-      clear_column(V_.at(task.head, at + r), 1, V_.columns);
+    const RowBlock rows = rows_of(batch, task.head, keys);
+    if (Kt_.data != nullptr && !task.is_single) {
+      cpu::load_transposed(*args_.K, rows, packed_Kt(batch, task.head, keys));
     }
+    if (K_ && K_->is_packed()) K_->pack(rows);
+    if (V_.is_packed()) V_.pack(rows);
+  }
+
+  RowBlock rows_of(const Batch& batch, std::int64_t kv_head, Rows keys) const {
+    return {batch.tensor_batch, batch.k_begin + keys.first, keys.count, kv_head};
+  }
+
+  float* packed_Kt(const Batch& batch, std::int64_t kv_head, Rows keys) const {
+    return Kt_.at(kv_head, first_key(problem_, batch) + keys.first);
+  }
+
+  const float* transposed_keys(const Batch& batch, std::int64_t kv_head, Rows keys,
+                               const Tile& own) const {
+    if (Kt_.data != nullptr) return packed_Kt(batch, kv_head, keys);
+    cpu::load_transposed(*args_.K, rows_of(batch, kv_head, keys), own.Kt);
+    return own.Kt;
+  }
+
+  // Zeros in place of what no query sees: its weights are zeros, its values may be NaN.
+  SequenceRows values(const Batch& batch, std::int64_t kv_head, Rows keys, const Tile& own) const {
+    const SequenceRows V = V_.of(batch, kv_head).from(keys.first);
+    if (mask_.are_seen(batch, keys)) return V;
+    for (std::int64_t r = 0; r < keys.count; ++r) {
+      float* const row = own.V + r * V.columns;
+      std::fill_n(row, V.columns, 0.0f);
+      if (mask_.is_seen(batch, keys.first + r)) std::copy_n(V[r], V.columns, row);
+    }
+    return {own.V, V.columns, V.columns};
   }
 
   void attend(const Task& task, const Tile& own) const {
@@ -88,20 +119,21 @@ class Forward {
     const std::int64_t dv = problem_.head_dim_v, count = task.rows.count;
     const std::int64_t kv_head = kv_head_of(task.head);
     mask_.tiles().for_keys(batch, task.tile, [&](Rows keys) {
-      const std::int64_t at = first_key(problem_, batch) + keys.first;
+      const float* const Kt = transposed_keys(batch, kv_head, keys, own);
       cpu::score_tile(problem_, batch, {task.head, task.rows.first, count, keys.first, keys.count},
-                      own.Q, Kt_.at(kv_head, at), own.S, nullptr);
+                      own.Q, Kt, own.S, nullptr);
       mask_.hide(task.rows, keys, own.S);
       cpu::update_rows(count, keys.count, dv, own.S, own.m, own.l, own.O);
-      cpu::multiply_add(own.O, dv, {own.S, keys.count, 1}, V_.at(kv_head, at), dv, count, dv,
+      const SequenceRows V = values(batch, kv_head, keys, own);
+      cpu::multiply_add(own.O, dv, {own.S, keys.count, 1}, V.first, V.stride, count, dv,
                         keys.count);
     });
   }
 
   void add_singles(const Task& task, const Batch& batch, std::int64_t r, const Tile& own) const {
     const std::int64_t i = task.rows.first + r, dv = problem_.head_dim_v;
-    const std::int64_t kv_head = kv_head_of(task.head), first = first_key(problem_, batch);
-    const SequenceRows K{K_, kv_head, first}, V{V_, kv_head, first};
+    const std::int64_t kv_head = kv_head_of(task.head);
+    const SequenceRows K = K_->of(batch, kv_head), V = V_.of(batch, kv_head);
     for_gathered(mask_.single_keys(batch, i), [&](const Gathered& keys) {
       dot_each(own.Q + r * problem_.head_dim_qk, K, keys, own.S);
       finish_scores(problem_, task.head, i + batch.shift, keys, own.S, nullptr);
@@ -117,17 +149,18 @@ class Forward {
   const attest_forward_args& args_;
   const attest_problem& problem_;
   SplitMask mask_;
-  PackedRows Kt_{}, V_{};  // K transposed tile by tile
-  PackedRows K_{};         // where there are single pairs
-  float* threads_ = nullptr;
+  Pieces pieces_;
+  KeyRows V_;
+  std::optional<KeyRows> K_;  // where there are single pairs
+  PackedRows Kt_{};           // transposed tile by tile, where K does not lie in rows
 };
 
 }  // namespace
 
 std::int64_t forward_floats(const attest_problem& problem) {
-  const std::int64_t d = problem.head_dim_qk, singles = may_have_singles(problem) ? d : 0;
-  return PackedRows::floats(problem.num_heads_kv, stored_keys(problem),
-                            d + problem.head_dim_v + singles) +
+  const std::int64_t d = problem.head_dim_qk;
+  return KeyRows::floats(problem, problem.head_dim_v) +
+         (may_have_singles(problem) ? 2 : 1) * KeyRows::floats(problem, d) +
          std::max(problem.num_threads, 1) * Tile::floats(problem);
 }
 

@@ -9,15 +9,14 @@
 namespace attest::sparse {
 
 void dot_each(const float* row, const SequenceRows& rows, const Gathered& gathered, float* x) {
-  const std::int64_t columns = rows.packed.columns;
   for (std::int64_t n = 0; n < gathered.count; ++n) {
-    x[n] = cpu::dot(row, rows[gathered[n]], columns);
+    x[n] = cpu::dot(row, rows[gathered[n]], rows.columns);
   }
 }
 
 void add_each(float* sum, const float* weights, const SequenceRows& rows,
               const Gathered& gathered) {
-  const std::int64_t columns = rows.packed.columns;
+  const std::int64_t columns = rows.columns;
   for (std::int64_t n = 0; n < gathered.count; ++n) {
     cpu::multiply_add(sum, columns, {weights + n, 1, 1}, rows[gathered[n]], columns, 1, columns, 1);
   }

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "sparse/kernels/packed_rows.hpp"
 #include "sparse/kernels/pair_lists.hpp"
 
 /// One row against some rows of a list, gathered from where they lie.
@@ -12,12 +11,13 @@ namespace attest::sparse {
 /// The most rows gathered at once.
 inline constexpr std::int64_t kGathered = 64;
 
-/// Rows of one head and one batch entry, `first` where it begins.
+/// Rows of one head and one batch entry.
 struct SequenceRows {
-  PackedRows packed;
-  std::int64_t head, first;
+  const float* first;
+  std::int64_t stride, columns;
 
-  const float* operator[](std::int64_t row) const { return packed.at(head, first + row); }
+  const float* operator[](std::int64_t row) const { return first + row * stride; }
+  SequenceRows from(std::int64_t row) const { return {(*this)[row], stride, columns}; }
 };
 
 /// Entries begin .. begin + count - 1 of a list. Requires: count <= kGathered.

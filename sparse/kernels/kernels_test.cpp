@@ -170,37 +170,39 @@ TEST_CASE("keys that no query sees change no bit", "[sparse]") {
   // Keys 8 .. 15 are of no list; beyond the band; of no list but in dense tiles; beyond the band in
   // dense tiles; of queries alone that a packed entry does not have.
   const attest_kernel& kernel = csr_gather_kernel();
-  for (const std::string text :
-       {"sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8", "sq=8,sk=24,d=4,mask=causal_tl+pairs_9_1",
-        "sq=70,sk=24,d=4,mask=columns_70_3", "sq=24,sk=48,d=4,mask=causal_tl+pairs_60_1",
-        "d=4,mask=cu_64x64_3x64+pairs_30_1"}) {
-    const Problem problem = Problem::parse(text);
-    INFO(text);
-    Call clean(problem, 9, options_for(kernel)), poisoned(problem, 9, options_for(kernel));
-    const attest_problem& form = *poisoned.form.get();
-    std::int64_t unseen = 0;
-    for (std::int64_t b = 0; b < form.batch; ++b) {
-      const cpu::Batch batch = cpu::batch_of(form, b);
-      for (std::int64_t j = 0; j < batch.keys; ++j) {
-        bool seen = false;
-        for (std::int64_t i = 0; i < batch.q_length; ++i) {
-          seen =
-              seen || problem.mask.visible(problem.sequences()[static_cast<std::size_t>(b)], i, j);
-        }
-        if (seen) continue;
-        ++unseen;
-        for (const cpu::testing::Strided* input : {&poisoned.K, &poisoned.V}) {
-          for (std::int64_t c = 0; c < 4; ++c) {
-            input->view().set(std::numeric_limits<double>::quiet_NaN(), batch.tensor_batch,
-                              batch.k_begin + j, 0, c);
+  for (const std::string dtype : {"f32", "bf16", "f16"}) {
+    for (const std::string text :
+         {"sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8", "sq=8,sk=24,d=4,mask=causal_tl+pairs_9_1",
+          "sq=70,sk=24,d=4,mask=columns_70_3", "sq=24,sk=48,d=4,mask=causal_tl+pairs_60_1",
+          "d=4,mask=cu_64x64_3x64+pairs_30_1"}) {
+      const Problem problem = Problem::parse(text + ",dtype=" + dtype);
+      INFO(problem.to_string());
+      Call clean(problem, 9, options_for(kernel)), poisoned(problem, 9, options_for(kernel));
+      const attest_problem& form = *poisoned.form.get();
+      std::int64_t unseen = 0;
+      for (std::int64_t b = 0; b < form.batch; ++b) {
+        const cpu::Batch batch = cpu::batch_of(form, b);
+        for (std::int64_t j = 0; j < batch.keys; ++j) {
+          bool seen = false;
+          for (std::int64_t i = 0; i < batch.q_length; ++i) {
+            seen = seen ||
+                   problem.mask.visible(problem.sequences()[static_cast<std::size_t>(b)], i, j);
+          }
+          if (seen) continue;
+          ++unseen;
+          for (const cpu::testing::Strided* input : {&poisoned.K, &poisoned.V}) {
+            for (std::int64_t c = 0; c < 4; ++c) {
+              input->view().set(std::numeric_limits<double>::quiet_NaN(), batch.tensor_batch,
+                                batch.k_begin + j, 0, c);
+            }
           }
         }
       }
+      REQUIRE(unseen > 0);
+      run_both(clean, kernel);
+      run_both(poisoned, kernel);
+      CHECK(clean.output_bits() == poisoned.output_bits());
     }
-    REQUIRE(unseen > 0);
-    run_both(clean, kernel);
-    run_both(poisoned, kernel);
-    CHECK(clean.output_bits() == poisoned.output_bits());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "cpu/kernels/geometry.hpp"
+#include "sparse/kernels/gathered.hpp"
 
 /// Rows that many tiles meet, converted to float32 once a call and laid one after another.
 namespace attest::sparse {
@@ -31,6 +32,10 @@ struct PackedRows {
   }
   float* at(std::int64_t head, std::int64_t row) const {
     return data + (head * rows + row) * columns;
+  }
+  /// Those of a head from row `first` on.
+  SequenceRows of(std::int64_t head, std::int64_t first) const {
+    return {at(head, first), columns, columns};
   }
 };
 

@@ -1,6 +1,7 @@
 #include "sparse/kernels/pair_split.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <utility>
 
@@ -24,6 +25,8 @@ class CsrRows {
 
   std::int64_t queries() const { return problem_.seqlen_q; }
   std::int64_t keys() const { return problem_.seqlen_k; }
+  // Of all lists.
+  const std::int32_t* end() const { return lists_.indices + lists_.offsets[problem_.seqlen_q]; }
 
   // visit(first, end).
   template <class Visit>
@@ -46,16 +49,21 @@ class CsrRows {
 // The rows of one query tile against all keys.
 class QueryTile {
  public:
-  QueryTile(std::int64_t keys, std::int64_t size)
-      : keys_(keys), size_(size), parts_(static_cast<std::size_t>(blocks_of(keys, size))) {}
+  // Requires: size is a power of two.
+  QueryTile(const CsrRows& rows, std::int64_t size)
+      : rows_(rows),
+        size_(size),
+        shift_(std::countr_zero(static_cast<std::uint64_t>(size))),
+        parts_(static_cast<std::size_t>(blocks_of(rows.keys(), size))) {}
 
   // Queries first .. first + rows - 1. Finds which tiles are dense.
-  void read(const CsrRows& keys, std::int64_t first, std::int64_t rows) {
+  void read(std::int64_t first, std::int64_t rows) {
     for (const std::int64_t tile : met_) part(tile) = {};
     met_.clear();
     dense_ = dense_pairs_ = pairs_ = 0;
+    number_ = rows;
     for (std::int64_t r = 0; r < rows; ++r) {
-      keys.with_keys(first + r, [&](const std::int32_t* from, const std::int32_t* end) {
+      rows_.with_keys(first + r, [&](const std::int32_t* from, const std::int32_t* end) {
         add_row(r, from, end);
       });
     }
@@ -75,14 +83,16 @@ class QueryTile {
   std::int64_t dense_tiles() const { return dense_; }
 
   // The dense tiles end the list of this query tile.
-  void append_dense(OwnedLists& tiles, std::vector<std::uint64_t>& words) const {
+  void append_dense(PairSplit& split) const {
     for (const std::int64_t tile : met_) {
       const Part& one = parts_[static_cast<std::size_t>(tile)];
       if (!one.is_dense) continue;
-      tiles.indices.push_back(static_cast<std::int32_t>(tile));
-      words.insert(words.end(), one.words, one.words + size_);
+      split.tiles.indices.push_back(static_cast<std::int32_t>(tile));
+      const bool is_whole = one.pairs == number_ * keys_of(tile);
+      split.words_at.push_back(is_whole ? PairSplit::kWhole : std::ssize(split.words));
+      if (!is_whole) split.words.insert(split.words.end(), one.words, one.words + size_);
     }
-    tiles.end_list();
+    split.tiles.end_list();
   }
 
   // The keys of a row in tiles that are not dense end its list.
@@ -126,13 +136,18 @@ class QueryTile {
   }
 
   Part& part(std::int64_t tile) { return parts_[static_cast<std::size_t>(tile)]; }
-  std::int64_t keys_of(std::int64_t tile) const { return std::min(size_, keys_ - tile * size_); }
+  std::int64_t keys_of(std::int64_t tile) const {
+    return std::min(size_, rows_.keys() - tile * size_);
+  }
 
   // visit(tile, first, count) for the keys in each tile; all keys of a tile are found at once.
   template <class Visit>
   void for_segments(const std::int32_t* from, const std::int32_t* end, const Visit& visit) const {
     while (from < end) {
-      const std::int64_t tile = *from / size_, count = keys_of(tile);
+      // Lists of dense rows are read at the ends of tiles alone, too far apart for the machine to
+      // see what comes next.
+      __builtin_prefetch(from + std::min(kAhead * size_, rows_.end() - from));
+      const std::int64_t tile = *from >> shift_, count = keys_of(tile);
       const std::int64_t last = tile * size_ + count - 1;
       const std::int32_t* to = from + count;
       if (end - from < count || from[count - 1] != last) {
@@ -143,7 +158,12 @@ class QueryTile {
     }
   }
 
-  std::int64_t keys_, size_;
+  static constexpr std::int64_t kAhead = 16;  // tiles
+
+  const CsrRows& rows_;
+  std::int64_t size_;
+  int shift_;                // size_ is 2^shift_
+  std::int64_t number_ = 0;  // of queries
   std::int64_t dense_ = 0, dense_pairs_ = 0, pairs_ = 0;
   std::vector<Part> parts_;
   std::vector<std::int64_t> met_;
@@ -155,12 +175,12 @@ double tile_cost(std::int64_t size) { return size == kTile ? 1 : size == kTile /
 
 // About how long the visible pairs of some query tiles take, each.
 double sampled_cost(const CsrRows& rows, std::int64_t size) {
-  constexpr std::int64_t kSamples = 16;
+  constexpr std::int64_t kSamples = 8;
   const std::int64_t step = size * blocks_of(blocks_of(rows.queries(), size), kSamples);
-  QueryTile tile(rows.keys(), size);
+  QueryTile tile(rows, size);
   double cost = 0, pairs = 0;
   for (std::int64_t first = 0; first < rows.queries(); first += step) {
-    tile.read(rows, first, std::min(size, rows.queries() - first));
+    tile.read(first, std::min(size, rows.queries() - first));
     cost += tile_cost(size) * static_cast<double>(tile.dense_tiles() * size * size) +
             static_cast<double>(kPairsPerVisible * tile.singles());
     pairs += static_cast<double>(tile.pairs());
@@ -172,11 +192,11 @@ double sampled_cost(const CsrRows& rows, std::int64_t size) {
 PairSplit split_rows(const CsrRows& rows, std::int64_t first, std::int64_t end, std::int64_t size) {
   PairSplit split;
   split.tile = size;
-  QueryTile tile(rows.keys(), size);
+  QueryTile tile(rows, size);
   for (; first < end; first += size) {
     const std::int64_t count = std::min(size, end - first);
-    tile.read(rows, first, count);
-    tile.append_dense(split.tiles, split.words);
+    tile.read(first, count);
+    tile.append_dense(split);
     for (std::int64_t i = first; i < first + count; ++i) {
       rows.with_keys(i, [&](const std::int32_t* from, const std::int32_t* to) {
         tile.append_singles(from, to, split.singles);
@@ -190,6 +210,9 @@ PairSplit split_rows(const CsrRows& rows, std::int64_t first, std::int64_t end, 
 
 void PairSplit::append(const PairSplit& next) {
   tiles.append(next.tiles);
+  for (const std::int64_t at : next.words_at) {
+    words_at.push_back(at == kWhole ? kWhole : std::ssize(words) + at);
+  }
   words.insert(words.end(), next.words.begin(), next.words.end());
   singles.append(next.singles);
 }

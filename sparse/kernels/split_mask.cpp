@@ -15,6 +15,23 @@ PairSplit split_of(const attest_problem& problem) {
   return split_pairs(problem, best_tile(problem));
 }
 
+std::vector<std::uint8_t> seen_keys(const attest_problem& problem) {
+  if (problem.mask.csr == nullptr) return {};
+  const std::int64_t* const offsets = problem.mask.csr->by_key.offsets;
+  const bool all_queries = !has_band(problem.mask) && problem.mask.cu_seqlens_q == nullptr;
+  std::vector<std::uint8_t> seen(static_cast<std::size_t>(stored_keys(problem)));
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    const cpu::Batch batch = cpu::batch_of(problem, b);
+    std::uint8_t* const of_batch = seen.data() + first_key(problem, batch);
+#pragma omp parallel for num_threads(std::max(problem.num_threads, 1))
+    for (std::int64_t j = 0; j < batch.keys; ++j) {
+      const bool is_listed = offsets[j] < offsets[j + 1];
+      of_batch[j] = is_listed && (all_queries || queries_of(problem, batch, j).count > 0) ? 1 : 0;
+    }
+  }
+  return seen;
+}
+
 attest_problem with_lists(attest_problem problem, const attest_block_mask* blocks,
                           const attest_csr_mask* csr) {
   if (problem.mask.csr == nullptr) return problem;
@@ -28,6 +45,7 @@ attest_problem with_lists(attest_problem problem, const attest_block_mask* block
 SplitMask::SplitMask(const attest_problem& problem, bool by_key)
     : problem_(problem),
       by_key_(by_key),
+      seen_(seen_keys(problem)),
       split_(split_of(problem)),
       tiles_by_key_(transposed(split_.tiles, blocks_of(problem.seqlen_k, split_.tile))),
       singles_by_key_(by_key ? transposed(split_.singles, problem.seqlen_k) : OwnedLists{}),
@@ -46,22 +64,16 @@ RowList SplitMask::single_queries(const cpu::Batch& batch, std::int64_t j) const
   return has_singles() ? queries_of(single_problem_, batch, j) : RowList{};
 }
 
-bool SplitMask::is_seen(const cpu::Batch& batch, std::int64_t j) const {
-  if (problem_.mask.csr == nullptr) return true;
-  const std::int64_t* const offsets = problem_.mask.csr->by_key.offsets;
-  if (offsets[j] == offsets[j + 1]) return false;
-  const bool all_queries = !has_band(problem_.mask) && problem_.mask.cu_seqlens_q == nullptr;
-  return all_queries || queries_of(problem_, batch, j).count > 0;
-}
-
 void SplitMask::hide(Rows queries, Rows keys, float* S) const {
-  if (split_.words.empty()) return;
+  if (split_.words.empty()) return;  // all tiles are whole
   const auto line = static_cast<std::size_t>(queries.first / split_.tile);
   const auto first = split_.tiles.indices.begin();
   const auto listed =
       std::lower_bound(first + split_.tiles.offsets[line], first + split_.tiles.offsets[line + 1],
                        keys.first / split_.tile);
-  const std::uint64_t* const words = split_.words.data() + (listed - first) * split_.tile;
+  const std::int64_t at = split_.words_at[static_cast<std::size_t>(listed - first)];
+  if (at == PairSplit::kWhole) return;
+  const std::uint64_t* const words = split_.words.data() + at;
   const std::uint64_t all = first_bits(keys.count);
   for (std::int64_t r = 0; r < queries.count; ++r) {
     for (std::uint64_t absent = ~words[r] & all; absent != 0; absent &= absent - 1) {

@@ -8,6 +8,7 @@
 #include "cpu/kernels/geometry.hpp"
 #include "sparse/kernels/block_tiles.hpp"
 #include "sparse/kernels/owned_lists.hpp"
+#include "sparse/kernels/packed_rows.hpp"
 #include "sparse/kernels/pair_lists.hpp"
 #include "sparse/kernels/pair_split.hpp"
 #include "sparse/kernels/tasks.hpp"
@@ -47,7 +48,16 @@ class SplitMask {
   /// Whether a query sees key j; without a CSR mask, true. What no query sees is nothing to
   /// multiply: a NaN times a weight of 0 is a NaN. Requires: j < batch.keys.
   /// [sparse/kernels/kernels_test "keys that no query sees"]
-  bool is_seen(const cpu::Batch& batch, std::int64_t j) const;
+  bool is_seen(const cpu::Batch& batch, std::int64_t j) const {
+    return seen_.empty() || seen_[static_cast<std::size_t>(first_key(problem_, batch) + j)] != 0;
+  }
+
+  bool are_seen(const cpu::Batch& batch, Rows keys) const {
+    for (std::int64_t r = 0; r < keys.count; ++r) {
+      if (!is_seen(batch, keys.first + r)) return false;
+    }
+    return true;
+  }
 
   /// Tasks for the queries of every head, and for the keys of every head of K, among them the keys
   /// that are stored but do not exist.  [sparse/kernels/split_mask_test "tasks cover all rows"]
@@ -59,6 +69,7 @@ class SplitMask {
 
   const attest_problem& problem_;
   bool by_key_;
+  std::vector<std::uint8_t> seen_;  // of all stored keys, where there is a CSR mask
   PairSplit split_;
   OwnedLists tiles_by_key_, singles_by_key_;
   attest_block_mask block_mask_;

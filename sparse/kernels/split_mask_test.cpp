@@ -113,13 +113,26 @@ TEST_CASE("tiles as large as the blocks", "[sparse]") {
     const PairSplit split = split_pairs(*form.get(), best_tile(*form.get()));
     // No pair of these is single, and none of a tile is absent.
     CHECK(split.singles.indices.empty());
-    CHECK(static_cast<std::int64_t>(split.words.size()) * split.tile == problem.visible_pairs());
+    CHECK(std::ssize(split.tiles.indices) * split.tile * split.tile == problem.visible_pairs());
+    CHECK(split.words.empty());
     return split.tile;
   };
   CHECK(tile_of("block_128_40_1") == 64);
   CHECK(tile_of("block_64_20_1") == 64);
   CHECK(tile_of("block_32_20_1") == 32);
   CHECK(tile_of("block_16_20_1") == 16);
+}
+
+TEST_CASE("only tiles with absent pairs have words", "[sparse]") {
+  const auto split_of = [](const std::string& mask) {
+    const Problem problem = masked(mask);  // of which the last tiles are ragged
+    const AbiProblem form(problem, 1, ATTEST_CSR_MASK);
+    return split_pairs(*form.get(), kTile);
+  };
+  const PairSplit whole = split_of("block_64_40_1"), cut = split_of("pairs_60_1");
+  CHECK(whole.words.empty());
+  CHECK(whole.words_at.size() == whole.tiles.indices.size());
+  CHECK(cut.words.size() == kTile * cut.tiles.indices.size());
 }
 
 TEST_CASE("threads split the pairs as one does", "[sparse]") {
@@ -135,6 +148,7 @@ TEST_CASE("threads split the pairs as one does", "[sparse]") {
     CHECK(other.tiles.offsets == one.tiles.offsets);
     CHECK(other.tiles.indices == one.tiles.indices);
     CHECK(other.words == one.words);
+    CHECK(other.words_at == one.words_at);
     CHECK(other.singles.offsets == one.singles.offsets);
     CHECK(other.singles.indices == one.singles.indices);
   }
