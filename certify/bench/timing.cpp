@@ -88,10 +88,12 @@ class Operands {
     const std::size_t bytes = kernel.workspace_bytes == nullptr
                                   ? 0
                                   : kernel.workspace_bytes(kernel.self, form_.get(), flag);
-    auto* const data = static_cast<std::byte*>(::operator new(bytes, kCacheLine));
-    std::fill_n(data, bytes, std::byte{});
-    return spaces_.emplace_back(
-        Space{&kernel, flag, bytes, std::unique_ptr<std::byte, Free>(data)});
+    Space& space = spaces_.emplace_back(Space{&kernel, flag, bytes, nullptr});
+    if (bytes > 0) {
+      space.data.reset(static_cast<std::byte*>(::operator new(bytes, kCacheLine)));
+      std::fill_n(space.data.get(), bytes, std::byte{});
+    }
+    return space;
   }
 
   AbiProblem form_;

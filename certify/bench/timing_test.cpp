@@ -1,5 +1,6 @@
 #include "certify/bench/timing.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,25 @@ attest_kernel particular_kernel() {
     return same ? ATTEST_OK : ATTEST_FAILED;
   };
   return kernel;
+}
+
+TEST_CASE("workspaces lie at cache lines, none is null", "[bench]") {
+  const Problem problem = Problem::parse("sq=5,d=3");
+  attest_kernel kernel = eigen_kernel();
+  kernel.forward = [](const void*, const attest_forward_args* args) {
+    const auto at = reinterpret_cast<std::uintptr_t>(args->workspace);
+    return at % 64 == 0 && (at == 0) == (args->workspace_bytes == 0) ? ATTEST_OK : ATTEST_FAILED;
+  };
+  for (const std::size_t bytes : {0, 1, 100, 1000}) {
+    static std::size_t wanted;
+    wanted = bytes;
+    kernel.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
+      return wanted;
+    };
+    CHECK_NOTHROW(measure({&kernel}, problem, Direction::forward, 1, 1, 1));
+  }
+  kernel.workspace_bytes = nullptr;
+  CHECK_NOTHROW(measure({&kernel}, problem, Direction::forward, 1, 1, 1));
 }
 
 TEST_CASE("what is timed has the problem's dtype", "[bench]") {

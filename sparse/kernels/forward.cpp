@@ -30,7 +30,8 @@ struct Tile {
     Pieces pieces(first);
     Q = pieces.take(kTile * d), O = pieces.take(kTile * dv), S = pieces.take(kTile * kTile);
     m = pieces.take(kTile), l = pieces.take(kTile);
-    Kt = pieces.take(kTile * d), V = pieces.take(kTile * dv);  // where they are not packed
+    Kt = pieces.take(kTile * d);  // where it is not packed
+    V = pieces.take(kTile * dv);  // with zeros for keys that no query sees
   }
 };
 static_assert(kGathered <= kTile * kTile, "gathered scores lie in S");
@@ -133,8 +134,10 @@ class Forward {
   void add_singles(const Task& task, const Batch& batch, std::int64_t r, const Tile& own) const {
     const std::int64_t i = task.rows.first + r, dv = problem_.head_dim_v;
     const std::int64_t kv_head = kv_head_of(task.head);
+    const RowList list = mask_.single_keys(batch, i);
+    if (list.count == 0) return;
     const SequenceRows K = K_->of(batch, kv_head), V = V_.of(batch, kv_head);
-    for_gathered(mask_.single_keys(batch, i), [&](const Gathered& keys) {
+    for_gathered(list, [&](const Gathered& keys) {
       dot_each(own.Q + r * problem_.head_dim_qk, K, keys, own.S);
       finish_scores(problem_, task.head, i + batch.shift, keys, own.S, nullptr);
       cpu::update_rows(1, keys.count, dv, own.S, own.m + r, own.l + r, own.O + r * dv);

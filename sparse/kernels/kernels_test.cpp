@@ -9,6 +9,7 @@
 #include "cpu/kernels/geometry.hpp"
 #include "cpu/testing/judged_call.hpp"
 #include "sparse/kernels/kernel.hpp"
+#include "sparse/kernels/key_rows.hpp"
 
 namespace attest::sparse {
 namespace {
@@ -150,13 +151,15 @@ TEST_CASE("the number of threads changes no bit", "[sparse]") {
 }
 
 TEST_CASE("where tensors lie changes no bit", "[sparse]") {
-  const auto check = [](const attest_kernel& kernel, const std::string& text) {
-    INFO(kernel.description.name << " " << text);
+  std::uint64_t seed = 0;  // of values and memory
+  const auto check = [&seed](const attest_kernel& kernel, const std::string& text) {
+    ++seed;
+    INFO(kernel.description.name << " " << text << " seed " << seed);
     const Problem problem = Problem::parse(text);
     Call::Options options = options_for(kernel);
-    Call packed(problem, 7, options);
-    options.memory = cpu::testing::Memory::scattered;
-    Call scattered(problem, 7, options);
+    Call packed(problem, seed, options);
+    options.memory = Memory::scattered;
+    Call scattered(problem, seed, options);
     run_both(packed, kernel);
     run_both(scattered, kernel);
     CHECK(packed.output_bits() == scattered.output_bits());
@@ -166,44 +169,123 @@ TEST_CASE("where tensors lie changes no bit", "[sparse]") {
   check(csr_gather_kernel(), "sq=130,sk=200,d=8,mask=block_64_40_1");
 }
 
-TEST_CASE("keys that no query sees change no bit", "[sparse]") {
-  // Keys 8 .. 15 are of no list; beyond the band; of no list but in dense tiles; beyond the band in
-  // dense tiles; of queries alone that a packed entry does not have.
-  const attest_kernel& kernel = csr_gather_kernel();
-  for (const std::string dtype : {"f32", "bf16", "f16"}) {
-    for (const std::string text :
-         {"sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8", "sq=8,sk=24,d=4,mask=causal_tl+pairs_9_1",
-          "sq=70,sk=24,d=4,mask=columns_70_3", "sq=24,sk=48,d=4,mask=causal_tl+pairs_60_1",
-          "d=4,mask=cu_64x64_3x64+pairs_30_1"}) {
-      const Problem problem = Problem::parse(text + ",dtype=" + dtype);
-      INFO(problem.to_string());
-      Call clean(problem, 9, options_for(kernel)), poisoned(problem, 9, options_for(kernel));
-      const attest_problem& form = *poisoned.form.get();
-      std::int64_t unseen = 0;
-      for (std::int64_t b = 0; b < form.batch; ++b) {
-        const cpu::Batch batch = cpu::batch_of(form, b);
-        for (std::int64_t j = 0; j < batch.keys; ++j) {
-          bool seen = false;
-          for (std::int64_t i = 0; i < batch.q_length; ++i) {
-            seen = seen ||
-                   problem.mask.visible(problem.sequences()[static_cast<std::size_t>(b)], i, j);
-          }
-          if (seen) continue;
-          ++unseen;
-          for (const cpu::testing::Strided* input : {&poisoned.K, &poisoned.V}) {
-            for (std::int64_t c = 0; c < 4; ++c) {
-              input->view().set(std::numeric_limits<double>::quiet_NaN(), batch.tensor_batch,
-                                batch.k_begin + j, 0, c);
-            }
+// Poisons the rows of K and V with is_poisoned(batch entry, key); how many.
+template <class IsPoisoned>
+std::int64_t poison(const Call& call, const IsPoisoned& is_poisoned) {
+  const attest_problem& form = *call.form.get();
+  std::int64_t rows = 0;
+  for (std::int64_t b = 0; b < form.batch; ++b) {
+    const cpu::Batch batch = cpu::batch_of(form, b);
+    for (std::int64_t j = 0; j < batch.k_length; ++j) {
+      if (!is_poisoned(b, j)) continue;
+      ++rows;
+      for (const cpu::testing::Strided* input : {&call.K, &call.V}) {
+        for (std::int64_t head = 0; head < form.num_heads_kv; ++head) {
+          for (std::int64_t c = 0; c < input->view().extent(3); ++c) {
+            input->view().set(std::numeric_limits<double>::quiet_NaN(), batch.tensor_batch,
+                              batch.k_begin + j, head, c);
           }
         }
       }
-      REQUIRE(unseen > 0);
+    }
+  }
+  return rows;
+}
+
+// Poisoned rows change no bit of what the kernel writes, whatever the memory and the type.
+template <class IsPoisoned>
+void check_poisoned(const attest_kernel& kernel, const std::string& text,
+                    const IsPoisoned& is_poisoned) {
+  for (const std::string dtype : {"f32", "bf16", "f16"}) {
+    for (const Memory memory : {Memory::packed, Memory::scattered}) {
+      const Problem problem = Problem::parse(text + ",dtype=" + dtype);
+      INFO(kernel.description.name << " " << problem.to_string());
+      Call::Options options = options_for(kernel);
+      options.memory = memory;
+      Call clean(problem, 9, options), poisoned(problem, 9, options);
+      REQUIRE(poison(poisoned, [&](std::int64_t b, std::int64_t j) {
+                return is_poisoned(problem, b, j);
+              }) > 0);
       run_both(clean, kernel);
       run_both(poisoned, kernel);
       CHECK(clean.output_bits() == poisoned.output_bits());
     }
   }
+}
+
+TEST_CASE("keys that no query sees change no bit", "[sparse]") {
+  const auto is_unseen = [](const Problem& problem, std::int64_t b, std::int64_t j) {
+    const Sequence sequence = problem.sequences()[static_cast<std::size_t>(b)];
+    for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+      if (problem.mask.visible(sequence, i, j)) return false;
+    }
+    return true;
+  };
+  // Of no list; beyond the band; of no list but in dense tiles; beyond the band in dense tiles; of
+  // queries alone that a packed entry does not have; beyond the band, and the length, of one entry.
+  for (const std::string text :
+       {"sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8", "sq=8,sk=24,d=4,mask=causal_tl+pairs_9_1",
+        "sq=70,sk=24,d=4,mask=columns_70_3", "sq=24,sk=48,d=4,mask=causal_tl+pairs_60_1",
+        "d=4,mask=cu_64x64_3x64+pairs_30_1",
+        "b=3,hq=4,hkv=2,sq=24,sk=48,d=4,mask=causal_br+lengths_48_20_3+pairs_60_1"}) {
+    check_poisoned(csr_gather_kernel(), text, is_unseen);
+  }
+}
+
+TEST_CASE("keys that do not exist are never read", "[sparse]") {
+  const auto is_absent = [](const Problem& problem, std::int64_t b, std::int64_t j) {
+    return j >= problem.sequences()[static_cast<std::size_t>(b)].visible_keys;
+  };
+  for (const std::string pattern : {"block_16x8_50_4", "block_64_100_1", "pairs_5_1"}) {
+    for (const attest_kernel* kernel : kernels()) {
+      if (kernel == &block_flash2_kernel() && pattern == "pairs_5_1") continue;
+      check_poisoned(*kernel, "b=2,hq=4,hkv=2,sq=40,sk=70,d=4,mask=lengths_66_20+" + pattern,
+                     is_absent);
+    }
+  }
+}
+
+TEST_CASE("one head may stand for all through stride zero", "[sparse]") {
+  for (const attest_kernel* kernel : kernels()) {
+    INFO(kernel->description.name);
+    const Problem problem = Problem::parse("hq=3,sq=20,sk=70,d=4,mask=block_8_50_1");
+    Call copied(problem, 13, options_for(*kernel)), repeated(problem, 13, options_for(*kernel));
+    for (const cpu::testing::Strided* input : {&copied.K, &copied.V}) {
+      cpu::testing::for_each_element(
+          input->view(), [&](std::int64_t b, std::int64_t j, std::int64_t head, std::int64_t c) {
+            input->view().set(input->view()(b, j, 0, c), b, j, head, c);
+          });
+    }
+    repeated.K.abi()->strides[2] = 0;
+    repeated.V.abi()->strides[2] = 0;
+    run_both(copied, *kernel);
+    run_both(repeated, *kernel);
+    CHECK(copied.output_bits() == repeated.output_bits());
+  }
+}
+
+TEST_CASE("rows of float32 are read where they lie", "[sparse]") {
+  const auto is_packed = [](const std::string& dtype, std::int64_t stride) {
+    const Problem problem = Problem::parse("b=2,hq=2,sq=3,sk=5,d=4,dtype=" + dtype);
+    Call call(problem, 1, {});
+    attest_tensor V = *call.V.abi();
+    std::vector<std::int64_t> strides(V.strides, V.strides + 4);
+    strides[3] = stride;
+    V.strides = strides.data();
+    std::vector<float> space(static_cast<std::size_t>(KeyRows::floats(*call.form.get(), 4)));
+    Pieces pieces(space.data());
+    const KeyRows rows(*call.form.get(), V, pieces);
+    CHECK((pieces.rest() != space.data()) == rows.is_packed());
+    if (!rows.is_packed()) {
+      const float* const third = rows.of(cpu::batch_of(*call.form.get(), 1), 1)[3];
+      CHECK(*third == static_cast<float>(call.V.view()(1, 3, 1, 0)));
+    }
+    return rows.is_packed();
+  };
+  CHECK_FALSE(is_packed("f32", 1));
+  CHECK(is_packed("f32", 2));
+  CHECK(is_packed("bf16", 1));
+  CHECK(is_packed("f16", 1));
 }
 
 TEST_CASE("what is not claimed is refused", "[sparse]") {

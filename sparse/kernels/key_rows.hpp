@@ -12,7 +12,7 @@ namespace attest::sparse {
 
 /// K or V as float32: where its tensor holds rows of it, or packed. (Other types converted in every
 /// visit of a tile made forward 1.5 times as slow.)
-/// [sparse/kernels/kernels_test "where tensors lie", "keys that no query sees"]
+/// [sparse/kernels/kernels_test "rows of float32", "where tensors lie"]
 class KeyRows {
  public:
   /// Takes room for packed rows where they are needed.

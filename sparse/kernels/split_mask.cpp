@@ -20,10 +20,11 @@ std::vector<std::uint8_t> seen_keys(const attest_problem& problem) {
   const std::int64_t* const offsets = problem.mask.csr->by_key.offsets;
   const bool all_queries = !has_band(problem.mask) && problem.mask.cu_seqlens_q == nullptr;
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(stored_keys(problem)));
+#pragma omp parallel num_threads(std::max(problem.num_threads, 1))
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const cpu::Batch batch = cpu::batch_of(problem, b);
     std::uint8_t* const of_batch = seen.data() + first_key(problem, batch);
-#pragma omp parallel for num_threads(std::max(problem.num_threads, 1))
+#pragma omp for nowait
     for (std::int64_t j = 0; j < batch.keys; ++j) {
       const bool is_listed = offsets[j] < offsets[j + 1];
       of_batch[j] = is_listed && (all_queries || queries_of(problem, batch, j).count > 0) ? 1 : 0;
@@ -65,7 +66,7 @@ RowList SplitMask::single_queries(const cpu::Batch& batch, std::int64_t j) const
 }
 
 void SplitMask::hide(Rows queries, Rows keys, float* S) const {
-  if (split_.words.empty()) return;  // all tiles are whole
+  if (split_.words.empty()) return;  // all tiles are whole, or there is no CSR mask
   const auto line = static_cast<std::size_t>(queries.first / split_.tile);
   const auto first = split_.tiles.indices.begin();
   const auto listed =
