@@ -167,7 +167,7 @@ TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
                              "block_32_25_1", "window_28_28", "window_52_52", "window_64_64",
                              "blockband_8_6", "blockband_16_2"}),
               io::Direction::forward,
-              {{"block_32_25_1", {{1, 4, 16}, {1, 4, 16}}},
+              {{"block_32_25_1", {{4, 16}, {4, 16}}},
                {"single pairs, 5%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}},
                {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
 }
