@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/mask_part.hpp"
+#include "core/mask_spellings.hpp"
 #include "core/regular_file.hpp"
 #include "core/rng.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
@@ -109,18 +110,15 @@ bool is_sparsity_pattern(const std::string& word) {
 }
 
 [[noreturn]] void refuse_unknown(const std::string& part, const std::string& word) {
-  std::vector<std::string> known{"none",    "causal_tl", "causal_br", "window",
-                                 "lengths", "cu",        "random",    "file"};
-  std::string patterns;
-  for (const auto& family : SparsityPattern::families()) {
-    known.push_back(family.name);
-    patterns += " " + family.form;
+  std::vector<std::string> known;
+  std::string forms;
+  for (const MaskSpelling& one : mask_spellings()) {
+    known.push_back(one.name);
+    forms += " " + one.form;
   }
   const std::string whole = did_you_mean(part, known);
   refuse_part(part, "is unknown" + (whole.empty() ? did_you_mean(word, known) : whole) +
-                        " (masks: none causal_tl causal_br window_L_R window_tl_L_R lengths_… "
-                        "cu_QxK_… random_P_SEED file_PATH" +
-                        patterns + ")");
+                        " (masks:" + forms + ")");
 }
 
 void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seqlen_k,

@@ -192,8 +192,9 @@ TEST_CASE("laws see every output they speak of", "[defects]") {
       {"one_hot_probe", Defect::lse_shifted},    // LSE
       {"one_hot_probe", Defect::dv_halved},      // dV
       {"one_hot_probe", Defect::delta_omitted},  // dQ and dK
-      {"repeat", Defect::o_needs_lse},           // the call without LSE
-      {"repeat", Defect::stored_lse_modified},   // inputs of backward
+      {"mask_forms", Defect::window_off_by_one},
+      {"repeat", Defect::o_needs_lse},          // the call without LSE
+      {"repeat", Defect::stored_lse_modified},  // inputs of backward
       {"layout_independence", Defect::lse_strides_ignored},
       {"layout_independence", Defect::dlse_strides_ignored},
       {"head_independence", Defect::gqa_head_modulo},

@@ -11,6 +11,7 @@
 #include "certify/coverage.hpp"
 #include "certify/reproduce/experiment.hpp"
 #include "core/error.hpp"
+#include "core/mask_spellings.hpp"
 #include "core/suggest.hpp"
 #include "fixtures/devices.hpp"
 #include "fixtures/models.hpp"
@@ -50,7 +51,8 @@ std::string levels_text(const fixtures::Device& device) {
 std::vector<Section> sections(const Registry& registry, const io::ScheduleRegistry& schedules) {
   std::vector<Section> all{{"kernels", {}}, {"schedules", {}}, {"experiments", {}},
                            {"devices", {}}, {"models", {}},    {"laws", {}},
-                           {"values", {}},  {"defects", {}},   {"sparse_inputs", {}}};
+                           {"values", {}},  {"defects", {}},   {"sparse_inputs", {}},
+                           {"masks", {}}};
   for (const attest_kernel* kernel : registry.kernels()) {
     const std::string kernel_name = kernel->description.name;
     if (is_fixture(kernel_name)) continue;
@@ -92,6 +94,9 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
   }
   for (const SparseKernel& kernel : all_sparse_kernels()) {
     all[8].rows.push_back({kernel.name, kernel.summary, ""});
+  }
+  for (const MaskSpelling& part : mask_spellings()) {
+    all[9].rows.push_back({part.form, part.summary, ""});
   }
   return all;
 }
@@ -160,7 +165,7 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
   if (chosen.empty()) {
     throw InvalidProblem(
         "nothing called '" + what + "' to list" + did_you_mean(what, names) +
-        " (kernels schedules experiments devices models laws values defects sparse_inputs)");
+        " (kernels schedules experiments devices models laws values defects sparse_inputs masks)");
   }
   if (json_flags > 0) {
     print_json(chosen);
@@ -176,13 +181,15 @@ void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistr
               Action& action) {
   CLI::App* command = app.add_subcommand(
       "list",
-      "kernels, schedules, experiments, devices, models, laws, values, defects, sparse_inputs");
+      "kernels, schedules, experiments, devices, models, laws, values, defects, sparse_inputs, "
+      "masks");
   auto what = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  command->add_option("what", *what,
-                      "kernels, schedules, experiments, devices, models, laws, values, "
-                      "defects, sparse_inputs (kernels of attest check --inputs), or a library "
-                      "(./libmine.so); all when absent");
+  command->add_option(
+      "what", *what,
+      "kernels, schedules, experiments, devices, models, laws, values, "
+      "defects, sparse_inputs (kernels of attest check --inputs), masks, or a library "
+      "(./libmine.so); all when absent");
   command->add_flag("--json", *json, "as JSON");
   command->footer(
       "Examples:\n  attest list laws\n  attest list models --json\n  attest list ./libmine.so");

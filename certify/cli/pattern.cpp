@@ -111,7 +111,8 @@ void add_pattern(CLI::App& app, Action& action) {
   constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;
   command
       ->add_option("mask", options->mask,
-                   "a mask (docs/how-to/masks.md), for example block_64_10_7 or pattern_FILE")
+                   "a mask (attest list masks; docs/how-to/masks.md), for example block_64_10_7 or "
+                   "pattern_FILE")
       ->required();
   command
       ->add_option("--seqlen", options->seqlen,

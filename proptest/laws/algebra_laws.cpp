@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/rng.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/reversed.hpp"
 #include "proptest/laws/trial.hpp"
@@ -313,33 +314,31 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
   });
 }
 
-// The same visible pairs, spelled as a band and as a boolean mask.
+// The same visible pairs, spelled as a band and as a pattern: lists for kernels that take those of
+// any pattern, else a boolean mask. What takes neither has a band of all pairs, and none.
 LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     Problem band = c.problem;
     if (band.mask.packed()) band.layout = Layout::bshd;
     band.mask = {};
     band.mask.align = CausalAlign::bottom_right;
-    const bool causal = (c.seed & 1u) != 0;
-    if (causal) {
-      band.mask.window_right = 0;
-    } else {
-      band.mask.window_left = band.mask.window_right = band.seqlen_q + band.seqlen_k;
-    }
     Problem other = band;
-    other.mask = {};
-    other.mask.align = CausalAlign::bottom_right;  // ALiBi counts from the aligned key
-    if (causal) {
-      auto mask = std::make_shared<BooleanMask>();
-      mask->rows = band.seqlen_q;
-      mask->columns = band.seqlen_k;
-      mask->spelling = "causal";
-      for (std::int64_t i = 0; i < mask->rows; ++i) {
-        for (std::int64_t j = 0; j < mask->columns; ++j) {
-          mask->visible.push_back(j - i <= band.seqlen_k - band.seqlen_q ? 1 : 0);
-        }
-      }
-      other.mask.boolean = mask;
+    const bool takes_any =
+        (kernel.description.features & (ATTEST_CSR_MASK | ATTEST_BOOLEAN_MASK)) != 0;
+    if (!takes_any || c.seed % 3 == 0) {
+      band.mask.window_left = band.mask.window_right = band.seqlen_q + band.seqlen_k;
+    } else {
+      const bool causal = c.seed % 3 == 1;
+      constexpr std::uint64_t kStream = 0x62616e64u;
+      Rng rng(c.seed, kStream);
+      const std::int64_t left = rng.between(0, band.seqlen_k), right = rng.between(0, left);
+      if (!causal) band.mask.window_left = left;
+      band.mask.window_right = causal ? 0 : right;
+      const std::string spelling =
+          causal ? "dilated_inf_0_1"
+                 : "dilated_" + std::to_string(left) + "_" + std::to_string(right) + "_1";
+      other.mask = Pattern::parse(spelling, band.seqlen_q, band.seqlen_k);
+      other.mask.align = CausalAlign::bottom_right;  // ALiBi counts from the aligned key
     }
     // What is not claimed is no case for this law, even where it would be empty.
     for (const Problem* form : {&band, &other}) {
@@ -371,7 +370,7 @@ std::vector<Law> algebra_laws() {
       {"row_shift", "one vector added to all keys changes neither O nor dQ", check_row_shift},
       {"repeated_heads", "grouped heads equal repeated heads, dK and dV summed",
        check_repeated_heads},
-      replacing_mask({"mask_forms", "causal equals its boolean mask, a wide window equals no mask",
+      replacing_mask({"mask_forms", "a band equals its pattern, a wide window equals no mask",
                       check_mask_forms})};
 }
 
