@@ -17,9 +17,6 @@ Product multiply(std::uint32_t a, std::uint32_t b) {
 using Counter = std::array<std::uint32_t, 4>;
 using Key = std::array<std::uint32_t, 2>;
 
-using Counter = std::array<std::uint32_t, 4>;
-using Key = std::array<std::uint32_t, 2>;
-
 // The rounds of several counters, word k of each in words[k]: side by side, for one alone waits for
 // its products.
 template <std::size_t Count>

@@ -31,14 +31,6 @@ struct Tiles {
   }
 };
 
-void transpose(const float* tile, std::int64_t rows, std::int64_t columns, float* transposed) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      transposed[column * rows + row] = tile[row * columns + column];
-    }
-  }
-}
-
 class Backward {
  public:
   // `deltas`: of batch entry b, (heads, seqlen_q).
@@ -66,7 +58,7 @@ class Backward {
       const std::int64_t count = std::min(kBlockK, span.end - key);
       const RowBlock keys = keys_of(kv_head_of(head), key, count);
       load_rows(*args_.K, keys, tiles_.K);
-      transpose(tiles_.K, count, d, tiles_.Kt);
+      transpose(tiles_.K, d, count, d, tiles_.Kt);
       load_transposed(*args_.V, keys, tiles_.Vt);
       recompute({head, first, queries.count, key, count});
       multiply_add(tiles_.dQ, d, {tiles_.dS, count, 1}, tiles_.K, d, queries.count, d, count);

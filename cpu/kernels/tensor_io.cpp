@@ -76,22 +76,6 @@ inline void transpose_square(const float* in, std::int64_t in_stride, float* out
   put(3, __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7));
 }
 
-// out[c * rows + r] = in[r * stride + c].
-void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-               float* out) {
-  const std::int64_t whole_rows = rows / kWidth * kWidth, whole = columns / kWidth * kWidth;
-  for (std::int64_t r = 0; r < whole_rows; r += kWidth) {
-    for (std::int64_t c = 0; c < whole; c += kWidth) {
-      transpose_square(in + r * stride + c, stride, out + c * rows + r, rows);
-    }
-  }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = r < whole_rows ? whole : 0; c < columns; ++c) {
-      out[c * rows + r] = in[r * stride + c];
-    }
-  }
-}
-
 template <typename Element, typename Convert>
 void store(const attest_tensor& tensor, const RowBlock& rows, const float* tile,
            const Convert& convert) {
@@ -120,6 +104,21 @@ const float* float_rows(const attest_tensor& tensor) {
 
 void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile) {
   load_strided(tensor, rows, tile, tensor.shape[3], 1);
+}
+
+void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+               float* out) {
+  const std::int64_t whole_rows = rows / kWidth * kWidth, whole = columns / kWidth * kWidth;
+  for (std::int64_t r = 0; r < whole_rows; r += kWidth) {
+    for (std::int64_t c = 0; c < whole; c += kWidth) {
+      transpose_square(in + r * stride + c, stride, out + c * rows + r, rows);
+    }
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = r < whole_rows ? whole : 0; c < columns; ++c) {
+      out[c * rows + r] = in[r * stride + c];
+    }
+  }
 }
 
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile) {

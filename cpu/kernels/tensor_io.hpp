@@ -22,6 +22,10 @@ void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 /// tile(column, row): dim x `count`.
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 
+/// out[c * rows + r] = in[r * stride + c]: `rows` x `columns` floats as `columns` x `rows`.
+void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+               float* out);
+
 void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile);
 
 /// Elements of a (batch, heads, seqlen) float32 tensor: rows first .. of one head.
