@@ -1,6 +1,7 @@
 #include "core/mask_shape.hpp"
 
 #include "core/mask_part.hpp"
+#include "core/mask_spellings.hpp"
 #include "core/regular_file.hpp"
 
 namespace attest {
@@ -36,7 +37,7 @@ PatternShape shape_of_documents(const std::string& part) {
 }  // namespace
 
 std::optional<PatternShape> shape_of_mask(std::string_view text) {
-  for (const std::string& part : split(text, '+')) {
+  for (const std::string& part : mask_parts(text)) {
     if (begins(part, "file_")) return shape_of_rows(part.substr(5));
     if (begins(part, "documents_")) return shape_of_documents(part);
     if (begins(part, "pattern_")) {

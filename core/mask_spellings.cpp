@@ -1,8 +1,11 @@
 #include "core/mask_spellings.hpp"
 
+#include <algorithm>
 #include <map>
 
+#include "core/mask_part.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
+#include "core/suggest.hpp"
 
 namespace attest {
 namespace {
@@ -44,6 +47,36 @@ const std::vector<MaskSpelling>& mask_spellings() {
     return parts;
   }();
   return all;
+}
+
+std::vector<std::string> mask_parts(std::string_view text) {
+  std::vector<std::string> parts = split(text, '+');
+  bool after_path = false;
+  for (const std::string& part : parts) {
+    const std::string word = split(part, '_').front();
+    const auto& all = mask_spellings();
+    const bool known = std::any_of(all.begin(), all.end(), [&](const MaskSpelling& one) {
+      return one.name == part || one.name == word;
+    });
+    if (!known && after_path) {
+      refuse_part(part, "is unknown; a path in a mask ends at '+': rename or link the file");
+    }
+    if (!known) refuse_unknown_part(part);
+    after_path = word == "file" || word == "pattern";
+  }
+  return parts;
+}
+
+void refuse_unknown_part(const std::string& part) {
+  std::vector<std::string> known;
+  std::string forms;
+  for (const MaskSpelling& one : mask_spellings()) {
+    known.push_back(one.name);
+    forms += " " + one.form;
+  }
+  const std::string whole = did_you_mean(part, known);
+  const std::string near = whole.empty() ? did_you_mean(split(part, '_').front(), known) : whole;
+  refuse_part(part, "is unknown" + near + " (masks:" + forms + ")");
 }
 
 }  // namespace attest

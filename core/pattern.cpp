@@ -8,7 +8,6 @@
 #include "core/regular_file.hpp"
 #include "core/rng.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
-#include "core/suggest.hpp"
 
 namespace attest {
 namespace {
@@ -109,18 +108,6 @@ bool is_sparsity_pattern(const std::string& word) {
                      [&](const auto& family) { return family.name == word; });
 }
 
-[[noreturn]] void refuse_unknown(const std::string& part, const std::string& word) {
-  std::vector<std::string> known;
-  std::string forms;
-  for (const MaskSpelling& one : mask_spellings()) {
-    known.push_back(one.name);
-    forms += " " + one.form;
-  }
-  const std::string whole = did_you_mean(part, known);
-  refuse_part(part, "is unknown" + (whole.empty() ? did_you_mean(word, known) : whole) +
-                        " (masks:" + forms + ")");
-}
-
 void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seqlen_k,
                 Pattern& pattern) {
   const auto words = split(part, '_');
@@ -155,7 +142,7 @@ void parse_part(const std::string& part, std::int64_t seqlen_q, std::int64_t seq
     require_mask_size(part, seqlen_q, seqlen_k);
     pattern.boolean = mask_of(SparsityPattern::parse(part, seqlen_q, seqlen_k));
   } else {
-    refuse_unknown(part, words[0]);
+    refuse_unknown_part(part);
   }
 }
 
@@ -243,13 +230,13 @@ std::string Pattern::to_string() const {
 Pattern Pattern::parse(std::string_view text, std::int64_t seqlen_q, std::int64_t seqlen_k) {
   Pattern pattern;
   if (text == "none") return pattern;
-  for (const std::string& part : split(text, '+')) parse_part(part, seqlen_q, seqlen_k, pattern);
+  for (const std::string& part : mask_parts(text)) parse_part(part, seqlen_q, seqlen_k, pattern);
   return pattern;
 }
 
 Pattern Pattern::parse_packed(std::string_view text) {
   Pattern pattern;
-  for (const std::string& part : split(text, '+')) {
+  for (const std::string& part : mask_parts(text)) {
     if (part.rfind("cu_", 0) == 0) parse_packed_sequences(part, split(part, '_'), pattern);
   }
   return pattern;
