@@ -23,6 +23,7 @@ void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 
 /// out[c * rows + r] = in[r * stride + c]: `rows` x `columns` floats as `columns` x `rows`.
+/// [cpu/kernels/tensor_io_test]
 void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                float* out);
 
