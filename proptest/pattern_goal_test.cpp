@@ -186,5 +186,22 @@ TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]"
                {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
 }
 
+std::vector<Measured> blocks_of_other_shapes() {
+  std::vector<Measured> patterns;
+  for (const char* mask : {"block_64x128_25_1", "block_128x64_25_1", "block_96_25_1"}) {
+    patterns.push_back({mask, with_mask(mask)});
+  }
+  return patterns;
+}
+
+TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "[.large]") {
+  check_goals(blocks_of_other_shapes(), io::Direction::forward,
+              {{"block_64x128_25_1", {{16}, {16}}}});
+  check_goals(blocks_of_other_shapes(), io::Direction::backward,
+              {{"block_64x128_25_1", {{16}, {16}}},
+               {"block_128x64_25_1", {{16}, {16}}},
+               {"block_96_25_1", {{16}, {}}}});
+}
+
 }  // namespace
 }  // namespace attest::proptest
