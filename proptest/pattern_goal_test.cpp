@@ -200,7 +200,7 @@ TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "
   check_goals(blocks_of_other_shapes(), io::Direction::backward,
               {{"block_64x128_25_1", {{16}, {16}}},
                {"block_128x64_25_1", {{16}, {16}}},
-               {"block_96_25_1", {{16}, {}}}});
+               {"block_96_25_1", {{16}, {16}}}});
 }
 
 }  // namespace
