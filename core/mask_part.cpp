@@ -17,6 +17,10 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+bool names_path(std::string_view part) {
+  return part.rfind("file_", 0) == 0 || part.rfind("pattern_", 0) == 0;
+}
+
 void refuse_part(std::string_view part, const std::string& why) {
   throw InvalidProblem("mask: '" + std::string(part) + "' " + why);
 }

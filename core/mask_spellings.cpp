@@ -62,7 +62,7 @@ std::vector<std::string> mask_parts(std::string_view text) {
       refuse_part(part, "is unknown; a path in a mask ends at '+': rename or link the file");
     }
     if (!known) refuse_unknown_part(part);
-    after_path = word == "file" || word == "pattern";
+    after_path = names_path(part);
   }
   return parts;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/error.hpp"
+#include "core/mask_part.hpp"
 #include "core/problem.hpp"
 #include "core/suggest.hpp"
 
@@ -62,8 +63,7 @@ std::string_view without_version(std::string_view text) {
 bool mask_names_file(const Fields& fields) {
   const auto mask = fields.find("mask");
   if (mask == fields.end()) return false;
-  const std::string last = mask->second.substr(mask->second.rfind('+') + 1);
-  return last.rfind("file_", 0) == 0 || last.rfind("pattern_", 0) == 0;
+  return names_path(split(mask->second, '+').back());
 }
 
 Fields split_fields(std::string_view text) {

@@ -154,28 +154,30 @@ TEST_CASE("best backward schedule over lower bound on patterns", "[schedules][bo
 
 // The documentation's, which take minutes: ci/nightly runs them. Random blocks in more draws and
 // densities than the patterns of every run.
-std::vector<Measured> long_patterns(std::initializer_list<const char*> masks) {
-  std::vector<Measured> patterns = patterns_of(4096);
+std::vector<Measured> with_masks(std::vector<Measured> patterns,
+                                 std::initializer_list<const char*> masks) {
   for (const char* mask : masks) patterns.push_back({mask, with_mask(mask)});
   return patterns;
 }
 
 TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
-  check_goals(long_patterns({"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
-                             "block_128_25_1", "block_64_5_1", "block_64_6_1", "block_64_9_1",
-                             "block_64_10_2", "block_64_4_1", "block_64_3_1", "block_64_2_1",
-                             "block_32_25_1", "window_28_28", "window_52_52", "window_64_64",
-                             "blockband_8_6", "blockband_16_2"}),
-              io::Direction::forward,
-              {{"block_32_25_1", {{4, 16}, {4, 16}}},
-               {"single pairs, 5%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}},
-               {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
+  check_goals(
+      with_masks(patterns_of(4096),
+                 {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
+                  "block_128_25_1", "block_64_5_1", "block_64_6_1", "block_64_9_1", "block_64_10_2",
+                  "block_64_4_1", "block_64_3_1", "block_64_2_1", "block_32_25_1", "window_28_28",
+                  "window_52_52", "window_64_64", "blockband_8_6", "blockband_16_2"}),
+      io::Direction::forward,
+      {{"block_32_25_1", {{4, 16}, {4, 16}}},
+       {"single pairs, 5%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}},
+       {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
 }
 
 TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]") {
-  check_goals(long_patterns({"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
-                             "block_128_25_1", "window_14_14", "window_22_23", "window_35_35",
-                             "blockband_4_4", "blockband_8_4", "blockband_16_1"}),
+  check_goals(with_masks(patterns_of(4096),
+                         {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
+                          "block_128_25_1", "window_14_14", "window_22_23", "window_35_35",
+                          "blockband_4_4", "blockband_8_4", "blockband_16_1"}),
               io::Direction::backward,
               {{"blocks of 64, 25%", {{16}, {}}},
                {"block_64_25_1", {{16}, {}}},
@@ -186,18 +188,10 @@ TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]"
                {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
 }
 
-std::vector<Measured> blocks_of_other_shapes() {
-  std::vector<Measured> patterns;
-  for (const char* mask : {"block_64x128_25_1", "block_128x64_25_1", "block_96_25_1"}) {
-    patterns.push_back({mask, with_mask(mask)});
-  }
-  return patterns;
-}
-
 TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "[.large]") {
-  check_goals(blocks_of_other_shapes(), io::Direction::forward,
-              {{"block_64x128_25_1", {{16}, {16}}}});
-  check_goals(blocks_of_other_shapes(), io::Direction::backward,
+  const auto patterns = with_masks({}, {"block_64x128_25_1", "block_128x64_25_1", "block_96_25_1"});
+  check_goals(patterns, io::Direction::forward, {{"block_64x128_25_1", {{16}, {16}}}});
+  check_goals(patterns, io::Direction::backward,
               {{"block_64x128_25_1", {{16}, {16}}},
                {"block_128x64_25_1", {{16}, {16}}},
                {"block_96_25_1", {{16}, {16}}}});
