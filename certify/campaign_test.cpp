@@ -24,6 +24,12 @@ CampaignResult small_campaign(const attest_kernel& kernel, std::uint64_t seed = 
   return run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {});
 }
 
+// Kernels that take no published model: small cases alone.
+attest_kernel without_models(attest_kernel kernel) {
+  kernel.description.max_head_dim = 16;
+  return kernel;
+}
+
 attest_status always_failed(const void*, const attest_forward_args*) { return ATTEST_FAILED; }
 attest_status always_unsupported(const void*, const attest_forward_args*) {
   return ATTEST_UNSUPPORTED;
@@ -50,11 +56,13 @@ attest_status plain_forward(const void*, const attest_forward_args* args) {
 }
 
 TEST_CASE("the worst error is that of the failure, where there is one", "[campaign]") {
-  const CampaignResult broken =
-      small_campaign(fixtures::defective_kernel(fixtures::Defect::missing_rescale));
+  const auto worst_of = [](fixtures::Defect defect) {
+    return small_campaign(without_models(fixtures::defective_kernel(defect)));
+  };
+  const CampaignResult broken = worst_of(fixtures::Defect::missing_rescale);
   CHECK(broken.worst.at("O").ratio > 1);
   CHECK_FALSE(broken.worst.at("O").problem.empty());
-  const CampaignResult sound = small_campaign(fixtures::defective_kernel(fixtures::Defect::none));
+  const CampaignResult sound = worst_of(fixtures::Defect::none);
   CHECK(sound.worst.at("O").ratio > 0);
   CHECK(sound.worst.at("O").ratio <= 1);
 }
@@ -139,8 +147,7 @@ std::uint64_t seed_with_gaps(const attest_description& description) {
 TEST_CASE("a tier adds cases for what its own have not met", "[campaign]") {
   CampaignOptions options;
   const auto none = [](std::uint64_t, std::uint64_t) {};
-  attest_kernel kernel = fake(plain_forward);
-  kernel.description.max_head_dim = 16;  // no published model fits: generated cases alone
+  const attest_kernel kernel = without_models(fake(plain_forward));
   options.seed = seed_with_gaps(kernel.description);
   INFO("seed " << options.seed);
   const CampaignResult whole = run_campaign(kernel, options, none);
@@ -305,15 +312,16 @@ TEST_CASE("a kernel that fails counts as crashed", "[campaign]") {
 }
 
 TEST_CASE("certificates are equal for equal seeds but for the timings", "[certificate]") {
-  Registry registry;
-  register_cpu(registry);
+  Registry all, registry;
+  register_cpu(all);
+  const attest_kernel kernel = without_models(all.find("cpu/standard"));
+  registry.add(&kernel);
   CampaignOptions options;
   options.cases = 2;
   const auto made = [&](std::uint64_t seed) {
     options.seed = seed;
     auto object = certificate(registry, options,
-                              {run_campaign(registry.find("cpu/standard"), options,
-                                            [](std::uint64_t, std::uint64_t) {})});
+                              {run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {})});
     object.erase("timings");
     return object.dump();
   };

@@ -99,7 +99,9 @@ void check_goal(const Measured& pattern, io::Direction direction, const Beyond& 
   }
 }
 
-std::vector<Measured> patterns_of(std::int64_t seqlen) {
+enum class SinglePairs { left_out, included };
+
+std::vector<Measured> patterns_of(std::int64_t seqlen, SinglePairs single_pairs) {
   const auto blocks = [seqlen](const testing::Sees& sees) { return blocks_of(seqlen, sees); };
   const auto block_band = [&](std::int64_t width) {
     return blocks([=](std::int64_t i, std::int64_t j) {
@@ -114,19 +116,22 @@ std::vector<Measured> patterns_of(std::int64_t seqlen) {
     }
     return drawn;
   };
-  return {{"full", Problem::parse("sq=" + std::to_string(seqlen) + ",d=64")},
-          {"causal", with_mask("causal_br", seqlen)},
-          {"band 65", with_mask("window_32_32", seqlen)},
-          {"band 257", with_mask("window_128_128", seqlen)},
-          {"band 513", with_mask("window_256_256", seqlen)},
-          {"band 1025", with_mask("window_512_512", seqlen)},
-          {"blocks of 64, diagonal", block_band(0)},
-          {"blocks of 64, band of 3", block_band(1)},
-          {"blocks of 64, band of 9", block_band(4)},
-          {"blocks of 256, 25%", random(256, 25)},
-          {"blocks of 64, 25%", random(64, 25)},
-          {"single pairs, 5%", random(1, 5)},
-          {"single pairs, 1%", random(1, 1)}};
+  std::vector<Measured> patterns{{"full", Problem::parse("sq=" + std::to_string(seqlen) + ",d=64")},
+                                 {"causal", with_mask("causal_br", seqlen)},
+                                 {"band 65", with_mask("window_32_32", seqlen)},
+                                 {"band 257", with_mask("window_128_128", seqlen)},
+                                 {"band 513", with_mask("window_256_256", seqlen)},
+                                 {"band 1025", with_mask("window_512_512", seqlen)},
+                                 {"blocks of 64, diagonal", block_band(0)},
+                                 {"blocks of 64, band of 3", block_band(1)},
+                                 {"blocks of 64, band of 9", block_band(4)},
+                                 {"blocks of 256, 25%", random(256, 25)},
+                                 {"blocks of 64, 25%", random(64, 25)}};
+  if (single_pairs == SinglePairs::included) {
+    patterns.push_back({"single pairs, 5%", random(1, 5)});
+    patterns.push_back({"single pairs, 1%", random(1, 1)});
+  }
+  return patterns;
 }
 
 // The goal for patterns is 2.0. Where it is not met, docs/theory/bounds/patterns.md says why.
@@ -138,18 +143,15 @@ void check_goals(const std::vector<Measured>& patterns, io::Direction direction,
   }
 }
 
-// At N = 512, where words are counted in seconds.
+// At N = 512, where words are counted in seconds. Single pairs, which the goal does not cover
+// (docs/decisions/0017), take as long as all others together: the long tests have them.
 TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
-  check_goals(patterns_of(512), io::Direction::forward,
-              {{"single pairs, 5%", {{0.25, 1, 4}, {0.25, 1, 4}}},
-               {"single pairs, 1%", {{0.25, 1}, {0.25, 1}}}});
+  check_goals(patterns_of(512, SinglePairs::left_out), io::Direction::forward, {});
 }
 
 TEST_CASE("best backward schedule over lower bound on patterns", "[schedules][bounds]") {
-  check_goals(patterns_of(512), io::Direction::backward,
-              {{"band 65", {{1}, {}}},
-               {"single pairs, 5%", {{0.25, 1, 4}, {0.25, 1, 4}}},
-               {"single pairs, 1%", {{0.25, 1}, {0.25, 1}}}});
+  check_goals(patterns_of(512, SinglePairs::left_out), io::Direction::backward,
+              {{"band 65", {{1}, {}}}});
 }
 
 // The documentation's, which take minutes: ci/nightly runs them. Random blocks in more draws and
@@ -162,7 +164,7 @@ std::vector<Measured> with_masks(std::vector<Measured> patterns,
 
 TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
   check_goals(
-      with_masks(patterns_of(4096),
+      with_masks(patterns_of(4096, SinglePairs::included),
                  {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
                   "block_128_25_1", "block_64_5_1", "block_64_6_1", "block_64_9_1", "block_64_10_2",
                   "block_64_4_1", "block_64_3_1", "block_64_2_1", "block_32_25_1", "window_28_28",
@@ -174,7 +176,7 @@ TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
 }
 
 TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]") {
-  check_goals(with_masks(patterns_of(4096),
+  check_goals(with_masks(patterns_of(4096, SinglePairs::included),
                          {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
                           "block_128_25_1", "window_14_14", "window_22_23", "window_35_35",
                           "blockband_4_4", "blockband_8_4", "blockband_16_1"}),

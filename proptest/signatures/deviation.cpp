@@ -28,6 +28,32 @@ struct Row {
   }
 };
 
+// The rows of a tensor of inputs in float64, each of its last axis.
+class InputRows {
+ public:
+  explicit InputRows(const Tensor& tensor)
+      : length_(tensor.view().extent(1)),
+        heads_(tensor.view().extent(2)),
+        columns_(tensor.view().extent(3)) {
+    values_.reserve(static_cast<std::size_t>(tensor.view().size()));
+    for (std::int64_t b = 0; b < tensor.view().extent(0); ++b) {
+      for (std::int64_t s = 0; s < length_; ++s) {
+        for (std::int64_t h = 0; h < heads_; ++h) {
+          for (std::int64_t c = 0; c < columns_; ++c) values_.push_back(tensor(b, s, h, c));
+        }
+      }
+    }
+  }
+
+  const double* operator()(std::int64_t b, std::int64_t s, std::int64_t h) const {
+    return values_.data() + ((b * length_ + s) * heads_ + h) * columns_;
+  }
+
+ private:
+  std::int64_t length_, heads_, columns_;
+  std::vector<double> values_;
+};
+
 Tensor like(std::string_view name, const std::vector<Axis>& axes) {
   return Tensor(name, DType::f64, axes);
 }
@@ -36,15 +62,32 @@ Weighed weighed(std::string_view name, const std::vector<Axis>& axes) {
   return {like(name, axes), like(name, axes)};
 }
 
-void add(Weighed& to, double term, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t c) {
-  to.value.set(to.value(b, s, h, c) + term, b, s, h, c);
-  to.magnitude.set(to.magnitude(b, s, h, c) + std::abs(term), b, s, h, c);
-}
+// A row of a result, to which terms are added.
+struct WeighedRow {
+  double *value, *magnitude;
+
+  WeighedRow(Weighed& of, std::int64_t b, std::int64_t s, std::int64_t h) {
+    const TensorView& view = of.value.view();
+    const std::int64_t first = ((b * view.extent(1) + s) * view.extent(2) + h) * view.extent(3);
+    value = of.value.doubles() + first;
+    magnitude = of.magnitude.doubles() + first;
+  }
+
+  void add(std::int64_t c, double term, double size) const {
+    value[c] += term;
+    magnitude[c] += size;
+  }
+};
 
 class Scorer {
  public:
   Scorer(const Problem& problem, const InputValues& values, Deviation deviation)
-      : p_(problem), values_(values), deviation_(deviation), slopes_(problem.alibi_slopes()) {}
+      : p_(problem),
+        Q_(values.Q),
+        K_(values.K),
+        deviation_(deviation),
+        scale_(problem.scale()),
+        slopes_(problem.alibi_slopes()) {}
 
   Key key(const Row& row, const Sequence& sequence, std::int64_t j) const {
     Key key;
@@ -55,14 +98,15 @@ class Scorer {
       return key;
     }
     const std::int64_t head = deviation_ == Deviation::keys_of_first_head ? 0 : row.kv_head;
+    const double* const q = Q_(row.batch, row.query, row.head);
+    const double* const k = K_(row.batch, key.position, head);
     for (std::int64_t l = 0; l < p_.head_dim_qk; ++l) {
-      const double term = values_.Q(row.batch, row.query, row.head, l) *
-                          values_.K(row.batch, key.position, head, l);
+      const double term = q[l] * k[l];
       key.score += term;
       key.magnitude += std::abs(term);
     }
-    key.score *= p_.scale();
-    key.magnitude *= std::abs(p_.scale());
+    key.score *= scale_;
+    key.magnitude *= std::abs(scale_);
     if (p_.softcap > 0) {
       const double t = std::tanh(key.score / p_.softcap);
       key.score = p_.softcap * t;
@@ -81,8 +125,9 @@ class Scorer {
 
  private:
   const Problem& p_;
-  const InputValues& values_;
+  InputRows Q_, K_;
   Deviation deviation_;
+  double scale_;
   std::vector<float> slopes_;
 };
 
@@ -173,8 +218,10 @@ DeviantForward deviant_forward(const Problem& problem, const InputValues& values
   DeviantForward result{weighed("O", problem.o_axes()), weighed("LSE", problem.lse_axes())};
   const TensorView& lse = result.LSE.value.view();
   for (std::int64_t e = 0; e < lse.size(); ++e) result.LSE.value.doubles()[e] = kMinusInfinity;
+  const InputRows V(values.V);
   for_each_row(problem, values, deviation, tiling, [&](const Row& row) {
     if (row.keys.empty()) return;
+    const WeighedRow O(result.O, row.batch, row.query, row.head);
     const std::vector<double> P = weights(row, deviation);
     double maximum = row.maximum(), sum = 0, largest = 1;
     for (std::size_t k = 0; k < row.keys.size(); ++k) {
@@ -182,9 +229,10 @@ DeviantForward deviant_forward(const Problem& problem, const InputValues& values
       sum += std::exp(key.score - maximum);
       largest = std::max(largest, key.magnitude);
       if (key.position < 0) continue;
+      const double* const v = V(row.batch, key.position, row.kv_head);
       for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
-        add(result.O, P[k] * values.V(row.batch, key.position, row.kv_head, c), row.batch,
-            row.query, row.head, c);
+        const double term = P[k] * v[c];
+        O.add(c, term, std::abs(term));
       }
     }
     if (deviation == Deviation::lse_without_maximum) maximum = 0;
@@ -199,40 +247,45 @@ DeviantBackward deviant_backward(const Problem& p, const InputValues& values,
                                  const reference::Forward& stored, Deviation deviation) {
   DeviantBackward result{weighed("dQ", p.q_axes()), weighed("dK", p.k_axes()),
                          weighed("dV", p.v_axes())};
+  const InputRows Q(values.Q), K(values.K), V(values.V);
+  const double scale = p.scale();
+  std::vector<double> dO(static_cast<std::size_t>(p.head_dim_v));
   for_each_row(p, values, deviation, {}, [&](const Row& row) {
     const std::int64_t b = row.batch, i = row.query, h = row.head;
     const bool previous = deviation == Deviation::lse_of_previous_row && row.index > 0;
     const double lse = stored.LSE(b, h, i - (previous ? 1 : 0));
     double delta = cotangents.dLSE == nullptr ? 0 : -(*cotangents.dLSE)(b, h, i);
     double delta_terms = std::abs(delta);
-    for (std::int64_t c = 0; c < p.head_dim_v; ++c) {
-      const double term = cotangents.dO(b, i, h, c) * stored.O(b, i, h, c);
+    for (std::size_t c = 0; c < dO.size(); ++c) {
+      const auto column = static_cast<std::int64_t>(c);
+      dO[c] = cotangents.dO(b, i, h, column);
+      const double term = dO[c] * stored.O(b, i, h, column);
       delta += term;
       delta_terms += std::abs(term);
     }
+    const double* const q = Q(b, i, h);
+    const WeighedRow dQ(result.dQ, b, i, h);
     for (const Key& key : row.keys) {
+      const double* const k = K(b, key.position, row.kv_head);
+      const double* const v = V(b, key.position, row.kv_head);
+      const WeighedRow dK(result.dK, b, key.position, row.kv_head);
+      const WeighedRow dV(result.dV, b, key.position, row.kv_head);
       const double P = std::exp(key.score - lse);
       double dP = 0, dP_terms = 0;
       for (std::int64_t c = 0; c < p.head_dim_v; ++c) {
-        const double dO = cotangents.dO(b, i, h, c);
-        const double term = dO * values.V(b, key.position, row.kv_head, c);
+        const double cotangent = dO[static_cast<std::size_t>(c)];
+        const double term = cotangent * v[c];
         dP += term;
         dP_terms += std::abs(term);
-        add(result.dV, P * dO, b, key.position, row.kv_head, c);
+        dV.add(c, P * cotangent, std::abs(P * cotangent));
       }
       const double slope = deviation == Deviation::softcap_slope_omitted ? 1 : key.slope;
-      const double dS = p.scale() * slope * P * (dP - delta);
-      const double terms = std::abs(p.scale() * slope) * P * (dP_terms + delta_terms);
+      const double dS = scale * slope * P * (dP - delta);
+      // What cancels within dS rounds too.
+      const double terms = std::abs(scale * slope) * P * (dP_terms + delta_terms);
       for (std::int64_t l = 0; l < p.head_dim_qk; ++l) {
-        const double k = values.K(b, key.position, row.kv_head, l), q = values.Q(b, i, h, l);
-        add(result.dQ, dS * k, b, i, h, l);
-        add(result.dK, dS * q, b, key.position, row.kv_head, l);
-        // What cancels within dS rounds too.
-        const auto widen = [&](Weighed& of, double by, std::int64_t s, std::int64_t head) {
-          of.magnitude.set(of.magnitude(b, s, head, l) + by, b, s, head, l);
-        };
-        widen(result.dQ, (terms - std::abs(dS)) * std::abs(k), i, h);
-        widen(result.dK, (terms - std::abs(dS)) * std::abs(q), key.position, row.kv_head);
+        dQ.add(l, dS * k[l], terms * std::abs(k[l]));
+        dK.add(l, dS * q[l], terms * std::abs(q[l]));
       }
     }
   });

@@ -32,27 +32,28 @@ static half to_half(float value) {
 /* ---- the kernel, in its own shape ---- */
 
 /* q, out (batch, heads, seqlen_q, dim), k, v (batch, heads, seqlen_k, dim), lse (batch, heads,
- * seqlen_q); row holds seqlen_k floats. Products are added in float32; P is rounded to float16. */
+ * seqlen_q); row holds seqlen_k floats, vector dim. Products are added in float32; P is rounded to
+ * float16. */
 static void attention_bhsd(const half *q, const half *k, const half *v, half *out, float *lse,
-                           float *row, int64_t matrices, int64_t seqlen_q, int64_t seqlen_k,
-                           int64_t dim, float scale) {
+                           float *row, float *vector, int64_t matrices, int64_t seqlen_q,
+                           int64_t seqlen_k, int64_t dim, float scale) {
   for (int64_t bh = 0; bh < matrices; ++bh, k += seqlen_k * dim, v += seqlen_k * dim)
     for (int64_t i = 0; i < seqlen_q; ++i, q += dim, out += dim) {
       float m = -INFINITY, l = 0;
+      for (int64_t c = 0; c < dim; ++c) vector[c] = from_half(q[c]);
       for (int64_t j = 0; j < seqlen_k; ++j) {
-        row[j] = 0;
-        for (int64_t c = 0; c < dim; ++c) row[j] += from_half(q[c]) * from_half(k[j * dim + c]);
-        m = fmaxf(m, row[j] *= scale);
+        float sum = 0;
+        for (int64_t c = 0; c < dim; ++c) sum += vector[c] * from_half(k[j * dim + c]);
+        m = fmaxf(m, row[j] = sum * scale);
       }
       for (int64_t j = 0; j < seqlen_k; ++j) {
         l += row[j] = expf(row[j] - m);
         row[j] = from_half(to_half(row[j]));
       }
-      for (int64_t c = 0; c < dim; ++c) {
-        float sum = 0;
-        for (int64_t j = 0; j < seqlen_k; ++j) sum += row[j] * from_half(v[j * dim + c]);
-        out[c] = to_half(sum / l);
-      }
+      for (int64_t c = 0; c < dim; ++c) vector[c] = 0;
+      for (int64_t j = 0; j < seqlen_k; ++j)
+        for (int64_t c = 0; c < dim; ++c) vector[c] += row[j] * from_half(v[j * dim + c]);
+      for (int64_t c = 0; c < dim; ++c) out[c] = to_half(vector[c] / l);
       *lse++ = m + logf(l);
     }
 }
@@ -97,13 +98,13 @@ static half *packed(const attest_tensor *t, half **space) {
 static size_t workspace_bytes(const void *self, const attest_problem *p, uint32_t direction) {
   const int64_t heads = p->batch * p->num_heads_q;
   const int64_t halves = 2 * heads * (p->seqlen_q + p->seqlen_k) * p->head_dim_qk;
-  return (size_t)(p->seqlen_k + heads * p->seqlen_q) * sizeof(float) +
+  return (size_t)(p->seqlen_k + p->head_dim_qk + heads * p->seqlen_q) * sizeof(float) +
          (size_t)halves * sizeof(half);
 }
 
 static attest_status forward(const void *self, const attest_forward_args *x) {
   const attest_problem *p = x->problem;
-  float *row = x->workspace, *lse = row + p->seqlen_k;
+  float *row = x->workspace, *vector = row + p->seqlen_k, *lse = vector + p->head_dim_qk;
   half *space = (half *)(lse + p->batch * p->num_heads_q * p->seqlen_q);
   const attest_tensor *inputs[3] = {x->Q, x->K, x->V};
   const half *in[3];
@@ -113,7 +114,7 @@ static attest_status forward(const void *self, const attest_forward_args *x) {
     in[k] = place;
   }
   half *out = packed(x->O, &space);
-  attention_bhsd(in[0], in[1], in[2], out, lse, row, p->batch * p->num_heads_q, p->seqlen_q,
+  attention_bhsd(in[0], in[1], in[2], out, lse, row, vector, p->batch * p->num_heads_q, p->seqlen_q,
                  p->seqlen_k, p->head_dim_qk, (float)p->softmax_scale);
   if (!is_bhsd(x->O)) copy(x->O, out, UNPACK);
   for (int64_t b = 0; x->LSE && b < p->batch; ++b)
