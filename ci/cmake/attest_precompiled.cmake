@@ -2,7 +2,7 @@
 # to compile a file. A copy is for one set of flags: position independence, OpenMP, hooks, optimisation.
 # A file still includes all that it uses: ci/check_includes, and clang, which compiles without the copies.
 #
-#   attest_precompile(target library|test|quick_test|hooked)
+#   attest_precompile(target library|quick_library|test|quick_test|hooked)
 #   attest_precompile_own(target header …)  a copy for this target alone, which has flags of its own
 set(attest_outside_headers
     <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
@@ -30,13 +30,13 @@ function(attest_precompile name kind)
       target_link_libraries(${copy} PRIVATE Catch2::Catch2)
       target_include_directories(${copy} PRIVATE ${PROJECT_SOURCE_DIR})
       list(APPEND headers ${PROJECT_SOURCE_DIR}/core/testing/catch.hpp)
-      if(kind STREQUAL "quick_test")
-        target_compile_options(${copy} PRIVATE ${ATTEST_QUICK_OPTIONS})
-      endif()
     elseif(kind STREQUAL "hooked")
       target_compile_options(${copy} PRIVATE ${ATTEST_SIMT_HOOKS})
     else()
       set_target_properties(${copy} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+    if(kind MATCHES "quick")
+      target_compile_options(${copy} PRIVATE ${ATTEST_QUICK_OPTIONS})
     endif()
     target_precompile_headers(${copy} PRIVATE ${headers})
   endif()
