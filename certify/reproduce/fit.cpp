@@ -8,6 +8,13 @@
 #include "core/error.hpp"
 
 namespace attest::certify {
+namespace {
+
+// In double: of long doubles Boost computes a table before main, of numbers that valgrind's, which
+// are no longer than a double, do not hold.
+using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+
+}  // namespace
 
 bool Exponent::is(int whole) const {
   return std::lround(value) == whole && !contains(whole - 1) && !contains(whole + 1);
@@ -51,7 +58,7 @@ Exponent fit_exponent(const std::vector<std::pair<double, double>>& points) {
     residuals += off * off;
   }
   constexpr double kUpperTail = 0.975;  // two-sided 95 %
-  const boost::math::students_t student(n - 2);
+  const boost::math::students_t_distribution<double, InDouble> student(n - 2);
   const double half =
       boost::math::quantile(student, kUpperTail) * std::sqrt(residuals / (n - 2) / xx);
   exponent.low = exponent.value - half;

@@ -73,8 +73,7 @@ class AlteredSchedule : public io::Schedule {
  public:
   AlteredSchedule(const io::ScheduleFamily& family, const io::ScheduleSpec& spec,
                   const attest_problem& problem, io::FastMemory capacity, Alteration alteration)
-      : masked_(problem.mask.boolean != nullptr),
-        problem_(alteration.blind ? without_boolean(problem) : problem),
+      : problem_(alteration.blind ? without_boolean(problem) : problem),
         of_(family.make(spec, problem_, capacity)),
         alteration_(alteration) {}
 
@@ -112,7 +111,7 @@ class AlteredSchedule : public io::Schedule {
   }
 
  private:
-  bool pays() const { return alteration_.pays_for_masks && masked_; }
+  bool pays() const { return alteration_.pays_for_masks && problem_.mask.boolean != nullptr; }
 
   // Half the reads, all else as it was.
   static io::Meter meter_of(const io::Traffic& traffic) {
@@ -123,7 +122,6 @@ class AlteredSchedule : public io::Schedule {
     return meter;
   }
 
-  bool masked_;
   attest_problem problem_;  // before the schedule, which refers to it
   std::unique_ptr<io::Schedule> of_;
   Alteration alteration_;
