@@ -127,14 +127,25 @@ TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bound
   check_none_below(rng, io::Direction::backward, 60, 300);
 }
 
+// Random blocks, whose weights are searched once for the tests below.
+struct WeighedBlocks {
+  Problem problem = Problem::parse("sq=500,sk=512,d=8,mask=block_16_25_1");
+  io::PatternDegrees degrees = io::pattern_degrees(problem);
+};
+
+const WeighedBlocks& weighed_blocks() {
+  static const WeighedBlocks blocks;
+  return blocks;
+}
+
 // No schedule is below the bounds that know how dense parts are; with a limit that does not hold
 // they would be above them.
 TEST_CASE("no schedule is below the bounds by weights", "[schedules][bounds]") {
   const io::Direction direction = GENERATE(io::Direction::forward, io::Direction::backward);
   const bool forward = direction == io::Direction::forward;
-  const Problem problem = Problem::parse("sq=500,sk=512,d=8,mask=block_16_25_1");
+  const Problem& problem = weighed_blocks().problem;
+  const io::PatternDegrees& degrees = weighed_blocks().degrees;
   const AbiProblem form(problem, 1);
-  const io::PatternDegrees degrees = io::pattern_degrees(problem);
   const io::ClassGrid& grid = *degrees.dense_parts->grid();
   io::PartWeights wrong =
       *degrees.dense_parts->weights(forward ? io::kForwardParts : io::kBackwardParts);
@@ -157,9 +168,9 @@ TEST_CASE("no schedule is below the bounds by weights", "[schedules][bounds]") {
 
 // The same of schedules that visit every pair once with whole rows, in other orders of keys.
 TEST_CASE("no single pass is below the bound by weights", "[schedules][bounds]") {
-  const Problem problem = Problem::parse("sq=500,sk=512,d=8,mask=block_16_25_1");
+  const Problem& problem = weighed_blocks().problem;
+  const io::PatternDegrees& degrees = weighed_blocks().degrees;
   const AbiProblem form(problem, 1);
-  const io::PatternDegrees degrees = io::pattern_degrees(problem);
   io::PartWeights wrong = *degrees.dense_parts->weights(io::kBackwardParts);
   for (io::PartLimit& limit : wrong.limits) limit.most /= 4;
   const io::WeightedProducts products(*degrees.dense_parts->grid(), wrong, 8);
