@@ -144,7 +144,7 @@ void check_goals(const std::vector<Measured>& patterns, io::Direction direction,
 }
 
 // At N = 512, where words are counted in seconds. Single pairs, which the goal does not cover
-// (docs/decisions/0017), take as long as all others together: the long tests have them.
+// (docs/decisions/0017), take two fifths of the time: the long tests have them.
 TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
   check_goals(patterns_of(512, SinglePairs::left_out), io::Direction::forward, {});
 }
