@@ -32,6 +32,9 @@ expect 2 "'no_such_folder' has no packages" "$ci/deps" --from no_such_folder
 expect 0 'libeigen3-dev' "$ci/deps" --list
 expect 2 'usage' "$ci/offline-deps"
 expect 2 'needs a folder' "$ci/test-gpu" --deps
+expect 2 'needs whole seconds' "$ci/test-gpu" --limit 0
+expect 2 "--tests '('" "$ci/test-gpu" --tests '('
+expect 2 'leave out --deps' "$ci/test-gpu" --built --deps packages
 mkdir somebody  # who is not root, on a machine without packages
 printf '#!/bin/sh\necho 1000\n' >somebody/id
 printf '#!/bin/sh\nexit 1\n' >somebody/dpkg-query

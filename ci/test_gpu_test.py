@@ -7,12 +7,14 @@ import os
 import re
 import sys
 import tempfile
+import time
 
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'test-gpu')
 sys.dont_write_bytecode = True
 LOADER = importlib.machinery.SourceFileLoader('test_gpu', SCRIPT)
 test_gpu = importlib.util.module_from_spec(importlib.util.spec_from_loader('test_gpu', LOADER))
 LOADER.exec_module(test_gpu)
+tools = test_gpu.tools
 
 JUNIT = """<testsuite tests="4"><testcase name="a" status="run"/><testcase name="b" status="fail"/>
 <testcase name="gpu_device" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
@@ -36,7 +38,7 @@ def results(**changes):
             'tests': {'passed': 3, 'failed': [], 'skipped': []},
             'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
             'golden': {'counts': []}, 'errors': [{}],
-            'rates': {}, 'times': [{}], 'families': [{}], 'triton': {}, 'traffic': [{'counted': {}}]}
+            'rates': {}, 'times': [{}], 'density': [{}], 'families': [{}], 'triton': {}, 'traffic': [{'counted': {}}]}
     return {**base, **changes}
 
 
@@ -49,17 +51,17 @@ for name, wanted in (('gpu', True), ('gpu_device', True), ('simt_hooks', True),
 for target in ('attest', 'example_device_attention', 'gpu_device_test'):
     check(f'--gpu-only builds {target}', target in test_gpu.GPU_TARGETS, True)
 check('tests', test_gpu.counts_of(JUNIT), {'passed': 2, 'failed': ['b'], 'skipped': ['gpu_device']})
-check('clean', test_gpu.sanitizer_verdict(0, '== ERROR SUMMARY: 0 errors')['verdict'], 'passed')
-check('errors', test_gpu.sanitizer_verdict(0, '== ERROR SUMMARY: 2 errors')['verdict'], 'failed')
-check('hazards', test_gpu.sanitizer_verdict(0, 'RACECHECK SUMMARY: 1 hazard')['verdict'], 'failed')
-check('a failed program', test_gpu.sanitizer_verdict(1, 'ERROR SUMMARY: 0 errors')['verdict'],
+check('clean', tools.sanitizer_verdict(0, '== ERROR SUMMARY: 0 errors')['verdict'], 'passed')
+check('errors', tools.sanitizer_verdict(0, '== ERROR SUMMARY: 2 errors')['verdict'], 'failed')
+check('hazards', tools.sanitizer_verdict(0, 'RACECHECK SUMMARY: 1 hazard')['verdict'], 'failed')
+check('a failed program', tools.sanitizer_verdict(1, 'ERROR SUMMARY: 0 errors')['verdict'],
       'failed')
-check('no summary', test_gpu.sanitizer_verdict(0, 'Device not supported'),
+check('no summary', tools.sanitizer_verdict(0, 'Device not supported'),
       {'verdict': 'refused', 'output': 'Device not supported'})
-check('profile', test_gpu.profiled_bytes(PROFILE),
+check('profile', tools.profiled_bytes(PROFILE),
       {'read_bytes': 1500 * 32, 'written_bytes': 30 * 32})
-check('no permission', test_gpu.profiled_bytes('==ERROR== ERR_NVGPUCTRPERM'), None)
-check('one metric', test_gpu.profiled_bytes(PROFILE.replace('op_write', 'op_else')), None)
+check('no permission', tools.profiled_bytes('==ERROR== ERR_NVGPUCTRPERM'), None)
+check('one metric', tools.profiled_bytes(PROFILE.replace('op_write', 'op_else')), None)
 check('nothing failed', test_gpu.failures(results()), [])
 check('a failed test', test_gpu.failures(results(tests={'failed': ['b']})), ['test b'])
 check('a race', test_gpu.failures(results(sanitizers={'racecheck': {'verdict': 'failed'}})),
@@ -75,46 +77,70 @@ check('errors over bounds', test_gpu.failures(results(
     errors=[{'kernel': 'gpu/x', 'failed': 'attest check'}])), ['measurement: attest check'])
 check('a measurement', test_gpu.failures(results(rates={'failed': 'cudaErrorX'})),
       ['measurement: cudaErrorX'])
-ANSWERS = {'time': {'forward_seconds': 1, 'backward_seconds': 3, 'forward_operations': 6,
-                    'backward_operations': 10},
+ANSWERS = {'time': {'forward_seconds': [1, 1, 1], 'backward_seconds': [2, 3, 9],
+                    'forward_operations': 6, 'backward_operations': 10},
            'count': {'read_bytes': 30, 'written_bytes': 10}}
 RATES = {'copy_bytes_per_second': 20, 'float_operations_per_second': 8,
          'matrix_operations_per_second': 16}
-test_gpu.measure = lambda verb, kernel, problem: dict(ANSWERS[verb])
-shares = test_gpu.timed('gpu/x', 'x', RATES)
+tools.measure = lambda verb, kernel, problem: dict(ANSWERS[verb])
+tools.counted = lambda kernel, problem: dict(ANSWERS['count'])
+times = tools.times_of('gpu/x', 'x')
+check('median and quartiles', [times['backward_seconds'], times['backward_seconds_quartiles']],
+      [3, [2.5, 6]])
+shares = tools.timed('gpu/x', 'x', RATES)
 check('shares', [shares[f'share_of_{kind}_rate'] for kind in ('copy', 'float', 'matrix')],
       [0.5, 0.5, 0.25])
-check('no rates', 'share_of_copy_rate' in test_gpu.timed('gpu/x', 'x', {'failed': 'cudaErrorX'}), False)
-ANSWERS['time'] = {'loss_gradient_seconds': 2}
-loss = test_gpu.timed('gpu/loss', 'x', RATES)
+check('no rates', 'share_of_copy_rate' in tools.timed('gpu/x', 'x', {'failed': 'cudaErrorX'}), False)
+DENSE = {f'{direction}_{what}': value for direction in ('forward', 'backward')
+         for what, value in (('seconds', [4, 4]), ('operations', 80))}
+HALF = {**DENSE, 'forward_seconds': [2.5, 2.5], 'forward_operations': 40}
+tools.measure = lambda verb, kernel, problem: dict(DENSE if 'mask' not in problem else HALF)
+dense, half = tools.density()[:2]
+check('density', [half[f'forward_{what}'] for what in ('density', 'speedup', 'share_of_ideal')],
+      [0.5, 1.6, 0.8])
+check('a row for each density', len(tools.density()), 1 + len(tools.PERCENTS))
+tools.measure = lambda verb, kernel, problem: (
+    dict(DENSE) if 'mask' not in problem else {'failed': 'cudaErrorX'})
+check('a density that failed', test_gpu.failures(results(density=tools.density())),
+      len(tools.PERCENTS) * ['measurement: cudaErrorX'])
+tools.measure = lambda verb, kernel, problem: dict(ANSWERS[verb])
+ANSWERS['time'] = {'loss_gradient_seconds': [2, 2]}
+loss = tools.timed('gpu/loss', 'x', RATES)
 check('no operations', [loss['share_of_copy_rate'], 'share_of_float_rate' in loss], [1, False])
 ANSWERS['time'] = {'failed': 'cudaErrorX'}
-check('no times', test_gpu.timed('gpu/x', 'x', RATES), ANSWERS['time'])
-FAMILY = {'family': 'square_tiled', 'direction': 'forward', 'kernel': 'gpu/y', 'problem': 'x'}
-ANSWERS['time'] = {'forward_seconds': 2}
+check('no times', tools.timed('gpu/x', 'x', RATES), ANSWERS['time'])
+FAMILY = {'family': 'square_tiled', 'direction': 'forward', 'kernel': 'gpu/y', 'problem': 'x',
+          'schedule': 'square_tiled:b=4', 'fast_bytes': 800}
+answer_of = tools.answer_of
+tools.answer_of = lambda command: (2, '', 'why')
+check('no words', tools.words_of(FAMILY), {'failed': 'why'})
+tools.answer_of = lambda command: (0, '{"closed_form": {"moved": {"words": 7}}}', '')
+ANSWERS['time'] = {'forward_seconds': [2, 2]}
 asked = []
-test_gpu.measure = lambda verb, *words: ({'families': [dict(FAMILY)]} if verb == 'families'
-                                         else dict(ANSWERS[verb]))
-test_gpu.profiled = lambda *words: asked.append(words) or {'profiled': {'read_bytes': 5}}
-check('families', test_gpu.families(),
-      [{**FAMILY, 'seconds': 2, 'profiled': {'read_bytes': 5}}])
+tools.measure = lambda verb, *words: ({'families': [dict(FAMILY)]} if verb == 'families'
+                                      else dict(ANSWERS[verb]))
+tools.profiled = lambda *words: asked.append(words) or {'profiled': {'read_bytes': 5}}
+check('families', tools.families(),
+      [{**FAMILY, 'words': 7, 'seconds': 2, 'seconds_quartiles': [2, 2],
+        'profiled': {'read_bytes': 5}}])
 check('launches of a family', asked,
-      [(test_gpu.run_of('gpu/y', 'x'), 'square_tiled_(scores|values)')])
+      [(tools.run_of('gpu/y', 'x'), 'square_tiled_(scores|values)')])
 check('launches are those of the family alone',
-      [re.search(test_gpu.LAUNCHES[name], 'square_tiled_bwd_p') is not None
+      [re.search(tools.LAUNCHES[name], 'square_tiled_bwd_p') is not None
        for name in ('square_tiled', 'square_tiled_bwd')], [False, True])
 ANSWERS['time'] = {'failed': 'cudaErrorX'}
-check('a family without times', test_gpu.failures(results(families=test_gpu.families())),
+check('a family without times', test_gpu.failures(results(families=tools.families())),
       ['measurement: cudaErrorX'])
-test_gpu.measure = lambda verb, *words: {'failed': 'cudaErrorX'}
-check('no families', test_gpu.families(), [{'failed': 'cudaErrorX'}])
+tools.answer_of = answer_of
+tools.measure = lambda verb, *words: {'failed': 'cudaErrorX'}
+check('no families', tools.families(), [{'failed': 'cudaErrorX'}])
 asked.clear()
 VARIANTS = [{'variant': name, 'direction': direction, 'fast_bytes': size, 'seconds': seconds}
             for name, direction, size, seconds in (
                 ('small', 'forward', 10, 4), ('slow', 'forward', 20, 5), ('large', 'forward', 30, 1),
                 ('other', 'backward', 10, 1))]
 ROWS = [{'direction': 'forward', 'fast_bytes': cap} for cap in (9, 25, 20, 30)]
-test_gpu.at_equal_caps(ROWS, [*VARIANTS, {'variant': 'refused', 'direction': 'forward'}])
+tools.at_equal_caps(ROWS, [*VARIANTS, {'variant': 'refused', 'direction': 'forward'}])
 check('equal caps', [row.get('triton', {}).get('variant') for row in ROWS],
       [None, 'small', 'small', 'large'])
 check('a variant is profiled once', [words[0][-1] for words in asked], ['small', 'large'])
@@ -124,15 +150,45 @@ check('no peer here', test_gpu.failures(results(triton={'refused': 'no Triton'})
 
 
 def answering(status, text):
-    test_gpu.PEER = [sys.executable, '-c', f'import sys; print({text!r}); '
+    tools.PEER = [sys.executable, '-c', f'import sys; print({text!r}); '
                      f'print("why", file=sys.stderr); sys.exit({status})']
-    return test_gpu.peer()
+    return tools.peer()
 
 
 check('a peer without Triton', answering(77, ''), {'refused': 'why'})
 check('a broken peer', answering(1, ''), {'failed': 'why'})
 check('a good peer', answering(0, '{"variants": [{}]}'), {'variants': [{}]})
+tools.limit = 1
+with tempfile.TemporaryDirectory() as folder:
+    started = os.path.join(folder, 'started')
+    tools.PEER = ['sh', '-c', 'sleep 60 & echo $! >"$0"; wait', started]
+    check('a peer without end', tools.peer(), {'failed': 'not done after 1 s'})
+    with open(started, encoding='utf-8') as file:
+        left = int(file.read())
+    for _ in range(100):  # until whoever inherits it has noticed its end
+        try:
+            with open(f'/proc/{left}/stat', encoding='utf-8') as file:
+                if file.read().rpartition(')')[2].split()[0] == 'Z':
+                    break
+        except OSError:
+            break
+        time.sleep(0.05)
+    else:
+        failures.append('what a stopped command started goes on')
+tools.limit = None
 check('a wrong peer', answering(1, '{"variants": [{"failed": "tile"}]}')['failed'], 'tile')
+check('a tool that is not here', tools.answer_of(['/no/such/tool'])[0], 127)
+tools.measure = lambda verb, *words: {'kernels': []} if verb == 'kernels' else {}
+tools.peer, tools.families, tools.sanitize = dict, list, lambda tool: {'verdict': 'passed'}
+tools.traffic = tools.timed = tools.errors_of = lambda *words: {'counted': {}}
+tools.density = lambda: [{}]
+found = results()
+for _, answers in test_gpu.stages(['gpu/x', 'gpu/loss_x']):
+    found.update(answers())
+check('every stage answers', sorted(found), sorted(results()))
+check('of every kernel', [len(found[what]) for what in ('errors', 'times', 'traffic')],
+      [2, 2 + len(test_gpu.TIMED_PROBLEMS), 2 + len(test_gpu.TRAFFIC_PROBLEMS)])
+check('nothing failed of what was answered', test_gpu.failures(found), [])
 with tempfile.TemporaryDirectory() as folder:
     path = test_gpu.write_results(folder, results())
     check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')

@@ -33,7 +33,7 @@ struct Numerics {
   CastOrder normalize = CastOrder::after;  // before: P is divided by its sum, then cast
   CastOrder row_sum = CastOrder::before;   // after: the row sum adds the cast P
   double exp_ulps = 2;
-  bool exp_zero_is_one = true;
+  bool exp_zero_is_one = true;       // and the weight of a largest score is exp(0)
   std::int64_t lse_split_keys = 0;   // keys that enter at each merge; 0: not said
   std::int64_t lse_splits = 0;       // merges through LSE, one after another
   double gqa_partial_roundoff = 0;   // dK, dV of a query head rounded before the group's sum

@@ -43,6 +43,18 @@ TEST_CASE("a seed means the same cases and values with every compiler", "[genera
   CHECK(digest == 0xdf7a5ff67147a49du);
 }
 
+TEST_CASE("huge strides are not for tensors on a device, whose gaps travel with them",
+          "[generator]") {
+  attest_description description = everything();
+  const Problem huge = Problem::parse("sq=3,d=2,strides=huge");
+  CHECK(unclaimed(description, huge, Direction::forward).empty());
+  description.device = ATTEST_CUDA;
+  CHECK(unclaimed(description, huge, Direction::forward) == "huge strides on a device");
+  for (const char* text : {"sq=3,d=2", "sq=3,d=2,strides=padded", "sq=3,d=2,strides=mixed"}) {
+    CHECK(unclaimed(description, Problem::parse(text), Direction::forward).empty());
+  }
+}
+
 TEST_CASE("generated cases are valid, repeatable, claimed and varied", "[generator]") {
   std::set<std::string> problems, dtypes;
   for (std::uint64_t index = 0; index < 300; ++index) {

@@ -38,7 +38,8 @@ void add_isolation_options(CLI::App& command, IsolationOptions& options) {
   constexpr double kLeastSeconds = 0.01, kMostSeconds = 86400;
   constexpr std::uint64_t kMostMib = std::uint64_t{1} << 30;
   command.add_flag("--isolate", options.isolate,
-                   "call built-in kernels in a worker process too, as libraries are");
+                   "call built-in kernels in a worker process too, as libraries and what runs on a "
+                   "device are");
   command
       .add_option("--timeout", options.timeout_seconds,
                   "seconds one call in a worker may take, default 30")
@@ -86,7 +87,9 @@ std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
   require_dense(word);
   if (!names_library(word)) {
     const attest_kernel& kernel = registry_.find(word);
-    if (isolation_ == Isolation::libraries) return {&kernel};
+    if (isolation_ == Isolation::libraries && !worker::needs_worker(kernel.description)) {
+      return {&kernel};
+    }
     built_in_.push_back(worker::isolate_builtin(word, limits_));
     return {&built_in_.back()->kernel()};
   }

@@ -264,6 +264,10 @@ std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
   return std::move(load({"--kernel", kernel_name}, limits, "").front());
 }
 
+bool needs_worker(const attest_description& description) {
+  return description.device == ATTEST_CUDA;
+}
+
 bool is_isolated(const attest_kernel& kernel) {
   return kernel.forward == forward_proxy || kernel.loss_gradient == loss_proxy;
 }

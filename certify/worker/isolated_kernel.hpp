@@ -48,6 +48,11 @@ IsolatedKernels isolate_library(const std::string& path, const Limits& limits);
 std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
                                                 const Limits& limits);
 
+/// Whether a built-in kernel must be called in a worker: an error on a device is one of its whole
+/// process, and nothing that comes after it there can be trusted.
+/// [certify/worker/isolation_test "when it runs on a device"]
+bool needs_worker(const attest_description& description);
+
 /// Whether the kernel is one of an IsolatedKernel.
 bool is_isolated(const attest_kernel& kernel);
 

@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -8,6 +11,7 @@
 #include "certify/worker/call_memory.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "certify/worker/sanitizers.hpp"
+#include "certify/worker/testing/early_descriptor.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
@@ -157,6 +161,30 @@ TEST_CASE("a kernel that behaves passes every law in a worker") {
     }
   }
   CHECK(passed > 0);
+}
+
+TEST_CASE("a worker keeps what it opened itself, and has nothing of the certifier's") {
+  const int descriptor = open("/dev/null", O_RDONLY);
+  REQUIRE(dup2(descriptor, testing::kInherited) == testing::kInherited);
+  Limits own = limits();
+  own.program = ATTEST_EARLY_DESCRIPTOR;
+  const auto isolated = isolate_builtin("early_descriptor", own);
+  const Problem problem = small_case().problem;
+  const proptest::InputValues values = proptest::make_values(problem, proptest::Values::normal, 1);
+  const proptest::KernelRun run = proptest::run(isolated->kernel(), problem, values,
+                                                proptest::Direction::forward, small_case());
+  CHECK(run.status == ATTEST_OK);
+  CHECK(fcntl(testing::kInherited, F_GETFD) >= 0);
+  close(testing::kInherited);
+  close(descriptor);
+}
+
+TEST_CASE("a built-in kernel needs a worker when it runs on a device") {
+  attest_description description{};
+  description.device = ATTEST_CPU;
+  CHECK_FALSE(needs_worker(description));
+  description.device = ATTEST_CUDA;
+  CHECK(needs_worker(description));
 }
 
 TEST_CASE("strides arrive") {

@@ -230,9 +230,6 @@ bool attach() {
   void* const memory = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, kArena, 0);
   if (memory == MAP_FAILED) return false;
   control = static_cast<Control*>(memory);
-#if defined(SYS_close_range)
-  syscall(SYS_close_range, kLastDescriptor + 1, ~0u, 0);
-#endif
   return true;
 }
 

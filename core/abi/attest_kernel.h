@@ -253,7 +253,8 @@ typedef struct attest_numerics {
   int32_t sum_after_cast; /* 1: the row sum adds the cast P */
   int32_t flushes_p;      /* 1: subnormal cast P may become zero */
   double exp_ulps;        /* largest error of exp in ulp; 0 is read as 2 */
-  int32_t exp_zero_not_one; /* 1: exp(0) may differ from 1 */
+  /* 1: exp(0) may differ from 1, or weights are exp(S - LSE), so that none is exp(0). */
+  int32_t exp_zero_not_one;
   /* Keys split and partial results merged by weights made from their LSE: at most so many merges
    * one after another (1: all at once). 0: none; up to eight splits merged by maxima and sums are
    * free. */

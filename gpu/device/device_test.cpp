@@ -22,14 +22,11 @@ simt::GlobalTraffic sum_of(const simt::LaunchReport& report) {
 TEST_CASE("device counts equal emulated counts, byte for byte", "[gpu][device]") {
   for (const EmulatedKernel* kernel : emulated_kernels()) {
     const EmulatedDirections& directions = kernel->directions();
-    std::vector<const char*> problems = gpu::testing::problems();
-    if ((kernel->description().features & ATTEST_BLOCK_MASK) != 0) {
-      const std::vector<const char*>& more = gpu::testing::block_problems();
-      problems.insert(problems.end(), more.begin(), more.end());
-    }
-    for (const std::string& spelled : gpu::testing::spellings_taken(*kernel, problems)) {
+    const std::uint32_t features = kernel->description().features;
+    for (const std::string& spelled :
+         gpu::testing::spellings_taken(*kernel, gpu::testing::problems_of(features))) {
       INFO(kernel->description().name << " " << spelled);
-      gpu::testing::Call call(spelled, kernel->description().features);
+      gpu::testing::Call call(spelled, features);
       if (directions.forward.exists()) {
         const attest_forward_args args = call.forward_arguments(kernel->abi());
         const simt::GlobalTraffic on_device = counted(kernel->description().name, args);
@@ -58,10 +55,11 @@ TEST_CASE("with and without counters a kernel gives the same bits", "[gpu][devic
   for (const EmulatedKernel* emulated : emulated_kernels()) {
     if (!emulated->directions().forward.exists()) continue;
     const attest_kernel& kernel = on_device(*emulated);
+    const std::uint32_t features = emulated->description().features;
     for (const std::string& spelled :
-         gpu::testing::spellings_taken(*emulated, gpu::testing::problems())) {
+         gpu::testing::spellings_taken(*emulated, gpu::testing::problems_of(features))) {
       INFO(kernel.description.name << " " << spelled);
-      gpu::testing::Call with(spelled), plain(spelled);
+      gpu::testing::Call with(spelled, features), plain(spelled, features);
       counted(emulated->description().name, with.forward_arguments(emulated->abi()));
       const attest_forward_args args = plain.forward_arguments(emulated->abi());
       CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
@@ -86,6 +84,11 @@ TEST_CASE("static shared memory counts towards a block's limit", "[gpu][device]"
     INFO(limit << " - " << less);
     CHECK(fits_beside_static(limit - less) == launches_beside_static(limit - less));
   }
+}
+
+TEST_CASE("threads launch a kernel with more and less shared memory at once", "[gpu][device]") {
+  CHECK(refused_among_threads(Asking::as_all) == 0);
+  CHECK(refused_among_threads(Asking::its_own) > 0);
 }
 
 TEST_CASE("a write beside a buffer is found", "[gpu][device]") {

@@ -1,7 +1,6 @@
 #include "gpu/device/events.cuh"
 
 #include <algorithm>
-#include <limits>
 
 #include "gpu/device/require.cuh"
 
@@ -22,10 +21,12 @@ class Event {
 
 }  // namespace
 
-double least_seconds(int repetitions, cudaStream_t stream, const std::function<void()>& enqueue) {
+std::vector<double> seconds_of_runs(int repetitions, cudaStream_t stream,
+                                    const std::function<void()>& enqueue) {
+  constexpr double kSecondsPerMillisecond = 1e-3;
   const Event begin, end;
   enqueue();
-  float least = std::numeric_limits<float>::infinity();
+  std::vector<double> seconds;
   for (int k = 0; k < repetitions; ++k) {
     require(cudaEventRecord(begin.get(), stream), "event");
     enqueue();
@@ -33,10 +34,10 @@ double least_seconds(int repetitions, cudaStream_t stream, const std::function<v
     require(cudaEventSynchronize(end.get()), "timed work");
     float milliseconds = 0;
     require(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "elapsed time");
-    least = std::min(least, milliseconds);
+    seconds.push_back(kSecondsPerMillisecond * static_cast<double>(milliseconds));
   }
-  constexpr double kSecondsPerMillisecond = 1e-3;
-  return kSecondsPerMillisecond * static_cast<double>(least);
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
 }
 
 }  // namespace attest::gpu::cuda

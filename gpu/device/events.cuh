@@ -3,11 +3,13 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <vector>
 
 namespace attest::gpu::cuda {
 
-/// The least device time of several runs of the work that `enqueue` puts on the stream, after one
-/// that is not counted. Throws DeviceError.
-double least_seconds(int repetitions, cudaStream_t stream, const std::function<void()>& enqueue);
+/// Device times of several runs of the work that `enqueue` puts on the stream, after one that is
+/// not timed; the least first. Throws DeviceError.
+std::vector<double> seconds_of_runs(int repetitions, cudaStream_t stream,
+                                    const std::function<void()>& enqueue);
 
 }  // namespace attest::gpu::cuda

@@ -28,10 +28,9 @@ nlohmann::json count_json(const std::string& kernel, const std::string& problem)
 /// that the kernels' tests have, for those named, or all; "device" where there is one.
 nlohmann::json golden_json(const std::vector<std::string>& kernels);
 
-/// {"families": [{"family", "direction", "kernel", "problem", "schedule", "fast_bytes", "words"}]}
+/// {"families": [{"family", "direction", "kernel", "problem", "schedule", "fast_bytes"}]}
 /// of the kernels of gpu/kernels/families.hpp that take the problem, or that of the loss gradient:
-/// shared memory and registers of a block, and the words that the emulation counts. Needs no
-/// device.
+/// shared memory and registers of a block. Needs no device.
 nlohmann::json families_json(const std::string& problem, const std::string& loss_problem);
 
 }  // namespace attest::gpu::cuda

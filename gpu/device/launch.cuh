@@ -12,10 +12,10 @@ namespace attest::gpu::cuda {
 /// The alignment of ATTEST_DYNAMIC_SHARED, to which static shared memory before it is rounded up.
 inline constexpr std::int64_t kDynamicSharedAlignment = 1024;
 
-/// Whether the current device takes the launch: its grid, and the kernel's static shared memory
-/// beside the dynamic one.  [gpu/device/device_test "static shared memory counts"]
+/// The most dynamic shared memory that a block of the kernel can have beside its static one on the
+/// current device.  [gpu/device/device_test "static shared memory counts"]
 template <class... Arguments>
-bool fits(void (*kernel)(Arguments...), const BlockLine& line) {
+std::int64_t most_dynamic_shared_bytes(void (*kernel)(Arguments...)) {
   int device = 0, limit = 0;
   cudaFuncAttributes attributes{};
   require(cudaGetDevice(&device), "current device");
@@ -26,7 +26,14 @@ bool fits(void (*kernel)(Arguments...), const BlockLine& line) {
   const auto before = static_cast<std::int64_t>(attributes.sharedSizeBytes);
   const std::int64_t aligned =
       (before + kDynamicSharedAlignment - 1) / kDynamicSharedAlignment * kDynamicSharedAlignment;
-  return line.blocks <= kMostBlocks && aligned + line.dynamic_shared_bytes <= limit;
+  return limit - aligned;
+}
+
+/// Whether the current device takes the launch: its grid and its shared memory.
+template <class... Arguments>
+bool fits(void (*kernel)(Arguments...), const BlockLine& line) {
+  return line.blocks <= kMostBlocks &&
+         line.dynamic_shared_bytes <= most_dynamic_shared_bytes(kernel);
 }
 
 /// `kernel<<<line, stream>>>(arguments...)`; no blocks, no launch. Throws DeviceError; what fails
@@ -35,9 +42,10 @@ template <class... Arguments>
 void launch(const std::string& name, void (*kernel)(Arguments...), const BlockLine& line,
             cudaStream_t stream, const Arguments&... arguments) {
   if (line.blocks == 0) return;
+  // Of the kernel, not of the launch: a smaller number would fail another thread's launch.
   require(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(line.dynamic_shared_bytes)),
+                               static_cast<int>(most_dynamic_shared_bytes(kernel))),
           name + ": shared memory");
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(line.blocks));

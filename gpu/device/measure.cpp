@@ -25,13 +25,13 @@ constexpr const char* kUsage =
     "second\n"
     "       attest_gpu_measure run KERNEL PROBLEM    all its directions once, for a profiler\n"
     "       attest_gpu_measure count KERNEL PROBLEM  bytes counted, all its directions together\n"
-    "       attest_gpu_measure time KERNEL PROBLEM   seconds and operations of each\n"
+    "       attest_gpu_measure time KERNEL PROBLEM   seconds of runs and operations "
+    "of each\n"
     "       attest_gpu_measure golden [KERNEL]...    bytes counted on small problems, emulated "
     "and,\n"
     "                                                where there is a device, on it; default: all\n"
-    "       attest_gpu_measure families PROBLEM LOSS  kernels with tiles of all sizes: fast memory "
-    "and\n"
-    "                                                words moved, emulated\n"
+    "       attest_gpu_measure families PROBLEM LOSS  kernels with tiles of all sizes: their fast "
+    "memory\n"
     "KERNEL is a name like gpu/flash2. Exit codes: 0 answered; 1 a device is needed and there is\n"
     "none, or it refused; 2 bad words, an unknown kernel or a problem that it does not take.\n";
 
@@ -66,13 +66,13 @@ json run(const std::string& kernel, const std::string& problem) {
 
 json time(const std::string& kernel, const std::string& problem) {
   require_device();
-  constexpr int kRepetitions = 20;
+  constexpr int kRepetitions = 21;
   DeviceCall call(kernel, problem);
   json object{{"kernel", kernel}, {"problem", problem}};
   for (const Direction& direction : directions_of(kernel)) {
     const std::string name = direction.name;
     object[name + "_seconds"] =
-        least_seconds(kRepetitions, nullptr, [&] { call.run(direction.bit); });
+        seconds_of_runs(kRepetitions, nullptr, [&] { call.run(direction.bit); });
     if (direction.bit != ATTEST_LOSS_GRADIENT) {
       object[name + "_operations"] = call.operations(direction.bit);
     }

@@ -51,7 +51,7 @@ TEST_CASE("tensors arrive, results return, on both streams", "[gpu][device]") {
   }
 }
 
-TEST_CASE("a kernel that ignores its stream reads what is not there yet", "[gpu][device]") {
+TEST_CASE("a kernel that ignores its stream reads what is not there yet", "[gpu][device][delay]") {
   run(Mistake::ignores_stream);  // the first launch takes longest to begin
   CHECK_FALSE(run(Mistake::ignores_stream).doubled());
 }

@@ -95,7 +95,7 @@ struct MatrixView {
   __device__ std::int64_t at(std::int64_t i, std::int64_t j) const {
     return origin + i * row + j * column;
   }
-  __device__ MatrixView transposed() const { return {data, origin, column, row}; }
+  __host__ __device__ MatrixView transposed() const { return {data, origin, column, row}; }
   /// Neighbouring lanes take neighbouring words.
   __device__ bool rows_adjoin() const { return row < column; }
   template <class Mem>

@@ -51,9 +51,13 @@ const EmulatedKernel& square_tiled_kernel() {
   static const std::string name = variant_name("gpu/square_tiled", kSide, 32);
   static const std::string schedule = "square_tiled:b=" + std::to_string(kSide);
   static const EmulatedKernel kernel(
-      emulated_description(name.c_str(),
-                           "CUDA, emulated on the host: square tiles, S in global memory",
-                           schedule.c_str()),
+      [] {
+        attest_description d = emulated_description(
+            name.c_str(), "CUDA, emulated on the host: square tiles, S in global memory",
+            schedule.c_str());
+        d.numerics.exp_zero_not_one = 1;
+        return d;
+      }(),
       {.forward = {fits<Tile>, workspace_words, run<Tile>, plan<Tile>}});
   return kernel;
 }
@@ -69,6 +73,7 @@ const EmulatedKernel& square_tiled_tensor_core_kernel() {
             "gpu/square_tiled_tensor_core",
             "CUDA, emulated on the host: square tiles on tensor cores, S in global memory",
             "square_tiled:b=32");
+        d.numerics.exp_zero_not_one = 1;
         d.numerics.p_normalized = 1;
         d.numerics.sum_after_cast = 1;
         return d;

@@ -68,9 +68,13 @@ const EmulatedKernel& standard_kernel() {
 
 const EmulatedKernel& hybrid_kernel() {
   static const EmulatedKernel kernel(
-      emulated_description("gpu/hybrid",
-                           "CUDA, emulated on the host: query blocks stay, S in global memory",
-                           "hybrid:bq=32,oq=32,ov=128"),
+      [] {
+        attest_description d = emulated_description(
+            "gpu/hybrid", "CUDA, emulated on the host: query blocks stay, S in global memory",
+            "hybrid:bq=32,oq=32,ov=128");
+        d.numerics.exp_zero_not_one = 1;
+        return d;
+      }(),
       {.forward = {hybrid_fits, words_with_LSE, run_hybrid, hybrid_plan}});
   return kernel;
 }

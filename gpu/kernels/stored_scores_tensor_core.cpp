@@ -84,6 +84,7 @@ const EmulatedKernel& hybrid_tensor_core_kernel() {
             "CUDA, emulated on the host: query blocks stay, S in global memory, products on tensor "
             "cores",
             "hybrid:bq=32,oq=32,ov=128");
+        d.numerics.exp_zero_not_one = 1;
         d.numerics.p_normalized = 1;
         d.numerics.sum_after_cast = 1;
         return d;

@@ -204,6 +204,14 @@ const std::vector<const char*>& block_problems() {
   return all;
 }
 
+std::vector<const char*> problems_of(std::uint32_t features) {
+  std::vector<const char*> all = problems();
+  if ((features & ATTEST_BLOCK_MASK) != 0) {
+    all.insert(all.end(), block_problems().begin(), block_problems().end());
+  }
+  return all;
+}
+
 std::vector<simt::Emulation> checked_orders() {
   std::vector<simt::Emulation> all(4);
 #ifdef ATTEST_HOOKED_KERNELS

@@ -90,6 +90,9 @@ const std::vector<const char*>& backward_problems();
 /// sequences and groups of heads.
 const std::vector<const char*>& block_problems();
 
+/// problems(), and block_problems() for a kernel of these ATTEST_* features that takes block masks.
+std::vector<const char*> problems_of(std::uint32_t features);
+
 /// Four orders of lanes and blocks with every check that the build has.
 std::vector<simt::Emulation> checked_orders();
 

@@ -24,6 +24,7 @@ const std::vector<const EmulatedKernel*>& forward_kernels() {
 
 std::vector<const char*> taken(const EmulatedKernel& kernel, const std::vector<const char*>& all) {
   std::vector<const char*> some;
+  if (!kernel.directions().forward.exists()) return some;
   std::copy_if(all.begin(), all.end(), std::back_inserter(some), [&](const char* text) {
     Call call(spelled_for(kernel.abi(), text), kernel.description().features);
     return kernel.accepts(call.forward_arguments(kernel.abi()));

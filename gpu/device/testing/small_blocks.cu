@@ -1,5 +1,8 @@
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "gpu/device/buffer.hpp"
 #include "gpu/device/launch.cuh"
@@ -35,6 +38,24 @@ __global__ void with_static_memory(float* out) {
 
 BlockLine shape_with(std::int64_t dynamic_bytes) { return {1, 4, dynamic_bytes}; }
 
+void launch_as_all(std::int64_t dynamic_bytes, float* out) {
+  launch("with_static_memory", with_static_memory, shape_with(dynamic_bytes), nullptr, out);
+}
+
+// Asks for what this launch needs, which is of the kernel: another thread may ask for less before
+// the launch.
+void launch_asking_for_its_own(std::int64_t dynamic_bytes, float* out) {
+  require(cudaFuncSetAttribute(reinterpret_cast<const void*>(with_static_memory),
+                               cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(dynamic_bytes)),
+          "shared memory");
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1);
+  config.blockDim = dim3(4);
+  config.dynamicSmemBytes = static_cast<std::size_t>(dynamic_bytes);
+  require(cudaLaunchKernelEx(&config, with_static_memory, out), "launch");
+}
+
 }  // namespace
 
 CountedBytes bytes_counted_by(int blocks, int threads) {
@@ -65,13 +86,35 @@ bool fits_beside_static(std::int64_t dynamic_bytes) {
 bool launches_beside_static(std::int64_t dynamic_bytes) {
   const Buffer out("out", sizeof(float));
   try {
-    launch("with_static_memory", with_static_memory, shape_with(dynamic_bytes), nullptr,
-           static_cast<float*>(out.data()));
+    launch_asking_for_its_own(dynamic_bytes, static_cast<float*>(out.data()));
     require(cudaDeviceSynchronize(), "with_static_memory");
   } catch (const DeviceError&) {
     return false;
   }
   return true;
+}
+
+int refused_among_threads(Asking asking) {
+  constexpr int kThreads = 4, kLaunches = 500;
+  constexpr std::int64_t kSmall = 64, kLarge = 100 * 1024;
+  const Buffer out("out", sizeof(float));
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, bytes = t % 2 == 0 ? kSmall : kLarge] {
+      for (int k = 0; k < kLaunches; ++k) {
+        try {
+          (asking == Asking::as_all ? launch_as_all : launch_asking_for_its_own)(
+              bytes, static_cast<float*>(out.data()));
+        } catch (const DeviceError&) {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  require(cudaDeviceSynchronize(), "launches of many threads");
+  return refused;
 }
 
 void clear_byte(void* at) { require(cudaMemset(at, 0, 1), "clear a byte"); }

@@ -21,6 +21,13 @@ std::int64_t shared_bytes_limit();
 bool fits_beside_static(std::int64_t dynamic_bytes);
 bool launches_beside_static(std::int64_t dynamic_bytes);
 
+/// How shared memory beyond 48 KiB is asked for: as all launches of the project do, or by each
+/// launch what it needs.
+enum class Asking : std::uint8_t { as_all, its_own };
+
+/// Launches of one kernel that fail when threads launch it with more and with less shared memory.
+int refused_among_threads(Asking asking);
+
 /// Sets a byte of the device's memory to 0.
 void clear_byte(void* at);
 

@@ -1,0 +1,249 @@
+"""What is asked of a CUDA device for ci/test-gpu, an answer a dictionary: the project's own counts and
+times, compute-sanitizer, Nsight Compute, and the peer in Triton."""
+import csv
+import functools
+import io
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+BUILD = os.path.join(ROOT, 'build', 'cuda')
+SANITIZERS = ('memcheck', 'racecheck', 'initcheck', 'synccheck')
+CASES = '20'
+# The kernels with tiles of all sizes, and what the profiler calls their launches.
+FAMILY_PROBLEM, FAMILY_LOSS_PROBLEM = 'hq=8,sq=1024,d=256', 'sq=1024,d=192'
+LAUNCHES = {'flash2': 'flash2_forward', 'square_tiled': 'square_tiled_(scores|values)',
+            'two_pass': 'two_pass', 'square_tiled_bwd': 'square_tiled_bwd',
+            'loss_large': 'loss_', 'loss_rows': 'loss_', 'loss_small': 'loss_'}
+# Time against density, as FlashAttention's Figure 2 (right) has it: dense, then shares of blocks.
+DENSE_PROBLEM = 'hq=16,sq=4096,d=64'
+PERCENTS = (50, 25, 10, 5)
+# Their peer in Triton, where Triton and PyTorch are, in this Python.
+PEER = [sys.executable, os.path.join(ROOT, 'gpu', 'device', 'triton_flash2.py')]
+PEER_LAUNCHES = {'forward': 'forward_kernel',
+                 'backward': '(delta|query_gradients|key_gradients)_kernel'}
+PEER_SKIPPED = 77
+READ = 'lts__t_sectors_srcunit_tex_op_read.sum'
+WRITTEN = 'lts__t_sectors_srcunit_tex_op_write.sum'
+SECTOR_BYTES = 32
+LIMIT_STATUS = 124
+limit = None  # seconds that one command may take
+
+
+def answer_of(command):
+    """Status, output and errors of a command; LIMIT_STATUS where it has not ended in time."""
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, start_new_session=True)
+    except OSError as error:
+        return 127, '', str(error)
+    try:
+        output, errors = process.communicate(timeout=limit)
+        return process.returncode, output, errors
+    except BaseException as error:  # what it started would keep the device from the next
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        return LIMIT_STATUS, '', f'not done after {limit} s'
+
+
+def measure(*words):
+    status, output, errors = answer_of([os.path.join(BUILD, 'bin', 'attest_gpu_measure'), *words])
+    return json.loads(output) if status == 0 else {'failed': errors.strip() or f'status {status}'}
+
+
+def times_of(kernel, problem):
+    """Median and quartiles of the seconds of each direction, and its operations."""
+    answer = measure('time', kernel, problem)
+    for key in [key for key in answer if key.endswith('_seconds')]:
+        low, answer[key], high = statistics.quantiles(answer[key], n=4, method='inclusive')
+        answer[f'{key}_quartiles'] = [low, high]
+    return answer
+
+
+@functools.cache
+def counted(kernel, problem):
+    """Bytes that the kernel counts on the device, all its directions together."""
+    return measure('count', kernel, problem)
+
+
+def tail(text, lines=5):
+    return '\n'.join(text.strip().splitlines()[-lines:])
+
+
+def sanitizer_verdict(status, output):
+    """passed or failed where the tool has looked to the end, refused where it has not."""
+    summary = re.search(r'(?:ERROR|RACECHECK) SUMMARY: (\d+)', output)
+    if summary is None:
+        return {'verdict': 'refused', 'output': tail(output)}
+    if status == 0 and int(summary[1]) == 0:
+        return {'verdict': 'passed'}
+    return {'verdict': 'failed', 'output': tail(output, 40)}
+
+
+def sanitize(tool):
+    """The device's tests under one tool; launches that they mean to be refused are not reported.
+    A test that a kernel loses a race with a copy is left out: a tool slows it down."""
+    program = os.path.join(BUILD, 'gpu', 'device', 'gpu_device_test')
+    status, output, errors = answer_of(['compute-sanitizer', '--tool', tool, '--report-api-errors',
+                                        'no', program, '~[delay]~[stray]'])
+    return sanitizer_verdict(status, output + errors)
+
+
+def profiled_bytes(text):
+    """Bytes between L1 and L2 from ncu's CSV, all kernels together; None when there are none."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    found = {READ: 0.0, WRITTEN: 0.0}
+    seen = set()
+    for row in csv.DictReader(io.StringIO('\n'.join(lines))):
+        for metric in found:
+            try:
+                found[metric] += float((row.get(metric) or '').replace(',', ''))
+                seen.add(metric)
+            except ValueError:  # the line of units
+                pass
+    if len(seen) < len(found):
+        return None
+    return {'read_bytes': found[READ] * SECTOR_BYTES, 'written_bytes': found[WRITTEN] * SECTOR_BYTES}
+
+
+def profiled(program, launches=None):
+    """{'profiled': bytes} of a program's launches whose names match, or {'refused': why}."""
+    command = ['ncu', '--clock-control', 'none', '--cache-control', 'all', '--csv', '--page', 'raw',
+               '--metrics', f'{READ},{WRITTEN}', *(['-k', f'regex:{launches}'] if launches else []),
+               *program]
+    status, output, errors = answer_of(command)
+    seen = profiled_bytes(output) if status == 0 else None
+    return {'refused': tail(output + errors)} if seen is None else {'profiled': seen}
+
+
+def run_of(kernel, problem):
+    return [os.path.join(BUILD, 'bin', 'attest_gpu_measure'), 'run', kernel, problem]
+
+
+def traffic(kernel, problem):
+    """Counted bytes beside those of the profiler."""
+    return {'kernel': kernel, 'problem': problem, 'counted': counted(kernel, problem),
+            **profiled(run_of(kernel, problem))}
+
+
+def words_of(row):
+    """Words that the row's schedule moves."""
+    _, output, errors = answer_of([os.path.join(BUILD, 'bin', 'attest'), 'count', '--schedule',
+                                   row['schedule'], '--problem', row['problem'], '--fast-bytes',
+                                   str(row['fast_bytes']), '--json'])
+    try:
+        return {'words': json.loads(output)['closed_form']['moved']['words']}
+    except (ValueError, KeyError):
+        return {'failed': tail(errors)}
+
+
+def families():
+    """Kernels with tiles of all sizes: fast memory, their schedules' words, seconds, profiled bytes."""
+    answer = measure('families', FAMILY_PROBLEM, FAMILY_LOSS_PROBLEM)
+    if 'failed' in answer:
+        return [answer]
+    rows = answer['families']
+    for row in rows:
+        row.update(words_of(row))
+        times = times_of(row['kernel'], row['problem'])
+        if 'failed' in times:
+            row['failed'] = times['failed']
+        else:
+            for what in ('seconds', 'seconds_quartiles'):
+                row[what] = times[f"{row['direction']}_{what}"]
+        row.update(profiled(run_of(row['kernel'], row['problem']), LAUNCHES[row['family']]))
+    return rows
+
+
+def peer():
+    """The peer's variants, within their error bounds and timed; or why there are none."""
+    status, output, errors = answer_of([*PEER, 'time', FAMILY_PROBLEM])
+    if status == PEER_SKIPPED:
+        return {'refused': tail(errors)}
+    try:
+        answer = json.loads(output)
+    except ValueError:
+        return {'failed': tail(errors)}
+    wrong = [row['failed'] for row in answer['variants'] if 'failed' in row]
+    return {**answer, 'failed': '; '.join(wrong)} if wrong else answer
+
+
+def at_equal_caps(rows, variants):
+    """Beside each row of families() the quickest variant of the peer in no more fast memory."""
+    seen = {}
+    for row in rows:
+        fitting = [one for one in variants if one['direction'] == row.get('direction') and
+                   'seconds' in one and one['fast_bytes'] <= row['fast_bytes']]
+        if not fitting:
+            continue
+        best = min(fitting, key=lambda one: one['seconds'])
+        name = best['variant']
+        if name not in seen:
+            seen[name] = profiled([*PEER, 'run', FAMILY_PROBLEM, name],
+                                  PEER_LAUNCHES[best['direction']])
+        row['triton'] = {'variant': name, 'fast_bytes': best['fast_bytes'],
+                         'seconds': best['seconds'], **seen[name]}
+
+
+def timed(kernel, problem, rates):
+    """Times, and what share of them the bytes and the products take at the device's rates."""
+    row, moved = times_of(kernel, problem), counted(kernel, problem)
+    if 'failed' in row or 'failed' in moved or 'failed' in rates:
+        return row
+    row['counted'] = moved
+    seconds = sum(value for key, value in row.items() if key.endswith('_seconds'))
+    operations = sum(value for key, value in row.items() if key.endswith('_operations'))
+    row['share_of_copy_rate'] = ((moved['read_bytes'] + moved['written_bytes']) /
+                                 rates['copy_bytes_per_second'] / seconds)
+    for kind in ('float', 'matrix') if operations else ():
+        rate = rates[f'{kind}_operations_per_second']
+        row[f'share_of_{kind}_rate'] = operations / rate / seconds
+    return row
+
+
+def density():
+    """gpu/block_flash2 on a mask of random blocks against gpu/flash2 on all pairs, in one run."""
+    dense = times_of('gpu/flash2', DENSE_PROBLEM)
+    if 'failed' in dense:
+        return [dense]
+    rows = []
+    for percent in PERCENTS:
+        row = times_of('gpu/block_flash2', f'{DENSE_PROBLEM},mask=block_64x64_{percent}_1')
+        for direction in ('forward', 'backward') if 'failed' not in row else ():
+            share = row[f'{direction}_operations'] / dense[f'{direction}_operations']
+            speedup = dense[f'{direction}_seconds'] / row[f'{direction}_seconds']
+            row[f'{direction}_density'] = share
+            row[f'{direction}_speedup'] = speedup
+            row[f'{direction}_share_of_ideal'] = speedup * share
+        rows.append(row)
+    return [dense, *rows]
+
+
+def other_counts(golden):
+    """Rows whose counts on the device are not the emulated ones."""
+    return [row for row in golden.get('counts', []) if row['device'] != row['emulated']]
+
+
+def errors_of(kernel):
+    """Worst error over bound of each output, of a small campaign on the device."""
+    _, output, errors = answer_of([os.path.join(BUILD, 'bin', 'attest'), 'certify',
+                                   f'{kernel}@device', '--cases', CASES, '--jobs', '2',
+                                   '--json'])
+    try:
+        found, = json.loads(output)['kernels']
+    except ValueError:
+        return {'kernel': kernel, 'failed': tail(errors)}
+    answer = {'kernel': kernel, 'verdict': found['verdict'],
+               'error_over_bound': {output: worst['error_over_bound']
+                                    for output, worst in found['worst'].items()}}
+    if found['findings']:
+        first = found['findings'][0]
+        answer['failed'] = f"{first['message']}: {first['reproduce']}"
+    return answer
