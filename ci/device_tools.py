@@ -1,7 +1,7 @@
-"""What is asked of a CUDA device for ci/test-gpu, an answer a dictionary: the project's own counts and
-times, compute-sanitizer, Nsight Compute, and the peer in Triton."""
+"""What is asked of a CUDA device for ci/test-gpu, an answer a dictionary: the project's own counts
+and times, compute-sanitizer, Nsight Compute, and the peer in Triton."""
+import contextlib
 import csv
-import functools
 import io
 import json
 import os
@@ -22,7 +22,7 @@ LAUNCHES = {'flash2': 'flash2_forward', 'square_tiled': 'square_tiled_(scores|va
             'loss_large': 'loss_', 'loss_rows': 'loss_', 'loss_small': 'loss_'}
 # Time against density, as FlashAttention's Figure 2 (right) has it: dense, then shares of blocks.
 DENSE_PROBLEM = 'hq=16,sq=4096,d=64'
-PERCENTS = (50, 25, 10, 5)
+PERCENTS = (100, 50, 25, 10, 5)
 # Their peer in Triton, where Triton and PyTorch are, in this Python.
 PEER = [sys.executable, os.path.join(ROOT, 'gpu', 'device', 'triton_flash2.py')]
 PEER_LAUNCHES = {'forward': 'forward_kernel',
@@ -33,24 +33,47 @@ WRITTEN = 'lts__t_sectors_srcunit_tex_op_write.sum'
 SECTOR_BYTES = 32
 LIMIT_STATUS = 124
 limit = None  # seconds that one command may take
+running = set()
+stopped = False
+known_counts = {}
+
+
+def end(process):
+    """With what it has started in its group: that would keep the device from the next command."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def stop_all():
+    """No command goes on or begins any more."""
+    global stopped
+    stopped = True
+    for process in list(running):
+        end(process)
 
 
 def answer_of(command):
     """Status, output and errors of a command; LIMIT_STATUS where it has not ended in time."""
+    if stopped:
+        return LIMIT_STATUS, '', 'stopped'
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, start_new_session=True)
+                                   text=True, errors='replace', start_new_session=True)
     except OSError as error:
         return 127, '', str(error)
+    running.add(process)
     try:
         output, errors = process.communicate(timeout=limit)
         return process.returncode, output, errors
-    except BaseException as error:  # what it started would keep the device from the next
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if not isinstance(error, subprocess.TimeoutExpired):
-            raise
-        return LIMIT_STATUS, '', f'not done after {limit} s'
+    except subprocess.TimeoutExpired:
+        end(process)
+        output, errors = process.communicate()
+        return LIMIT_STATUS, output, f'{errors}not done after {limit} s'
+    except BaseException:
+        end(process)
+        raise
+    finally:
+        running.discard(process)
 
 
 def measure(*words):
@@ -67,10 +90,14 @@ def times_of(kernel, problem):
     return answer
 
 
-@functools.cache
 def counted(kernel, problem):
-    """Bytes that the kernel counts on the device, all its directions together."""
-    return measure('count', kernel, problem)
+    """Bytes that the kernel counts on the device, all its directions together; asked once."""
+    if (kernel, problem) not in known_counts:
+        answer = measure('count', kernel, problem)
+        if 'failed' in answer:
+            return answer
+        known_counts[kernel, problem] = answer
+    return known_counts[kernel, problem]
 
 
 def tail(text, lines=5):
@@ -89,7 +116,7 @@ def sanitizer_verdict(status, output):
 
 def sanitize(tool):
     """The device's tests under one tool; launches that they mean to be refused are not reported.
-    A test that a kernel loses a race with a copy is left out: a tool slows it down."""
+    What depends on how long a launch takes to begin is left out: a tool makes that longer."""
     program = os.path.join(BUILD, 'gpu', 'device', 'gpu_device_test')
     status, output, errors = answer_of(['compute-sanitizer', '--tool', tool, '--report-api-errors',
                                         'no', program, '~[delay]~[stray]'])
@@ -110,7 +137,8 @@ def profiled_bytes(text):
                 pass
     if len(seen) < len(found):
         return None
-    return {'read_bytes': found[READ] * SECTOR_BYTES, 'written_bytes': found[WRITTEN] * SECTOR_BYTES}
+    return {'read_bytes': found[READ] * SECTOR_BYTES,
+            'written_bytes': found[WRITTEN] * SECTOR_BYTES}
 
 
 def profiled(program, launches=None):
@@ -145,7 +173,7 @@ def words_of(row):
 
 
 def families():
-    """Kernels with tiles of all sizes: fast memory, their schedules' words, seconds, profiled bytes."""
+    """Kernels with tiles of all sizes: fast memory, schedules' words, seconds, profiled bytes."""
     answer = measure('families', FAMILY_PROBLEM, FAMILY_LOSS_PROBLEM)
     if 'failed' in answer:
         return [answer]
@@ -195,9 +223,9 @@ def at_equal_caps(rows, variants):
 def timed(kernel, problem, rates):
     """Times, and what share of them the bytes and the products take at the device's rates."""
     row, moved = times_of(kernel, problem), counted(kernel, problem)
+    row['counted'] = moved
     if 'failed' in row or 'failed' in moved or 'failed' in rates:
         return row
-    row['counted'] = moved
     seconds = sum(value for key, value in row.items() if key.endswith('_seconds'))
     operations = sum(value for key, value in row.items() if key.endswith('_operations'))
     row['share_of_copy_rate'] = ((moved['read_bytes'] + moved['written_bytes']) /

@@ -5,8 +5,10 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 import time
 
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'test-gpu')
@@ -38,7 +40,8 @@ def results(**changes):
             'tests': {'passed': 3, 'failed': [], 'skipped': []},
             'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
             'golden': {'counts': []}, 'errors': [{}],
-            'rates': {}, 'times': [{}], 'density': [{}], 'families': [{}], 'triton': {}, 'traffic': [{'counted': {}}]}
+            'rates': {}, 'times': [{}], 'density': [{}], 'families': [{}], 'triton': {},
+            'traffic': [{'counted': {}}]}
     return {**base, **changes}
 
 
@@ -108,7 +111,13 @@ ANSWERS['time'] = {'loss_gradient_seconds': [2, 2]}
 loss = tools.timed('gpu/loss', 'x', RATES)
 check('no operations', [loss['share_of_copy_rate'], 'share_of_float_rate' in loss], [1, False])
 ANSWERS['time'] = {'failed': 'cudaErrorX'}
-check('no times', tools.timed('gpu/x', 'x', RATES), ANSWERS['time'])
+check('no times', tools.timed('gpu/x', 'x', RATES),
+      {**ANSWERS['time'], 'counted': ANSWERS['count']})
+tools.counted = lambda kernel, problem: {'failed': 'cudaErrorY'}
+ANSWERS['time'] = {'forward_seconds': [2, 2]}
+check('no counts', test_gpu.failures(results(times=[tools.timed('gpu/x', 'x', RATES)])),
+      ['measurement: cudaErrorY'])
+tools.counted = lambda kernel, problem: dict(ANSWERS['count'])
 FAMILY = {'family': 'square_tiled', 'direction': 'forward', 'kernel': 'gpu/y', 'problem': 'x',
           'schedule': 'square_tiled:b=4', 'fast_bytes': 800}
 answer_of = tools.answer_of
@@ -178,11 +187,29 @@ with tempfile.TemporaryDirectory() as folder:
 tools.limit = None
 check('a wrong peer', answering(1, '{"variants": [{"failed": "tile"}]}')['failed'], 'tile')
 check('a tool that is not here', tools.answer_of(['/no/such/tool'])[0], 127)
+stopping = threading.Timer(0.5, tools.stop_all)
+stopping.start()
+check('a command that is stopped', tools.answer_of(['sleep', '60'])[0], -signal.SIGKILL)
+check('none begins after that', tools.answer_of(['true']), (tools.LIMIT_STATUS, '', 'stopped'))
+stopping.join()
+tools.stopped = False
+tools.answer_of = lambda command: (1, json.dumps({'kernels': [
+    {'verdict': 'violated', 'worst': {'O': {'error_over_bound': 2}},
+     'findings': [{'message': 'O differs', 'reproduce': 'attest check'}]}]}), '')
+check('errors', tools.errors_of('gpu/x'),
+      {'kernel': 'gpu/x', 'verdict': 'violated', 'error_over_bound': {'O': 2},
+       'failed': 'O differs: attest check'})
+tools.answer_of = lambda command: (2, '', 'why')
+check('no errors', tools.errors_of('gpu/x'), {'kernel': 'gpu/x', 'failed': 'why'})
+tools.answer_of = lambda command: (tools.LIMIT_STATUS, 'first', ', not done after 1 s')
+check('a sanitizer without end', tools.sanitize('racecheck'),
+      {'verdict': 'refused', 'output': 'first, not done after 1 s'})
+tools.answer_of = answer_of
 tools.measure = lambda verb, *words: {'kernels': []} if verb == 'kernels' else {}
 tools.peer, tools.families, tools.sanitize = dict, list, lambda tool: {'verdict': 'passed'}
 tools.traffic = tools.timed = tools.errors_of = lambda *words: {'counted': {}}
 tools.density = lambda: [{}]
-found = results()
+found = {key: results()[key] for key in ('date', 'device', 'tests')}
 for _, answers in test_gpu.stages(['gpu/x', 'gpu/loss_x']):
     found.update(answers())
 check('every stage answers', sorted(found), sorted(results()))

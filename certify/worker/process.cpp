@@ -152,9 +152,11 @@ void Process::spawn(const Source& source, const Limits& limits) {
   posix_spawn_file_actions_adddup2(&spawn.actions, child_end.get(), kSocket);
   posix_spawn_file_actions_adddup2(&spawn.actions, arena.get(), kArena);
   posix_spawn_file_actions_adddup2(&spawn.actions, read_only.get(), kReadOnlyArena);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
   // Before the program starts: what it opens itself is not the certifier's.
   posix_spawn_file_actions_addclosefrom_np(&spawn.actions, kLastDescriptor + 1);
+#endif
 #endif
   const std::string program = limits.program.empty() ? own_program() : limits.program;
   std::vector<std::string> words{program, "worker"};

@@ -86,7 +86,8 @@ TEST_CASE("static shared memory counts towards a block's limit", "[gpu][device]"
   }
 }
 
-TEST_CASE("threads launch a kernel with more and less shared memory at once", "[gpu][device]") {
+TEST_CASE("threads launch a kernel with more and less shared memory at once",
+          "[gpu][device][delay]") {
   CHECK(refused_among_threads(Asking::as_all) == 0);
   CHECK(refused_among_threads(Asking::its_own) > 0);
 }

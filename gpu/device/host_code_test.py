@@ -10,12 +10,15 @@ import subprocess
 import sys
 
 
-def ending(nm, path):
-    """Objects of nvcc's in the file that may end the process."""
+def objects(nm, path):
+    """{object: whether it may end the process} of the file."""
     text = subprocess.run([nm, '--undefined-only', '-A', path], capture_output=True, text=True,
                           check=True).stdout
-    return sorted({line.split(': ')[0] for line in text.splitlines()
-                   if re.search(r'\.o:.* U exit$', line)})
+    found = {}
+    for line in text.splitlines():
+        name, _, symbol = line.partition(': ')
+        found[name] = found.get(name, False) or re.search(' U exit$', symbol) is not None
+    return found
 
 
 def main():
@@ -23,9 +26,12 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     nm, archive, broken = sys.argv[1:]
-    found = [f'{name}: calls a __device__ function on the host' for name in ending(nm, archive)
-             if '.cu.o' in name]
-    if not ending(nm, broken):
+    compiled = {name: ends for name, ends in objects(nm, archive).items() if '.cu.o' in name}
+    found = [f'{name}: calls a __device__ function on the host'
+             for name, ends in compiled.items() if ends]
+    if not compiled:
+        found.append(f'{archive} has no object of nvcc')
+    if not any(objects(nm, broken).values()):
         found.append(f'{broken} does so too, and was not seen')
     for text in found:
         print(text)

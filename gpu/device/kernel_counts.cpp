@@ -11,48 +11,16 @@
 #include "gpu/device/probe.hpp"
 #include "gpu/kernels/emulated_kernel.hpp"
 #include "gpu/kernels/families.hpp"
-#include "gpu/testing/call.hpp"
-#include "gpu/testing/loss_call.hpp"
+#include "gpu/testing/each_call.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
 
+using gpu::testing::for_each_call;
 using nlohmann::json;
 
 json bytes_json(const simt::GlobalTraffic& bytes) {
   return {{"read_bytes", bytes.read_bytes}, {"written_bytes", bytes.written_bytes}};
-}
-
-// What a kernel takes of a problem: does(direction, arguments, emulated call) for each direction.
-template <class Does>
-void for_each_call(const EmulatedKernel& kernel, const std::string& problem, const Does& does) {
-  const attest_kernel& abi = kernel.abi();
-  const EmulatedDirections& directions = kernel.directions();
-  const std::string spelled = gpu::testing::spelled_for(abi, problem.c_str());
-  gpu::testing::Call call(spelled, kernel.description().features);
-  const auto one = [&](const auto& direction, const auto& args, auto make, const char* name) {
-    if (!kernel.accepts(args)) return false;
-    auto emulated = make(args);
-    does(name, args, direction, emulated);
-    return true;
-  };
-  if (directions.forward.exists() &&
-      !one(
-          directions.forward, call.forward_arguments(abi),
-          [](const auto& args) { return EmulatedForward(args); }, "forward")) {
-    return;
-  }
-  if (directions.backward.exists()) {
-    one(
-        directions.backward, call.backward_arguments(abi),
-        [](const auto& args) { return EmulatedBackward(args); }, "backward");
-  }
-  if (directions.loss_gradient.exists()) {
-    gpu::testing::LossCall loss(call.problem.seqlen_q, call.problem.head_dim_qk);
-    one(
-        directions.loss_gradient, loss.arguments(abi),
-        [](const auto& args) { return EmulatedLoss(args); }, "loss_gradient");
-  }
 }
 
 constexpr std::int64_t kWordBytes = 4;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 
 #include "core/abi/attest_kernel.h"
 #include "gpu/device/require.cuh"
@@ -13,27 +15,29 @@ namespace attest::gpu::cuda {
 inline constexpr std::int64_t kDynamicSharedAlignment = 1024;
 
 /// The most dynamic shared memory that a block of the kernel can have beside its static one on the
-/// current device.  [gpu/device/device_test "static shared memory counts"]
-template <class... Arguments>
-std::int64_t most_dynamic_shared_bytes(void (*kernel)(Arguments...)) {
+/// current device; asked once by each thread.
+/// [gpu/device/device_test "static shared memory counts"]
+inline std::int64_t most_dynamic_shared_bytes(const void* kernel) {
+  static thread_local std::map<std::pair<int, const void*>, std::int64_t> known;
   int device = 0, limit = 0;
   cudaFuncAttributes attributes{};
   require(cudaGetDevice(&device), "current device");
+  if (const auto found = known.find({device, kernel}); found != known.end()) return found->second;
   require(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
           "shared memory of a block");
-  require(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)),
-          "a kernel's attributes");
+  require(cudaFuncGetAttributes(&attributes, kernel), "a kernel's attributes");
   const auto before = static_cast<std::int64_t>(attributes.sharedSizeBytes);
   const std::int64_t aligned =
       (before + kDynamicSharedAlignment - 1) / kDynamicSharedAlignment * kDynamicSharedAlignment;
-  return limit - aligned;
+  return known[{device, kernel}] = limit - aligned;
 }
 
 /// Whether the current device takes the launch: its grid and its shared memory.
 template <class... Arguments>
 bool fits(void (*kernel)(Arguments...), const BlockLine& line) {
   return line.blocks <= kMostBlocks &&
-         line.dynamic_shared_bytes <= most_dynamic_shared_bytes(kernel);
+         line.dynamic_shared_bytes <=
+             most_dynamic_shared_bytes(reinterpret_cast<const void*>(kernel));
 }
 
 /// `kernel<<<line, stream>>>(arguments...)`; no blocks, no launch. Throws DeviceError; what fails
@@ -43,9 +47,9 @@ void launch(const std::string& name, void (*kernel)(Arguments...), const BlockLi
             cudaStream_t stream, const Arguments&... arguments) {
   if (line.blocks == 0) return;
   // Of the kernel, not of the launch: a smaller number would fail another thread's launch.
-  require(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(most_dynamic_shared_bytes(kernel))),
+  const void* const symbol = reinterpret_cast<const void*>(kernel);
+  require(cudaFuncSetAttribute(symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(most_dynamic_shared_bytes(symbol))),
           name + ": shared memory");
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(line.blocks));

@@ -96,12 +96,13 @@ bool launches_beside_static(std::int64_t dynamic_bytes) {
 
 int refused_among_threads(Asking asking) {
   constexpr int kThreads = 4, kLaunches = 500;
-  constexpr std::int64_t kSmall = 64, kLarge = 100 * 1024;
+  constexpr std::int64_t kSmall = 64, kBesideStatic = 2048;
+  const std::int64_t large = shared_bytes_limit() - kBesideStatic;
   const Buffer out("out", sizeof(float));
   std::atomic<int> refused = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, bytes = t % 2 == 0 ? kSmall : kLarge] {
+    threads.emplace_back([&, bytes = t % 2 == 0 ? kSmall : large] {
       for (int k = 0; k < kLaunches; ++k) {
         try {
           (asking == Asking::as_all ? launch_as_all : launch_asking_for_its_own)(
