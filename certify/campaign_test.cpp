@@ -311,6 +311,13 @@ TEST_CASE("a kernel that fails counts as crashed", "[campaign]") {
   CHECK(exit_code({result}) == 4);
 }
 
+TEST_CASE("what is not drawn for a device is listed as not covered", "[campaign]") {
+  attest_kernel kernel = fake(always_failed);
+  CHECK(small_campaign(kernel).not_claimed.count(proptest::kHugeOnDevice) == 0);
+  kernel.description.device = ATTEST_CUDA;
+  CHECK(small_campaign(kernel).not_claimed.at(proptest::kHugeOnDevice) == 0);
+}
+
 TEST_CASE("certificates are equal for equal seeds but for the timings", "[certificate]") {
   Registry all, registry;
   register_cpu(all);

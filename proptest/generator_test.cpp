@@ -49,7 +49,7 @@ TEST_CASE("huge strides are not for tensors on a device, whose gaps travel with 
   const Problem huge = Problem::parse("sq=3,d=2,strides=huge");
   CHECK(unclaimed(description, huge, Direction::forward).empty());
   description.device = ATTEST_CUDA;
-  CHECK(unclaimed(description, huge, Direction::forward) == "huge strides on a device");
+  CHECK(unclaimed(description, huge, Direction::forward) == kHugeOnDevice);
   for (const char* text : {"sq=3,d=2", "sq=3,d=2,strides=padded", "sq=3,d=2,strides=mixed"}) {
     CHECK(unclaimed(description, Problem::parse(text), Direction::forward).empty());
   }

@@ -107,8 +107,7 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   const bool odd_strides = p.strides == Strides::transposed || p.strides == Strides::interleaved ||
                            p.strides == Strides::broadcast;
   if (odd_strides && lacks(ATTEST_ANY_STRIDES)) return "strides " + std::string(name(p.strides));
-  // The gaps of a tensor travel to the device with it.
-  if (p.strides == Strides::huge && d.device == ATTEST_CUDA) return "huge strides on a device";
+  if (p.strides == Strides::huge && d.device == ATTEST_CUDA) return kHugeOnDevice;
   if (!lacks(ATTEST_EMPTY_ROWS)) return "";
   for (const Sequence& sequence : p.sequences()) {
     if (sequence.q_length == 0 || sequence.visible_keys == 0) return "zero-length sequences";

@@ -46,6 +46,10 @@ Strides scalar_strides(const attest_description& description, const Problem& pro
 /// Whether the forward call asks for LSE: where the kernel claims it, or never.
 enum class LseRequest : std::uint8_t { where_claimed, never };
 
+/// What no kernel on a device is asked for: the gaps of a tensor travel there with it.
+/// [proptest/generator_test "huge strides"]
+inline constexpr const char* kHugeOnDevice = "huge strides on a device";
+
 /// Whether a case is claimed by the description; when not, the first missing feature.
 std::string unclaimed(const attest_description& description, const Problem& problem,
                       Direction direction);

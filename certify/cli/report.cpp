@@ -104,7 +104,8 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
   }
   for (const auto& [feature, count] : result.not_claimed) {
-    fmt::print("  not covered: {} ({} checks)\n", feature, count);
+    const std::string checks = count == 0 ? "" : fmt::format(" ({} checks)", count);
+    fmt::print("  not covered: {}{}\n", feature, checks);
   }
   for (const std::string& refusal : result.refused) fmt::print("  {}\n", warning(refusal));
   if (outcome(result) == "incomplete" || result.interrupted) {
