@@ -16,14 +16,16 @@ namespace {
 
 using Index = std::array<std::int64_t, 4>;
 
+// visit(index, number), row-major.
 template <class Visit>
 void for_each(const TensorView& view, const Visit& visit) {
   const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
   Index i{};
+  std::int64_t number = 0;
   for (i[0] = 0; i[0] < extent(0); ++i[0]) {
     for (i[1] = 0; i[1] < extent(1); ++i[1]) {
       for (i[2] = 0; i[2] < extent(2); ++i[2]) {
-        for (i[3] = 0; i[3] < extent(3); ++i[3]) visit(i);
+        for (i[3] = 0; i[3] < extent(3); ++i[3]) visit(i, number++);
       }
     }
   }
@@ -51,6 +53,20 @@ bool same_class(double a, double b) {
   if (std::isinf(a) || std::isinf(b)) return a == b;
   return true;
 }
+
+// The three figures of every element, row-major: packed tensors need no strides.
+struct PackedBound {
+  const double *proved, *probable, *sigma;
+
+  PackedBound(const reference::ErrorBound& bound, const TensorView& of)
+      : proved(bound.deterministic.doubles()),
+        probable(bound.probabilistic.doubles()),
+        sigma(bound.sigma.doubles()) {
+    for (const Tensor* one : {&bound.deterministic, &bound.probabilistic, &bound.sigma}) {
+      require_same_shape(of, one->view());
+    }
+  }
+};
 
 // What one element says: its error, the two bounds, its sigma.
 struct Judged {
@@ -186,12 +202,13 @@ class Collector {
 
 Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound) {
   require_same_shape(got, exact.view());
+  const PackedBound b(bound, got);
+  const double* const truths = exact.doubles();
   Collector collector(got, Against::exact);
-  for_each(got, [&](const Index& i) {
-    const double value = at(got, i), truth = at(exact.view(), i);
+  for_each(got, [&](const Index& i, std::int64_t e) {
+    const double value = at(got, i), truth = truths[e];
     collector.add(i, value, truth,
-                  {std::abs(value - truth), at(bound.deterministic.view(), i),
-                   at(bound.probabilistic.view(), i), at(bound.sigma.view(), i)});
+                  {std::abs(value - truth), b.proved[e], b.probable[e], b.sigma[e]});
   });
   return collector.finish();
 }
@@ -200,16 +217,13 @@ Comparison compare_pair(const TensorView& first, const TensorView& second,
                         const reference::ErrorBound& first_bound,
                         const reference::ErrorBound& second_bound) {
   require_same_shape(first, second);
+  const PackedBound one(first_bound, first), other(second_bound, first);
   Collector collector(first, Against::another);
-  const auto sum = [](const Tensor& a, const Tensor& b, const Index& i) {
-    return at(a.view(), i) + at(b.view(), i);
-  };
-  for_each(first, [&](const Index& i) {
+  for_each(first, [&](const Index& i, std::int64_t e) {
     const double a = at(first, i), b = at(second, i);
     collector.add(i, a, b,
-                  {std::abs(a - b), sum(first_bound.deterministic, second_bound.deterministic, i),
-                   sum(first_bound.probabilistic, second_bound.probabilistic, i),
-                   sum(first_bound.sigma, second_bound.sigma, i)});
+                  {std::abs(a - b), one.proved[e] + other.proved[e],
+                   one.probable[e] + other.probable[e], one.sigma[e] + other.sigma[e]});
   });
   return collector.finish();
 }
@@ -218,7 +232,7 @@ Comparison compare_bits(const TensorView& got, const TensorView& expected) {
   require_same_shape(got, expected);
   Comparison result;
   result.output = std::string(got.name());
-  for_each(got, [&](const Index& i) {
+  for_each(got, [&](const Index& i, std::int64_t) {
     ++result.elements;
     const double value = at(got, i), wanted = at(expected, i);
     const bool equal = value == wanted ||

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proptest/truth.hpp"
@@ -33,16 +34,18 @@ struct Scene {
   const KernelRun& run;
 };
 
-/// Names of alternatives; null: all of them.
-using Names = const std::set<std::string>*;
+/// Name and statement of an alternative. A name may have several, each of another tiling.
+using Suspect = std::pair<std::string, std::string>;
+/// Which alternatives are asked for; null: all of them.
+using Suspects = const std::set<Suspect>*;
 
 /// O and LSE as kernels with a known mistake give them, those that apply to the problem.
 /// [proptest/signatures/signature_test "every signature is of its defect"]
-std::vector<Alternative> forward_alternatives(const Scene& scene, Names only);
+std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only);
 
 /// The same for the gradients of a kernel whose O and LSE are right. Requires: a backward run.
 /// [proptest/signatures/signature_test "every signature is of its defect"]
-std::vector<Alternative> backward_alternatives(const Scene& scene, Names only);
+std::vector<Alternative> backward_alternatives(const Scene& scene, Suspects only);
 
 /// The same problem with a mask as a kernel with a known mistake takes it.
 struct MaskMistake {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -31,7 +32,7 @@ ErrorBound times(const ErrorBound& bound, double factor) {
 
 class Gradients {
  public:
-  Gradients(const Scene& scene, Names only)
+  Gradients(const Scene& scene, Suspects only)
       : scene_(scene),
         only_(only),
         plain_(reference::forward(scene.problem, {}, scene.values.Q.view(), scene.values.K.view(),
@@ -41,7 +42,10 @@ class Gradients {
 
   std::vector<Alternative> take() { return std::move(alternatives_); }
 
-  bool wanted(const std::string& name) const { return only_ == nullptr || only_->count(name) > 0; }
+  bool wanted(const std::string& name) const {
+    return only_ == nullptr || std::any_of(only_->begin(), only_->end(),
+                                           [&](const Suspect& one) { return one.first == name; });
+  }
 
   const reference::Cotangents& given() const { return given_; }
   const reference::Forward& plain() const { return plain_; }
@@ -122,7 +126,7 @@ class Gradients {
 
  private:
   const Scene& scene_;
-  Names only_;
+  Suspects only_;
   reference::Forward plain_;
   reference::Cotangents given_;
   std::optional<DeviantBackward> right_;
@@ -190,7 +194,7 @@ void add_groups(const Scene& scene, Gradients& gradients) {
 
 }  // namespace
 
-std::vector<Alternative> backward_alternatives(const Scene& scene, Names only) {
+std::vector<Alternative> backward_alternatives(const Scene& scene, Suspects only) {
   Gradients gradients(scene, only);
   const Problem& p = scene.problem;
   gradients.scaled("zero_gradients", "that are all zero", {"dQ", "dK", "dV"}, 0);

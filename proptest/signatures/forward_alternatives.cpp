@@ -40,7 +40,7 @@ enum class Averaged : std::uint8_t { every_row, rows_without_a_key };
 
 class Forwards {
  public:
-  Forwards(const Scene& scene, Names only)
+  Forwards(const Scene& scene, Suspects only)
       : scene_(scene),
         only_(only),
         conventions_(conventions_of(scene.description)),
@@ -49,12 +49,14 @@ class Forwards {
 
   std::vector<Alternative> take() { return std::move(alternatives_); }
 
-  bool wanted(const std::string& name) const { return only_ == nullptr || only_->count(name) > 0; }
+  bool wanted(const std::string& name, const std::string& words) const {
+    return only_ == nullptr || only_->count({name, statement(words)}) > 0;
+  }
 
   // The exact result of another problem or other inputs, with its own bounds.
   void other(const std::string& name, const std::string& words, const Problem& problem,
              const InputValues& values) {
-    if (!wanted(name)) return;
+    if (!wanted(name, words)) return;
     const TensorView &Q = values.Q.view(), &K = values.K.view(), &V = values.V.view();
     const reference::Forward exact = reference::forward(problem, conventions_, Q, K, V);
     const reference::ForwardBounds bounds =
@@ -72,7 +74,7 @@ class Forwards {
   // O of the problem with equal scores in some rows, the truth in the others.
   void averages(const std::string& name, const std::string& words, Averaged rows,
                 const std::function<void(Problem&)>& change) {
-    if (!wanted(name)) return;
+    if (!wanted(name, words)) return;
     Problem problem = scene_.problem;
     problem.softmax_scale = 0.0;
     problem.softcap = 0;
@@ -93,7 +95,7 @@ class Forwards {
 
   void deviant(const std::string& name, const std::string& words, Deviation deviation,
                const Tiling& tiling = {}) {
-    if (!wanted(name)) return;
+    if (!wanted(name, words)) return;
     if (!plain_) plain_ = deviant_forward(scene_.problem, scene_.values, Deviation::none);
     DeviantForward wrong = deviant_forward(scene_.problem, scene_.values, deviation, tiling);
     const reference::ForwardBounds& truth = scene_.truth.forward_bounds();
@@ -108,7 +110,7 @@ class Forwards {
   }
 
   void lse_times(const std::string& name, const std::string& words, double factor) {
-    if (!wanted(name)) return;
+    if (!wanted(name, words)) return;
     const ErrorBound& bound = scene_.truth.forward_bounds().LSE;
     add(name, words,
         {true_o(),
@@ -134,8 +136,10 @@ class Forwards {
                                    [](const Expected& one) { return one.output == "LSE"; }),
                     outputs.end());
     }
-    alternatives_.push_back({name, "the result " + words, std::move(outputs)});
+    alternatives_.push_back({name, statement(words), std::move(outputs)});
   }
+
+  static std::string statement(const std::string& words) { return "the result " + words; }
 
   bool empty_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     if (!plain_) plain_ = deviant_forward(scene_.problem, scene_.values, Deviation::none);
@@ -187,7 +191,7 @@ class Forwards {
   }
 
   const Scene& scene_;
-  Names only_;
+  Suspects only_;
   Conventions conventions_;
   Numerics numerics_;
   bool has_lse_;
@@ -305,7 +309,7 @@ std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
   return mistakes;
 }
 
-std::vector<Alternative> forward_alternatives(const Scene& scene, Names only) {
+std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only) {
   Forwards forwards(scene, only);
   const Problem& p = scene.problem;
   const double scale = p.scale();

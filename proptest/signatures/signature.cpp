@@ -77,7 +77,7 @@ class Played {
   }
   bool ran_backward() const { return direction_ == Direction::backward; }
 
-  std::vector<Alternative> alternatives(Pass pass, Names only) const {
+  std::vector<Alternative> alternatives(Pass pass, Suspects only) const {
     const Scene scene{description_, case_.problem, solved_.values, direction_,
                       case_.seed,   solved_.truth, solved_.run};
     return pass == Pass::forward ? forward_alternatives(scene, only)
@@ -183,8 +183,6 @@ std::vector<Case> others(const attest_kernel& kernel, const Case& shrunk, const 
   return cases;
 }
 
-using Suspect = std::pair<std::string, std::string>;  // name and statement
-
 // Whether the kernel's results on a case are not the suspect's. Where the mistake does not apply to
 // the case, a right result contradicts nothing.
 bool contradicts(const Played& one, Pass pass, const std::vector<Alternative>& alternatives,
@@ -239,14 +237,13 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
     }
   }
   if (suspects.empty()) return {};
-  std::set<std::string> names;
-  for (const auto& [name, statement] : suspects) names.insert(name);
   for (const Case& c : others(kernel, shrunk, found)) {
     if (auto one = play(kernel, c)) played.push_back(std::move(one));
   }
   for (const auto& one : played) {
+    if (suspects.empty()) break;
     if (pass == Pass::backward && (!one->ran_backward() || one->wrong() == Pass::forward)) continue;
-    const std::vector<Alternative> alternatives = one->alternatives(pass, &names);
+    const std::vector<Alternative> alternatives = one->alternatives(pass, &suspects);
     for (auto suspect = suspects.begin(); suspect != suspects.end();) {
       suspect = contradicts(*one, pass, alternatives, *suspect) ? suspects.erase(suspect)
                                                                 : std::next(suspect);
