@@ -137,6 +137,24 @@ TEST_CASE("what proves nothing of sparse inputs does not pass", "[sparse]") {
   CHECK(verdict_of(findings) == Verdict::unsupported);
 }
 
+TEST_CASE("mistakes that inputs do not show are named", "[sparse]") {
+  using Names = std::vector<std::string>;
+  const Names hidden{"pairs that share no column hidden"};
+  const SparseTruth sparse = truth_of(drawn(SparseFamily::normal));
+  CHECK(sparse.unseen_forward().empty());
+  CHECK(sparse.unseen_backward().empty());
+  // Every pair shares a column: what is wrong elsewhere alone passes, and the answer says of what.
+  const SparseTruth full = truth_of(drawn(SparseFamily::negative_full));
+  CHECK(verdict_on("broken/sparse_no_rank_one", full) == Verdict::passed);
+  CHECK(full.unseen_forward() == hidden);
+  CHECK(full.unseen_backward() == hidden);
+  SparseOperands in = drawn(SparseFamily::negative_full);
+  in.softmax_scale = 0;
+  CHECK(truth_of(in).unseen_forward() == Names{"mean of V", hidden.front()});
+  in.V.values.assign(in.V.values.size(), 0);
+  CHECK(truth_of(in).unseen_forward() == Names{"all zeros", "mean of V", hidden.front()});
+}
+
 TEST_CASE("families by name", "[sparse]") {
   for (const auto& [family, name] : proptest::sparse_families()) {
     if (family == SparseFamily::many_keys) continue;

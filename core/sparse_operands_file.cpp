@@ -17,13 +17,13 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors hold little-endian bytes");
 
 constexpr std::array<const char*, 3> kOperands{"Q", "K", "V"};
-constexpr std::array<const char*, 3> kLists{"row_offsets", "columns", "values"};
+constexpr std::array<const char*, 4> kLists{"row_offsets", "columns", "values", "shape"};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw InvalidProblem("inputs: file '" + path + "': " + why);
 }
 
-// The tensors by name, none but the nine.
+// The tensors by name, none but those of a matrix.
 class Lists {
  public:
   Lists(const std::string& path, const StoredTensors& file) : path_(path), tensors_(file.tensors) {
@@ -33,11 +33,15 @@ class Lists {
     }
     for (const auto& [name, tensor] : tensors_) {
       if (names.count(name) > 0) continue;
-      refuse(path_, "has a tensor '" + name +
-                        "'; of each of Q, K and V it holds row_offsets, columns and values, as in "
-                        "Q.row_offsets");
+      refuse(
+          path_,
+          "has a tensor '" + name +
+              "'; of each of Q, K and V it holds row_offsets, columns and values, and shape if you "
+              "like, as in Q.row_offsets");
     }
   }
+
+  bool has(const std::string& name) const { return tensors_.count(name) > 0; }
 
   std::vector<std::int64_t> integers(const std::string& name) const {
     const StoredTensor& tensor = find(name);
@@ -95,11 +99,23 @@ struct Extent {
   std::int64_t count;
 };
 
+void require_shape(const std::string& path, const std::string& name,
+                   const std::vector<std::int64_t>& shape, Extent rows, Extent columns) {
+  if (shape == std::vector{rows.count, columns.count}) return;
+  std::string found;
+  for (const std::int64_t extent : shape) {
+    found += (found.empty() ? "" : ", ") + std::to_string(extent);
+  }
+  refuse(path, name + " is [" + found + "], but " + rows.key + " is " + std::to_string(rows.count) +
+                   " and " + columns.key + " is " + std::to_string(columns.count) +
+                   "; pass the sizes of the file or another file");
+}
+
 CsrMatrix matrix_of(const std::string& path, const Lists& lists, const std::string& operand,
-                    Extent rows, std::int64_t columns) {
+                    Extent rows, Extent columns) {
   CsrMatrix matrix;
   matrix.rows = rows.count;
-  matrix.columns = columns;
+  matrix.columns = columns.count;
   matrix.row_offsets = lists.integers(operand + ".row_offsets");
   const auto found = static_cast<std::int64_t>(matrix.row_offsets.size()) - 1;
   if (found < 0) {
@@ -109,6 +125,9 @@ CsrMatrix matrix_of(const std::string& path, const Lists& lists, const std::stri
     refuse(path, operand + ".row_offsets has " + std::to_string(found + 1) + " entries, of " +
                      std::to_string(found) + " rows, but " + rows.key + " is " +
                      std::to_string(rows.count) + "; pass the sizes of the file or another file");
+  }
+  if (const std::string shape = operand + ".shape"; lists.has(shape)) {
+    require_shape(path, shape, lists.integers(shape), rows, columns);
   }
   matrix.column_indices = lists.columns(operand + ".columns");
   matrix.values = lists.floats(operand + ".values");
@@ -125,9 +144,10 @@ SparseOperands read_sparse_operands(const std::string& path, const Problem& prob
   const StoredTensors stored = parse_stored_tensors(text, path);
   const Lists lists(path, stored);
   const Extent queries{"sq", problem.seqlen_q}, keys{"sk", problem.seqlen_k};
-  SparseOperands operands{matrix_of(path, lists, "Q", queries, problem.head_dim_qk),
-                          matrix_of(path, lists, "K", keys, problem.head_dim_qk),
-                          matrix_of(path, lists, "V", keys, problem.head_dim_v), problem.scale()};
+  const Extent features{"d", problem.head_dim_qk}, values{"dv", problem.head_dim_v};
+  SparseOperands operands{matrix_of(path, lists, "Q", queries, features),
+                          matrix_of(path, lists, "K", keys, features),
+                          matrix_of(path, lists, "V", keys, values), problem.scale()};
   operands.validate();
   return operands;
 }
@@ -140,11 +160,14 @@ std::string sparse_operands_safetensors(const SparseOperands& operands) {
     file.tensors[name] = {dtype, {static_cast<std::int64_t>(list.size())}, bytes};
   };
   const std::array<const CsrMatrix*, 3> matrices{&operands.Q, &operands.K, &operands.V};
+  std::array<std::array<std::int64_t, 2>, 3> shapes;
   for (std::size_t m = 0; m < matrices.size(); ++m) {
+    shapes[m] = {matrices[m]->rows, matrices[m]->columns};
     const std::string operand = std::string(kOperands[m]) + ".";
     add(operand + "row_offsets", "I64", matrices[m]->row_offsets);
     add(operand + "columns", "I32", matrices[m]->column_indices);
     add(operand + "values", "F32", matrices[m]->values);
+    add(operand + "shape", "I64", shapes[m]);
   }
   return write_safetensors(file);
 }

@@ -64,6 +64,23 @@ TEST_CASE("offsets of 32 bits and columns of 64 are read too", "[sparse][safeten
   CHECK(read().Q == operands().Q);
 }
 
+std::string without_shapes() {
+  const std::string whole = sparse_operands_safetensors(operands());
+  StoredTensors stored = parse_stored_tensors(whole, "x");
+  for (const char* name : {"Q.shape", "K.shape", "V.shape"}) stored.tensors.erase(name);
+  return write_safetensors(stored);
+}
+
+TEST_CASE("without shapes a file has the columns of the problem", "[sparse][safetensors]") {
+  const File file(without_shapes());
+  CHECK(read().Q == operands().Q);
+  CHECK(read("sq=3,sk=2,d=9,dv=7").V.columns == 7);
+  CHECK_THROWS_WITH(read("sq=3,sk=2,d=3,dv=2"),
+                    Catch::Contains("Q: columns[1] is 3, but columns go from 0 to 2"));
+  CHECK_THROWS_WITH(read("sq=3,sk=2,d=4,dv=1"),
+                    Catch::Contains("V: columns[0] is 1, but columns go from 0 to 0"));
+}
+
 TEST_CASE("malformed files of sparse inputs are refused with the place", "[sparse][safetensors]") {
   const std::string whole = sparse_operands_safetensors(operands());
   const auto refused = [](const std::string& bytes, const std::string& why,
@@ -85,8 +102,12 @@ TEST_CASE("malformed files of sparse inputs are refused with the place", "[spars
   refused(whole + "x", "bytes follow the last tensor");
   refused(whole, "Q.row_offsets has 4 entries, of 3 rows, but sq is 4", "sq=4,sk=2,d=4,dv=2");
   refused(whole, "K.row_offsets has 3 entries, of 2 rows, but sk is 3", "sq=3,sk=3,d=4,dv=2");
-  refused(whole, "Q: columns[1] is 3, but columns go from 0 to 2", "sq=3,sk=2,d=3,dv=2");
-  refused(whole, "V: columns[0] is 1, but columns go from 0 to 0", "sq=3,sk=2,d=4,dv=1");
+  refused(whole, "Q.shape is [3, 4], but sq is 3 and d is 5; pass the sizes", "sq=3,sk=2,d=5,dv=2");
+  refused(whole, "V.shape is [2, 2], but sk is 2 and dv is 3", "sq=3,sk=2,d=4,dv=3");
+  changed([](StoredTensors& s) { s.tensors["K.shape"] = s.tensors["V.columns"]; },
+          "K.shape is [1], but sk is 2 and d is 4");
+  changed([](StoredTensors& s) { s.tensors["K.shape"].dtype = "F64"; },
+          "tensor 'K.shape' has dtype F64; it needs I32 or I64");
   changed([](StoredTensors& s) { s.tensors.erase("K.values"); }, "has no tensor 'K.values'");
   changed([](StoredTensors& s) { s.tensors["dO.values"] = s.tensors["Q.values"]; },
           "has a tensor 'dO.values'; of each of Q, K and V");

@@ -129,12 +129,20 @@ TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bound
 
 // Random blocks, whose weights are searched once for the tests below.
 struct WeighedBlocks {
-  Problem problem = Problem::parse("sq=500,sk=512,d=8,mask=block_16_25_1");
-  io::PatternDegrees degrees = io::pattern_degrees(problem);
+  explicit WeighedBlocks(const char* text)
+      : problem(Problem::parse(text)), degrees(io::pattern_degrees(problem)) {}
+  Problem problem;
+  io::PatternDegrees degrees;
 };
 
 const WeighedBlocks& weighed_blocks() {
-  static const WeighedBlocks blocks;
+  static const WeighedBlocks blocks("sq=500,sk=512,d=8,mask=block_16_25_1");
+  return blocks;
+}
+
+// Blocks that the diagonal cuts have no weight.
+const WeighedBlocks& weighed_causal_blocks() {
+  static const WeighedBlocks blocks("sq=260,sk=260,d=8,mask=causal_br+block_16_50_1");
   return blocks;
 }
 
@@ -143,13 +151,15 @@ const WeighedBlocks& weighed_blocks() {
 TEST_CASE("no schedule is below the bounds by weights", "[schedules][bounds]") {
   const io::Direction direction = GENERATE(io::Direction::forward, io::Direction::backward);
   const bool forward = direction == io::Direction::forward;
-  const Problem& problem = weighed_blocks().problem;
-  const io::PatternDegrees& degrees = weighed_blocks().degrees;
+  const bool causal = GENERATE(false, true);
+  const WeighedBlocks& blocks = causal ? weighed_causal_blocks() : weighed_blocks();
+  const Problem& problem = blocks.problem;
+  const io::PatternDegrees& degrees = blocks.degrees;
   const AbiProblem form(problem, 1);
   const io::ClassGrid& grid = *degrees.dense_parts->grid();
   io::PartWeights wrong =
       *degrees.dense_parts->weights(forward ? io::kForwardParts : io::kBackwardParts);
-  for (io::PartLimit& limit : wrong.limits) limit.most /= 4;
+  for (io::PartLimit& limit : wrong.limits) limit.most /= causal ? 8 : 4;
   for (const std::int64_t fast_words : {1024, 1536, 2048, 4096}) {
     const io::BestSchedule found = io::best_schedule(all_schedules(), direction, *form.get(),
                                                      io::FastMemory::of_words(fast_words));

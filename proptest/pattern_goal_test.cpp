@@ -199,5 +199,13 @@ TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "
                {"block_96_25_1", {{16}, {16}}}});
 }
 
+// Blocks that a causal mask cuts, and those of butterflies.
+TEST_CASE("best schedules over lower bounds on cut blocks and butterflies", "[.large]") {
+  const auto patterns = with_masks({}, {"causal_br+block_64_25_1", "causal_br+block_64_50_1",
+                                        "butterfly_64", "butterfly_32", "butterfly_128x64"});
+  check_goals(patterns, io::Direction::forward, {});
+  check_goals(patterns, io::Direction::backward, {});
+}
+
 }  // namespace
 }  // namespace attest::proptest

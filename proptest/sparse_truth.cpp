@@ -58,12 +58,6 @@ struct Output {
   const Tensor &exact, &bound;
 };
 
-// The same outputs of a wrong kernel, in the order of Output; null: as the exact ones.
-struct Decoy {
-  const char* name;
-  std::vector<const Tensor*> outputs;
-};
-
 Comparison held(const TensorView& got, const Output& output) {
   const Tensor none(output.name, DType::f64, output.axes);
   return compare(got, output.exact, {output.bound, output.bound, none});
@@ -75,19 +69,33 @@ std::int64_t unbounded(const Tensor& bound) {
                        [](double element) { return !std::isfinite(element); });
 }
 
+bool identical(const Tensor& a, const Tensor& b) {
+  return compare_bits(a.view(), b.view()).verdict == Verdict::passed;
+}
+
 // Passes though it differs.
-bool would_pass(const Decoy& decoy, const std::vector<Output>& outputs) {
+bool would_pass(const SparseDecoy& decoy, const std::vector<Output>& outputs) {
   bool differs = false;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (decoy.outputs[o] == nullptr) continue;
-    const TensorView& got = decoy.outputs[o]->view();
-    differs |= compare_bits(got, outputs[o].exact.view()).verdict != Verdict::passed;
-    if (held(got, outputs[o]).verdict != Verdict::passed) return false;
+  for (std::size_t o = 0; o < decoy.outputs.size(); ++o) {
+    differs |= !identical(decoy.outputs[o], outputs[o].exact);
+    if (held(decoy.outputs[o].view(), outputs[o]).verdict != Verdict::passed) return false;
   }
   return differs;
 }
 
-LawResult judged(const std::vector<Output>& outputs, const std::vector<Decoy>& decoys) {
+std::vector<std::string> identical_ones(const std::vector<SparseDecoy>& decoys,
+                                        const std::vector<const Tensor*>& exact) {
+  std::vector<std::string> names;
+  for (const SparseDecoy& decoy : decoys) {
+    const auto same = [](const Tensor& one, const Tensor* truth) { return identical(one, *truth); };
+    if (std::equal(decoy.outputs.begin(), decoy.outputs.end(), exact.begin(), same)) {
+      names.push_back(decoy.name);
+    }
+  }
+  return names;
+}
+
+LawResult judged(const std::vector<Output>& outputs, const std::vector<SparseDecoy>& decoys) {
   LawResult result;
   for (const Output& output : outputs) {
     const std::int64_t wanted = output.exact.view().size();
@@ -108,10 +116,10 @@ LawResult judged(const std::vector<Output>& outputs, const std::vector<Decoy>& d
   result.verdict = gravest_one.verdict;
   result.message = gravest_one.reason;
   if (result.verdict != Verdict::passed) return result;
-  for (const Decoy& decoy : decoys) {
+  for (const SparseDecoy& decoy : decoys) {
     if (!would_pass(decoy, outputs)) continue;
     result.verdict = Verdict::vacuous;
-    result.message = std::string("would also pass: ") + decoy.name;
+    result.message = "would also pass: " + decoy.name;
     break;
   }
   return result;
@@ -137,12 +145,23 @@ SparseTruth::SparseTruth(const SparseOperands& operands, std::span<const float> 
   const auto backward_of = [&](const Problem& problem) {
     return reference::backward(problem, Q.view(), K.view(), V.view(), {dO_tensor_.view()});
   };
-  const Problem hidden = hidden_off_support(problem_, operands_);
   forward_ = forward_of(problem_);
-  mean_ = forward_of(without_scores(problem_));
-  hidden_ = forward_of(hidden);
   backward_ = backward_of(problem_);
-  hidden_backward_ = backward_of(hidden);
+  const auto zeros = [](const char* name, const std::vector<Axis>& axes) {
+    return Tensor(name, DType::f64, axes);
+  };
+  const Problem hidden = hidden_off_support(problem_, operands_);
+  constexpr const char *kZeros = "all zeros", *kHidden = "pairs that share no column hidden";
+  const reference::Forward mean = forward_of(without_scores(problem_)),
+                           without = forward_of(hidden);
+  forward_decoys_ = {{kZeros, {zeros("O", problem_.o_axes())}},
+                     {"mean of V", {mean.O, mean.LSE}},
+                     {kHidden, {without.O, without.LSE}}};
+  const reference::Backward backward = backward_of(hidden);
+  backward_decoys_ = {{kZeros,
+                       {zeros("dQ", problem_.q_axes()), zeros("dK", problem_.k_axes()),
+                        zeros("dV", problem_.v_axes())}},
+                      {kHidden, {backward.dQ, backward.dK, backward.dV}}};
 }
 
 bool SparseTruth::of_size(const SparseOutputs& outputs) const {
@@ -163,25 +182,26 @@ reference::SparseBackwardBounds SparseTruth::backward_bounds(const SparseOutputs
 
 LawResult SparseTruth::judge(const SparseOutputs& got, Subtracted subtracted) const {
   const reference::SparseForwardBounds bounds = forward_bounds(subtracted);
-  const Tensor zeros("O", DType::f64, problem_.o_axes());
   return judged({{"O", problem_.o_axes(), got.O, forward_.O, bounds.O},
                  {"LSE", problem_.lse_axes(), got.LSE, forward_.LSE, bounds.LSE}},
-                {{"all zeros", {&zeros, nullptr}},
-                 {"mean of V", {&mean_.O, &mean_.LSE}},
-                 {"pairs that share no column hidden", {&hidden_.O, &hidden_.LSE}}});
+                forward_decoys_);
 }
 
 LawResult SparseTruth::judge(const SparseOutputs& stored, const SparseGradients& got) const {
   if (!of_size(stored)) return {Verdict::unsupported, "no O and LSE were stored", {}};
   const reference::SparseBackwardBounds bounds = backward_bounds(stored);
-  const Tensor dQ("dQ", DType::f64, problem_.q_axes()), dK("dK", DType::f64, problem_.k_axes()),
-      dV("dV", DType::f64, problem_.v_axes());
   return judged({{"dQ", problem_.q_axes(), got.dQ, backward_.dQ, bounds.dQ},
                  {"dK", problem_.k_axes(), got.dK, backward_.dK, bounds.dK},
                  {"dV", problem_.v_axes(), got.dV, backward_.dV, bounds.dV}},
-                {{"all zeros", {&dQ, &dK, &dV}},
-                 {"pairs that share no column hidden",
-                  {&hidden_backward_.dQ, &hidden_backward_.dK, &hidden_backward_.dV}}});
+                backward_decoys_);
+}
+
+std::vector<std::string> SparseTruth::unseen_forward() const {
+  return identical_ones(forward_decoys_, {&forward_.O, &forward_.LSE});
+}
+
+std::vector<std::string> SparseTruth::unseen_backward() const {
+  return identical_ones(backward_decoys_, {&backward_.dQ, &backward_.dK, &backward_.dV});
 }
 
 }  // namespace attest::proptest

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/sparse_kernel.hpp"
@@ -9,6 +10,12 @@
 #include "reference/sparse_bounds.hpp"
 
 namespace attest::proptest {
+
+/// What a wrong kernel returns: O or O and LSE, or dQ, dK and dV.
+struct SparseDecoy {
+  std::string name;
+  std::vector<Tensor> outputs;
+};
 
 /// Exact attention of sparse inputs, by the float64 reference of the densified problem, and what
 /// results are held against.
@@ -32,19 +39,26 @@ class SparseTruth {
   /// Every element of O and LSE, or of dQ, dK and dV given what the kernel's forward pass stored,
   /// against its proved bound. `violated` also for results of another size; `unsupported` where an
   /// element has no bound; `vacuous` where zeros, the mean of V, or attention in which pairs that
-  /// share no column are hidden would pass too.
+  /// share no column are hidden would pass too though they are not the exact result.
   /// [certify/sparse_inputs_check_test "wrong kernels of sparse inputs are refused",
   /// "what proves nothing"]
   LawResult judge(const SparseOutputs& got, Subtracted subtracted) const;
   LawResult judge(const SparseOutputs& stored, const SparseGradients& got) const;
+
+  /// Those of the wrong results that are the exact ones on these inputs, bit for bit: a kernel that
+  /// makes the mistake is right here. Forward, and backward.
+  /// [certify/sparse_inputs_check_test "mistakes that inputs do not show are named"]
+  std::vector<std::string> unseen_forward() const;
+  std::vector<std::string> unseen_backward() const;
 
  private:
   SparseOperands operands_;
   std::vector<float> dO_;
   Problem problem_;
   Tensor dO_tensor_;
-  reference::Forward forward_, mean_, hidden_;  // of the truth, and of two decoys
-  reference::Backward backward_, hidden_backward_;
+  reference::Forward forward_;
+  reference::Backward backward_;
+  std::vector<SparseDecoy> forward_decoys_, backward_decoys_;
 };
 
 }  // namespace attest::proptest

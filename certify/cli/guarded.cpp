@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -32,6 +33,9 @@ int status_of(const std::function<int()>& run) {
 }  // namespace
 
 int guarded(const std::function<int()>& run) {
+  // A file beyond the limit on sizes is one that cannot be written: the signal would end the
+  // program and leave what it wrote.
+  std::signal(SIGXFSZ, SIG_IGN);
   const int status = status_of(run);
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

@@ -73,6 +73,18 @@ void print_finding(const SparseFinding& finding, std::size_t width) {
   if (!result.message.empty()) fmt::print("    {}\n", result.message);
 }
 
+void print_unseen(const proptest::SparseTruth& truth) {
+  const auto line = [](const char* pass, const std::vector<std::string>& names) {
+    if (!names.empty()) fmt::print("    {:<8}  {}\n", pass, fmt::join(names, "; "));
+  };
+  const std::vector<std::string> forward = truth.unseen_forward(),
+                                 backward = truth.unseen_backward();
+  if (forward.empty() && backward.empty()) return;
+  fmt::print("\n  not seen on these inputs, where they are the exact result:\n");
+  line("forward", forward);
+  line("backward", backward);
+}
+
 }  // namespace
 
 std::vector<SparseKernel> all_sparse_kernels() {
@@ -118,13 +130,18 @@ int check_sparse_inputs(const SparseCheckOptions& options) {
         {"problem", "v1;" + problem.to_string()},
         {"values", subject.values ? nlohmann::json(*subject.values) : nlohmann::json(nullptr)},
         {"seed", options.seed}};
-    fmt::print("{}\n", json_text({{"schema", "attest-check-1"},
-                                  {"inputs", subject.inputs},
-                                  {"case", of},
-                                  {"passes", findings_json(findings)},
-                                  {"verdict", name(result.verdict)},
-                                  {"exit_code", code}}));
+    fmt::print(
+        "{}\n",
+        json_text({{"schema", "attest-check-1"},
+                   {"inputs", subject.inputs},
+                   {"case", of},
+                   {"passes", findings_json(findings)},
+                   {"unseen",
+                    {{"forward", truth.unseen_forward()}, {"backward", truth.unseen_backward()}}},
+                   {"verdict", name(result.verdict)},
+                   {"exit_code", code}}));
   } else {
+    print_unseen(truth);
     fmt::print("\n{}\n", verdict_text(result.verdict));
   }
   return code;

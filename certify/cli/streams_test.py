@@ -2,6 +2,7 @@
 """What the command does when it cannot write: exit status 2, a message, and nothing overwritten;
 what it prints of names that a terminal would obey; and that it shows that long work goes on."""
 import os
+import resource
 import select
 import stat
 import subprocess
@@ -38,6 +39,16 @@ with tempfile.TemporaryDirectory() as folder:
     expect('--out PIPE', run(CERTIFY + ['--out', pipe], subprocess.DEVNULL), 'it is a pipe')
     if not stat.S_ISFIFO(os.lstat(pipe).st_mode):
         failures.append('--out PIPE: the pipe is gone')
+
+# A limit on the size of files is a file that cannot be written, and leaves nothing behind.
+with tempfile.TemporaryDirectory() as folder:
+    out = os.path.join(folder, 'mask.json')
+    done = subprocess.run([ATTEST, 'pattern', 'random_50_1', '--seqlen', '200', '--out', out],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=250,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    expect('--out beyond the limit', (done.returncode, done.stderr), 'is the disk full')
+    if os.listdir(folder):
+        failures.append(f'--out beyond the limit left {os.listdir(folder)}')
 
 # Names that people give reach the terminal spelled, not raw; bytes that are no UTF-8 end nothing.
 with tempfile.TemporaryDirectory() as folder:
@@ -90,5 +101,5 @@ for arguments, line in ((['check', '--kernel', 'cpu/flash2', '--law', 'ones', '-
     if line not in shown:
         failures.append(f'{arguments} printed {shown!r} on the terminal')
 
-print('\n'.join(failures + [f'24 commands, {len(failures)} wrong']))
+print('\n'.join(failures + [f'25 commands, {len(failures)} wrong']))
 sys.exit(1 if failures else 0)

@@ -29,8 +29,8 @@ struct SplitKv {
   void run(M& machine, const ForwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows(), parts = parts_of(k);
     const TileMap map(head.rule, q, k, block_q, block_k);
-    const auto O_parts = machine.workspace(parts * q, head.V.columns(), "O of a part");
-    const auto LSE_parts = machine.workspace(parts * q, 1, "LSE of a part");
+    const auto O_parts = machine.workspace(parts * q, head.V.columns(), "O_of_part");
+    const auto LSE_parts = machine.workspace(parts * q, 1, "LSE_of_part");
     const auto rows_of = [q](std::int64_t part, io::Range queries) {
       return io::Range{part * q + queries.begin, part * q + queries.end};
     };
@@ -55,8 +55,8 @@ struct SplitKv {
         block.compute(StartRows{}, m, l);
         for (std::int64_t part = 0; part < parts; ++part) {
           if (runs_in(map, queries, part, k).empty()) continue;
-          const auto O_part = block.load(O_parts.block(rows_of(part, row)), "O of a part");
-          const auto LSE_part = block.load(LSE_parts.block(rows_of(part, row)), "LSE of a part");
+          const auto O_part = block.load(O_parts.block(rows_of(part, row)), "O_of_part");
+          const auto LSE_part = block.load(LSE_parts.block(rows_of(part, row)), "LSE_of_part");
           auto word = block.scratch(1, 1, "weight");
           block.compute(MergeSplit{}, O, m, l, O_part, LSE_part, word);
         }

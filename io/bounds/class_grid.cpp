@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "core/sparsity/row_classes.hpp"
 #include "io/bounds/dense_parts.hpp"
@@ -69,6 +70,23 @@ Classes split(const Classes& classes) {
   return pieces.size() > kMostClasses ? classes : pieces;
 }
 
+struct PairClasses {
+  Classes rows, keys;
+
+  explicit PairClasses(const BooleanMatrix& pairs)
+      : rows(seeing_classes(pairs)), keys(seeing_classes(pairs.transposed())) {}
+  bool few() const { return !rows.empty() && std::max(rows.size(), keys.size()) <= kMostClasses; }
+};
+
+bool all_visible(const BooleanMatrix& pairs, const std::vector<std::int64_t>& rows,
+                 const std::vector<std::int64_t>& keys) {
+  return std::all_of(rows.begin(), rows.end(), [&](std::int64_t row) {
+    const std::string_view seen = pairs.row(row);
+    return std::all_of(keys.begin(), keys.end(),
+                       [&](std::int64_t key) { return seen[static_cast<std::size_t>(key)] != 0; });
+  });
+}
+
 }  // namespace
 
 std::optional<ClassGrid> class_grid(const Problem& problem) {
@@ -77,10 +95,14 @@ std::optional<ClassGrid> class_grid(const Problem& problem) {
   const Sequence& sequence = sequences.front();
   if (Words(sequence.q_length) * sequence.k_length > kMostPairs) return std::nullopt;
   const BooleanMatrix pairs = visible_pairs(problem.mask, sequence);
-  Classes rows = seeing_classes(pairs), keys = seeing_classes(pairs.transposed());
-  if (rows.empty() || std::max(rows.size(), keys.size()) > kMostClasses) return std::nullopt;
-  rows = split(rows);
-  keys = split(keys);
+  PairClasses classes(pairs);
+  if (!classes.few() && problem.mask.banded()) {
+    Pattern whole = problem.mask;
+    whole.window_left = whole.window_right = -1;
+    classes = PairClasses(visible_pairs(whole, sequence));
+  }
+  if (!classes.few()) return std::nullopt;
+  const Classes rows = split(classes.rows), keys = split(classes.keys);
 
   ClassGrid grid;
   grid.copies = (Words(static_cast<std::int64_t>(sequences.size())) * problem.num_heads_kv).value();
@@ -88,9 +110,7 @@ std::optional<ClassGrid> class_grid(const Problem& problem) {
     grid.rows.push_back(
         (Words(static_cast<std::int64_t>(members.size())) * problem.group_size()).value());
     auto& seen = grid.visible.emplace_back();
-    for (const auto& others : keys) {
-      seen.push_back(pairs.row(members.front())[static_cast<std::size_t>(others.front())]);
-    }
+    for (const auto& others : keys) seen.push_back(all_visible(pairs, members, others) ? 1 : 0);
   }
   for (const auto& members : keys) grid.keys.push_back(static_cast<std::int64_t>(members.size()));
   return grid;

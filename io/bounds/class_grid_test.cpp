@@ -1,5 +1,6 @@
 #include "io/bounds/class_grid.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -105,6 +106,37 @@ TEST_CASE("rows with one key are in no class", "[io][bounds]") {
   REQUIRE(grid);
   CHECK(pairs(*grid) == extent_of(problem).pairs);
   CHECK(extent_of(problem).rows_one > 0);
+}
+
+// Each query of a cut block sees other keys: as classes they would be too many.
+TEST_CASE("blocks that a band cuts are left out", "[io][bounds]") {
+  for (const char* mask :
+       {"causal_br+block_64_60_3", "causal_tl+block_48x64_70_2", "window_130_20+block_64_60_3"}) {
+    const Problem problem = Problem::parse("sq=330,sk=300,d=4,mask=" + std::string(mask));
+    INFO(mask);
+    const auto grid = class_grid(problem);
+    REQUIRE(grid);
+    const Sequence sequence = problem.sequences().front();
+    const std::int64_t block_q = std::string(mask).find("48x64") != std::string::npos ? 48 : 64;
+    std::int64_t uncut = 0, all = 0;
+    for (std::int64_t i = 0; i < problem.seqlen_q; i += block_q) {
+      for (std::int64_t j = 0; j < problem.seqlen_k; j += 64) {
+        std::int64_t pairs_of_block = 0, seen = 0;
+        for (std::int64_t row = i; row < std::min(i + block_q, problem.seqlen_q); ++row) {
+          for (std::int64_t key = j; key < std::min<std::int64_t>(j + 64, problem.seqlen_k);
+               ++key) {
+            ++pairs_of_block;
+            seen += problem.mask.visible(sequence, row, key) ? 1 : 0;
+          }
+        }
+        if (seen == pairs_of_block) uncut += seen;
+        all += seen;
+      }
+    }
+    CHECK(pairs(*grid) == uncut);
+    CHECK(uncut > 0);
+    CHECK(uncut < all);
+  }
 }
 
 TEST_CASE("masks without a grid", "[io][bounds]") {

@@ -106,7 +106,7 @@ struct CsrGather {
   static void attend_gathered(M& machine, const cpu::ForwardHead& head, const TileList& list,
                               const RowOrder& order, io::Range places) {
     const ListedTiles keys(machine, list, places);
-    const auto permutation = machine.load(order.matrix().block(places), "row order");
+    const auto permutation = machine.load(order.matrix().block(places), "row_order");
     if (keys.empty()) {
       for (std::int64_t place = places.begin; place < places.end; ++place) {
         const io::Range query = order.row(place);

@@ -57,7 +57,7 @@ void gathered_query_pass(M& machine, const cpu::BackwardHead& head,
   const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries, order.rows());
   machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range places) {
     const ListedTiles keys(block, list, places);
-    const auto permutation = block.load(order.matrix().block(places), "row order");
+    const auto permutation = block.load(order.matrix().block(places), "row_order");
     if (keys.empty()) {
       for (std::int64_t place = places.begin; place < places.end; ++place) {
         const io::Range query = order.row(place);
@@ -96,7 +96,7 @@ void gathered_key_pass(M& machine, const cpu::BackwardHead& head, const io::Slow
   const TileList list(head.rule, q, k, 1, block_k, ListsOf::keys, order.rows());
   machine.parallel_tiles(list.blocks(), block_k, [&](auto& block, io::Range places) {
     const ListedTiles queries(block, list, places);
-    const auto permutation = block.load(order.matrix().block(places), "row order");
+    const auto permutation = block.load(order.matrix().block(places), "row_order");
     if (queries.empty()) {
       for (std::int64_t place = places.begin; place < places.end; ++place) {
         const io::Range key = order.row(place);

@@ -4,9 +4,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/schedules/testing/dags.hpp"
 #include "cpu/schedules/testing/pebblings.hpp"
+#include "io/recording/trace_text.hpp"
 #include "io/recording/word_move.hpp"
 #include "sparse/schedules/block_backward.hpp"
 #include "sparse/schedules/block_forward.hpp"
@@ -17,6 +19,7 @@
 #include "sparse/schedules/held_keys.hpp"
 #include "sparse/schedules/held_pairs.hpp"
 #include "sparse/schedules/held_scores.hpp"
+#include "sparse/schedules/register.hpp"
 
 namespace attest::sparse {
 namespace {
@@ -27,8 +30,8 @@ using Shape = io::AttentionShape;
 // Tiles of the masks, which a schedule's tiles may divide: none of them is partial.
 constexpr std::int32_t kMaskQ = 2, kMaskK = 2;
 
-const cpu::testing::IndexMatrices kIndices{"tile list", "transposed list", "idle list",
-                                           "tile places", "row order"};
+const cpu::testing::IndexMatrices kIndices{"tile_list", "transposed_list", "idle_list",
+                                           "tile_places", "row_order"};
 
 template <class S, class DagOf>
 void forward(const S& schedule, const DagOf& dag_of) {
@@ -96,6 +99,37 @@ TEST_CASE("backward schedules over lists are legal pebblings", "[sparse][schedul
     backward(BlockHeldPairs{2, 2, 2, 2, 2 + block_q});
     backward(BlockRank1TiledBackward{block_q, 3 - block_q, 2});
     backward(BlockQueryStationaryP{block_q, 3 - block_q, 2});
+  }
+}
+
+// Lines of a trace, parsed and written again.
+class ReadBack : public io::WordMoveSink {
+ public:
+  void take(const io::WordMove& move) override {
+    const std::string line = io::to_text(move);
+    REQUIRE(io::to_text(io::parse_word_move(line)) == line);
+    ++lines;
+  }
+  std::int64_t lines = 0;
+};
+
+TEST_CASE("every schedule's moves are lines of a trace that can be read", "[recording]") {
+  constexpr std::int64_t kFastWords = 400;
+  for (const auto& family : all_schedules().families()) {
+    ReadBack lines;
+    for (const char* mask : {"none", "block_4_50_1", "random_30_1", "nm_2_4_1"}) {
+      const Problem problem = Problem::parse("sq=12,d=4,mask=" + std::string(mask));
+      const AbiProblem form(problem, 1);
+      INFO(family->name() << " " << mask);
+      try {
+        const auto capacity = io::FastMemory::of_words(kFastWords);
+        family->make({family->name(), {}}, *form.get(), capacity)->record(capacity, lines);
+      } catch (const io::NotForProblem&) {
+        continue;
+      }
+    }
+    INFO(family->name());
+    CHECK(lines.lines > 0);
   }
 }
 

@@ -36,7 +36,7 @@ class RowOrder {
 
   /// The words that say so: one for each row.
   io::SlowMatrix matrix() const {
-    return {"row order",
+    return {"row_order",
             static_cast<std::int64_t>(words_.size()),
             1,
             DType::f32,

@@ -297,7 +297,7 @@ io::SlowMatrix TileList::matrix() const {
 }
 
 io::SlowMatrix TileList::places() const {
-  return {"tile places",
+  return {"tile_places",
           static_cast<std::int64_t>(places_.size()),
           1,
           DType::f32,
@@ -305,7 +305,7 @@ io::SlowMatrix TileList::places() const {
 }
 
 io::SlowMatrix TileList::idle_matrix() const {
-  return {"idle list",
+  return {"idle_list",
           static_cast<std::int64_t>(idle_words_.size()),
           1,
           DType::f32,

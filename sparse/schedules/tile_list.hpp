@@ -65,7 +65,7 @@ class TileList {
   template <io::Machine M, class Body>
   void for_idle(M& machine, const Body& body) const {
     const auto load = [&](std::int64_t word) {
-      return machine.load(idle_matrix().block({word, word + 1}), "idle list");
+      return machine.load(idle_matrix().block({word, word + 1}), "idle_list");
     };
     { const auto count = load(0); }
     for (std::size_t n = 0; n < idle_.size(); ++n) {
@@ -147,7 +147,7 @@ class TileList {
   friend class ListedTiles;
 
   void lay_out();
-  const char* name() const { return of_ == ListsOf::queries ? "tile list" : "transposed list"; }
+  const char* name() const { return of_ == ListsOf::queries ? "tile_list" : "transposed_list"; }
   io::SlowMatrix matrix() const;
   io::SlowMatrix idle_matrix() const;
   io::SlowMatrix places() const;
@@ -192,7 +192,7 @@ class ListedTiles {
   void for_each_placed(const Body& body) const {
     for_each_index([&](const TileList::Entry& entry) {
       const io::Range word{entry.number, entry.number + 1};
-      const auto place = machine_.load(list_.places().block(word), "tile places");
+      const auto place = machine_.load(list_.places().block(word), "tile_places");
       body(entry);
     });
   }
