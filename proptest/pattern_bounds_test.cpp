@@ -140,7 +140,7 @@ const WeighedBlocks& weighed_blocks() {
   return blocks;
 }
 
-// Blocks that the diagonal cuts have no weight.
+// Of blocks that the diagonal cuts parts count all pairs, and the whole those that are visible.
 const WeighedBlocks& weighed_causal_blocks() {
   static const WeighedBlocks blocks("sq=260,sk=260,d=8,mask=causal_br+block_16_50_1");
   return blocks;

@@ -78,13 +78,14 @@ struct PairClasses {
   bool few() const { return !rows.empty() && std::max(rows.size(), keys.size()) <= kMostClasses; }
 };
 
-bool all_visible(const BooleanMatrix& pairs, const std::vector<std::int64_t>& rows,
-                 const std::vector<std::int64_t>& keys) {
-  return std::all_of(rows.begin(), rows.end(), [&](std::int64_t row) {
+std::int64_t pairs_between(const BooleanMatrix& pairs, const std::vector<std::int64_t>& rows,
+                           const std::vector<std::int64_t>& keys) {
+  std::int64_t visible = 0;
+  for (const std::int64_t row : rows) {
     const std::string_view seen = pairs.row(row);
-    return std::all_of(keys.begin(), keys.end(),
-                       [&](std::int64_t key) { return seen[static_cast<std::size_t>(key)] != 0; });
-  });
+    for (const std::int64_t key : keys) visible += seen[static_cast<std::size_t>(key)];
+  }
+  return visible;
 }
 
 }  // namespace
@@ -109,8 +110,10 @@ std::optional<ClassGrid> class_grid(const Problem& problem) {
   for (const auto& members : rows) {
     grid.rows.push_back(
         (Words(static_cast<std::int64_t>(members.size())) * problem.group_size()).value());
-    auto& seen = grid.visible.emplace_back();
-    for (const auto& others : keys) seen.push_back(all_visible(pairs, members, others) ? 1 : 0);
+    auto& seen = grid.pairs.emplace_back();
+    for (const auto& others : keys) {
+      seen.push_back((Words(pairs_between(pairs, members, others)) * problem.group_size()).value());
+    }
   }
   for (const auto& members : keys) grid.keys.push_back(static_cast<std::int64_t>(members.size()));
   return grid;

@@ -11,12 +11,12 @@ namespace attest::io {
 /// A mask with alike rows and keys put together: rows that see the same keys are one class, keys
 /// that the same rows see another; those larger than most are divided again, so that equal block
 /// rows are two. Block masks have as many as blocks, or fewer. Where a band cuts too many apart, as
-/// a causal mask cuts blocks, classes are those of the boolean mask alone, and pairs of two classes
-/// that the band cuts are left out: a bound for the others is one for all.
+/// a causal mask cuts blocks, classes are those of the boolean mask alone, and of two classes not
+/// all pairs may be visible.
 struct ClassGrid {
-  std::vector<std::int64_t> rows, keys;    // how many each class has, of one copy
-  std::vector<std::vector<char>> visible;  // of classes, all pairs: [row class][key class]
-  std::int64_t copies = 1;                 // K/V heads and batch entries
+  std::vector<std::int64_t> rows, keys;          // how many each class has, of one copy
+  std::vector<std::vector<std::int64_t>> pairs;  // visible: [row class][key class]
+  std::int64_t copies = 1;                       // K/V heads and batch entries
 };
 
 /// The classes of the rows that see at least two keys, and of the keys that these see. Query heads

@@ -142,10 +142,23 @@ double heaviest_known(const Grid& grid, const PartCosts& costs, Rng& rng) {
   return parts.scaled(parts.heaviest(rng));
 }
 
-std::int64_t visible_of(const ClassGrid& grid) {
-  std::int64_t visible = 0;
-  for (const auto& row : grid.visible) visible += std::count(row.begin(), row.end(), char{1});
-  return visible;
+// The share of the pairs of two classes that is visible.
+Grid visible_shares(const ClassGrid& grid) {
+  Grid shares;
+  for (std::size_t i = 0; i < grid.rows.size(); ++i) {
+    auto& row = shares.emplace_back();
+    for (std::size_t j = 0; j < grid.keys.size(); ++j) {
+      row.push_back(static_cast<double>(grid.pairs[i][j]) /
+                    (static_cast<double>(grid.rows[i]) * static_cast<double>(grid.keys[j])));
+    }
+  }
+  return shares;
+}
+
+double sum(const Grid& grid) {
+  return std::accumulate(grid.begin(), grid.end(), 0.0, [](double before, const auto& row) {
+    return std::accumulate(row.begin(), row.end(), before);
+  });
 }
 
 // Weights from 0 to 64, the nearest whole ones.
@@ -164,32 +177,30 @@ Grid rounded(Grid grid) {
 }  // namespace
 
 std::optional<PartWeights> part_weights(const ClassGrid& grid, const PartCosts& costs) {
-  constexpr std::ptrdiff_t kLeastClasses = 32, kLeastDegree = 3;
-  constexpr double kLeastGain = 1.05;
+  constexpr std::ptrdiff_t kLeastClasses = 32;
+  constexpr double kLeastDegree = 3, kLeastGain = 1.05;
   const std::ptrdiff_t rows = std::ssize(grid.rows), keys = std::ssize(grid.keys);
-  const std::int64_t visible = visible_of(grid);
-  if (rows + keys < kLeastClasses || visible < kLeastDegree * std::max(rows, keys)) {
-    return std::nullopt;
-  }
-  Grid weights;
-  for (const auto& row : grid.visible) weights.emplace_back(row.begin(), row.end());
+  if (rows + keys < kLeastClasses) return std::nullopt;
+  const Grid shares = visible_shares(grid);
+  const double visible = sum(shares);
+  if (visible < kLeastDegree * static_cast<double>(std::max(rows, keys))) return std::nullopt;
   Rng rng(1);
-  weights = rounded(lightened(std::move(weights), costs, rng));
+  const Grid weights = rounded(lightened(shares, costs, rng));
 
   PartWeights result;
   result.heaviest = kHeaviest;
-  double all = 0;
+  double all = 0;  // of the visible pairs
   for (std::size_t i = 0; i < weights.size(); ++i) {
     for (std::size_t j = 0; j < weights[i].size(); ++j) {
       result.weight[i][j] = static_cast<std::int16_t>(weights[i][j]);
-      all += weights[i][j];
+      all += weights[i][j] * shares[i][j];
     }
   }
   const double found = heaviest_known(weights, costs, rng);
   // Full parts that the weights are worth, and that the pairs are if all of one can be visible.
   const double dense =
       static_cast<double>(costs.full) * costs.full / (4 * costs.row * costs.column);
-  if (all / found < kLeastGain * static_cast<double>(visible) / dense) return std::nullopt;
+  if (all / found < kLeastGain * visible / dense) return std::nullopt;
   const auto limit = proved_limit(result.weight, costs, found, std::int64_t{1} << 30);
   if (!limit) return std::nullopt;
   result.limits.push_back(*limit);

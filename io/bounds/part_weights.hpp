@@ -31,7 +31,7 @@ struct PartWeights {
 /// Kale 2012 for a covering by parts), and a limit that is proved of them.
 ///
 /// Ensures: nothing where the weights gain less than 5 % over full parts that are all visible, with
-///          fewer than 32 classes of rows and keys together, with fewer than 4 visible pairs of
+///          fewer than 32 classes of rows and keys together, with fewer than 3 visible pairs of
 ///          classes to one, or where no limit is proved within the steps
 ///          [io/bounds/part_weights_test]
 /// Cost:    some 15 s for 64 x 64 classes, a quarter of them visible; never more than 2^31 steps of

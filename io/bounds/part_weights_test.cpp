@@ -13,11 +13,14 @@ namespace {
 ClassGrid random_grid(std::size_t classes, std::int64_t percent) {
   Rng rng(5);
   ClassGrid grid;
-  grid.rows.assign(classes, 16);
-  grid.keys.assign(classes, 16);
+  constexpr std::int64_t kSize = 16;
+  grid.rows.assign(classes, kSize);
+  grid.keys.assign(classes, kSize);
   for (std::size_t i = 0; i < classes; ++i) {
-    auto& row = grid.visible.emplace_back();
-    for (std::size_t j = 0; j < classes; ++j) row.push_back(rng.between(0, 99) < percent ? 1 : 0);
+    auto& row = grid.pairs.emplace_back();
+    for (std::size_t j = 0; j < classes; ++j) {
+      row.push_back(rng.between(0, 99) < percent ? kSize * kSize : 0);
+    }
   }
   return grid;
 }
@@ -36,7 +39,7 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
   std::int16_t greatest = 0;
   for (std::size_t i = 0; i < grid.rows.size(); ++i) {
     for (std::size_t j = 0; j < grid.keys.size(); ++j) {
-      if (grid.visible[i][j] == 0) CHECK(weights->weight[i][j] == 0);
+      if (grid.pairs[i][j] == 0) CHECK(weights->weight[i][j] == 0);
       greatest = std::max(greatest, weights->weight[i][j]);
     }
   }
@@ -50,7 +53,7 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
   // With all weights alike the same total takes fewer parts: what the weights are for.
   WeightGrid alike{};
   for (std::size_t i = 0; i < grid.rows.size(); ++i) {
-    for (std::size_t j = 0; j < grid.keys.size(); ++j) alike[i][j] = grid.visible[i][j];
+    for (std::size_t j = 0; j < grid.keys.size(); ++j) alike[i][j] = grid.pairs[i][j] > 0 ? 1 : 0;
   }
   const std::int64_t parts = weight_of(weights->weight) / weights->limits.front().most;
   const std::int64_t most = weight_of(alike) / parts;

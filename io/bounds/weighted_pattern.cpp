@@ -46,8 +46,7 @@ double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights) {
   double weight = 0;
   for (std::size_t i = 0; i < grid.rows.size(); ++i) {
     for (std::size_t j = 0; j < grid.keys.size(); ++j) {
-      weight += static_cast<double>(weights.weight[i][j]) *
-                (static_cast<double>(grid.rows[i]) * static_cast<double>(grid.keys[j]));
+      weight += static_cast<double>(weights.weight[i][j]) * static_cast<double>(grid.pairs[i][j]);
     }
   }
   return weight / static_cast<double>(weights.heaviest);
