@@ -37,6 +37,19 @@ TEST_CASE("density of weighted pairs", "[io][bounds]") {
   CHECK(beyond > 0);
 }
 
+// Of two classes that a band cuts some pairs are not visible, and have no weight.
+TEST_CASE("weight of the visible pairs", "[io][bounds]") {
+  ClassGrid grid;
+  grid.rows = {16, 10};
+  grid.keys = {16, 16};
+  grid.pairs = {{256, 128}, {0, 100}};
+  PartWeights weights;
+  weights.heaviest = 64;
+  weights.weight[0][0] = weights.weight[0][1] = 64;
+  weights.weight[1][1] = 16;
+  CHECK(weight_of_pairs(grid, weights) == 256 + 128 + 25);
+}
+
 TEST_CASE("theorem A with weights", "[io][bounds]") {
   const PatternDegrees& degrees = testing::random_blocks();
   std::int64_t before = 0;
