@@ -56,6 +56,7 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
     for (std::size_t j = 0; j < grid.keys.size(); ++j) alike[i][j] = grid.pairs[i][j] > 0 ? 1 : 0;
   }
   const std::int64_t parts = weight_of(weights->weight) / weights->limits.front().most;
+  REQUIRE(parts > 0);
   const std::int64_t most = weight_of(alike) / parts;
   const PartSearch search = prove_limit(alike, {costs, most}, std::int64_t{1} << 30);
   CHECK_FALSE(search.proved);
