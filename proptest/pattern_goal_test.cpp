@@ -203,8 +203,15 @@ TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "
 TEST_CASE("best schedules over lower bounds on cut blocks and butterflies", "[.large]") {
   const auto patterns = with_masks({}, {"causal_br+block_64_25_1", "causal_br+block_64_50_1",
                                         "butterfly_64", "butterfly_32", "butterfly_128x64"});
-  check_goals(patterns, io::Direction::forward, {});
-  check_goals(patterns, io::Direction::backward, {});
+  check_goals(patterns, io::Direction::forward,
+              {{"causal_br+block_64_25_1", {{4, 16}, {4, 16}}},
+               {"causal_br+block_64_50_1", {{16}, {16}}},
+               {"butterfly_32", {{4}, {4}}}});
+  check_goals(patterns, io::Direction::backward,
+              {{"causal_br+block_64_25_1", {{4, 16}, {4, 16}}},
+               {"causal_br+block_64_50_1", {{16}, {16}}},
+               {"butterfly_32", {{1, 4, 16}, {1, 4, 16}}},
+               {"butterfly_128x64", {{16}, {16}}}});
 }
 
 }  // namespace
