@@ -33,8 +33,8 @@ std::int64_t workspace_words(const attest_problem& problem) {
 
 SplitParts<simt::Counted> take_parts(EmulatedForward& call) {
   SplitParts<simt::Counted> parts;
-  parts.O = call.take("O of a part", SplitKv::kSplits * call.o_words());
-  parts.LSE = call.take("LSE of a part", SplitKv::kSplits * call.lse_words());
+  parts.O = call.take("O_of_part", SplitKv::kSplits * call.o_words());
+  parts.LSE = call.take("LSE_of_part", SplitKv::kSplits * call.lse_words());
   parts.o = call.o_strides();
   parts.lse = call.lse_strides();
   parts.o_part = call.o_words();
