@@ -249,4 +249,12 @@ Comparison compare_bits(const TensorView& got, const TensorView& expected) {
   return result;
 }
 
+bool identical(const Tensor& a, const Tensor& b) {
+  return compare_bits(a.view(), b.view()).verdict == Verdict::passed;
+}
+
+bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound) {
+  return compare(got, exact, bound).verdict == Verdict::passed;
+}
+
 }  // namespace attest::proptest

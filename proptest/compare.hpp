@@ -38,4 +38,10 @@ Comparison compare_pair(const TensorView& first, const TensorView& second,
 /// Compares bit for bit; +0 and -0 count as equal.
 Comparison compare_bits(const TensorView& got, const TensorView& expected);
 
+/// Whether compare_bits passes.
+bool identical(const Tensor& a, const Tensor& b);
+
+/// Whether compare passes.
+bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound);
+
 }  // namespace attest::proptest

@@ -69,10 +69,6 @@ std::int64_t unbounded(const Tensor& bound) {
                        [](double element) { return !std::isfinite(element); });
 }
 
-bool identical(const Tensor& a, const Tensor& b) {
-  return compare_bits(a.view(), b.view()).verdict == Verdict::passed;
-}
-
 // Passes though it differs.
 bool would_pass(const SparseDecoy& decoy, const std::vector<Output>& outputs) {
   bool differs = false;

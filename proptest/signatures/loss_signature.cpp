@@ -16,10 +16,6 @@
 namespace attest::proptest {
 namespace {
 
-bool passes(const TensorView& got, const Tensor& value, const reference::ErrorBound& bound) {
-  return compare(got, value, bound).verdict == Verdict::passed;
-}
-
 // One completed case, compared with the truth. Not copyable: LossTruth refers to its neighbours.
 class Played {
  public:
