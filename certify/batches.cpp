@@ -147,6 +147,7 @@ void run_batches(Run& run, const std::vector<PlannedCase>& plan,
   std::vector<const Batch*> mine;
   for (std::size_t k = run.shard.index - 1; k < batches.size(); k += run.shard.count) {
     mine.push_back(&batches[k]);
+    run.batches.push_back(batches[k]);
     run.total += batches[k].positions.size();
     for (const std::uint64_t position : batches[k].positions) {
       run.planned[position].push_back(batches[k].law);

@@ -25,6 +25,7 @@ struct Run {
   Interrupted interrupted;
   std::uint64_t done = 0, total = 0;                                     // checks
   std::map<std::uint64_t, std::vector<const proptest::Law*>> planned{};  // by position
+  std::vector<Batch> batches{};                                          // of this shard
 };
 
 /// Runs `count` tasks on run.jobs threads in any order; the first exception ends the others and is

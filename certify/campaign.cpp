@@ -4,13 +4,16 @@
 #include <cctype>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <set>
 
+#include "certify/case_text.hpp"
 #include "certify/coverage.hpp"
 #include "certify/plan.hpp"
-#include "certify/shrunk_finding.hpp"
+#include "certify/told_findings.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/rng.hpp"
+#include "proptest/laws/trial.hpp"
 
 namespace attest::certify {
 namespace {
@@ -58,6 +61,7 @@ class Judge {
         Case c = plan[position].c;
         c.seed = record->seed;
         note(*law, position, c, *record, count);
+        note_own(plan[position], *law, *record);
       }
       if (met) ++result_.cases;
     }
@@ -109,16 +113,21 @@ class Judge {
         return;
       case Verdict::unsupported:
         ++count.unsupported;
-        note_coverage(record.message, count);
+        note_coverage(law, c, record.message, count);
         return;
       case Verdict::violated:
       case Verdict::crashed:
         break;
     }
     ++count.failed;
-    const auto fault = worker::kind_in(record.message);
-    const bool known = fault && !faults_.insert(*fault).second;
-    if (known) return;  // one fault is one finding, however many laws meet it
+    // One fault is one finding, however many laws meet it.
+    if (const auto fault = worker::kind_in(record.message)) {
+      const auto [known, first] = faults_.emplace(*fault, result_.findings.size());
+      if (!first) {
+        result_.findings[known->second].also.emplace_back(law.name);
+        return;
+      }
+    }
     result_.findings.push_back(
         {std::string(law.name), record.verdict, c, c, record.message, 1, position, {}, ""});
   }
@@ -131,6 +140,10 @@ class Judge {
     if (compared("dQ") && proptest::uses_dlse(kernel_.description, c.seed)) {
       words.emplace_back("dlse");
     }
+    if (law.name == "layout_independence" || law.name == "loss_layout") {
+      const bool bits = (kernel_.description.features & ATTEST_LAYOUT_BITS) != 0;
+      if (bits) words.emplace_back("layout_bits");
+    }
     auto& of_dtype = result_.matrix[words.front()];
     for (const std::string& word : words) {
       ++result_.exercised[word];
@@ -142,22 +155,53 @@ class Judge {
                                 : law.name == "reference_backward" ? Direction::backward
                                                                    : Direction::loss_gradient;
     result_.met.merge(pairs_of(c.problem, direction));
+    result_.sizes[mask_kind(c.problem.mask)].include(c.problem);
   }
 
-  void note_coverage(const std::string& message, LawCount& count) {
+  // Of a problem of one's own: why the reference has not judged it, as long as it has not.
+  void note_own(const PlannedCase& planned, const Law& law, const CheckRecord& record) {
+    if (!planned.own || reference_laws().count(std::string(law.name)) == 0) return;
+    const std::string problem = planned.c.problem.to_string();
+    if (record.verdict != Verdict::vacuous && record.verdict != Verdict::unsupported) {
+      result_.unjudged.erase(problem);
+      judged_.insert(problem);
+    } else if (judged_.count(problem) == 0) {
+      result_.unjudged[problem] = record.message;
+    }
+  }
+
+  void note_coverage(const Law& law, const Case& c, const std::string& message, LawCount& count) {
     const std::string prefix = "not claimed: ";
     if (message.rfind(prefix, 0) == 0) {
       ++count.not_claimed;
       ++result_.not_claimed[message.substr(prefix.size())];
-    } else if (message.rfind("refused", 0) == 0) {
-      result_.refused.push_back(message);
+    } else if (message.rfind(proptest::kRefused, 0) == 0) {
+      note_refusal(law, c, message);
     }
+  }
+
+  // A kernel may refuse a thousand cases for one reason.
+  void note_refusal(const Law& law, const Case& c, const std::string& message) {
+    const std::string_view refused = proptest::kRefused;
+    const std::size_t says = message.find(proptest::kItSays);
+    const std::string words = std::string(refused.substr(0, refused.find(':'))) +
+                              (says == std::string::npos ? "" : message.substr(says));
+    const auto known = std::find_if(result_.refused.begin(), result_.refused.end(),
+                                    [&](const Refusal& one) { return one.message == words; });
+    if (known != result_.refused.end()) {
+      ++known->checks;
+      return;
+    }
+    result_.refused.push_back({words, 1,
+                               reproduce_line(result_.kernel, std::string(law.name), c, 1,
+                                              worker::isolation_words(kernel_))});
   }
 
   const Run& run_;
   const attest_kernel& kernel_;
   const std::vector<const Law*>& laws_;
-  std::set<worker::FaultKind> faults_;
+  std::map<worker::FaultKind, std::size_t> faults_;  // and the finding of each
+  std::set<std::string> judged_;                     // own problems
   CampaignResult result_;
 };
 
@@ -182,10 +226,9 @@ class Campaign {
     for (Finding& finding : result.findings) {
       finding.isolation = worker::isolation_words(run_.kernel);
     }
-    run_parallel(run_.jobs, result.findings.size(), [&](std::size_t k) {
-      if (!run_.interrupted()) shrink(result.findings[k]);
-    });
+    result.findings = told_findings(run_, plan_, std::move(result.findings));
     result.interrupted = run_.interrupted();
+    result.loaded = worker::loaded_in_calls(run_.kernel);
     result.planned_checks = run_.total;
     result.planned_cases = run_.planned.size();
     result.gaps = gaps_of(description(), result);
@@ -252,30 +295,9 @@ class Campaign {
     std::vector<std::string> words = exercised_by(c.problem, description().features);
     words.emplace_back("lse");
     words.emplace_back("loss_dy");
+    words.emplace_back("layout_bits");
     if (proptest::uses_dlse(description(), c.seed)) words.emplace_back("dlse");
     return words;
-  }
-
-  void shrink(Finding& finding) const {
-    find_smallest(finding);
-    if (run_.interrupted() || finding.verdict != Verdict::violated) return;
-    finding.evidence = examine(run_.kernel, finding.found, finding.shrunk);
-    worker::restart(run_.kernel);
-  }
-
-  void find_smallest(Finding& finding) const {
-    const CheckName name{run_.kernel.description.name, finding.law, finding.position};
-    if (const auto known = run_.journal.shrunk(name)) {
-      finding.shrunk = known->shrunk;
-      finding.message = known->message;
-      finding.checks = known->checks;
-      return;
-    }
-    worker::restart(run_.kernel);
-    shrink_finding(run_.kernel, finding, run_.interrupted);
-    worker::restart(run_.kernel);
-    if (run_.interrupted()) return;
-    run_.journal.add(name, ShrunkRecord{finding.shrunk, finding.message, finding.checks});
   }
 
   const CampaignOptions& options_;
@@ -347,6 +369,14 @@ std::string reproduce_line(const std::string& kernel, const std::string& law, co
          "' --values " + std::string(proptest::name(c.values)) + " --law " + law + " --seed " +
          std::to_string(c.seed) + " --threads " + std::to_string(c.threads) +
          (checks > 1 ? " --repeat " + std::to_string(checks) : "") + isolation;
+}
+
+std::string reproduce_line(const std::string& kernel, const Finding& finding) {
+  std::string line = reproduce_line(kernel, finding.law, finding.shrunk, finding.checks);
+  for (const Case& earlier : finding.after) {
+    line += " --after '" + case_text(earlier, finding.shrunk) + "'";
+  }
+  return line + finding.isolation;
 }
 
 }  // namespace attest::certify

@@ -13,6 +13,7 @@
 #include "certify/report/evidence.hpp"
 #include "certify/report/ratio.hpp"
 #include "certify/schedule_audit.hpp"
+#include "certify/sizes.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/verdict.hpp"
 #include "proptest/generator.hpp"
@@ -32,6 +33,15 @@ struct Finding {
   Evidence evidence;           // suspected mistakes, where the errors lie
   std::string file;            // of the shrunk case's tensors, when they were saved
   std::string isolation{};     // worker::isolation_words of the kernel
+  std::vector<proptest::Case> after{};  // that must be checked before it in the same process
+  std::vector<std::string> also{};      // further laws that fail of the same cause
+};
+
+/// Checks of claimed problems that the kernel refused in the same words.
+struct Refusal {
+  std::string message;  // "refused although claimed", and what it says
+  std::uint64_t checks = 0;
+  std::string example;  // the command that runs the first of them again
 };
 
 struct LawCount {
@@ -60,8 +70,11 @@ struct CampaignResult {
   std::map<std::string, std::uint64_t> exercised;  // dtype or feature -> checks that counted
   std::map<std::string, std::map<std::string, std::uint64_t>> matrix;  // dtype -> feature -> checks
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
-  std::vector<std::string> refused;                  // claimed but refused by the kernel
+  std::vector<Refusal> refused;                      // claimed but refused by the kernel
+  std::vector<std::string> loaded;                   // files of code that its calls loaded
   Pairs claimed, met;  // pairwise coverage; `met` in a check against the reference that counted
+  SizesByMask sizes;   // of problems whose check against the reference counted
+  std::map<std::string, std::string> unjudged;  // own problems: why no reference law counted
   std::vector<Finding> findings;
   std::vector<std::string> gaps;                 // why passing proves less than what is claimed
   Shard shard;                                   // what of the campaign this is
@@ -142,5 +155,8 @@ int exit_code(const std::vector<CampaignResult>& results);
 std::string reproduce_line(const std::string& kernel, const std::string& law,
                            const proptest::Case& c, int checks = 1,
                            const std::string& isolation = "");
+
+/// The command that shows a finding again, with the cases that must be checked before it.
+std::string reproduce_line(const std::string& kernel, const Finding& finding);
 
 }  // namespace attest::certify

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "certify/campaign_mask.hpp"
 #include "proptest/generator.hpp"
@@ -27,6 +28,7 @@ struct CampaignOptions {
   std::optional<std::uint64_t> cases;      // generated cases; absent: the tier's number
   std::optional<std::string> law;          // only this law
   std::optional<CampaignMask> mask;        // of every case; then generated cases alone
+  std::vector<std::string> problems;       // the caller's own, added; canonical spellings
   unsigned jobs = 1;                       // threads; the results do not depend on it
   Shard shard;                             // of the checks
 

@@ -1,6 +1,7 @@
 #include "certify/campaign.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "certify/report/comparison.hpp"
 #include "certify/report/html.hpp"
 #include "certify/report/junit.hpp"
+#include "certify/worker/fault.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -46,7 +48,10 @@ attest_kernel fake(attest_status (*forward)(const void*, const attest_forward_ar
 
 attest_status refuses_groups(const void*, const attest_forward_args* args) {
   static const attest_kernel good = fixtures::defective_kernel(fixtures::Defect::none);
-  if (args->problem->num_heads_q != args->problem->num_heads_kv) return ATTEST_UNSUPPORTED;
+  if (args->problem->num_heads_q != args->problem->num_heads_kv) {
+    std::snprintf(args->message, args->message_bytes, "no groups");
+    return ATTEST_UNSUPPORTED;
+  }
   return good.forward(good.self, args);
 }
 
@@ -98,8 +103,9 @@ TEST_CASE("gaps: what is missing for a certificate", "[campaign]") {
   result.chosen_law = "first";  // one law claims nothing about features
   CHECK(outcome(judged(result)) == "law_holds");
   CHECK(exit_code({judged(result)}) == 0);
-  result.refused = {"refused although claimed: P"};
-  require_gap(result, "refused in 1 checks what it claims, first: refused although claimed: P");
+  result.refused = {{"refused although claimed", 3, "attest check --kernel K"},
+                    {"refused although claimed; it says: no", 1, "attest check --kernel L"}};
+  require_gap(result, "refused in 4 checks what it claims, first: attest check --kernel K");
 
   for (const LawCount& nowhere :
        {LawCount{0, 2, 0, 0, 0, 0}, LawCount{0, 0, 2, 0, 0, 1}, LawCount{0, 1, 2, 0, 0, 2},
@@ -124,7 +130,10 @@ TEST_CASE("a kernel that refuses some of what it claims is not certified", "[cam
   CHECK(outcome(good) == "law_holds");
   const CampaignResult result = run_campaign(fake(refuses_groups), options, none);
   CHECK(result.verdict == Verdict::passed);
-  CHECK_FALSE(result.refused.empty());
+  REQUIRE(result.refused.size() == 1);  // one reason, however many checks
+  CHECK(result.refused.front().message == "refused although claimed; it says: no groups");
+  CHECK(result.refused.front().checks > 1);
+  CHECK(result.refused.front().example.rfind("attest check --kernel fake --problem ", 0) == 0);
   CHECK(outcome(result) == "incomplete");
   CHECK(exit_code({result}) == 3);
 }
@@ -305,10 +314,12 @@ TEST_CASE("what was claimed and never exercised is listed", "[campaign]") {
   CHECK(unexercised(description, result) == std::vector<std::string>{"f16", "gqa"});
 }
 
-TEST_CASE("a kernel that fails counts as crashed", "[campaign]") {
+TEST_CASE("a kernel that says it failed has one finding that says so", "[campaign]") {
   const CampaignResult result = small_campaign(fake(always_failed));
-  CHECK(result.verdict == Verdict::crashed);
-  CHECK(exit_code({result}) == 4);
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(exit_code({result}) == 1);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(worker::kind_in(result.findings.front().message) == worker::FaultKind::failed);
 }
 
 TEST_CASE("what is not drawn for a device is listed as not covered", "[campaign]") {
@@ -340,10 +351,16 @@ TEST_CASE("certificates are equal for equal seeds but for the timings", "[certif
 TEST_CASE("a certificate tells the roundoffs that each type of tensors brings", "[certificate]") {
   attest_description d{};
   d.dtypes = 1U << ATTEST_F64 | 1U << ATTEST_BF16 | 1U << ATTEST_F16;
-  d.numerics.p_cast = ATTEST_INPUT_DTYPE;
+  d.numerics.p_cast = d.numerics.dkv_accumulator = ATTEST_INPUT_DTYPE;
+  d.numerics.exp_ulps_of[ATTEST_BF16] = 839;
+  d.numerics.operand_roundoff = 0x1p-11;
   const nlohmann::json numerics = description_json(d).at("numerics");
   CHECK(numerics.at("p_roundoff") ==
         nlohmann::json{{"f64", 0.0}, {"bf16", 0x1p-8}, {"f16", 0x1p-11}});
+  CHECK(numerics.at("dkv_roundoff") ==
+        nlohmann::json{{"f64", 0.0}, {"bf16", 0x1p-8}, {"f16", 0x1p-11}});
+  CHECK(numerics.at("exp_ulps") == nlohmann::json{{"f64", 2.0}, {"bf16", 839.0}, {"f16", 2.0}});
+  CHECK(numerics.at("operand_roundoff") == 0x1p-11);
   CHECK(numerics.at("accumulator_roundoff") ==
         nlohmann::json{{"f64", 0x1p-53}, {"bf16", 0x1p-24}, {"f16", 0x1p-24}});
 }

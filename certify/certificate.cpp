@@ -7,9 +7,11 @@
 #include "certify/coverage.hpp"
 #include "certify/host.hpp"
 #include "certify/where_run.hpp"
+#include "certify/worker/fault.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
+#include "proptest/limits.hpp"
 
 namespace attest::certify {
 namespace {
@@ -39,19 +41,37 @@ json numerics_json(const attest_description& d) {
            by_dtype(d, [](const Numerics& of) { return of.accumulator_roundoff; })},
           {"summation_depth", n.summation_depth},
           {"input_roundoff", n.input_roundoff},
+          {"operand_roundoff", n.operand_roundoff},
           {"scaled_q_roundoff", n.scaled_q_roundoff},
           {"p_roundoff", by_dtype(d, [](const Numerics& of) { return of.p_roundoff; })},
           {"p_normalized_before_cast", n.normalize == CastOrder::before},
           {"row_sum_after_cast", n.row_sum == CastOrder::after},
-          {"exp_ulps", n.exp_ulps},
+          {"exp_ulps", by_dtype(d, [](const Numerics& of) { return of.exp_ulps; })},
           {"exp_zero_is_one", n.exp_zero_is_one},
           {"lse_splits", n.lse_splits},
           {"lse_split_keys", n.lse_split_keys},
           {"gqa_partial_roundoff",
            by_dtype(d, [](const Numerics& of) { return of.gqa_partial_roundoff; })},
+          {"gqa_sum_roundoff", by_dtype(d, [](const Numerics& of) { return of.gqa_sum_roundoff; })},
           {"dq_roundoff", by_dtype(d, [](const Numerics& of) { return of.dq_roundoff; })},
+          {"dkv_roundoff", by_dtype(d, [](const Numerics& of) { return of.dkv_roundoff; })},
           {"delta_from_p", n.delta == DeltaSource::pairs},
           {"deterministic", declared.nondeterministic == 0}};
+}
+
+json extents_json(const attest_extents& extents) {
+  return {{"least", extents.least}, {"most", extents.most}, {"multiple", extents.multiple}};
+}
+
+// As they were declared: 0 is any.
+json limits_json(const attest_description& d) {
+  if (d.limits == nullptr) return nullptr;
+  const attest_limits& limits = *d.limits;
+  return {
+      {"only", words_of(limits.only, only_words())}, {"softmax_scale", limits.softmax_scale},
+      {"seqlen_q", extents_json(limits.seqlen_q)},   {"seqlen_k", extents_json(limits.seqlen_k)},
+      {"head_dim", extents_json(limits.head_dim)},   {"head_dims", proptest::listed_head_dims(d)},
+      {"most_heads_q", limits.most_heads_q},         {"most_batch", limits.most_batch}};
 }
 
 // JSON has no infinity: null.
@@ -81,18 +101,37 @@ json signatures_json(const std::vector<proptest::Signature>& signatures) {
   return list;
 }
 
+}  // namespace
+
+json suspicions_json(const std::vector<Suspicion>& suspicions) {
+  json list = json::array();
+  for (const Suspicion& one : suspicions) {
+    list.push_back({{"name", one.name}, {"deed", one.statement}});
+  }
+  return list;
+}
+
+namespace {
+
 json finding_json(const std::string& kernel, const Finding& finding) {
+  json after = json::array();
+  for (const proptest::Case& earlier : finding.after) after.push_back(case_json(earlier));
+  const auto kind = worker::kind_in(finding.message);
   return {{"law", finding.law},
+          {"also", finding.also},
+          {"kind", kind ? json(worker::name(*kind)) : json(nullptr)},
           {"verdict", name(finding.verdict)},
           {"message", finding.message},
           {"found", case_json(finding.found)},
           {"shrunk", case_json(finding.shrunk)},
+          {"after", after},
           {"signatures", signatures_json(finding.evidence.signatures)},
+          {"suspicions", suspicions_json(finding.evidence.suspicions)},
           {"bound_term", finding.evidence.bound_term},
+          {"hints", finding.evidence.hints},
           {"errors", grid_json(finding.evidence.grid)},
           {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
-          {"reproduce",
-           reproduce_line(kernel, finding.law, finding.shrunk, finding.checks, finding.isolation)}};
+          {"reproduce", reproduce_line(kernel, finding)}};
 }
 
 json io_json(const std::optional<ScheduleAudit>& io) {
@@ -128,6 +167,12 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   for (const Finding& finding : result.findings) {
     findings.push_back(finding_json(result.kernel, finding));
   }
+  json sizes = json::object();
+  for (const auto& [mask, covered] : result.sizes) sizes[mask] = sizes_json(covered);
+  json refused = json::array();
+  for (const Refusal& one : result.refused) {
+    refused.push_back({{"message", one.message}, {"checks", one.checks}, {"example", one.example}});
+  }
   const auto& description = registry.find(result.kernel).description;
   const Pairs unmet = unmet_pairs(result);
   return {{"kernel", result.kernel},
@@ -152,11 +197,13 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
             {"matrix", result.matrix},
             {"not_exercised", unexercised(description, result)},
             {"not_claimed", result.not_claimed},
+            {"sizes", sizes},
             {"pairs",
              {{"claimed", result.claimed.size()},
               {"met", result.claimed.size() - unmet.size()},
               {"not_met", unmet}}},
-            {"refused", result.refused}}},
+            {"refused", refused}}},
+          {"loaded_in_calls", result.loaded},
           {"io", io_json(result.io)},
           {"io_backward", io_json(result.io_backward)},
           {"findings", findings}};
@@ -173,6 +220,8 @@ json description_json(const attest_description& d) {
                                                  {ATTEST_LOSS_GRADIENT, "loss_gradient"}})},
           {"dtypes", words_of(d.dtypes, dtype_words())},
           {"features", words_of(d.features, feature_words())},
+          {"limits", limits_json(d)},
+          {"may_change", words_of(d.may_change, may_change_words())},
           {"numerics", numerics_json(d)},
           {"conventions",
            {{"empty_row", name(conventions.empty_row)}, {"lse_base", name(conventions.lse_base)}}},
@@ -210,6 +259,7 @@ json certificate(const Registry& registry, const CampaignOptions& options,
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},
           {"data_seed", options.values_seed()},
+          {"problems", options.problems},
           {"shard", options.shard.whole() ? json(nullptr) : json(to_string(options.shard))},
           {"journal", records},
           {"interrupted", interrupted},

@@ -19,6 +19,9 @@ nlohmann::json certificate(const Registry& registry, const CampaignOptions& opti
 /// What a kernel says about itself, in words.
 nlohmann::json description_json(const attest_description& description);
 
+/// What a kernel was seen to do: name and deed of each.
+nlohmann::json suspicions_json(const std::vector<Suspicion>& suspicions);
+
 /// A case as an object.
 nlohmann::json case_json(const proptest::Case& c);
 

@@ -1,6 +1,9 @@
 #include "certify/coverage.hpp"
 
+#include <fmt/format.h>
+
 #include "core/dtype.hpp"
+#include "proptest/limits.hpp"
 #include "proptest/run.hpp"
 
 namespace attest::certify {
@@ -26,7 +29,8 @@ const std::vector<std::pair<std::uint32_t, const char*>>& feature_words() {
       {ATTEST_LOSS_DY, "loss_dy"},
       {ATTEST_BLOCK_MASK, "block_mask"},
       {ATTEST_CSR_MASK, "csr_mask"},
-      {ATTEST_NM_MASK, "nm_mask"}};
+      {ATTEST_NM_MASK, "nm_mask"},
+      {ATTEST_LAYOUT_BITS, "layout_bits"}};
   return table;
 }
 
@@ -36,6 +40,53 @@ const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words() {
                                                                         {1u << ATTEST_BF16, "bf16"},
                                                                         {1u << ATTEST_F16, "f16"}};
   return table;
+}
+
+const std::vector<std::pair<std::uint32_t, const char*>>& only_words() {
+  static const std::vector<std::pair<std::uint32_t, const char*>> table{
+      {ATTEST_ONLY_CAUSAL, "only_causal"},
+      {ATTEST_ONLY_TOP_LEFT, "only_top_left"},
+      {ATTEST_ONLY_BOTTOM_RIGHT, "only_bottom_right"},
+      {ATTEST_ONLY_ONE_SCALE, "only_one_scale"}};
+  return table;
+}
+
+const std::vector<std::pair<std::uint32_t, const char*>>& may_change_words() {
+  static const std::vector<std::pair<std::uint32_t, const char*>> table{
+      {ATTEST_MAY_CHANGE_LOCALE, "locale"},
+      {ATTEST_MAY_CHANGE_ENVIRONMENT, "environment"},
+      {ATTEST_MAY_CHANGE_SIGNALS, "signals"},
+      {ATTEST_MAY_START_PROCESSES, "processes"}};
+  return table;
+}
+
+namespace {
+
+void add_extents(const char* name, const attest_extents& extents, std::vector<std::string>& words) {
+  if (extents.least > 0 && extents.least == extents.most) {
+    words.push_back(fmt::format("{}={}", name, extents.least));
+    return;
+  }
+  if (extents.least > 0) words.push_back(fmt::format("{}>={}", name, extents.least));
+  if (extents.most > 0) words.push_back(fmt::format("{}<={}", name, extents.most));
+  if (extents.multiple > 1) words.push_back(fmt::format("{}%{}", name, extents.multiple));
+}
+
+}  // namespace
+
+std::vector<std::string> limit_words(const attest_description& d) {
+  if (d.limits == nullptr) return {};
+  const attest_limits& limits = *d.limits;
+  std::vector<std::string> words = words_of(limits.only, only_words());
+  if (limits.softmax_scale != 0) words.push_back(fmt::format("scale={}", limits.softmax_scale));
+  add_extents("seqlen_q", limits.seqlen_q, words);
+  add_extents("seqlen_k", limits.seqlen_k, words);
+  add_extents("head_dim", limits.head_dim, words);
+  const std::vector<std::int64_t> dims = proptest::listed_head_dims(d);
+  if (!dims.empty()) words.push_back(fmt::format("head_dim={}", fmt::join(dims, "|")));
+  add_extents("num_heads_q", {0, limits.most_heads_q, 0}, words);
+  add_extents("batch", {0, limits.most_batch, 0}, words);
+  return words;
 }
 
 namespace {

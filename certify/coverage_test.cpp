@@ -43,5 +43,24 @@ TEST_CASE("a mask's pairs exercise the form in which they are given", "[coverage
   CHECK(of("sq=4,d=4,mask=pairs_100_1+causal_tl") == Words{"f32", "causal_top_left", "csr_mask"});
 }
 
+TEST_CASE("limits are read as words", "[coverage]") {
+  attest_description description{};
+  CHECK(limit_words(description).empty());
+  attest_limits limits{};
+  description.limits = &limits;
+  CHECK(limit_words(description).empty());
+  limits.only = ATTEST_ONLY_CAUSAL | ATTEST_ONLY_ONE_SCALE;
+  limits.softmax_scale = 0.5;
+  limits.seqlen_q = {1, 1, 0};
+  limits.seqlen_k = {64, 4096, 64};
+  limits.head_dims[0] = 64;
+  limits.head_dims[1] = 128;
+  limits.most_batch = 4;
+  CHECK(limit_words(description) ==
+        std::vector<std::string>{"only_causal", "only_one_scale", "scale=0.5", "seqlen_q=1",
+                                 "seqlen_k>=64", "seqlen_k<=4096", "seqlen_k%64", "head_dim=64|128",
+                                 "batch<=4"});
+}
+
 }  // namespace
 }  // namespace attest::certify

@@ -91,7 +91,7 @@ DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels&
   score.caught = first_finding(kernel, options, interrupted, score);
   score.interrupted = !score.caught && interrupted();
   if (score.interrupted) return score;
-  if (score.caught) shrink_finding(kernel, *score.caught, interrupted);
+  if (score.caught) shrink_finding(kernel, *score.caught, {}, interrupted);
   const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;
   score.accepted = accepting_rules(kernel, loss ? plain.loss : plain.attention);
   score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

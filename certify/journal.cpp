@@ -60,6 +60,7 @@ json line_of(const CheckName& name, const ShrunkRecord& record) {
   line["case"] = case_json(record.shrunk);
   line["message"] = record.message;
   line["checks"] = record.checks;
+  for (const proptest::Case& earlier : record.after) line["after"].push_back(case_json(earlier));
   return line;
 }
 
@@ -124,6 +125,7 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
           {"cases", options.cases ? json(*options.cases) : json(nullptr)},
           {"law", options.law ? json(*options.law) : json(nullptr)},
           {"mask", mask},
+          {"problems", options.problems},
           {"shard", to_string(options.shard)},
           {"kernels", descriptions}};
 }
@@ -204,7 +206,11 @@ void Journal::read(const json& line) {
       record.outputs[output] = ratio_in(ratio);
     }
   } else {
-    shrunk_[name] = {parse_case(line.at("case")), line.at("message"), line.at("checks")};
+    ShrunkRecord& record = shrunk_[name];
+    record = {parse_case(line.at("case")), line.at("message"), line.at("checks")};
+    for (const json& earlier : line.value("after", json::array())) {
+      record.after.push_back(parse_case(earlier));
+    }
   }
 }
 

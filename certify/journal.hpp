@@ -31,6 +31,7 @@ struct ShrunkRecord {
   proptest::Case shrunk;
   std::string message;
   int checks = 1;
+  std::vector<proptest::Case> after{};  // that must be checked before it in the same process
 };
 
 /// Which check of a campaign: kernel, law, position of its case in the plan.

@@ -75,6 +75,7 @@ MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& jour
   if (!header.at("law").is_null()) merged.options.law = header.at("law").get<std::string>();
   const json mask = header.value("mask", json(nullptr));
   if (mask.is_object()) merged.options.mask = parse_campaign_mask(mask.at("spelling"));
+  merged.options.problems = header.at("problems").get<std::vector<std::string>>();
   for (const json& kernel : header.at("kernels")) merged.kernels.push_back(kernel.at("kernel"));
   return merged;
 }

@@ -11,15 +11,18 @@
 namespace attest::certify {
 
 /// Two levels of two factors, "mask=window dtype=bf16". Factors, in this order: mask (none,
-/// causal_tl, causal_br, window, lengths, packed, boolean: sparsity patterns too), dtype, heads
-/// (equal, grouped), layout (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of
-/// 16; ragged; fewer_queries; more_queries), dv (equal, other), scores (plain, scaled: a scale of
-/// its own, negative: a negative one, softcap, alibi, negative_softcap, softcap_alibi), direction
-/// (forward, backward, loss_gradient).
+/// causal_tl, causal_br, window, lengths, packed, boolean: sparsity patterns too; of two parts:
+/// window_lengths, window_boolean, packed_window, packed_boolean), dtype, heads (equal, grouped),
+/// layout (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of 16; ragged;
+/// fewer_queries; more_queries; one_query, of several keys; one_key, of several queries), dv
+/// (equal, other), scores (plain, scaled: a scale of its own, negative: a negative one, softcap,
+/// alibi, negative_softcap, softcap_alibi), batch (one, several), direction (forward, backward,
+/// loss_gradient).
 using Pairs = std::set<std::string>;
 
-/// The 28 pairs that a problem meets in a direction. A mask of several parts counts as the first it
-/// has of packed, boolean, lengths, window, causal.  [certify/pairwise_test "pairs of a problem"]
+/// The 36 pairs that a problem meets in a direction. A mask of several parts counts as the two of a
+/// level or else as the first it has of packed, boolean, lengths, window, causal.
+/// [certify/pairwise_test "pairs of a problem"]
 Pairs pairs_of(const Problem& problem, proptest::Direction direction);
 
 /// The pairs that some claimed problem meets; a pair that no problem can meet (packed sequences in

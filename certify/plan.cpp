@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "certify/long_problems.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
+#include "proptest/fixed_problems.hpp"
 #include "proptest/loss.hpp"
 
 namespace attest::certify {
@@ -37,6 +39,15 @@ std::vector<Case> model_cases(const attest_description& description,
   return cases;
 }
 
+// Like the covering cases, they meet the reference alone.
+void append_fixed(const attest_description& description, const CampaignOptions& options,
+                  std::vector<PlannedCase>& plan) {
+  for (Case& c : proptest::fixed_cases(description, options.seed)) {
+    c.seed = mix(mix(options.values_seed(), c.seed), plan.size());
+    plan.push_back({c, reference_laws()});
+  }
+}
+
 void append_covering(const attest_description& description, const CampaignOptions& options,
                      std::vector<PlannedCase>& plan) {
   constexpr std::uint64_t kStream = 0x636f766572u;
@@ -49,6 +60,18 @@ void append_covering(const attest_description& description, const CampaignOption
   for (Case& c : cases_meeting(description, missing, mix(options.seed, kStream))) {
     c.seed = mix(mix(options.values_seed(), kStream), plan.size());
     plan.push_back({c, reference_laws()});
+  }
+}
+
+void append_own(const CampaignOptions& options, std::vector<PlannedCase>& plan) {
+  constexpr std::uint64_t kStream = 0x6f776eu;
+  constexpr std::int32_t kThreads = 2;
+  std::uint64_t number = 0;
+  for (const std::string& problem : options.problems) {
+    const std::uint64_t seed = mix(mix(options.values_seed(), kStream), number++);
+    plan.push_back({{Problem::parse(problem), proptest::Values::normal, seed, kThreads},
+                    reference_laws(),
+                    true});
   }
 }
 
@@ -102,7 +125,16 @@ std::vector<PlannedCase> planned_cases(const attest_description& description,
   for (std::uint64_t index = 0; index < generated_count(options); ++index) {
     plan.push_back({generated_case(description, options, index), {}});
   }
-  if (!options.cases && !options.law && !options.mask) append_covering(description, options, plan);
+  if (!options.cases && !options.law && !options.mask) {
+    append_fixed(description, options, plan);
+    append_covering(description, options, plan);
+  }
+  if (!options.cases && !options.mask) {
+    for (const Case& c : long_cases(description, options.tier, options.values_seed())) {
+      plan.push_back({c, reference_laws()});
+    }
+  }
+  append_own(options, plan);
   return plan;
 }
 

@@ -16,6 +16,7 @@ namespace attest::certify {
 struct PlannedCase {
   proptest::Case c;
   std::set<std::string> only;  // names of laws; empty: every law
+  bool own = false;            // one of CampaignOptions::problems
 };
 
 /// The laws that compare with the exact reference: those that large and covering cases meet.
@@ -31,9 +32,11 @@ struct Batch {
   std::vector<std::uint64_t> positions;  // in the plan, rising
 };
 
-/// Model shapes, then generated cases, then, unless their number is chosen, cases for the pairs
-/// that these do not meet. With a mask the generated cases alone, each with that mask. Geometry
-/// follows from `seed`, values from `data_seed`. [certify/plan_test]
+/// Model shapes, then generated cases, then, unless their number is chosen, the fixed problems
+/// (proptest/fixed_problems.hpp), cases for the pairs that none of these meet and long problems,
+/// then the caller's own problems. With a mask the
+/// generated cases alone, each with that mask. Geometry follows from `seed`, values from
+/// `data_seed`. [certify/plan_test]
 std::vector<PlannedCase> planned_cases(const attest_description& description,
                                        const CampaignOptions& options);
 

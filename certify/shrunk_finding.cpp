@@ -1,42 +1,98 @@
 #include "certify/shrunk_finding.hpp"
 
+#include "certify/state_finding.hpp"
+#include "certify/thread_race.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 
 namespace attest::certify {
 namespace {
 
-// A case that fails only after others says so, for its line alone would not reproduce it.
-void note_state(const attest_kernel& kernel, const proptest::Law& law, Finding& finding) {
-  constexpr int kMostChecks = 64;
-  const auto checks = worker::checks_until_failure(law, kernel, finding.shrunk, kMostChecks);
-  if (checks == 1) return;
-  finding.checks = checks.value_or(1);
-  finding.message =
-      checks ? "state: check " + std::to_string(*checks) +
-                   " of this case in one process fails, those before it do not: " + finding.message
-             : "state: fails in this campaign, but not in a process of its own: " + finding.message;
-}
+using proptest::Case;
+using proptest::Law;
+using proptest::LawResult;
+
+class Shrinker {
+ public:
+  Shrinker(const attest_kernel& kernel, Finding& finding, const Interrupted& interrupted)
+      : kernel_(kernel),
+        finding_(finding),
+        law_(proptest::find_law(finding.law)),
+        fault_(worker::kind_in(finding.message)),
+        interrupted_(interrupted) {}
+
+  void shrink() {
+    const bool slow = fault_ == worker::FaultKind::hang;
+    constexpr int kBudget = 200, kSlowBudget = 12;
+    finding_.shrunk = proptest::shrink(
+        finding_.found,
+        [&](const Case& smaller) {
+          if (interrupted_()) return false;
+          const LawResult tried = worker::check(law_, kernel_, smaller);
+          if (!alike(tried)) return false;
+          finding_.message = tried.message;
+          return true;
+        },
+        slow ? kSlowBudget : kBudget);
+  }
+
+  // Whether it fails with several threads alone, and then how often.
+  bool note_threads() {
+    if (fault_ == worker::FaultKind::hang) return false;
+    const std::string words = race_words(law_, kernel_, finding_.shrunk,
+                                         [this](const LawResult& result) { return alike(result); });
+    finding_.message = words + finding_.message;
+    return !words.empty();
+  }
+
+  // A case that fails only after others says so, for its line alone would not reproduce it.
+  void note_state(const std::vector<Case>& sequence) {
+    constexpr int kMostChecks = 64;
+    const auto checks = worker::checks_until_failure(law_, kernel_, finding_.shrunk, kMostChecks);
+    if (checks == 1) return;
+    if (checks) {
+      finding_.checks = *checks;
+      finding_.message =
+          "state: check " + std::to_string(*checks) +
+          " of this case in one process fails, those before it do not: " + finding_.message;
+      return;
+    }
+    const auto found = shortest_history(law_, kernel_, sequence, finding_.found,
+                                        [this](const LawResult& result) { return alike(result); });
+    if (!found) {
+      finding_.message =
+          "state: fails in this campaign, but not in a process of its own: " + finding_.message;
+      return;
+    }
+    finding_.after = found->after;
+    finding_.shrunk = found->failing;
+    finding_.message = check_after(law_, kernel_, found->after, found->failing).message;
+    const std::size_t count = found->after.size();
+    if (count == 0) return;  // by itself, where no smaller case was checked before it
+    finding_.message = "state: fails after " +
+                       (count == 1 ? "another check" : std::to_string(count) + " other checks") +
+                       " in one process, and not without: " + finding_.message;
+  }
+
+ private:
+  bool alike(const LawResult& result) const {
+    return result.verdict == finding_.verdict && worker::kind_in(result.message) == fault_;
+  }
+
+  const attest_kernel& kernel_;
+  Finding& finding_;
+  const Law& law_;
+  std::optional<worker::FaultKind> fault_;
+  const Interrupted& interrupted_;
+};
 
 }  // namespace
 
-void shrink_finding(const attest_kernel& kernel, Finding& finding, const Interrupted& interrupted) {
-  const proptest::Law& law = proptest::find_law(finding.law);
-  const auto fault = worker::kind_in(finding.message);
-  const bool slow = fault == worker::FaultKind::hang;
-  constexpr int kBudget = 200, kSlowBudget = 12;
-  finding.shrunk = proptest::shrink(
-      finding.found,
-      [&](const proptest::Case& smaller) {
-        if (interrupted()) return false;
-        const proptest::LawResult tried = worker::check(law, kernel, smaller);
-        if (tried.verdict != finding.verdict || worker::kind_in(tried.message) != fault) {
-          return false;
-        }
-        finding.message = tried.message;
-        return true;
-      },
-      slow ? kSlowBudget : kBudget);
-  if (!interrupted()) note_state(kernel, law, finding);
+void shrink_finding(const attest_kernel& kernel, Finding& finding,
+                    const std::vector<Case>& sequence, const Interrupted& interrupted) {
+  Shrinker shrinker(kernel, finding, interrupted);
+  shrinker.shrink();
+  if (interrupted() || shrinker.note_threads() || interrupted()) return;
+  shrinker.note_state(sequence);
 }
 
 }  // namespace attest::certify

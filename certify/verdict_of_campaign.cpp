@@ -1,6 +1,7 @@
 // What a campaign's counts amount to: its gaps, its outcome, its exit code.
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "certify/campaign.hpp"
 #include "certify/coverage.hpp"
@@ -59,8 +60,14 @@ std::vector<std::string> gaps_of(const attest_description& description,
                    std::to_string(result.planned_checks) + " checks");
   }
   if (!result.refused.empty()) {
-    gaps.push_back("refused in " + std::to_string(result.refused.size()) +
-                   " checks what it claims, first: " + result.refused.front());
+    const std::uint64_t checks =
+        std::accumulate(result.refused.begin(), result.refused.end(), std::uint64_t{0},
+                        [](std::uint64_t sum, const Refusal& one) { return sum + one.checks; });
+    gaps.push_back("refused in " + std::to_string(checks) +
+                   " checks what it claims, first: " + result.refused.front().example);
+  }
+  for (const auto& [problem, reason] : result.unjudged) {
+    gaps.push_back("the problem " + problem + " was not judged: " + reason);
   }
   if (result.chosen_law || !result.shard.whole()) return gaps;
   if (result.mask) {

@@ -18,12 +18,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps offline-deps test test-gpu certify nightly tidy check_format check_headers check_includes \
-  check_layers check_tolerances; do
+for script in deps offline-deps test test-gpu certify false_alarms nightly tidy check_format check_headers \
+  check_includes check_layers check_tolerances; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
-for script in deps offline-deps test test-gpu certify tidy check_format; do
+for script in deps offline-deps test test-gpu certify false_alarms tidy check_format; do
   expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
 done
 expect 2 "unknown step 'wrong'" "$ci/nightly" wrong
@@ -49,6 +49,8 @@ expect 2 "was made for 'another system'" "$ci/deps" --from packages
 python=$(python3 -c 'import sys; print(sys.executable)')
 expect 2 'no nvcc on the path' env CUDA_PATH=/nowhere PATH=/nowhere "$python" "$ci/test-gpu"
 expect 2 "needs a value" "$ci/certify" --tier
+expect 2 "take whole numbers" "$ci/false_alarms" --cases many
+expect 2 "is not there; build it" "$ci/false_alarms" --attest no_such_program
 expect 2 "tier is 'slow'" "$ci/certify" --tier slow
 expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder
 expect 2 'not a folder' "$ci/check_includes" no_such_folder

@@ -9,9 +9,11 @@ std::string_view name(EmptyRow convention) {
     case EmptyRow::zero_pos_inf:
       return "zero_pos_inf";
     case EmptyRow::nan:
+      return "nan";
+    case EmptyRow::zero_zero:
       break;
   }
-  return "nan";
+  return "zero_zero";
 }
 
 std::string_view name(LseBase base) { return base == LseBase::e ? "e" : "two"; }

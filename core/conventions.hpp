@@ -10,9 +10,9 @@ namespace attest {
 /// with key i + (visible keys - queries) of its sequence (bottom_right, as in decoding).
 enum class CausalAlign : std::uint8_t { top_left, bottom_right };
 
-/// What a row without a visible key holds: O = 0 and LSE = -inf, O = 0 and LSE = +inf, or NaN in
-/// both. Its gradients are zero in every convention.
-enum class EmptyRow : std::uint8_t { zero_neg_inf, zero_pos_inf, nan };
+/// What a row without a visible key holds: O = 0 and LSE = -inf, O = 0 and LSE = +inf, NaN in
+/// both, or 0 in both. Its gradients are zero in every convention.
+enum class EmptyRow : std::uint8_t { zero_neg_inf, zero_pos_inf, nan, zero_zero };
 
 /// The base of the logarithm in LSE.
 enum class LseBase : std::uint8_t { e, two };
@@ -24,8 +24,8 @@ enum class Layout : std::uint8_t { bshd, bhsd, thd };
 /// How the memory of a tensor departs from the packed layout. `padded` leaves gaps after every
 /// axis, `transposed` makes the head dimension the outermost axis, `interleaved` gives the head
 /// dimension stride 2, `broadcast` repeats one K/V head and one row of dO through stride 0, `huge`
-/// spreads the outermost axis of extent > 1 over more than 2^32 elements, `mixed` gives every
-/// tensor of a call strides of its own.
+/// spreads the outermost axis of extent > 1 but the innermost over more than 2^32 elements, `mixed`
+/// gives every tensor of a call strides of its own.
 enum class Strides : std::uint8_t {
   packed,
   padded,
@@ -40,6 +40,8 @@ enum class Strides : std::uint8_t {
 struct Conventions {
   EmptyRow empty_row = EmptyRow::zero_neg_inf;
   LseBase lse_base = LseBase::e;
+
+  bool operator==(const Conventions&) const = default;
 };
 
 std::string_view name(EmptyRow convention);

@@ -35,7 +35,9 @@ std::optional<DType> rounding_type(std::int32_t field, DType tensors, DType accu
 Numerics resolve(const attest_numerics& declared, DType dtype) {
   require("input_roundoff", declared.input_roundoff);
   require("scaled_q_roundoff", declared.scaled_q_roundoff);
+  require("operand_roundoff", declared.operand_roundoff);
   require("exp_ulps", declared.exp_ulps);
+  for (const float ulps : declared.exp_ulps_of) require("exp_ulps_of", ulps);
   require("summation_depth", static_cast<double>(declared.summation_depth));
   require("lse_splits", declared.lse_splits);
   require("lse_split_keys", declared.lse_split_keys);
@@ -64,9 +66,13 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   const DType plain = dtype == DType::f64 ? DType::f64 : DType::f32;
   const DType sums = declared.accumulator == 0 ? plain : named_type(declared.accumulator, dtype);
   numerics.accumulator_roundoff = unit_roundoff(sums);
+  if (unit_roundoff(sums) > unit_roundoff(DType::f32)) {
+    numerics.accumulator_underflow = underflow_unit(sums);
+  }
   const auto rounding = [&](std::int32_t field) { return rounding_type(field, dtype, sums); };
   numerics.summation_depth = declared.summation_depth;
   numerics.input_roundoff = declared.input_roundoff;
+  numerics.operand_roundoff = declared.operand_roundoff;
   numerics.scaled_q_roundoff = declared.scaled_q_roundoff;
   if (const auto cast = rounding(declared.p_cast)) {
     numerics.p_roundoff = unit_roundoff(*cast);
@@ -74,18 +80,25 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   }
   if (declared.p_normalized != 0) numerics.normalize = CastOrder::before;
   if (declared.sum_after_cast != 0) numerics.row_sum = CastOrder::after;
-  if (declared.exp_ulps > 0) numerics.exp_ulps = declared.exp_ulps;
+  const float ulps_of_dtype = declared.exp_ulps_of[abi(dtype)];
+  if (ulps_of_dtype > 0) {
+    numerics.exp_ulps = ulps_of_dtype;
+  } else if (declared.exp_ulps > 0) {
+    numerics.exp_ulps = declared.exp_ulps;
+  }
   numerics.exp_zero_is_one = declared.exp_zero_not_one == 0;
   numerics.lse_splits = declared.lse_splits;
   numerics.lse_split_keys = declared.lse_split_keys;
-  if (const auto partial = rounding(declared.gqa_partial)) {
-    numerics.gqa_partial_roundoff = unit_roundoff(*partial);
-    numerics.gqa_partial_underflow = underflow_unit(*partial);
-  }
-  if (const auto accumulator = rounding(declared.dq_accumulator)) {
-    numerics.dq_roundoff = unit_roundoff(*accumulator);
-    numerics.dq_underflow = underflow_unit(*accumulator);
-  }
+  const auto round_sums = [&](std::int32_t field, double& roundoff, double& underflow) {
+    if (const auto type = rounding(field)) {
+      roundoff = unit_roundoff(*type);
+      underflow = underflow_unit(*type);
+    }
+  };
+  round_sums(declared.gqa_partial, numerics.gqa_partial_roundoff, numerics.gqa_partial_underflow);
+  round_sums(declared.gqa_accumulator, numerics.gqa_sum_roundoff, numerics.gqa_sum_underflow);
+  round_sums(declared.dq_accumulator, numerics.dq_roundoff, numerics.dq_underflow);
+  round_sums(declared.dkv_accumulator, numerics.dkv_roundoff, numerics.dkv_underflow);
   if (declared.delta_from_p != 0) numerics.delta = DeltaSource::pairs;
   numerics.output_roundoff = unit_roundoff(dtype);
   numerics.output_underflow = underflow_unit(dtype);
@@ -103,6 +116,9 @@ Conventions conventions_of(const attest_description& description) {
       break;
     case ATTEST_NAN:
       conventions.empty_row = EmptyRow::nan;
+      break;
+    case ATTEST_ZERO_ZERO:
+      conventions.empty_row = EmptyRow::zero_zero;
       break;
   }
   if (description.numerics.lse_base_two != 0) conventions.lse_base = LseBase::two;

@@ -23,10 +23,15 @@ enum class DeltaSource : std::uint8_t { outputs, pairs };
 struct Numerics {
   Accumulation accumulation = Accumulation::nearest;
   double accumulator_roundoff = 0x1p-24;
+  double accumulator_underflow = 0;  // absolute error where a sum is subnormal; 0: f32 or f64
+  // Sums of products, where attention's bounds tell them from other arithmetic; 0: as accumulator.
+  double sum_roundoff = 0;
+  double sum_underflow = 0;
   std::int64_t fused_block = 0;
   int fused_fraction_bits = 0;
   std::int64_t summation_depth = 0;        // 0: not declared, as many additions as terms
   double input_roundoff = 0;               // u_in
+  double operand_roundoff = 0;             // u_x: of every product, beside u_in
   double scaled_q_roundoff = 0;            // u_q
   double p_roundoff = 0;                   // u_p
   double p_underflow = 0;                  // eta_p: absolute error of casting a small P
@@ -38,11 +43,17 @@ struct Numerics {
   std::int64_t lse_splits = 0;       // merges through LSE, one after another
   double gqa_partial_roundoff = 0;   // dK, dV of a query head rounded before the group's sum
   double gqa_partial_underflow = 0;  // and the absolute error where they are subnormal
-  double dq_roundoff = 0;            // each addition to dQ rounded to this; 0: as accumulator
+  double gqa_sum_roundoff = 0;       // each addition of a query head rounded to this; 0: none is
+  double gqa_sum_underflow = 0;
+  double dq_roundoff = 0;  // each addition to dQ rounded to this; 0: as accumulator
   double dq_underflow = 0;
+  double dkv_roundoff = 0;  // each addition to dK or dV
+  double dkv_underflow = 0;
   DeltaSource delta = DeltaSource::outputs;
   double output_roundoff = 0x1p-24;    // u_out
   double output_underflow = 0x1p-150;  // eta_out
+
+  bool operator==(const Numerics&) const = default;
 };
 
 /// Fills in the defaults of a declared contract for tensors of `dtype`.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/rng.hpp"
 
 namespace attest {
 namespace {
@@ -103,7 +104,10 @@ void validate_packed(const Problem& problem) {
 
 }  // namespace
 
-std::string_view name(Alibi alibi) { return alibi == Alibi::none ? "none" : "standard"; }
+std::string_view name(Alibi alibi) {
+  if (alibi == Alibi::none) return "none";
+  return alibi == Alibi::standard ? "standard" : "drawn";
+}
 
 double Problem::scale() const {
   return softmax_scale ? *softmax_scale : 1.0 / std::sqrt(static_cast<double>(head_dim_qk));
@@ -112,7 +116,14 @@ double Problem::scale() const {
 std::vector<float> Problem::alibi_slopes() const {
   std::vector<float> slopes;
   if (alibi == Alibi::none) return slopes;
+  constexpr std::uint64_t kStream = 0x736c6f7065u;
+  Rng rng(alibi_seed, kStream);
   for (std::int64_t h = 0; h < num_heads_q; ++h) {
+    if (alibi == Alibi::drawn) {  // without a libm, whose last bits differ
+      const auto binade = static_cast<int>(rng.between(1, 8));
+      slopes.push_back(static_cast<float>(std::ldexp(1 + rng.uniform(), -binade)));
+      continue;
+    }
     const double exponent = -8.0 * static_cast<double>(h + 1) / static_cast<double>(num_heads_q);
     slopes.push_back(static_cast<float>(std::exp2(exponent)));
   }

@@ -18,8 +18,9 @@
 /// What an attention kernel is asked to compute, without the values.
 namespace attest {
 
-/// Slopes of ALiBi (Press et al. 2022): none, or the geometric sequence 2^(-8 (h+1) / num_heads_q).
-enum class Alibi : std::uint8_t { none, standard };
+/// Slopes of ALiBi (Press et al. 2022): none; the geometric sequence 2^(-8 (h+1) / num_heads_q),
+/// for 2, 4 and 8 heads powers of two; or drawn between 2^-8 and 1, with all bits of a float.
+enum class Alibi : std::uint8_t { none, standard, drawn };
 
 std::string_view name(Alibi alibi);
 
@@ -28,8 +29,9 @@ std::string_view name(Alibi alibi);
 ///   b=1,hq=8,hkv=2,sq=17,sk=33,d=64,dv=64,mask=causal_br,dtype=f32,layout=bshd,scale=1/sqrt(d)
 ///
 /// Optional keys, printed only when they differ from the default: softcap=0, alibi=none,
-/// strides=packed. Omitted keys mean b=1,hq=1,hkv=hq,sk=sq,dv=d,mask=none,dtype=f32,layout=bshd,
-/// scale=1/sqrt(d); with packed sequences (mask=cu_…) b, sq, sk and layout=thd follow from them.
+/// strides=packed. Slopes of ALiBi are `standard`, or `drawn_N` from seed N. Omitted keys mean
+/// b=1,hq=1,hkv=hq,sk=sq,dv=d,mask=none,dtype=f32,layout=bshd, scale=1/sqrt(d); with packed
+/// sequences (mask=cu_…) b, sq, sk and layout=thd follow from them.
 struct Problem {
   std::int64_t batch = 1;
   std::int64_t num_heads_q = 1;
@@ -44,6 +46,7 @@ struct Problem {
   std::optional<double> softmax_scale;  // absent: 1/sqrt(head_dim_qk)
   double softcap = 0;                   // 0: none
   Alibi alibi = Alibi::none;
+  std::uint64_t alibi_seed = 0;  // of slopes that are drawn
   Pattern mask;
 
   /// The factor of QK^T, in float64.

@@ -170,6 +170,26 @@ void parse_sizes(const Fields& fields, const std::string& mask, Problem& problem
   problem.head_dim_v = integer(fields, "dv", problem.head_dim_qk);
 }
 
+// none, standard, or drawn_ and a seed.
+void parse_slopes(const Fields& fields, Problem& problem) {
+  constexpr std::string_view kDrawn = "drawn_";
+  const auto found = fields.find("alibi");
+  if (found == fields.end() || found->second.rfind(kDrawn, 0) != 0) {
+    problem.alibi =
+        choice(fields, "alibi", problem.alibi, std::array{Alibi::none, Alibi::standard});
+    return;
+  }
+  const char *const begin = found->second.data() + kDrawn.size(), *const last =
+                                                                      found->second.data() +
+                                                                      found->second.size();
+  const auto [end, error] = std::from_chars(begin, last, problem.alibi_seed);
+  if (error != std::errc() || end != last) {
+    throw InvalidProblem("problem: alibi=" + found->second +
+                         " needs a seed below 2^64 after drawn_; write for example alibi=drawn_7");
+  }
+  problem.alibi = Alibi::drawn;
+}
+
 }  // namespace
 
 std::string Problem::to_string() const {
@@ -184,6 +204,7 @@ std::string Problem::to_string() const {
           ",scale=" + (softmax_scale ? shortest(*softmax_scale) : std::string(kDefaultScale));
   if (softcap != 0) text += ",softcap=" + shortest(softcap);
   if (alibi != Alibi::none) text += ",alibi=" + std::string(attest::name(alibi));
+  if (alibi == Alibi::drawn) text += "_" + std::to_string(alibi_seed);
   if (strides != Strides::packed) text += ",strides=" + std::string(attest::name(strides));
   return text;
 }
@@ -201,7 +222,7 @@ Problem Problem::parse(std::string_view text) {
       choice(fields, "strides", problem.strides,
              std::array{Strides::packed, Strides::padded, Strides::transposed, Strides::interleaved,
                         Strides::broadcast, Strides::huge, Strides::mixed});
-  problem.alibi = choice(fields, "alibi", problem.alibi, std::array{Alibi::none, Alibi::standard});
+  parse_slopes(fields, problem);
   if (const auto scale = fields.find("scale");
       scale != fields.end() && scale->second != kDefaultScale) {
     problem.softmax_scale = real("scale", scale->second);

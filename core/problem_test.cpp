@@ -21,6 +21,8 @@ TEST_CASE("canonical problems round trip", "[problem]") {
         "b=1,hq=2,hkv=1,sq=4,sk=4,d=3,dv=3,mask=none,dtype=f16,layout=bshd,scale=0,softcap=30",
         "b=3,hq=1,hkv=1,sq=5,sk=7,d=2,dv=2,mask=cu_3x5_0x7_5x0+causal_br,dtype=f64,layout=thd,"
         "scale=1/sqrt(d),alibi=standard",
+        "b=1,hq=3,hkv=3,sq=4,sk=4,d=64,dv=64,mask=none,dtype=f32,layout=bshd,"
+        "scale=1/sqrt(d),alibi=drawn_18446744073709551615",
         "b=2,hq=1,hkv=1,sq=4,sk=9,d=2,dv=2,mask=lengths_9_0,dtype=f32,layout=bshd,"
         "scale=0.1,strides=huge"}) {
     CHECK(Problem::parse(text).to_string() == text);
@@ -58,6 +60,18 @@ TEST_CASE("ALiBi slopes are the geometric sequence", "[problem]") {
   CHECK(slopes[7] == 0x1p-8f);
 }
 
+TEST_CASE("drawn ALiBi slopes have all bits of a float", "[problem]") {
+  const Problem problem = Problem::parse("hq=8,sq=1,d=1,alibi=drawn_7");
+  CHECK(Problem::parse(problem.to_string()).alibi_slopes() == problem.alibi_slopes());
+  CHECK(Problem::parse("hq=8,sq=1,d=1,alibi=drawn_8").alibi_slopes() != problem.alibi_slopes());
+  constexpr float kLeast = 0x1p-8f, kMost = 1;
+  for (const float slope : problem.alibi_slopes()) {
+    CHECK((slope >= kLeast && slope <= kMost));
+    const auto exact = static_cast<double>(slope);
+    for (const DType dtype : {DType::bf16, DType::f16}) CHECK(round_to(dtype, exact) != exact);
+  }
+}
+
 TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   const auto refused = [](const std::string& text, const std::string& message) {
     INFO(text);
@@ -84,6 +98,8 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("v1;v1;sq=1,d=1", "unknown key 'v1;sq'");
   refused("sq=1,d=1,dtype=fp32", "did you mean 'f32'");
   refused("sq=1,d=1,layout=bsdh", "did you mean 'bshd'");
+  refused("sq=1,d=1,alibi=standart", "did you mean 'standard'");
+  refused("sq=1,d=1,alibi=drawn_x", "needs a seed below 2^64 after drawn_");
   refused("sq=1,d=1,heads=2", "unknown key 'heads'");
   refused("seq=1,d=1", "did you mean 'sq'");
   refused("SQ=1,d=1", "did you mean 'sq'");

@@ -131,10 +131,15 @@ TEST_CASE("declared numerics are resolved", "[numerics]") {
 TEST_CASE("a contract may name the tensors' own type", "[numerics]") {
   attest_numerics declared{};
   declared.p_cast = declared.gqa_partial = declared.dq_accumulator = ATTEST_INPUT_DTYPE;
+  declared.dkv_accumulator = declared.gqa_accumulator = ATTEST_INPUT_DTYPE;
   const Numerics bf16 = resolve(declared, DType::bf16), f16 = resolve(declared, DType::f16);
   CHECK(bf16.p_roundoff == 0x1p-8);
   CHECK(bf16.gqa_partial_roundoff == 0x1p-8);
   CHECK(bf16.dq_roundoff == 0x1p-8);
+  CHECK(bf16.dkv_roundoff == 0x1p-8);
+  CHECK(bf16.gqa_sum_roundoff == 0x1p-8);
+  CHECK(f16.dkv_underflow == 0x1p-25);
+  CHECK(f16.gqa_sum_underflow == 0x1p-25);
   CHECK(bf16.p_underflow == 0);
   CHECK(f16.p_roundoff == 0x1p-11);
   CHECK(f16.p_underflow == 0x1p-25);
@@ -146,11 +151,14 @@ TEST_CASE("a contract may name the tensors' own type", "[numerics]") {
 TEST_CASE("a type that holds every value of the accumulator rounds nothing", "[numerics]") {
   attest_numerics declared{};
   declared.p_cast = declared.gqa_partial = declared.dq_accumulator = ATTEST_INPUT_DTYPE;
+  declared.dkv_accumulator = declared.gqa_accumulator = ATTEST_INPUT_DTYPE;
   for (const DType dtype : {DType::f32, DType::f64}) {
     const Numerics numerics = resolve(declared, dtype);
     CHECK(numerics.p_roundoff == 0);
     CHECK(numerics.gqa_partial_roundoff == 0);
     CHECK(numerics.dq_roundoff == 0);
+    CHECK(numerics.dkv_roundoff == 0);
+    CHECK(numerics.gqa_sum_roundoff == 0);
   }
   // float16 is the more precise of these two, but not as wide.
   declared.accumulator = 1 + ATTEST_BF16;
@@ -158,10 +166,26 @@ TEST_CASE("a type that holds every value of the accumulator rounds nothing", "[n
   CHECK(resolve(declared, DType::f32).p_underflow == 0x1p-25);
 }
 
+TEST_CASE("the exponential's error may be declared for one type of tensors", "[numerics]") {
+  attest_numerics declared{};
+  declared.exp_ulps_of[ATTEST_BF16] = 839;
+  CHECK(resolve(declared, DType::bf16).exp_ulps == 839);
+  CHECK(resolve(declared, DType::f32).exp_ulps == 2);
+  declared.exp_ulps = 5;
+  CHECK(resolve(declared, DType::bf16).exp_ulps == 839);
+  CHECK(resolve(declared, DType::f32).exp_ulps == 5);
+}
+
 TEST_CASE("impossible contracts are refused", "[numerics]") {
   attest_numerics declared{};
   declared.exp_ulps = -1;
   CHECK_THROWS_WITH(resolve(declared, DType::f32), Catch::Contains("exp_ulps"));
+  declared = {};
+  declared.exp_ulps_of[ATTEST_F16] = -1;
+  CHECK_THROWS_WITH(resolve(declared, DType::f32), Catch::Contains("exp_ulps_of"));
+  declared = {};
+  declared.operand_roundoff = -1;
+  CHECK_THROWS_WITH(resolve(declared, DType::f32), Catch::Contains("operand_roundoff"));
   declared = {};
   declared.accumulation = ATTEST_FUSED_BLOCKS;
   CHECK_THROWS_WITH(resolve(declared, DType::f32), Catch::Contains("fused_block"));

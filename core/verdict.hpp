@@ -12,7 +12,7 @@ namespace attest {
 ///   violated     a law or a proved bound is broken
 ///   vacuous      the comparison could not have failed, so it counts for nothing
 ///   unsupported  the kernel does not claim the case, or no bound is derived for it
-///   crashed      the kernel died, hung or reported failure
+///   crashed      the kernel died or hung
 enum class Verdict : std::uint8_t { passed, improbable, violated, vacuous, unsupported, crashed };
 
 std::string_view name(Verdict verdict);

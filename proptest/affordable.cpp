@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "proptest/sample.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -28,6 +29,8 @@ struct Need {
   }
 };
 
+bool judges(Work work) { return work == Work::judgement || work == Work::sampled_judgement; }
+
 std::vector<Need> needs_of(const attest_description& description, const Problem& p, Work work) {
   const auto factor = [](const char* axis, std::int64_t count) {
     return Factor{axis, static_cast<double>(count)};
@@ -36,15 +39,20 @@ std::vector<Need> needs_of(const attest_description& description, const Problem&
                keys = factor("sk", p.seqlen_k), width = factor("d", p.head_dim_qk + p.head_dim_v);
   // What is kept of an element of an output (gpu/simt/global_races.hpp), in float64.
   constexpr double kAccesses = 33;
-  const double elements = work == Work::judgement          ? 16
-                          : work == Work::calls_with_races ? 6 + kAccesses
-                                                           : 6;
+  const double elements = judges(work) ? 16 : work == Work::calls_with_races ? 6 + kAccesses : 6;
   std::vector<Need> needs{{elements, {rows, factor("hq", p.num_heads_q), batch, width}},
                           {elements, {keys, factor("hkv", p.num_heads_kv), batch, width}}};
-  if (work == Work::judgement) {
-    // The bounds of the gradients hold whole (rows, keys) matrices of one K/V head.
-    const double matrices = (description.directions & ATTEST_LOSS_GRADIENT) != 0 ? 40 : 24;
-    needs.push_back({matrices, {rows, keys, factor("hq", p.group_size())}});
+  if (!judges(work)) return needs;
+  // The bounds of the gradients hold whole (rows, keys) matrices of one K/V head.
+  const bool loss = (description.directions & ATTEST_LOSS_GRADIENT) != 0;
+  const double matrices = loss ? 40 : 24;
+  const Factor group = factor("hq", p.group_size());
+  if (work == Work::sampled_judgement && !loss && judged_by_sample(p)) {
+    // Magnitudes and deviations of what the gradients of the sampled keys sum up.
+    constexpr double kOfSample = 8;
+    needs.push_back({kOfSample, {rows, factor("sk", std::min(p.seqlen_k, kMostPositions)), group}});
+  } else {
+    needs.push_back({matrices, {rows, keys, group}});
   }
   return needs;
 }
@@ -66,8 +74,7 @@ void require_affordable(const attest_description& description, const Problem& pr
                         [](const Factor& a, const Factor& b) { return a.count < b.count; });
   throw InvalidProblem(fmt::format(
       "problem: {} it needs about {:.3g} GiB, this machine has {:.3g} GiB; make {} smaller",
-      work == Work::judgement ? "judging" : "running", bytes / 0x1p30, have / 0x1p30,
-      longest.axis));
+      judges(work) ? "judging" : "running", bytes / 0x1p30, have / 0x1p30, longest.axis));
 }
 
 }  // namespace attest::proptest

@@ -46,5 +46,15 @@ TEST_CASE("judging needs matrices of rows and keys that calls do not", "[afforda
                     Catch::StartsWith("problem: running it"));
 }
 
+TEST_CASE("a sample of what is too long needs less memory", "[affordable]") {
+  const char* const square = "sq=10000000,sk=10000000,d=1";
+  CHECK_THROWS_AS(require(square, Work::judgement), InvalidProblem);
+  CHECK_THROWS_AS(require("sq=10000000000,sk=10000000000,d=1", Work::sampled_judgement),
+                  InvalidProblem);
+  const char* const served = "hq=4,hkv=2,sq=32768,sk=32768,d=64";
+  CHECK_THROWS_WITH(require(served, Work::judgement), Catch::StartsWith("problem: judging it"));
+  CHECK_NOTHROW(require(served, Work::sampled_judgement));
+}
+
 }  // namespace
 }  // namespace attest::proptest

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -88,8 +89,10 @@ std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides
       // The last element lies beyond what 32 bits count, and a tensor never needs more addresses
       // than that, however many rows it has.
       constexpr std::int64_t kFar = (std::int64_t{1} << 32) + 64, kGrain = 64;
+      // The innermost stride stays 1, which many kernels need: where only that axis has several
+      // elements, all are near.
       for (const std::size_t axis : order) {
-        if (axes[axis].extent <= 1) continue;
+        if (axes[axis].extent <= 1 || axis == order.back()) continue;
         const std::int64_t apart = kFar / (axes[axis].extent - 1);
         axes[axis].stride = std::max(axes[axis].stride, (apart / kGrain + 1) * kGrain);
         break;
@@ -110,6 +113,9 @@ struct Buffer::Mapping {
     }
     base = static_cast<unsigned char*>(memory);
     dense = payload <= kDenseBytes;
+    poison();
+  }
+  void poison() const {
     std::memset(base, kPoison, dense ? bytes : kGuardBytes);
     if (!dense) std::memset(base + bytes - kGuardBytes, kPoison, kGuardBytes);
   }
@@ -122,10 +128,45 @@ struct Buffer::Mapping {
   bool dense = true;
 };
 
+namespace {
+thread_local SameMemory* kept_memory = nullptr;
+}  // namespace
+
+SameMemory::SameMemory() : outer_(kept_memory) {
+  static std::atomic<std::uint64_t> scopes{0};
+  run_.scope = ++scopes;
+  kept_memory = this;
+}
+
+SameMemory::~SameMemory() { kept_memory = outer_; }
+
+SameMemory::Run SameMemory::current() { return kept_memory == nullptr ? Run{} : kept_memory->run_; }
+
+void SameMemory::begin_run() {
+  if (kept_memory == nullptr) return;
+  ++kept_memory->run_.run;
+  kept_memory->next_ = 0;
+}
+
+std::shared_ptr<Buffer::Mapping> SameMemory::mapping(std::size_t payload) {
+  if (kept_memory == nullptr) return std::make_shared<Buffer::Mapping>(payload);
+  auto& kept = kept_memory->kept_;
+  const std::size_t index = kept_memory->next_++;
+  if (index == kept.size()) kept.emplace_back();
+  std::shared_ptr<Buffer::Mapping>& mapping = kept[index];
+  const bool same = mapping && mapping->dense && mapping->bytes == payload + 2 * kGuardBytes;
+  if (same) {
+    mapping->poison();
+  } else {
+    mapping = std::make_shared<Buffer::Mapping>(payload);
+  }
+  return mapping;
+}
+
 Buffer::Buffer(std::string_view name, DType dtype, const std::vector<Axis>& axes) {
   const TensorView shape(name, this, dtype, axes);
   const auto payload = static_cast<std::size_t>(shape.span_elements()) * size_bytes(dtype);
-  mapping_ = std::make_shared<Mapping>(payload);
+  mapping_ = SameMemory::mapping(payload);
   view_ = TensorView(name, mapping_->base + kGuardBytes, dtype, axes);
   if (mapping_->dense) return;
   const TensorView& view = view_;

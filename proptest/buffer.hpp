@@ -42,9 +42,39 @@ class Buffer {
   std::string changed_since(const Tensor& before) const;
 
  private:
+  friend class SameMemory;
   struct Mapping;
   std::shared_ptr<Mapping> mapping_;
   TensorView view_;
+};
+
+/// While one lives, every `run` of its thread has its tensors where its first run had them, where
+/// their sizes are the same: as callers do that keep their memory. Not for strides=huge.
+/// [proptest/same_memory_test "tensors of several runs"]
+class SameMemory {
+ public:
+  SameMemory();
+  ~SameMemory();
+  SameMemory(const SameMemory&) = delete;
+  SameMemory& operator=(const SameMemory&) = delete;
+
+  /// Which one lives on this thread, and which of its runs goes on; zeros where there is none.
+  struct Run {
+    std::uint64_t scope = 0, run = 0;
+  };
+  static Run current();
+
+  /// Begins a run: the next buffer lies where the first one did.
+  static void begin_run();
+
+ private:
+  friend class Buffer;
+  static std::shared_ptr<Buffer::Mapping> mapping(std::size_t payload);
+
+  SameMemory* outer_;
+  Run run_;
+  std::vector<std::shared_ptr<Buffer::Mapping>> kept_;
+  std::size_t next_ = 0;
 };
 
 /// A buffer in the ABI's form. `byte_offset` of the bytes before the first element are given

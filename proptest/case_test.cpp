@@ -1,5 +1,7 @@
 // Values, buffers and vacuity.
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <set>
 
@@ -8,6 +10,7 @@
 #include "fixtures/register.hpp"
 #include "proptest/buffer.hpp"
 #include "proptest/generator.hpp"
+#include "proptest/laws/trial.hpp"
 #include "proptest/truth.hpp"
 
 namespace attest::proptest {
@@ -197,6 +200,32 @@ TEST_CASE("flat problems are vacuous, others are not", "[truth]") {
   const Problem steep = Problem::parse("sq=8,sk=16,d=4,dtype=bf16");
   const InputValues in = make_values(steep, Values::normal, 1);
   CHECK(Truth(no_lse, steep, in, Direction::forward, 1).passing_decoys({}).empty());
+}
+
+attest_status fails_without_end(const void*, const attest_forward_args* args) {
+  std::fill_n(args->message, args->message_bytes, '!');
+  return ATTEST_FAILED;
+}
+
+attest_status refuses_with_words(const void*, const attest_forward_args* args) {
+  std::snprintf(args->message, args->message_bytes, "not today");
+  return ATTEST_UNSUPPORTED;
+}
+
+TEST_CASE("a call that does not succeed may say why", "[run]") {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  const Case c{Problem::parse("sq=2,d=1"), Values::normal, 1, 1};
+  const auto said = [&](attest_status (*forward)(const void*, const attest_forward_args*)) {
+    kernel.forward = forward;
+    return find_law("reference_forward").check(kernel, c);
+  };
+  const LawResult failed = said(fails_without_end);
+  CHECK(failed.verdict == Verdict::violated);
+  CHECK_THAT(failed.message, Catch::StartsWith("failed: the call returned ATTEST_FAILED"));
+  CHECK_THAT(failed.message, Catch::EndsWith(kItSays + std::string(1024, '!')));
+  const LawResult refused = said(refuses_with_words);
+  CHECK(refused.verdict == Verdict::unsupported);
+  CHECK(refused.message == kRefused + c.problem.to_string() + kItSays + "not today");
 }
 
 }  // namespace

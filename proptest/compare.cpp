@@ -16,15 +16,22 @@ namespace {
 
 using Index = std::array<std::int64_t, 4>;
 
-// visit(index, number), row-major.
+// visit(index, number), row-major; with `judged` (not null) of those rows alone.
 template <class Visit>
-void for_each(const TensorView& view, const Visit& visit) {
+void for_each(const TensorView& view, const Visit& visit, const Judged* judged = nullptr) {
   const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  const std::size_t sequence_axis = view.rank() == 4 ? 1 : 2;  // (batch, heads, seqlen) otherwise
   Index i{};
   std::int64_t number = 0;
   for (i[0] = 0; i[0] < extent(0); ++i[0]) {
     for (i[1] = 0; i[1] < extent(1); ++i[1]) {
       for (i[2] = 0; i[2] < extent(2); ++i[2]) {
+        const auto batch = static_cast<std::size_t>(i[0]),
+                   position = static_cast<std::size_t>(i[sequence_axis]);
+        if (judged != nullptr && (*judged)[batch][position] == 0) {
+          number += extent(3);
+          continue;
+        }
         for (i[3] = 0; i[3] < extent(3); ++i[3]) visit(i, number++);
       }
     }
@@ -69,7 +76,7 @@ struct PackedBound {
 };
 
 // What one element says: its error, the two bounds, its sigma.
-struct Judged {
+struct Element {
   double error, proved, probable, sigma;
 };
 
@@ -90,10 +97,11 @@ struct Refused {
   }
 
   // "; 3 of 12 elements are, seqlen_q 7 to 8": axes that are refused from end to end say nothing.
-  std::string words(const TensorView& view) const {
+  std::string words(const TensorView& view, std::int64_t compared) const {
     if (view.size() <= 1) return "";
-    if (count == view.size()) return fmt::format("; so are all {} elements", count);
-    std::string text = fmt::format("; {} of {} elements are", count, view.size());
+    const char* const elements = compared < view.size() ? "sampled elements" : "elements";
+    if (count == compared) return fmt::format("; so are all {} {}", count, elements);
+    std::string text = fmt::format("; {} of {} {} are", count, compared, elements);
     for (std::size_t axis = 0; axis < view.rank(); ++axis) {
       if (last[axis] - first[axis] + 1 == view.extent(axis)) continue;
       text += fmt::format(", {} {}", view.axis(axis).name, first[axis]);
@@ -109,7 +117,7 @@ class Collector {
     result_.output = std::string(got.name());
   }
 
-  void add(const Index& i, double value, double exact, const Judged& judged) {
+  void add(const Index& i, double value, double exact, const Element& judged) {
     ++result_.elements;
     const bool comparable = same_class(value, exact);
     const bool finite = comparable && std::isfinite(value);
@@ -155,10 +163,11 @@ class Collector {
       result_.aggregate = std::sqrt(squares_ / static_cast<double>(result_.erring));
     const std::string element = result_.elements == 0 ? "" : worst_element();
     if (result_.verdict == Verdict::violated) {
-      result_.reason = "outside the proved bound: " + element + refused_[0].words(got_);
-    } else if (result_.verdict == Verdict::improbable) {
       result_.reason =
-          "improbable (1e-12 under independent rounding): " + element + refused_[1].words(got_);
+          "outside the proved bound: " + element + refused_[0].words(got_, result_.elements);
+    } else if (result_.verdict == Verdict::improbable) {
+      result_.reason = "improbable (1e-12 under independent rounding): " + element +
+                       refused_[1].words(got_, result_.elements);
     } else if (result_.erring >= reference::kAggregateElements &&
                !(result_.aggregate <= reference::kAggregateLimit)) {
       result_.verdict = Verdict::improbable;
@@ -200,16 +209,18 @@ class Collector {
 
 }  // namespace
 
-Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound) {
+Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound,
+                   const Judged* judged) {
   require_same_shape(got, exact.view());
   const PackedBound b(bound, got);
   const double* const truths = exact.doubles();
   Collector collector(got, Against::exact);
-  for_each(got, [&](const Index& i, std::int64_t e) {
+  const auto add = [&](const Index& i, std::int64_t e) {
     const double value = at(got, i), truth = truths[e];
     collector.add(i, value, truth,
                   {std::abs(value - truth), b.proved[e], b.probable[e], b.sigma[e]});
-  });
+  };
+  for_each(got, add, judged);
   return collector.finish();
 }
 
@@ -253,8 +264,9 @@ bool identical(const Tensor& a, const Tensor& b) {
   return compare_bits(a.view(), b.view()).verdict == Verdict::passed;
 }
 
-bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound) {
-  return compare(got, exact, bound).verdict == Verdict::passed;
+bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound,
+            const Judged* judged) {
+  return compare(got, exact, bound, judged).verdict == Verdict::passed;
 }
 
 }  // namespace attest::proptest

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/tensor.hpp"
 #include "core/verdict.hpp"
@@ -23,12 +24,18 @@ struct Comparison {
   std::string reason;       // "" when passed, else one sentence with the worst element
 };
 
+/// Of every entry of a tensor's batch axis, for every position on its sequence axis, whether what
+/// lies there is judged.
+using Judged = std::vector<std::vector<std::uint8_t>>;
+
 /// Compares classes first (NaN, +inf, -inf, finite), then err <= bound, so that NaN fails.
 /// Above the deterministic bound the verdict is `violated`, between the two `improbable`; an
 /// aggregate above its limit over enough elements is `improbable` too. A result that passes is
 /// `vacuous` where an element has no bound.
 /// Requires: equal shapes. Else throws InternalError.  [proptest/compare_test]
-Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound);
+/// With `judged` (not null) only at those positions, and the reason counts those elements alone.
+Comparison compare(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound,
+                   const Judged* judged = nullptr);
 
 /// Compares two results of a kernel that should agree within the sum of their bounds.
 Comparison compare_pair(const TensorView& first, const TensorView& second,
@@ -42,6 +49,7 @@ Comparison compare_bits(const TensorView& got, const TensorView& expected);
 bool identical(const Tensor& a, const Tensor& b);
 
 /// Whether compare passes.
-bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound);
+bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound,
+            const Judged* judged = nullptr);
 
 }  // namespace attest::proptest

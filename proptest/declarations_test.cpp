@@ -101,6 +101,7 @@ TEST_CASE("a contract without a bound is unsupported, never guessed", "[laws]") 
   attest_kernel kernel = fixtures::emulated_kernel(e, DType::f32);
   for (const DType low : {DType::bf16, DType::f16}) {
     kernel.description.numerics.accumulator = 1 + abi(low);
+    kernel.description.numerics.accumulation = ATTEST_TRUNCATING;
     for (const char* law : {"reference_forward", "reference_backward", "ones", "split_merge"}) {
       INFO(law);
       CHECK(find_law(law).check(kernel, c).verdict == Verdict::unsupported);
@@ -110,6 +111,10 @@ TEST_CASE("a contract without a bound is unsupported, never guessed", "[laws]") 
         Truth(kernel.description, c.problem, in, Direction::forward, kWithoutLseGradient),
         InvalidProblem);
   }
+  kernel.description.numerics.accumulation = ATTEST_NEAREST;
+  CHECK(find_law("reference_forward").check(kernel, c).verdict != Verdict::unsupported);
+  kernel.description.numerics.delta_from_p = 1;
+  CHECK(find_law("reference_forward").check(kernel, c).verdict == Verdict::unsupported);
   kernel.description.numerics.accumulator = 1 + abi(DType::f32);
   CHECK(find_law("reference_forward").check(kernel, c).verdict == Verdict::passed);
 }
@@ -208,6 +213,134 @@ TEST_CASE("a low precision accumulator loses what is subnormal", "[validation]")
   const double relative_only = 64 * unit_roundoff(DType::f16) * std::abs(dQ.exact);
   CHECK(std::abs(dQ.exact) > relative_only + underflow_unit(DType::f16));
   CHECK(gravest(declared).verdict == Verdict::passed);
+}
+
+// PyTorch's pass on the CPU in bf16: dK and dV are rounded after every tile of 32 queries.
+TEST_CASE("a low precision accumulator of dK and dV must be declared", "[validation]") {
+  Emulation e;
+  e.name = "emulated/dkv";
+  e.dkv_accumulator = 1 + ATTEST_BF16;
+  for (const std::int64_t tile : {32, 1}) {
+    e.block_k = tile;
+    // More rows than 1/u: the bound stays finite.
+    const std::string text = "hq=2,hkv=1,sq=300,sk=6,d=16,dtype=bf16";
+    const Judged judged(text, e, values_of(text, Values::all_positive));
+    const auto undeclared = judged.with([](attest_numerics& n) { n.dkv_accumulator = 0; });
+    for (const char* output : {"dK", "dV"}) {
+      const double declared = worst(judged.as_declared(), output);
+      std::printf("bf16 accumulator of %s: error over bound undeclared %.2f, declared %.4f\n",
+                  output, worst(undeclared, output), declared);
+      CHECK(worst(undeclared, output) > 1);
+      CHECK(declared <= 1);
+      CHECK(declared > 0);
+    }
+    CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+  }
+}
+
+// Equal terms stop counting once their sum is 2^8 times as large: 600 of them end at 256.
+TEST_CASE("sums in bf16 that stop growing stay within a finite bound", "[validation]") {
+  Emulation running;
+  running.name = "emulated/running";
+  running.dkv_accumulator = 1 + ATTEST_BF16;
+  running.block_k = 1;
+  std::string text = "sq=600,sk=1,d=2,dv=2";
+  InputValues in = values_of(text, Values::ones);
+  fill(in.dO, 1);
+  const std::vector<Comparison> of_dV = Judged(text, running, in).as_declared();
+  CHECK(of_dV[4].output == "dV");
+  CHECK(of_dV[4].got == 256);
+  CHECK(gravest(of_dV).verdict == Verdict::passed);
+
+  Emulation low;
+  low.name = "emulated/low";
+  low.accumulator = low.p_cast = 1 + ATTEST_BF16;
+  low.block_k = 600;
+  text = "sq=1,sk=600,d=2,dv=2";
+  in = values_of(text, Values::ones);
+  fill(in.Q, 0);
+  const std::vector<Comparison> of_O = Judged(text, low, in).as_declared();
+  CHECK(of_O[0].output == "O");
+  CHECK(of_O[0].got == static_cast<double>(256 * (1.0f / 600)));
+  CHECK(gravest(of_O).verdict == Verdict::passed);
+}
+
+TEST_CASE("low precision sums over the heads of a group must be declared", "[validation]") {
+  const std::string text = "hq=16,hkv=1,sq=8,sk=6,d=16";
+  Emulation e;
+  e.name = "emulated/group";
+  e.gqa_accumulator = 1 + ATTEST_BF16;
+  const Judged judged(text, e, values_of(text, Values::normal));
+  const auto undeclared = judged.with([](attest_numerics& n) { n.gqa_accumulator = 0; });
+  // Each head alone rounded once allows less than each of sixteen additions.
+  const auto partial = judged.with([](attest_numerics& n) {
+    n.gqa_accumulator = 0;
+    n.gqa_partial = 1 + ATTEST_BF16;
+  });
+  for (const char* output : {"dK", "dV"}) {
+    CHECK(worst(undeclared, output) > 1);
+    CHECK(worst(judged.as_declared(), output) < worst(partial, output));
+  }
+  CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+}
+
+// With scores of 0, which no rounding of their operands changes, those of the other products are
+// left.
+TEST_CASE("operands that are rounded again must be declared", "[validation]") {
+  const std::string text = "sq=40,sk=24,d=32";
+  InputValues in = values_of(text, Values::normal);
+  fill(in.Q, 0);
+  for (const fixtures::Operands operands :
+       {fixtures::Operands::tf32, fixtures::Operands::tf32_truncated, fixtures::Operands::bf16}) {
+    Emulation e;
+    e.name = "emulated/operands";
+    e.operands = operands;
+    const Judged judged(text, e, in);
+    const auto scores_alone = judged.with([](attest_numerics& n) {
+      n.input_roundoff = n.operand_roundoff;
+      n.operand_roundoff = 0;
+    });
+    for (const char* output : {"O", "dQ", "dV"}) {
+      INFO(output);
+      CHECK(worst(scores_alone, output) > 1);
+    }
+    CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+  }
+}
+
+TEST_CASE("the exponential of one type of tensors must be declared", "[validation]") {
+  Emulation e;
+  e.name = "emulated/exp";
+  e.exp_noise_ulps = 838;
+  e.exp_of_dtype = 1;
+  const std::string text = "sq=20,sk=40,d=16,dtype=bf16";
+  const Judged judged(text, e, values_of(text, Values::normal));
+  CHECK(worst(judged.with([](attest_numerics& n) { n.exp_ulps_of[ATTEST_BF16] = 0; }), "LSE") > 1);
+  // What is declared of another type allows nothing.
+  CHECK(worst(judged.with([](attest_numerics& n) {
+          n.exp_ulps_of[ATTEST_F32] = n.exp_ulps_of[ATTEST_BF16];
+          n.exp_ulps_of[ATTEST_BF16] = 0;
+        }),
+              "LSE") > 1);
+  CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+}
+
+TEST_CASE("sums in f16 and bf16 must be declared", "[validation]") {
+  for (const attest_dtype type : {ATTEST_F16, ATTEST_BF16}) {
+    Emulation e;
+    e.name = "emulated/low";
+    e.accumulator = e.p_cast = static_cast<std::uint8_t>(1 + type);
+    e.block_k = 1;
+    const std::string text = "sq=4,sk=100,d=16";
+    const Judged judged(text, e, values_of(text, Values::positive_v));
+    const auto undeclared = judged.with([](attest_numerics& n) { n.accumulator = 0; });
+    const double O = worst(judged.as_declared(), "O");
+    std::printf("sums in %s: error of O over bound undeclared %.2f, declared %.4f\n",
+                std::string(name(dtype_of(type))).c_str(), worst(undeclared, "O"), O);
+    CHECK(worst(undeclared, "O") > 1);
+    CHECK(O > 0);
+    CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+  }
 }
 
 TEST_CASE("low precision sums per query head must be declared", "[validation]") {

@@ -7,6 +7,7 @@
 #include "core/rng.hpp"
 #include "proptest/draw_pairs.hpp"
 #include "proptest/draws.hpp"
+#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -31,14 +32,19 @@ std::vector<std::int64_t> head_dims(const attest_description& description, Sizes
   constexpr std::int64_t kMostOfSmall = 40;
   constexpr std::array<std::int64_t, 19> kDims{1,  2,  3,  8,  16,  17,  32,  33,  40, 48,
                                                64, 72, 80, 96, 112, 128, 160, 192, 256};
-  const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
+  std::vector<std::int64_t> known = listed_head_dims(description);
+  if (known.empty()) known.assign(kDims.begin(), kDims.end());
   std::vector<std::int64_t> dims;
-  for (const std::int64_t dim : kDims) {
-    const bool fits = description.max_head_dim <= 0 || dim <= description.max_head_dim;
-    if (sizes == Sizes::small && dim > kMostOfSmall) break;
-    if (fits && dim % multiple == 0) dims.push_back(dim);
+  for (const std::int64_t dim : known) {
+    const bool fits = sizes != Sizes::small || dim <= kMostOfSmall;
+    if (fits && claims_head_dim(description, dim)) dims.push_back(dim);
   }
-  if (dims.empty()) dims.push_back(multiple);
+  if (!dims.empty()) return dims;
+  dims.push_back(nearest_head_dim(description, 1));
+  const bool two = description.limits != nullptr && (description.features & ATTEST_HEAD_DIM_V) != 0;
+  if (const auto other = two ? other_head_dim(description, dims.front()) : std::nullopt) {
+    dims.push_back(*other);
+  }
   return dims;
 }
 
@@ -50,11 +56,21 @@ std::string draw_lengths(Rng& rng, const Problem& problem) {
   return text;
 }
 
-std::string draw_packed(Rng& rng, Sizes sizes, std::int64_t batch) {
-  std::string text = "cu";
+std::string draw_packed(const attest_description& description, Rng& rng, Sizes sizes,
+                        std::int64_t batch) {
+  const bool cross = (description.features & ATTEST_CROSS_LENGTHS) != 0;
+  std::vector<std::int64_t> queries, keys;
   for (std::int64_t b = 0; b < batch; ++b) {
-    const std::int64_t queries = sequence_length(rng, sizes), keys = sequence_length(rng, sizes);
-    text += "_" + std::to_string(queries) + "x" + std::to_string(keys);
+    queries.push_back(sequence_length(rng, sizes));
+    keys.push_back(cross ? sequence_length(rng, sizes) : queries.back());
+  }
+  if (description.limits != nullptr) {
+    fit_longest(claimed_queries(description), queries);
+    fit_longest(claimed_keys(description), keys);
+  }
+  std::string text = "cu";
+  for (std::size_t b = 0; b < queries.size(); ++b) {
+    text += "_" + std::to_string(queries[b]) + "x" + std::to_string(keys[b]);
   }
   return text;
 }
@@ -76,7 +92,7 @@ void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Pro
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
   if (chance(rng, 15)) {
-    add(draw_packed(rng, sizes, problem.batch));
+    add(draw_packed(description, rng, sizes, problem.batch));
     const Pattern packed = Pattern::parse_packed(text);
     problem.layout = Layout::thd;
     problem.seqlen_q = problem.seqlen_k = 0;
@@ -94,6 +110,7 @@ void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Pro
     add(draw_pairs(rng, description, problem));
   }
   problem.mask = Pattern::parse(text.empty() ? "none" : text, problem.seqlen_q, problem.seqlen_k);
+  fit_window(description, problem);
 }
 
 DType draw_dtype(Rng& rng, std::uint32_t claimed) {
@@ -136,8 +153,66 @@ Case draw_call(const attest_description& description, std::uint64_t seed, Rng& r
   return c;
 }
 
+// What is asked of a case's extents: two that are equal, for a kernel that exchanges their axes
+// passes every check of shapes; or keys that end within a tile of the sizes in use although they
+// fill a smaller one.
+enum class Extents : std::uint8_t { any, batch_heads, heads_keys, dim_keys, dim_v_keys, part_tile };
+
+// Of twelve cases that are no outliers five are asked for something, each in its turn.
+constexpr std::array<Extents, 12> kExtents{
+    Extents::any, Extents::part_tile,  Extents::any, Extents::batch_heads,
+    Extents::any, Extents::dim_keys,   Extents::any, Extents::any,
+    Extents::any, Extents::heads_keys, Extents::any, Extents::dim_v_keys};
+
+Extents extents_of(std::uint64_t turn) {
+  return kExtents[static_cast<std::size_t>(turn % kExtents.size())];
+}
+
+void set_extents(Extents extents, Sizes sizes, std::uint64_t turn, Rng& rng, Problem& p) {
+  const std::int64_t most_keys = sizes == Sizes::small ? 17 : 130;
+  constexpr std::array<std::int64_t, 4> kPartTiles{64, 192, 64, 32};
+  const std::int64_t few = rng.between(2, 3), heads = rng.between(2, 5), group = p.group_size();
+  switch (extents) {
+    case Extents::any:
+      return;
+    case Extents::batch_heads:
+      p.batch = p.num_heads_kv = few;
+      p.num_heads_q = few * (chance(rng, 50) ? 1 : group);
+      return;
+    case Extents::heads_keys:
+      p.num_heads_kv = p.num_heads_q = p.seqlen_k = heads;
+      break;
+    case Extents::dim_keys:
+      if (p.head_dim_qk <= most_keys) p.seqlen_k = p.head_dim_qk;
+      break;
+    case Extents::dim_v_keys:
+      if (p.head_dim_v <= most_keys) p.seqlen_k = p.head_dim_v;
+      break;
+    case Extents::part_tile:
+      p.seqlen_k = kPartTiles[static_cast<std::size_t>(turn / kExtents.size() % kPartTiles.size())];
+      if (sizes == Sizes::small) p.seqlen_k = 16;
+      break;
+  }
+  if (chance(rng, 20)) p.seqlen_q = p.seqlen_k;
+}
+
+// Numbers with more digits than the narrow types hold, in place of half of those that have few.
+void draw_digits(Rng& rng, Problem& p) {
+  constexpr std::int64_t kSeeds = 1000;
+  const bool digits = chance(rng, 50);
+  const double factor = static_cast<double>(rng.between(7001, 12999)) / 10000;
+  const std::int64_t slopes = rng.between(0, kSeeds);
+  if (!digits) return;
+  if (p.softmax_scale) p.softmax_scale = *p.softmax_scale * factor;
+  p.softcap *= factor;
+  if (p.alibi == Alibi::none) return;
+  p.alibi = Alibi::drawn;
+  p.alibi_seed = static_cast<std::uint64_t>(slopes);
+}
+
 Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed,
-          const std::vector<std::int64_t>& dims, std::int64_t head_dim, Rng& rng) {
+          const std::vector<std::int64_t>& dims, std::int64_t head_dim, std::uint64_t turn,
+          Rng& rng, Rng& extras) {
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
   const bool small = sizes == Sizes::small;
@@ -159,8 +234,25 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
   if (chance(rng, 18)) p.softmax_scale = pick(rng, kScales);
   if (chance(rng, p.softmax_scale ? 40 : 12)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
   if (chance(rng, 20)) p.alibi = Alibi::standard;
+  draw_digits(extras, p);
+  const Extents extents = extents_of(turn);
+  set_extents(extents, sizes, turn, extras, p);
+  fit_sizes(description, p);
+  const Problem unmasked = p;
   draw_mask(description, rng, sizes, p);
+  // Packed sequences have extents of their own.
+  const bool equal = extents != Extents::any && extents != Extents::part_tile;
+  if (equal && p.mask.packed()) {
+    p = unmasked;
+    fit_window(description, p);
+  }
   return c;
+}
+
+// The loss has no softmax scale, and limits say nothing about one.
+void fit_loss_sizes(const attest_description& description, Problem& p) {
+  fit_sizes(description, p);
+  p.softmax_scale.reset();
 }
 
 Case draw_loss(const attest_description& description, Sizes sizes, std::uint64_t seed,
@@ -174,6 +266,7 @@ Case draw_loss(const attest_description& description, Sizes sizes, std::uint64_t
                                               Strides::interleaved, Strides::huge};
     p.strides = pick(rng, kStrides);
   }
+  fit_loss_sizes(description, p);
   return c;
 }
 
@@ -232,10 +325,8 @@ std::int64_t long_square(Rng& rng, Tier tier) {
   return tier == Tier::smoke ? pick(rng, kSmoke) : pick(rng, kMore);
 }
 
-void set_head_dim(const attest_description& description, std::int64_t wanted, Problem& p) {
-  const std::int64_t multiple = std::max<std::int64_t>(description.head_dim_multiple, 1);
-  p.head_dim_qk = p.head_dim_v = (wanted + multiple - 1) / multiple * multiple;
-}
+// The fewest keys that such a window leaves something of.
+constexpr std::int64_t kLeastOfWindows = 280;
 
 // A window wider than the sequences of the other cases and narrower than this one's.
 std::string wide_window(Rng& rng, std::int64_t length) {
@@ -250,7 +341,7 @@ Case draw_outlier(const attest_description& description, Tier tier, Outlier outl
   Problem& p = c.problem;
   const bool cross = (description.features & ATTEST_CROSS_LENGTHS) != 0;
   const bool grouped = (description.features & ATTEST_GQA) != 0;
-  set_head_dim(description, 8, p);
+  p.head_dim_qk = p.head_dim_v = 8;
   p.seqlen_q = p.seqlen_k = rng.between(3, 9);
   switch (outlier) {
     case Outlier::none:
@@ -277,7 +368,8 @@ Case draw_outlier(const attest_description& description, Tier tier, Outlier outl
       break;
   }
   if (chance(rng, 30)) p.strides = Strides::padded;
-  if (outlier == Outlier::window) {
+  fit_sizes(description, p);
+  if (outlier == Outlier::window && p.seqlen_k > kLeastOfWindows) {
     p.mask = Pattern::parse(wide_window(rng, p.seqlen_k), p.seqlen_q, p.seqlen_k);
   } else if ((outlier == Outlier::keys || outlier == Outlier::rows) && claims_lists(description) &&
              chance(rng, 70)) {
@@ -285,6 +377,7 @@ Case draw_outlier(const attest_description& description, Tier tier, Outlier outl
   } else if (chance(rng, 40)) {
     p.mask = Pattern::parse(draw_band(rng, p), p.seqlen_q, p.seqlen_k);
   }
+  fit_window(description, p);
   return c;
 }
 
@@ -293,8 +386,9 @@ Case draw_long_loss(const attest_description& description, std::uint64_t seed, R
   Case c = draw_call(description, seed, rng);
   Problem& p = c.problem;
   p.seqlen_q = p.seqlen_k = long_length(rng, Tier::smoke);
-  set_head_dim(description, 2, p);
+  p.head_dim_qk = p.head_dim_v = 2;
   if (chance(rng, 30)) p.strides = Strides::padded;
+  fit_loss_sizes(description, p);
   return c;
 }
 
@@ -348,14 +442,16 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   if (outlier == Outlier::window && (description.features & ATTEST_WINDOW) == 0) {
     outlier = Outlier::rows;
   }
-  Rng rng(case_seed, 0x67656eu);
+  // What is drawn from the one does not depend on what is from the other.
+  Rng rng(case_seed, 0x67656eu), extras(case_seed, 0x657874u);
   const auto drawn = [&] {
     if (loss) {
       return outlier == Outlier::keys ? draw_long_loss(description, case_seed, rng)
                                       : draw_loss(description, sizes, case_seed, head_dim, rng);
     }
-    return outlier == Outlier::none ? draw(description, sizes, case_seed, dims, head_dim, rng)
-                                    : draw_outlier(description, tier, outlier, case_seed, rng);
+    return outlier == Outlier::none
+               ? draw(description, sizes, case_seed, dims, head_dim, turn, rng, extras)
+               : draw_outlier(description, tier, outlier, case_seed, rng);
   };
   // A kernel that claims little refuses many draws; the last resort is the plainest problem.
   constexpr int kDraws = 200;
@@ -373,8 +469,10 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   }
   Case plain;
   plain.seed = case_seed;
-  plain.problem = Problem::parse("sq=16,d=" + std::to_string(head_dim));
-  plain.problem.dtype = draw_dtype(rng, description.dtypes);
+  // A description that leaves nothing, as of no head dimension, is asked and refused by the laws.
+  plain.problem =
+      plainest_problem(description, loss ? Direction::loss_gradient : Direction::forward)
+          .value_or(Problem::parse("sq=16,d=16"));
   return plain;
 }
 

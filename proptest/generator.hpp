@@ -22,9 +22,12 @@ std::uint64_t tier_cases(Tier tier);
 /// are drawn from what the kernel claims, among masks the sparsity patterns. A kernel of the loss
 /// gradient gets problems of one head and one length. A few cases have more than 512 keys, 256
 /// rows, 64 heads, more than four batch entries or a window of more than 256; in the others head
-/// dimensions and families of values take turns. Past the cases of the tier thirty of 31 are small:
-/// sequences to 17, head dimensions to 40, few heads. [proptest/generator_test "generated cases",
-/// "some cases are long", "every family of values", "every head dimension", "past the tier"]
+/// dimensions and families of values take turns, and every third has two extents that are equal
+/// (of batch, heads, keys and head dimensions), every twelfth keys that fill a part of a tile. Half
+/// of the scales, softcaps and slopes have more digits than bf16 and f16 hold. Past the cases of
+/// the tier thirty of 31 are small: sequences to 17, head dimensions to 40, few heads.
+/// [proptest/generator_test "generated cases", "some cases are long", "every family of values",
+/// "every head dimension", "past the tier"]
 Case generate(const attest_description& description, Tier tier, std::uint64_t seed,
               std::uint64_t index);
 

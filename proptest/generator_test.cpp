@@ -1,9 +1,13 @@
 #include "proptest/generator.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
+#include <variant>
 
 #include "core/rng.hpp"
+#include "core/sparsity/sparsity_pattern.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/values.hpp"
@@ -40,7 +44,7 @@ TEST_CASE("a seed means the same cases and values with every compiler", "[genera
       add(tensor->doubles(), static_cast<std::size_t>(tensor->view().size()) * sizeof(double));
     }
   }
-  CHECK(digest == 0xdf7a5ff67147a49du);
+  CHECK(digest == 0xef634c0b29accf61u);
 }
 
 TEST_CASE("huge strides are not for tensors on a device, whose gaps travel with them",
@@ -156,6 +160,80 @@ TEST_CASE("past the tier's own cases most are small, and every outlier still has
   }
 }
 
+TEST_CASE("equal extents and numbers of many digits are drawn for every seed", "[generator]") {
+  const auto cut = [](double value) {
+    return round_to(DType::bf16, value) != value && round_to(DType::f16, value) != value;
+  };
+  constexpr std::uint64_t kSeeds = 20;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    INFO(seed);
+    std::map<std::string, int> met;
+    for (std::uint64_t index = 0; index < tier_cases(Tier::smoke); ++index) {
+      const Problem p = generate(everything(), Tier::smoke, seed, index).problem;
+      if (p.mask.packed()) continue;
+      met["batch = heads"] += p.batch > 1 && p.batch == p.num_heads_kv ? 1 : 0;
+      met["heads = keys"] += p.num_heads_kv > 1 && p.num_heads_kv == p.seqlen_k ? 1 : 0;
+      met["head_dim_qk = keys"] += p.seqlen_k > 1 && p.head_dim_qk == p.seqlen_k ? 1 : 0;
+      met["head_dim_v = keys"] += p.seqlen_k > 1 && p.head_dim_v == p.seqlen_k ? 1 : 0;
+      met["scale"] += p.softmax_scale && cut(*p.softmax_scale) ? 1 : 0;
+      met["softcap"] += cut(p.softcap) ? 1 : 0;
+      met["slopes"] += p.alibi == Alibi::drawn ? 1 : 0;
+    }
+    for (const char* what : {"batch = heads", "heads = keys", "head_dim_qk = keys",
+                             "head_dim_v = keys", "scale", "softcap", "slopes"}) {
+      INFO(what);
+      CHECK(met[what] > 0);
+    }
+  }
+}
+
+TEST_CASE("numbers of a mask shrink with the sizes", "[generator]") {
+  const auto shrunk = [](const char* problem, const std::function<bool(const Pattern&)>& fails) {
+    const Case big{Problem::parse(problem), Values::normal, 7, 1};
+    REQUIRE(fails(big.problem.mask));
+    return shrink(big, [&](const Case& c) { return fails(c.problem.mask); }).problem.to_string();
+  };
+  const auto has = [](const std::string& problem, const char* mask) {
+    INFO(problem);
+    CHECK_THAT(problem, Catch::Contains(std::string("mask=") + mask + ","));
+  };
+  // Of a window the side that matters, as wide as it must be.
+  has(shrunk("sq=40,sk=60,d=2,mask=window_37_12",
+             [](const Pattern& m) { return m.window_left >= 5; }),
+      "window_5_inf");
+  has(shrunk("sq=40,sk=60,d=2,mask=window_37_12",
+             [](const Pattern& m) { return m.window_right > 0; }),
+      "window_inf_1");
+  // The batch entry that matters, with as many keys as it must have.
+  has(shrunk("b=4,sq=9,sk=60,d=2,mask=lengths_3_41_60_0",
+             [](const Pattern& m) {
+               return std::any_of(m.key_lengths.begin(), m.key_lengths.end(),
+                                  [](auto length) { return length > 6; });
+             }),
+      "lengths_7");
+  has(shrunk("d=2,mask=cu_17x33_5x9_0x4_20x20",
+             [](const Pattern& m) {
+               for (std::size_t b = 0; b + 1 < m.cu_seqlens_q.size(); ++b) {
+                 const auto queries = m.cu_seqlens_q[b + 1] - m.cu_seqlens_q[b];
+                 const auto keys = m.cu_seqlens_k[b + 1] - m.cu_seqlens_k[b];
+                 if (queries >= 3 && keys > queries) return true;
+               }
+               return false;
+             }),
+      "cu_3x4");
+  // Percent, sizes of blocks and seeds.
+  has(shrunk("sq=30,sk=30,d=2,mask=random_60_812",
+             [](const Pattern& m) { return m.boolean && m.boolean->visible[0] == 0; }),
+      "random_0_0");
+  has(shrunk("sq=64,sk=64,d=2,mask=block_16x24_40_99",
+             [](const Pattern& m) {
+               const auto* blocks =
+                   m.sparsity() ? std::get_if<BlockForm>(&m.sparsity()->form()) : nullptr;
+               return blocks != nullptr && blocks->block_k > 2;
+             }),
+      "blockband_1x3_0");
+}
+
 TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {
   Case big;
   big.problem = Problem::parse(
@@ -168,6 +246,24 @@ TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]")
   const Case masked = shrink(big, [](const Case& c) { return c.problem.mask.banded(); });
   CHECK(masked.problem.mask.banded());
   CHECK(masked.problem.seqlen_k == 1);
+  // Failures that need two equal extents.
+  const Case heads = shrink(big, [](const Case& c) {
+    return c.problem.batch > 1 && c.problem.batch == c.problem.num_heads_kv;
+  });
+  CHECK(heads.problem.batch == 2);
+  CHECK(heads.problem.num_heads_q == 2);
+  Case square = big;
+  square.problem.seqlen_k = square.problem.head_dim_qk;
+  const Case keys = shrink(square, [](const Case& c) {
+    return c.problem.seqlen_k > 1 && c.problem.seqlen_k == c.problem.head_dim_qk;
+  });
+  CHECK(keys.problem.seqlen_k == 2);
+  // Far from small: in fewer steps than one by one.
+  Case far = big;
+  far.problem = Problem::parse("sq=2211,sk=65793,d=8");
+  const Case past = shrink(far, [](const Case& c) { return c.problem.seqlen_k > 2100; });
+  CHECK(past.problem.to_string() ==
+        "b=1,hq=1,hkv=1,sq=1,sk=2101,d=1,dv=1,mask=none,dtype=f32,layout=bshd,scale=1/sqrt(d)");
   // A failure that small problems show only with lucky values.
   const Case lucky = shrink(big, [](const Case& c) {
     return c.problem.seqlen_k >= 2 && (c.problem.seqlen_k == 70 || c.seed == 3);

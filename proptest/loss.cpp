@@ -109,6 +109,7 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
   Workspace space(kernel.workspace_bytes == nullptr
                       ? 0
                       : kernel.workspace_bytes(kernel.self, form.get(), ATTEST_LOSS_GRADIENT));
+  CallWords words;
   const attest_loss_args args{sizeof(attest_loss_args),
                               form.get(),
                               tensors[0].get(),
@@ -121,9 +122,12 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
                               writes_dy(kernel.description) ? d_y.get() : nullptr,
                               space.data(),
                               space.size(),
-                              nullptr};
+                              nullptr,
+                              words.data(),
+                              words.size()};
   LossRun result;
   result.status = kernel.loss_gradient(kernel.self, &args);
+  result.words = words.of(result.status);
   const auto note = [&result](const std::string& finding) {
     if (result.misconduct.empty()) result.misconduct = finding;
   };

@@ -31,6 +31,7 @@ Problem loss_problem_like(const Problem& attention, DType dtype);
 struct LossRun {
   attest_status status = ATTEST_OK;
   std::string misconduct;  // "" or what was overwritten
+  std::string words;       // as KernelRun::words
   Tensor dX, dY;           // packed, in the dtype of the problem; dY only where it is claimed
 };
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
+#include "proptest/claims.hpp"
 #include "proptest/values.hpp"
 
 namespace attest::proptest {
@@ -22,14 +25,13 @@ struct Case {
 struct KernelRun {
   attest_status status = ATTEST_OK;
   std::string
-      misconduct;  // "" or: modified inputs, wrote into gaps, guards; returned an unknown status
-  Tensor O, LSE;   // packed, in the dtype the kernel wrote
+      misconduct;     // "" or: modified inputs, wrote into gaps, guards; returned an unknown status
+  std::string words;  // that a call which did not succeed handed back with its status
+  Tensor O, LSE;      // packed, in the dtype the kernel wrote
   Tensor dQ, dK, dV;
 
   bool completed() const { return status == ATTEST_OK && misconduct.empty(); }
 };
-
-enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 
 /// How tensor number `tensor` of a call lies in memory: as the problem says; with Strides::mixed
 /// packed or padded, or with ATTEST_ANY_STRIDES transposed or interleaved too, by the seed.
@@ -46,16 +48,22 @@ Strides scalar_strides(const attest_description& description, const Problem& pro
 /// Whether the forward call asks for LSE: where the kernel claims it, or never.
 enum class LseRequest : std::uint8_t { where_claimed, never };
 
-/// What no kernel on a device is asked for: the gaps of a tensor travel there with it.
-/// [proptest/generator_test "huge strides"]
-inline constexpr const char* kHugeOnDevice = "huge strides on a device";
-
-/// Whether a case is claimed by the description; when not, the first missing feature.
-std::string unclaimed(const attest_description& description, const Problem& problem,
-                      Direction direction);
-
 /// Whether the ABI knows the status.
 bool known_status(attest_status status);
+
+/// Where a call may say why it does not succeed.
+class CallWords {
+ public:
+  char* data() { return text_.data(); }
+  std::size_t size() const { return text_.size(); }
+
+  /// The text, of a call that returned `status`; "" of one that succeeded. A text without an end is
+  /// cut where the room for it ends.  [proptest/case_test "a call that does not succeed"]
+  std::string of(attest_status status) const;
+
+ private:
+  std::array<char, 1024> text_{};
+};
 
 /// Whether a case of this seed passes a gradient of LSE (half of them do, if the kernel takes one).
 bool uses_dlse(const attest_description& description, std::uint64_t seed);

@@ -1,11 +1,29 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "proptest/generator.hpp"
 
 namespace attest::proptest {
 namespace {
+
+// Smaller values of a size, the smallest first: the least, half, one less; of a large size also
+// those a smaller and smaller part less, or its smallest failing value would be a thousand steps
+// away.
+std::vector<std::int64_t> smaller_sizes(std::int64_t now, std::int64_t least) {
+  constexpr std::int64_t kLarge = 64;
+  std::vector<std::int64_t> sizes{least, now / 2};
+  for (std::int64_t part = now / 4; now > kLarge && part > 1; part /= 4) {
+    sizes.push_back(now - part);
+  }
+  sizes.push_back(now - 1);
+  std::erase_if(sizes, [&](std::int64_t size) { return size < least || size >= now; });
+  return sizes;
+}
 
 class Steps {
  public:
@@ -15,7 +33,11 @@ class Steps {
   template <typename Change>
   void add(const Change& change) {
     Case next = from_;
-    change(next);
+    try {
+      change(next);
+    } catch (const InvalidProblem&) {  // a pattern that is none
+      return;
+    }
     if (next.problem.to_string() == from_.problem.to_string() && next.values == from_.values &&
         next.threads == from_.threads) {
       return;
@@ -26,16 +48,29 @@ class Steps {
     } catch (const InvalidProblem&) {
       return;
     }
-    steps_.push_back(next);
+    const auto same = [&](const Case& step) {
+      return step.problem.to_string() == next.problem.to_string() && step.values == next.values &&
+             step.threads == next.threads;
+    };
+    if (std::none_of(steps_.begin(), steps_.end(), same)) steps_.push_back(next);
   }
 
-  // Smaller values of one size: the least, half, one less.
-  void shrink_size(std::int64_t Problem::*size, std::int64_t least) {
-    const std::int64_t now = from_.problem.*size;
-    for (const std::int64_t smaller : {least, now / 2, now - 1}) {
-      if (smaller < least || smaller >= now) continue;
-      add([&](Case& c) { c.problem.*size = smaller; });
+  // A number of the case in less, the smallest first. `set` puts it into a case.
+  template <typename Number, typename Set>
+  void shrink_number(Number now, Number least, const Set& set) {
+    for (const std::int64_t smaller : smaller_sizes(now, least)) {
+      add([&](Case& c) { set(c, static_cast<Number>(smaller)); });
     }
+  }
+
+  // Fewer keys have shorter lengths.
+  void shrink_size(std::int64_t Problem::*size, std::int64_t least) {
+    shrink_number(from_.problem.*size, least, [size](Case& c, std::int64_t smaller) {
+      c.problem.*size = smaller;
+      for (std::int32_t& length : c.problem.mask.key_lengths) {
+        length = static_cast<std::int32_t>(std::min<std::int64_t>(length, c.problem.seqlen_k));
+      }
+    });
   }
 
   std::vector<Case> take() { return std::move(steps_); }
@@ -53,6 +88,39 @@ void fewer_heads(const Case& failing, Steps& steps) {
     c.problem.num_heads_q = group;
   });
   steps.add([](Case& c) { c.problem.num_heads_q = c.problem.num_heads_kv; });
+}
+
+using Size = std::int64_t Problem::*;
+
+// Sets a size and what follows from it.
+void set_size(Problem& problem, Size size, std::int64_t value) {
+  const std::int64_t group = problem.group_size();
+  problem.*size = value;
+  problem.num_heads_q = problem.num_heads_kv * group;
+  auto& lengths = problem.mask.key_lengths;
+  lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(problem.batch)));
+}
+
+// Where two extents are equal, what fails may need that.
+void smaller_alike(const Case& failing, Steps& steps) {
+  constexpr std::array<std::pair<Size, Size>, 6> kPairs{
+      {{&Problem::batch, &Problem::num_heads_kv},
+       {&Problem::num_heads_kv, &Problem::seqlen_q},
+       {&Problem::num_heads_kv, &Problem::seqlen_k},
+       {&Problem::seqlen_q, &Problem::head_dim_qk},
+       {&Problem::seqlen_k, &Problem::head_dim_qk},
+       {&Problem::seqlen_k, &Problem::head_dim_v}}};
+  for (const auto& [first, second] : kPairs) {
+    const std::int64_t now = failing.problem.*first;
+    if (now != failing.problem.*second) continue;
+    for (const std::int64_t smaller : {std::int64_t{2}, now / 2, now - 1}) {
+      if (smaller < 2 || smaller >= now) continue;
+      steps.add([&, one = first, other = second](Case& c) {
+        set_size(c.problem, one, smaller);
+        set_size(c.problem, other, smaller);
+      });
+    }
+  }
 }
 
 void plainer_mask(const Case& failing, Steps& steps) {
@@ -96,6 +164,111 @@ void plainer_pattern(const Case& failing, Steps& steps) {
   }
 }
 
+// Each width of a window alone: smaller, or without an end.
+void narrower_window(const Case& failing, Steps& steps) {
+  for (const auto side : {&Pattern::window_left, &Pattern::window_right}) {
+    const std::int64_t width = failing.problem.mask.*side;
+    if (width < 0) continue;
+    steps.add([&](Case& c) { c.problem.mask.*side = -1; });
+    steps.shrink_number(width, std::int64_t{0},
+                        [&](Case& c, std::int64_t smaller) { c.problem.mask.*side = smaller; });
+  }
+}
+
+template <typename List>
+void erase_at(List& list, std::size_t which) {
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(which));
+}
+
+// One batch entry less, or fewer keys of one.
+void shorter_key_lengths(const Case& failing, Steps& steps) {
+  const std::vector<std::int32_t>& lengths = failing.problem.mask.key_lengths;
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    if (lengths.size() > 1) {
+      steps.add([&](Case& c) {
+        --c.problem.batch;
+        erase_at(c.problem.mask.key_lengths, b);
+      });
+    }
+    steps.shrink_number(lengths[b], 0, [&](Case& c, std::int32_t smaller) {
+      c.problem.mask.key_lengths[b] = smaller;
+    });
+  }
+}
+
+// Packed sequences as lengths, which sizes and lists follow from.
+struct Packed {
+  std::vector<std::int32_t> queries, keys;
+
+  explicit Packed(const Pattern& mask) {
+    for (std::size_t b = 0; b + 1 < mask.cu_seqlens_q.size(); ++b) {
+      queries.push_back(mask.cu_seqlens_q[b + 1] - mask.cu_seqlens_q[b]);
+      keys.push_back(mask.cu_seqlens_k[b + 1] - mask.cu_seqlens_k[b]);
+    }
+  }
+
+  void put(Problem& problem) const {
+    const auto sums = [](const std::vector<std::int32_t>& lengths) {
+      std::vector<std::int32_t> list{0};
+      for (const std::int32_t length : lengths) list.push_back(list.back() + length);
+      return list;
+    };
+    problem.batch = static_cast<std::int64_t>(queries.size());
+    problem.seqlen_q = *std::max_element(queries.begin(), queries.end());
+    problem.seqlen_k = *std::max_element(keys.begin(), keys.end());
+    problem.mask.cu_seqlens_q = sums(queries);
+    problem.mask.cu_seqlens_k = sums(keys);
+  }
+};
+
+void shorter_sequences(const Case& failing, Steps& steps) {
+  if (!failing.problem.mask.packed()) return;
+  const Packed packed(failing.problem.mask);
+  const auto changed = [&](const auto& change) {
+    steps.add([&](Case& c) {
+      Packed other = packed;
+      change(other);
+      other.put(c.problem);
+    });
+  };
+  for (std::size_t b = 0; b < packed.queries.size(); ++b) {
+    if (packed.queries.size() > 1) {
+      changed([&](Packed& other) {
+        erase_at(other.queries, b);
+        erase_at(other.keys, b);
+      });
+    }
+    for (const auto list : {&Packed::queries, &Packed::keys}) {
+      const std::int32_t length = (packed.*list)[b];
+      for (const std::int32_t smaller : {0, 1, length / 2, length - 1}) {
+        if (smaller < 0 || smaller >= length) continue;
+        changed([&](Packed& other) { (other.*list)[b] = smaller; });
+      }
+    }
+  }
+}
+
+// The numbers in the spelling of a pattern: percentages, sizes of blocks, seeds. A file has none.
+void plainer_numbers(const Case& failing, Steps& steps) {
+  const Problem& p = failing.problem;
+  if (!p.mask.boolean) return;
+  const std::string& spelling = p.mask.boolean->spelling;
+  if (spelling.rfind("file_", 0) == 0 || spelling.rfind("pattern_", 0) == 0) return;
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t begin = 0; begin < spelling.size(); ++begin) {
+    if (!digit(spelling[begin]) || (begin > 0 && digit(spelling[begin - 1]))) continue;
+    std::size_t end = begin;
+    while (end < spelling.size() && digit(spelling[end])) ++end;
+    std::int64_t number = 0;
+    std::from_chars(spelling.data() + begin, spelling.data() + end, number);
+    steps.shrink_number(number, std::int64_t{0}, [&](Case& c, std::int64_t smaller) {
+      const std::string other =
+          spelling.substr(0, begin) + std::to_string(smaller) + spelling.substr(end);
+      c.problem.mask.boolean = Pattern::parse(other, p.seqlen_q, p.seqlen_k).boolean;
+    });
+  }
+}
+
 }  // namespace
 
 std::vector<Case> shrink_candidates(const Case& failing) {
@@ -106,9 +279,7 @@ std::vector<Case> shrink_candidates(const Case& failing) {
   steps.shrink_size(&Problem::seqlen_q, 1);
   steps.shrink_size(&Problem::seqlen_k, 1);
   if (failing.problem.seqlen_q == failing.problem.seqlen_k) {
-    for (const std::int64_t n :
-         {std::int64_t{1}, failing.problem.seqlen_q / 2, failing.problem.seqlen_q - 1}) {
-      if (n < 1 || n >= failing.problem.seqlen_q) continue;
+    for (const std::int64_t n : smaller_sizes(failing.problem.seqlen_q, 1)) {
       steps.add([&](Case& c) { c.problem.seqlen_q = c.problem.seqlen_k = n; });
     }
   }
@@ -122,6 +293,11 @@ std::vector<Case> shrink_candidates(const Case& failing) {
       steps.add([&](Case& c) { c.problem.head_dim_qk = c.problem.head_dim_v = smaller; });
     }
   }
+  smaller_alike(failing, steps);
+  shorter_sequences(failing, steps);
+  shorter_key_lengths(failing, steps);
+  narrower_window(failing, steps);
+  plainer_numbers(failing, steps);
   steps.add([](Case& c) { c.problem.strides = Strides::packed; });
   steps.add([](Case& c) {
     if (!c.problem.mask.packed()) c.problem.layout = Layout::bshd;
@@ -129,6 +305,9 @@ std::vector<Case> shrink_candidates(const Case& failing) {
   steps.add([](Case& c) { c.problem.softmax_scale.reset(); });
   steps.add([](Case& c) { c.problem.softcap = 0; });
   steps.add([](Case& c) { c.problem.alibi = Alibi::none; });
+  steps.add([](Case& c) {
+    if (c.problem.alibi == Alibi::drawn) c.problem.alibi = Alibi::standard;
+  });
   steps.add([](Case& c) { c.problem.dtype = DType::f32; });
   steps.add([](Case& c) { c.threads = 1; });
   steps.add([](Case& c) { c.values = Values::integers; });

@@ -9,17 +9,27 @@
 namespace attest::proptest {
 namespace {
 
-constexpr std::uint64_t kDraws = 8;  // of the values
+// Of the values. Those of the level of scores are drawn too, and few are beyond -5 * 10^4.
+constexpr std::uint64_t kDraws = 32, kDrawsOfCorrect = 8;
 
 bool fails(const LawResult& result) {
   return result.verdict == Verdict::violated || result.verdict == Verdict::crashed;
 }
 
+// Problems of which every law would take minutes meet the reference alone, as in campaigns.
+bool meets(const Law& law, const Problem& problem) {
+  constexpr std::int64_t kLong = 4096;
+  const bool reference = law.name.rfind("reference_", 0) == 0;
+  return reference || std::max(problem.seqlen_q, problem.seqlen_k) <= kLong;
+}
+
 // The law that refuses the kernel on a problem with normal values; "" when none does.
-std::string refusing_law(const attest_kernel& kernel, const std::string& problem) {
-  for (std::uint64_t seed = 1; seed <= kDraws; ++seed) {
+std::string refusing_law(const attest_kernel& kernel, const std::string& problem,
+                         std::uint64_t draws) {
+  for (std::uint64_t seed = 1; seed <= draws; ++seed) {
     const Case c{Problem::parse(problem), Values::normal, seed, 1};
     for (const Law& law : laws()) {
+      if (!meets(law, c.problem)) continue;
       if (concerns(law, kernel.description) && fails(law.check(kernel, c))) {
         return std::string(law.name);
       }
@@ -33,12 +43,12 @@ TEST_CASE("the documented smallest input exposes every defect and no correct var
   const std::vector<const attest_kernel*> correct = fixtures::correct_variants();
   for (const fixtures::CorpusEntry& entry : fixtures::defect_corpus()) {
     INFO(entry.kernel->description.name << " " << entry.smallest);
-    CHECK_FALSE(refusing_law(*entry.kernel, entry.smallest).empty());
+    CHECK_FALSE(refusing_law(*entry.kernel, entry.smallest, kDraws).empty());
     const auto same = std::find_if(correct.begin(), correct.end(), [&](const auto* kernel) {
       return kernel->description.directions == entry.kernel->description.directions;
     });
     REQUIRE(same != correct.end());
-    CHECK(refusing_law(**same, entry.smallest).empty());
+    CHECK(refusing_law(**same, entry.smallest, kDrawsOfCorrect).empty());
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "proptest/contract_terms.hpp"
+#include "proptest/recent.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -71,6 +73,12 @@ struct Decoy {
   Problem problem;
 };
 
+// Whether a mask of every pair is worth its memory and time: with a quarter of a gigabyte.
+bool has_pair_mask(const Problem& problem) {
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 28;
+  return problem.seqlen_q == 0 || problem.seqlen_k <= kMostPairs / problem.seqlen_q;
+}
+
 // Wrong results that a wrong kernel plausibly returns: the truth of another problem.
 std::vector<Decoy> other_problems(const Problem& problem) {
   std::vector<Decoy> decoys;
@@ -84,49 +92,180 @@ std::vector<Decoy> other_problems(const Problem& problem) {
     mask.window_left = mask.window_right = -1;
     mask.boolean = nullptr;
   }
-  decoys.push_back({"last key dropped", without_last_keys(problem)});
+  if (has_pair_mask(problem)) {
+    decoys.push_back({"last key dropped", without_last_keys(problem)});
+  }
   return decoys;
 }
 
 // O = mean of V over the sequence's keys.
 Forward mean_of_values(const Problem& problem, const Conventions& conventions,
-                       const InputValues& values) {
+                       const InputValues& values, const reference::PositionsInSequences* queries) {
   Problem uniform = problem;
   uniform.softmax_scale = 0.0;
   uniform.alibi = Alibi::none;
   uniform.mask.window_left = uniform.mask.window_right = -1;
   uniform.mask.boolean = nullptr;
-  return reference::forward(uniform, conventions, values.Q.view(), values.K.view(),
-                            values.V.view());
+  return reference::forward(uniform, conventions, values.Q.view(), values.K.view(), values.V.view(),
+                            queries);
+}
+
+// The spelling without what only says where elements lie in memory.
+std::string mathematics_of(Problem problem) {
+  if (!problem.mask.packed()) problem.layout = Layout::bshd;
+  problem.strides = Strides::packed;
+  return problem.to_string();
+}
+
+// Spellings of masks that laws make say nothing of their pairs.
+bool same_pairs(const Pattern& a, const Pattern& b) {
+  if (a.boolean == b.boolean) return true;
+  return a.boolean && b.boolean && a.boolean->visible == b.boolean->visible;
+}
+
+bool same_values(const Tensor& a, const Tensor& b) {
+  const std::int64_t size = a.view().size();
+  return size == b.view().size() &&
+         std::memcmp(a.doubles(), b.doubles(), static_cast<std::size_t>(size) * sizeof(double)) ==
+             0;
 }
 
 // What the reference errs by itself is nothing beside the bounds of any other dtype.
 bool as_exact_as_the_reference(const Problem& problem) { return problem.dtype == DType::f64; }
 
+// All that the forward part follows from.
+struct ForwardQuestion {
+  const std::string& mathematics;
+  const Problem& problem;
+  const Conventions& conventions;
+  const Numerics& numerics;
+  const InputValues& values;
+  // Queries whose results, and whose bounds, are wanted; null: all.
+  const reference::PositionsInSequences *results = nullptr, *bounds = nullptr;
+};
+
+struct ForwardAnswer {
+  std::string mathematics;
+  Pattern mask;
+  Conventions conventions;
+  Numerics numerics;
+  Tensor Q, K, V;
+  ForwardTruth truth;
+};
+
+ForwardTruth forward_truth(const ForwardQuestion& asked) {
+  const Problem& problem = asked.problem;
+  const InputValues& values = asked.values;
+  const TensorView &Q = values.Q.view(), &K = values.K.view(), &V = values.V.view();
+  ForwardTruth truth;
+  truth.exact = reference::forward(problem, asked.conventions, Q, K, V, asked.results);
+  const bool plain = asked.results != nullptr || asked.conventions == Conventions{};
+  truth.plain = plain ? truth.exact : reference::forward(problem, {}, Q, K, V);
+  const auto bounds = [&](const Numerics& numerics) {
+    return reference::forward_bounds(problem, asked.conventions, numerics, Q, K, V, truth.exact,
+                                     asked.bounds);
+  };
+  truth.bounds = bounds(asked.numerics);
+  if (!as_exact_as_the_reference(problem)) return truth;
+  const reference::ForwardBounds own = bounds(resolve({}, problem.dtype));
+  reference::widen(truth.bounds.O, own.O);
+  reference::widen(truth.bounds.LSE, own.LSE);
+  return truth;
+}
+
+// Once for all output gradients that this thread asks for in a row.
+std::shared_ptr<const ForwardTruth> shared_forward(const ForwardQuestion& asked) {
+  thread_local Recent<ForwardAnswer> recent(std::size_t{1} << 25);
+  const InputValues& in = asked.values;
+  const auto same = [&](const ForwardAnswer& known) {
+    return same_values(known.Q, in.Q) && same_values(known.K, in.K) && same_values(known.V, in.V) &&
+           known.conventions == asked.conventions && known.numerics == asked.numerics &&
+           known.mathematics == asked.mathematics && same_pairs(known.mask, asked.problem.mask);
+  };
+  std::shared_ptr<const ForwardAnswer> answer = recent.find(same);
+  if (!answer) {
+    answer = std::make_shared<const ForwardAnswer>(
+        ForwardAnswer{asked.mathematics, asked.problem.mask, asked.conventions, asked.numerics,
+                      in.Q, in.K, in.V, forward_truth(asked)});
+    const std::int64_t inputs = in.Q.view().size() + in.K.view().size() + in.V.view().size();
+    const std::int64_t outputs = in.dO.view().size() + in.dLSE.view().size();
+    constexpr std::int64_t kOfAnOutput = 5;  // exact, plain, three bounds
+    recent.add(answer, sizeof(double) * static_cast<std::size_t>(inputs + kOfAnOutput * outputs));
+  }
+  return {answer, &answer->truth};
+}
+
 }  // namespace
 
 Truth::Truth(const attest_description& description, const Problem& problem,
-             const InputValues& values, Direction direction, std::uint64_t seed)
+             const InputValues& values, Direction direction, std::uint64_t seed,
+             std::optional<reference::Sample> sample)
     : description_(description),
       problem_(problem),
       values_(values),
+      mathematics_(mathematics_of(problem)),
       direction_(direction),
+      sample_(std::move(sample)),
       conventions_(conventions_of(description)),
       numerics_(resolve(description.numerics, problem.dtype)),
-      cotangents_{values.dO.view(), uses_dlse(description, seed) ? &values.dLSE.view() : nullptr} {
+      cotangents_{values_.dO.view(),
+                  uses_dlse(description, seed) ? &values_.dLSE.view() : nullptr} {
   require_answer(problem, values);
-  const TensorView &Q = values.Q.view(), &K = values.K.view(), &V = values.V.view();
-  forward_ = reference::forward(problem, conventions_, Q, K, V);
-  forward_bounds_ = reference::forward_bounds(problem, conventions_, numerics_, Q, K, V, forward_);
-  if (as_exact_as_the_reference(problem)) {
-    const reference::ForwardBounds own = reference::forward_bounds(
-        problem, conventions_, resolve({}, problem.dtype), Q, K, V, forward_);
-    reference::widen(forward_bounds_.O, own.O);
-    reference::widen(forward_bounds_.LSE, own.LSE);
-  }
+  if (sample_) judged_ = judged_axes(problem, *sample_);
+  // A key's gradients take what every row has.
+  const bool every_row = direction != Direction::forward;
+  const ForwardQuestion question{mathematics_,     problem_,
+                                 conventions_,     numerics_,
+                                 values_,          every_row ? nullptr : sampled_queries(),
+                                 sampled_queries()};
+  forward_ = sample_ ? std::make_shared<const ForwardTruth>(forward_truth(question))
+                     : shared_forward(question);
   if (direction == Direction::forward) return;
-  plain_forward_ = reference::forward(problem, {}, Q, K, V);
-  backward_ = reference::backward(problem, Q, K, V, cotangents_);
+  backward_ = reference::backward(problem_, values_.Q.view(), values_.K.view(), values_.V.view(),
+                                  cotangents_);
+}
+
+bool Truth::answers(const attest_description& description, const Problem& problem,
+                    const InputValues& values, Direction direction, std::uint64_t seed) const {
+  const bool dlse = direction == Direction::backward && uses_dlse(description, seed);
+  return direction == direction_ && same_values(values.Q, values_.Q) &&
+         same_values(values.K, values_.K) && same_values(values.V, values_.V) &&
+         same_values(values.dO, values_.dO) && (!dlse || same_values(values.dLSE, values_.dLSE)) &&
+         dlse == (direction_ == Direction::backward && cotangents_.dLSE != nullptr) &&
+         description.features == description_.features &&
+         conventions_of(description) == conventions_ &&
+         resolve(description.numerics, problem.dtype) == numerics_ &&
+         mathematics_of(problem) == mathematics_ && same_pairs(problem.mask, problem_.mask);
+}
+
+std::size_t Truth::bytes() const {
+  // The inputs, and for each output the exact result with its three bounds; those of the gradients
+  // for every O and LSE that were judged.
+  constexpr std::int64_t kOfAnInput = 1, kOfAnOutput = 5;
+  const auto elements = [](std::initializer_list<const Tensor*> tensors) {
+    std::int64_t sum = 0;
+    for (const Tensor* tensor : tensors) sum += tensor->view().size();
+    return sum;
+  };
+  const std::int64_t inputs =
+      elements({&values_.Q, &values_.K, &values_.V, &values_.dO, &values_.dLSE});
+  return sizeof(double) *
+         static_cast<std::size_t>(
+             kOfAnInput * inputs +
+             kOfAnOutput * (inputs + elements({&forward_->exact.O, &forward_->exact.LSE})));
+}
+
+std::shared_ptr<const Truth> shared_truth(const attest_description& description,
+                                          const Problem& problem, const InputValues& values,
+                                          Direction direction, std::uint64_t seed) {
+  thread_local Recent<Truth> recent(std::size_t{1} << 26);
+  const auto same = [&](const Truth& known) {
+    return known.answers(description, problem, values, direction, seed);
+  };
+  if (auto known = recent.find(same)) return known;
+  auto truth = std::make_shared<const Truth>(description, problem, values, direction, seed);
+  recent.add(truth, truth->bytes());
+  return truth;
 }
 
 const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) const {
@@ -136,8 +275,8 @@ const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) co
   }
   reference::BackwardBounds bounds = backward_bounds(numerics_, {run.O.view(), run.LSE.view()});
   if (as_exact_as_the_reference(problem_)) {
-    const reference::BackwardBounds own =
-        backward_bounds(resolve({}, problem_.dtype), {forward_.O.view(), forward_.LSE.view()});
+    const reference::BackwardBounds own = backward_bounds(
+        resolve({}, problem_.dtype), {forward_->exact.O.view(), forward_->exact.LSE.view()});
     reference::widen(bounds.dQ, own.dQ);
     reference::widen(bounds.dK, own.dK);
     reference::widen(bounds.dV, own.dV);
@@ -150,7 +289,28 @@ reference::BackwardBounds Truth::backward_bounds(const Numerics& numerics,
                                                  const reference::Stored& stored) const {
   return reference::backward_bounds(problem_, conventions_, numerics, values_.Q.view(),
                                     values_.K.view(), values_.V.view(), cotangents_, stored,
-                                    plain_forward_, backward_);
+                                    forward_->plain, backward_, sample());
+}
+
+Truth::JudgedAxes Truth::judged_axes(const Problem& problem, const reference::Sample& sample) {
+  const auto none = [&](std::int64_t length) {
+    return Judged(static_cast<std::size_t>(problem.tensor_batch()),
+                  std::vector<std::uint8_t>(static_cast<std::size_t>(length), 0));
+  };
+  JudgedAxes axes{none(problem.tensor_seqlen_q()), none(problem.tensor_seqlen_k())};
+  const auto mark = [](Judged& judged, std::int64_t batch, std::int64_t begin,
+                       const std::vector<std::int64_t>& positions) {
+    for (const std::int64_t position : positions) {
+      judged[static_cast<std::size_t>(batch)][static_cast<std::size_t>(begin + position)] = 1;
+    }
+  };
+  const std::vector<Sequence> sequences = problem.sequences();
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const Sequence& sequence = sequences[s];
+    mark(axes.queries, sequence.tensor_batch, sequence.q_begin, sample.queries[s]);
+    mark(axes.keys, sequence.tensor_batch, sequence.k_begin, sample.keys[s]);
+  }
+  return axes;
 }
 
 // The bounds are formed again without each term in turn.
@@ -164,9 +324,9 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
       return chosen(i, j, k, l);
     };
     if (of_forward) {
-      const reference::ForwardBounds bounds =
-          reference::forward_bounds(problem_, conventions_, numerics, values_.Q.view(),
-                                    values_.K.view(), values_.V.view(), forward_);
+      const reference::ForwardBounds bounds = reference::forward_bounds(
+          problem_, conventions_, numerics, values_.Q.view(), values_.K.view(), values_.V.view(),
+          forward_->exact, sampled_queries());
       return at_worst(comparison.output == "O" ? bounds.O : bounds.LSE);
     }
     const reference::BackwardBounds bounds = backward_bounds(numerics, stored);
@@ -186,9 +346,31 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
     consider(one.term, bound(one.numerics, stored));
   }
   if (!of_forward) {
-    consider("stored O and LSE", bound(numerics_, {forward_.O.view(), forward_.LSE.view()}));
+    consider("stored O and LSE",
+             bound(numerics_, {forward_->exact.O.view(), forward_->exact.LSE.view()}));
   }
   return std::string(dominating);
+}
+
+// Sums in f16 stay clear of its range where no order of the terms can leave it: of scores, of
+// values whose weights are at most 1, and of gradients.
+bool Truth::sums_fit_f16() const {
+  constexpr double kLargest = 3e4;
+  const double Q = largest_row_norm(values_.Q), K = largest_row_norm(values_.K),
+               V = largest_row_norm(values_.V);
+  const double scale = std::max(1.0, std::abs(problem_.scale()));
+  if (!(scale * Q * K < kLargest &&
+        static_cast<double>(problem_.seqlen_k) * largest(values_.V) < kLargest)) {
+    return false;
+  }
+  if (direction_ == Direction::forward) return true;
+  const double rows = static_cast<double>(problem_.seqlen_q * problem_.group_size()),
+               dO = largest_row_norm(values_.dO),
+               dLSE = cotangents_.dLSE == nullptr ? 0 : largest(values_.dLSE);
+  // |dP - delta|, of which dS is a part no larger than P.
+  const double difference = 2 * dO * V + dLSE;
+  return difference * scale * std::max(K, rows * Q) < kLargest &&
+         rows * largest(values_.dO) < kLargest;
 }
 
 bool Truth::in_domain() const {
@@ -202,6 +384,7 @@ bool Truth::in_domain() const {
       !(rounding < kLargestExponent && products < kLargestProduct)) {
     return false;
   }
+  if (numerics_.accumulator_roundoff == unit_roundoff(DType::f16) && !sums_fit_f16()) return false;
   if (problem_.dtype != DType::f16 || direction_ == Direction::forward) return true;
   constexpr double kLargest = 3e4;
   double dP = 0;
@@ -214,15 +397,18 @@ bool Truth::in_domain() const {
 }
 
 std::vector<Comparison> Truth::judge(const KernelRun& run) const {
-  std::vector<Comparison> comparisons{compare(run.O.view(), forward_.O, forward_bounds_.O)};
+  const Judged *const queries = judged_queries(), *const keys = judged_keys();
+  std::vector<Comparison> comparisons{
+      compare(run.O.view(), forward_->exact.O, forward_->bounds.O, queries)};
   if ((description_.features & ATTEST_LSE) != 0) {
-    comparisons.push_back(compare(run.LSE.view(), forward_.LSE, forward_bounds_.LSE));
+    comparisons.push_back(
+        compare(run.LSE.view(), forward_->exact.LSE, forward_->bounds.LSE, queries));
   }
   if (direction_ == Direction::backward) {
     const reference::BackwardBounds& bounds = backward_bounds(run);
-    comparisons.push_back(compare(run.dQ.view(), backward_.dQ, bounds.dQ));
-    comparisons.push_back(compare(run.dK.view(), backward_.dK, bounds.dK));
-    comparisons.push_back(compare(run.dV.view(), backward_.dV, bounds.dV));
+    comparisons.push_back(compare(run.dQ.view(), backward_.dQ, bounds.dQ, queries));
+    comparisons.push_back(compare(run.dK.view(), backward_.dK, bounds.dK, keys));
+    comparisons.push_back(compare(run.dV.view(), backward_.dV, bounds.dV, keys));
   }
   return comparisons;
 }
@@ -231,7 +417,7 @@ std::vector<Comparison> Truth::agreement(const KernelRun& first, const KernelRun
   const auto pair = [](const Tensor& a, const Tensor& b, const ErrorBound& x, const ErrorBound& y) {
     return compare_pair(a.view(), b.view(), x, y);
   };
-  const reference::ForwardBounds& forward = forward_bounds_;
+  const reference::ForwardBounds& forward = forward_->bounds;
   std::vector<Comparison> comparisons{pair(first.O, second.O, forward.O, forward.O)};
   if ((description_.features & ATTEST_LSE) != 0) {
     comparisons.push_back(pair(first.LSE, second.LSE, forward.LSE, forward.LSE));
@@ -252,18 +438,22 @@ std::vector<std::string> Truth::forward_decoys() const {
   const bool has_lse = (description_.features & ATTEST_LSE) != 0;
   std::vector<std::string> passing;
   const auto consider = [&](const std::string& name, const Forward& decoy, bool with_lse) {
-    const bool same =
-        identical(decoy.O, forward_.O) && (!with_lse || identical(decoy.LSE, forward_.LSE));
-    if (same || !passes(decoy.O.view(), forward_.O, forward_bounds_.O)) return;
-    if (with_lse && !passes(decoy.LSE.view(), forward_.LSE, forward_bounds_.LSE)) return;
+    const bool same = identical(decoy.O, forward_->exact.O) &&
+                      (!with_lse || identical(decoy.LSE, forward_->exact.LSE));
+    const Judged* const queries = judged_queries();
+    if (same || !passes(decoy.O.view(), forward_->exact.O, forward_->bounds.O, queries)) return;
+    if (with_lse && !passes(decoy.LSE.view(), forward_->exact.LSE, forward_->bounds.LSE, queries)) {
+      return;
+    }
     passing.push_back(name);
   };
-  consider("all zeros", {zeros_like(forward_.O), forward_.LSE}, false);
-  consider("mean of V", mean_of_values(problem_, conventions_, values_), has_lse);
+  consider("all zeros", {zeros_like(forward_->exact.O), forward_->exact.LSE}, false);
+  consider("mean of V", mean_of_values(problem_, conventions_, values_, sampled_queries()),
+           has_lse);
   for (const Decoy& decoy : other_problems(problem_)) {
     consider(decoy.name,
              reference::forward(decoy.problem, conventions_, values_.Q.view(), values_.K.view(),
-                                values_.V.view()),
+                                values_.V.view(), sampled_queries()),
              has_lse);
   }
   return passing;
@@ -275,18 +465,17 @@ std::vector<std::string> Truth::backward_decoys(const KernelRun& run) const {
   const auto consider = [&](const std::string& name, const reference::Backward& decoy) {
     const bool same = identical(decoy.dQ, backward_.dQ) && identical(decoy.dK, backward_.dK) &&
                       identical(decoy.dV, backward_.dV);
-    if (same || !passes(decoy.dQ.view(), backward_.dQ, bounds.dQ) ||
-        !passes(decoy.dK.view(), backward_.dK, bounds.dK) ||
-        !passes(decoy.dV.view(), backward_.dV, bounds.dV)) {
-      return;
-    }
-    passing.push_back(name);
+    if (same || !passes(decoy.dQ.view(), backward_.dQ, bounds.dQ, judged_queries())) return;
+    // Of a sample the decoy has its rows alone, which are no gradient of a key.
+    const bool of_keys = !sample_ && (!passes(decoy.dK.view(), backward_.dK, bounds.dK) ||
+                                      !passes(decoy.dV.view(), backward_.dV, bounds.dV));
+    if (!of_keys) passing.push_back(name);
   };
   consider("all zeros",
            {zeros_like(backward_.dQ), zeros_like(backward_.dK), zeros_like(backward_.dV)});
   for (const Decoy& decoy : other_problems(problem_)) {
     consider(decoy.name, reference::backward(decoy.problem, values_.Q.view(), values_.K.view(),
-                                             values_.V.view(), cotangents_));
+                                             values_.V.view(), cotangents_, sampled_queries()));
   }
   return passing;
 }

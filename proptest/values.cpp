@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/suggest.hpp"
+#include "proptest/recent.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -276,7 +277,9 @@ Values parse_values(std::string_view text) {
                        did_you_mean(text, names) + " (`attest list values` shows all)");
 }
 
-InputValues make_values(const Problem& problem, Values values, std::uint64_t seed) {
+namespace {
+
+InputValues drawn_values(const Problem& problem, Values values, std::uint64_t seed) {
   const auto draw = [values](Rng& rng) {
     if (values == Values::all_positive) return rng.uniform();
     if (values == Values::ties) return static_cast<double>(rng.between(-1, 1));
@@ -306,6 +309,37 @@ InputValues make_values(const Problem& problem, Values values, std::uint64_t see
   for (Tensor* tensor : {&in.Q, &in.K, &in.V, &in.dO}) round_all(*tensor, problem.dtype);
   round_all(in.dLSE, problem.dtype == DType::f64 ? DType::f64 : DType::f32);
   return in;
+}
+
+struct Made {
+  std::string problem;
+  Values values;
+  std::uint64_t seed;
+  InputValues made;
+};
+
+std::size_t bytes_of(const InputValues& in) {
+  std::int64_t elements = 0;
+  for (const Tensor* tensor : {&in.Q, &in.K, &in.V, &in.dO, &in.dLSE}) {
+    elements += tensor->view().size();
+  }
+  return static_cast<std::size_t>(elements) * sizeof(double);
+}
+
+}  // namespace
+
+// The laws of a case ask for the same values one after another.
+InputValues make_values(const Problem& problem, Values values, std::uint64_t seed) {
+  thread_local Recent<Made> recent(std::size_t{1} << 24);
+  const std::string spelling = problem.to_string();
+  const auto same = [&](const Made& known) {
+    return known.values == values && known.seed == seed && known.problem == spelling;
+  };
+  if (const auto known = recent.find(same)) return known->made;
+  auto made = std::make_shared<const Made>(
+      Made{spelling, values, seed, drawn_values(problem, values, seed)});
+  recent.add(made, bytes_of(made->made));
+  return made->made;
 }
 
 void require_answer(const Problem& problem, const InputValues& values) {

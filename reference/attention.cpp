@@ -71,6 +71,10 @@ void fill_empty_row(EmptyRow convention, Matrix& O, Eigen::Index row, double& ls
       O.row(row).setConstant(kNan);
       lse = kNan;
       return;
+    case EmptyRow::zero_zero:
+      O.row(row).setZero();
+      lse = 0;
+      return;
   }
 }
 
@@ -184,11 +188,11 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
 }  // namespace
 
 Forward forward(const Problem& problem, const Conventions& conventions, const TensorView& Q,
-                const TensorView& K, const TensorView& V) {
+                const TensorView& K, const TensorView& V, const PositionsInSequences* queries) {
   check_inputs(problem, Q, K, V);
   Forward result{Tensor("O", DType::f64, problem.o_axes()),
                  Tensor("LSE", DType::f64, problem.lse_axes())};
-  const std::vector<Group> groups = groups_of(problem);
+  const std::vector<Group> groups = groups_of(problem, queries);
   const std::vector<Block> blocks = blocks_of(groups);
   const bool threads = worth_threads(2 * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
@@ -212,7 +216,8 @@ Forward forward(const Problem& problem, const Conventions& conventions, const Te
 }
 
 Backward backward(const Problem& problem, const TensorView& Q, const TensorView& K,
-                  const TensorView& V, const Cotangents& cotangents) {
+                  const TensorView& V, const Cotangents& cotangents,
+                  const PositionsInSequences* queries) {
   check_inputs(problem, Q, K, V);
   require_shape(cotangents.dO, "dO", problem.o_axes());
   if (cotangents.dLSE != nullptr) require_shape(*cotangents.dLSE, "dLSE", problem.lse_axes());
@@ -221,7 +226,7 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
                   Tensor("dV", DType::f64, problem.v_axes()),
                   Tensor("delta_error", DType::f64, problem.lse_axes())};
   const BackwardInputs inputs{problem, Q, K, V, cotangents};
-  const std::vector<Group> groups = groups_of(problem);
+  const std::vector<Group> groups = groups_of(problem, queries);
   const std::vector<Block> slices = slices_of(groups);
   std::vector<KeyGradients> shares(slices.size());
   const bool threads = worth_threads(5 * score_operations(groups, problem.head_dim_qk));

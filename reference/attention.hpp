@@ -3,6 +3,7 @@
 #include "core/conventions.hpp"
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
+#include "reference/sample.hpp"
 
 /// The truth: attention and its gradients in float64, written for clarity with Eigen.
 namespace attest::reference {
@@ -38,17 +39,22 @@ struct Cotangents {
 ///           [reference/attention_test]. The error against 256-bit arithmetic is proved there and
 ///           below 2e-9 of float32's [reference/oracle_test "reference against 256-bit
 ///           arithmetic"].
+///           With `queries` (not null) the rows of those alone; the others are 0
+///           [reference/sample_test "rows alone"].
 /// Cost:     one block of 128 rows of scores per thread; no bit depends on the number of threads.
 /// Source:   Dao et al. 2022, Algorithm 0 (differs: float64, all features).
 Forward forward(const Problem& problem, const Conventions& conventions, const TensorView& Q,
-                const TensorView& K, const TensorView& V);
+                const TensorView& K, const TensorView& V,
+                const PositionsInSequences* queries = nullptr);
 
 /// dV = P^T dO, dS = P o (dO V^T - delta), dQ = scale dS K, dK = scale dS^T Q with
 /// delta_i = sum_c dO_ic O_ic - dLSE_i; softcap multiplies dS by its derivative; gradients of a
 /// K/V head are summed over its group of query heads. dLSE is the gradient of LSE in base e.
+/// With `queries` (not null) dQ of those rows alone, and what these rows add to dK and dV.
 /// Requires and source as `forward` (Dao et al. 2022, Algorithm 3).
 /// [reference/oracle_test, reference/finite_difference_test]
 Backward backward(const Problem& problem, const TensorView& Q, const TensorView& K,
-                  const TensorView& V, const Cotangents& cotangents);
+                  const TensorView& V, const Cotangents& cotangents,
+                  const PositionsInSequences* queries = nullptr);
 
 }  // namespace attest::reference

@@ -53,6 +53,9 @@ TEST_CASE("rows without a visible key follow the convention", "[reference]") {
   CHECK(std::isnan(at(EmptyRow::nan).O(0, 0, 0, 0)));
   CHECK(std::isnan(at(EmptyRow::nan).LSE(0, 0, 0)));
   CHECK(std::isfinite(at(EmptyRow::nan).O(0, 1, 0, 0)));
+  CHECK(at(EmptyRow::zero_zero).O(0, 0, 0, 1) == 0);
+  CHECK(at(EmptyRow::zero_zero).LSE(0, 0, 0) == 0);
+  CHECK(at(EmptyRow::zero_zero).LSE(0, 0, 1) == at(EmptyRow::zero_neg_inf).LSE(0, 0, 1));
   CHECK(backward_of(in).dQ(0, 0, 0, 0) == 0);
 }
 

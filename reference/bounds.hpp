@@ -37,19 +37,24 @@ struct Stored {
 /// what no term of the bounds counts.  [proptest/declarations_test]
 std::string uncovered_by_attention_bounds(const Numerics& numerics);
 
-/// Shapes as `forward`; `exact` is its result on the same inputs and conventions.
+/// Shapes as `forward`; `exact` is its result on the same inputs and conventions. With `queries`
+/// (not null) the bounds of those rows alone, as they are without; the others are 0.
+/// [reference/sample_test "bounds of a sample"]
 /// Requires: a covered contract. Else throws InvalidProblem.
 ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventions,
                              const Numerics& numerics, const TensorView& Q, const TensorView& K,
-                             const TensorView& V, const Forward& exact);
+                             const TensorView& V, const Forward& exact,
+                             const PositionsInSequences* queries = nullptr);
 
 /// `exact_forward` in base e with EmptyRow::zero_neg_inf, `exact_backward` of the same inputs;
-/// `stored` in `conventions`.
+/// `stored` in `conventions`; all of them whole. With a sample (not null) the bounds of its rows of
+/// dQ and of its keys of dK and dV alone, never above those without; the others are 0.
+/// [reference/sample_test "bounds of a sample"]
 /// Requires: a covered contract. Else throws InvalidProblem.
 BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
                                const Numerics& numerics, const TensorView& Q, const TensorView& K,
                                const TensorView& V, const Cotangents& cotangents,
                                const Stored& stored, const Forward& exact_forward,
-                               const Backward& exact_backward);
+                               const Backward& exact_backward, const Sample* sample = nullptr);
 
 }  // namespace attest::reference

@@ -1,6 +1,7 @@
 // Error bounds of dQ, dK and dV: docs/theory/error-bounds.md, section "Backward".
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "reference/alike_rows.hpp"
@@ -33,26 +34,44 @@ struct Common {
   double correlated = 0;  // deviation of what the entries' own errors are part of
 };
 
-// Sums kept in low precision on the way (section "Backward"): each costs a roundoff of the terms'
-// magnitudes, and an absolute error where it is subnormal.
+// Sums that are rounded to a low precision on the way (section "Sums in low precision"): what
+// relative and absolute errors the roundings of so many terms add, one stage after the other.
 struct LowPrecision {
-  double roundoff = 0, underflow = 0;
-  double roundings = 0, roundings_per_term = 0, sums = 0, sums_per_term = 0;
+  double relative = 0, absolute = 0;
 
-  double relative(double terms) const {
-    return roundoff * (roundings + roundings_per_term * terms);
+  void round(double roundoff, double underflow, double roundings, double subnormal) {
+    const double growth = 1 + roundings * roundoff;
+    relative = (1 + relative) * growth - 1;
+    absolute = (absolute + subnormal * underflow) * growth;
   }
-  double absolute(double terms) const { return underflow * (sums + sums_per_term * terms); }
+  void round(double roundoff, double underflow, double times) {
+    round(roundoff, underflow, times, times);
+  }
 };
+
+LowPrecision running_dQ(const Numerics& numerics, double keys) {
+  LowPrecision low;
+  low.round(numerics.dq_roundoff, numerics.dq_underflow, keys);
+  return low;
+}
+
+// Over the rows, then what a query head leaves, then the heads of a group.
+LowPrecision running_dKV(const Numerics& numerics, double rows, double heads) {
+  LowPrecision low;
+  low.round(numerics.dkv_roundoff, numerics.dkv_underflow, rows);
+  low.round(numerics.gqa_partial_roundoff, numerics.gqa_partial_underflow, 1, heads);
+  low.round(numerics.gqa_sum_roundoff, numerics.gqa_sum_underflow, heads);
+  return low;
+}
 
 // The common end of the three gradients: sums become bounds of one output element.
 struct Finish {
   const Numerics& numerics;
-  double scale;   // |softmax_scale| for dQ and dK, 1 for dV
-  double output;  // relative error of the last operations
-  LowPrecision low;
-  double operand = 0;                // relative error of the operand the entries meet
-  std::vector<LogErrors> logs = {};  // of each row of the sums, or one for all
+  double scale;                             // |softmax_scale| for dQ and dK, 1 for dV
+  double output;                            // relative error of the last operations
+  std::function<LowPrecision(double)> low;  // of so many terms
+  double operand = 0;                       // relative error of the operands of the sum
+  std::vector<LogErrors> logs = {};         // of each row of the sums, or one for all
 
   // Row r of `sums` and of `exact` gives row `first + r` of the bounds; common(r, c) is Common.
   template <typename Shared>
@@ -67,11 +86,17 @@ struct Finish {
       const double inflation = 1.001 * std::exp(std::min(2 * log.likely, kLargestLogError));
       const double beyond_first_order = std::exp(std::min(log.typical, kLargestLogError));
       const double depth = summation_depth(numerics, sums.terms(r)) + kMerges;
-      const double partial = low.relative(sums.terms(r));
-      // Before the scale or after it.
-      const double lost = low.absolute(sums.terms(r)) * std::max(1.0, scale);
+      const LowPrecision rounded = low(sums.terms(r));
+      const double partial = rounded.relative;
       const double chain = accumulation_error(numerics, depth);
+      // Before the scale or after it.
+      const double lost = (accumulation_loss(numerics, depth) * (1 + partial) + rounded.absolute) *
+                          std::max(1.0, scale);
       const double additions = chain + operand * (1 + chain);
+      // Roundings that are no small ones meet what else errs.
+      const double together = numerics.sum_roundoff > 0 || numerics.operand_roundoff > 0
+                                  ? (1 + chain) * (1 + operand)
+                                  : 1.0;
       const double accumulation = additions + partial * (1 + additions);
       const double walk = accumulation_deviation(numerics, depth);
       const double drift = drift_of(sums.coherence(r), sums.terms(r), depth);
@@ -88,7 +113,8 @@ struct Finish {
                                        walk * walk * all * all);
         const double deviation = apart + shared.correlated;
         const double linear = scale * sums.linear(r, c) + shared.linear + (bias + drift * u) * all;
-        const double Ep = inflation * (kLambda * deviation + linear) + lost;
+        const double Ep =
+            inflation * together * ((1 + partial) * kLambda * deviation + linear) + lost;
         bounds.proved(first + r, c) = proved;
         bounds.probable(first + r, c) =
             std::min(proved, Ep + output * (magnitude + Ep) + numerics.output_underflow);
@@ -104,12 +130,12 @@ struct Finish {
 struct InheritedErrors {
   Matrix dV, dK;  // (keys, columns)
 
-  explicit InheritedErrors(const GradientInputs& in)
-      : dV(Matrix::Zero(in.V.rows(), in.V.cols())), dK(Matrix::Zero(in.K.rows(), in.K.cols())) {}
+  InheritedErrors(const GradientInputs& in, Eigen::Index keys)
+      : dV(Matrix::Zero(keys, in.V.cols())), dK(Matrix::Zero(keys, in.K.cols())) {}
 
   void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries) {
-    add_transposed_product(entries.inherited_P, block.dO, dV.middleRows(tile.first, tile.count));
-    add_transposed_product(entries.inherited_dS, block.Q, dK.middleRows(tile.first, tile.count));
+    add_transposed_product(entries.inherited_P, block.dO, dV.middleRows(tile.output, tile.count));
+    add_transposed_product(entries.inherited_dS, block.Q, dK.middleRows(tile.output, tile.count));
   }
 };
 
@@ -125,52 +151,74 @@ struct GroupResult {
   GroupBounds dQ, dK, dV;
 };
 
-GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backward& exact) {
+// What is bounded of a group: dQ of its rows, dK and dV of its keys or of some of them.
+struct Wanted {
+  bool rows = true, keys = true;
+  const std::vector<std::int64_t>* chosen_keys = nullptr;
+};
+
+GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backward& exact,
+                        const Wanted& wanted) {
   const Numerics& numerics = in.numerics;
   const double u = numerics.accumulator_roundoff;
   const double scale = std::abs(in.problem.scale());
   const double gradient_output = numerics.output_roundoff + 3 * u + numerics.scaled_q_roundoff;
-  LowPrecision partial{numerics.gqa_partial_roundoff, numerics.gqa_partial_underflow};
-  partial.roundings = 1;
-  partial.sums = static_cast<double>(in.group.group_size);
-  LowPrecision running{numerics.dq_roundoff, numerics.dq_underflow};
-  running.roundings_per_term = running.sums_per_term = 1;
-  Finish finish_v{numerics, 1, numerics.output_roundoff + 2 * u, partial};
+  const auto of_keys = [&](double keys) { return running_dQ(numerics, keys); };
+  const auto of_rows = [&](double terms) {
+    return running_dKV(numerics, terms, static_cast<double>(in.group.group_size));
+  };
+  const double again = operand_error(numerics);
+  Finish finish_v{numerics, 1, numerics.output_roundoff + 2 * u, of_rows, again};
   // The entries of dS may meet the very Q that was scaled and rounded.
-  Finish finish_k{numerics, scale, gradient_output, partial, numerics.scaled_q_roundoff};
-  Finish finish_q{numerics, scale, gradient_output, running};
+  Finish finish_k{numerics, scale, gradient_output, of_rows,
+                  numerics.scaled_q_roundoff * (1 + again) + again};
+  Finish finish_q{numerics, scale, gradient_output, of_keys, again};
 
-  const Operand Q(in.Q), K(in.K), dO(in.dO);
+  const auto operand = [&](const Matrix& of, double factor) {
+    return Operand(of, operand_magnitude(numerics, of, factor));
+  };
+  const Operand Q = operand(in.Q, in.problem.scale()), K = operand(in.K, 1), dO = operand(in.dO, 1);
   const Matrix dQ = finite_part(stacked_rows(exact.dQ.view(), in.group, 0, in.group.rows()));
-  SumsOfOutputs sums_v(numerics, dO, in.K.rows()), sums_k(numerics, Q, in.K.rows());
-  SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, in.Q.rows()));
-  GroupResult result{
-      {in.Q.rows(), in.Q.cols()}, {in.K.rows(), in.K.cols()}, {in.V.rows(), in.V.cols()}};
-  InheritedErrors inherited(in);
-  const bool alike = in.alike_dO.size() > 0;
+  const std::vector<KeyTile> tiles = key_tiles(in, wanted.chosen_keys);
+  // A delta made of pairs takes every key.
+  const bool some = wanted.chosen_keys != nullptr;
+  const std::vector<KeyTile> every = some ? key_tiles(in) : std::vector<KeyTile>();
+  const Eigen::Index query_rows = wanted.rows ? in.Q.rows() : 0,
+                     keys = wanted.keys && !tiles.empty() ? tiles.back().output + tiles.back().count
+                                                          : 0;
+  SumsOfOutputs sums_v(numerics, dO, keys), sums_k(numerics, Q, keys);
+  SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, query_rows));
+  GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}};
+  InheritedErrors inherited(in, keys);
+  const bool alike = wanted.keys && in.alike_dO.size() > 0;
   Matrix alike_dK;
-  if (alike) alike_dK.setZero(in.K.rows(), in.K.cols());
+  if (alike) alike_dK.setZero(keys, in.K.cols());
   EntryErrors entries;
-  Vector key_terms = Vector::Zero(in.K.rows());
+  Vector key_terms = Vector::Zero(keys);
   LogErrors of_all_rows;
-  const std::vector<KeyTile> tiles = key_tiles(in);
   for (std::int64_t first = 0; first < in.Q.rows(); first += kBlockRows) {
     const RowBlock block(in, first, std::min(kBlockRows, in.Q.rows() - first));
     Matrix weighted = Matrix::Zero(block.count, in.K.cols());
-    add_delta_errors(in, block, tiles, rows);
+    add_delta_errors(in, block, some ? every : tiles, rows);
     begin_rows(block, entries);
     for (const KeyTile& tile : tiles) {
       entry_errors(in, rows, block, tile, entries);
-      sums_v.add_transposed(tile.first, first, entries.P, entries.dV);
-      sums_k.add_transposed(tile.first, first, entries.dS, entries.dK);
-      sums_q.add(tile.first, entries.dS, entries.dQ);
-      inherited.add(block, tile, entries);
-      add_product(entries.delta_weights(), in.K.middleRows(tile.first, tile.count), weighted);
-      if (alike) {
-        add_transposed_product(entries.alike, block.Q, alike_dK.middleRows(tile.first, tile.count));
+      if (wanted.rows) {
+        sums_q.add(tile.first, entries.dS, entries.dQ);
+        add_product(entries.delta_weights(), in.K.middleRows(tile.first, tile.count), weighted);
       }
-      key_terms.segment(tile.first, tile.count) += entries.key_terms;
+      if (!wanted.keys) continue;
+      sums_v.add_transposed(tile.output, first, entries.P, entries.dV);
+      sums_k.add_transposed(tile.output, first, entries.dS, entries.dK);
+      inherited.add(block, tile, entries);
+      if (alike) {
+        add_transposed_product(entries.alike, block.Q,
+                               alike_dK.middleRows(tile.output, tile.count));
+      }
+      key_terms.segment(tile.output, tile.count) += entries.key_terms;
     }
+    for (const LogErrors& log : entries.logs) of_all_rows.include(log);
+    if (!wanted.rows) continue;
     weighted *= scale;
     const Matrix exact_block = dQ.middleRows(first, block.count);
     const auto common = [&](Eigen::Index r, Eigen::Index c) -> Common {
@@ -189,12 +237,14 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
     };
     finish_q.logs = entries.logs;
     finish_q(sums_q.finish(entries.row_terms), exact_block, first, common, result.dQ);
-    for (const LogErrors& log : entries.logs) of_all_rows.include(log);
   }
+  if (!wanted.keys) return result;
   finish_v.logs = finish_k.logs = {of_all_rows};
-  finish_v(sums_v.finish(key_terms), finite_part(key_rows(exact.dV.view(), in.group)), 0,
+  finish_v(sums_v.finish(key_terms),
+           finite_part(key_rows(exact.dV.view(), in.group, wanted.chosen_keys)), 0,
            known_in(inherited.dV, {}), result.dV);
-  finish_k(sums_k.finish(key_terms), finite_part(key_rows(exact.dK.view(), in.group)), 0,
+  finish_k(sums_k.finish(key_terms),
+           finite_part(key_rows(exact.dK.view(), in.group, wanted.chosen_keys)), 0,
            known_in(inherited.dK, alike_dK), result.dK);
   return result;
 }
@@ -202,11 +252,12 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
 }  // namespace
 
 BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
-                               const Numerics& numerics, const TensorView& Q, const TensorView& K,
+                               const Numerics& declared, const TensorView& Q, const TensorView& K,
                                const TensorView& V, const Cotangents& cotangents,
                                const Stored& stored, const Forward& exact_forward,
-                               const Backward& exact_backward) {
-  require_covered(numerics);
+                               const Backward& exact_backward, const Sample* sample) {
+  require_covered(declared);
+  const Numerics numerics = with_sums_apart(declared);
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
     const Tensor zeros(name, DType::f64, axes);
     return ErrorBound{zeros, zeros, zeros};
@@ -214,11 +265,28 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
   BackwardBounds bounds{like("bound of dQ", problem.q_axes()),
                         like("bound of dK", problem.k_axes()),
                         like("bound of dV", problem.v_axes())};
+  // A sample takes a group twice: its rows with all keys, and all rows with its keys.
+  struct Task {
+    Group group;
+    Wanted wanted;
+  };
+  std::vector<Task> tasks;
   const std::vector<Group> groups = groups_of(problem);
+  if (sample == nullptr) {
+    for (const Group& group : groups) tasks.push_back({group, {}});
+  } else {
+    for (const Group& group : groups_of(problem, &sample->queries)) {
+      tasks.push_back({group, {true, false}});
+    }
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const std::size_t sequence = g / static_cast<std::size_t>(problem.num_heads_kv);
+      tasks.push_back({groups[g], {false, true, &sample->keys[sequence]}});
+    }
+  }
   const bool threads = worth_threads(kProducts * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Group& group = groups[g];
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const auto& [group, wanted] = tasks[t];
     const Vector dLSE = cotangents.dLSE != nullptr ? stacked_scalars(*cotangents.dLSE, group)
                                                    : Vector(Vector::Zero(group.rows()));
     const Matrix of_dO = finite_part(stacked_rows(cotangents.dO, group, 0, group.rows()));
@@ -233,16 +301,19 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                             alike_rows(of_dO)};
     RowErrors rows =
         row_errors(in, conventions.lse_base, stored, exact_forward, exact_backward.delta_error);
-    const GroupResult result = bound_group(in, rows, exact_backward);
-    scatter_rows(result.dQ.proved, group, 0, bounds.dQ.deterministic);
-    scatter_rows(result.dQ.probable, group, 0, bounds.dQ.probabilistic);
-    scatter_rows(result.dQ.sigma, group, 0, bounds.dQ.sigma);
-    scatter_key_rows(result.dK.proved, group, bounds.dK.deterministic);
-    scatter_key_rows(result.dK.probable, group, bounds.dK.probabilistic);
-    scatter_key_rows(result.dK.sigma, group, bounds.dK.sigma);
-    scatter_key_rows(result.dV.proved, group, bounds.dV.deterministic);
-    scatter_key_rows(result.dV.probable, group, bounds.dV.probabilistic);
-    scatter_key_rows(result.dV.sigma, group, bounds.dV.sigma);
+    const GroupResult result = bound_group(in, rows, exact_backward, wanted);
+    if (wanted.rows) {
+      scatter_rows(result.dQ.proved, group, 0, bounds.dQ.deterministic);
+      scatter_rows(result.dQ.probable, group, 0, bounds.dQ.probabilistic);
+      scatter_rows(result.dQ.sigma, group, 0, bounds.dQ.sigma);
+    }
+    const auto scatter_keys = [&](const GroupBounds& of, ErrorBound& to) {
+      scatter_key_rows(of.proved, group, to.deterministic, wanted.chosen_keys);
+      scatter_key_rows(of.probable, group, to.probabilistic, wanted.chosen_keys);
+      scatter_key_rows(of.sigma, group, to.sigma, wanted.chosen_keys);
+    };
+    scatter_keys(result.dK, bounds.dK);
+    scatter_keys(result.dV, bounds.dV);
   }
   return bounds;
 }

@@ -96,12 +96,14 @@ struct Element {
   double proved, probable, sigma;
 };
 
-Element bound_element(const Numerics& numerics, const Row& row, const Columns& sums, Eigen::Index c,
-                      double O) {
+// `of_sum` is the contract of the row sum, which no matrix unit makes.
+Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Row& row,
+                      const Columns& sums, Eigen::Index c, double O) {
   const double u = numerics.accumulator_roundoff;
   const double magnitude = std::abs(O);
-  const double up = numerics.p_roundoff;
-  const double accumulation = accumulation_error(numerics, row.deepest);
+  const double up = numerics.p_roundoff, operand = operand_error(numerics);
+  const double products = rescaled_sum_error(numerics, row.depth, row.rescales.possible);
+  const double accumulation = accumulation_error(of_sum, row.deepest);
   // What e^errors prove, or that O stays among the values.
   const auto convex = [&](double first_order, double cap) {
     return row.saturated ? cap : std::min(row.normalizer * first_order, cap);
@@ -115,27 +117,37 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
       convex(sums.deviation_from_mean(c) + sums.distance.first(c), sums.farthest(c));
   const double cast =
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
-  const double flushed = sums.plain(c) * row.lost + magnitude * row.lost_in_sum;
-  const double summed = accumulation * (carried * (1 + up) + magnitude + weights);
+  const double vanishing = operand > 0 ? 2 * flush_unit(numerics) : 0;  // a small P or value
+  const double flushed =
+      sums.plain(c) * row.lost + magnitude * row.lost_in_sum + row.lost_in_products + vanishing;
+  const double again = operand * carried * (1 + up);
+  const double summed =
+      products * (carried * (1 + up) * (1 + operand)) + accumulation * (magnitude + weights);
   // From n u = 1/2 on nothing is proved: gamma(n, u) >= 1.
-  const double parts = accumulation < 1 ? weights + (cast + flushed + summed) / (1 - accumulation)
-                                        : std::numeric_limits<double>::infinity();
+  const double parts = accumulation < 1
+                           ? weights + (cast + again + flushed + summed) / (1 - accumulation)
+                           : std::numeric_limits<double>::infinity();
   const double merged =
       numerics.lse_splits > 0 ? std::expm1(row.split_common) * (magnitude + parts) : 0.0;
   const double E = parts + merged;
   const double out = numerics.output_roundoff + 3 * u;
   Element element{};
   element.proved = E + out * (magnitude + E) + numerics.output_underflow;
-  const double walk = accumulation_deviation(numerics, row.likely_deepest);
-  const double variance =
-      sums.distance.square(c) + sums.cast_variance(c) +
-      walk * walk * (sums.absolute(c) * sums.absolute(c) + magnitude * magnitude);
-  const double linear =
-      sums.distance.second(c) + flushed + row.split_common * magnitude +
-      row.drift * u * (sums.absolute(c) + magnitude) +
-      accumulation_bias(numerics, row.likely_deepest) * (sums.absolute(c) + magnitude);
-  const double Ep =
-      row.saturated ? element.proved : row.inflation * (kLambda * std::sqrt(variance) + linear);
+  const double walk = accumulation_deviation(numerics, row.likely_deepest),
+               sum_walk = accumulation_deviation(of_sum, row.likely_deepest);
+  const double variance = sums.distance.square(c) + sums.cast_variance(c) +
+                          std::pow(walk * sums.absolute(c), 2) + std::pow(sum_walk * magnitude, 2);
+  const double likely = rescaled_sum_error(numerics, row.depth, row.rescales.likely);
+  const double biased = accumulation_bias(numerics, row.depth) > 0 ? likely : 0;
+  const double linear = sums.distance.second(c) + flushed + row.split_common * magnitude +
+                        row.drift * u * (sums.absolute(c) + magnitude) +
+                        (biased + operand) * sums.absolute(c) +
+                        accumulation_bias(of_sum, row.likely_deepest) * magnitude;
+  // Roundings that are no small ones meet what else errs.
+  const double together = (1 + operand) * (numerics.sum_roundoff > 0 ? 1 + likely : 1.0);
+  const double Ep = row.saturated
+                        ? element.proved
+                        : row.inflation * together * (kLambda * std::sqrt(variance) + linear);
   element.probable =
       std::min(element.proved, Ep + out * (magnitude + Ep) + numerics.output_underflow);
   // The aggregate adds up many elements, and coherent additions may move them all alike.
@@ -148,6 +160,7 @@ Element bound_element(const Numerics& numerics, const Row& row, const Columns& s
   return element;
 }
 
+// Of the row sum's contract.
 Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const double u = numerics.accumulator_roundoff;
   const double accumulation = accumulation_error(numerics, row.deepest);
@@ -181,16 +194,17 @@ Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
 struct Block {
   const Problem& problem;
   const Conventions& conventions;
-  const Numerics& numerics;
+  const Numerics &numerics, &of_sum;
   const Group& group;
   std::int64_t first;
 };
 
 void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Matrix& K,
                  const Matrix& K_magnitude, const Values& values, ForwardBounds& bounds) {
-  const auto& [problem, conventions, numerics, group, first] = block;
+  const auto& [problem, conventions, numerics, of_sum, group, first] = block;
   const Scores exact = scores(problem, group, first, Q, K);
-  Matrix magnitude = std::abs(problem.scale()) * product(Q.cwiseAbs(), K_magnitude);
+  Matrix magnitude = std::abs(problem.scale()) *
+                     product(operand_magnitude(numerics, Q, problem.scale()), K_magnitude);
   const ScoreError error =
       score_error(problem, numerics, group, first, 0, std::move(magnitude), exact);
   if (K.rows() == 0) return;
@@ -215,12 +229,12 @@ void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Mat
     const std::int64_t query = group.sequence.q_begin + group.query(first + r);
     const std::int64_t head = group.query_head(first + r);
     for (Eigen::Index c = 0; c < O.cols(); ++c) {
-      const Element element = bound_element(numerics, row, sums, c, O(r, c));
+      const Element element = bound_element(numerics, of_sum, row, sums, c, O(r, c));
       bounds.O.deterministic.set(element.proved, batch, query, head, c);
       bounds.O.probabilistic.set(element.probable, batch, query, head, c);
       bounds.O.sigma.set(element.sigma, batch, query, head, c);
     }
-    const Element element = bound_lse(numerics, conventions.lse_base, row);
+    const Element element = bound_lse(of_sum, conventions.lse_base, row);
     bounds.LSE.deterministic.set(element.proved, batch, head, query);
     bounds.LSE.probabilistic.set(element.probable, batch, head, query);
     bounds.LSE.sigma.set(element.sigma, batch, head, query);
@@ -230,18 +244,20 @@ void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Mat
 }  // namespace
 
 ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventions,
-                             const Numerics& numerics, const TensorView& Q, const TensorView& K,
-                             const TensorView& V, const Forward& exact) {
-  require_covered(numerics);
+                             const Numerics& declared, const TensorView& Q, const TensorView& K,
+                             const TensorView& V, const Forward& exact,
+                             const PositionsInSequences* queries) {
+  require_covered(declared);
+  const Numerics numerics = with_sums_apart(declared), of_sum = of_other_sums(numerics);
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
     const Tensor zeros(name, DType::f64, axes);
     return ErrorBound{zeros, zeros, zeros};
   };
   ForwardBounds bounds{like("bound of O", problem.o_axes()),
                        like("bound of LSE", problem.lse_axes())};
-  for (const Group& group : groups_of(problem)) {
+  for (const Group& group : groups_of(problem, queries)) {
     const Matrix keys = finite_part(key_rows(K, group));
-    const Matrix keys_magnitude = keys.cwiseAbs().transpose();
+    const Matrix keys_magnitude = operand_magnitude(numerics, keys).transpose();
     const Values values(finite_part(key_rows(V, group)));
     const bool threads = worth_threads(kProducts * score_operations({group}, problem.head_dim_qk));
     const std::int64_t blocks = (group.rows() + kBlockRows - 1) / kBlockRows;
@@ -249,10 +265,10 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
     for (std::int64_t b = 0; b < blocks; ++b) {
       const std::int64_t first = b * kBlockRows;
       const std::int64_t count = std::min(kBlockRows, group.rows() - first);
-      const Matrix queries = finite_part(stacked_rows(Q, group, first, count));
+      const Matrix rows = finite_part(stacked_rows(Q, group, first, count));
       const Matrix O = finite_part(stacked_rows(exact.O.view(), group, first, count));
-      bound_block({problem, conventions, numerics, group, first}, queries, O, keys, keys_magnitude,
-                  values, bounds);
+      bound_block({problem, conventions, numerics, of_sum, group, first}, rows, O, keys,
+                  keys_magnitude, values, bounds);
     }
   }
   return bounds;

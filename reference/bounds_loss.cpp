@@ -73,6 +73,10 @@ std::string uncovered_by_loss_bounds(const Numerics& numerics) {
     return "the contract rounds P or a scaled Q, but the loss gradient's bound covers intermediate "
            "results in the accumulator's type only; declare neither";
   }
+  if (numerics.operand_roundoff > 0) {
+    return "the loss gradient's bound reads input_roundoff as that of every product's operands; "
+           "declare it in place of operand_roundoff";
+  }
   if (numerics.lse_splits > 0) {
     return "the contract merges splits of the keys through LSE, but the loss gradient's bound "
            "covers "

@@ -25,7 +25,7 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
   const double proved = accumulation_error(in.numerics, products, others),
                bias = accumulation_bias(in.numerics, products, others),
                deviation = accumulation_deviation(in.numerics, products + others),
-               flush = flush_unit(in.numerics);
+               again = operand_error(in.numerics), flush = flush_unit(in.numerics);
   const auto zeros = [&] { return Matrix(Matrix::Zero(block.count, tile.count)); };
   PairErrors pairs{zeros(), {zeros(), zeros(), zeros()}};
   for (Eigen::Index i = 0; i < block.count; ++i) {
@@ -36,13 +36,13 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
       if (!std::isfinite(exact.S(i, j))) continue;
       const WeightError weight = weights(i, j, exact.S(i, j), LSE, EL, 1 + growth);
       const double P = std::exp(exact.S(i, j) - LSE), x = std::abs(dP(i, j));
-      const double pi = proved * dP_magnitude(i, j);
+      const double pi = (proved + again * (1 + proved)) * dP_magnitude(i, j);
       // P below the smallest normal number, and the product.
       const double floor = 2 * flush * (1 + x + pi);
       pairs.magnitude(i, j) = P * x;
       pairs.errors.proved(i, j) = P * (weight.own * x + (1 + weight.own + growth) * pi) + floor;
       pairs.errors.linear(i, j) =
-          P * (weight.over_keys.linear * x + bias * dP_magnitude(i, j)) + floor;
+          P * (weight.over_keys.linear * x + (bias + again) * dP_magnitude(i, j)) + floor;
       pairs.errors.deviation(i, j) =
           P * std::hypot(weight.over_keys.deviation * x, deviation * dP_magnitude(i, j));
       terms(i) += 1;

@@ -50,6 +50,8 @@ class EntryAnalysis {
     product_ = accumulation_error(in.numerics, terms, others);
     product_deviation_ = accumulation_deviation(in.numerics, terms + others);
     product_bias_ = accumulation_bias(in.numerics, terms, others);
+    product_lost_ = accumulation_loss(in.numerics, terms, others);
+    operands_ = operand_error(in.numerics);
   }
 
   void operator()(const RowTerms& row, double s, double dP, double dP_magnitude, double slope,
@@ -63,8 +65,9 @@ class EntryAnalysis {
     const auto& [of_row, of_key, th, own] = weight;
     // What the errors of P and of the slope meet: dP less the delta that the kernel has.
     const double inherited = std::abs(row.inherited), met = G + inherited;
-    const double pi = product_ * magnitude, pv = product_deviation_ * magnitude,
-                 pl = product_bias_ * magnitude;
+    const double again = operands_ * dP_magnitude + product_lost_;
+    const double pi = product_ * magnitude + again * (1 + product_),
+                 pv = product_deviation_ * magnitude, pl = product_bias_ * magnitude + again;
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
     const double full = own + row.lse_growth;
     const SlopeError cap = softcap_ > 0 ? slope_error(slope, i, j) : SlopeError{};
@@ -142,6 +145,7 @@ class EntryAnalysis {
   double u_, up_, p_underflow_, exponential_, flush_, softcap_;
   const Vector& alike_dO_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
+  double product_lost_ = 0, operands_ = 0;  // of subnormal sums; of rounding dO and V again
 };
 
 void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
@@ -220,8 +224,9 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       const double reference = std::isfinite(reference_errors(r)) ? reference_errors(r) : 0;
       const double linear =
           std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r)) + reference;
-      rows.delta_proved(r) = linear + product * magnitude;
-      rows.delta_bias(r) = accumulation_bias(in.numerics, terms, others) * magnitude;
+      const double lost = accumulation_loss(in.numerics, terms, others);
+      rows.delta_proved(r) = linear + product * magnitude + lost;
+      rows.delta_bias(r) = accumulation_bias(in.numerics, terms, others) * magnitude + lost;
       rows.delta_linear(r) = linear + rows.delta_bias(r);
       rows.delta_deviation(r) = accumulation_deviation(in.numerics, terms + others) * magnitude;
     }
@@ -240,17 +245,26 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
   return rows;
 }
 
-std::vector<KeyTile> key_tiles(const GradientInputs& in) {
+std::vector<KeyTile> key_tiles(const GradientInputs& in, const std::vector<std::int64_t>* keys) {
   constexpr std::int64_t kKeys = 72;  // no power of two, whose strides would crowd a cache's sets
+  const auto wanted = keys != nullptr ? static_cast<std::int64_t>(keys->size()) : in.K.rows();
+  const auto position = [&](std::int64_t output) {
+    return keys != nullptr ? (*keys)[static_cast<std::size_t>(output)] : output;
+  };
   std::vector<KeyTile> tiles;
-  for (std::int64_t first = 0; first < in.K.rows(); first += kKeys) {
+  for (std::int64_t output = 0; output < wanted; output += tiles.back().count) {
     KeyTile tile;
-    tile.first = first;
-    tile.count = std::min(kKeys, in.K.rows() - first);
-    tile.K = in.K.middleRows(first, tile.count).transpose();
-    tile.V = in.V.middleRows(first, tile.count).transpose();
-    tile.K_magnitude = tile.K.cwiseAbs();
-    tile.V_magnitude = tile.V.cwiseAbs();
+    tile.output = output;
+    tile.first = position(output);
+    tile.count = 1;
+    while (tile.count < kKeys && output + tile.count < wanted &&
+           position(output + tile.count) == tile.first + tile.count) {
+      ++tile.count;
+    }
+    tile.K = in.K.middleRows(tile.first, tile.count).transpose();
+    tile.V = in.V.middleRows(tile.first, tile.count).transpose();
+    tile.K_magnitude = operand_magnitude(in.numerics, tile.K);
+    tile.V_magnitude = operand_magnitude(in.numerics, tile.V);
     tiles.push_back(std::move(tile));
   }
   return tiles;
@@ -261,8 +275,10 @@ RowBlock::RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_
       count(rows),
       Q(in.problem.scale() * in.Q.middleRows(first, count)),
       dO(in.dO.middleRows(first, count)),
-      Q_magnitude(Q.cwiseAbs()),
-      dO_magnitude(dO.cwiseAbs()) {}
+      Q_magnitude(std::abs(in.problem.scale()) *
+                  operand_magnitude(in.numerics, Matrix(in.Q.middleRows(first, count)),
+                                    in.problem.scale())),
+      dO_magnitude(operand_magnitude(in.numerics, dO)) {}
 
 TileProducts::TileProducts(const GradientInputs& in, const RowBlock& block, const KeyTile& tile)
     : scores(

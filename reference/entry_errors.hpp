@@ -61,11 +61,14 @@ struct LogErrors {
 /// near the processor, and what the products with it need.
 struct KeyTile {
   std::int64_t first = 0, count = 0;
+  std::int64_t output = 0;          // of its first key, among the keys of all tiles
   Matrix K, V;                      // transposed: (head_dim, count)
   Matrix K_magnitude, V_magnitude;  // of those
 };
 
-std::vector<KeyTile> key_tiles(const GradientInputs& in);
+/// With `keys` (not null; rising positions) those alone, neighbours together.
+std::vector<KeyTile> key_tiles(const GradientInputs& in,
+                               const std::vector<std::int64_t>* keys = nullptr);
 
 /// A block of rows of the operands.
 struct RowBlock {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "reference/entry_errors.hpp"
 
 namespace attest::reference {
@@ -11,12 +13,14 @@ struct GradientSums {
   Vector coherence;                           // coherent additions, as for O
 };
 
-/// |operand| and its square.
+/// |operand|, as rounding it again sees it, and its square.
 struct Operand {
   Matrix magnitude, square;
 
   explicit Operand(const Matrix& operand)
       : magnitude(operand.cwiseAbs()), square(operand.cwiseAbs2()) {}
+  Operand(const Matrix& operand, Matrix as_rounded)
+      : magnitude(std::move(as_rounded)), square(operand.cwiseAbs2()) {}
 };
 
 /// The sums of some outputs, added up tile by tile: rows of dQ over keys, keys of dK or dV over

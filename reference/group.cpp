@@ -25,13 +25,23 @@ void apply_softcap(double softcap, Scores& result) {
   }
 }
 
+std::int64_t keys_in(const Group& group, const std::vector<std::int64_t>* keys) {
+  return keys != nullptr ? static_cast<std::int64_t>(keys->size()) : group.sequence.k_length;
+}
+
+std::int64_t key_at(std::int64_t number, const std::vector<std::int64_t>* keys) {
+  return keys != nullptr ? (*keys)[static_cast<std::size_t>(number)] : number;
+}
+
 }  // namespace
 
-std::vector<Group> groups_of(const Problem& problem) {
+std::vector<Group> groups_of(const Problem& problem, const PositionsInSequences* queries) {
+  const std::vector<Sequence> sequences = problem.sequences();
   std::vector<Group> groups;
-  for (const Sequence& sequence : problem.sequences()) {
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const std::vector<std::int64_t>* const chosen = queries != nullptr ? &(*queries)[s] : nullptr;
     for (std::int64_t head = 0; head < problem.num_heads_kv; ++head) {
-      groups.push_back({sequence, head, problem.group_size()});
+      groups.push_back({sequences[s], head, problem.group_size(), chosen});
     }
   }
   return groups;
@@ -67,12 +77,14 @@ Vector stacked_scalars(const TensorView& tensor, const Group& group) {
   return scalars;
 }
 
-Matrix key_rows(const TensorView& tensor, const Group& group) {
-  Matrix rows(group.sequence.k_length, tensor.extent(3));
-  for (std::int64_t j = 0; j < group.sequence.k_length; ++j) {
+Matrix key_rows(const TensorView& tensor, const Group& group,
+                const std::vector<std::int64_t>* keys) {
+  const std::int64_t count = keys_in(group, keys);
+  Matrix rows(count, tensor.extent(3));
+  for (std::int64_t j = 0; j < count; ++j) {
+    const std::int64_t key = group.sequence.k_begin + key_at(j, keys);
     for (std::int64_t c = 0; c < tensor.extent(3); ++c) {
-      rows(j, c) =
-          tensor(group.sequence.tensor_batch, group.sequence.k_begin + j, group.kv_head, c);
+      rows(j, c) = tensor(group.sequence.tensor_batch, key, group.kv_head, c);
     }
   }
   return rows;
@@ -94,11 +106,12 @@ void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor) 
   }
 }
 
-void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor) {
+void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor,
+                      const std::vector<std::int64_t>* keys) {
   for (std::int64_t j = 0; j < rows.rows(); ++j) {
+    const std::int64_t key = group.sequence.k_begin + key_at(j, keys);
     for (std::int64_t c = 0; c < rows.cols(); ++c) {
-      tensor.set(rows(j, c), group.sequence.tensor_batch, group.sequence.k_begin + j, group.kv_head,
-                 c);
+      tensor.set(rows(j, c), group.sequence.tensor_batch, key, group.kv_head, c);
     }
   }
 }

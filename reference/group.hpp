@@ -6,6 +6,7 @@
 
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
+#include "reference/sample.hpp"
 
 // Some files with OpenMP and some without make products wrong: the linker pairs Eigen's function
 // that starts threads with one that does not know of them
@@ -26,16 +27,22 @@ struct Group {
   Sequence sequence;
   std::int64_t kv_head = 0;
   std::int64_t group_size = 1;
+  const std::vector<std::int64_t>* chosen = nullptr;  // the queries of its rows; null: all
 
-  std::int64_t rows() const { return group_size * sequence.q_length; }
-  std::int64_t query_head(std::int64_t row) const {
-    return kv_head * group_size + row / sequence.q_length;
+  std::int64_t queries() const {
+    return chosen != nullptr ? static_cast<std::int64_t>(chosen->size()) : sequence.q_length;
   }
-  std::int64_t query(std::int64_t row) const { return row % sequence.q_length; }
+  std::int64_t rows() const { return group_size * queries(); }
+  std::int64_t query_head(std::int64_t row) const { return kv_head * group_size + row / queries(); }
+  std::int64_t query(std::int64_t row) const {
+    const std::int64_t number = row % queries();
+    return chosen != nullptr ? (*chosen)[static_cast<std::size_t>(number)] : number;
+  }
 };
 
-/// Every (sequence, K/V head) of the problem.
-std::vector<Group> groups_of(const Problem& problem);
+/// Every (sequence, K/V head) of the problem, a sequence's heads one after another; with `queries`
+/// (not null) the rows of those alone, which the groups point to.
+std::vector<Group> groups_of(const Problem& problem, const PositionsInSequences* queries = nullptr);
 
 /// Products that all scores of the groups take: how much work a pass over them is.
 std::int64_t score_operations(const std::vector<Group>& groups, std::int64_t head_dim);
@@ -47,13 +54,15 @@ Matrix stacked_rows(const TensorView& tensor, const Group& group, std::int64_t f
 /// The stack of LSE or dLSE: (rows).
 Vector stacked_scalars(const TensorView& tensor, const Group& group);
 
-/// The sequence's rows of K or V: (k_length, head_dim).
-Matrix key_rows(const TensorView& tensor, const Group& group);
+/// The sequence's rows of K or V: (k_length, head_dim); with `keys` (not null) those alone.
+Matrix key_rows(const TensorView& tensor, const Group& group,
+                const std::vector<std::int64_t>* keys = nullptr);
 
 /// The inverse of stacked_rows, stacked_scalars and key_rows.
 void scatter_rows(const Matrix& rows, const Group& group, std::int64_t first, Tensor& tensor);
 void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor);
-void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor);
+void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor,
+                      const std::vector<std::int64_t>* keys = nullptr);
 
 /// The matrix with 0 for every entry whose square is not finite: what the bounds of the outputs
 /// that depend on no such entry need. (Only float64 tensors hold finite values of that size.)

@@ -10,10 +10,51 @@
 
 namespace attest::reference {
 
+namespace {
+
+bool has_low_accumulator(const Numerics& numerics) {
+  return numerics.accumulator_roundoff > unit_roundoff(DType::f32);
+}
+
+// Additions to nearest cost n u without gamma in any order, where no depth is declared.
+double low_sum_error(const Numerics& numerics, double terms, double others) {
+  const double u = numerics.sum_roundoff, product = 1;
+  const double steps = (others + product) * std::log1p(u);
+  if (numerics.summation_depth > 0) return std::expm1(terms * std::log1p(u) + steps);
+  return std::expm1(std::log1p(terms * u) + steps);
+}
+
+}  // namespace
+
 std::string uncovered_by_attention_bounds(const Numerics& numerics) {
-  if (numerics.accumulator_roundoff <= unit_roundoff(DType::f32)) return "";
-  return "the contract accumulates in bf16 or f16, but the bounds cover sums kept in f32 or f64; "
-         "declare accumulator f32, and dq_accumulator or gqa_partial where only those are lower";
+  if (!has_low_accumulator(numerics)) return "";
+  if (numerics.accumulation != Accumulation::nearest) {
+    return "the contract accumulates in bf16 or f16 and truncates, but the bounds cover additions "
+           "in these types that are rounded to nearest; declare accumulation ATTEST_NEAREST where "
+           "each is, or accumulator f32 where sums leave the matrix unit in it";
+  }
+  if (numerics.delta == DeltaSource::pairs) {
+    return "the contract accumulates in bf16 or f16 and makes delta of P, but the bounds cover the "
+           "delta of a low accumulator as the row sum of dO * O alone; declare accumulator f32, "
+           "and dq_accumulator and dkv_accumulator where only those are lower";
+  }
+  return "";
+}
+
+Numerics with_sums_apart(Numerics numerics) {
+  if (!has_low_accumulator(numerics)) return numerics;
+  numerics.sum_roundoff = numerics.accumulator_roundoff;
+  numerics.sum_underflow = numerics.accumulator_underflow;
+  numerics.accumulator_roundoff = unit_roundoff(DType::f32);
+  // P stays in the accumulator's type, or goes through one that is lower.
+  numerics.p_roundoff = std::max(numerics.p_roundoff, numerics.sum_roundoff);
+  numerics.p_underflow = std::max(numerics.p_underflow, numerics.sum_underflow);
+  return numerics;
+}
+
+Numerics of_other_sums(Numerics numerics) {
+  numerics.sum_roundoff = numerics.sum_underflow = 0;
+  return numerics;
 }
 
 void require_covered(const Numerics& numerics) {
@@ -27,6 +68,7 @@ double gamma(double n, double u) {
 }
 
 double accumulation_error(const Numerics& numerics, double terms, double others) {
+  if (numerics.sum_roundoff > 0) return low_sum_error(numerics, terms, others);
   const double u = numerics.accumulator_roundoff;
   switch (numerics.accumulation) {
     case Accumulation::nearest:
@@ -43,15 +85,30 @@ double accumulation_error(const Numerics& numerics, double terms, double others)
   return sum + rest * (1 + sum);
 }
 
+double rescaled_sum_error(const Numerics& numerics, double terms, double rescales) {
+  return numerics.sum_roundoff > 0 ? low_sum_error(numerics, terms, rescales)
+                                   : accumulation_error(numerics, terms + rescales);
+}
+
+double accumulation_loss(const Numerics& numerics, double terms, double others) {
+  if (numerics.sum_underflow == 0) return 0;
+  // A product and an addition of each term, and what is multiplied afterwards.
+  return (2 * terms + others) * numerics.sum_underflow *
+         (1 + low_sum_error(numerics, terms, others));
+}
+
+double operand_error(const Numerics& numerics) {
+  return numerics.operand_roundoff * (2 + numerics.operand_roundoff);
+}
+
 double accumulation_deviation(const Numerics& numerics, double terms) {
-  if (numerics.accumulation != Accumulation::nearest) return 0;
+  if (numerics.accumulation != Accumulation::nearest || numerics.sum_roundoff > 0) return 0;
   return std::sqrt(terms) * numerics.accumulator_roundoff;
 }
 
 double accumulation_bias(const Numerics& numerics, double terms, double others) {
-  return numerics.accumulation == Accumulation::nearest
-             ? 0
-             : accumulation_error(numerics, terms, others);
+  const bool random = numerics.accumulation == Accumulation::nearest && numerics.sum_roundoff == 0;
+  return random ? 0 : accumulation_error(numerics, terms, others);
 }
 
 double summation_depth(const Numerics& numerics, double n) {

@@ -22,19 +22,43 @@ inline constexpr std::int64_t kAggregateElements = 256;
 /// Throws InvalidProblem where uncovered_by_attention_bounds says why.
 void require_covered(const Numerics& numerics);
 
+/// The contract as attention's bounds read it: an accumulator in bf16 or f16 keeps the sums of
+/// products (sum_roundoff) and P, all other arithmetic is float32 (section "Low accumulators").
+/// Any other contract is returned as it is.
+Numerics with_sums_apart(Numerics numerics);
+
+/// The same without that: what sums of other things than products err.
+Numerics of_other_sums(Numerics numerics);
+
 /// Higham's gamma: n u / (1 - n u); +inf when n u >= 1.
 double gamma(double n, double u);
 
 /// Largest error of a sum of `terms` products over the sum of their magnitudes, in the declared
 /// accumulation mode: gamma(n, u) to nearest, gamma(n, 2u) for a truncating chain, per block of b
 /// products (b+1) 2^-f + 2u for fused blocks (section "Accumulation"). `others` are roundings of
-/// the result that are no additions to it, like that of a scale.
+/// the result that are no additions to it, like that of a scale. In a low accumulator (1 + n u')
+/// (1 + u')^(others+1) - 1, finite for every n.
 double accumulation_error(const Numerics& numerics, double terms, double others = 0);
 
-/// The part of it that is a random walk: sqrt(n) u to nearest, 0 when the rounding is biased.
+/// The same of a sum that is rescaled so often on its way.
+double rescaled_sum_error(const Numerics& numerics, double terms, double rescales);
+
+/// What a sum of so many products in a low accumulator loses where it and they are subnormal.
+double accumulation_loss(const Numerics& numerics, double terms, double others = 0);
+
+/// Largest relative error that rounding both operands of a product again brings to it.
+double operand_error(const Numerics& numerics);
+
+/// What rounding an operand again is relative to: its magnitude, and more where it may vanish
+/// (section "Operands rounded again"); `scale` is what may multiply it before.
+template <typename Matrix>
+Matrix operand_magnitude(const Numerics& numerics, const Matrix& operand, double scale = 1);
+
+/// The part of it that is a random walk: sqrt(n) u to nearest, 0 when the rounding is biased or the
+/// accumulator low.
 double accumulation_deviation(const Numerics& numerics, double terms);
 
-/// The part that is biased: 0 to nearest, accumulation_error otherwise.
+/// The part that is not: 0 to nearest in f32 or f64, accumulation_error otherwise.
 double accumulation_bias(const Numerics& numerics, double terms, double others = 0);
 
 /// Additions in the longest chain over n terms: the declared depth, or n.
@@ -56,6 +80,16 @@ inline double growth(double x, double largest) {
 
 /// Smallest normal number of the accumulator: what flushing to zero may lose.
 double flush_unit(const Numerics& numerics);
+
+template <typename Matrix>
+Matrix operand_magnitude(const Numerics& numerics, const Matrix& operand, double scale) {
+  Matrix magnitude = operand.cwiseAbs();
+  if (numerics.operand_roundoff > 0 && scale != 0) {
+    const double vanishing = flush_unit(numerics) / std::min(1.0, std::abs(scale));
+    magnitude.array() += vanishing / numerics.operand_roundoff;
+  }
+  return magnitude;
+}
 
 /// How much of a coherence is beyond what a random walk of `depth` steps covers: all of it from
 /// kDriftTerms terms on when above 3 sqrt(depth), else 0 (section "Drift").

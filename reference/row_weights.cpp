@@ -191,6 +191,10 @@ void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index 
     return std::min(row.normalizer * floor, std::max(floor, 2 * (flushed + subnormal)));
   };
   row.lost = loss(cast);
+  // The sums are divided by that of the weights, as a weight is.
+  const double sums = accumulation_loss(numerics, row.depth, row.rescales.possible);
+  row.lost_in_products =
+      std::min(row.normalizer * sums * largest, std::max(sums * largest, 2 * sums));
   row.lost_in_sum = 0;
   if (numerics.row_sum == CastOrder::before || row.saturated) {
     row.lost_in_sum = row.visible * (numerics.row_sum == CastOrder::after ? row.lost : loss(0));
@@ -224,6 +228,7 @@ Row analyse_row(const RowOfScores& in, Weights& weights, RowWorkspace& work) {
   row.merges = std::max(kUndeclaredSplits, split_merges(in.numerics, keys));
   const double depth = summation_depth(in.numerics, row.visible);
   for (double* count : {&row.rescales.possible, &row.rescales.likely}) *count += row.merges;
+  row.depth = depth;
   row.deepest = depth + row.rescales.possible;
   row.likely_deepest = depth + row.rescales.likely;
   split_errors(in.numerics, computed, keys, row);

@@ -20,8 +20,10 @@ struct Row {
   std::int64_t top = -1;                   // the key whose computed score is the largest, if any
   double merges = 0;                       // of splits
   Rises rescales;                          // merges included
-  double deepest = 0, likely_deepest = 0;  // the longest chain of additions and rescales
+  double depth = 0;                        // the longest chain of additions
+  double deepest = 0, likely_deepest = 0;  // and of rescales
   double lost = 0, lost_in_sum = 0;        // of a weight by flushing, and of their sum
+  double lost_in_products = 0;             // of a sum of products in a low accumulator
   bool saturated = false;  // an error of a score so large that e^error means nothing
   double lse_growth = 0;   // log of the sum of P e^eta
   double mean_log_error = 0, mean_error = 0, mean_linear = 0, largest_error = 0, inflation = 1;

@@ -1,5 +1,6 @@
 #include "reference/score_error.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,16 +17,20 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
   error.magnitude = std::move(magnitude);
   // Every product has all of these factors at once.
   const double rounded = (1 + numerics.input_roundoff) * (1 + numerics.input_roundoff) *
-                         (1 + numerics.scaled_q_roundoff);
+                         (1 + numerics.scaled_q_roundoff) * (1 + operand_error(numerics));
   error.proved = (1 + accumulation_error(numerics, terms, others)) * rounded - 1;
   const double additions = accumulation_deviation(numerics, terms + others),
                in = numerics.input_roundoff;
   // Where additions are biased the scale's rounding is part of the bias.
   const double scaled = numerics.scaled_q_roundoff + (additions > 0 ? u : 0.0);
-  error.over_keys = {scaled + in, std::hypot(additions, in)};
-  error.over_rows = {in, std::hypot(additions, scaled, in)};
-  const double bias = accumulation_bias(numerics, terms, others);
-  error.bias = error.magnitude.unaryExpr([&](double A) { return A > 0 ? bias * A : 0.0; });
+  const double again = operand_error(numerics);  // of no rounding mode: nothing random is assumed
+  constexpr double kNoBound = 0x1p900;           // stands for infinity: its product with 0 is 0
+  const double biased = again + std::min(accumulation_bias(numerics, terms, others), kNoBound);
+  error.over_keys = {scaled + in + biased, std::hypot(additions, in)};
+  error.over_rows = {in + biased, std::hypot(additions, scaled, in)};
+  const double lost =
+      accumulation_loss(numerics, terms, others) * std::max(1.0, std::abs(problem.scale()));
+  error.bias = error.magnitude.unaryExpr([&](double A) { return A > 0 ? lost : 0.0; });
   if (problem.softcap > 0) {
     // |tanh'| <= 1 passes the error of the argument on; x sech^2 x <= tanh x bounds the rounding of
     // s/softcap, then the function's own error and one product.

@@ -15,7 +15,7 @@ struct SummedError {
 /// (section "Scores"), split by nature.
 struct ScoreError {
   Matrix magnitude;   // A = |scale| |Q| |K|^T: what the rounding of q.k is relative to
-  Matrix bias;        // linear part: softcap, ALiBi, biased accumulation
+  Matrix bias;        // linear part: softcap, ALiBi, what is subnormal in a low accumulator
   double proved = 0;  // |error| <= magnitude * proved + bias
   // A row's scores share the roundings of its Q, a key's those of its K.
   SummedError over_keys, over_rows;

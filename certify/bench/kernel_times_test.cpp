@@ -11,7 +11,7 @@ BenchSetting setting() { return {Problem::parse("hq=2,sq=3,sk=5,d=4"), 2, 3, 7};
 
 // Two kernels in three rounds, on machines that do 1000 operations a second.
 Measurement measurement() {
-  return {{{"first", {1, 2, 3}}, {"second", {3, 4, 9}}}, {1000, 1000, 1000}};
+  return {{{"first", {1, 2, 3}, ""}, {"second", {3, 4, 9}, ""}}, {1000, 1000, 1000}};
 }
 
 TEST_CASE("rows of a measurement", "[bench]") {

@@ -1,17 +1,16 @@
 #include "certify/bench/timing.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <deque>
-#include <memory>
-#include <new>
+#include <functional>
 #include <numeric>
 
 #include "certify/bench/arithmetic_peak.hpp"
+#include "certify/bench/operands.hpp"
+#include "certify/bench/two_clocks.hpp"
+#include "certify/bench/watched_calls.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "core/tensor.hpp"
 #include "proptest/truth.hpp"
 #include "proptest/values.hpp"
 
@@ -19,96 +18,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Direction;
-
-// Memory of one problem: inputs, and the outputs every candidate writes in turn.
-class Operands {
- public:
-  Operands(const Problem& problem, std::int32_t threads, std::uint64_t seed,
-           std::uint32_t features = ATTEST_BOOLEAN_MASK)
-      : form_(problem, threads, features),
-        Q_(random("Q", problem.dtype, problem.q_axes(), mix(seed, 1))),
-        K_(random("K", problem.dtype, problem.k_axes(), mix(seed, 2))),
-        V_(random("V", problem.dtype, problem.v_axes(), mix(seed, 3))),
-        dO_(random("dO", problem.dtype, problem.o_axes(), mix(seed, 4))),
-        O_("O", problem.dtype, problem.o_axes()),
-        LSE_("LSE", problem.dtype == DType::f64 ? DType::f64 : DType::f32, problem.lse_axes()),
-        dQ_("dQ", problem.dtype, problem.q_axes()),
-        dK_("dK", problem.dtype, problem.k_axes()),
-        dV_("dV", problem.dtype, problem.v_axes()) {}
-
-  attest_status call(const attest_kernel& kernel, Direction direction) {
-    const Space& space = space_for(kernel, direction);
-    if (direction == Direction::forward) {
-      const attest_forward_args args{sizeof args, form_.get(), q_.get(),   k_.get(),
-                                     v_.get(),    o_.get(),    lse_.get(), space.data.get(),
-                                     space.bytes, nullptr};
-      return kernel.forward(kernel.self, &args);
-    }
-    const attest_backward_args args{sizeof args,      form_.get(), q_.get(),   k_.get(),
-                                    v_.get(),         o_.get(),    lse_.get(), d_o_.get(),
-                                    nullptr,          d_q_.get(),  d_k_.get(), d_v_.get(),
-                                    space.data.get(), space.bytes, nullptr};
-    return kernel.backward(kernel.self, &args);
-  }
-
- private:
-  // Where frameworks place memory too: no vector of an aligned tile lies in two cache lines.
-  static constexpr std::align_val_t kCacheLine{64};
-  struct Free {
-    void operator()(std::byte* data) const { ::operator delete(data, kCacheLine); }
-  };
-  struct Space {
-    const attest_kernel* owner;
-    std::uint32_t direction;
-    std::size_t bytes;
-    std::unique_ptr<std::byte, Free> data;
-  };
-
-  static Tensor random(const char* name, DType dtype, const std::vector<Axis>& axes,
-                       std::uint64_t seed) {
-    Tensor tensor(name, dtype, axes);
-    Rng rng(seed);
-    const TensorView& view = tensor.view();
-    for (std::int64_t b = 0; b < view.extent(0); ++b) {
-      for (std::int64_t i = 0; i < view.extent(1); ++i) {
-        for (std::int64_t h = 0; h < view.extent(2); ++h) {
-          for (std::int64_t c = 0; c < view.extent(3); ++c) view.set(rng.normal(), b, i, h, c);
-        }
-      }
-    }
-    return tensor;
-  }
-
-  // Kept between calls, so that no candidate pays for fresh pages while the clock runs.
-  const Space& space_for(const attest_kernel& kernel, Direction direction) {
-    const std::uint32_t flag = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
-    for (Space& space : spaces_) {
-      if (space.owner == &kernel && space.direction == flag) return space;
-    }
-    const std::size_t bytes = kernel.workspace_bytes == nullptr
-                                  ? 0
-                                  : kernel.workspace_bytes(kernel.self, form_.get(), flag);
-    Space& space = spaces_.emplace_back(Space{&kernel, flag, bytes, nullptr});
-    if (bytes > 0) {
-      space.data.reset(static_cast<std::byte*>(::operator new(bytes, kCacheLine)));
-      std::fill_n(space.data.get(), bytes, std::byte{});
-    }
-    return space;
-  }
-
-  AbiProblem form_;
-  Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_;
-  AbiTensor q_{Q_.view()}, k_{K_.view()}, v_{V_.view()}, d_o_{dO_.view()}, o_{O_.view()},
-      lse_{LSE_.view()}, d_q_{dQ_.view()}, d_k_{dK_.view()}, d_v_{dV_.view()};
-  std::vector<Space> spaces_;
-};
-
-void require_done(attest_status status, const attest_kernel& kernel, const Problem& problem) {
-  if (status == ATTEST_OK) return;
-  throw InvalidProblem(std::string(kernel.description.name) + ": returned status " +
-                       std::to_string(static_cast<int>(status)) + " for " + problem.to_string() +
-                       "; leave it out of the measurement");
-}
 
 void shuffle(std::vector<std::size_t>& order, Rng& rng) {
   for (std::size_t last = order.size(); last > 1; --last) {
@@ -143,25 +52,37 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
 
 namespace {
 
-// call(k) for kernel k, once a round.
+// What is done with candidate k in a round; only `call` is timed.
+struct Calls {
+  std::function<void(std::size_t)> call;
+  std::function<void(std::size_t, int)> before = [](std::size_t, int) {};
+  std::function<void(std::size_t, int)> after = [](std::size_t, int) {};
+};
+
 Measurement measure_each(const std::vector<const attest_kernel*>& kernels, int rounds,
-                         std::uint64_t seed, const std::function<void(std::size_t)>& call) {
+                         std::uint64_t seed, const Calls& calls) {
   Measurement result;
   std::vector<std::size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (const attest_kernel* kernel : kernels) {
-    result.timings.push_back({kernel->description.name, {}});
+    result.timings.push_back({kernel->description.name, {}, ""});
   }
+  std::vector<TwoClocks> clocks(kernels.size());
   Rng rng(seed, 1);
   for (int round = -1; round < rounds; ++round) {  // round -1 warms up
     shuffle(order, rng);
     if (round >= 0) result.peak_flops.push_back(arithmetic_peak_flops());
     for (const std::size_t candidate : order) {
-      const auto start = std::chrono::steady_clock::now();
-      call(candidate);
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      if (round >= 0) result.timings[candidate].seconds.push_back(elapsed.count());
+      calls.before(candidate, round);
+      clocks[candidate].start();
+      calls.call(candidate);
+      const double seconds = clocks[candidate].stop();
+      calls.after(candidate, round);
+      if (round >= 0) result.timings[candidate].seconds.push_back(seconds);
     }
+  }
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    result.timings[k].objection = clocks[k].disagreement();
   }
   return result;
 }
@@ -171,15 +92,16 @@ Measurement measure_each(const std::vector<const attest_kernel*>& kernels, int r
 Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
                           int rounds, std::uint64_t seed,
                           const std::function<attest_status(const attest_kernel&)>& call) {
-  return measure_each(kernels, rounds, seed, [&](std::size_t k) {
-    require_done(call(*kernels[k]), *kernels[k], problem);
-  });
+  return measure_each(kernels, rounds, seed, {[&](std::size_t k) {
+                        require_done(call(*kernels[k]), *kernels[k], problem);
+                      }});
 }
 
 Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
                     Direction direction, std::int32_t threads, int rounds, std::uint64_t seed) {
   if (kernels.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
-  Operands operands(problem, threads, seed);
+  Operands operands(problem, threads);
+  operands.fill(proptest::make_values(problem, proptest::Values::normal, seed));
   require_done(operands.call(*kernels.front(), Direction::forward), *kernels.front(), problem);
   return measure_calls(kernels, problem, rounds, seed, [&](const attest_kernel& kernel) {
     return operands.call(kernel, direction);
@@ -196,10 +118,32 @@ Measurement measure(const std::vector<Candidate>& candidates, Direction directio
   };
   for (const Candidate& candidate : candidates) {
     kernels.push_back(candidate.kernel);
-    operands.emplace_back(candidate.problem, threads, seed, candidate.kernel->description.features);
+    operands.emplace_back(candidate.problem, threads, candidate.kernel->description.features);
+    operands.back().fill(proptest::make_values(candidate.problem, proptest::Values::normal, seed));
     call(kernels.size() - 1, Direction::forward);
   }
-  return measure_each(kernels, rounds, seed, [&](std::size_t k) { call(k, direction); });
+  return measure_each(kernels, rounds, seed, {[&](std::size_t k) { call(k, direction); }});
+}
+
+Measurement measure_watched(const std::vector<Candidate>& candidates, Direction direction,
+                            std::int32_t threads, int rounds, std::uint64_t seed) {
+  if (candidates.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
+  std::vector<const attest_kernel*> kernels;
+  std::deque<WatchedCalls> watched;  // they do not move
+  for (const Candidate& candidate : candidates) {
+    kernels.push_back(candidate.kernel);
+    watched.emplace_back(*candidate.kernel, candidate.problem, direction, threads, rounds, seed);
+  }
+  Measurement result = measure_each(
+      kernels, rounds, seed,
+      {[&](std::size_t k) { require_done(watched[k].call(), *kernels[k], candidates[k].problem); },
+       [&](std::size_t k, int round) { watched[k].prepare(round); },
+       [&](std::size_t k, int round) { watched[k].look(round); }});
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    std::string& objection = result.timings[k].objection;
+    if (objection.empty()) objection = watched[k].objection();
+  }
+  return result;
 }
 
 double useful_flops(const Problem& problem, Direction direction) {

@@ -15,6 +15,7 @@ namespace attest::certify {
 struct KernelTiming {
   std::string kernel;
   std::vector<double> seconds;
+  std::string objection;  // "" or why its times are worth nothing
 };
 
 /// What one configuration gave: the candidates in the order they were passed, and the arithmetic
@@ -30,10 +31,10 @@ struct Measurement {
 void verify(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
             std::uint64_t seed);
 
-/// Times every kernel once per round, in an order shuffled each round, after one round that is not
-/// counted. Backward gets the O and
-/// LSE that the first kernel stores.
-/// Requires: at least one kernel, every kernel supports the problem. Else throws InvalidProblem.
+/// Times every kernel once per round by a clock that another looks after (an objection where the
+/// two disagree), in an order shuffled each round, after one round that is not counted. Backward
+/// gets the O and LSE that the first kernel stores. Requires: at least one kernel, every kernel
+/// supports the problem. Else throws InvalidProblem.
 Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
                     proptest::Direction direction, std::int32_t threads, int rounds,
                     std::uint64_t seed);
@@ -48,6 +49,13 @@ struct Candidate {
 /// backward gets the O and LSE of the kernel's own forward.
 Measurement measure(const std::vector<Candidate>& candidates, proptest::Direction direction,
                     std::int32_t threads, int rounds, std::uint64_t seed);
+
+/// The same, with other values in the same memory for every call; the outputs are looked at between
+/// the calls, and those of one call each, chosen at random, are judged by the reference after all.
+/// A kernel that was right only while it was not timed has an objection.
+/// [certify/bench/watched_calls_test] Cost: a reference for every candidate.
+Measurement measure_watched(const std::vector<Candidate>& candidates, proptest::Direction direction,
+                            std::int32_t threads, int rounds, std::uint64_t seed);
 
 /// The same of any call: what `call` does with a kernel is timed.
 Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,

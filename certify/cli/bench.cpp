@@ -122,6 +122,21 @@ std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const Kern
   return std::nullopt;
 }
 
+// The first kernel whose times are worth nothing.
+std::optional<Refusal> refusal(const Measurement& measured, const KernelList& kernels,
+                               Direction direction) {
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (measured.timings[k].objection.empty()) continue;
+    Refusal refused;
+    refused.result.kernel = kernels[k]->description.name;
+    refused.result.verdict = Verdict::violated;
+    refused.why = fmt::format("was not right {} while it was timed", word_of(direction));
+    refused.details = printable(measured.timings[k].objection);
+    return refused;
+  }
+  return std::nullopt;
+}
+
 int refuse(const attest_kernel& kernel, const Refusal& refused, const BenchSetting& setting,
            bool json) {
   const CampaignResult& result = refused.result;
@@ -201,7 +216,10 @@ int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
   for (const Direction direction : directions) {
     const ElapsedLine line(fmt::format("timing {}", word_of(direction)));
     const Measurement measured =
-        measure(candidates, direction, setting.threads, setting.rounds, setting.seed);
+        measure_watched(candidates, direction, setting.threads, setting.rounds, setting.seed);
+    if (const auto refused = refusal(measured, kernels, direction)) {
+      return refuse(known.registry().find(refused->result.kernel), *refused, setting, options.json);
+    }
     std::vector<KernelTime> of_direction = kernel_times(measured, setting, direction);
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       of_direction[k].kernel = kernels[k]->description.name;  // with the library's path
@@ -244,8 +262,10 @@ void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegist
   add_isolation_options(*command, options->isolation);
   command->footer(
       "Every kernel is certified first (tier smoke) and judged on this problem; one that does not\n"
-      "pass is not timed, with the exit status of attest certify. Ratios are paired by round, so\n"
-      "that what slows the machine for a while cancels.\n"
+      "pass is not timed, with the exit status of attest certify. Every timed call has other "
+      "values\n"
+      "than the one before; those of one, chosen at random, are judged afterwards. Ratios are\n"
+      "paired by round, so that what slows the machine for a while cancels.\n"
       "Examples:\n"
       "  attest bench cpu/standard cpu/flash2 --problem hq=8,sq=2048,d=64\n"
       "  attest bench cpu/flash2 ./libmine.so --problem sq=4096,d=128 --direction forward "

@@ -4,6 +4,7 @@
 usage: bench_test.py ATTEST PLUGINS EXAMPLES
 """
 import json
+import platform
 import subprocess
 import sys
 import unittest
@@ -39,6 +40,25 @@ class Bench(unittest.TestCase):
         self.assertEqual(json.loads(text)["exit_code"], 4)
         self.assertEqual(json.loads(text)["refused"]["verdict"], "crashed")
         self.assertEqual(json.loads(text)["times"], [])
+
+    def test_right_only_while_it_is_not_timed(self):
+        """It is certified in its worker, and idle in the program."""
+        code, text = bench(f"{PLUGINS}/libtimed.so:idle", "--problem", "hq=2,sq=16,d=4")
+        self.assertEqual(code, 1, text)
+        self.assertIn("idle was not right forward while it was timed", text)
+        self.assertIn("timed call ", text)
+        self.assertNotIn("Gflop/s", text)
+        code, text = bench(f"{PLUGINS}/libtimed.so:idle", "--problem", "hq=2,sq=16,d=4", "--json")
+        self.assertEqual(code, 1, text)
+        self.assertEqual(json.loads(text)["refused"]["verdict"], "violated")
+        self.assertEqual(json.loads(text)["times"], [])
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the kernel patches tables of this machine")
+    def test_a_slow_clock(self):
+        code, text = bench(f"{PLUGINS}/libtimed.so:slow_clock", "--problem", "hq=2,sq=64,d=16")
+        self.assertEqual(code, 1, text)
+        self.assertIn("by the clock that measures", text)
+        self.assertNotIn("Gflop/s", text)
 
     def test_wrong_on_other_problems_only(self):
         """It passes the problem that is asked for; the campaign refuses it."""

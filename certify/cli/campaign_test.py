@@ -86,6 +86,51 @@ class Campaigns(unittest.TestCase):
         refused = attest("certify", "cpu/standard", "--shard", "3/2", code=2)
         self.assertIn("1 <= i <= n", refused.stderr)
 
+    def test_own_problems(self):
+        problems = self.path("problems.txt")
+        with open(problems, "w", encoding="utf-8") as file:
+            file.write("# served\nsq=33,sk=70,d=8  # short\nsq=2300,sk=2300,d=8,mask=causal_br\n")
+        words = ["broken/key_2100_dropped", "cpu/standard", "--only", "reference_forward",
+                 "--cases", "2", "--problem", "sq=5,sk=9,d=4", "--problems", problems]
+        attest("certify", *words, "--out", self.whole, code=1)
+        found = certificate(self.whole)
+        self.assertEqual([one.split(",mask")[0] for one in found["problems"]],
+                         ["b=1,hq=1,hkv=1,sq=5,sk=9,d=4,dv=4",
+                          "b=1,hq=1,hkv=1,sq=33,sk=70,d=8,dv=8",
+                          "b=1,hq=1,hkv=1,sq=2300,sk=2300,d=8,dv=8"])
+        self.assertEqual(len(found["kernels"][0]["findings"]), 1)
+        sizes = found["kernels"][1]["coverage"]["sizes"]["causal"]
+        self.assertEqual(sizes["sampled"]["seqlen_q"], 2300)
+        parts = []
+        for index in (1, 2):
+            parts.append(self.path(f"{index}.json"))
+            subprocess.run([ATTEST, "certify", *words, "--shard", f"{index}/2", "--out", parts[-1]],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=250)
+        merged = self.path("merged.json")
+        attest("certify", "--merge", *parts, "--out", merged, code=1)
+        self.assertEqual(certificate(merged), found)
+        with open(problems, "a", encoding="utf-8") as file:
+            file.write("sq=5,ds=2\n")
+        refused = attest("certify", "cpu/standard", "--problems", problems, code=2)
+        self.assertIn(f"{problems}:4: ", refused.stderr)
+        self.assertIn("ds", refused.stderr)
+        refused = attest("certify", "cpu/standard", "--problem", "sq=2,d=1", "--mask",
+                         "random_50_1", code=2)
+        self.assertIn("--mask", refused.stderr)
+        refused = attest("certify", "cpu/standard", "--problem", "sq=2,d=1", "--only", "ones",
+                         code=2)
+        self.assertIn("--only ones: problems of your own", refused.stderr)
+
+    def test_long_check(self):
+        words = ["check", "--kernel", "cpu/flash2", "--problem", "sq=2500,d=2,mask=causal_br"]
+        told = attest(*words).stdout
+        self.assertRegex(told, r"long: \d+ of 2500 queries and \d+ of 2500 keys judged, 96 at random")
+        self.assertNotIn("one_hot_probe", told)
+        self.assertTrue(json.loads(attest(*words, "--json").stdout)["sampled"])
+        short = json.loads(attest("check", "--kernel", "cpu/flash2", "--problem", "sq=25,d=2",
+                                  "--json").stdout)
+        self.assertFalse(short["sampled"])
+
     def test_killed_and_resumed(self):
         attest("certify", *KERNEL, "--out", self.whole)
         code, journal = self.ended(KERNEL, signal.SIGKILL)

@@ -16,6 +16,8 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/merge.hpp"
+#include "certify/own_problems.hpp"
+#include "certify/plan.hpp"
 #include "certify/printable.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
@@ -30,8 +32,10 @@ constexpr std::uint64_t kMostCases = 1000000000;
 
 struct CertifyOptions {
   std::vector<std::string> kernels, except;
-  bool all = false, json = false, defects = false;
+  bool all = false, correct = false, json = false, defects = false;
   std::string tier = "smoke", only, mask, out, resume, shard = "1/1";
+  std::vector<std::string> problems;
+  std::string problem_file;
   ReportFiles reports;
   std::string failures;  // folder
   std::uint64_t seed = 1;
@@ -55,6 +59,10 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   if (options.all && !options.kernels.empty()) {
     throw InvalidProblem("--all and kernel names together; pass one of them");
   }
+  if (options.correct && (options.all || !options.kernels.empty())) {
+    throw InvalidProblem("--correct and other kernels together; pass one of them");
+  }
+  if (options.correct) return correct_fixtures();
   if (options.kernels.empty() && !options.all) {
     throw InvalidProblem("no kernel given; pass names (attest list kernels) or --all");
   }
@@ -131,11 +139,21 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
                          ": the law has masks of its own, or none, and says nothing about --mask; "
                          "leave one of the two out");
   }
+  order.campaign.problems = own_problems(options.problems, options.problem_file);
+  if (!order.campaign.problems.empty() && !options.only.empty() &&
+      reference_laws().count(options.only) == 0) {
+    throw InvalidProblem("--only " + options.only +
+                         ": problems of your own meet the laws of the reference alone; leave "
+                         "--only out, or pass one of those");
+  }
   for (const std::string& word : chosen_kernels(registry, options)) {
     const std::vector<const attest_kernel*> found = known.find(word);
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
   }
   order.libraries = library_contents(order.kernels);
+  for (const attest_kernel* kernel : order.kernels) {
+    require_affordable_problems(*kernel, order.campaign.problems);
+  }
   if (order.campaign.mask) require_forms(*order.campaign.mask, options.all, order.kernels);
   if (order.campaign.mask && order.campaign.mask->shape) {
     for (const attest_kernel* kernel : order.kernels) {
@@ -156,7 +174,8 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
   std::vector<NamedFile> files{{"--out", options.out},
                                {"--html", options.reports.html},
                                {"--junit", options.reports.junit},
-                               {"--resume", options.resume}};
+                               {"--resume", options.resume},
+                               {"--problems", options.problem_file}};
   for (const std::string& shard : options.merge) files.push_back({"--merge", shard});
   return files;
 }
@@ -175,7 +194,8 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
     order.campaign.data_seed = options.data_seed;
     order.campaign.cases = options.cases;
     order.campaign.jobs = options.jobs;
-    return certify_defects(registry, order.campaign, {options.out, options.json});
+    return certify_defects(registry, options.kernels, order.campaign, options.isolation.limits(),
+                           {options.out, options.json});
   }
   if (options.merge.empty()) {
     load_options(registry, options, known, order);
@@ -219,6 +239,9 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   command->add_option("kernel", options->kernels,
                       "names of kernels (attest list kernels) or libraries (./libmine.so)");
   command->add_flag("--all", options->all, "every kernel that is not broken on purpose");
+  command->add_flag("--correct", options->correct,
+                    "the correct kernels that the bounds are tested on, the loosest of every "
+                    "contract among them: a finding is a false alarm");
   command
       ->add_option("--except", options->except,
                    "with --all: not the kernels whose names begin so, for example gpu/")
@@ -250,6 +273,19 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                    "every case with this mask (docs/how-to/masks.md; file_PATH, pattern_PATH) in "
                    "place of its own, without model shapes; certifies no other mask")
       ->check(not_empty());
+  CLI::Option* problem =
+      command
+          ->add_option("--problem", options->problems,
+                       "a problem of your own beside the campaign's, judged by the reference, by a "
+                       "sample where it is long; several with --problem each")
+          ->check(not_empty());
+  CLI::Option* problems =
+      command
+          ->add_option("--problems", options->problem_file,
+                       "the same with a file: one problem a line, # begins a comment")
+          ->check(not_empty());
+  problem->allow_extra_args(false);
+  for (CLI::Option* own : {problem, problems}) own->excludes(command->get_option("--mask"));
   command->add_option("--out", options->out, "write the certificate (JSON) to this file")
       ->check(not_empty());
   add_report_files(*command, options->reports);
@@ -266,6 +302,7 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
       "  attest certify --all --except gpu/ --except cpu/schedule/\n"
       "  attest certify broken/missing_rescale --only reference_forward\n"
+      "  attest certify cpu/flash2 --problem 'hq=4,hkv=1,sq=4096,d=64,mask=causal_br'\n"
       "  attest certify sparse/csr_gather --mask pattern_mask.json\n"
       "  attest certify cpu/flash2 --tier full --resume journal.jsonl\n"
       "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
@@ -274,16 +311,18 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "Ctrl-C ends at the next check: the certificate then says that it is partial, and the exit\n"
       "status is 3 unless something was found.");
   command->add_flag("--defects", options->defects,
-                    "every kernel that is broken on purpose: which law refuses it, how soon, and "
-                    "which published rules do not");
+                    "every kernel that is broken on purpose, or those named: which law refuses "
+                    "it, how soon, and which published rules do not");
   command->callback([&registry, &schedules, &action, options, command] {
-    for (const char* other : {"kernel", "--all", "--except", "--only", "--mask", "--shard",
-                              "--resume", "--merge", "--html", "--junit", "--failures"}) {
+    for (const char* other :
+         {"--all", "--correct", "--except", "--only", "--mask", "--problem", "--problems",
+          "--shard", "--resume", "--merge", "--html", "--junit", "--failures"}) {
       if (!options->defects || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format("--defects and {} together; pass one of them", other));
     }
-    for (const char* other : {"kernel", "--all", "--except", "--tier", "--seed", "--data-seed",
-                              "--cases", "--only", "--mask", "--shard", "--resume"}) {
+    for (const char* other :
+         {"kernel", "--all", "--correct", "--except", "--tier", "--seed", "--data-seed", "--cases",
+          "--only", "--mask", "--problem", "--problems", "--shard", "--resume"}) {
       if (command->count("--merge") == 0 || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format(
           "--merge and {} together; the shards' certificates name kernels and options", other));

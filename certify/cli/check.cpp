@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/campaign.hpp"
+#include "certify/case_text.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/emulate.hpp"
@@ -18,6 +19,7 @@
 #include "certify/report/failure.hpp"
 #include "core/error.hpp"
 #include "proptest/affordable.hpp"
+#include "proptest/sample.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -26,6 +28,7 @@ struct CheckOptions {
   std::string kernel, problem, values = "normal", law, file, inputs;
   std::uint64_t seed = 1;
   std::int32_t threads = 1, repeat = 1;
+  std::vector<std::string> after;  // cases checked before it, as case_text spells them
   bool json = false, emulate = false, races = false;
   IsolationOptions isolation;
 };
@@ -51,9 +54,13 @@ std::optional<Verdict> nothing_judged(const std::map<std::string, Verdict>& foun
   return verdict;
 }
 
-// The last of so many checks in one process, or the first that fails.
+// The last of so many checks in one process, or the first that fails; after those of other cases,
+// in a process of their own where there are any.
 proptest::LawResult check_repeatedly(const proptest::Law& law, const attest_kernel& kernel,
+                                     const std::vector<proptest::Case>& after,
                                      const proptest::Case& c, int count) {
+  if (!after.empty()) worker::restart(kernel);
+  for (const proptest::Case& earlier : after) worker::check(law, kernel, earlier);
   proptest::LawResult result = worker::check(law, kernel, c);
   for (int done = 1; done < count; ++done) {
     if (result.verdict == Verdict::violated || result.verdict == Verdict::crashed) break;
@@ -105,6 +112,27 @@ void require_kind(const attest_kernel& kernel, const Subject& subject) {
                        (loss ? "the loss gradient" : "attention"));
 }
 
+// Whether the problem is too long for any law but the reference's, which judges a sample of it. A
+// file's inputs and other laws, when one is named, take all of it.
+bool judges_a_sample(const attest_kernel& kernel, const Subject& subject) {
+  const std::string& law = subject.options.law;
+  const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;
+  return !loss && !subject.given && (law.empty() || reference_laws().count(law) > 0) &&
+         proptest::judged_by_sample(subject.c.problem);
+}
+
+std::string sample_words(const proptest::Case& c) {
+  const auto sample = proptest::sample_of(c.problem, c.seed);
+  std::size_t queries = 0, keys = 0;
+  for (const auto& positions : sample->queries) queries += positions.size();
+  for (const auto& positions : sample->keys) keys += positions.size();
+  return fmt::format(
+      "long: {} of {} queries and {} of {} keys judged, {} at random, by the laws of the reference "
+      "alone\n",
+      queries, c.problem.tensor_batch() * c.problem.tensor_seqlen_q(), keys,
+      c.problem.tensor_batch() * c.problem.tensor_seqlen_k(), proptest::kRandomPositions);
+}
+
 int check(const Registry& registry, const CheckOptions& given_options) {
   if (given_options.emulate) {
     if (given_options.kernel.empty())
@@ -118,7 +146,10 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   const InterruptGuard guard(OnInterrupt::end);
   Kernels known(registry, options.isolation);
   const attest_kernel& kernel = known.find_one(options.kernel);
-  proptest::require_affordable(kernel.description, c.problem, proptest::Work::judgement);
+  const bool sampled = judges_a_sample(kernel, subject);
+  proptest::require_affordable(
+      kernel.description, c.problem,
+      sampled ? proptest::Work::sampled_judgement : proptest::Work::judgement);
   std::vector<const proptest::Law*> chosen;
   proptest::Law on_file;
   if (subject.given) {
@@ -134,10 +165,17 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   }
   if (!subject.given && options.law.empty()) {
     for (const proptest::Law& law : proptest::laws()) {
+      if (sampled && reference_laws().count(std::string(law.name)) == 0) continue;
       if (proptest::concerns(law, kernel.description)) chosen.push_back(&law);
     }
   } else if (!subject.given) {
     chosen.push_back(&proptest::find_law(options.law));
+  }
+  std::vector<proptest::Case> after;
+  for (const std::string& text : options.after) {
+    after.push_back(parse_case_text(text, c));
+    proptest::require_affordable(kernel.description, after.back().problem,
+                                 proptest::Work::judgement);
   }
   CampaignResult result;
   result.kernel = options.kernel;
@@ -146,11 +184,12 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   if (!options.json) {
     fmt::print("{}  {}\n{}  values={} seed={} threads={}\n\n", bold("kernel"), options.kernel,
                printable(c.problem.to_string()), options.values, options.seed, options.threads);
+    if (sampled) fmt::print("{}\n", sample_words(c));
   }
   for (const proptest::Law* law : chosen) {
     const proptest::LawResult found = [&] {
       const ElapsedLine line(std::string(law->name));
-      return check_repeatedly(*law, kernel, c, options.repeat);
+      return check_repeatedly(*law, kernel, after, c, options.repeat);
     }();
     result.verdict = graver(result.verdict, found.verdict);
     verdicts[std::string(law->name)] = found.verdict;
@@ -186,12 +225,10 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   // One improbable case is not a defect yet, and no certificate either.
   const int code = exit_code({result});
   if (options.json) {
-    nlohmann::json object{{"schema", "attest-check-1"},
-                          {"kernel", options.kernel},
-                          {"case", case_json(c)},
-                          {"verdict", name(result.verdict)},
-                          {"laws", laws},
-                          {"exit_code", code}};
+    nlohmann::json object{
+        {"schema", "attest-check-1"}, {"kernel", options.kernel},        {"case", case_json(c)},
+        {"sampled", sampled},         {"verdict", name(result.verdict)}, {"laws", laws},
+        {"exit_code", code}};
     fmt::print("{}\n", json_text(object));
   } else {
     // One case certifies nothing; it passes or it does not.
@@ -232,6 +269,14 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       command
           ->add_option("--repeat", options->repeat, "check so often in one process, default once")
           ->check(CLI::Range(1, 1000000));
+  CLI::Option* after =
+      command
+          ->add_option(
+              "--after", options->after,
+              "check this case first in the same process, as 'PROBLEM values=V seed=S "
+              "threads=T', in which what is left out is as in the case itself (repeatable)")
+          ->allow_extra_args(false)
+          ->check(not_empty());
   CLI::Option* emulate =
       command->add_flag("--emulate", options->emulate,
                         "an emulated CUDA kernel (gpu/...): no law, but every order of lanes and "
@@ -253,11 +298,11 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
                        "(PATH.safetensors), with a kernel of attest list sparse_inputs or all of "
                        "them; O, LSE, dQ, dK, dV against the dense reference")
           ->check(not_empty());
-  for (CLI::Option* dense : {file, of_the_case[2], of_the_case[4], repeat, emulate, races}) {
+  for (CLI::Option* dense : {file, of_the_case[2], of_the_case[4], repeat, after, emulate, races}) {
     inputs->excludes(dense);
   }
   // The emulation has its own orders and threads, and calls each kernel once in each.
-  emulate->excludes(of_the_case[4])->excludes(repeat);
+  emulate->excludes(of_the_case[4])->excludes(repeat)->excludes(after);
   for (const char* word : {"--isolate", "--timeout", "--memory-limit"}) {
     emulate->excludes(command->get_option(word));
     inputs->excludes(command->get_option(word));

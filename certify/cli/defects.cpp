@@ -6,6 +6,7 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
+#include "certify/cheat_score.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
@@ -13,12 +14,49 @@
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
 #include "certify/published_rules.hpp"
+#include "core/error.hpp"
+#include "core/suggest.hpp"
 
 namespace attest::certify::cli {
 namespace {
 
-std::vector<DefectScore> score_all(const Registry& registry, const CampaignOptions& options) {
-  const std::vector<fixtures::CorpusEntry> corpus = fixtures::defect_corpus();
+// What is scored: broken kernels, and those that game their judge.
+struct Chosen {
+  std::vector<fixtures::CorpusEntry> defects;
+  std::vector<fixtures::Cheat> cheats;
+};
+
+// Those with one of the names, in their order; all where none is given.
+Chosen chosen(const std::vector<std::string>& names) {
+  const Chosen all{fixtures::defect_corpus(), fixtures::cheats()};
+  if (names.empty()) return all;
+  std::vector<std::string> known;
+  for (const fixtures::CorpusEntry& entry : all.defects) {
+    known.emplace_back(entry.kernel->description.name);
+  }
+  for (const fixtures::Cheat& cheat : all.cheats) {
+    known.emplace_back(cheat.name);
+  }
+  Chosen some;
+  for (const std::string& name : names) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+      throw InvalidProblem("no kernel that is broken on purpose is called '" + name + "'" +
+                           did_you_mean(name, known) + " (`attest list defects` shows all)");
+    }
+    const auto number = static_cast<std::size_t>(found - known.begin());
+    if (number < all.defects.size()) {
+      some.defects.push_back(all.defects[number]);
+    } else {
+      some.cheats.push_back(all.cheats[number - all.defects.size()]);
+    }
+  }
+  return some;
+}
+
+std::vector<DefectScore> score_all(const Registry& registry,
+                                   const std::vector<fixtures::CorpusEntry>& corpus,
+                                   const CampaignOptions& options) {
   const PlainKernels plain{registry.find("cpu/standard"), registry.find("cpu/loss_gradient")};
   std::vector<DefectScore> scores(corpus.size());
   ProgressLine line("defects");
@@ -26,6 +64,20 @@ std::vector<DefectScore> score_all(const Registry& registry, const CampaignOptio
   run_parallel(options.jobs, corpus.size(), [&](std::size_t k) {
     scores[k] = score_defect(corpus[k], plain, options, interrupted);
     line.update(++done, corpus.size());
+  });
+  return scores;
+}
+
+std::vector<CheatScore> score_cheats(const Registry& registry,
+                                     const std::vector<fixtures::Cheat>& cheats,
+                                     const CampaignOptions& options, const worker::Limits& limits) {
+  const PlainKernels plain{registry.find("cpu/standard"), registry.find("cpu/loss_gradient")};
+  std::vector<CheatScore> scores(cheats.size());
+  ProgressLine line("cheats");
+  std::atomic<std::uint64_t> done{0};
+  run_parallel(options.jobs, cheats.size(), [&](std::size_t k) {
+    scores[k] = score_cheat(cheats[k], plain, options, limits, interrupted);
+    line.update(++done, cheats.size());
   });
   return scores;
 }
@@ -69,6 +121,28 @@ void print_score(const std::vector<DefectScore>& scores) {
   }
 }
 
+void print_cheats(const std::vector<CheatScore>& scores) {
+  std::size_t named = 0;
+  for (const CheatScore& one : scores) {
+    if (one.score.interrupted) {
+      fmt::print("{:<32} {}\n", one.score.kernel, warning("interrupted"));
+      continue;
+    }
+    if (!one.score.caught) {
+      fmt::print("{:<32} {} in {} cases\n", one.score.kernel, bad("NOT CAUGHT"), one.score.cases);
+      continue;
+    }
+    fmt::print("{:<32} {} by {} after {} cases\n", one.score.kernel, good("caught"),
+               one.score.caught->law, one.score.cases);
+    for (const Suspicion& suspicion : one.suspicions) {
+      fmt::print("  seen: it {}\n", suspicion.statement);
+    }
+    if (!one.named()) fmt::print("  {}: expected {}\n", bad("NOT NAMED"), one.expected);
+    named += one.named() ? 1 : 0;
+  }
+  fmt::print("cheats: {} of {} caught and named\n", named, scores.size());
+}
+
 void print_totals(const std::vector<DefectScore>& scores) {
   const auto count = [&](const auto& holds) {
     return std::count_if(scores.begin(), scores.end(), holds);
@@ -92,18 +166,25 @@ void print_totals(const std::vector<DefectScore>& scores) {
 
 }  // namespace
 
-int certify_defects(const Registry& registry, const CampaignOptions& options,
+int certify_defects(const Registry& registry, const std::vector<std::string>& names,
+                    const CampaignOptions& options, const worker::Limits& limits,
                     const ScoreOutput& output) {
   constexpr int kFailed = 1, kNothingProven = 3;
   const InterruptGuard guard(OnInterrupt::ask);
-  const std::vector<DefectScore> scores = score_all(registry, options);
-  const std::vector<CampaignResult> correct = correct_campaigns(options);
+  const Chosen scored = chosen(names);
+  const std::vector<DefectScore> scores = score_all(registry, scored.defects, options);
+  const std::vector<CheatScore> cheats = score_cheats(registry, scored.cheats, options, limits);
+  const std::vector<CampaignResult> correct =
+      names.empty() ? correct_campaigns(options) : std::vector<CampaignResult>{};
   const bool all = std::all_of(scores.begin(), scores.end(),
-                               [](const auto& score) { return score.caught.has_value(); });
+                               [](const auto& score) { return score.caught.has_value(); }) &&
+                   std::all_of(cheats.begin(), cheats.end(),
+                               [](const CheatScore& score) { return score.named(); });
   const bool clean = std::all_of(correct.begin(), correct.end(),
                                  [](const auto& result) { return result.findings.empty(); });
   const int code = interrupted() ? kNothingProven : all && clean ? 0 : kFailed;
   nlohmann::json object = score_json(scores, options);
+  object["cheats"] = cheats_json(cheats);
   object["exit_code"] = code;
   object["interrupted"] = interrupted();
   for (const CampaignResult& result : correct) {
@@ -119,6 +200,7 @@ int certify_defects(const Registry& registry, const CampaignOptions& options,
   }
   print_score(scores);
   print_totals(scores);
+  print_cheats(cheats);
   for (const CampaignResult& result : correct) {
     fmt::print("{}: {}, {} checks passed, {} false alarms\n", result.kernel,
                cases_text(result.cases, result.planned_cases), result.passed(),

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "certify/campaign_options.hpp"
+#include "certify/worker/process.hpp"
 #include "core/registry.hpp"
 
 namespace attest::certify::cli {
@@ -13,10 +15,12 @@ struct ScoreOutput {
   bool json = false;
 };
 
-/// `attest certify --defects`: the score of the corpus, and the correct variants' campaigns. Exit
-/// code 0 when every defect is caught and no correct variant fails, 1 otherwise, 3 when
-/// interrupted.
-int certify_defects(const Registry& registry, const CampaignOptions& options,
+/// `attest certify --defects`: the scores of the corpus and of the kernels that game their judge,
+/// and the correct variants' campaigns; with names, the scores of those kernels alone. Exit code 0
+/// when every defect is caught, every cheat caught and named, and no correct variant fails, 1
+/// otherwise, 3 when interrupted. Throws InvalidProblem for a name that is not among them.
+int certify_defects(const Registry& registry, const std::vector<std::string>& names,
+                    const CampaignOptions& options, const worker::Limits& limits,
                     const ScoreOutput& output);
 
 }  // namespace attest::certify::cli

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
-#include <iostream>
 #include <new>
 
+#include "certify/cli/streams.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 
@@ -24,7 +24,6 @@ int status_of(const std::function<int()>& run) {
     fmt::print(stderr, "attest: not enough memory for this problem; make it smaller\n");
     return kUsage;
   } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0) return kUsage;  // guarded says why
     fmt::print(stderr, "attest: internal error: {}\n", printable(error.what()));
     return kInternal;
   }
@@ -33,16 +32,12 @@ int status_of(const std::function<int()>& run) {
 }  // namespace
 
 int guarded(const std::function<int()>& run) {
-  // A file beyond the limit on sizes is one that cannot be written: the signal would end the
-  // program and leave what it wrote.
-  std::signal(SIGXFSZ, SIG_IGN);
+  keep_streams();
   const int status = status_of(run);
-  std::cout.flush();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fmt::print(stderr, "attest: cannot write to the standard output; is the disk full?\n");
-    return kUsage;
-  }
-  return status;
+  const std::optional<int> error = output_error();
+  if (!error) return status;
+  fmt::print(stderr, "attest: cannot write to the standard output: {}\n", std::strerror(*error));
+  return status == 0 ? kUsage : status;
 }
 
 }  // namespace attest::certify::cli

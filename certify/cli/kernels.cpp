@@ -9,6 +9,7 @@
 #include "certify/worker/library.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "fixtures/register.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -87,7 +88,8 @@ std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
   require_dense(word);
   if (!names_library(word)) {
     const attest_kernel& kernel = registry_.find(word);
-    if (isolation_ == Isolation::libraries && !worker::needs_worker(kernel.description)) {
+    const bool apart = worker::needs_worker(kernel.description) || is_cheat(word);
+    if (isolation_ == Isolation::libraries && !apart) {
       return {&kernel};
     }
     built_in_.push_back(worker::isolate_builtin(word, limits_));

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/mask_spellings.hpp"
 #include "core/suggest.hpp"
+#include "fixtures/cheats.hpp"
 #include "fixtures/devices.hpp"
 #include "fixtures/models.hpp"
 #include "fixtures/register.hpp"
@@ -92,6 +93,9 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
     all[7].rows.push_back({"broken/" + std::string(record.name), std::string(record.symptom),
                            "smallest input: " + std::string(record.smallest)});
   }
+  for (const fixtures::Cheat& cheat : fixtures::cheats()) {
+    all[7].rows.push_back({std::string(cheat.name), std::string(cheat.deed), ""});
+  }
   for (const SparseKernel& kernel : all_sparse_kernels()) {
     all[8].rows.push_back({kernel.name, kernel.summary, ""});
   }
@@ -115,6 +119,11 @@ std::string claims(const attest_description& d) {
   add(d.features, feature_words());
   if (d.max_head_dim > 0) words.push_back(fmt::format("head_dim<={}", d.max_head_dim));
   if (d.head_dim_multiple > 1) words.push_back(fmt::format("head_dim%{}", d.head_dim_multiple));
+  const std::vector<std::string> limits = limit_words(d);
+  words.insert(words.end(), limits.begin(), limits.end());
+  for (const std::string& word : words_of(d.may_change, may_change_words())) {
+    words.push_back("may_change_" + word);
+  }
   return fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
 #include "certify/where_run.hpp"
@@ -10,16 +12,20 @@
 namespace attest::certify::cli {
 
 void print_finding(const std::string& kernel, const Finding& finding) {
-  fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), finding.message);
+  fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), printable(finding.message));
+  if (!finding.also.empty()) fmt::print("    also fails: {}\n", fmt::join(finding.also, ", "));
   if (!finding.evidence.bound_term.empty()) {
     fmt::print("    largest term of the bound of {}\n", finding.evidence.bound_term);
   }
   for (const proptest::Signature& one : finding.evidence.signatures) {
     fmt::print("    equals {}\n", one.statement);
   }
+  for (const Suspicion& one : finding.evidence.suspicions) {
+    fmt::print("    seen: it {}\n", one.statement);
+  }
+  for (const std::string& hint : finding.evidence.hints) fmt::print("    {}\n", hint);
   if (!finding.file.empty()) fmt::print("    tensors: {}\n", printable(finding.file));
-  fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding.law, finding.shrunk,
-                                                   finding.checks, finding.isolation));
+  fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding));
 }
 
 std::string headline(const CampaignResult& result) {
@@ -99,6 +105,9 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     fmt::print("  pairs of properties      {} of {} claimed met against the reference\n",
                result.claimed.size() - unmet_pairs(result).size(), result.claimed.size());
   }
+  for (const auto& [mask, covered] : result.sizes) {
+    fmt::print("  sizes covered: {:<9} {}\n", mask, sizes_text(sizes_json(covered)));
+  }
   const std::vector<std::string> missed = unexercised(kernel.description, result);
   if (!missed.empty() && outcome(result) != "incomplete" && result.shard.whole()) {
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
@@ -107,7 +116,13 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     const std::string checks = count == 0 ? "" : fmt::format(" ({} checks)", count);
     fmt::print("  not covered: {}{}\n", feature, checks);
   }
-  for (const std::string& refusal : result.refused) fmt::print("  {}\n", warning(refusal));
+  for (const std::string& file : result.loaded) {
+    fmt::print("  loaded in a call: {}\n", printable(file));
+  }
+  for (const Refusal& one : result.refused) {
+    fmt::print("  {} ({} {}), first: {}\n", warning(printable(one.message)), one.checks,
+               one.checks == 1 ? "check" : "checks", one.example);
+  }
   if (outcome(result) == "incomplete" || result.interrupted) {
     for (const std::string& gap : result.gaps) {
       fmt::print("  {} {}\n", warning("incomplete:"), gap);

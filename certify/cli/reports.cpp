@@ -16,6 +16,7 @@
 #include "certify/report/failure.hpp"
 #include "certify/report/html.hpp"
 #include "certify/report/junit.hpp"
+#include "certify/sizes.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::cli {
@@ -51,6 +52,15 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
+// Older certificates have no such list.
+void print_also(const nlohmann::json& laws) {
+  std::string text;
+  for (const nlohmann::json& law : laws) {
+    text += (text.empty() ? "" : ", ") + printable(law.get<std::string>());
+  }
+  if (!text.empty()) fmt::print("    also fails: {}\n", text);
+}
+
 void print_certificate(const nlohmann::json& certificate) {
   try {
     for (const nlohmann::json& kernel : certificate.at("kernels")) {
@@ -61,17 +71,28 @@ void print_certificate(const nlohmann::json& certificate) {
                  kernel.at("checks").at("passed").dump(), kernel.at("checks").at("vacuous").dump());
       if (kernel.contains("ran"))
         fmt::print("  ran {}\n", text_of(kernel, "ran"));  // not in older ones
+      const auto sizes = kernel.at("coverage").value("sizes", nlohmann::json::object());
+      for (const auto& [mask, covered] : sizes.items()) {
+        fmt::print("  sizes covered: {:<9} {}\n", printable(mask), sizes_text(covered));
+      }
       for (const nlohmann::json& gap : kernel.at("incomplete")) {
         fmt::print("  {} {}\n", warning("incomplete:"), printable(gap.get<std::string>()));
       }
       for (const nlohmann::json& finding : kernel.at("findings")) {
         fmt::print("    {} {}: {}\n", text_of(finding, "law"), text_of(finding, "verdict"),
                    text_of(finding, "message"));
+        print_also(finding.value("also", nlohmann::json::array()));
         if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
           fmt::print("    largest term of the bound of {}\n", term);
         }
         for (const nlohmann::json& signature : finding.at("signatures")) {
           fmt::print("    equals {}\n", text_of(signature, "equals"));
+        }
+        for (const nlohmann::json& one : finding.value("suspicions", nlohmann::json::array())) {
+          fmt::print("    seen: it {}\n", text_of(one, "deed"));
+        }
+        for (const nlohmann::json& hint : finding.value("hints", nlohmann::json::array())) {
+          fmt::print("    {}\n", printable(hint.get<std::string>()));
         }
         fmt::print("    reproduce: {}\n", text_of(finding, "reproduce"));
       }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the command does when it cannot write: exit status 2, a message, and nothing overwritten;
+a campaign goes on to its end and writes its files all the same;
 what it prints of names that a terminal would obey; and that it shows that long work goes on."""
 import os
 import resource
@@ -39,6 +40,33 @@ with tempfile.TemporaryDirectory() as folder:
     expect('--out PIPE', run(CERTIFY + ['--out', pipe], subprocess.DEVNULL), 'it is a pipe')
     if not stat.S_ISFIFO(os.lstat(pipe).st_mode):
         failures.append('--out PIPE: the pipe is gone')
+
+# A campaign ends as it would have, whatever became of what it prints.
+VERDICTS = (('cpu/flash2', 0), ('broken/nan_output', 1))
+for kernel, code in VERDICTS:
+    campaign = [ATTEST, 'certify', kernel, 'cpu/standard', '--only', 'reference_forward', '--cases',
+                '2', '--out']
+    for how, lost in (('2>&-', False), ('2>/dev/full', False), ('>&-', True), ('>/dev/full', True),
+                      ('>/dev/full 2>&-', True), ('>&- 2>&- <&-', True),
+                      ('| head -c 1 > /dev/null', False)):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, 'certificate.json')
+            line = ' '.join(campaign + [out])
+            done = subprocess.run(['bash', '-c', f'{line} {how}; exit ${{PIPESTATUS[0]}}'],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=250)
+            expected = {2, 0} if '|' in how and code == 0 else {2 if lost and code == 0 else code}
+            if done.returncode not in expected:
+                failures.append(f'{line} {how}: exit status {done.returncode}, {done.stderr!r}')
+            if not os.path.exists(out):
+                failures.append(f'{line} {how}: no certificate')
+            if lost and '2>&-' not in how and b'cannot write to the standard' not in done.stderr:
+                failures.append(f'{line} {how}: {done.stderr!r}')
+
+# Progress that cannot be shown ends nothing.
+done = subprocess.run(['bash', '-c', f'timeout 8 {ATTEST} check --kernel cpu/flash2 --law ones --problem '
+                       'sq=2,d=1,hq=8000000 2>&-'], stdout=subprocess.DEVNULL, timeout=250)
+if done.returncode not in (0, 124):
+    failures.append(f'progress on a closed stderr: exit status {done.returncode}')
 
 # A limit on the size of files is a file that cannot be written, and leaves nothing behind.
 with tempfile.TemporaryDirectory() as folder:
@@ -101,5 +129,5 @@ for arguments, line in ((['check', '--kernel', 'cpu/flash2', '--law', 'ones', '-
     if line not in shown:
         failures.append(f'{arguments} printed {shown!r} on the terminal')
 
-print('\n'.join(failures + [f'25 commands, {len(failures)} wrong']))
+print('\n'.join(failures + [f'40 commands, {len(failures)} wrong']))
 sys.exit(1 if failures else 0)

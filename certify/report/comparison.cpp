@@ -71,8 +71,8 @@ class Comparer {
     const json &old_coverage = before.at("coverage"), &coverage = after.at("coverage");
     compare_sets(words_of(coverage.at("not_exercised")), words_of(old_coverage.at("not_exercised")),
                  "exercises the claim ", "");
-    compare_sets(words_of(coverage.at("refused")), words_of(old_coverage.at("refused")),
-                 "accepts what it claims: ", "");
+    compare_refused(refused_in(old_coverage), refused_in(coverage));
+    compare_sizes(old_coverage, coverage);
     compare_worst(before.at("worst"), after.at("worst"));
     compare_io(before.at("io"), after.at("io"), "");
     compare_io(before.value("io_backward", json()), after.value("io_backward", json()),
@@ -93,10 +93,64 @@ class Comparer {
     }
   }
 
+  // Older certificates do not say.
+  void compare_sizes(const json& before, const json& after) {
+    if (!before.contains("sizes") || !after.contains("sizes")) return;
+    for (const auto& [mask, was] : before.at("sizes").items()) {
+      const json is = after.at("sizes").value(mask, json{{"whole", nullptr}, {"sampled", nullptr}});
+      for (const char* size : {"seqlen_q", "seqlen_k", "head_dim", "batch", "heads", "tokens"}) {
+        const auto most = largest_size(was, size), now = largest_size(is, size);
+        if (now == most) continue;
+        add(now < most ? ChangeKind::regression : ChangeKind::improvement,
+            fmt::format("covers {} <= {} with the mask {}, before {}", size, now, mask, most));
+      }
+    }
+  }
+
+  static std::int64_t largest_size(const json& covered, const char* size) {
+    std::int64_t most = 0;
+    for (const char* part : {"whole", "sampled"}) {
+      const json& of = covered.at(part);
+      if (of.is_object()) most = std::max(most, of.at(size).get<std::int64_t>());
+    }
+    return most;
+  }
+
+  // What it said: so many checks. Older certificates have one text for each check.
+  static std::map<std::string, double> refused_in(const json& coverage) {
+    std::map<std::string, double> checks;
+    for (const json& one : coverage.at("refused")) {
+      const bool text = one.is_string();
+      checks[(text ? one : one.at("message")).get<std::string>()] +=
+          text ? 1 : one.at("checks").get<double>();
+    }
+    return checks;
+  }
+
+  void compare_refused(const std::map<std::string, double>& before,
+                       const std::map<std::string, double>& after) {
+    const auto words = [](const auto& refused) {
+      std::set<std::string> all;
+      for (const auto& [message, checks] : refused) all.insert(message);
+      return all;
+    };
+    compare_sets(words(after), words(before), "accepts what it claims: ", "");
+    for (const auto& [message, checks] : after) {
+      const auto known = before.find(message);
+      if (known == before.end() || known->second == checks) continue;
+      add(checks > known->second ? ChangeKind::regression : ChangeKind::improvement,
+          fmt::format("{} in {:.0f} -> {:.0f} checks", message, known->second, checks));
+    }
+  }
+
   static std::map<std::string, std::string> findings_of(const json& kernel) {
     std::map<std::string, std::string> lines;
     for (const json& finding : kernel.at("findings")) {
-      lines[finding.at("law").get<std::string>()] = finding.at("reproduce").get<std::string>();
+      const auto line = finding.at("reproduce").get<std::string>();
+      lines[finding.at("law").get<std::string>()] = line;
+      for (const json& law : finding.value("also", json::array())) {
+        lines[law.get<std::string>()] = line;
+      }
     }
     return lines;
   }

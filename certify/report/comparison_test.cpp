@@ -67,6 +67,17 @@ TEST_CASE("every regression is an improvement the other way round", "[comparison
       "no longer exercises the claim gqa", "now exercises the claim gqa");
   differs([](json& k) { k["coverage"]["refused"] = {"sq=9"}; },
           "no longer accepts what it claims: sq=9", "now accepts what it claims: sq=9");
+  const auto refuses = [](int checks) {
+    return [checks](json& k) {
+      k["coverage"]["refused"] = {{{"message", "no"}, {"checks", checks}, {"example", "line"}}};
+    };
+  };
+  differs(refuses(2), "no longer accepts what it claims: no", "now accepts what it claims: no");
+  json twice = sample_certificate(), thrice = sample_certificate();
+  refuses(2)(twice["kernels"][0]);
+  refuses(3)(thrice["kernels"][0]);
+  CHECK(lines(twice, thrice) ==
+        std::vector<std::string>{"regression cpu/good: no in 2 -> 3 checks"});
   differs([](json& k) { k["io"]["table"][0]["counted"]["moved"]["words"] = 3001; },
           "words moved 3000 -> 3001 for sq=64,d=8 (forward)",
           "words moved 3001 -> 3000 for sq=64,d=8 (forward)");
@@ -109,6 +120,18 @@ TEST_CASE("a law that fails now says how to see it", "[comparison]") {
   REQUIRE(all.size() == 1);
   CHECK(all[0] == std::string("regression ./<b>.so:x: law reference_forward fails now\n") +
                       "    reproduce: " + kSampleReproduce);
+}
+
+TEST_CASE("smaller sizes covered are a regression", "[comparison]") {
+  json after = sample_certificate();
+  after["kernels"][1]["coverage"]["sizes"]["causal"]["sampled"] = nullptr;
+  const auto fewer = lines(sample_certificate(), after);
+  REQUIRE(fewer.size() == 1);
+  CHECK(fewer[0] ==
+        "regression ./<b>.so:x: covers seqlen_q <= 40 with the mask causal, before 2211");
+  CHECK(lines(after, sample_certificate()).front().rfind("improvement", 0) == 0);
+  after["kernels"][1]["coverage"].erase("sizes");  // as older ones
+  CHECK(lines(sample_certificate(), after).empty());
 }
 
 TEST_CASE("bad certificates are refused", "[comparison]") {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "proptest/laws/trial.hpp"
 
@@ -90,13 +91,6 @@ ErrorGrid grid_of(const Output& of, const proptest::Comparison& worst) {
   return grid;
 }
 
-bool affordable(const Problem& p) {
-  constexpr double kMostProducts = 0x1p26;
-  return static_cast<double>(p.batch * p.num_heads_q) * static_cast<double>(p.seqlen_q) *
-             static_cast<double>(p.seqlen_k) * static_cast<double>(p.head_dim_qk + p.head_dim_v) <=
-         kMostProducts;
-}
-
 using Comparisons = std::vector<proptest::Comparison>;
 
 // Runs a case, compares it with the truth and shows the comparisons; nothing when all of them pass
@@ -122,7 +116,44 @@ auto shown(const attest_kernel& kernel, const proptest::Case& c, const Show& sho
   }
 }
 
+template <class Visit>
+void for_each_element(const TensorView& view, const Visit& visit) {
+  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  for (std::int64_t i = 0; i < extent(0); ++i) {
+    for (std::int64_t j = 0; j < extent(1); ++j) {
+      for (std::int64_t k = 0; k < extent(2); ++k) {
+        for (std::int64_t l = 0; l < extent(3); ++l) visit(i, j, k, l);
+      }
+    }
+  }
+}
+
 }  // namespace
+
+bool affordable(const Problem& p) {
+  constexpr double kMostProducts = 0x1p26;
+  return static_cast<double>(p.batch * p.num_heads_q) * static_cast<double>(p.seqlen_q) *
+             static_cast<double>(p.seqlen_k) * static_cast<double>(p.head_dim_qk + p.head_dim_v) <=
+         kMostProducts;
+}
+
+bool flushes_results(const attest_kernel& kernel, const proptest::Case& c) {
+  const auto show = [&](const proptest::Solved& solved, Direction direction, const Comparisons&) {
+    bool refused = false, flushed = true;
+    for (const Output& of : outputs_of(kernel.description, solved, direction)) {
+      const DType dtype = of.got.view().dtype();
+      const double smallest_normal = underflow_unit(dtype) / unit_roundoff(dtype);
+      for_each_element(of.got.view(), [&](auto i, auto j, auto k, auto l) {
+        if (ratio_at(of, i, j, k, l) <= 1) return;
+        refused = true;
+        const double exact = std::abs(of.exact(i, j, k, l));
+        flushed = flushed && of.got(i, j, k, l) == 0 && exact > 0 && exact < smallest_normal;
+      });
+    }
+    return refused && flushed;
+  };
+  return shown(kernel, c, show).value_or(false);
+}
 
 std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest::Case& c) {
   return shown(kernel, c,

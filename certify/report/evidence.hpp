@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/report/suspicion.hpp"
 #include "core/abi/attest_kernel.h"
 #include "proptest/run.hpp"
 #include "proptest/signatures/signature.hpp"
@@ -34,10 +35,19 @@ std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest:
 /// [certify/report/evidence_test "the bound's largest term is named"]
 std::string bound_term(const attest_kernel& kernel, const proptest::Case& c);
 
+/// Whether a picture or further checks of a problem are worth their time: at most 2^26 products.
+bool affordable(const Problem& problem);
+
+/// Whether results of a run are refused, and each element refused is 0 where the exact result is
+/// subnormal.  [certify/report/contracts_test "hints"]
+bool flushes_results(const attest_kernel& kernel, const proptest::Case& c);
+
 struct Evidence {
   std::vector<proptest::Signature> signatures;
-  std::optional<ErrorGrid> grid;  // of the case as it was found
-  std::string bound_term;         // of the shrunk case
+  std::optional<ErrorGrid> grid;        // of the case as it was found
+  std::string bound_term;               // of the shrunk case
+  std::vector<Suspicion> suspicions{};  // not filled in by `examine`, nor are the hints
+  std::vector<std::string> hints{};     // hints_of the failure
 };
 
 /// [certify/report/evidence_test "errors lie where the defect is"]

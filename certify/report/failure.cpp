@@ -89,7 +89,8 @@ Direction direction_for(const attest_kernel& kernel, const Problem& problem) {
 void add_attention(TensorFile& file, const attest_kernel& kernel, const Case& c,
                    const InputValues& values) {
   const Direction direction = direction_for(kernel, c.problem);
-  const proptest::Truth truth = proptest::truth_of(kernel, c.problem, values, direction, c);
+  const auto shared = proptest::truth_of(kernel, c.problem, values, direction, c);
+  const proptest::Truth& truth = *shared;
   const KernelRun run = proptest::run(kernel, c.problem, values, direction, c);
   add_output(file, "O", run.O, truth.forward().O, truth.forward_bounds().O);
   if ((kernel.description.features & ATTEST_LSE) != 0) {
@@ -124,11 +125,7 @@ LawResult check_loss(const attest_kernel& kernel, const Case& c, const LossValue
     proptest::require_claimed(kernel, c.problem, Direction::loss_gradient);
     const proptest::LossTruth truth = loss_truth_of(kernel, c.problem, values);
     const proptest::LossRun run = proptest::run_loss(kernel, c.problem, values, c);
-    if (!run.misconduct.empty()) proptest::stop(Verdict::violated, run.misconduct);
-    if (run.status == ATTEST_UNSUPPORTED) proptest::stop(Verdict::unsupported, "refused");
-    if (run.status == ATTEST_FAILED) {
-      proptest::stop(Verdict::crashed, "the kernel reported failure");
-    }
+    proptest::require_success(run.status, run.misconduct, run.words, c.problem);
     return proptest::judged(truth.judge(run));
   });
 }

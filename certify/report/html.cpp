@@ -9,6 +9,7 @@
 #include "certify/report/markup.hpp"
 #include "certify/report/page_style.hpp"
 #include "certify/report/ratio.hpp"
+#include "certify/sizes.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -126,17 +127,33 @@ std::string overview(const json& certificate) {
   return html + "</table></div></div>";
 }
 
+std::string words_html(const json& words) {
+  std::string text;
+  for (const json& word : words) text += (text.empty() ? "" : " ") + word.get<std::string>();
+  return escaped(text);
+}
+
 std::string finding_html(const json& finding, const json& schedule) {
   const auto verdict = finding.at("verdict").get<std::string>();
   std::string html = fmt::format(
       "<div class=\"finding {}\"><div class=\"split\"><div class=\"grow\"><div class=\"head\">"
       "<b class=\"mono\">{}</b>{}</div><p class=\"why\">{}</p>",
       tone_of(verdict).style, text_of(finding, "law"), chip(verdict), text_of(finding, "message"));
+  if (const json also = finding.value("also", json::array()); !also.empty()) {
+    html +=
+        "<p class=\"small\">also fails: <span class=\"mono\">" + words_html(also) + "</span></p>";
+  }
   if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
     html += "<p class=\"small soft\">largest term of the bound of " + term + "</p>";
   }
   for (const json& signature : finding.at("signatures")) {
     html += "<p class=\"equals\">equals " + text_of(signature, "equals") + "</p>";
+  }
+  for (const json& one : finding.value("suspicions", json::array())) {
+    html += "<p class=\"equals\">seen: it " + text_of(one, "deed") + "</p>";
+  }
+  for (const json& hint : finding.value("hints", json::array())) {
+    html += "<p class=\"small\">" + escaped(hint.get<std::string>()) + "</p>";
   }
   html += "<pre>" + text_of(finding, "reproduce") + "</pre>";
   if (finding.at("file").is_string()) {
@@ -210,10 +227,17 @@ std::string list_html(const json& lines) {
   return html + "</ul>";
 }
 
-std::string words_html(const json& words) {
-  std::string text;
-  for (const json& word : words) text += (text.empty() ? "" : " ") + word.get<std::string>();
-  return escaped(text);
+// Older certificates have one text for each check.
+std::string refused_html(const json& refused) {
+  json lines = json::array();
+  for (const json& one : refused) {
+    lines.push_back(one.is_string()
+                        ? one.get<std::string>()
+                        : fmt::format("{} ({} checks), first: {}",
+                                      one.at("message").get<std::string>(), one.at("checks").dump(),
+                                      one.at("example").get<std::string>()));
+  }
+  return list_html(lines);
 }
 
 // A declared value, or one for each type of tensors.
@@ -242,6 +266,18 @@ std::string description_html(const json& description) {
     html += "<br>schedule: " + text_of(description, "schedule");
   }
   return html + "</p></details>";
+}
+
+// Older certificates do not say.
+std::string sizes_html(const json& coverage) {
+  const json sizes = coverage.value("sizes", json::object());
+  if (sizes.empty()) return "";
+  std::string html = "<p class=\"small\">sizes covered:</p><ul class=\"small\">";
+  for (const auto& [mask, covered] : sizes.items()) {
+    html += "<li><span class=\"mono\">" + escaped(mask) +
+            "</span>: " + escaped(sizes_text(covered)) + "</li>";
+  }
+  return html + "</ul>";
 }
 
 std::string pairs_html(const json& pairs) {
@@ -289,7 +325,8 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
     html += "</div>";
   }
   html += "<div class=\"split\"><div><h3>Coverage: checks that counted</h3>" +
-          coverage_html(description, coverage) + pairs_html(coverage.at("pairs"));
+          coverage_html(description, coverage) + pairs_html(coverage.at("pairs")) +
+          sizes_html(coverage);
   if (!coverage.at("not_claimed").empty()) {
     html += "<p class=\"small soft\">not claimed:";
     const char* separator = " ";
@@ -301,7 +338,7 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
   }
   html += "</div><div class=\"grow\"><h3>Laws</h3>" + laws_html(kernel.at("laws")) + "</div></div>";
   if (!coverage.at("refused").empty()) {
-    html += "<h3>Refused although claimed</h3>" + list_html(coverage.at("refused"));
+    html += "<h3>Refused although claimed</h3>" + refused_html(coverage.at("refused"));
   }
   for (const char* part : kCounted) {
     const json io = kernel.value(part, json());

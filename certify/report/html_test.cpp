@@ -50,6 +50,19 @@ TEST_CASE("every text of a certificate is escaped", "[html]") {
   CHECK_THAT(html_report(keys), !Contains("<script") && !Contains("<img"));
 }
 
+TEST_CASE("laws of the same cause, hints and refusals are shown", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& broken = certificate["kernels"][1];
+  broken["findings"][0]["also"] = {"one_hot_probe", "<b>"};
+  broken["findings"][0]["hints"] = {"would pass with <i>"};
+  broken["coverage"]["refused"] = {
+      {{"message", "refused; it says: <u>"}, {"checks", 1093}, {"example", "attest check"}}};
+  const std::string page = html_report(certificate);
+  CHECK_THAT(page, Contains("also fails: <span class=\"mono\">one_hot_probe &lt;b&gt;</span>"));
+  CHECK_THAT(page, Contains("would pass with &lt;i&gt;"));
+  CHECK_THAT(page, Contains("<li>refused; it says: &lt;u&gt; (1093 checks), first: attest check"));
+}
+
 TEST_CASE("a roundoff is told for each type of tensors", "[html]") {
   CHECK_THAT(html_report(sample_certificate()), Contains("p_roundoff: bf16 0.00390625, f32 0.0"));
 }
@@ -62,6 +75,16 @@ TEST_CASE("a campaign that ended early shows the cases it met of those planned",
   CHECK_THAT(html_report(certificate), Contains("<td class=\"n\">12 of 60</td>"));
   kernel.erase("planned_cases");  // as older certificates
   CHECK_THAT(html_report(certificate), Contains("<td class=\"n\">12</td>"));
+}
+
+TEST_CASE("the sizes covered stand below the coverage", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  CHECK_THAT(html_report(certificate),
+             Catch::Contains("causal</span>: seqlen_q &lt;= 2211 (by sample; whole &lt;= 40)"));
+  for (nlohmann::json& kernel : certificate["kernels"]) {
+    kernel["coverage"].erase("sizes");  // as older ones
+  }
+  CHECK_THAT(html_report(certificate), !Catch::Contains("sizes covered"));
 }
 
 TEST_CASE("where a kernel ran stands beside its verdict", "[html]") {

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <sstream>
 
 #include "certify/printable.hpp"
+#include "certify/sizes.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -38,7 +40,9 @@ class Suite {
   }
 
   void tell(const char* name, const std::string& value) {
-    pugi::xml_node property = node_.append_child("properties").append_child("property");
+    pugi::xml_node properties = node_.child("properties");
+    if (!properties) properties = node_.append_child("properties");
+    pugi::xml_node property = properties.append_child("property");
     set(property, "name", name);
     set(property, "value", value);
   }
@@ -80,11 +84,20 @@ class Suite {
 
 std::string finding_text(const json& finding) {
   std::string text = finding.at("message").get<std::string>() + "\n";
+  for (const json& law : finding.value("also", json::array())) {
+    text += "also fails: " + law.get<std::string>() + "\n";
+  }
   if (const auto term = finding.at("bound_term").get<std::string>(); !term.empty()) {
     text += "largest term of the bound of " + term + "\n";
   }
   for (const json& signature : finding.at("signatures")) {
     text += "equals " + signature.at("equals").get<std::string>() + "\n";
+  }
+  for (const json& one : finding.value("suspicions", json::array())) {
+    text += "seen: it " + one.at("deed").get<std::string>() + "\n";
+  }
+  for (const json& hint : finding.value("hints", json::array())) {
+    text += hint.get<std::string>() + "\n";
   }
   text += "reproduce: " + finding.at("reproduce").get<std::string>() + "\n";
   if (finding.at("file").is_string()) {
@@ -98,12 +111,16 @@ void add_law(Suite& suite, const json& kernel, const std::string& law, const jso
   const double passed = count.at("passed").get<double>();
   bool failed = false;
   for (const json& finding : kernel.at("findings")) {
-    if (finding.at("law") != law) continue;
+    const json also = finding.value("also", json::array());
+    const bool folded = std::find(also.begin(), also.end(), law) != also.end();
+    if (finding.at("law") != law && !folded) continue;
     failed = true;
+    const auto message = finding.at("message").get<std::string>();
     suite.fail(test, finding.at("verdict").get<std::string>(),
-               finding.at("message").get<std::string>(), finding_text(finding));
+               folded ? "as " + finding.at("law").get<std::string>() + ": " + message : message,
+               finding_text(finding));
   }
-  // A law that met a fault already told of has failed without a finding of its own.
+  // In older certificates a law that met a fault already told of is in no finding.
   if (!failed && count.at("failed").get<double>() > 0) {
     suite.fail(test, kernel.at("verdict").get<std::string>(), "failed as another law did", "");
     return;
@@ -124,6 +141,10 @@ Counts add_kernel(pugi::xml_node suites, const json& kernel, double seconds) {
   if (kernel.contains("ran")) suite.tell("ran", kernel.at("ran").get<std::string>());
   const json mask = kernel.value("mask", json(nullptr));
   if (mask.is_string()) suite.tell("mask", mask.get<std::string>());
+  const json sizes = kernel.at("coverage").value("sizes", json::object());
+  for (const auto& [of_mask, covered] : sizes.items()) {
+    suite.tell("sizes covered", of_mask + ": " + sizes_text(covered));
+  }
   for (const auto& [law, count] : kernel.at("laws").items()) add_law(suite, kernel, law, count);
   if (!kernel.at("law").is_string()) {
     pugi::xml_node test = suite.test(mask.is_string() ? "complete on the mask" : "complete");

@@ -51,6 +51,31 @@ TEST_CASE("laws become test cases, what counted nowhere is skipped", "[junit]") 
   CHECK(all.attribute("skipped").as_int() == 3);
 }
 
+TEST_CASE("the sizes covered are a property", "[junit]") {
+  pugi::xml_document xml;
+  REQUIRE(xml.load_string(junit_report(sample_certificate()).c_str()));
+  const pugi::xml_node properties = suite_of(xml, "./<b>.so:x").child("properties");
+  const auto sizes = properties.find_child_by_attribute("name", "sizes covered");
+  CHECK_THAT(sizes.attribute("value").value(),
+             Catch::StartsWith("causal: seqlen_q <= 2211 (by sample; whole <= 40), "));
+  CHECK(properties.find_child_by_attribute("name", "ran"));  // one list of all properties
+}
+
+TEST_CASE("a law that is folded into a finding fails as that", "[junit]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& broken = certificate["kernels"][1];
+  broken["laws"]["one_hot_probe"]["failed"] = 1;
+  broken["findings"][0]["also"] = {"one_hot_probe"};
+  broken["findings"][0]["hints"] = {"would pass with numerics.p_cast = bf16"};
+  pugi::xml_document xml;
+  REQUIRE(xml.load_string(junit_report(certificate).c_str()));
+  const pugi::xml_node failure =
+      test_of(suite_of(xml, "./<b>.so:x"), "one_hot_probe").child("failure");
+  CHECK_THAT(failure.attribute("message").value(), Catch::StartsWith("as reference_forward: O["));
+  CHECK_THAT(failure.child_value(), Catch::Contains("also fails: one_hot_probe"));
+  CHECK_THAT(failure.child_value(), Catch::Contains("would pass with numerics.p_cast = bf16"));
+}
+
 TEST_CASE("crashes are errors, violated I/O and repeated faults fail", "[junit]") {
   nlohmann::json certificate = sample_certificate();
   nlohmann::json& broken = certificate["kernels"][1];

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "certify/worker/limits.hpp"
 #include "certify/worker/protocol.hpp"
 
 namespace attest::certify::worker {
@@ -13,7 +14,8 @@ namespace {
 constexpr std::uint32_t kDirections = ATTEST_FORWARD | ATTEST_BACKWARD | ATTEST_LOSS_GRADIENT;
 constexpr std::uint32_t kDtypes =
     1u << ATTEST_F64 | 1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16;
-constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_NM_MASK} << 1) - 1;
+constexpr std::uint32_t kMayChange = (std::uint32_t{ATTEST_MAY_START_PROCESSES} << 1) - 1;
+constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_LAYOUT_BITS} << 1) - 1;
 
 std::string hex(std::uint64_t value) {
   std::string digits;
@@ -99,16 +101,23 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_choice("numerics.fused_fraction_bits", n.fused_fraction_bits, kAny),
         bad_choice("numerics.summation_depth", n.summation_depth, INT64_MAX),
         bad_roundoff("input_roundoff", n.input_roundoff, 1),
+        bad_roundoff("operand_roundoff", n.operand_roundoff, 1),
         bad_roundoff("scaled_q_roundoff", n.scaled_q_roundoff, 1),
         bad_dtype("p_cast", n.p_cast),
         bad_choice("numerics.p_normalized", n.p_normalized, kFlag),
         bad_choice("numerics.sum_after_cast", n.sum_after_cast, kFlag),
         bad_choice("numerics.flushes_p", n.flushes_p, kFlag),
         bad_roundoff("exp_ulps", n.exp_ulps, kMostUlps),
+        bad_roundoff("exp_ulps_of[ATTEST_F64]", n.exp_ulps_of[ATTEST_F64], kMostUlps),
+        bad_roundoff("exp_ulps_of[ATTEST_F32]", n.exp_ulps_of[ATTEST_F32], kMostUlps),
+        bad_roundoff("exp_ulps_of[ATTEST_BF16]", n.exp_ulps_of[ATTEST_BF16], kMostUlps),
+        bad_roundoff("exp_ulps_of[ATTEST_F16]", n.exp_ulps_of[ATTEST_F16], kMostUlps),
         bad_choice("numerics.exp_zero_not_one", n.exp_zero_not_one, kFlag),
         bad_choice("numerics.lse_splits", n.lse_splits, kMostSplits),
         bad_dtype("gqa_partial", n.gqa_partial),
+        bad_dtype("gqa_accumulator", n.gqa_accumulator),
         bad_dtype("dq_accumulator", n.dq_accumulator),
+        bad_dtype("dkv_accumulator", n.dkv_accumulator),
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
         bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag),
         bad_choice("numerics.lse_split_keys", n.lse_split_keys, kAny),
@@ -157,7 +166,7 @@ std::string objection(const attest_kernel& kernel) {
   const auto set = [](const auto& reserved) {
     return std::any_of(std::begin(reserved), std::end(reserved), [](auto x) { return x != 0; });
   };
-  if (set(d.reserved) || set(d.numerics.reserved)) {
+  if (set(d.reserved) || d.reserved_bits != 0 || set(d.numerics.reserved)) {
     return "description: a reserved field is not 0; set what this attest_kernel.h does not name to "
            "0";
   }
@@ -182,11 +191,12 @@ std::string objection(const attest_kernel& kernel) {
         bad_bits("directions", d.directions, kDirections), bad_bits("dtypes", d.dtypes, kDtypes),
         bad_bits("features", d.features, kFeatures), bad_size("max_head_dim", d.max_head_dim),
         bad_size("head_dim_multiple", d.head_dim_multiple),
-        bad_choice("empty_row", static_cast<std::int64_t>(d.empty_row), ATTEST_NAN),
-        numerics_objection(d.numerics), missing_function(kernel)}) {
+        bad_choice("empty_row", static_cast<std::int64_t>(d.empty_row), ATTEST_ZERO_ZERO),
+        bad_bits("may_change", d.may_change, kMayChange), numerics_objection(d.numerics),
+        missing_function(kernel)}) {
     if (!text.empty()) return text;
   }
-  return "";
+  return limits_objection(d);
 }
 
 }  // namespace attest::certify::worker

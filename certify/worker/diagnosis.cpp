@@ -16,8 +16,6 @@ std::string seconds_text(double seconds) {
   return text + " s";
 }
 
-std::string quoted(const std::string& words) { return words.empty() ? "" : ": " + words; }
-
 Fault fault_at_address(const Process& process, const CallMemory& memory, const std::string& when) {
   const Control& control = process.control();
   const std::uint64_t address = control.fault_address;
@@ -43,15 +41,15 @@ Fault death_by_signal(const Process& process, const CallMemory& memory, int sign
     return fault_at_address(process, memory, when);
   }
   if (signal == SIGABRT) {
-    return {FaultKind::abort, "abort() " + when + quoted(process.last_words())};
+    return {FaultKind::abort, "abort() " + when};
   }
-  return {FaultKind::crash, "signal " + std::to_string(signal) + " (" + strsignal(signal) + ") " +
-                                when + quoted(process.last_words())};
+  return {FaultKind::crash,
+          "signal " + std::to_string(signal) + " (" + strsignal(signal) + ") " + when};
 }
 
 Fault death_by_exit(const Process& process, int status, const std::string& when) {
-  const std::string ended = "the process was ended with status " + std::to_string(status) + " " +
-                            when + quoted(process.last_words());
+  const std::string ended =
+      "the process was ended with status " + std::to_string(status) + " " + when;
   if (!process.out_of_memory()) return {FaultKind::exit, ended};
   return {FaultKind::memory, "an allocation was refused at the memory limit and " + ended};
 }

@@ -50,6 +50,10 @@ std::string_view name(FaultKind kind) {
       return "parent_signal";
     case FaultKind::printed:
       return "printed";
+    case FaultKind::exception:
+      return "exception";
+    case FaultKind::failed:
+      return "failed";
     case FaultKind::workspace_size:
       break;
   }
@@ -74,6 +78,7 @@ Verdict verdict_of(FaultKind kind) {
     case FaultKind::exit:
     case FaultKind::hang:
     case FaultKind::memory:
+    case FaultKind::exception:
       return Verdict::crashed;
     default:
       return Verdict::violated;

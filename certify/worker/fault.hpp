@@ -35,6 +35,8 @@ namespace attest::certify::worker {
 ///   scheduling           changed nice value, scheduling policy or allowed processors
 ///   parent_signal        sent a signal to the certifier
 ///   printed              wrote to the standard output
+///   exception            let a C++ exception out of a call
+///   failed               returned ATTEST_FAILED for what it claims
 ///   workspace_size       asked for an impossible amount of workspace
 enum class FaultKind : std::uint8_t {
   crash,
@@ -60,13 +62,16 @@ enum class FaultKind : std::uint8_t {
   scheduling,
   parent_signal,
   printed,
+  exception,
+  failed,
   workspace_size
 };
 
 std::string_view name(FaultKind kind);
 const std::vector<FaultKind>& all_fault_kinds();
 
-/// `crashed` where the call did not return (crash, abort, exit, hang, memory), else `violated`.
+/// `crashed` where the call did not return (crash, abort, exit, hang, memory, exception), else
+/// `violated`.
 Verdict verdict_of(FaultKind kind);
 
 struct Fault {

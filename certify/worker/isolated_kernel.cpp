@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "certify/worker/diagnosis.hpp"
@@ -38,23 +41,28 @@ struct IsolatedKernel::State {
   Limits limits;
   std::uint32_t index = 0;
   std::string name, summary, schedule, schedule_backward;
+  attest_limits claimed{};
   std::mutex mutex;                                          // of what follows
   std::map<std::thread::id, std::unique_ptr<Process>> idle;  // one for each calling thread
   double timeout_seconds = 0, slowest_seconds = 0;
+  std::set<std::string> loaded;  // files, by calls
 
   using Fill = std::function<void(Transfer&)>;
   struct Reply {
     attest_status status = ATTEST_FAILED;
     std::size_t workspace_bytes = 0;
+    std::string words;  // that a failed call left on the standard error
   };
 
   // One call in a worker; after a fault of this check nothing is called any more.
   Reply call(Task task, std::uint32_t direction, const Fill& fill);
 
-  attest_status status(Task task, const Fill& fill) { return call(task, 0, fill).status; }
+  // The same of a call that may hand back a text.
+  attest_status status(Task task, const Fill& fill, char* message, std::size_t message_bytes);
 
   std::unique_ptr<Process> take();
   void give_back(std::unique_ptr<Process> process, double seconds);
+  void note_loaded(const Control& control);
   double timeout();
 };
 
@@ -77,6 +85,14 @@ void IsolatedKernel::State::give_back(std::unique_ptr<Process> process, double s
   idle[std::this_thread::get_id()] = std::move(process);
 }
 
+void IsolatedKernel::State::note_loaded(const Control& control) {
+  if (control.loaded[0] == '\0') return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::istringstream lines(
+      std::string(control.loaded, strnlen(control.loaded, sizeof control.loaded)));
+  for (std::string line; std::getline(lines, line);) loaded.insert(line);
+}
+
 double IsolatedKernel::State::timeout() {
   const std::lock_guard<std::mutex> lock(mutex);
   return timeout_seconds;
@@ -90,6 +106,7 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   std::optional<Transfer> transfer;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     process = take();
+    process->keep_memory();
     transfer.emplace(process->arena(), process->next_address);
     fill(*transfer);
     const std::uint64_t next = transfer->publish(task);
@@ -114,6 +131,9 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   pending_fault = diagnose(*process, ending, *transfer, seconds);
   if (pending_fault) {
+    if (const std::string words = process->last_words(); !words.empty()) {
+      pending_fault->detail += ": " + words;
+    }
     if (pending_fault->kind == FaultKind::hang) {
       // It hangs, that much is known; other cases need not wait as long to say so again.
       constexpr double kAtLeast = 0.25, kSlack = 10;
@@ -123,12 +143,25 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
     return {};
   }
   transfer->copy_back();
-  const Reply reply{static_cast<attest_status>(control.status),
-                    static_cast<std::size_t>(control.workspace_bytes)};
+  note_loaded(control);
+  const auto status = static_cast<attest_status>(control.status);
+  const Reply reply{status, static_cast<std::size_t>(control.workspace_bytes),
+                    status == ATTEST_FAILED ? process->last_words() : ""};
   transfer.reset();
   process->arena().trim();
   give_back(std::move(process), took);
   return reply;
+}
+
+attest_status IsolatedKernel::State::status(Task task, const Fill& fill, char* message,
+                                            std::size_t message_bytes) {
+  const Reply reply = call(task, 0, fill);
+  if (!reply.words.empty() && message != nullptr && message_bytes > 0) {
+    const std::string said = message;
+    put_text(message, message_bytes,
+             (said.empty() ? "" : said + "; ") + "on its standard error: " + reply.words);
+  }
+  return reply.status;
 }
 
 namespace {
@@ -155,7 +188,7 @@ std::size_t workspace_proxy(const void* self, const attest_problem* problem,
 }
 
 attest_status forward_proxy(const void* self, const attest_forward_args* args) {
-  return state_of(self).status(Task::forward, [args](Transfer& transfer) {
+  const auto fill = [args](Transfer& transfer) {
     attest_forward_args& out = transfer.arguments().forward;
     out = *args;
     out.problem = transfer.problem(*args->problem);
@@ -165,11 +198,13 @@ attest_status forward_proxy(const void* self, const attest_forward_args* args) {
     out.O = transfer.tensor("O", args->O, Access::writable);
     out.LSE = transfer.tensor("LSE", args->LSE, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
-  });
+    out.message = transfer.message(args->message, args->message_bytes);
+  };
+  return state_of(self).status(Task::forward, fill, args->message, args->message_bytes);
 }
 
 attest_status backward_proxy(const void* self, const attest_backward_args* args) {
-  return state_of(self).status(Task::backward, [args](Transfer& transfer) {
+  const auto fill = [args](Transfer& transfer) {
     attest_backward_args& out = transfer.arguments().backward;
     out = *args;
     out.problem = transfer.problem(*args->problem);
@@ -184,11 +219,13 @@ attest_status backward_proxy(const void* self, const attest_backward_args* args)
     out.dK = transfer.tensor("dK", args->dK, Access::writable);
     out.dV = transfer.tensor("dV", args->dV, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
-  });
+    out.message = transfer.message(args->message, args->message_bytes);
+  };
+  return state_of(self).status(Task::backward, fill, args->message, args->message_bytes);
 }
 
 attest_status loss_proxy(const void* self, const attest_loss_args* args) {
-  return state_of(self).status(Task::loss_gradient, [args](Transfer& transfer) {
+  const auto fill = [args](Transfer& transfer) {
     attest_loss_args& out = transfer.arguments().loss;
     out = *args;
     out.problem = transfer.problem(*args->problem);
@@ -201,7 +238,9 @@ attest_status loss_proxy(const void* self, const attest_loss_args* args) {
     out.dX = transfer.tensor("dX", args->dX, Access::writable);
     out.dY = transfer.tensor("dY", args->dY, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
-  });
+    out.message = transfer.message(args->message, args->message_bytes);
+  };
+  return state_of(self).status(Task::loss_gradient, fill, args->message, args->message_bytes);
 }
 
 IsolatedKernels load(const Source& source, const Limits& limits, const std::string& prefix) {
@@ -244,6 +283,8 @@ IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_
   kernel_.description.schedule = description.has_schedule != 0 ? state_->schedule.c_str() : nullptr;
   kernel_.description.schedule_backward =
       description.has_schedule_backward != 0 ? state_->schedule_backward.c_str() : nullptr;
+  state_->claimed = description.limits;
+  kernel_.description.limits = description.has_limits != 0 ? &state_->claimed : nullptr;
   kernel_.self = state_.get();
   const std::uint32_t directions = description.fields.directions;
   if (description.has_workspace != 0) kernel_.workspace_bytes = workspace_proxy;
@@ -291,6 +332,13 @@ std::optional<std::string> library_of(const attest_kernel& kernel) {
   const Source& source = state_of(kernel.self).source;
   if (source.front() != kLibraryWord) return std::nullopt;
   return source.back();
+}
+
+std::vector<std::string> loaded_in_calls(const attest_kernel& kernel) {
+  if (!is_isolated(kernel)) return {};
+  State& state = state_of(kernel.self);
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  return {state.loaded.begin(), state.loaded.end()};
 }
 
 proptest::LawResult check(const proptest::Law& law, const attest_kernel& kernel,

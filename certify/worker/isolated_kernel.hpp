@@ -65,6 +65,11 @@ std::string isolation_words(const attest_kernel& kernel);
 /// [certify/worker/library_test "a good library"]
 std::optional<std::string> library_of(const attest_kernel& kernel);
 
+/// Files of code that calls of the kernel have loaded by now, as a library that is called in its
+/// place; empty for a kernel of this process.  [certify/worker/library_test "a library that calls
+/// another"]
+std::vector<std::string> loaded_in_calls(const attest_kernel& kernel);
+
 /// Checks a law on a case. A fault of an isolated kernel overrides what the law said: its text is
 /// the message, its gravity the verdict.
 /// [certify/worker/isolation_test "every misbehaviour has its own finding"]

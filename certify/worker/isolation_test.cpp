@@ -17,6 +17,9 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
+#include "proptest/buffer.hpp"
+#include "proptest/compare.hpp"
+#include "proptest/run.hpp"
 #include "proptest/values.hpp"
 
 namespace attest::certify::worker {
@@ -111,6 +114,57 @@ TEST_CASE("every misbehaviour has its own finding") {
   CHECK(stale.message ==
         "stale_memory: memory of an earlier call was read in forward (a pointer "
         "that was kept)");
+}
+
+TEST_CASE("a call says why it fails") {
+  const IsolatedKernels kernels = isolate_library(plugin("failing"), limits());
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  const std::string failed = "failed: the call returned ATTEST_FAILED for what is claimed";
+  const std::vector<Expected> cases{
+      {"says_why", "; it says: no tile fits into the cache"},
+      {"says_nothing", ""},
+      {"says_on_stderr",
+       "; it says: on its standard error: plan: 3 of 4 tiles | out of descriptors"},
+      {"says_without_end", "; it says: \\x1b!!!!"},
+  };
+  for (const Expected& expected : cases) {
+    const proptest::LawResult result =
+        check(law, kernel_called(kernels, expected.kernel), small_case());
+    CAPTURE(expected.kernel, expected.text, result.message);
+    CHECK(result.verdict == Verdict::violated);
+    CHECK(result.message.rfind(failed + expected.text, 0) == 0);
+    CHECK(kind_in(result.message) == FaultKind::failed);
+  }
+  CHECK(check(law, kernel_called(kernels, "says_nothing"), small_case()).message == failed);
+  CHECK(check(law, kernel_called(kernels, "says_too_much"), small_case()).message ==
+        "out_of_bounds: message: written 1 bytes past its last element in forward");
+  const proptest::LawResult refused =
+      check(law, kernel_called(kernels, "refuses_with_text"), small_case());
+  CHECK(refused.verdict == Verdict::unsupported);
+  CHECK(refused.message.find("; it says: one query alone") != std::string::npos);
+}
+
+TEST_CASE("exceptions and last words are shown") {
+  const IsolatedKernels kernels = isolate_library(plugin("failing"), limits());
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  const std::vector<Expected> cases{
+      {"throws_error",
+       "exception: std::runtime_error: 'no plan for this shape' was thrown and not caught in "
+       "forward"},
+      {"throws_number", "exception: int was thrown and not caught in forward"},
+      {"throws_in_thread",
+       "abort: abort() in forward: terminate called after throwing an instance of "
+       "'std::runtime_error' | what():  lost in a thread"},
+      {"crashes_with_words",
+       "crash: segmentation fault at the null pointer in forward: about to fall over"},
+  };
+  for (const Expected& expected : cases) {
+    const proptest::LawResult result =
+        check(law, kernel_called(kernels, expected.kernel), small_case());
+    CAPTURE(expected.kernel, result.message);
+    CHECK(result.verdict == Verdict::crashed);
+    CHECK(result.message == expected.text);
+  }
 }
 
 TEST_CASE("one element beyond a full page meets the guard") {
@@ -292,6 +346,35 @@ TEST_CASE("addresses are explained") {
   constexpr std::uint64_t kRoundedBytes = 128;
   CHECK(explained(memory.address(o) + kRoundedBytes, Access::writable) ==
         "out_of_bounds: O: written 29 bytes past its last element here");
+}
+
+TEST_CASE("the same memory comes again where a law wants it") {
+  // It returns what it returned for the same addresses.
+  const auto isolated = isolate_builtin("cheat/result_by_pointer", limits());
+  const proptest::Case c = page_case();
+  const auto same_result = [&] {
+    std::vector<Tensor> results;
+    for (const std::uint64_t seed : {1u, 2u}) {
+      const auto values = proptest::make_values(c.problem, c.values, seed);
+      results.push_back(
+          proptest::run(isolated->kernel(), c.problem, values, proptest::Direction::forward, c).O);
+    }
+    return proptest::identical(results[0], results[1]);
+  };
+  CHECK_FALSE(same_result());
+  {
+    const proptest::SameMemory kept;
+    CHECK(same_result());
+  }
+  CHECK_FALSE(same_result());
+  const proptest::SameMemory another;  // lies where nothing lay before
+  const auto values = proptest::make_values(c.problem, c.values, 1);
+  const auto of_its_own =
+      proptest::run(isolated->kernel(), c.problem, proptest::make_values(c.problem, c.values, 3),
+                    proptest::Direction::forward, c);
+  const auto again =
+      proptest::run(isolated->kernel(), c.problem, values, proptest::Direction::forward, c);
+  CHECK(proptest::identical(of_its_own.O, again.O));
 }
 
 TEST_CASE("a command has the same limits") {

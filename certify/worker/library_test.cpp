@@ -74,6 +74,24 @@ TEST_CASE("a good library is loaded and named by its path") {
   CHECK_FALSE(library_of(isolate_builtin("cpu/standard", limits())->kernel()));
 }
 
+TEST_CASE("a library that calls another is seen to") {
+  const IsolatedKernels kernels = isolate_library(plugin("another"), limits());
+  const attest_kernel& kernel = kernels.front()->kernel();
+  const proptest::Case c{Problem::parse("sq=4,d=2"), proptest::Values::normal, 1, 1};
+  const auto called = [&](const attest_kernel& one) {
+    proptest::run(one, c.problem, proptest::make_values(c.problem, c.values, c.seed),
+                  proptest::Direction::forward, c);
+    return loaded_in_calls(one);
+  };
+  CHECK(loaded_in_calls(kernel).empty());
+  const std::vector<std::string> loaded = called(kernel);
+  REQUIRE(loaded.size() == 1);
+  CHECK(fs::canonical(loaded.front()) == fs::canonical(plugin("nonsense_good")));
+  CHECK(called(kernel) == loaded);  // told once
+  const IsolatedKernels alone = isolate_library(plugin("nonsense_good"), limits());
+  CHECK(called(alone.front()->kernel()).empty());
+}
+
 TEST_CASE("descriptions that are nonsense") {
   const Refused cases[] = {
       {"nonsense_other_abi", "abi_version is 99, this program speaks version 1"},
@@ -176,7 +194,7 @@ struct EarlierDescription {
   std::uint64_t reserved[8];
 };
 
-TEST_CASE("a library that knows no backward schedule loads and names none") {
+TEST_CASE("a library that knows no backward schedule and no limits loads and names none") {
   static_assert(sizeof(EarlierDescription) == sizeof(attest_description));
   static_assert(offsetof(EarlierDescription, reserved) ==
                 offsetof(attest_description, schedule_backward));
@@ -196,6 +214,8 @@ TEST_CASE("a library that knows no backward schedule loads and names none") {
   CHECK(objection(kernel).empty());
   CHECK(kernel.description.schedule == std::string("flash2"));
   CHECK(kernel.description.schedule_backward == nullptr);
+  CHECK(kernel.description.limits == nullptr);
+  CHECK(kernel.description.may_change == 0);
 }
 
 TEST_CASE("objections to numerics") {
@@ -224,6 +244,13 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.exp_ulps = std::numeric_limits<double>::quiet_NaN(); },
           "numerics.exp_ulps");
   refused([](auto& d) { d.numerics.input_roundoff = 2; }, "numerics.input_roundoff");
+  refused([](auto& d) { d.numerics.operand_roundoff = -1; }, "numerics.operand_roundoff");
+  refused([](auto& d) { d.numerics.dkv_accumulator = 5; }, "numerics.dkv_accumulator is 5");
+  refused([](auto& d) { d.numerics.gqa_accumulator = -2; }, "numerics.gqa_accumulator is -2");
+  refused([](auto& d) { d.numerics.exp_ulps_of[ATTEST_BF16] = -1; },
+          "numerics.exp_ulps_of[ATTEST_BF16]");
+  refused([](auto& d) { d.numerics.exp_ulps_of[ATTEST_F16] = 0x1p18f; },
+          "numerics.exp_ulps_of[ATTEST_F16] is 262144");
   refused([](auto& d) { d.numerics.p_cast = 5; }, "numerics.p_cast is 5");
   refused([](auto& d) { d.numerics.accumulator = -2; }, "numerics.accumulator is -2");
   refused([](auto& d) { d.numerics.summation_depth = -3; }, "numerics.summation_depth");
@@ -235,7 +262,7 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { ++d.struct_size; }, "attest_description.struct_size is ");
   refused([](auto& d) { d.schedule_backward = "two\npass"; },
           "description.schedule_backward has the character 0xa");
-  refused([](auto& d) { d.reserved[6] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.reserved[4] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
   refused([](auto& d) { d.numerics.lse_splits = 1 << 17; }, "numerics.lse_splits is 131072");
@@ -250,7 +277,14 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.head_dim_multiple = -8; }, "head_dim_multiple is -8");
   refused([](auto& d) { d.name = "two words"; }, "description.name has the character 0x20");
   refused([](auto& d) { d.summary = "line\nbreak"; }, "description.summary has the character 0xa");
-  refused([](auto& d) { d.empty_row = static_cast<attest_empty_row>(3); }, "empty_row is 3");
+  refused(
+      [](auto& d) {
+        const int none = 4;  // no attest_empty_row
+        std::memcpy(&d.empty_row, &none, sizeof none);
+      },
+      "empty_row is 4");
+  refused([](auto& d) { d.may_change = 1 << 4; }, "may_change is 0x10; unknown bits 0x10");
+  refused([](auto& d) { d.reserved_bits = 1; }, "a reserved field is not 0");
 }
 
 }  // namespace attest::certify::worker

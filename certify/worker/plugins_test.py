@@ -6,6 +6,7 @@ usage: plugins_test.py ATTEST PLUGINS EXAMPLES
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -52,6 +53,9 @@ class Examples(unittest.TestCase):
 
     def test_cpp(self):
         self.certified("libonline_softmax.so")
+
+    def test_limits(self):
+        self.certified("libcausal.so")
 
     def test_packed_qkv(self):
         self.certified("libpacked_qkv.so")
@@ -195,6 +199,54 @@ class Findings(unittest.TestCase):
         self.assertEqual(attest(*words)[0], 1)
         self.assertEqual(attest(*words[:-2])[0], 0)  # once is not enough
 
+    def test_state_of_other_calls(self):
+        """The line names the calls that bring the failure, and needs each of them."""
+        kernel = f"{PLUGINS}/libfailing.so:keeps_plan"
+        code, text, _ = attest("certify", kernel, "--only", "reference_forward", "--cases", "200")
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, r"state: fails after another check in one process, and not without: ")
+        words = shlex.split(re.search(r"reproduce: attest (.*)", text).group(1))
+        self.assertEqual(words.count("--after"), 1)
+        self.assertEqual(attest(*words)[0], 1)
+        at = words.index("--after")
+        self.assertEqual(attest(*words[:at], *words[at + 2:])[0], 0)
+        code, _, error = attest(*words[:at + 1], "sq=1,d=1 sed=3")
+        self.assertEqual(code, 2)
+        self.assertIn("sed=3", error)
+
+    def test_what_a_call_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            junit, html = os.path.join(folder, "junit.xml"), os.path.join(folder, "report.html")
+            code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:says_why", "--cases", "2",
+                                   "--json", "--junit", junit, "--html", html)
+            self.assertEqual(code, 1, text)
+            finding, = json.loads(text)["kernels"][0]["findings"]
+            self.assertEqual(finding["kind"], "failed")
+            self.assertIn("it says: no tile fits into the cache", finding["message"])
+            failed = {law for law, count in json.loads(text)["kernels"][0]["laws"].items()
+                      if count["failed"] > 0}
+            self.assertEqual(failed, {finding["law"], *finding["also"]})
+            for path in (junit, html):
+                with open(path, encoding="utf-8") as file:
+                    shown = file.read()
+                self.assertIn("no tile fits into the cache", shown)
+                self.assertIn("also fails", shown)
+
+    def test_exception(self):
+        code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:throws_error", "--cases", "2")
+        self.assertEqual(code, 4, text)
+        self.assertIn("exception: std::runtime_error: 'no plan for this shape' was thrown", text)
+        self.assertEqual(text.count("reproduce:"), 1, text)
+
+    def test_refusals_are_counted(self):
+        code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:refuses_with_text", "--cases",
+                               "6")
+        self.assertEqual(code, 3, text)
+        lines = [line for line in text.splitlines() if "it says: one query alone" in line]
+        self.assertEqual(len(lines), 1, text)
+        line = re.search(r"\(\d\d+ checks\), first: attest (.*)", lines[0]).group(1)
+        self.assertEqual(attest(*shlex.split(line))[0], 3)
+
     def test_whole_library(self):
         """One campaign over every misbehaviour finishes; each has the finding that names it."""
         kinds = {"crash": "crash", "abort": "abort", "exit": "exit", "hang": "hang", "fork": "fork",
@@ -222,7 +274,8 @@ class Findings(unittest.TestCase):
         findings = {k["kernel"].split(":")[-1]: k["findings"]
                     for k in json.loads(text)["kernels"]}
         self.assertEqual(findings.pop("nothing"), [])
-        self.assertIn("repeat", [f["law"] for f in findings.pop("alternate")])
+        failing = findings.pop("alternate")
+        self.assertIn("repeat", [law for f in failing for law in [f["law"], *f["also"]]])
         findings.pop("leave_more_threads")  # it takes more calls
         if len(os.sched_getaffinity(0)) == 1:
             kinds.pop("bind_thread")

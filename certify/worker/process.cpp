@@ -18,7 +18,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
+#include "certify/printable.hpp"
 #include "certify/worker/arguments.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "certify/worker/sent_signals.hpp"
@@ -95,6 +97,11 @@ int out_of_the_way(int descriptor, const std::string& what) {
   return moved;
 }
 
+off_t size_of(const Descriptor& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 ? status.st_size : 0;
+}
+
 }  // namespace
 
 Process::Process(const Source& source, const Limits& limits)
@@ -128,6 +135,16 @@ Process::Process(const Source& source, const Limits& limits)
 }
 
 Process::~Process() { kill(); }
+
+void Process::keep_memory() {
+  const proptest::SameMemory::Run now = proptest::SameMemory::current();
+  if (now.scope != kept_.scope) {
+    kept_address_ = next_address;
+  } else if (now.run != kept_.run) {
+    next_address = kept_address_;
+  }
+  kept_ = now;
+}
 
 void Process::spawn(const Source& source, const Limits& limits) {
   Control& control = arena_.control();
@@ -177,6 +194,7 @@ Process::Ending Process::run(double timeout_seconds) {
   control.timeout_seconds = timeout_seconds;
   control.status = 0;
   control.disturbed = 0;
+  errors_begin_ = size_of(errors_);
   if (send(socket_.get(), "t", 1, MSG_NOSIGNAL) != 1) {
     kill();
     return Ending::died;
@@ -237,18 +255,25 @@ bool Process::out_of_memory() const {
 }
 
 std::string Process::last_words() const {
-  struct stat status {};
-  if (fstat(errors_.get(), &status) != 0) return "";
   constexpr off_t kMostBytes = 1000;
-  const off_t begin = std::max<off_t>(0, status.st_size - kMostBytes);
-  std::string text(static_cast<std::size_t>(status.st_size - begin), ' ');
+  constexpr std::size_t kMostLines = 3;
+  const off_t end = size_of(errors_), begin = std::max(errors_begin_, end - kMostBytes);
+  if (end <= begin) return "";
+  std::string text(static_cast<std::size_t>(end - begin), ' ');
   if (pread(errors_.get(), text.data(), text.size(), begin) != static_cast<ssize_t>(text.size())) {
     return "";
   }
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  text = text.substr(text.rfind('\n') + 1);
-  for (char& c : text) c = c >= ' ' && c != 0x7f ? c : '?';
-  return text;
+  std::istringstream lines(text);
+  std::vector<std::string> last;
+  for (std::string line; std::getline(lines, line);) {
+    if (const std::size_t first = line.find_first_not_of(" \t\r"); first != std::string::npos) {
+      last.push_back(printable(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first)));
+    }
+    if (last.size() > kMostLines) last.erase(last.begin());
+  }
+  std::string words;
+  for (const std::string& line : last) words += (words.empty() ? "" : " | ") + line;
+  return words;
 }
 
 }  // namespace attest::certify::worker

@@ -9,6 +9,7 @@
 
 #include "certify/worker/arena.hpp"
 #include "certify/worker/descriptor.hpp"
+#include "proptest/buffer.hpp"
 
 namespace attest::certify::worker {
 
@@ -55,11 +56,16 @@ class Process {
   /// Whether it ran out of memory that it may allocate.
   bool out_of_memory() const;
 
-  /// The last line written to the standard error; "" when none.
+  /// The last lines that the last run wrote to the standard error, as `printable` spells them, with
+  /// " | " between them; "" when none.
   std::string last_words() const;
 
   /// The first address the next call may use, moved on by every call.
   std::uint64_t next_address = 0;
+
+  /// Has the calls of a run within a proptest::SameMemory begin where those of its first run did.
+  /// [certify/worker/isolation_test "the same memory"]
+  void keep_memory();
 
  private:
   void spawn(const Source& source, const Limits& limits);
@@ -72,7 +78,10 @@ class Process {
   pid_t pid_ = -1;
   int wait_status_ = 0;
   std::optional<int> sent_signal_;
+  proptest::SameMemory::Run kept_;
+  std::uint64_t kept_address_ = 0;  // where its first run began
   std::uint64_t last_data_bytes_ = 0;
+  off_t errors_begin_ = 0;  // of the last run, in the file of the standard error
 };
 
 }  // namespace attest::certify::worker

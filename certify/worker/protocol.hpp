@@ -41,7 +41,8 @@ inline constexpr std::size_t kMostSegments = 24;
 struct Description {
   attest_description fields{};
   char name[256] = "", summary[1024] = "", schedule[512] = "", schedule_backward[512] = "";
-  std::uint32_t has_schedule = 0, has_schedule_backward = 0, has_workspace = 0;
+  std::uint32_t has_schedule = 0, has_schedule_backward = 0, has_workspace = 0, has_limits = 0;
+  attest_limits limits{};
 };
 
 struct Control {
@@ -64,7 +65,8 @@ struct Control {
   std::uint64_t workspace_bytes = 0;
   std::uint32_t disturbed = 0;  // 1: the call left its surroundings changed
   FaultKind disturbance = FaultKind::crash;
-  char text[1024] = "";  // why loading failed, or what the disturbance is
+  char text[1024] = "";    // why loading failed, or what the disturbance is
+  char loaded[4096] = "";  // files that calls have loaded, each with a line's end
   // From its handlers; the process ends after any of them.
   std::atomic<std::int32_t> signal{0};  // of a fault; the process ends of it
   Phase fault_phase = Phase::starting;

@@ -1,5 +1,6 @@
 #include "certify/worker/serve.hpp"
 
+#include <cxxabi.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,12 +17,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <optional>
-#include <string_view>
+#include <string>
+#include <typeinfo>
 
+#include "certify/printable.hpp"
+#include "certify/worker/loaded_files.hpp"
 #include "certify/worker/protocol.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "certify/worker/surroundings.hpp"
+#include "certify/worker/transfer.hpp"
 #include "core/error.hpp"
 #include "gpu/register.hpp"
 
@@ -152,30 +159,26 @@ class Deadline {
   bool armed_ = false;
 };
 
-void copy_text(char* to, std::size_t size, std::string_view text) {
-  const std::size_t count = std::min(text.size(), size - 1);
-  std::memcpy(to, text.data(), count);
-  to[count] = '\0';
-}
-
 void describe(const attest_kernel& kernel) {
   const attest_description& d = kernel.description;
   Description& out = control->description;
   out.fields = d;
   out.fields.name = out.fields.summary = out.fields.schedule = out.fields.schedule_backward =
       nullptr;
-  copy_text(out.name, sizeof out.name, d.name);
-  copy_text(out.summary, sizeof out.summary, d.summary == nullptr ? "" : d.summary);
-  copy_text(out.schedule, sizeof out.schedule, d.schedule == nullptr ? "" : d.schedule);
+  out.fields.limits = nullptr;
+  out.has_limits = d.limits != nullptr ? 1 : 0;
+  if (d.limits != nullptr) out.limits = *d.limits;
+  put_text(out.name, sizeof out.name, d.name);
+  put_text(out.summary, sizeof out.summary, d.summary == nullptr ? "" : d.summary);
+  put_text(out.schedule, sizeof out.schedule, d.schedule == nullptr ? "" : d.schedule);
   out.has_schedule = d.schedule != nullptr ? 1 : 0;
-  copy_text(out.schedule_backward, sizeof out.schedule_backward,
-            d.schedule_backward == nullptr ? "" : d.schedule_backward);
+  put_text(out.schedule_backward, sizeof out.schedule_backward,
+           d.schedule_backward == nullptr ? "" : d.schedule_backward);
   out.has_schedule_backward = d.schedule_backward != nullptr ? 1 : 0;
   out.has_workspace = kernel.workspace_bytes != nullptr ? 1 : 0;
 }
 
-// noexcept: an exception that leaves a kernel ends its process, as it would end a C program.
-void call(const attest_kernel& kernel) noexcept {
+void carry_out(const attest_kernel& kernel) {
   void* const arguments = at_address(control->arguments);
   switch (control->task) {
     case Task::workspace:
@@ -198,6 +201,40 @@ void call(const attest_kernel& kernel) noexcept {
       break;
   }
   describe(kernel);
+}
+
+// The type of the exception that is being handled, as C++ spells it.
+std::string exception_type() {
+  const std::type_info* const type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "of another language";
+  int status = 0;
+  char* const spelled = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  std::string name = spelled == nullptr ? type->name() : spelled;
+  std::free(spelled);
+  return name;
+}
+
+// Carries out the task. An exception that leaves a kernel would end a program in C: the process is
+// of no more use then, nor is it where what ends a thread is thrown in this one.
+std::optional<Fault> call(const attest_kernel& kernel) {
+  const auto fault = [](const std::string& what) {
+    return Fault{FaultKind::exception, exception_type() + what + " was thrown and not caught"};
+  };
+  try {
+    carry_out(kernel);
+  } catch (const abi::__forced_unwind&) {
+    std::terminate();
+  } catch (const std::bad_alloc&) {
+    note_refused_memory();
+    if (control->out_of_memory == 0) return fault("");
+    return Fault{FaultKind::memory, "an allocation was refused at the memory limit, " +
+                                        exception_type() + " was not caught"};
+  } catch (const std::exception& error) {
+    return fault(": '" + printable(error.what()) + "'");
+  } catch (...) {
+    return fault("");
+  }
+  return std::nullopt;
 }
 
 // What the call did on a CUDA device. Where that failed it is of no more use to this process, which
@@ -251,12 +288,13 @@ int serve(const Loader& load) {
     if (!reserve_addresses()) throw InvalidProblem("no address space left; raise ulimit -v");
     kernels = load();
   } catch (const InvalidProblem& error) {
-    copy_text(control->text, sizeof control->text, error.what());
+    put_text(control->text, sizeof control->text, error.what());
   }
   deadline.set(0);
   catch_fatal_signals();
   std::atexit(note_exit);  // after loading: before what the library does at the end
   surroundings.loaded();
+  LoadedFiles files;
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
   control->phase = Phase::idle;
   if (!reply()) return 0;
@@ -266,17 +304,20 @@ int serve(const Loader& load) {
     deadline.set(control->timeout_seconds + kGraceSeconds);
     errno = 0;
     control->phase = Phase::calling;
-    call(*kernels[control->index]);
+    const attest_kernel& kernel = *kernels[control->index];
+    const std::optional<Fault> thrown = call(kernel);
     const std::optional<gpu::cuda::Finding> on_device = device_finding();
     control->phase = Phase::inspecting;
     retire_segments();  // first, so that threads left running meet it
-    std::optional<Fault> fault = surroundings.change();
+    files.append_new(control->loaded, sizeof control->loaded);
+    std::optional<Fault> fault = surroundings.change(kernel.description.may_change);
     if (on_device) {
       const bool beside = on_device->kind == gpu::cuda::Finding::Kind::wrote_beside;
       fault = {beside ? FaultKind::out_of_bounds : FaultKind::input_written, on_device->text};
     }
+    if (thrown) fault = thrown;
     if (fault) {
-      copy_text(control->text, sizeof control->text, fault->detail);
+      put_text(control->text, sizeof control->text, fault->detail);
       control->disturbance = fault->kind;
       control->disturbed = 1;
     }

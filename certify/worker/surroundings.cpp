@@ -1,17 +1,12 @@
 #include "certify/worker/surroundings.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cfenv>
 #include <climits>
 #include <clocale>
@@ -29,8 +24,6 @@ extern char** environ;
 
 namespace attest::certify::worker {
 namespace {
-
-std::atomic<bool> fork_seen{false};
 
 // Rounding, denormals and masked exceptions; the sticky exception flags may change.
 std::uint64_t floating_point_control() {
@@ -52,14 +45,6 @@ std::string current_locale() {
 std::string current_directory() {
   char path[PATH_MAX];
   return getcwd(path, sizeof path) == nullptr ? "" : path;
-}
-
-bool has_children() {
-  siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD) return true;
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  return usage.ru_maxrss != 0;  // one that has been waited for
 }
 
 // Links of the folder: two of its own and one for each thread.
@@ -140,6 +125,16 @@ std::string changed_variables(const std::vector<std::string>& before,
   return names;
 }
 
+// Flags that a user could notice. The C library marks every action that it sets (SA_RESTORER), also
+// one that is put back as it was; without a handler all but two flags are without effect.
+int observable_flags(int signal, const struct sigaction& action) {
+  constexpr int kRestorer = 0x04000000, kOfChildren = SA_NOCLDSTOP | SA_NOCLDWAIT;
+  const bool handled = (action.sa_flags & SA_SIGINFO) != 0 ||
+                       (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+  if (handled) return action.sa_flags & ~kRestorer;
+  return signal == SIGCHLD ? action.sa_flags & kOfChildren : 0;
+}
+
 }  // namespace
 
 std::vector<Surroundings::SignalAction> Surroundings::signal_actions() {
@@ -147,14 +142,17 @@ std::vector<Surroundings::SignalAction> Surroundings::signal_actions() {
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};
     if (sigaction(signal, nullptr, &action) != 0) continue;  // one of the C library's own
-    actions[static_cast<std::size_t>(signal)] = {
-        reinterpret_cast<std::uint64_t>(action.sa_sigaction), action.sa_flags};
+    const auto handler = reinterpret_cast<std::uint64_t>(action.sa_sigaction);
+    actions[static_cast<std::size_t>(signal)] = {handler, observable_flags(signal, action)};
   }
   return actions;
 }
 
 void Surroundings::loaded() {
+  locale_ = current_locale();
+  directory_ = current_directory();
   environment_ = environment();
+  children_.forgive();
   actions_ = signal_actions();
   settings_ = Settings::now();
   most_threads_ = thread_count();
@@ -167,7 +165,7 @@ Surroundings::Surroundings(std::uint64_t data_limit_bytes)
       control_word_(floating_point_control()),
       locale_(current_locale()),
       directory_(current_directory()) {
-  pthread_atfork([] { fork_seen = true; }, nullptr, nullptr);
+  Children::watch();
 }
 
 int Surroundings::most_growths() {
@@ -185,7 +183,17 @@ bool Surroundings::threads_without_end() {
   return ++growths_ > most_growths();
 }
 
-std::optional<Fault> Surroundings::change() {
+std::optional<Fault> Surroundings::changed_signal() const {
+  const std::vector<SignalAction> actions = signal_actions();
+  const auto other = std::mismatch(actions.begin(), actions.end(), actions_.begin());
+  if (other.first == actions.end()) return std::nullopt;
+  const auto signal = static_cast<int>(other.first - actions.begin());
+  return Fault{FaultKind::signal_handler, "what signal " + std::to_string(signal) + " (" +
+                                              strsignal(signal) + ") does was changed"};
+}
+
+std::optional<Fault> Surroundings::change(std::uint32_t may_change) {
+  const auto applies = [may_change](std::uint32_t rule) { return (may_change & rule) == 0; };
   if (getpid() != pid_) _exit(0);
   if (data_limit_bytes_ > 0 && near_limit(data_bytes(), data_limit_bytes_)) {
     return Fault{FaultKind::memory, "nearly all memory below the limit was allocated"};
@@ -194,7 +202,9 @@ std::optional<Fault> Surroundings::change() {
     return Fault{FaultKind::closed_descriptor,
                  "descriptors that it had not opened were closed (" + closed + ")"};
   }
-  if (fork_seen || has_children()) return Fault{FaultKind::fork, "a process was started"};
+  if (applies(ATTEST_MAY_START_PROCESSES) && children_.started()) {
+    return Fault{FaultKind::fork, "a process was started"};
+  }
   if (threads_without_end()) {
     return Fault{FaultKind::left_thread, "the number of threads has grown " +
                                              std::to_string(growths_) + " times, to " +
@@ -210,22 +220,20 @@ std::optional<Fault> Surroundings::change() {
   const auto became = [](const std::string& before, const std::string& now) {
     return "'" + before + "' became '" + now + "'";
   };
-  if (const std::string now = current_locale(); now != locale_) {
+  if (const std::string now = current_locale();
+      applies(ATTEST_MAY_CHANGE_LOCALE) && now != locale_) {
     return Fault{FaultKind::locale, became(locale_, now)};
   }
   if (const std::string now = current_directory(); now != directory_) {
     return Fault{FaultKind::directory, became(directory_, now)};
   }
-  if (const std::vector<std::string> variables = environment(); variables != environment_) {
+  if (const std::vector<std::string> variables = environment();
+      applies(ATTEST_MAY_CHANGE_ENVIRONMENT) && variables != environment_) {
     return Fault{FaultKind::environment,
                  "variables were changed: " + changed_variables(environment_, variables)};
   }
-  const std::vector<SignalAction> actions = signal_actions();
-  const auto other = std::mismatch(actions.begin(), actions.end(), actions_.begin());
-  if (other.first != actions.end()) {
-    const auto signal = static_cast<int>(other.first - actions.begin());
-    return Fault{FaultKind::signal_handler, "what signal " + std::to_string(signal) + " (" +
-                                                strsignal(signal) + ") does was changed"};
+  if (auto changed = applies(ATTEST_MAY_CHANGE_SIGNALS) ? changed_signal() : std::nullopt) {
+    return changed;
   }
   if (auto changed = settings_.change(Settings::now())) return changed;
   if (const std::string printed = printed_text(); !printed.empty()) {

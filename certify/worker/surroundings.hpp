@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/worker/children.hpp"
 #include "certify/worker/fault.hpp"
 #include "certify/worker/settings.hpp"
 
@@ -15,8 +16,10 @@ namespace attest::certify::worker {
 
 /// What a kernel must leave as it found it: floating-point environment, locale, working directory,
 /// environment variables, signal handlers, settings, descriptors, children, standard output, memory
-/// below the limit. Taken once in the worker; a process in which something changed is not used
-/// again.  [certify/worker/isolation_test "every misbehaviour has its own finding"]
+/// below the limit. Compared is what a user could observe. Taken once in the worker; a process in
+/// which something changed is not used again.
+/// [certify/worker/isolation_test "every misbehaviour has its own finding"]
+/// [certify/worker/runtime_test "what a runtime does"]
 class Surroundings {
   // What the process does about a signal: as bits, for they are only compared.
   struct SignalAction {
@@ -29,13 +32,15 @@ class Surroundings {
   /// Of this process, whose data segment must not grow beyond the limit.
   explicit Surroundings(std::uint64_t data_limit_bytes);
 
-  /// Takes variables, handlers of signals and settings as they are now: a library may set its own
-  /// while it loads, a call may not.
+  /// Takes locale, directory, variables, handlers of signals, settings and children as they are
+  /// now: a library may set its own while it loads, a call may not. The floating-point environment
+  /// stays that of before, for it is the whole process's.
   void loaded();
 
-  /// What a call changed, the gravest; to be asked after every call. Never returns in a process
-  /// forked from this one: that one ends here.
-  std::optional<Fault> change();
+  /// What a call changed, the gravest; to be asked after every call. `may_change` are the bits of
+  /// attest_description.may_change: rules that do not apply. Never returns in a process forked from
+  /// this one: that one ends here.
+  std::optional<Fault> change(std::uint32_t may_change);
 
   /// How many calls of a process may each leave more threads alive than any call before it. A pool
   /// of threads grows until it is as large as it is to be, a leak of threads at every call.
@@ -45,6 +50,7 @@ class Surroundings {
  private:
   static std::vector<SignalAction> signal_actions();
   bool threads_without_end();
+  std::optional<Fault> changed_signal() const;
 
   std::uint64_t data_limit_bytes_;
   pid_t pid_;
@@ -54,6 +60,7 @@ class Surroundings {
   std::vector<std::string> environment_;
   std::vector<SignalAction> actions_;
   Settings settings_;
+  Children children_;
   std::uint64_t most_threads_ = 0;
   int growths_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/sparsity/blocks_of.hpp"
 
@@ -169,6 +170,15 @@ void* Transfer::workspace(std::size_t bytes) {
   return pointer<void>(memory_.address(buffer));
 }
 
+char* Transfer::message(char* text, std::size_t bytes) {
+  if (text == nullptr || bytes == 0) return nullptr;
+  text_ = text;
+  text_bytes_ = bytes;
+  text_buffer_ = memory_.place("message", bytes, Access::writable);
+  std::fill_n(memory_.bytes(text_buffer_), bytes, std::byte{0});
+  return pointer<char>(memory_.address(text_buffer_));
+}
+
 std::uint64_t Transfer::publish(Task task) {
   std::memcpy(memory_.bytes(block_index_), &block_, sizeof block_);
   Control& control = arena_.control();
@@ -183,6 +193,18 @@ void Transfer::copy_back() const {
     if (placed.access == Access::read_only) continue;
     copy_tensor(*placed.tensor, first_element(*placed.tensor), memory_.bytes(placed.buffer));
   }
+  if (text_ == nullptr) return;
+  const auto* const begin = reinterpret_cast<const char*>(memory_.bytes(text_buffer_));
+  put_text(text_, text_bytes_,
+           printable({begin, static_cast<std::size_t>(std::find(begin, begin + text_bytes_, '\0') -
+                                                      begin)}));
+}
+
+void put_text(char* to, std::size_t bytes, std::string_view text) {
+  if (to == nullptr || bytes == 0) return;
+  const std::size_t count = std::min(text.size(), bytes - 1);
+  std::memcpy(to, text.data(), count);
+  to[count] = '\0';
 }
 
 std::optional<std::string> Transfer::changed_input() const {

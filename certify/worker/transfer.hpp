@@ -10,6 +10,9 @@
 
 namespace attest::certify::worker {
 
+/// Copies a text to memory of so many bytes, cut where it does not fit, ended by a zero.
+void put_text(char* to, std::size_t bytes, std::string_view text);
+
 /// Carries the arguments of one call to a worker's memory and the outputs back.
 class Transfer {
  public:
@@ -29,11 +32,16 @@ class Transfer {
   /// Poisoned workspace of its own; NULL for 0 bytes.
   void* workspace(std::size_t bytes);
 
+  /// Memory for the text that a call may hand back; NULL stays NULL.
+  /// [certify/worker/isolation_test "a call says why it fails"]
+  char* message(char* text, std::size_t bytes);
+
   /// Writes everything where the worker finds it. Returns the first address that is free for the
   /// next call.
   std::uint64_t publish(Task task);
 
-  /// Copies writable tensors back, gaps included.
+  /// Copies writable tensors back, gaps included, and the text as `printable` spells it, ended
+  /// within its bytes.
   void copy_back() const;
 
   const CallMemory& memory() const { return memory_; }
@@ -64,6 +72,8 @@ class Transfer {
   CallBlock block_;
   std::vector<Placed> tensors_;
   std::vector<List> lists_;
+  char* text_ = nullptr;  // where the caller wants it
+  std::size_t text_bytes_ = 0, text_buffer_ = 0;
 };
 
 }  // namespace attest::certify::worker

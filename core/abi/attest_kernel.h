@@ -42,8 +42,10 @@
  *  - A call leaves its process as it was: rounding mode and floating-point environment, locale,
  *    working directory, descriptors. It does not end the process, start another, print to the
  *    standard output, or keep a pointer to the arguments or tensors of a call beyond it. Threads of
- *    its own, and memory it allocated itself, it may keep.
- *  - Equal calls give equal bits, unless numerics.nondeterministic says otherwise.
+ *    its own, and memory it allocated itself, it may keep; of the rest description.may_change names
+ *    what does not hold of it. Whatever a library does while it loads is its own affair.
+ *  - Equal calls give equal bits, unless numerics.nondeterministic says otherwise. Calls that
+ * differ in strides are not equal, unless ATTEST_LAYOUT_BITS is claimed.
  *  - Structs begin with their size. New fields take the place of `reserved` ones, which are zero,
  * so that no offset changes; a library of another layout is refused. Zero means the plain choice in
  *    every field.
@@ -209,19 +211,61 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_ANY_STRIDES = 1 << 11, /* innermost stride other than 1 and stride 0 on inputs too */
        ATTEST_LSE = 1 << 12,         /* writes LSE when asked; ATTEST_BACKWARD requires it */
        ATTEST_DLSE = 1 << 13,        /* takes a gradient of LSE in backward */
-       ATTEST_CROSS_LENGTHS = 1 << 14, /* seqlen_q != seqlen_k */
+       ATTEST_CROSS_LENGTHS = 1 << 14, /* seqlen_q != seqlen_k, of any packed sequence too */
        ATTEST_EMPTY_ROWS = 1 << 15,    /* rows without a visible key, sequences of length zero */
        ATTEST_LOSS_DY = 1 << 16,       /* loss gradient: writes dY too */
        ATTEST_BLOCK_MASK = 1 << 17,    /* mask.blocks */
        ATTEST_CSR_MASK = 1 << 18,      /* mask.csr */
-       ATTEST_NM_MASK = 1 << 19        /* mask.nm */
+       ATTEST_NM_MASK = 1 << 19,       /* mask.nm */
+       /* Layout and strides do not change a bit of any output. Without it they may, as in a kernel
+        * that chooses vectors where rows are contiguous: within the bounds. */
+       ATTEST_LAYOUT_BITS = 1 << 20
+};
+
+enum { /* attest_limits.only: what a kernel does not serve although its features have a wider word
+        */
+       ATTEST_ONLY_CAUSAL = 1 << 0, /* window_right is 0: a causal mask, or a window that ends at
+                                     * the aligned key; other parts of a mask may come with it */
+       /* Windows and causal masks aligned to the top left, or the bottom right, alone; ALiBi
+        * without a window only where both alignments are one. */
+       ATTEST_ONLY_TOP_LEFT = 1 << 1,
+       ATTEST_ONLY_BOTTOM_RIGHT = 1 << 2,
+       ATTEST_ONLY_ONE_SCALE = 1 << 3 /* attest_limits.softmax_scale alone */
+};
+
+/* The least and the largest extent that a kernel serves, and what it must be a multiple of; 0 in
+ * each: any. */
+typedef struct attest_extents {
+  int64_t least, most, multiple;
+} attest_extents;
+
+/* The set of problems that a kernel serves, where features alone say too much. Attest asks nothing
+ * outside it; a refusal inside it is a hole in the claims. Zero in every field: no limit. The loss
+ * gradient has extents alone. */
+typedef struct attest_limits {
+  size_t struct_size;
+  uint32_t only;                     /* ATTEST_ONLY_CAUSAL | ... */
+  double softmax_scale;              /* with ATTEST_ONLY_ONE_SCALE; 0 = 1 / sqrt(head_dim_qk) */
+  attest_extents seqlen_q, seqlen_k; /* packed: of the longest sequence */
+  attest_extents head_dim; /* of both head dimensions, beside max_head_dim and head_dim_multiple */
+  int64_t head_dims[8];    /* the only head dimensions, ended by a 0; none given: any */
+  int64_t most_heads_q, most_batch; /* 0 = any */
+} attest_limits;
+
+enum { /* attest_description.may_change: what of its process a call may leave changed, as a language
+        * runtime does that is set up by the first call */
+       ATTEST_MAY_CHANGE_LOCALE = 1 << 0,
+       ATTEST_MAY_CHANGE_ENVIRONMENT = 1 << 1,
+       ATTEST_MAY_CHANGE_SIGNALS = 1 << 2,
+       ATTEST_MAY_START_PROCESSES = 1 << 3
 };
 
 /* What a row without a visible key holds. */
 typedef enum attest_empty_row {
   ATTEST_ZERO_NEG_INF = 0, /* O = 0, LSE = -inf */
   ATTEST_ZERO_POS_INF = 1, /* O = 0, LSE = +inf */
-  ATTEST_NAN = 2           /* both NaN */
+  ATTEST_NAN = 2,          /* both NaN */
+  ATTEST_ZERO_ZERO = 3     /* O = 0, LSE = 0 */
 } attest_empty_row;
 
 /* How sums of products are accumulated. */
@@ -242,7 +286,10 @@ typedef struct attest_numerics {
   size_t struct_size;
   attest_accumulation accumulation; /* of all products */
   int32_t accumulator;              /* 0: f32 (f64 for f64 tensors); else 1 + attest_dtype or
-                                     * ATTEST_INPUT_DTYPE, as in the other fields that name a type */
+                                     * ATTEST_INPUT_DTYPE, as in the other fields that name a type.
+                                     * bf16 and f16: P and every product and addition of a sum of
+                                     * products are rounded to it, exp, the row sum and what else is
+                                     * no such sum stays in f32 */
   int32_t fused_block, fused_fraction_bits; /* of ATTEST_FUSED_BLOCKS; else 0 */
   int64_t summation_depth; /* longest chain of additions over keys (or rows); 0 = not declared */
   double input_roundoff;   /* u_in: operands of QK^T rounded again (tf32: 2^-11); 0 = not */
@@ -268,7 +315,18 @@ typedef struct attest_numerics {
                          * so that n keys take ceil(n / lse_split_keys) at most; 0 = not said */
   int32_t delta_from_p; /* 1: backward forms delta as the row sum of P * dP, neither of them cast,
                          * instead of dO * O */
-  uint64_t reserved[8]; /* 0 */
+  /* Sums of dK and dV over queries, rounded to a type each time a tile of queries is added. 0: as
+   * `accumulator`; else 1 + attest_dtype. */
+  int32_t dkv_accumulator;
+  /* dK, dV of a group summed head by head, each sum rounded to a type. 0: as gqa_partial says; else
+   * 1 + attest_dtype. */
+  int32_t gqa_accumulator;
+  float exp_ulps_of[4];    /* exp_ulps for tensors of one attest_dtype, in ulp of the type that exp
+                            * is computed in, f32: relative 5e-5 is 839; 0 = exp_ulps */
+  double operand_roundoff; /* operands of every product rounded again, those of QK^T too: by this
+                            * much or less, in any way (tf32: 2^-11, 2^-10 where it is cut off), and
+                            * those below the smallest normal number may vanish; 0 = not */
+  uint64_t reserved[4];    /* 0 */
 } attest_numerics;
 
 /* A kernel is held to all of it: what is claimed is exercised, what is not claimed is listed as not
@@ -294,7 +352,10 @@ typedef struct attest_description {
   const char *schedule_backward; /* NULL, or the schedule of ATTEST_BACKWARD, which must be claimed,
                                   * like "two_pass:bq=32,bk=32,cq=32,ck=32"; judged as `schedule`
                                   * is. A library that is older than this field has 0 here */
-  uint64_t reserved[7];          /* 0 */
+  const attest_limits *limits;   /* NULL: all that the features say */
+  uint32_t may_change;           /* ATTEST_MAY_CHANGE_LOCALE | ... */
+  uint32_t reserved_bits;        /* 0 */
+  uint64_t reserved[5];          /* 0 */
 } attest_description;
 
 /* ---- the calls ---- */
@@ -308,6 +369,9 @@ typedef struct attest_forward_args {
   void *workspace;                /* at a multiple of 16 bytes; NULL for 0 bytes */
   size_t workspace_bytes;         /* what attest_kernel.workspace_bytes asked for */
   void *stream;                   /* a cudaStream_t; NULL on the CPU */
+  char *message; /* where a call that does not return ATTEST_OK may say why: a text of at most
+                  * message_bytes with its final zero; NULL when nobody asks */
+  size_t message_bytes;
 } attest_forward_args;
 
 /* Gradients of the scalar sum of dO * O (+ dLSE * LSE) with respect to Q, K and V; LSE in that sum
@@ -323,6 +387,9 @@ typedef struct attest_backward_args {
   void *workspace;                   /* as in forward, of ATTEST_BACKWARD */
   size_t workspace_bytes;
   void *stream;
+  char *message; /* where a call that does not return ATTEST_OK may say why: a text of at most
+                  * message_bytes with its final zero; NULL when nobody asks */
+  size_t message_bytes;
 } attest_backward_args;
 
 /* L(X, Y) = 1/2 |D(X)^-1 exp(A1 X A2^T) A3 Y - E|^2 (Li et al. 2024): A1, A2, A3, E are
@@ -335,6 +402,9 @@ typedef struct attest_loss_args {
   void *workspace;
   size_t workspace_bytes;
   void *stream;
+  char *message; /* where a call that does not return ATTEST_OK may say why: a text of at most
+                  * message_bytes with its final zero; NULL when nobody asks */
+  size_t message_bytes;
 } attest_loss_args;
 
 typedef struct attest_kernel {

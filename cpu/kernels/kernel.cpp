@@ -14,7 +14,7 @@ attest_description common_description(const char* name, const char* summary, con
                          ATTEST_KEY_LENGTHS | ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK |
                          ATTEST_GQA | ATTEST_HEAD_DIM_V | ATTEST_SOFTCAP | ATTEST_ALIBI |
                          ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE | ATTEST_DLSE |
-                         ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS;
+                         ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS | ATTEST_LAYOUT_BITS;
   description.empty_row = ATTEST_ZERO_NEG_INF;
   description.numerics.struct_size = sizeof description.numerics;
   description.schedule = schedule;

@@ -241,7 +241,7 @@ const attest_kernel& loss_gradient_kernel() {
         common_description("cpu/loss_gradient", "gradient of the attention loss, tiled", nullptr);
     k.description.directions = ATTEST_LOSS_GRADIENT;
     k.description.dtypes = 1u << ATTEST_F32;
-    k.description.features = ATTEST_ANY_STRIDES | ATTEST_LOSS_DY;
+    k.description.features = ATTEST_ANY_STRIDES | ATTEST_LOSS_DY | ATTEST_LAYOUT_BITS;
     k.workspace_bytes = workspace_bytes;
     k.loss_gradient = loss_gradient;
     return k;

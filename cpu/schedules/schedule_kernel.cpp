@@ -97,7 +97,7 @@ attest_description ScheduleKernel::describe(const ScheduleEntry& entry) const {
       break;
     case io::Direction::loss_gradient:
       description.directions = ATTEST_LOSS_GRADIENT;
-      description.features = ATTEST_ANY_STRIDES;
+      description.features = ATTEST_ANY_STRIDES | ATTEST_LAYOUT_BITS;
       description.dtypes = 1u << ATTEST_F32;
       break;
   }

@@ -83,7 +83,9 @@ attest_loss_args LossCall::arguments(const AbiProblem& form) const {
           dY.abi(),
           nullptr,
           0,
-          nullptr};
+          nullptr,
+          nullptr,
+          0};
 }
 
 LossExpected loss_closed_form(const LossCall& call, std::int64_t n, std::int64_t d,

@@ -153,7 +153,7 @@ attest_description emulated_description(const char* name, const char* summary, c
       ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW | ATTEST_KEY_LENGTHS |
           ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK | ATTEST_GQA | ATTEST_HEAD_DIM_V |
           ATTEST_SOFTCAP | ATTEST_ALIBI | ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE |
-          ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS);
+          ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS | ATTEST_LAYOUT_BITS);
   d.empty_row = ATTEST_ZERO_NEG_INF;
   d.schedule_backward = schedule_backward;
   return d;
@@ -172,7 +172,8 @@ attest_description tensor_core_description(const char* name, const char* summary
 
 attest_description emulated_loss_description(const char* name, const char* summary,
                                              const char* schedule) {
-  return float_description(name, summary, schedule, ATTEST_ANY_STRIDES | ATTEST_LOSS_DY);
+  return float_description(name, summary, schedule,
+                           ATTEST_ANY_STRIDES | ATTEST_LOSS_DY | ATTEST_LAYOUT_BITS);
 }
 
 }  // namespace attest::gpu

@@ -8,6 +8,7 @@
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/reversed.hpp"
 #include "proptest/laws/trial.hpp"
+#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -48,8 +49,15 @@ Problem reversed_as_claimed(const attest_kernel& kernel, const Problem& problem,
   return reversed;
 }
 
+// Stops where the kernel serves no two. Before a check for content.
+void require_several(const Range& range, const char* what) {
+  if (range.most < 2) stop(Verdict::unsupported, std::string("not claimed: ") + what);
+}
+
 LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
+    require_unmasked(kernel);
+    require_several(claimed_keys(kernel.description), "several keys");
     const Problem p = unpacked_problem(c.problem);
     require_pairs(kernel, p, Direction::forward);
     if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
@@ -74,6 +82,8 @@ LawResult check_key_permutation(const attest_kernel& kernel, const Case& c) {
 
 LawResult check_query_permutation(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
+    require_unmasked(kernel);
+    require_several(claimed_queries(kernel.description), "several queries");
     const Problem p = unpacked_problem(c.problem);
     require_pairs(kernel, p, Direction::forward);
     if (p.seqlen_q < 2) stop(Verdict::vacuous, "one query");
@@ -146,6 +156,9 @@ Tensor some_keys(const Tensor& t, const std::vector<Axis>& axes, std::int64_t fi
   return mapped(part, [&](auto b, auto j, auto h, auto x) { return t(b, first + j, h, x); });
 }
 
+// A part without weight adds nothing, not even where no bound is proved for it.
+double weighted(double weight, double bound) { return weight == 0 ? 0 : weight * bound; }
+
 // What two parts merged by weights that are off by at most e^(2 lse) are off by: the weights move
 // the result between oa and ob, and enlarge the parts' own error. Equal parts do not move, however
 // wrong the weights; an infinite bound refuses nothing.
@@ -168,18 +181,34 @@ void require_cross_lengths(const attest_kernel& kernel) {
   stop(Verdict::unsupported, "not claimed: seqlen_q != seqlen_k");
 }
 
+// About as many keys as the problem has, of which the kernel serves two parts as well; the first
+// has as many as are returned.
+std::int64_t set_keys_of_two_parts(const attest_kernel& kernel, Problem& p) {
+  const Range keys = claimed_keys(kernel.description);
+  if (keys.empty()) return p.seqlen_k / 2;
+  const std::int64_t left = std::max<std::int64_t>(keys.nearest(p.seqlen_k / 2), 1);
+  const std::int64_t right = p.seqlen_k - left;
+  if (!keys.contains(right) || right < 1) p.seqlen_k = 2 * left;
+  return left;
+}
+
 LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     if ((kernel.description.features & ATTEST_LSE) == 0) {
       stop(Verdict::unsupported, "not claimed: LSE");
     }
     require_cross_lengths(kernel);
-    const Problem p = plain_problem(c.problem);
-    if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
-    const Solved whole(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);
+    require_unmasked(kernel);
+    Problem p = plain_problem(kernel, c.problem);
+    if (kernel.description.limits == nullptr && p.seqlen_k < 2) stop(Verdict::vacuous, "one key");
+    const std::int64_t first_keys = set_keys_of_two_parts(kernel, p);
     Problem left = p, right = p;
-    left.seqlen_k = p.seqlen_k / 2;
+    left.seqlen_k = first_keys;
     right.seqlen_k = p.seqlen_k - left.seqlen_k;
+    for (const Problem* part : std::initializer_list<const Problem*>{&p, &left, &right}) {
+      require_claimed(kernel, *part, Direction::forward);
+    }
+    const Solved whole(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);
     const auto part = [&](const Problem& half, std::int64_t first) {
       InputValues in = whole.values;
       in.K = some_keys(in.K, half.k_axes(), first);
@@ -187,6 +216,8 @@ LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
       return Solved(kernel, half, in, Direction::forward, c);
     };
     const Solved a = part(left, 0), b = part(right, left.seqlen_k);
+    require_right(a, "the first half of the keys alone: ");
+    require_right(b, "the second half of the keys alone: ");
     const bool base_two = kernel.description.numerics.lse_base_two != 0;
     const auto natural = [&](double lse) { return base_two ? lse * std::log(2.0) : lse; };
     Tensor merged = no_error(whole.run.O).sigma;
@@ -202,8 +233,8 @@ LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
         const double l = std::max(natural((a.truth.forward_bounds().LSE.*strength)(s, h, i)),
                                   natural((b.truth.forward_bounds().LSE.*strength)(s, h, i)));
         return merge_bound(l, oa, ob,
-                           (ea * (a.truth.forward_bounds().O.*strength)(s, i, h, x) +
-                            eb * (b.truth.forward_bounds().O.*strength)(s, i, h, x)) /
+                           (weighted(ea, (a.truth.forward_bounds().O.*strength)(s, i, h, x)) +
+                            weighted(eb, (b.truth.forward_bounds().O.*strength)(s, i, h, x))) /
                                sum);
       };
       bound.deterministic.set(combine(&ErrorBound::deterministic), s, i, h, x);
@@ -219,10 +250,15 @@ LawResult check_split_merge(const attest_kernel& kernel, const Case& c) {
 
 LawResult check_duplicate_keys(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
-    const Problem p = plain_problem(c.problem);
-    const Solved once(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);
+    require_unmasked(kernel);
+    Problem p = plain_problem(kernel, c.problem);
+    const Range keys = claimed_keys(kernel.description);
+    if (!keys.contains(2 * p.seqlen_k)) p.seqlen_k = std::max<std::int64_t>(keys.nearest(1), 1);
     Problem twice = p;
     twice.seqlen_k *= 2;
+    require_claimed(kernel, p, Direction::forward);
+    require_claimed(kernel, twice, Direction::forward);
+    const Solved once(kernel, p, make_values(p, c.values, c.seed), Direction::forward, c);
     InputValues in = once.values;
     const auto doubled = [&](const Tensor& t, const std::vector<Axis>& axes) {
       const Tensor like(t.view().name(), DType::f64, axes);
@@ -269,11 +305,18 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     Problem grouped = c.problem;
     if (grouped.strides == Strides::broadcast) grouped.strides = Strides::packed;
-    if (grouped.group_size() == 1) grouped.num_heads_q *= 2;
-    if (grouped.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+    if (grouped.group_size() == 1) {
+      // Of a kernel of few heads fewer, so that a group has two.
+      const attest_limits* const limits = kernel.description.limits;
+      const std::int64_t most = limits == nullptr ? 0 : limits->most_heads_q;
+      if (most > 1) grouped.num_heads_kv = std::min(grouped.num_heads_kv, most / 2);
+      grouped.num_heads_q = 2 * grouped.num_heads_kv;
+    }
     const std::int64_t group = grouped.group_size();
     Problem repeated = grouped;
     repeated.num_heads_kv = repeated.num_heads_q;
+    require_claimed(kernel, grouped, Direction::forward);
+    require_pairs(kernel, repeated, Direction::forward);
     const Direction direction = furthest(kernel, grouped);
     const Solved few(kernel, grouped, make_values(grouped, c.values, c.seed), direction, c);
     InputValues in = few.values;
@@ -321,7 +364,10 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
     Problem band = c.problem;
     if (band.mask.packed()) band.layout = Layout::bshd;
     band.mask = {};
-    band.mask.align = CausalAlign::bottom_right;
+    const attest_limits* const limits = kernel.description.limits;
+    const bool top_left = limits != nullptr && (limits->only & ATTEST_ONLY_TOP_LEFT) != 0;
+    const CausalAlign align = top_left ? CausalAlign::top_left : CausalAlign::bottom_right;
+    band.mask.align = align;
     Problem other = band;
     const bool takes_any =
         (kernel.description.features & (ATTEST_CSR_MASK | ATTEST_BOOLEAN_MASK)) != 0;
@@ -338,7 +384,7 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
           causal ? "dilated_inf_0_1"
                  : "dilated_" + std::to_string(left) + "_" + std::to_string(right) + "_1";
       other.mask = Pattern::parse(spelling, band.seqlen_q, band.seqlen_k);
-      other.mask.align = CausalAlign::bottom_right;  // ALiBi counts from the aligned key
+      other.mask.align = align;  // ALiBi counts from the aligned key
     }
     // What is not claimed is no case for this law, even where it would be empty.
     for (const Problem* form : {&band, &other}) {

@@ -7,8 +7,11 @@
 namespace attest::proptest {
 
 std::vector<Law> reference_laws();
+std::vector<Law> level_laws();
+std::vector<Law> field_laws();
 std::vector<Law> probe_laws();
 std::vector<Law> invariance_laws();
+std::vector<Law> memory_laws();
 std::vector<Law> algebra_laws();
 std::vector<Law> sparsity_laws();
 std::vector<Law> identity_laws();

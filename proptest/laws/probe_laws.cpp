@@ -1,16 +1,19 @@
 // Probes with an exact answer: no tolerance at all (docs/theory/error-bounds.md, "Exact probes").
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "proptest/laws/catalogue.hpp"
+#include "proptest/laws/exactness.hpp"
 #include "proptest/laws/trial.hpp"
+#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {
 
-constexpr std::int64_t kBase = 8;
-constexpr std::int64_t kCoordinates = 3;  // per digit
+constexpr std::int64_t kBase = 3;  // of the digits of a key, each of which has so many columns
 
 std::int64_t digits_for(std::int64_t keys) {
   std::int64_t digits = 1;
@@ -30,15 +33,60 @@ std::int64_t permuted(std::int64_t i, std::int64_t n, std::uint64_t seed) {
   return (step * i + static_cast<std::int64_t>(seed / 7 % static_cast<std::uint64_t>(n))) % n;
 }
 
+// Of a kernel with one scale that scale, which must be a power of two as well; where it follows
+// from the head dimension, a dimension of which it is one.
+void set_only_scale(const attest_description& description, std::int64_t needed, Problem& p) {
+  const attest_limits* const limits = description.limits;
+  if (limits == nullptr || (limits->only & ATTEST_ONLY_ONE_SCALE) == 0) return;
+  const auto power_of_two = [](double scale) {
+    int exponent = 0;
+    return scale > 0 && std::frexp(scale, &exponent) == 0.5;
+  };
+  p.softmax_scale.reset();
+  if (limits->softmax_scale != 0) p.softmax_scale = limits->softmax_scale;
+  const bool equal = p.head_dim_v == p.head_dim_qk;
+  constexpr std::int64_t kLargest = 1024;
+  for (std::int64_t dim = 4; !power_of_two(p.scale()) && dim <= kLargest; dim *= 4) {
+    if (dim < needed || !claims_head_dim(description, dim)) continue;
+    p.head_dim_qk = dim;
+    if (equal) p.head_dim_v = dim;
+  }
+  if (power_of_two(p.scale())) return;
+  stop(Verdict::unsupported, "not claimed: a softmax_scale that is a power of two");
+}
+
+// The key that has all the weight of query i: of those it sees one of the last, so that few
+// queries have the same; without a mask each has its own.
+std::int64_t target_of(const Problem& p, std::int64_t i, std::uint64_t seed) {
+  if (!p.mask.banded()) return permuted(i, p.seqlen_k, seed);
+  constexpr std::int64_t kNear = 4;
+  const KeyRange range = p.mask.band(p.sequences().front(), i);
+  const std::int64_t reach = std::min(range.end - range.begin, kNear);
+  const std::uint64_t back =
+      mix(seed, static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(reach);
+  return range.end - 1 - static_cast<std::int64_t>(back);
+}
+
 Problem probe_problem(const attest_kernel& kernel, const Case& c) {
   Problem p = plain_problem(c.problem);
   p.seqlen_q = p.seqlen_k = std::max(p.seqlen_q, p.seqlen_k);
-  const std::int64_t multiple = std::max<std::int64_t>(kernel.description.head_dim_multiple, 1);
-  const std::int64_t needed = kCoordinates * digits_for(p.seqlen_k);
-  if (p.head_dim_qk < needed) p.head_dim_qk = (needed + multiple - 1) / multiple * multiple;
+  p = within_limits(kernel.description, p);
+  const std::int64_t needed = kBase * digits_for(p.seqlen_k);
+  if (p.head_dim_qk < needed) p.head_dim_qk = nearest_head_dim(kernel.description, needed);
   if ((kernel.description.features & ATTEST_HEAD_DIM_V) == 0) p.head_dim_v = p.head_dim_qk;
   p.softmax_scale = 0.125;  // a power of two: folding it into Q stays exact
+  set_only_scale(kernel.description, needed, p);
+  if (p.head_dim_qk < needed) stop(Verdict::unsupported, "not claimed: so wide a head");
   return p;
+}
+
+bool every_row_sees(const Problem& p) {
+  const Sequence sequence = p.sequences().front();
+  for (std::int64_t i = 0; i < p.seqlen_q; ++i) {
+    const KeyRange range = p.mask.band(sequence, i);
+    if (range.begin == range.end) return false;
+  }
+  return true;
 }
 
 double odd_integer(Rng& rng) {  // never 0: an exp that does not reach 0 would leak unseen
@@ -46,23 +94,27 @@ double odd_integer(Rng& rng) {  // never 0: an exp that does not reach 0 would l
   return rng.between(0, 1) == 0 ? odd : -odd;
 }
 
-// Scores of exactly 0 for key permuted(i), at most -256 for every other (-1024 in f64, where
-// exp(-256) is not 0): per digit q.k = -2048 (j - t)^2, and every partial sum is exact in every
-// dtype and order.
+// Factor of Q that makes scores of other keys small enough at any scale.
+double steepness(const Problem& p) {
+  constexpr double kScale = 0.125;
+  return (p.dtype == DType::f64 ? 256 : 64) * (kScale / p.scale());
+}
+
+// For the key that query i points at a score of exactly 0, whatever Q is multiplied with before:
+// every product is 0. At most -256 for every other (-1024 in f64, where exp(-256) is not 0): one of
+// its digits differs, and each that does adds as much. All numbers are powers of two.
 InputValues one_hot_values(const Problem& p, std::uint64_t seed) {
   InputValues in = make_values(p, Values::integers, seed);
-  const std::int64_t digits = digits_for(p.seqlen_k);
-  const double steep = p.dtype == DType::f64 ? 256 : 64;
+  const std::int64_t columns = kBase * digits_for(p.seqlen_k);
+  const double steep = steepness(p);
+  const auto has_digit = [](std::int64_t key, std::int64_t column) {
+    return digit(key, column / kBase) == column % kBase;
+  };
   in.K = mapped(in.K, [&](auto, auto j, auto, auto c) -> double {
-    if (c >= kCoordinates * digits) return 0;
-    const auto x = static_cast<double>(digit(j, c / kCoordinates));
-    return 32 * (c % kCoordinates == 0 ? -x * x : c % kCoordinates == 1 ? 2 * x : -1);
+    return c < columns && has_digit(j, c) ? 32 : 0;
   });
   in.Q = mapped(in.Q, [&](auto, auto i, auto, auto c) -> double {
-    if (c >= kCoordinates * digits) return 0;
-    const std::int64_t target = permuted(i, p.seqlen_k, seed);
-    const auto t = static_cast<double>(digit(target, c / kCoordinates));
-    return steep * (c % kCoordinates == 0 ? 1 : c % kCoordinates == 1 ? t : t * t);
+    return c < columns && !has_digit(target_of(p, i, seed), c) ? -steep : 0;
   });
   Rng rng(seed, 11);
   in.V = mapped(in.V, [&](auto, auto, auto, auto) { return odd_integer(rng); });
@@ -71,17 +123,62 @@ InputValues one_hot_values(const Problem& p, std::uint64_t seed) {
   return in;
 }
 
+constexpr double kLargestValue = 7;  // of odd_integer
+
+// Whether the contract promises every result of the one-hot probe bit for bit.
+bool one_hot_is_exact(const Numerics& numerics, const Problem& p, Direction direction) {
+  const double values = kLargestValue * kLargestValue * static_cast<double>(p.head_dim_v);
+  const double group = kLargestValue * static_cast<double>(p.group_size());
+  if (!weighs_exactly(numerics) || !adds_exactly(numerics, {kLargestValue, kLargestValue})) {
+    return false;
+  }
+  if (direction == Direction::forward) return true;
+  // dP = delta, and dV: of each head of a group one dO.
+  return adds_exactly(numerics, {kLargestValue, std::max(values, group)}) &&
+         holds_integers(numerics.gqa_partial_roundoff, kLargestValue) &&
+         holds_integers(numerics.dkv_roundoff, group) &&
+         holds_integers(numerics.gqa_sum_roundoff, group);
+}
+
+// dV of the one-hot probe: of each key the sum of dO over the rows that point at it.
+Tensor collected_dO(const Problem& p, const InputValues& in, const Tensor& like,
+                    std::uint64_t seed) {
+  Tensor sums = mapped(no_error(like).sigma, [](auto, auto, auto, auto) { return 0.0; });
+  mapped(in.dO, [&](auto b, auto i, auto h, auto x) {
+    const std::int64_t j = target_of(p, i, seed), kv = h / p.group_size();
+    sums.set(sums(b, j, kv, x) + in.dO(b, i, h, x), b, j, kv, x);
+    return 0.0;
+  });
+  return mapped(
+      like, [&](auto b, auto j, auto h, auto x) { return round_to(p.dtype, sums(b, j, h, x)); });
+}
+
+// Where a contract does not promise the exact result, what it does promise.
+LawResult judged_within_bounds(const attest_kernel& kernel, const Problem& p, const InputValues& in,
+                               Direction direction, const Case& c) {
+  const Solved solved(kernel, p, in, direction, c);
+  return judged(solved.truth.judge(solved.run));
+}
+
 LawResult check_one_hot(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     const Problem p = probe_problem(kernel, c);
-    if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key has all the weight anyway");
     const Direction direction = furthest(kernel, p);
+    require_claimed(kernel, p, direction);
+    if (p.seqlen_k < 2) stop(Verdict::vacuous, "one key has all the weight anyway");
+    if (const double steep = steepness(p); round_to(p.dtype, steep) != steep) {
+      stop(Verdict::unsupported,
+           "not claimed: a scale at which such scores are numbers of the type");
+    }
+    if (p.mask.banded() && !every_row_sees(p)) stop(Verdict::vacuous, "a query sees no key");
     const InputValues in = one_hot_values(p, c.seed);
+    if (!one_hot_is_exact(resolve(kernel.description.numerics, p.dtype), p, direction)) {
+      return judged_within_bounds(kernel, p, in, direction, c);
+    }
     const KernelRun run = complete(kernel, p, in, direction, c);
-    const std::int64_t group = p.group_size();
     std::vector<Comparison> found;
     const Tensor O = mapped(run.O, [&](auto b, auto i, auto h, auto x) {
-      return in.V(b, permuted(i, p.seqlen_k, c.seed), h / group, x);
+      return in.V(b, target_of(p, i, c.seed), h / p.group_size(), x);
     });
     found.push_back(compare_bits(run.O.view(), O.view()));
     if ((kernel.description.features & ATTEST_LSE) != 0) {
@@ -89,18 +186,7 @@ LawResult check_one_hot(const attest_kernel& kernel, const Case& c) {
       found.push_back(compare_bits(run.LSE.view(), zero.view()));
     }
     if (direction == Direction::forward) return judged(found);
-    Tensor dV = mapped(run.dV, [](auto, auto, auto, auto) { return 0.0; });
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      for (std::int64_t i = 0; i < p.seqlen_q; ++i) {
-        const std::int64_t j = permuted(i, p.seqlen_k, c.seed);
-        for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
-          for (std::int64_t x = 0; x < p.head_dim_v; ++x) {
-            dV.set(dV(b, j, h / group, x) + in.dO(b, i, h, x), b, j, h / group, x);
-          }
-        }
-      }
-    }
-    found.push_back(compare_bits(run.dV.view(), dV.view()));
+    found.push_back(compare_bits(run.dV.view(), collected_dO(p, in, run.dV, c.seed).view()));
     for (const Tensor* gradient : {&run.dQ, &run.dK}) {
       const Tensor zero = mapped(*gradient, [](auto, auto, auto, auto) { return 0.0; });
       found.push_back(compare_bits(gradient->view(), zero.view()));
@@ -109,25 +195,56 @@ LawResult check_one_hot(const attest_kernel& kernel, const Case& c) {
   });
 }
 
+// Whether the contract promises the mean of so many equal weights to the last bit: integers of at
+// most 4 are added, and their sum divided by a power of two.
+bool mean_is_exact(const Numerics& numerics, std::int64_t keys) {
+  constexpr double kLargest = 4, kLeastNormalHalf = 0x1p-14;
+  const auto count = static_cast<double>(keys);
+  // A weight 1 / n is normal in whatever P is cast to.
+  const bool normal = numerics.normalize == CastOrder::after || numerics.p_underflow == 0 ||
+                      count * kLeastNormalHalf <= 1;
+  return normal && weighs_exactly(numerics) && numerics.lse_splits == 0 &&
+         adds_exactly(numerics, {kLargest, kLargest * count});
+}
+
+// The most keys, a power of two, that are not above `keys` and claimed; where none is, the fewest
+// above. Stops where no power of two is.
+std::int64_t uniform_keys(const attest_kernel& kernel, std::int64_t keys) {
+  const Range claimed = claimed_keys(kernel.description);
+  constexpr std::int64_t kMostAbove = 4096;
+  std::int64_t found = 0;
+  for (std::int64_t power = 1; power <= (found == 0 ? kMostAbove : keys); power *= 2) {
+    if (claimed.contains(power)) found = power;
+  }
+  if (found < 2 && claimed.most < 2) stop(Verdict::unsupported, "not claimed: several keys");
+  if (found == 0) stop(Verdict::unsupported, "not claimed: 2^n keys");
+  return found;
+}
+
 LawResult check_uniform(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
-    const attest_numerics& numerics = kernel.description.numerics;
-    if (numerics.exp_zero_not_one != 0 || numerics.lse_splits != 0) {
-      stop(Verdict::unsupported, "not claimed: exp(0) = 1 without a merge of splits through LSE");
-    }
-    Problem p = plain_problem(c.problem);
-    std::int64_t keys = 1;
-    while (2 * keys <= p.seqlen_k) keys *= 2;
+    Problem p = plain_problem(kernel, c.problem);
+    const std::int64_t keys = uniform_keys(kernel, p.seqlen_k);
     if (keys == 1) stop(Verdict::vacuous, "one key");
-    if (p.seqlen_q == p.seqlen_k) p.seqlen_q = keys;
+    const bool equal = p.seqlen_q == p.seqlen_k;
+    if (equal && claimed_queries(kernel.description).contains(keys)) p.seqlen_q = keys;
     p.seqlen_k = keys;
+    require_claimed(kernel, p, Direction::forward);
     InputValues in = make_values(p, Values::integers, c.seed);
     in.Q = mapped(in.Q, [](auto, auto, auto, auto) { return 0.0; });
+    if (!mean_is_exact(resolve(kernel.description.numerics, p.dtype), keys)) {
+      return judged_within_bounds(kernel, p, in, Direction::forward, c);
+    }
     const KernelRun run = complete(kernel, p, in, Direction::forward, c);
-    const Tensor O = mapped(run.O, [&](auto b, auto, auto h, auto x) {
+    const Sequence sequence = p.sequences().front();
+    const Tensor O = mapped(run.O, [&](auto b, auto i, auto h, auto x) {
+      const KeyRange seen = p.mask.band(sequence, i);
+      const std::int64_t count = seen.end - seen.begin;
+      // Under a causal mask some rows see 2^n keys.
+      if (count == 0 || (count & (count - 1)) != 0) return run.O(b, i, h, x);
       double sum = 0;
-      for (std::int64_t j = 0; j < keys; ++j) sum += in.V(b, j, h / p.group_size(), x);
-      return sum / static_cast<double>(keys);
+      for (std::int64_t j = seen.begin; j < seen.end; ++j) sum += in.V(b, j, h / p.group_size(), x);
+      return sum / static_cast<double>(count);
     });
     return judged({compare_bits(run.O.view(), O.view())});
   });
@@ -139,7 +256,7 @@ std::vector<Law> probe_laws() {
   return {replacing_mask(
               {"one_hot_probe",
                "score 0 for one key and below -200 for all others: O is that row of V, LSE = 0, dV "
-               "collects dO, dQ = dK = 0, all exactly",
+               "collects dO, dQ = dK = 0, all exactly where the contract promises it",
                check_one_hot}),
           replacing_mask({"uniform_probe",
                           "Q = 0 over 2^n keys: O is the mean of integer V, rounded once",

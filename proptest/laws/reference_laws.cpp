@@ -3,6 +3,7 @@
 
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trial.hpp"
+#include "proptest/sample.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -11,11 +12,12 @@ LawResult check_direction(const attest_kernel& kernel, const Case& c, Direction 
   return guarded([&] {
     require_claimed(kernel, c.problem, direction);
     const InputValues values = make_values(c.problem, c.values, c.seed);
-    const Truth truth = truth_of(kernel, c.problem, values, direction, c);
+    const auto truth =
+        truth_of(kernel, c.problem, values, direction, c, sample_of(c.problem, c.seed));
     const KernelRun run = complete(kernel, c.problem, values, direction, c);
-    LawResult result = judged(truth.judge(run));
+    LawResult result = judged(truth->judge(run));
     if (result.verdict != Verdict::passed) return result;
-    const auto decoys = truth.passing_decoys(run);
+    const auto decoys = truth->passing_decoys(run);
     if (c.problem.visible_pairs() == 0) {
       return LawResult{Verdict::vacuous, "no query sees a key", result.comparisons};
     }
@@ -31,14 +33,14 @@ LawResult check_ones(const attest_kernel& kernel, const Case& c) {
     const InputValues values = make_values(c.problem, Values::ones, c.seed);
     if (c.problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     const KernelRun run = complete(kernel, c.problem, values, Direction::forward, c);
-    const Truth truth = truth_of(kernel, c.problem, values, Direction::forward, c);
-    const Tensor& exact = truth.forward().O;
+    const auto truth = truth_of(kernel, c.problem, values, Direction::forward, c);
+    const Tensor& exact = truth->forward().O;
     // Rows without a visible key keep what the convention says; all others are 1.
     const Tensor ones = mapped(exact, [&](auto b, auto s, auto h, auto x) {
       const double value = exact(b, s, h, x);
       return value == 0 || std::isnan(value) ? value : 1.0;
     });
-    return judged({compare(run.O.view(), ones, truth.forward_bounds().O)});
+    return judged({compare(run.O.view(), ones, truth->forward_bounds().O)});
   });
 }
 

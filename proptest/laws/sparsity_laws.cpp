@@ -4,6 +4,7 @@
 #include "core/rng.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trial.hpp"
+#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -22,7 +23,7 @@ Problem without_form(Problem problem) {
 
 // The case's own pattern, of any family; else one of blocks or N:M with half of the pairs or more,
 // under a causal mask or none.
-Problem patterned(const Case& c) {
+Problem patterned(const attest_kernel& kernel, const Case& c) {
   if (c.problem.mask.sparsity() != nullptr) return c.problem;
   constexpr std::uint64_t kStream = 0x73706172u;
   Rng rng(c.seed, kStream);
@@ -39,6 +40,7 @@ Problem patterned(const Case& c) {
   problem.mask =
       Pattern::parse((causal ? "causal_br+" : "") + spelling, problem.seqlen_q, problem.seqlen_k);
   problem.mask.align = CausalAlign::bottom_right;  // ALiBi counts from the aligned key
+  fit_window(kernel.description, problem);
   return problem;
 }
 
@@ -68,7 +70,7 @@ std::vector<Problem> forms_of(const Problem& problem, std::uint32_t features) {
 
 LawResult check_sparsity_forms(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
-    const Problem problem = patterned(c);
+    const Problem problem = patterned(kernel, c);
     const std::vector<Problem> forms = forms_of(problem, kernel.description.features);
     if (forms.size() < 2) stop(Verdict::unsupported, "not claimed: two forms of one pattern");
     for (const Problem& form : forms) require_claimed(kernel, form, Direction::forward);

@@ -1,6 +1,18 @@
 #include "proptest/laws/trial.hpp"
 
+#include "proptest/limits.hpp"
+
 namespace attest::proptest {
+namespace {
+
+std::vector<const Tensor*> outputs(const KernelRun& run, Direction direction) {
+  std::vector<const Tensor*> list{&run.O};
+  if (run.LSE.view().rank() > 0) list.push_back(&run.LSE);
+  if (direction == Direction::backward) list.insert(list.end(), {&run.dQ, &run.dK, &run.dV});
+  return list;
+}
+
+}  // namespace
 
 Law replacing_mask(Law law) {
   law.mask = MaskUse::replaced;
@@ -30,32 +42,46 @@ void require_claimed(const attest_kernel& kernel, const Problem& problem, Direct
   if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);
 }
 
-Truth truth_of(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-               Direction direction, const Case& c) {
+std::shared_ptr<const Truth> truth_of(const attest_kernel& kernel, const Problem& problem,
+                                      const InputValues& values, Direction direction, const Case& c,
+                                      std::optional<reference::Sample> sample) {
   const std::string uncovered =
       reference::uncovered_by_attention_bounds(resolve(kernel.description.numerics, problem.dtype));
   if (!uncovered.empty()) stop(Verdict::unsupported, uncovered);
-  Truth truth(kernel.description, problem, values, direction, c.seed);
-  if (!truth.in_domain()) stop(Verdict::unsupported, kOutsideDomain);
+  // One law asks for a sample, once.
+  const auto truth = sample ? std::make_shared<const Truth>(kernel.description, problem, values,
+                                                            direction, c.seed, std::move(sample))
+                            : shared_truth(kernel.description, problem, values, direction, c.seed);
+  if (!truth->in_domain()) stop(Verdict::unsupported, kOutsideDomain);
   return truth;
+}
+
+void require_success(attest_status status, const std::string& misconduct, const std::string& words,
+                     const Problem& problem) {
+  if (!misconduct.empty()) stop(Verdict::violated, misconduct);
+  const std::string says = words.empty() ? "" : kItSays + words;
+  if (status == ATTEST_UNSUPPORTED) {
+    stop(Verdict::unsupported, kRefused + problem.to_string() + says);
+  }
+  // The call returned, so that nothing crashed; but what is claimed was not computed.
+  if (status == ATTEST_FAILED) {
+    stop(Verdict::violated, "failed: the call returned ATTEST_FAILED for what is claimed" + says);
+  }
 }
 
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
                    Direction direction, const Case& of, LseRequest request) {
   require_claimed(kernel, problem, direction);
   KernelRun result = run(kernel, problem, values, direction, of, request);
-  if (!result.misconduct.empty()) stop(Verdict::violated, result.misconduct);
-  if (result.status == ATTEST_UNSUPPORTED) {
-    stop(Verdict::unsupported, "refused although claimed: " + problem.to_string());
-  }
-  if (result.status == ATTEST_FAILED) stop(Verdict::crashed, "the kernel reported failure");
+  require_success(result.status, result.misconduct, result.words, problem);
   return result;
 }
 
 Solved::Solved(const attest_kernel& kernel, const Problem& problem, InputValues in,
                Direction direction, const Case& c)
     : values(std::move(in)),
-      truth(truth_of(kernel, problem, values, direction, c)),
+      shared(truth_of(kernel, problem, values, direction, c)),
+      truth(*shared),
       run(complete(kernel, problem, values, direction, c)) {}
 
 LawResult judged(const std::vector<Comparison>& comparisons) {
@@ -70,6 +96,40 @@ LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const So
   if (truth.verdict == Verdict::passed) return own;
   if (truth.verdict == Verdict::vacuous) return {truth.verdict, truth.reason, own.comparisons};
   return {truth.verdict, kWrongAlike + truth.reason, own.comparisons};
+}
+
+LawResult judged_bits(const std::vector<Comparison>& found, const std::string& what) {
+  LawResult result = judged(found);
+  if (result.verdict == Verdict::violated) result.message = what + ": " + result.message;
+  return result;
+}
+
+LawResult same_bits(const KernelRun& a, const KernelRun& b, Direction direction,
+                    const std::string& what) {
+  const auto first = outputs(a, direction), second = outputs(b, direction);
+  std::vector<Comparison> found;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    found.push_back(compare_bits(second[k]->view(), first[k]->view()));
+  }
+  return judged_bits(found, what);
+}
+
+void call_with_another_shape(const attest_kernel& kernel, const Problem& problem,
+                             Direction direction, const Case& of) {
+  constexpr std::int64_t kLength = 5;
+  Problem other = plain_problem(problem);
+  other.seqlen_q = other.seqlen_k = problem.seqlen_q == kLength ? kLength + 1 : kLength;
+  other.batch = 1;
+  other = within_limits(kernel.description, other);
+  if (!unclaimed(kernel.description, other, direction).empty()) return;
+  run(kernel, other, make_values(other, Values::normal, of.seed + 1), direction, of);
+}
+
+void require_right(const Solved& solved, const std::string& part) {
+  LawResult result = judged(solved.truth.judge(solved.run));
+  if (result.verdict == Verdict::passed || result.verdict == Verdict::vacuous) return;
+  result.message = part + result.message;
+  throw Stopped{result};
 }
 
 Direction furthest(const attest_kernel& kernel, const Problem& problem) {
@@ -87,6 +147,16 @@ Problem plain_problem(const Problem& problem) {
   plain.seqlen_q = std::max<std::int64_t>(plain.seqlen_q, 1);
   plain.seqlen_k = std::max<std::int64_t>(plain.seqlen_k, 1);
   return plain;
+}
+
+Problem plain_problem(const attest_kernel& kernel, const Problem& problem) {
+  return within_limits(kernel.description, plain_problem(problem));
+}
+
+void require_unmasked(const attest_kernel& kernel) {
+  const attest_limits* const limits = kernel.description.limits;
+  if (limits == nullptr || (limits->only & ATTEST_ONLY_CAUSAL) == 0) return;
+  stop(Verdict::unsupported, "not claimed: masks that are not causal");
 }
 
 Problem unpacked_problem(const Problem& problem) {

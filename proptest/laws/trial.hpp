@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "proptest/laws/law.hpp"
@@ -32,9 +33,20 @@ void require_deterministic(const attest_kernel& kernel);
 /// what is not claimed is not a law without content.
 void require_claimed(const attest_kernel& kernel, const Problem& problem, Direction direction);
 
-/// The truth of a case; stops where no bound covers the kernel's contract, and outside the domain.
-Truth truth_of(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
-               Direction direction, const Case& c);
+/// The truth of a case, all of it or of a sample; stops where no bound covers the kernel's
+/// contract, and outside the domain.
+std::shared_ptr<const Truth> truth_of(const attest_kernel& kernel, const Problem& problem,
+                                      const InputValues& values, Direction direction, const Case& c,
+                                      std::optional<reference::Sample> sample = std::nullopt);
+
+/// Begins the message of a kernel that does not compute what it claims: see refused and failed.
+inline constexpr const char* kRefused = "refused although claimed: ";
+inline constexpr const char* kItSays = "; it says: ";
+
+/// Stops where the call misbehaved, refused or failed; with the text that it handed back.
+/// [proptest/case_test "a call that does not succeed"]
+void require_success(attest_status status, const std::string& misconduct, const std::string& words,
+                     const Problem& problem);
 
 /// Runs the kernel; stops when it does not claim the problem, refuses, fails or misbehaves.
 KernelRun complete(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
@@ -44,7 +56,8 @@ KernelRun complete(const attest_kernel& kernel, const Problem& problem, const In
 /// A completed run with its truth; stops as `complete` does, and outside f16's domain.
 struct Solved {
   InputValues values;
-  Truth truth;
+  std::shared_ptr<const Truth> shared;
+  const Truth& truth;
   KernelRun run;
 
   Solved(const attest_kernel& kernel, const Problem& problem, InputValues in, Direction direction,
@@ -59,8 +72,25 @@ LawResult judged(const std::vector<Comparison>& comparisons);
 /// such a law. The message then begins with kWrongAlike.
 LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const Solved& solved);
 
+/// Stops where a result lies outside its bounds: nothing is made from results that are wrong. The
+/// message then begins with `part`, which says whose they are.
+/// [proptest/wrong_outputs_test]
+void require_right(const Solved& solved, const std::string& part);
+
 /// Begins the message where a law's own comparisons passed and the reference refused.
 inline constexpr const char* kWrongAlike = "satisfied by wrong results: ";
+
+/// `judged`, where a violation's message begins with `what`.
+LawResult judged_bits(const std::vector<Comparison>& found, const std::string& what);
+
+/// Compares every output of two runs bit for bit.
+LawResult same_bits(const KernelRun& a, const KernelRun& b, Direction direction,
+                    const std::string& what);
+
+/// Calls the kernel with another few queries and keys and without a mask, if it claims that: what
+/// it keeps for the problem's shape is then not of its last call. The result is not looked at.
+void call_with_another_shape(const attest_kernel& kernel, const Problem& problem,
+                             Direction direction, const Case& of);
 
 /// Backward when the kernel claims it for the problem, else forward.
 Direction furthest(const attest_kernel& kernel, const Problem& problem);
@@ -73,6 +103,13 @@ struct NamedOutput {
 
 /// Without mask, extras or packed sequences: what laws with MaskUse::replaced need.
 Problem plain_problem(const Problem& problem);
+
+/// The same, moved to the nearest that the kernel's limits allow: under a causal mask where it
+/// serves no other.  [certify/limited_test "causal alone"]
+Problem plain_problem(const attest_kernel& kernel, const Problem& problem);
+
+/// Stops where the kernel serves causal masks alone. Before a check for content.
+void require_unmasked(const attest_kernel& kernel);
 
 /// The same with the band and the pairs of its mask.
 Problem unpacked_problem(const Problem& problem);

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/deviation.hpp"
+#include "proptest/signatures/level_alternatives.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -90,6 +92,19 @@ class Gradients {
          expect("dV", wrong.dV, right_->dV, bounds.dV)});
   }
 
+  // The output's own rounding does not shrink with a factor below 1.
+  ErrorBound with_rounding(ErrorBound bound, const Tensor& value) const {
+    const DType dtype = scene_.problem.dtype;
+    for (Tensor ErrorBound::*part :
+         {&ErrorBound::deterministic, &ErrorBound::probabilistic, &ErrorBound::sigma}) {
+      for (std::int64_t e = 0; e < value.view().size(); ++e) {
+        (bound.*part).doubles()[e] +=
+            unit_roundoff(dtype) * std::abs(value.doubles()[e]) + underflow_unit(dtype);
+      }
+    }
+    return bound;
+  }
+
   // Some of the three outputs times a factor, the others as they should be.
   void scaled(const std::string& name, const std::string& words,
               const std::vector<std::string>& which, double factor) {
@@ -98,11 +113,13 @@ class Gradients {
       for (const std::string& output : which) {
         if (one.output != output) continue;
         one.value = times(one.value, factor);
-        one.bound = times(one.bound, std::abs(factor));
+        one.bound = with_rounding(times(one.bound, std::abs(factor)), one.value);
       }
     }
     add(name, words, outputs);
   }
+
+  void append(Alternative other) { alternatives_.push_back(std::move(other)); }
 
   void add(const std::string& name, const std::string& words, std::vector<Expected> outputs) {
     alternatives_.push_back({name, "the gradients " + words, std::move(outputs)});
@@ -228,6 +245,9 @@ std::vector<Alternative> backward_alternatives(const Scene& scene, Suspects only
   }
   gradients.deviant("lse_of_previous_row", "with the LSE of the row before", p,
                     Deviation::lse_of_previous_row);
+  for (Alternative& other : low_backward_alternatives(scene)) {
+    if (gradients.wanted(other.name)) gradients.append(std::move(other));
+  }
   return gradients.take();
 }
 

@@ -3,9 +3,13 @@
 #include <functional>
 #include <numbers>
 #include <optional>
+#include <utility>
 
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/deviation.hpp"
+#include "proptest/signatures/exchanged.hpp"
+#include "proptest/signatures/level_alternatives.hpp"
+#include "proptest/signatures/misread.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -120,6 +124,23 @@ class Forwards {
            times(bound.sigma, factor)}}});
   }
 
+  // The right O and an LSE stored otherwise.
+  void stored_lse(const std::string& name, const std::string& words,
+                  const std::function<StoredLse(const StoredLse&)>& stored) {
+    if (!wanted(name, words)) return;
+    const Expected truth = true_lse();
+    const StoredLse lse = stored({truth.value, truth.bound});
+    add(name, words, {true_o(), {"LSE", lse.value, lse.bound}});
+  }
+
+  void append(std::vector<Alternative> others) {
+    for (Alternative& other : others) {
+      if (only_ == nullptr || only_->count({other.name, other.statement}) > 0) {
+        alternatives_.push_back(std::move(other));
+      }
+    }
+  }
+
   Expected true_o() const {
     return {"O", scene_.truth.forward().O, scene_.truth.forward_bounds().O};
   }
@@ -180,12 +201,25 @@ class Forwards {
     return O;
   }
 
+  double lse_of_empty_row(double minus_infinity) const {
+    switch (conventions_.empty_row) {
+      case EmptyRow::zero_neg_inf:
+        return minus_infinity;
+      case EmptyRow::zero_pos_inf:
+        return -minus_infinity;
+      case EmptyRow::nan:
+        return std::nan("");
+      case EmptyRow::zero_zero:
+        break;
+    }
+    return 0;
+  }
+
   void as_convention_says(Expected& LSE) const {
     const double base = conventions_.lse_base == LseBase::two ? std::numbers::log2e : 1;
     for (std::int64_t e = 0; e < LSE.value.view().size(); ++e) {
       double& value = LSE.value.doubles()[e];
-      if (std::isinf(value) && conventions_.empty_row == EmptyRow::zero_pos_inf) value = -value;
-      if (std::isinf(value) && conventions_.empty_row == EmptyRow::nan) value = std::nan("");
+      if (std::isinf(value)) value = lse_of_empty_row(value);
       value *= base;
     }
   }
@@ -219,6 +253,56 @@ void add_heads(const Scene& scene, Forwards& forwards) {
   with("kv_head_zero", "where every head reads K/V head 0", [](std::int64_t) { return 0; });
   forwards.deviant("k_head_zero", "where every head reads K of head 0",
                    Deviation::keys_of_first_head);
+}
+
+// Mistakes of kernels that serve several sequences, or one query, by a path of its own.
+void add_serving(const Scene& scene, Forwards& forwards) {
+  const Problem& p = scene.problem;
+  const bool packed = p.mask.packed(), one_query = p.seqlen_q == 1 && !packed;
+  if (p.batch > 1 && !packed && p.seqlen_q > 0) {
+    forwards.other("batch_stride_of_row", "where the queries of a batch entry begin after one row",
+                   p, queries_a_row_apart(p, scene.values));
+  }
+  if (one_query && p.group_size() > 1) {
+    forwards.other("groups_as_rows",
+                   "where one query of grouped heads is read with the strides of rows", p,
+                   groups_as_rows(p, scene.values));
+  }
+  if (packed) {
+    forwards.other("keys_of_neighbours",
+                   "with keys of the sequences beside, taken where queries begin", p,
+                   keys_at_queries(p, scene.values));
+  }
+  if (!forwards.has_lse()) return;
+  if (p.group_size() > 1) {
+    const auto first = [&](const StoredLse& truth) { return first_heads_of(p, truth); };
+    forwards.stored_lse("lse_of_first_head", "with no LSE but of the first head of a group", first);
+    if (one_query || (packed && p.seqlen_q == 1)) {
+      forwards.stored_lse("lse_of_first_head_for_one_query",
+                          "with no LSE but of the first head of a group, where there is one query",
+                          first);
+    }
+  }
+  if (packed) {
+    forwards.stored_lse("lse_by_token", "with LSE stored by tokens and heads",
+                        [](const StoredLse& truth) { return by_token(truth); });
+  }
+}
+
+// Numbers of the problem in a type of fewer digits, where that changes them.
+void add_rounded(const Problem& p, Forwards& forwards) {
+  for (const auto& [type, word] : {std::pair{DType::bf16, "bf16"}, std::pair{DType::f16, "f16"}}) {
+    const std::string to = std::string(" rounded to ") + word;
+    const double scale = round_to(type, p.scale()), cap = round_to(type, p.softcap);
+    if (scale != p.scale()) {
+      forwards.other(std::string("scale_in_") + word, "with the softmax scale" + to,
+                     [scale](Problem& other) { other.softmax_scale = scale; });
+    }
+    if (cap != p.softcap) {
+      forwards.other(std::string("softcap_in_") + word, "with the softcap" + to,
+                     [cap](Problem& other) { other.softcap = cap; });
+    }
+  }
 }
 
 void add_tiled(Forwards& forwards) {
@@ -256,59 +340,6 @@ ErrorBound bound_like(const ErrorBound& of_truth, const Tensor& truth_terms, con
   return {scaled(of_truth.deterministic), scaled(of_truth.probabilistic), scaled(of_truth.sigma)};
 }
 
-std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
-  std::vector<MaskMistake> mistakes;
-  const auto add = [&](const char* name, const char* words, const auto& change) {
-    mistakes.push_back({name, words, problem});
-    change(mistakes.back().problem.mask);
-  };
-  const Pattern& mask = problem.mask;
-  if (mask.banded()) {
-    if (mask.align == CausalAlign::bottom_right) {
-      add("top_left_causal", "with top-left causal alignment",
-          [](Pattern& m) { m.align = CausalAlign::top_left; });
-    } else {
-      add("bottom_right_causal", "with bottom-right causal alignment",
-          [](Pattern& m) { m.align = CausalAlign::bottom_right; });
-    }
-    add("band_ignored", "without the causal mask or window",
-        [](Pattern& m) { m.window_left = m.window_right = -1; });
-  }
-  if (mask.window_right >= 0) {
-    add("causal_one_more", "where the causal mask lets every query see one future key",
-        [](Pattern& m) { m.window_right = m.window_right == 0 ? 1 : m.window_right; });
-    add("right_one_more", "where every query sees one key more to the right",
-        [](Pattern& m) { ++m.window_right; });
-  }
-  if (mask.window_right > 0) {
-    add("right_one_fewer", "where every query sees one key fewer to the right",
-        [](Pattern& m) { --m.window_right; });
-  }
-  if (mask.window_left >= 0) {
-    add("left_one_more", "where the window holds one key more to the left",
-        [](Pattern& m) { ++m.window_left; });
-  }
-  if (mask.window_left > 0) {
-    add("left_one_fewer", "where the window holds one key fewer to the left",
-        [](Pattern& m) { --m.window_left; });
-  }
-  if (!mask.key_lengths.empty()) {
-    add("key_lengths_ignored", "with all keys, whatever the key lengths say",
-        [](Pattern& m) { m.key_lengths.clear(); });
-  }
-  if (mask.boolean) {
-    add("boolean_mask_ignored", "without the boolean mask",
-        [](Pattern& m) { m.boolean = nullptr; });
-  }
-  if (mask.boolean || mask.banded()) {
-    add("mask_ignored", "without any mask", [](Pattern& m) {
-      m.boolean = nullptr;
-      m.window_left = m.window_right = -1;
-    });
-  }
-  return mistakes;
-}
-
 std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only) {
   Forwards forwards(scene, only);
   const Problem& p = scene.problem;
@@ -334,6 +365,11 @@ std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only)
                      Deviation::alibi_first_slope);
   }
   add_heads(scene, forwards);
+  add_serving(scene, forwards);
+  add_rounded(p, forwards);
+  for (const ExchangedInputs& other : exchanged_inputs(scene.values)) {
+    forwards.other(other.name, other.words, p, other.values);
+  }
   forwards.deviant("last_key_dropped", "without the last key of the sequence",
                    Deviation::last_key_dropped);
   forwards.averages("mean_of_v", "with equal weights for all visible keys", Averaged::every_row,
@@ -346,6 +382,7 @@ std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only)
   forwards.deviant("halves_unweighted", "where two halves of the keys are averaged, not weighted",
                    Deviation::halves_unweighted);
   add_tiled(forwards);
+  forwards.append(low_forward_alternatives(scene));
   if (!forwards.has_lse()) return forwards.take();
   if (forwards.base() == LseBase::e) {
     forwards.lse_times("lse_base_two", "with LSE to base 2", std::numbers::log2e);

@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "proptest/generator.hpp"
+#include "proptest/laws/level.hpp"
 #include "proptest/laws/trial.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/loss_signature.hpp"
@@ -57,12 +59,11 @@ Tensor without_nan(Tensor bound) {
 // One case, run and compared with the truth. Not copyable: Truth refers to its neighbours.
 class Played {
  public:
-  Played(const attest_kernel& kernel, const Case& c)
+  Played(const attest_kernel& kernel, const Case& c, InputValues values)
       : case_(c),
         description_(kernel.description),
         direction_(furthest(kernel, case_.problem)),
-        solved_(kernel, case_.problem, make_values(case_.problem, case_.values, case_.seed),
-                direction_, case_) {
+        solved_(kernel, case_.problem, std::move(values), direction_, case_) {
     for (const Comparison& comparison : solved_.truth.judge(solved_.run)) {
       if (comparison.verdict == Verdict::passed) continue;
       refused_.insert(comparison.output);
@@ -140,11 +141,20 @@ class Played {
   std::set<std::string> refused_;
 };
 
+// With the values of a case as they are, or as the law `score_level` shifts them.
+enum class Level : std::uint8_t { own, shifted };
+
 // Nothing where the kernel did not complete the case, or there is nothing to compare with.
-std::unique_ptr<Played> play(const attest_kernel& kernel, const Case& c) {
+std::unique_ptr<Played> play(const attest_kernel& kernel, const Case& c, Level level) {
   if (!affordable(c.problem)) return nullptr;
   try {
-    return std::make_unique<Played>(kernel, c);
+    if (level == Level::own) {
+      return std::make_unique<Played>(kernel, c, make_values(c.problem, c.values, c.seed));
+    }
+    Levelled levelled = at_level(kernel.description, c);
+    Case shifted = c;
+    shifted.problem = levelled.problem;
+    return std::make_unique<Played>(kernel, shifted, std::move(levelled.values));
   } catch (const Stopped&) {
     return nullptr;
   } catch (const InvalidProblem&) {  // values without an answer
@@ -183,6 +193,20 @@ std::vector<Case> others(const attest_kernel& kernel, const Case& shrunk, const 
   return cases;
 }
 
+// The shrunk case with as many keys as tiles have, at the same level: they tell tiles apart.
+std::vector<Case> whole_tiles(const attest_kernel& kernel, const Case& shrunk) {
+  std::vector<Case> cases;
+  const Pattern& mask = shrunk.problem.mask;
+  if (mask.boolean || mask.packed() || !mask.key_lengths.empty()) return cases;
+  for (const std::int64_t keys : {8, 16, 32, 64, 128}) {
+    Case c = shrunk;
+    c.problem.seqlen_k = keys;
+    if ((kernel.description.features & ATTEST_CROSS_LENGTHS) == 0) c.problem.seqlen_q = keys;
+    cases.push_back(c);
+  }
+  return cases;
+}
+
 // Whether the kernel's results on a case are not the suspect's. Where the mistake does not apply to
 // the case, a right result contradicts nothing.
 bool contradicts(const Played& one, Pass pass, const std::vector<Alternative>& alternatives,
@@ -198,10 +222,13 @@ bool contradicts(const Played& one, Pass pass, const std::vector<Alternative>& a
 
 // Each name once; of two that nothing the kernel claims tells apart, the narrower.
 std::vector<Signature> named(const std::set<Suspect>& suspects) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kNarrower{
-      {{"causal_one_more", "right_one_more"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNarrower{
+      {{"maximum_from_zero", "pads_in_maximum"},
+       {"causal_one_more", "right_one_more"},
        {"band_ignored", "mask_ignored"},
-       {"boolean_mask_ignored", "mask_ignored"}}};
+       {"boolean_mask_ignored", "mask_ignored"},
+       {"lse_of_first_head_for_one_query", "lse_of_first_head"},
+       {"first_key_length_for_one_query", "first_key_length"}}};
   std::set<std::string> names, left_out;
   for (const auto& [name, statement] : suspects) names.insert(name);
   for (const auto& [narrow, wide] : kNarrower) {
@@ -222,8 +249,14 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
     return loss_signatures_of(kernel, shrunk, found);
   }
   std::vector<std::unique_ptr<Played>> played;
-  for (const Case& c : {shrunk, found}) {
-    if (auto one = play(kernel, c)) played.push_back(std::move(one));
+  const auto add = [&](const Case& c, Level level) {
+    if (auto one = play(kernel, c, level)) played.push_back(std::move(one));
+  };
+  for (const Case& c : {shrunk, found}) add(c, Level::own);
+  const bool ordinary = std::any_of(played.begin(), played.end(),
+                                    [](const auto& one) { return one->wrong() != Pass::none; });
+  if (!ordinary) {
+    for (const Case& c : {shrunk, found}) add(c, Level::shifted);
   }
   Pass pass = Pass::none;
   std::set<Suspect> suspects;
@@ -238,7 +271,11 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
   }
   if (suspects.empty()) return {};
   for (const Case& c : others(kernel, shrunk, found)) {
-    if (auto one = play(kernel, c)) played.push_back(std::move(one));
+    add(c, Level::own);
+    if (!ordinary) add(c, Level::shifted);
+  }
+  if (!ordinary) {
+    for (const Case& c : whole_tiles(kernel, shrunk)) add(c, Level::shifted);
   }
   for (const auto& one : played) {
     if (suspects.empty()) break;

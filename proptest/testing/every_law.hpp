@@ -15,9 +15,6 @@ inline bool declared_away(const Law& law, const attest_kernel& kernel) {
   const attest_description& d = kernel.description;
   const bool forward_only = (d.directions & ATTEST_BACKWARD) == 0;
   if (law.name == "split_merge") return (d.features & ATTEST_LSE) == 0;
-  if (law.name == "uniform_probe") {
-    return d.numerics.exp_zero_not_one != 0 || d.numerics.lse_splits != 0;
-  }
   if (law.name == "sparsity_forms") {
     // Blocks alone are met as blocks of two sizes.
     constexpr std::uint32_t kOthers = ATTEST_CSR_MASK | ATTEST_NM_MASK | ATTEST_BOOLEAN_MASK;

@@ -18,6 +18,11 @@ inline nlohmann::json sample_law(int passed, int vacuous, int failed) {
           {"failed", failed}};
 }
 
+inline nlohmann::json sample_sizes(int rows) {
+  return {{"seqlen_q", rows}, {"seqlen_k", 90}, {"head_dim", 64},
+          {"batch", 3},       {"heads", 2},     {"tokens", 0}};
+}
+
 inline nlohmann::json sample_kernel(const std::string& name, const std::string& verdict) {
   std::vector<int> histogram(16, 0);
   histogram[1] = 30;
@@ -31,7 +36,7 @@ inline nlohmann::json sample_kernel(const std::string& name, const std::string& 
             {"features", {"gqa", "window"}},
             {"numerics",
              {{"accumulation", "nearest"},
-              {"exp_ulps", 2.0},
+              {"exp_ulps", {{"f32", 2.0}, {"bf16", 2.0}}},
               {"p_roundoff", {{"f32", 0.0}, {"bf16", 0.00390625}}}}},
             {"conventions", {{"empty_row", "zero_neg_inf"}, {"lse_base", "e"}}},
             {"schedule", "flash2:bq=2,bk=2"}}},
@@ -51,6 +56,7 @@ inline nlohmann::json sample_kernel(const std::string& name, const std::string& 
             {"matrix", {{"f32", {{"any", 42}, {"gqa", 20}}}}},
             {"not_exercised", {"window"}},
             {"not_claimed", {{"softcap", 4}}},
+            {"sizes", {{"causal", {{"whole", sample_sizes(40)}, {"sampled", sample_sizes(2211)}}}}},
             {"pairs", {{"claimed", 7}, {"met", 6}, {"not_met", {"mask=window dtype=f32"}}}},
             {"refused", nlohmann::json::array()}}},
           {"io",

@@ -1,0 +1,119 @@
+#include "certify/bench/operands.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace attest::certify {
+namespace {
+
+using proptest::Direction;
+
+// The same elements in another dtype; both packed.
+void copy_values(const Tensor& from, const Tensor& to) {
+  const TensorView& view = to.view();
+  const std::int64_t columns = view.rank() > 3 ? view.extent(3) : 1;
+  for (std::int64_t b = 0; b < view.extent(0); ++b) {
+    for (std::int64_t i = 0; i < view.extent(1); ++i) {
+      for (std::int64_t h = 0; h < view.extent(2); ++h) {
+        for (std::int64_t c = 0; c < columns; ++c) view.set(from(b, i, h, c), b, i, h, c);
+      }
+    }
+  }
+}
+
+void copy_bytes(const Tensor& from, const Tensor& to) {
+  std::memcpy(to.view().data(), from.view().data(), bytes_of(to));
+}
+
+}  // namespace
+
+std::size_t bytes_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.view().size()) * size_bytes(tensor.view().dtype());
+}
+
+Operands::Operands(const Problem& problem, std::int32_t threads, std::uint32_t features)
+    : form_(problem, threads, features),
+      Q_("Q", problem.dtype, problem.q_axes()),
+      K_("K", problem.dtype, problem.k_axes()),
+      V_("V", problem.dtype, problem.v_axes()),
+      dO_("dO", problem.dtype, problem.o_axes()),
+      O_("O", problem.dtype, problem.o_axes()),
+      LSE_("LSE", problem.dtype == DType::f64 ? DType::f64 : DType::f32, problem.lse_axes()),
+      dQ_("dQ", problem.dtype, problem.q_axes()),
+      dK_("dK", problem.dtype, problem.k_axes()),
+      dV_("dV", problem.dtype, problem.v_axes()) {}
+
+void Operands::fill(const proptest::InputValues& values) {
+  copy_values(values.Q, Q_);
+  copy_values(values.K, K_);
+  copy_values(values.V, V_);
+  copy_values(values.dO, dO_);
+}
+
+attest_status Operands::call(const attest_kernel& kernel, Direction direction) {
+  const Space& space = space_for(kernel, direction);
+  if (direction == Direction::forward) {
+    const attest_forward_args args{sizeof args, form_.get(), q_.get(),   k_.get(),
+                                   v_.get(),    o_.get(),    lse_.get(), space.data.get(),
+                                   space.bytes, nullptr,     nullptr,    0};
+    return kernel.forward(kernel.self, &args);
+  }
+  const attest_backward_args args{
+      sizeof args,      form_.get(), q_.get(), k_.get(),   v_.get(),   o_.get(),
+      lse_.get(),       d_o_.get(),  nullptr,  d_q_.get(), d_k_.get(), d_v_.get(),
+      space.data.get(), space.bytes, nullptr,  nullptr,    0};
+  return kernel.backward(kernel.self, &args);
+}
+
+void Operands::poison(Direction direction) {
+  constexpr int kNanByte = 0xff;
+  for (const Tensor* tensor : written(direction)) {
+    std::memset(tensor->view().data(), kNanByte, bytes_of(*tensor));
+  }
+}
+
+std::vector<Tensor> Operands::inputs(Direction direction) const {
+  std::vector<Tensor> copies;
+  for (const Tensor* tensor : read(direction)) copies.push_back(*tensor);
+  return copies;
+}
+
+std::vector<Tensor> Operands::outputs(Direction direction) const {
+  std::vector<Tensor> copies;
+  for (const Tensor* tensor : written(direction)) copies.push_back(*tensor);
+  return copies;
+}
+
+void Operands::set_inputs(const std::vector<Tensor>& copies, Direction direction) {
+  const std::vector<const Tensor*> tensors = read(direction);
+  for (std::size_t k = 0; k < tensors.size(); ++k) copy_bytes(copies[k], *tensors[k]);
+}
+
+std::vector<const Tensor*> Operands::read(Direction direction) const {
+  if (direction == Direction::forward) return {&Q_, &K_, &V_};
+  return {&Q_, &K_, &V_, &O_, &LSE_, &dO_};
+}
+
+std::vector<const Tensor*> Operands::written(Direction direction) const {
+  if (direction == Direction::forward) return {&O_, &LSE_};
+  return {&dQ_, &dK_, &dV_};
+}
+
+// Kept between calls, so that no candidate pays for fresh pages while the clock runs.
+const Operands::Space& Operands::space_for(const attest_kernel& kernel, Direction direction) {
+  const std::uint32_t flag = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;
+  for (Space& space : spaces_) {
+    if (space.owner == &kernel && space.direction == flag) return space;
+  }
+  const std::size_t bytes = kernel.workspace_bytes == nullptr
+                                ? 0
+                                : kernel.workspace_bytes(kernel.self, form_.get(), flag);
+  Space& space = spaces_.emplace_back(Space{&kernel, flag, bytes, nullptr});
+  if (bytes > 0) {
+    space.data.reset(static_cast<std::byte*>(::operator new(bytes, kCacheLine)));
+    std::fill_n(space.data.get(), bytes, std::byte{});
+  }
+  return space;
+}
+
+}  // namespace attest::certify

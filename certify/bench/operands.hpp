@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+#include "proptest/run.hpp"
+#include "proptest/values.hpp"
+
+namespace attest::certify {
+
+/// Memory of one problem: inputs, and the outputs every candidate writes in turn.
+class Operands {
+ public:
+  /// Inputs hold zeros.
+  Operands(const Problem& problem, std::int32_t threads,
+           std::uint32_t features = ATTEST_BOOLEAN_MASK);
+
+  /// The inputs of a seed, rounded to the problem's dtype.
+  void fill(const proptest::InputValues& values);
+
+  attest_status call(const attest_kernel& kernel, proptest::Direction direction);
+
+  /// Has every output of a direction hold NaN, so that none of an earlier call is left.
+  void poison(proptest::Direction direction);
+
+  /// Copies of the tensors: those that a direction reads, and those that it writes.
+  std::vector<Tensor> inputs(proptest::Direction direction) const;
+  std::vector<Tensor> outputs(proptest::Direction direction) const;
+
+  /// Puts such copies back. Requires: copies of `inputs` of the same direction.
+  void set_inputs(const std::vector<Tensor>& copies, proptest::Direction direction);
+
+ private:
+  // Where frameworks place memory too: no vector of an aligned tile lies in two cache lines.
+  static constexpr std::align_val_t kCacheLine{64};
+  struct Free {
+    void operator()(std::byte* data) const { ::operator delete(data, kCacheLine); }
+  };
+  struct Space {
+    const attest_kernel* owner;
+    std::uint32_t direction;
+    std::size_t bytes;
+    std::unique_ptr<std::byte, Free> data;
+  };
+
+  std::vector<const Tensor*> read(proptest::Direction direction) const;
+  std::vector<const Tensor*> written(proptest::Direction direction) const;
+  const Space& space_for(const attest_kernel& kernel, proptest::Direction direction);
+
+  AbiProblem form_;
+  Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_;
+  AbiTensor q_{Q_.view()}, k_{K_.view()}, v_{V_.view()}, d_o_{dO_.view()}, o_{O_.view()},
+      lse_{LSE_.view()}, d_q_{dQ_.view()}, d_k_{dK_.view()}, d_v_{dV_.view()};
+  std::vector<Space> spaces_;
+};
+
+/// Bytes of a packed tensor.
+std::size_t bytes_of(const Tensor& tensor);
+
+}  // namespace attest::certify

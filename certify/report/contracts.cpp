@@ -1,0 +1,107 @@
+#include "certify/report/contracts.hpp"
+
+#include <algorithm>
+
+#include "certify/report/evidence.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::certify {
+namespace {
+
+constexpr std::int32_t kBf16 = 1 + ATTEST_BF16, kF16 = 1 + ATTEST_F16;
+constexpr double kTf32 = 0x1p-11, kBf16Roundoff = 0x1p-8, kF16Roundoff = 0x1p-11;
+
+std::string field_of(const Contract& contract) {
+  return contract.words.substr(0, contract.words.find(' '));
+}
+
+bool holds(const proptest::Law& law, const attest_kernel& kernel, const proptest::Case& c) {
+  try {
+    return worker::check(law, kernel, c).verdict == Verdict::passed;
+  } catch (const InvalidProblem&) {  // no contract: two of its fields contradict each other
+    return false;
+  }
+}
+
+}  // namespace
+
+const std::vector<Contract>& known_contracts() {
+  using N = attest_numerics;
+  static const std::vector<Contract> contracts{
+      {"summation_depth = 0 (not declared)", [](N& n) { n.summation_depth = 0; }},
+      {"delta_from_p = 1", [](N& n) { n.delta_from_p = 1; }},
+      {"flushes_p = 1 (subnormal P becomes zero: FTZ)", [](N& n) { n.flushes_p = 1; }},
+      {"exp_zero_not_one = 1", [](N& n) { n.exp_zero_not_one = 1; }},
+      {"exp_ulps = 8", [](N& n) { n.exp_ulps = 8; }},
+      {"exp_ulps = 64", [](N& n) { n.exp_ulps = 64; }},
+      {"exp_ulps = 1024", [](N& n) { n.exp_ulps = 1024; }},
+      {"lse_splits = 1", [](N& n) { n.lse_splits = 1; }},
+      {"lse_splits = 8", [](N& n) { n.lse_splits = 8; }},
+      {"input_roundoff = 2^-11 (tf32)", [](N& n) { n.input_roundoff = kTf32; }},
+      {"operand_roundoff = 2^-11 (tf32)", [](N& n) { n.operand_roundoff = kTf32; }},
+      {"scaled_q_roundoff = 2^-11 (f16, tf32)", [](N& n) { n.scaled_q_roundoff = kF16Roundoff; }},
+      {"scaled_q_roundoff = 2^-8 (bf16)", [](N& n) { n.scaled_q_roundoff = kBf16Roundoff; }},
+      {"p_cast = f16", [](N& n) { n.p_cast = kF16; }},
+      {"p_cast = bf16", [](N& n) { n.p_cast = kBf16; }},
+      {"sum_after_cast = 1", [](N& n) { n.sum_after_cast = 1; }},
+      {"p_normalized = 1", [](N& n) { n.p_normalized = 1; }},
+      {"gqa_partial = f16", [](N& n) { n.gqa_partial = kF16; }},
+      {"gqa_partial = bf16", [](N& n) { n.gqa_partial = kBf16; }},
+      {"gqa_accumulator = f16", [](N& n) { n.gqa_accumulator = kF16; }},
+      {"gqa_accumulator = bf16", [](N& n) { n.gqa_accumulator = kBf16; }},
+      {"dq_accumulator = f16", [](N& n) { n.dq_accumulator = kF16; }},
+      {"dq_accumulator = bf16", [](N& n) { n.dq_accumulator = kBf16; }},
+      {"dkv_accumulator = f16", [](N& n) { n.dkv_accumulator = kF16; }},
+      {"dkv_accumulator = bf16", [](N& n) { n.dkv_accumulator = kBf16; }},
+      {"accumulation = truncating", [](N& n) { n.accumulation = ATTEST_TRUNCATING; }},
+      {"accumulator = f16", [](N& n) { n.accumulator = kF16; }},
+      {"accumulator = bf16", [](N& n) { n.accumulator = kBf16; }}};
+  return contracts;
+}
+
+std::vector<std::string> passing_contracts(const proptest::Law& law, const attest_kernel& kernel,
+                                           const std::vector<proptest::Case>& cases) {
+  const auto holds_everywhere = [&](const attest_kernel& declaring) {
+    return std::all_of(cases.begin(), cases.end(), [&](proptest::Case c) {
+      const std::uint64_t seed = c.seed;
+      for (const std::uint64_t other : {seed, mix(seed, 1), mix(seed, 2)}) {
+        c.seed = other;
+        if (!holds(law, declaring, c)) return false;
+      }
+      return true;
+    });
+  };
+  std::vector<std::string> words;
+  std::string narrowest;  // the field of the last that passes
+  for (const Contract& contract : known_contracts()) {
+    if (field_of(contract) == narrowest) continue;
+    attest_kernel declaring = kernel;
+    contract.declare(declaring.description.numerics);
+    if (!holds_everywhere(declaring)) continue;
+    words.push_back(contract.words);
+    narrowest = field_of(contract);
+  }
+  return words;
+}
+
+std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel& kernel,
+                                  const proptest::Case& found, const proptest::Case& shrunk) {
+  std::vector<std::string> hints;
+  // Of what fails by chance, any contract would seem to be the remedy.
+  if (worker::check(law, kernel, shrunk).verdict != Verdict::violated) return hints;
+  if (flushes_results(kernel, shrunk)) {
+    hints.emplace_back(
+        "every element refused is 0 where the exact result is subnormal: results are flushed to "
+        "zero (FTZ), which no contract allows");
+  }
+  std::vector<proptest::Case> cases{shrunk};
+  if (affordable(found.problem)) cases.push_back(found);
+  for (const std::string& words : passing_contracts(law, kernel, cases)) {
+    hints.push_back("would pass with numerics." + words + "; declare it where the kernel does so");
+  }
+  return hints;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,92 @@
+#include "certify/report/contracts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "certify/report/evidence.hpp"
+#include "core/dtype.hpp"
+#include "core/testing/catch.hpp"
+#include "fixtures/emulated/emulation.hpp"
+#include "fixtures/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+using Words = std::vector<std::string>;
+
+// A kernel that does what it does not say.
+struct Undeclared {
+  fixtures::Emulation emulation;
+  attest_kernel kernel;
+
+  explicit Undeclared(const fixtures::Emulation& does, DType dtype)
+      : emulation(does), kernel(fixtures::emulated_kernel(emulation, dtype)) {
+    kernel.description.numerics = {};
+    kernel.description.numerics.struct_size = sizeof(attest_numerics);
+  }
+};
+
+Case case_of(const char* problem) {
+  return {Problem::parse(problem), proptest::Values::normal, 3, 1};
+}
+
+bool says(const Words& words, const std::string& begin) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& one) { return one.rfind(begin, 0) == 0; });
+}
+
+TEST_CASE("a contract that is not declared is found by trying the known ones", "[contracts]") {
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  const Case c = case_of("hq=2,sq=9,sk=80,d=16,dtype=bf16");
+  fixtures::Emulation emulation;
+  emulation.name = "emulated/undeclared";
+  emulation.p_cast = 1 + ATTEST_BF16;
+  const Undeclared casts(emulation, DType::bf16);
+  CHECK(law.check(casts.kernel, c).verdict == Verdict::violated);
+  const Words words = passing_contracts(law, casts.kernel, {c});
+  CHECK(says(words, "p_cast = bf16"));
+  CHECK_FALSE(says(words, "p_cast = f16"));
+  CHECK_FALSE(says(words, "dq_accumulator"));
+  CHECK_FALSE(says(words, "exp_zero_not_one"));
+}
+
+TEST_CASE("hints name a contract, and results flushed to zero", "[contracts]") {
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  const Case c = case_of("hq=2,sq=9,sk=80,d=16,dtype=bf16");
+  fixtures::Emulation emulation;
+  emulation.name = "emulated/undeclared";
+  emulation.p_cast = 1 + ATTEST_BF16;
+  const Undeclared casts(emulation, DType::bf16);
+  CHECK(says(hints_of(law, casts.kernel, c, c), "would pass with numerics.p_cast = bf16"));
+  // No contract makes a wrong mask right, and what passes needs no hint.
+  CHECK(hints_of(law, fixtures::defective_kernel(fixtures::Defect::top_left_causal),
+                 case_of("sq=5,sk=9,d=4,mask=causal_br"), case_of("sq=1,sk=2,d=1,mask=causal_br"))
+            .empty());
+  CHECK(hints_of(law, fixtures::defective_kernel(fixtures::Defect::none), c, c).empty());
+
+  attest_kernel flushing = fixtures::defective_kernel(fixtures::Defect::none);
+  flushing.forward = [](const void*, const attest_forward_args* args) {
+    const attest_kernel& sound = fixtures::defective_kernel(fixtures::Defect::none);
+    const attest_status status = sound.forward(sound.self, args);
+    const TensorView O = view_of(*args->O, "O", {"b", "i", "h", "c"});
+    const double least = underflow_unit(O.dtype()) / unit_roundoff(O.dtype());
+    for (std::int64_t i = 0; i < O.extent(1); ++i) {
+      for (std::int64_t x = 0; x < O.extent(3); ++x) {
+        if (std::abs(O(0, i, 0, x)) < least) O.set(0, 0, i, 0, x);
+      }
+    }
+    return status;
+  };
+  Case tiny = case_of("sq=5,sk=9,d=4,dtype=f16");
+  tiny.values = proptest::Values::denormals;
+  REQUIRE(law.check(flushing, tiny).verdict == Verdict::violated);
+  CHECK(flushes_results(flushing, tiny));
+  CHECK(says(hints_of(law, flushing, tiny, tiny), "every element refused is 0 where"));
+  CHECK_FALSE(flushes_results(fixtures::defective_kernel(fixtures::Defect::none), tiny));
+  CHECK_FALSE(flushes_results(fixtures::defective_kernel(fixtures::Defect::top_left_causal),
+                              case_of("sq=5,sk=9,d=4,mask=causal_br")));
+}
+
+}  // namespace
+}  // namespace attest::certify

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/problem.hpp"
+
+/// The sizes up to which a campaign has judged a kernel.
+namespace attest::certify {
+
+/// The largest of each size, each perhaps of another problem. Lengths are those of one sequence;
+/// `tokens` is the sum over packed ones.
+struct LargestSizes {
+  std::int64_t seqlen_q = 0, seqlen_k = 0, head_dim = 0, batch = 0, heads = 0, tokens = 0;
+
+  void include(const Problem& problem);
+};
+
+/// Of the problems with one kind of mask: those of which the reference judged every element, and
+/// those of which it judged a sample of rows and keys.
+struct CoveredSizes {
+  LargestSizes whole, sampled;
+
+  void include(const Problem& problem);
+};
+
+/// By kind of mask, see mask_kind.
+using SizesByMask = std::map<std::string, CoveredSizes>;
+
+/// "none", "causal", "window", "lengths", "packed" or "pairs"; joined with '+' where a mask has
+/// several parts. [certify/sizes_test]
+std::string mask_kind(const Pattern& mask);
+
+/// One line for a kind of mask, such as "seqlen_q <= 2211 (by sample; whole <= 384), seqlen_k …".
+/// [certify/sizes_test]
+std::string sizes_text(const nlohmann::json& sizes);
+
+/// As the certificate has them; a part without problems is null.
+nlohmann::json sizes_json(const CoveredSizes& sizes);
+
+}  // namespace attest::certify

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "certify/batches.hpp"
+#include "certify/campaign.hpp"
+
+namespace attest::certify {
+
+/// The findings of a campaign as they are told: each shrunk and looked at, those of laws that
+/// compare with the reference first; what fails of the cause of an earlier one is folded into it.
+/// [certify/same_cause_test "one mistake is one finding"]
+std::vector<Finding> told_findings(Run& run, const std::vector<PlannedCase>& plan,
+                                   std::vector<Finding> findings);
+
+}  // namespace attest::certify

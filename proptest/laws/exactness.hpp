@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/numerics.hpp"
+
+/// When a contract promises exact results of a probe: which of its fields can take them away
+/// (docs/theory/error-bounds.md, "Laws and fields").
+namespace attest::proptest {
+
+/// Sums of products of integers, or of multiples of one power of two, in units of it.
+struct IntegerSums {
+  double largest_operand;
+  double largest_sum;  // of the products' magnitudes
+};
+
+/// Whether the contract adds them up exactly, whatever the order.
+/// Requires: numbers below the range's ends.  [proptest/exactness_test]
+bool adds_exactly(const Numerics& numerics, const IntegerSums& sums);
+
+/// Whether a type of this unit roundoff holds all integers up to `largest`; 0 holds every one.
+bool holds_integers(double roundoff, double largest);
+
+/// Whether the largest score weighs exactly 1 and no other step of the softmax rounds, where all
+/// other weights vanish or equal it.
+bool weighs_exactly(const Numerics& numerics);
+
+}  // namespace attest::proptest

@@ -1,0 +1,132 @@
+// The loosest correct kernel of every contract: no law refuses it, no element of it lies outside a
+// bound (docs/theory/error-bounds.md, "Loosest kernels").
+#include "fixtures/emulated/loosest.hpp"
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/testing/catch.hpp"
+#include "fixtures/emulated/emulation.hpp"
+#include "proptest/testing/law_count.hpp"
+#include "proptest/testing/validation.hpp"
+
+namespace attest::proptest {
+namespace {
+
+using fixtures::Emulation;
+
+TEST_CASE("no law refuses the loosest kernel of any contract", "[validation]") {
+  const std::uint64_t cases = nightly() ? 20 : 1;
+  std::map<std::string_view, LawCount> of_law;
+  std::uint64_t seed = 1;
+  for (const attest_kernel& kernel : fixtures::loosest_kernels()) {
+    LawCount of_kernel;
+    ++seed;  // other cases for each
+    for (const Law& law : laws()) {
+      if (!concerns(law, kernel.description)) continue;
+      const LawCount count = count_law(law, kernel, seed, cases);
+      of_law[law.name] += count;
+      of_kernel += count;
+    }
+    INFO(kernel.description.name);
+    CHECK(of_kernel.passed > 0);
+  }
+  for (const auto& [law, count] : of_law) {
+    std::printf("%-24.*s passed %4d  vacuous %4d  unsupported %4d\n", static_cast<int>(law.size()),
+                law.data(), count.passed, count.vacuous, count.unsupported);
+    INFO(law);
+    CHECK(count.passed > 0);
+  }
+}
+
+// One line of the table: a contract over all value families, shapes in turn.
+Cell measured(const Emulation& emulation, DType dtype, std::uint64_t rounds) {
+  Cell cell{dtype, Values::normal, {emulation}, {}, 0, 0, ""};
+  std::uint64_t index = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (const Values values : all_values()) {
+      cell.values = values;
+      cell.add(emulation, index, shape(index + 5 * round));
+      ++index;
+    }
+  }
+  for (auto& [output, found] : cell.statistics) found.find_median();
+  return cell;
+}
+
+TEST_CASE("no element of the loosest kernels lies outside a bound", "[validation]") {
+  const std::uint64_t rounds = nightly() ? 70 : 1;
+  std::int64_t cases = 0;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const std::vector<Emulation> emulations = fixtures::loosest_emulations(dtype);
+    std::vector<Cell> cells(emulations.size());
+#pragma omp parallel for schedule(dynamic)
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      cells[k] = measured(emulations[k], dtype, rounds);
+    }
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      const Cell& cell = cells[k];
+      CHECK(cell.incomplete.empty());
+      CHECK(cell.cases > 0);
+      cases += cell.cases;
+      std::printf("%-44s %4lld", emulations[k].name.c_str(), static_cast<long long>(cell.cases));
+      for (const auto& [output, found] : cell.statistics) {
+        INFO(emulations[k].name << " " << output << " " << found.worst_case);
+        CHECK(found.outside == 0);
+        INFO("worst aggregate: " << found.aggregate_case);
+        CHECK(found.worst_aggregate <= reference::kAggregateLimit);
+        std::printf("  %s %.2f %.1f", output.c_str(), found.worst_probable, found.median);
+      }
+      std::printf("\n");
+    }
+  }
+  std::printf("%lld cases of the loosest kernels\n", static_cast<long long>(cases));
+}
+
+// A contract is there because the plain one refuses what it allows; all but those whose errors
+// average out below what nearest roundings may do.
+TEST_CASE("the loosest kernels are refused where they declare nothing", "[validation]") {
+  const std::set<std::string> within_the_plain{"plain",          "flushing", "nondeterministic",
+                                               "truncating",     "exp_ulps", "fused_blocks",
+                                               "summation_depth"};
+  for (const Emulation& e : fixtures::loosest_emulations(DType::f32)) {
+    const std::string contract = e.name.substr(8, e.name.rfind('_') - 8);
+    attest_kernel kernel = fixtures::emulated_kernel(e, DType::f32);
+    kernel.description.numerics = {};
+    kernel.description.numerics.struct_size = sizeof(attest_numerics);
+    bool refused = false;
+    for (const char* text :
+         {"hq=8,hkv=1,sq=40,sk=60,d=32", "sq=1,sk=300,d=64", "sq=200,sk=3,d=8"}) {
+      for (const Values values : {Values::normal, Values::all_positive, Values::logits_1e4}) {
+        const Case c{Problem::parse(text), values, 3, 1};
+        const InputValues in = make_values(c.problem, values, c.seed);
+        const Truth truth(kernel.description, c.problem, in, Direction::backward, c.seed);
+        const KernelRun got = run(kernel, c.problem, in, Direction::backward, c);
+        const Verdict verdict = gravest(truth.judge(got)).verdict;
+        refused = refused || verdict == Verdict::violated || verdict == Verdict::improbable;
+      }
+    }
+    INFO(e.name);
+    CHECK(refused != within_the_plain.contains(contract));
+  }
+}
+
+// The loosest contracts still refuse what is wrong: a running maximum that rises at the last key,
+// and sums that are not rescaled with it.
+TEST_CASE("a kernel that forgets to rescale is refused under the loosest contracts",
+          "[validation]") {
+  for (Emulation& e : fixtures::loosest_emulations(DType::f32)) {
+    if (e.normalized != 0 || e.splits > 1 || e.block_k > 1) continue;  // it has no second key
+    e.forgets_rescale = 1;
+    const attest_kernel kernel = fixtures::emulated_kernel(e, DType::f32);
+    const Case c{Problem::parse("sq=4,sk=2,d=16"), Values::rising_maximum, 5, 1};
+    INFO(e.name);
+    CHECK(find_law("reference_forward").check(kernel, c).verdict == Verdict::violated);
+  }
+}
+
+}  // namespace
+}  // namespace attest::proptest
