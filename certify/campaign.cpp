@@ -158,7 +158,7 @@ class Judge {
     result_.sizes[mask_kind(c.problem.mask)].include(c.problem);
   }
 
-  // Of a problem of one's own: why the reference has not judged it, as long as it has not.
+  // Notes why the reference has not judged a problem of one's own, as long as it has not.
   void note_own(const PlannedCase& planned, const Law& law, const CheckRecord& record) {
     if (!planned.own || reference_laws().count(std::string(law.name)) == 0) return;
     const std::string problem = planned.c.problem.to_string();

@@ -19,7 +19,7 @@ nlohmann::json certificate(const Registry& registry, const CampaignOptions& opti
 /// What a kernel says about itself, in words.
 nlohmann::json description_json(const attest_description& description);
 
-/// What a kernel was seen to do: name and deed of each.
+/// Lists suspicions as objects with a name and a deed.
 nlohmann::json suspicions_json(const std::vector<Suspicion>& suspicions);
 
 /// A case as an object.

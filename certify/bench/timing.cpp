@@ -52,7 +52,7 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
 
 namespace {
 
-// What is done with candidate k in a round; only `call` is timed.
+// Runs candidate k for one round; only `call` is timed.
 struct Calls {
   std::function<void(std::size_t)> call;
   std::function<void(std::size_t, int)> before = [](std::size_t, int) {};

@@ -77,7 +77,7 @@ std::string WatchedCalls::objection() const {
   if (!forward) run.dQ = judged_[0], run.dK = judged_[1], run.dV = judged_[2];
   const proptest::Truth truth(description, problem_, given, direction_, seed_);
   const proptest::Judgement judgement = proptest::gravest(truth.judge(run));
-  // What lies between the two bounds was so before it was timed, and is one call of many.
+  // An error between the two bounds is no finding: it was there before timing, in one call of many.
   if (judgement.verdict == Verdict::violated) {
     return "timed call " + std::to_string(chosen_ + 1) +
            ", with other values than the first: " + judgement.reason;

@@ -24,7 +24,7 @@ class WatchedCalls {
   /// Before the call of a round, -1 the one that warms up: sets its values, spoils the outputs.
   void prepare(int round);
 
-  /// What is timed.
+  /// Makes the call that is timed.
   attest_status call() { return operands_.call(kernel_, direction_); }
 
   /// After it.

@@ -34,7 +34,7 @@ TEST_CASE("a sound kernel is timed without an objection", "[bench]") {
   }
 }
 
-// What these do in the first calls of a kernel is right.
+// These kernels are right in their first calls.
 TEST_CASE("what is right only while it is not timed is refused", "[bench]") {
   Registry registry;
   register_fixtures(registry);

@@ -9,7 +9,7 @@
 /// Names the way in which a kernel seems to do without its work.
 namespace attest::certify {
 
-/// What a kernel was seen to do.
+/// Names a way in which the kernel was seen to game its judge.
 struct Suspicion {
   std::string name;       // "result_by_shape"
   std::string statement;  // "returned the result of an earlier call with the same shapes"
