@@ -16,7 +16,7 @@ struct CheatScore {
   std::vector<Suspicion> suspicions;
   std::string expected;  // what a report must say of it
 
-  /// Whether it was caught and one of the suspicions is what it does.
+  /// Tells whether it was caught and a suspicion names its deed.
   bool named() const;
 };
 

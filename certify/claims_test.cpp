@@ -1,5 +1,5 @@
-// What a description does not claim is never handed out. A kernel of many sets of claims looks at
-// every call that the generator, the pair table and the laws make of it.
+// Kernels are never called outside their claims. A kernel of many sets of claims looks at every
+// call that the generator, the pair table and the laws make of it.
 #include <algorithm>
 #include <cstring>
 #include <mutex>

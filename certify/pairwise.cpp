@@ -302,7 +302,7 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
   return p;
 }
 
-// Whether a few draws find a claimed problem of the levels.
+// Tells whether a few draws find a claimed problem of the levels.
 bool claims_levels(const attest_description& description, const Levels& levels) {
   constexpr std::uint64_t kStream = 0x70616972u;
   constexpr int kDraws = 3;

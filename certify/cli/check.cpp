@@ -112,8 +112,8 @@ void require_kind(const attest_kernel& kernel, const Subject& subject) {
                        (loss ? "the loss gradient" : "attention"));
 }
 
-// Whether the problem is too long for any law but the reference's, which judges a sample of it. A
-// file's inputs and other laws, when one is named, take all of it.
+// Tells whether the problem is so long that the reference alone judges it, by a sample. A file's
+// inputs and other laws, when one is named, take all of it.
 bool judges_a_sample(const attest_kernel& kernel, const Subject& subject) {
   const std::string& law = subject.options.law;
   const bool loss = (kernel.description.directions & ATTEST_LOSS_GRADIENT) != 0;

@@ -20,13 +20,13 @@
 namespace attest::certify::cli {
 namespace {
 
-// What is scored: broken kernels, and those that game their judge.
+// Kernels to score: broken ones, and those that game their judge.
 struct Chosen {
   std::vector<fixtures::CorpusEntry> defects;
   std::vector<fixtures::Cheat> cheats;
 };
 
-// Those with one of the names, in their order; all where none is given.
+// Selects those with one of the names, in their order; all where none is given.
 Chosen chosen(const std::vector<std::string>& names) {
   const Chosen all{fixtures::defect_corpus(), fixtures::cheats()};
   if (names.empty()) return all;
