@@ -10,34 +10,59 @@
 #include "certify/plan.hpp"
 #include "certify/published_rules.hpp"
 #include "certify/shrunk_finding.hpp"
+#include "proptest/sample.hpp"
 
 namespace attest::certify {
 namespace {
 
 using nlohmann::json;
 
+struct Check {
+  std::uint64_t position;  // in the plan
+  const proptest::Law* law;
+};
+
+// The checks of a plan in the order that refuses a kernel for the least time: the reference on
+// every case that is judged whole, then the laws that call the kernel often, then long problems.
+std::vector<Check> cheapest_first(const attest_description& description,
+                                  const std::vector<PlannedCase>& plan) {
+  std::array<std::vector<Check>, 3> rounds;
+  for (std::uint64_t position = 0; position < plan.size(); ++position) {
+    const std::set<std::string>& only = plan[position].only;
+    const bool long_one = proptest::judged_by_sample(plan[position].c.problem);
+    for (const proptest::Law& law : proptest::laws()) {
+      const std::string name(law.name);
+      if (!proptest::concerns(law, description)) continue;
+      if (!only.empty() && only.count(name) == 0) continue;
+      const std::size_t round = long_one ? 2 : reference_laws().count(name) > 0 ? 0 : 1;
+      rounds[round].push_back({position, &law});
+    }
+  }
+  std::vector<Check> checks;
+  for (const auto& round : rounds) checks.insert(checks.end(), round.begin(), round.end());
+  return checks;
+}
+
 // The first check that refuses the kernel, and the number of cases until then.
 std::optional<Finding> first_finding(const attest_kernel& kernel, const CampaignOptions& options,
                                      const Interrupted& interrupted, DefectScore& score) {
   const std::vector<PlannedCase> plan = small_planned_cases(kernel.description, options);
   score.planned_cases = plan.size();
-  for (std::uint64_t index = 0; index < plan.size() && !interrupted(); ++index) {
-    const std::set<std::string>& only = plan[index].only;
-    ++score.cases;
-    for (const proptest::Law& law : proptest::laws()) {
-      if (!proptest::concerns(law, kernel.description)) continue;
-      if (!only.empty() && only.count(std::string(law.name)) == 0) continue;
-      proptest::Case c = plan[index].c;
-      const proptest::LawResult result = check_repeating(law, kernel, c);
-      if (result.verdict != Verdict::violated && result.verdict != Verdict::crashed) continue;
-      Finding finding;
-      finding.law = law.name;
-      finding.verdict = result.verdict;
-      finding.found = finding.shrunk = c;
-      finding.message = result.message;
-      finding.position = index;
-      return finding;
-    }
+  std::set<std::uint64_t> met;
+  for (const auto [position, law] : cheapest_first(kernel.description, plan)) {
+    if (interrupted()) break;
+    met.insert(position);
+    score.cases = met.size();
+    proptest::Case c = plan[position].c;
+    const proptest::LawResult result = check_repeating(*law, kernel, c);
+    if (result.verdict != Verdict::violated && result.verdict != Verdict::crashed) continue;
+    Finding finding;
+    finding.law = law->name;
+    finding.verdict = result.verdict;
+    finding.found = finding.shrunk = c;
+    finding.message = result.message;
+    finding.position = position;
+    return finding;
   }
   return std::nullopt;
 }

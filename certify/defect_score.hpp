@@ -15,8 +15,8 @@ namespace attest::certify {
 struct DefectScore {
   std::string kernel, smallest;
   std::optional<Finding> caught;      // by the first check that refused it, shrunk
-  std::uint64_t cases = 0;            // that the campaign ran until then
-  std::uint64_t planned_cases = 0;    // that it would have run
+  std::uint64_t cases = 0;            // that were met until then
+  std::uint64_t planned_cases = 0;    // of the whole campaign
   bool interrupted = false;           // before anything was found: not judged
   std::vector<std::string> accepted;  // published rules that let it through
   double seconds = 0;
@@ -35,9 +35,9 @@ struct PlainKernels {
   const attest_kernel& loss;
 };
 
-/// Runs a campaign's generated cases, every law on each, and those for pairs of properties, the
-/// reference on each, until one refuses the kernel; then the published rules. Not the model
-/// shapes. Interrupted before, it is not judged.  [certify/defect_score_test]
+/// Runs the checks of a campaign, but those on model shapes, until one refuses the kernel: the
+/// reference on every case, then the other laws, then long problems. Asks the published rules
+/// then. Interrupted before, the kernel is not judged.  [certify/defect_score_test]
 DefectScore score_defect(const fixtures::CorpusEntry& entry, const PlainKernels& plain,
                          const CampaignOptions& options, const Interrupted& interrupted);
 

@@ -395,10 +395,11 @@ std::vector<Case> cases_meeting(const attest_description& description, Pairs mis
   std::vector<Case> cases;
   if (missing.empty()) return cases;
   const std::vector<Levels> claimed = claimed_levels(description);
-  PairTable wanted;
+  PairTable wanted, seen;
   for (const Levels& levels : claimed) {
     for_each_pair(levels, [&](auto... pair) {
-      if (missing.count(spelled(pair...)) > 0) wanted.at(pair...) = true;
+      if (std::exchange(seen.at(pair...), true)) return;
+      wanted.at(pair...) = missing.count(spelled(pair...)) > 0;
     });
   }
   constexpr int kPairs = kFactors * (kFactors - 1) / 2;

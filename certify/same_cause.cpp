@@ -66,12 +66,14 @@ bool same_cause(const attest_kernel& kernel, const Finding& head, const Finding&
 }
 
 bool same_mistake(const Finding& head, const Finding& other) {
-  const auto& mine = head.evidence.signatures;
-  const auto& its = other.evidence.signatures;
-  return std::any_of(mine.begin(), mine.end(), [&](const proptest::Signature& one) {
-    return std::any_of(its.begin(), its.end(),
-                       [&](const proptest::Signature& two) { return one.name == two.name; });
-  });
+  const auto shared = [](const auto& mine, const auto& its) {
+    return std::any_of(mine.begin(), mine.end(), [&](const auto& one) {
+      return std::any_of(its.begin(), its.end(),
+                         [&](const auto& two) { return one.name == two.name; });
+    });
+  };
+  return shared(head.evidence.signatures, other.evidence.signatures) ||
+         shared(head.evidence.suspicions, other.evidence.suspicions);
 }
 
 }  // namespace attest::certify

@@ -17,7 +17,7 @@ std::set<std::string> refused_outputs(const proptest::LawResult& result);
 /// [certify/same_cause_test "one mistake is one finding"]
 bool same_cause(const attest_kernel& kernel, const Finding& head, const Finding& other);
 
-/// Whether the results of both are those of one known mistake.
+/// Tells whether both show one known mistake, or one way to game the judge.
 /// [certify/same_cause_test "a mistake in both directions"]
 bool same_mistake(const Finding& head, const Finding& other);
 

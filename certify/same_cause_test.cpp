@@ -116,5 +116,14 @@ TEST_CASE("a mistake in both directions is one finding", "[findings]") {
   CHECK(mistakes.count("top_left_causal") == 1);
 }
 
+TEST_CASE("findings that show one way to game the judge are one", "[findings]") {
+  Finding by_shape, by_pointer, ordinary;
+  by_shape.evidence.suspicions = {{"result_by_shape", ""}};
+  by_pointer.evidence.suspicions = {{"result_by_pointer", ""}};
+  CHECK(same_mistake(by_shape, by_shape));
+  CHECK_FALSE(same_mistake(by_shape, by_pointer));
+  CHECK_FALSE(same_mistake(ordinary, ordinary));
+}
+
 }  // namespace
 }  // namespace attest::certify

@@ -11,6 +11,14 @@ using proptest::Case;
 using proptest::Law;
 using proptest::LawResult;
 
+// Masked ones counted.
+std::int64_t pairs_of_rows_and_keys(const Problem& problem) {
+  std::int64_t pairs = 0;
+  for (const Sequence& sequence : problem.sequences())
+    pairs += sequence.q_length * sequence.k_length;
+  return pairs * problem.num_heads_q;
+}
+
 class Shrinker {
  public:
   Shrinker(const attest_kernel& kernel, Finding& finding, const Interrupted& interrupted)
@@ -20,19 +28,26 @@ class Shrinker {
         fault_(worker::kind_in(finding.message)),
         interrupted_(interrupted) {}
 
+  // Smaller cases are tried as long as they have few pairs in all: those of a long problem cost
+  // seconds each.
   void shrink() {
-    const bool slow = fault_ == worker::FaultKind::hang;
-    constexpr int kBudget = 200, kSlowBudget = 12;
+    constexpr int kMostChecks = 200, kMostHangs = 12, kLeastChecks = 8;
+    constexpr std::int64_t kMostPairs = std::int64_t{1} << 27;
+    const bool hang = fault_ == worker::FaultKind::hang;
+    int checks = 0;
+    std::int64_t pairs = 0;
     finding_.shrunk = proptest::shrink(
         finding_.found,
         [&](const Case& smaller) {
-          if (interrupted_()) return false;
+          pairs += pairs_of_rows_and_keys(smaller.problem);
+          const bool spent = ++checks > kLeastChecks && pairs > kMostPairs;
+          if (spent || interrupted_()) return false;
           const LawResult tried = worker::check(law_, kernel_, smaller);
           if (!alike(tried)) return false;
           finding_.message = tried.message;
           return true;
         },
-        slow ? kSlowBudget : kBudget);
+        hang ? kMostHangs : kMostChecks);
   }
 
   // Whether it fails with several threads alone, and then how often.

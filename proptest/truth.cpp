@@ -1,7 +1,5 @@
 #include "proptest/truth.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -13,102 +11,6 @@ namespace {
 
 using reference::ErrorBound;
 using reference::Forward;
-
-Tensor zeros_like(const Tensor& tensor) {
-  std::vector<Axis> axes;
-  for (std::size_t axis = 0; axis < tensor.view().rank(); ++axis) {
-    axes.push_back(tensor.view().axis(axis));
-  }
-  return Tensor(tensor.view().name(), DType::f64, axes);
-}
-
-double largest(const Tensor& tensor) {
-  double value = 0;
-  for (std::int64_t e = 0; e < tensor.view().size(); ++e) {
-    value = std::max(value, std::abs(tensor.doubles()[e]));
-  }
-  return value;
-}
-
-// The largest Euclidean norm over the last axis.
-double largest_row_norm(const Tensor& tensor) {
-  const std::int64_t columns = std::max<std::int64_t>(tensor.view().extent(3), 1);
-  double most = 0, square = 0;
-  for (std::int64_t e = 0; e < tensor.view().size(); ++e) {
-    square = (e % columns == 0 ? 0 : square) + tensor.doubles()[e] * tensor.doubles()[e];
-    most = std::max(most, square);
-  }
-  return std::sqrt(most);
-}
-
-// The same problem with the last visible key of every row hidden.
-Problem without_last_keys(const Problem& problem) {
-  Problem changed = problem;
-  auto mask = std::make_shared<BooleanMask>();
-  mask->rows = problem.seqlen_q;
-  mask->columns = problem.seqlen_k;
-  mask->spelling = "decoy";
-  mask->visible.assign(static_cast<std::size_t>(mask->rows * mask->columns), 1);
-  for (const Sequence& sequence : problem.sequences()) {
-    for (std::int64_t i = 0; i < sequence.q_length; ++i) {
-      for (std::int64_t j = 0; j < sequence.k_length; ++j) {
-        if (problem.mask.boolean && !problem.mask.visible(sequence, i, j)) {
-          mask->visible[static_cast<std::size_t>(i * mask->columns + j)] =
-              problem.mask.boolean->visible[static_cast<std::size_t>(i * mask->columns + j)];
-        }
-      }
-      for (std::int64_t j = sequence.k_length; j-- > 0;) {
-        if (!problem.mask.visible(sequence, i, j)) continue;
-        mask->visible[static_cast<std::size_t>(i * mask->columns + j)] = 0;
-        break;
-      }
-    }
-  }
-  changed.mask.boolean = mask;
-  return changed;
-}
-
-struct Decoy {
-  std::string name;
-  Problem problem;
-};
-
-// Whether a mask of every pair is worth its memory and time: with a quarter of a gigabyte.
-bool has_pair_mask(const Problem& problem) {
-  constexpr std::int64_t kMostPairs = std::int64_t{1} << 28;
-  return problem.seqlen_q == 0 || problem.seqlen_k <= kMostPairs / problem.seqlen_q;
-}
-
-// Wrong results that a wrong kernel plausibly returns: the truth of another problem.
-std::vector<Decoy> other_problems(const Problem& problem) {
-  std::vector<Decoy> decoys;
-  if (problem.scale() != 1) {
-    decoys.push_back({"without scale", problem});
-    decoys.back().problem.softmax_scale = 1.0;
-  }
-  if (problem.mask.banded() || problem.mask.boolean) {
-    decoys.push_back({"without mask", problem});
-    Pattern& mask = decoys.back().problem.mask;
-    mask.window_left = mask.window_right = -1;
-    mask.boolean = nullptr;
-  }
-  if (has_pair_mask(problem)) {
-    decoys.push_back({"last key dropped", without_last_keys(problem)});
-  }
-  return decoys;
-}
-
-// O = mean of V over the sequence's keys.
-Forward mean_of_values(const Problem& problem, const Conventions& conventions,
-                       const InputValues& values, const reference::PositionsInSequences* queries) {
-  Problem uniform = problem;
-  uniform.softmax_scale = 0.0;
-  uniform.alibi = Alibi::none;
-  uniform.mask.window_left = uniform.mask.window_right = -1;
-  uniform.mask.boolean = nullptr;
-  return reference::forward(uniform, conventions, values.Q.view(), values.K.view(), values.V.view(),
-                            queries);
-}
 
 // The spelling without what only says where elements lie in memory.
 std::string mathematics_of(Problem problem) {
@@ -352,50 +254,6 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
   return std::string(dominating);
 }
 
-// Sums in f16 stay clear of its range where no order of the terms can leave it: of scores, of
-// values whose weights are at most 1, and of gradients.
-bool Truth::sums_fit_f16() const {
-  constexpr double kLargest = 3e4;
-  const double Q = largest_row_norm(values_.Q), K = largest_row_norm(values_.K),
-               V = largest_row_norm(values_.V);
-  const double scale = std::max(1.0, std::abs(problem_.scale()));
-  if (!(scale * Q * K < kLargest &&
-        static_cast<double>(problem_.seqlen_k) * largest(values_.V) < kLargest)) {
-    return false;
-  }
-  if (direction_ == Direction::forward) return true;
-  const double rows = static_cast<double>(problem_.seqlen_q * problem_.group_size()),
-               dO = largest_row_norm(values_.dO),
-               dLSE = cotangents_.dLSE == nullptr ? 0 : largest(values_.dLSE);
-  // |dP - delta|, of which dS is a part no larger than P.
-  const double difference = 2 * dO * V + dLSE;
-  return difference * scale * std::max(K, rows * Q) < kLargest &&
-         rows * largest(values_.dO) < kLargest;
-}
-
-bool Truth::in_domain() const {
-  // Scores may err by a few units of their last place; in float32 exp must not overflow for that,
-  // nor q.k itself.
-  constexpr double kLargestExponent = 80, kLargestProduct = 1e37;
-  const double products = largest_row_norm(values_.Q) * largest_row_norm(values_.K);
-  const double rounding =
-      4 * numerics_.accumulator_roundoff * std::abs(problem_.scale()) * products;
-  if (problem_.dtype != DType::f64 &&
-      !(rounding < kLargestExponent && products < kLargestProduct)) {
-    return false;
-  }
-  if (numerics_.accumulator_roundoff == unit_roundoff(DType::f16) && !sums_fit_f16()) return false;
-  if (problem_.dtype != DType::f16 || direction_ == Direction::forward) return true;
-  constexpr double kLargest = 3e4;
-  double dP = 0;
-  if (numerics_.p_roundoff > 0) {
-    // |dS| <= |dP - delta| <= 2 |dO| |V| for every row and key.
-    dP = 2 * largest_row_norm(values_.dO) * largest_row_norm(values_.V);
-  }
-  return dP < kLargest && largest(backward_.dQ) < kLargest && largest(backward_.dK) < kLargest &&
-         largest(backward_.dV) < kLargest;
-}
-
 std::vector<Comparison> Truth::judge(const KernelRun& run) const {
   const Judged *const queries = judged_queries(), *const keys = judged_keys();
   std::vector<Comparison> comparisons{
@@ -428,56 +286,6 @@ std::vector<Comparison> Truth::agreement(const KernelRun& first, const KernelRun
   comparisons.push_back(pair(first.dK, second.dK, a.dK, b.dK));
   comparisons.push_back(pair(first.dV, second.dV, a.dV, b.dV));
   return comparisons;
-}
-
-std::vector<std::string> Truth::passing_decoys(const KernelRun& run) const {
-  return direction_ == Direction::forward ? forward_decoys() : backward_decoys(run);
-}
-
-std::vector<std::string> Truth::forward_decoys() const {
-  const bool has_lse = (description_.features & ATTEST_LSE) != 0;
-  std::vector<std::string> passing;
-  const auto consider = [&](const std::string& name, const Forward& decoy, bool with_lse) {
-    const bool same = identical(decoy.O, forward_->exact.O) &&
-                      (!with_lse || identical(decoy.LSE, forward_->exact.LSE));
-    const Judged* const queries = judged_queries();
-    if (same || !passes(decoy.O.view(), forward_->exact.O, forward_->bounds.O, queries)) return;
-    if (with_lse && !passes(decoy.LSE.view(), forward_->exact.LSE, forward_->bounds.LSE, queries)) {
-      return;
-    }
-    passing.push_back(name);
-  };
-  consider("all zeros", {zeros_like(forward_->exact.O), forward_->exact.LSE}, false);
-  consider("mean of V", mean_of_values(problem_, conventions_, values_, sampled_queries()),
-           has_lse);
-  for (const Decoy& decoy : other_problems(problem_)) {
-    consider(decoy.name,
-             reference::forward(decoy.problem, conventions_, values_.Q.view(), values_.K.view(),
-                                values_.V.view(), sampled_queries()),
-             has_lse);
-  }
-  return passing;
-}
-
-std::vector<std::string> Truth::backward_decoys(const KernelRun& run) const {
-  const reference::BackwardBounds& bounds = backward_bounds(run);
-  std::vector<std::string> passing;
-  const auto consider = [&](const std::string& name, const reference::Backward& decoy) {
-    const bool same = identical(decoy.dQ, backward_.dQ) && identical(decoy.dK, backward_.dK) &&
-                      identical(decoy.dV, backward_.dV);
-    if (same || !passes(decoy.dQ.view(), backward_.dQ, bounds.dQ, judged_queries())) return;
-    // Of a sample the decoy has its rows alone, which are no gradient of a key.
-    const bool of_keys = !sample_ && (!passes(decoy.dK.view(), backward_.dK, bounds.dK) ||
-                                      !passes(decoy.dV.view(), backward_.dV, bounds.dV));
-    if (!of_keys) passing.push_back(name);
-  };
-  consider("all zeros",
-           {zeros_like(backward_.dQ), zeros_like(backward_.dK), zeros_like(backward_.dV)});
-  for (const Decoy& decoy : other_problems(problem_)) {
-    consider(decoy.name, reference::backward(decoy.problem, values_.Q.view(), values_.K.view(),
-                                             values_.V.view(), cotangents_, sampled_queries()));
-  }
-  return passing;
 }
 
 Judgement gravest(const std::vector<Comparison>& comparisons) {
