@@ -1,20 +1,20 @@
-"""What is asked of a CUDA device for ci/test-gpu, an answer a dictionary: the project's own counts
-and times, compute-sanitizer, Nsight Compute, and the peer in Triton."""
+"""Ask a CUDA device for ci/test-gpu and ci/on-device, an answer a dictionary: certificates, tests,
+the project's own counts and times, compute-sanitizer, Nsight Compute, the peers in Python."""
 import contextlib
 import csv
 import io
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
+import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-BUILD = os.path.join(ROOT, 'build', 'cuda')
+root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # a checkout, or a bundle
 SANITIZERS = ('memcheck', 'racecheck', 'initcheck', 'synccheck')
-CASES = '20'
 # The kernels with tiles of all sizes, and what the profiler calls their launches.
 FAMILY_PROBLEM, FAMILY_LOSS_PROBLEM = 'hq=8,sq=1024,d=256', 'sq=1024,d=192'
 LAUNCHES = {'flash2': 'flash2_forward', 'square_tiled': 'square_tiled_(scores|values)',
@@ -23,25 +23,60 @@ LAUNCHES = {'flash2': 'flash2_forward', 'square_tiled': 'square_tiled_(scores|va
 # Time against density, as FlashAttention's Figure 2 (right) has it: dense, then shares of blocks.
 DENSE_PROBLEM = 'hq=16,sq=4096,d=64'
 PERCENTS = (100, 50, 25, 10, 5)
-# Their peer in Triton, where Triton and PyTorch are, in this Python.
-PEER = [sys.executable, os.path.join(ROOT, 'gpu', 'device', 'triton_flash2.py')]
+# The peers, where PyTorch and Triton are, in this Python.
+TRITON, SDPA = 'triton_flash2.py', 'torch_sdpa.py'
 PEER_LAUNCHES = {'forward': 'forward_kernel',
                  'backward': '(delta|query_gradients|key_gradients)_kernel'}
-PEER_SKIPPED = 77
+PEER_SKIPPED = TEST_SKIPPED = 77
+DEVICE_TEST = ('gpu', 'device', 'gpu_device_test')
 READ = 'lts__t_sectors_srcunit_tex_op_read.sum'
 WRITTEN = 'lts__t_sectors_srcunit_tex_op_write.sum'
 SECTOR_BYTES = 32
 LIMIT_STATUS = 124
+GRACE = 10  # seconds until a killed command is given up: a driver may hold it
 limit = None  # seconds that one command may take
+until = None  # by time.monotonic(), when no command may go on
 running = set()
 stopped = False
 known_counts = {}
 
 
+class OutOfTime(Exception):
+    """Says that a command was ended for all of them, not for its own limit."""
+
+
+def program(*place):
+    return os.path.join(root, 'build', 'cuda', *place)
+
+
+def peer_script(name):
+    return [sys.executable, os.path.join(root, 'gpu', 'device', name)]
+
+
+def toolkit():
+    """Finds nvcc, or None; puts the toolkit's folder on PATH for its other tools too."""
+    folder = os.path.join(os.environ.get('CUDA_PATH', '/usr/local/cuda'), 'bin')
+    os.environ['PATH'] += os.pathsep + folder
+    return shutil.which('nvcc')
+
+
+def session_of(process):
+    """Finds the processes of its session: workers have groups of their own."""
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError, IndexError):
+            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as file:
+                state, _, _, session = file.read().rpartition(')')[2].split()[:4]
+            if int(session) == process.pid and state not in 'ZX':
+                yield int(name)
+
+
 def end(process):
-    """With what it has started in its group: that would keep the device from the next command."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """Ends a process and all that it has started, which would keep the device from the next."""
+    tries = time.monotonic() + GRACE
+    while (left := list(session_of(process))) and time.monotonic() < tries:
+        for one in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
 
 
 def stop_all():
@@ -54,6 +89,9 @@ def stop_all():
 
 def answer_of(command):
     """Status, output and errors of a command; LIMIT_STATUS where it has not ended in time."""
+    left = None if until is None else until - time.monotonic()
+    if left is not None and left <= 0:
+        raise OutOfTime
     if stopped:
         return LIMIT_STATUS, '', 'stopped'
     try:
@@ -63,21 +101,25 @@ def answer_of(command):
         return 127, '', str(error)
     running.add(process)
     try:
-        output, errors = process.communicate(timeout=limit)
+        output, errors = process.communicate(
+            timeout=min((one for one in (limit, left) if one is not None), default=None))
         return process.returncode, output, errors
     except subprocess.TimeoutExpired:
         end(process)
-        output, errors = process.communicate()
+        try:
+            output, errors = process.communicate(timeout=GRACE)
+        except subprocess.TimeoutExpired:
+            output, errors = '', 'it cannot be ended, '
+        if until is not None and time.monotonic() >= until:
+            raise OutOfTime from None
         return LIMIT_STATUS, output, f'{errors}not done after {limit} s'
-    except BaseException:
-        end(process)
-        raise
     finally:
+        end(process)
         running.discard(process)
 
 
 def measure(*words):
-    status, output, errors = answer_of([os.path.join(BUILD, 'bin', 'attest_gpu_measure'), *words])
+    status, output, errors = answer_of([program('bin', 'attest_gpu_measure'), *words])
     return json.loads(output) if status == 0 else {'failed': errors.strip() or f'status {status}'}
 
 
@@ -108,7 +150,7 @@ def sanitizer_verdict(status, output):
     """passed or failed where the tool has looked to the end, refused where it has not."""
     summary = re.search(r'(?:ERROR|RACECHECK) SUMMARY: (\d+)', output)
     if summary is None:
-        return {'verdict': 'refused', 'output': tail(output)}
+        return {'verdict': 'refused', 'output': tail(output) or f'status {status}'}
     if status == 0 and int(summary[1]) == 0:
         return {'verdict': 'passed'}
     return {'verdict': 'failed', 'output': tail(output, 40)}
@@ -116,11 +158,10 @@ def sanitizer_verdict(status, output):
 
 def sanitize(tool):
     """The device's tests under one tool; launches that they mean to be refused are not reported.
-    What depends on how long a launch takes to begin is left out: a tool makes that longer."""
-    program = os.path.join(BUILD, 'gpu', 'device', 'gpu_device_test')
+    Tests that depend on how long a launch takes to begin are left out: a tool makes that longer."""
     status, output, errors = answer_of(['compute-sanitizer', '--tool', tool, '--report-api-errors',
-                                        'no', program, '~[delay]~[stray]'])
-    return sanitizer_verdict(status, output + errors)
+                                        'no', program(*DEVICE_TEST), '~[delay]~[stray]'])
+    return {'tool': tool, **sanitizer_verdict(status, output + errors)}
 
 
 def profiled_bytes(text):
@@ -141,18 +182,18 @@ def profiled_bytes(text):
             'written_bytes': found[WRITTEN] * SECTOR_BYTES}
 
 
-def profiled(program, launches=None):
-    """{'profiled': bytes} of a program's launches whose names match, or {'refused': why}."""
+def profiled(words, launches=None):
+    """{'profiled': bytes} of a command's launches whose names match, or {'refused': why}."""
     command = ['ncu', '--clock-control', 'none', '--cache-control', 'all', '--csv', '--page', 'raw',
                '--metrics', f'{READ},{WRITTEN}', *(['-k', f'regex:{launches}'] if launches else []),
-               *program]
+               *words]
     status, output, errors = answer_of(command)
     seen = profiled_bytes(output) if status == 0 else None
     return {'refused': tail(output + errors)} if seen is None else {'profiled': seen}
 
 
 def run_of(kernel, problem):
-    return [os.path.join(BUILD, 'bin', 'attest_gpu_measure'), 'run', kernel, problem]
+    return [program('bin', 'attest_gpu_measure'), 'run', kernel, problem]
 
 
 def traffic(kernel, problem):
@@ -163,7 +204,7 @@ def traffic(kernel, problem):
 
 def words_of(row):
     """Words that the row's schedule moves."""
-    _, output, errors = answer_of([os.path.join(BUILD, 'bin', 'attest'), 'count', '--schedule',
+    _, output, errors = answer_of([program('bin', 'attest'), 'count', '--schedule',
                                    row['schedule'], '--problem', row['problem'], '--fast-bytes',
                                    str(row['fast_bytes']), '--json'])
     try:
@@ -172,12 +213,12 @@ def words_of(row):
         return {'failed': tail(errors)}
 
 
-def families():
+def families(family):
     """Kernels with tiles of all sizes: fast memory, schedules' words, seconds, profiled bytes."""
     answer = measure('families', FAMILY_PROBLEM, FAMILY_LOSS_PROBLEM)
     if 'failed' in answer:
         return [answer]
-    rows = answer['families']
+    rows = [row for row in answer['families'] if row['family'] == family]
     for row in rows:
         row.update(words_of(row))
         times = times_of(row['kernel'], row['problem'])
@@ -190,22 +231,27 @@ def families():
     return rows
 
 
-def peer():
-    """The peer's variants, within their error bounds and timed; or why there are none."""
-    status, output, errors = answer_of([*PEER, 'time', FAMILY_PROBLEM])
+def peer(script, *problems):
+    """Times the variants of a peer that are within their bounds, or says why there are none."""
+    status, output, errors = answer_of([*peer_script(script), 'time', *problems])
     if status == PEER_SKIPPED:
-        return {'refused': tail(errors)}
+        return [{'refused': tail(errors)}]
     try:
-        answer = json.loads(output)
+        answers = [json.loads(line) for line in output.splitlines()]
     except ValueError:
-        return {'failed': tail(errors)}
-    wrong = [row['failed'] for row in answer['variants'] if 'failed' in row]
-    return {**answer, 'failed': '; '.join(wrong)} if wrong else answer
+        answers = []
+    if len(answers) < len(problems):
+        answers.append({'failed': tail(errors) or f'status {status}', 'variants': []})
+    for answer in answers:
+        wrong = [row['failed'] for row in answer['variants'] if 'failed' in row]
+        if wrong:
+            answer['failed'] = '; '.join(wrong)
+    return answers
 
 
 def at_equal_caps(rows, variants):
-    """Beside each row of families() the quickest variant of the peer in no more fast memory."""
-    seen = {}
+    """Finds for each row of families() the quickest variant of the peer in no more fast memory."""
+    seen, found = {}, []
     for row in rows:
         fitting = [one for one in variants if one['direction'] == row.get('direction') and
                    'seconds' in one and one['fast_bytes'] <= row['fast_bytes']]
@@ -214,10 +260,13 @@ def at_equal_caps(rows, variants):
         best = min(fitting, key=lambda one: one['seconds'])
         name = best['variant']
         if name not in seen:
-            seen[name] = profiled([*PEER, 'run', FAMILY_PROBLEM, name],
+            seen[name] = profiled([*peer_script(TRITON), 'run', FAMILY_PROBLEM, name],
                                   PEER_LAUNCHES[best['direction']])
-        row['triton'] = {'variant': name, 'fast_bytes': best['fast_bytes'],
-                         'seconds': best['seconds'], **seen[name]}
+        found.append({'kernel': row['kernel'], 'direction': row['direction'],
+                      'fast_bytes': row['fast_bytes'],
+                      'triton': {'variant': name, 'fast_bytes': best['fast_bytes'],
+                                 'seconds': best['seconds'], **seen[name]}})
+    return found
 
 
 def timed(kernel, problem, rates):
@@ -254,24 +303,38 @@ def density():
     return [dense, *rows]
 
 
-def other_counts(golden):
-    """Rows whose counts on the device are not the emulated ones."""
-    return [row for row in golden.get('counts', []) if row['device'] != row['emulated']]
-
-
-def errors_of(kernel):
-    """Worst error over bound of each output, of a small campaign on the device."""
-    _, output, errors = answer_of([os.path.join(BUILD, 'bin', 'attest'), 'certify',
-                                   f'{kernel}@device', '--cases', CASES, '--jobs', '2',
-                                   '--json'])
+def certified(name, folder):
+    """Certifies a kernel in tier smoke: its verdict, and the worst error over bound of each output.
+    The certificate is written to the folder."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, re.sub('[^a-z0-9_]+', '-', os.path.basename(name)) + '.json')
+    with contextlib.suppress(FileNotFoundError):  # an earlier run's
+        os.remove(path)
+    status, _, errors = answer_of([program('bin', 'attest'), 'certify', name, '--jobs', '2',
+                                   '--out', path])
     try:
-        found, = json.loads(output)['kernels']
-    except ValueError:
-        return {'kernel': kernel, 'failed': tail(errors)}
-    answer = {'kernel': kernel, 'verdict': found['verdict'],
-               'error_over_bound': {output: worst['error_over_bound']
-                                    for output, worst in found['worst'].items()}}
+        with open(path, encoding='utf-8') as file:
+            certificate = json.load(file)
+        found, = certificate['kernels']
+    except (OSError, ValueError):
+        return {'kernel': name.removesuffix('@device'),
+                'failed': tail(errors) or f'status {status}'}
+    answer = {'kernel': found['kernel'].removesuffix('@device'), 'verdict': found['verdict'],
+              'ran': found['ran'], 'tier': certificate['tier'], 'checks': found['checks'],
+              'error_over_bound': {output: worst['error_over_bound']
+                                   for output, worst in found['worst'].items()}}
     if found['findings']:
         first = found['findings'][0]
         answer['failed'] = f"{first['message']}: {first['reproduce']}"
+    elif status != 0:
+        answer['failed'] = '; '.join(found['incomplete']) or f'status {status}'
     return answer
+
+
+def tested(name, *tags):
+    """Runs tests of the device in a program of their own: a context does not survive some."""
+    status, output, errors = answer_of([program(*DEVICE_TEST), *tags])
+    if status == TEST_SKIPPED:
+        return {'test': name, 'refused': tail(output + errors)}
+    return {'test': name, 'output': tail(output, 2),
+            **({} if status == 0 else {'failed': f'status {status}: {tail(output + errors, 40)}'})}

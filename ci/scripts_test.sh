@@ -18,7 +18,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps offline-deps test test-gpu certify false_alarms nightly tidy check_format check_headers \
+for script in deps offline-deps test test-gpu on-device certify false_alarms nightly tidy check_format check_headers \
   check_includes check_layers check_tolerances; do
   expect 0 usage "$ci/$script" --help
 done

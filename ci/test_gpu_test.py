@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ci/test-gpu makes of the answers of its tools, good, bad and refused."""
+"""Holds ci/test-gpu and ci/device_tools.py to what they make of answers, good, bad and refused."""
 import importlib.machinery
 import importlib.util
 import json
@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 LOADER = importlib.machinery.SourceFileLoader('test_gpu', SCRIPT)
 test_gpu = importlib.util.module_from_spec(importlib.util.spec_from_loader('test_gpu', LOADER))
 LOADER.exec_module(test_gpu)
-tools = test_gpu.tools
+tools, failure = test_gpu.tools, test_gpu.records.failure
 
 JUNIT = """<testsuite tests="4"><testcase name="a" status="run"/><testcase name="b" status="fail"/>
 <testcase name="gpu_device" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
@@ -33,16 +33,6 @@ failures = []
 def check(what, got, wanted):
     if got != wanted:
         failures.append(f'{what}: got {got}, wanted {wanted}')
-
-
-def results(**changes):
-    base = {'date': '2026-01-02T03:04:05+00:00', 'device': 'NVIDIA X (sm_90)',
-            'tests': {'passed': 3, 'failed': [], 'skipped': []},
-            'sanitizers': {'memcheck': {'verdict': 'passed'}, 'racecheck': {'verdict': 'refused'}},
-            'golden': {'counts': []}, 'errors': [{}],
-            'rates': {}, 'times': [{}], 'density': [{}], 'families': [{}], 'triton': {},
-            'traffic': [{'counted': {}}]}
-    return {**base, **changes}
 
 
 for name, wanted in (('gpu', True), ('gpu_device', True), ('simt_hooks', True),
@@ -65,21 +55,15 @@ check('profile', tools.profiled_bytes(PROFILE),
       {'read_bytes': 1500 * 32, 'written_bytes': 30 * 32})
 check('no permission', tools.profiled_bytes('==ERROR== ERR_NVGPUCTRPERM'), None)
 check('one metric', tools.profiled_bytes(PROFILE.replace('op_write', 'op_else')), None)
-check('nothing failed', test_gpu.failures(results()), [])
-check('a failed test', test_gpu.failures(results(tests={'failed': ['b']})), ['test b'])
-check('a race', test_gpu.failures(results(sanitizers={'racecheck': {'verdict': 'failed'}})),
-      ['compute-sanitizer racecheck'])
-COUNT = {'kernel': 'gpu/x', 'problem': 'sq=1', 'direction': 'forward',
+check('a race', failure({'kind': 'sanitizers', 'verdict': 'failed', 'output': 'race'}), 'race')
+check('a tool that refuses', failure({'kind': 'sanitizers', 'verdict': 'refused'}), None)
+COUNT = {'kind': 'golden', 'kernel': 'gpu/x', 'problem': 'sq=1', 'direction': 'forward',
          'emulated': {'read_bytes': 8, 'written_bytes': 4}}
-check('equal counts', test_gpu.failures(results(
-    golden={'counts': [{**COUNT, 'device': COUNT['emulated']}]})), [])
-check('other counts', test_gpu.failures(results(
-    golden={'counts': [{**COUNT, 'device': {'read_bytes': 12, 'written_bytes': 4}}]})),
-      ['counts of gpu/x on sq=1 (forward)'])
-check('errors over bounds', test_gpu.failures(results(
-    errors=[{'kernel': 'gpu/x', 'failed': 'attest check'}])), ['measurement: attest check'])
-check('a measurement', test_gpu.failures(results(rates={'failed': 'cudaErrorX'})),
-      ['measurement: cudaErrorX'])
+check('equal counts', failure({**COUNT, 'device': COUNT['emulated']}), None)
+for other in ({'read_bytes': 12, 'written_bytes': 4}, None):
+    check(f'counts {other}', failure({**COUNT, 'device': other}),
+          'counts of gpu/x on sq=1 (forward)')
+check('a measurement', failure({'kind': 'rates', 'failed': 'cudaErrorX'}), 'cudaErrorX')
 ANSWERS = {'time': {'forward_seconds': [1, 1, 1], 'backward_seconds': [2, 3, 9],
                     'forward_operations': 6, 'backward_operations': 10},
            'count': {'read_bytes': 30, 'written_bytes': 10}}
@@ -104,8 +88,8 @@ check('density', [half[f'forward_{what}'] for what in ('density', 'speedup', 'sh
 check('a row for each density', len(tools.density()), 1 + len(tools.PERCENTS))
 tools.measure = lambda verb, kernel, problem: (
     dict(DENSE) if 'mask' not in problem else {'failed': 'cudaErrorX'})
-check('a density that failed', test_gpu.failures(results(density=tools.density())),
-      len(tools.PERCENTS) * ['measurement: cudaErrorX'])
+check('a density that failed', [row.get('failed') for row in tools.density()],
+      [None] + len(tools.PERCENTS) * ['cudaErrorX'])
 tools.measure = lambda verb, kernel, problem: dict(ANSWERS[verb])
 ANSWERS['time'] = {'loss_gradient_seconds': [2, 2]}
 loss = tools.timed('gpu/loss', 'x', RATES)
@@ -115,8 +99,7 @@ check('no times', tools.timed('gpu/x', 'x', RATES),
       {**ANSWERS['time'], 'counted': ANSWERS['count']})
 tools.counted = lambda kernel, problem: {'failed': 'cudaErrorY'}
 ANSWERS['time'] = {'forward_seconds': [2, 2]}
-check('no counts', test_gpu.failures(results(times=[tools.timed('gpu/x', 'x', RATES)])),
-      ['measurement: cudaErrorY'])
+check('no counts', failure({'kind': 'times', **tools.timed('gpu/x', 'x', RATES)}), 'cudaErrorY')
 tools.counted = lambda kernel, problem: dict(ANSWERS['count'])
 FAMILY = {'family': 'square_tiled', 'direction': 'forward', 'kernel': 'gpu/y', 'problem': 'x',
           'schedule': 'square_tiled:b=4', 'fast_bytes': 800}
@@ -129,49 +112,49 @@ asked = []
 tools.measure = lambda verb, *words: ({'families': [dict(FAMILY)]} if verb == 'families'
                                       else dict(ANSWERS[verb]))
 tools.profiled = lambda *words: asked.append(words) or {'profiled': {'read_bytes': 5}}
-check('families', tools.families(),
+check('families', tools.families('square_tiled'),
       [{**FAMILY, 'words': 7, 'seconds': 2, 'seconds_quartiles': [2, 2],
         'profiled': {'read_bytes': 5}}])
+check('another family', tools.families('flash2'), [])
 check('launches of a family', asked,
       [(tools.run_of('gpu/y', 'x'), 'square_tiled_(scores|values)')])
 check('launches are those of the family alone',
       [re.search(tools.LAUNCHES[name], 'square_tiled_bwd_p') is not None
        for name in ('square_tiled', 'square_tiled_bwd')], [False, True])
 ANSWERS['time'] = {'failed': 'cudaErrorX'}
-check('a family without times', test_gpu.failures(results(families=tools.families())),
-      ['measurement: cudaErrorX'])
+check('a family without times', tools.families('square_tiled')[0]['failed'], 'cudaErrorX')
 tools.answer_of = answer_of
 tools.measure = lambda verb, *words: {'failed': 'cudaErrorX'}
-check('no families', tools.families(), [{'failed': 'cudaErrorX'}])
+check('no families', tools.families('flash2'), [{'failed': 'cudaErrorX'}])
 asked.clear()
 VARIANTS = [{'variant': name, 'direction': direction, 'fast_bytes': size, 'seconds': seconds}
             for name, direction, size, seconds in (
                 ('small', 'forward', 10, 4), ('slow', 'forward', 20, 5), ('large', 'forward', 30, 1),
                 ('other', 'backward', 10, 1))]
-ROWS = [{'direction': 'forward', 'fast_bytes': cap} for cap in (9, 25, 20, 30)]
-tools.at_equal_caps(ROWS, [*VARIANTS, {'variant': 'refused', 'direction': 'forward'}])
-check('equal caps', [row.get('triton', {}).get('variant') for row in ROWS],
-      [None, 'small', 'small', 'large'])
+ROWS = [{'kernel': 'gpu/y', 'direction': 'forward', 'fast_bytes': cap} for cap in (9, 25, 20, 30)]
+BESIDE = tools.at_equal_caps(ROWS, [*VARIANTS, {'variant': 'refused', 'direction': 'forward'}])
+check('equal caps', [(row['fast_bytes'], row['triton']['variant']) for row in BESIDE],
+      [(25, 'small'), (20, 'small'), (30, 'large')])
 check('a variant is profiled once', [words[0][-1] for words in asked], ['small', 'large'])
 check('what of it', asked[0][1], 'forward_kernel')
-check('the peer fails', test_gpu.failures(results(triton={'failed': 'tile'})), ['measurement: tile'])
-check('no peer here', test_gpu.failures(results(triton={'refused': 'no Triton'})), [])
 
 
 def answering(status, text):
-    tools.PEER = [sys.executable, '-c', f'import sys; print({text!r}); '
-                     f'print("why", file=sys.stderr); sys.exit({status})']
-    return tools.peer()
+    tools.peer_script = lambda name: [sys.executable, '-c', f'import sys; print({text!r}); '
+                                      f'print("why", file=sys.stderr); sys.exit({status})']
+    return tools.peer('a script', 'a problem')
 
 
-check('a peer without Triton', answering(77, ''), {'refused': 'why'})
-check('a broken peer', answering(1, ''), {'failed': 'why'})
-check('a good peer', answering(0, '{"variants": [{}]}'), {'variants': [{}]})
+check('a peer without Triton', answering(77, ''), [{'refused': 'why'}])
+check('a broken peer', answering(1, 'not JSON'), [{'failed': 'why', 'variants': []}])
+check('a peer that says nothing', answering(0, '')[0]['failed'], 'why')
+check('a good peer', answering(0, '{"variants": [{}]}'), [{'variants': [{}]}])
 tools.limit = 1
 with tempfile.TemporaryDirectory() as folder:
     started = os.path.join(folder, 'started')
-    tools.PEER = ['sh', '-c', 'sleep 60 & echo $! >"$0"; wait', started]
-    check('a peer without end', tools.peer(), {'failed': 'not done after 1 s'})
+    tools.peer_script = lambda name: ['sh', '-c', 'sleep 60 & echo $! >"$0"; wait', started]
+    check('a peer without end', tools.peer('a script', 'a problem')[0]['failed'],
+          'not done after 1 s')
     with open(started, encoding='utf-8') as file:
         left = int(file.read())
     for _ in range(100):  # until whoever inherits it has noticed its end
@@ -185,7 +168,7 @@ with tempfile.TemporaryDirectory() as folder:
     else:
         failures.append('what a stopped command started goes on')
 tools.limit = None
-check('a wrong peer', answering(1, '{"variants": [{"failed": "tile"}]}')['failed'], 'tile')
+check('a wrong peer', answering(1, '{"variants": [{"failed": "tile"}]}')[0]['failed'], 'tile')
 check('a tool that is not here', tools.answer_of(['/no/such/tool'])[0], 127)
 stopping = threading.Timer(0.5, tools.stop_all)
 stopping.start()
@@ -193,36 +176,45 @@ check('a command that is stopped', tools.answer_of(['sleep', '60'])[0], -signal.
 check('none begins after that', tools.answer_of(['true']), (tools.LIMIT_STATUS, '', 'stopped'))
 stopping.join()
 tools.stopped = False
-tools.answer_of = lambda command: (1, json.dumps({'kernels': [
-    {'verdict': 'violated', 'worst': {'O': {'error_over_bound': 2}},
-     'findings': [{'message': 'O differs', 'reproduce': 'attest check'}]}]}), '')
-check('errors', tools.errors_of('gpu/x'),
-      {'kernel': 'gpu/x', 'verdict': 'violated', 'error_over_bound': {'O': 2},
-       'failed': 'O differs: attest check'})
-tools.answer_of = lambda command: (2, '', 'why')
-check('no errors', tools.errors_of('gpu/x'), {'kernel': 'gpu/x', 'failed': 'why'})
+CERTIFICATE = {'tier': 'smoke', 'kernels': [{
+    'kernel': 'gpu/x@device', 'ran': 'on a CUDA device', 'verdict': 'violated',
+    'checks': {'made': 1}, 'worst': {'O': {'error_over_bound': 2}}, 'incomplete': [],
+    'findings': [{'message': 'O differs', 'reproduce': 'attest check'}]}]}
+
+
+def campaign(status, certificate):
+    """certified() of a program that writes this certificate, or none, beside an older one."""
+    def answer(command):
+        path = command[command.index('--out') + 1]
+        if certificate is not None:
+            with open(path, 'w', encoding='utf-8') as file:
+                json.dump(certificate, file)
+        return status, '', 'why'
+    tools.answer_of = answer
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, 'x-device.json'), 'w', encoding='utf-8') as file:
+            json.dump(CERTIFICATE, file)
+        return tools.certified('gpu/x@device', folder)
+
+
+check('a violation', campaign(1, CERTIFICATE),
+      {'kernel': 'gpu/x', 'verdict': 'violated', 'ran': 'on a CUDA device', 'tier': 'smoke',
+       'checks': {'made': 1}, 'error_over_bound': {'O': 2}, 'failed': 'O differs: attest check'})
+KERNEL = {**CERTIFICATE['kernels'][0], 'findings': []}
+check('a certificate', 'failed' in campaign(0, {'tier': 'smoke', 'kernels': [KERNEL]}), False)
+check('an incomplete one', campaign(3, {'tier': 'smoke', 'kernels': [
+    {**KERNEL, 'incomplete': ['never exercised: causal_tl']}]})['failed'],
+      'never exercised: causal_tl')
+check('none', campaign(2, None), {'kernel': 'gpu/x', 'failed': 'why'})
+for status, wanted in ((0, {'test': 'x', 'output': 'said'}),
+                       (77, {'test': 'x', 'refused': 'said\nwhy'}),
+                       (1, {'test': 'x', 'output': 'said', 'failed': 'status 1: said\nwhy'})):
+    tools.answer_of = lambda command, status=status: (status, 'said\n', 'why')
+    check(f'a test that ends with {status}', tools.tested('x', 'tag'), wanted)
 tools.answer_of = lambda command: (tools.LIMIT_STATUS, 'first', ', not done after 1 s')
 check('a sanitizer without end', tools.sanitize('racecheck'),
-      {'verdict': 'refused', 'output': 'first, not done after 1 s'})
-tools.answer_of = answer_of
-tools.measure = lambda verb, *words: {'kernels': []} if verb == 'kernels' else {}
-tools.peer, tools.families, tools.sanitize = dict, list, lambda tool: {'verdict': 'passed'}
-tools.traffic = tools.timed = tools.errors_of = lambda *words: {'counted': {}}
-tools.density = lambda: [{}]
-found = {key: results()[key] for key in ('date', 'device', 'tests')}
-for _, answers in test_gpu.stages(['gpu/x', 'gpu/loss_x']):
-    found.update(answers())
-check('every stage answers', sorted(found), sorted(results()))
-check('of every kernel', [len(found[what]) for what in ('errors', 'times', 'traffic')],
-      [2, 2 + len(test_gpu.TIMED_PROBLEMS), 2 + len(test_gpu.TRAFFIC_PROBLEMS)])
-check('nothing failed of what was answered', test_gpu.failures(found), [])
-with tempfile.TemporaryDirectory() as folder:
-    path = test_gpu.write_results(folder, results())
-    check('name', os.path.basename(path), '2026-01-02-nvidia-x-sm-90.json')
-    check('files', os.listdir(folder), [os.path.basename(path)])
-    with open(path, encoding='utf-8') as file:
-        check('content', json.load(file), results())
-for failure in failures:
-    print(failure)
+      {'tool': 'racecheck', 'verdict': 'refused', 'output': 'first, not done after 1 s'})
+for text in failures:
+    print(text)
 print(f'{len(failures)} failures')
 sys.exit(1 if failures else 0)

@@ -2,7 +2,6 @@
 """FlashAttention-2 in Triton, in tiles of all sizes: the peer of capped_blocks; see --help."""
 import json
 import os
-import statistics
 import sys
 
 USAGE = """\
@@ -20,10 +19,13 @@ if __name__ == '__main__' and sys.argv[1:] in (['-h'], ['--help']):
     sys.exit(0)
 if sys.argv[1:2] == ['check']:
     os.environ['TRITON_INTERPRET'] = '1'
+sys.dont_write_bytecode = True  # the tree stays as it is
 try:
     import torch
     import triton
     import triton.language as tl
+
+    import peer_bounds
 except ImportError as missing:
     if __name__ == '__main__':
         print(f'skipped: {missing}', file=sys.stderr)
@@ -31,11 +33,8 @@ except ImportError as missing:
     raise
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-UNIT = 2.0 ** -24  # of float32
-EXP_ULPS = 2  # exp in float32, as the kernels' contract has it where nothing is declared
 # Larger ones take minutes to compile: float32 products are not the tensor cores'.
-SIDES, STAGES = (16, 32, 64), (1, 2)
-REPETITIONS = 21
+SIDES, STAGES = (peer_bounds.LEAST_TILE, 32, 64), (1, 2)
 
 
 # Tensors are (heads, rows, columns), contiguous. Rows beyond the last read 0 and write nothing.
@@ -185,6 +184,13 @@ class Call:
         self.delta = torch.empty(size[:2], device=device)
         self.keys, self.given_scale, self.given_delta = self.length, self.scale, True
 
+    def expected(self):
+        return peer_bounds.exact_and_bounds(self.Q, self.K, self.V, self.dO, self.scale)
+
+    def worst_ratio(self, expected, direction):
+        names = ('O',) if direction == 'forward' else ('dQ', 'dK', 'dV')
+        return peer_bounds.worst_ratio(self.outputs, expected, names)
+
     def clear(self):
         for tensor in (*self.outputs.values(), self.LSE, self.delta):
             tensor.fill_(float('nan'))
@@ -213,87 +219,17 @@ class Call:
         return found
 
 
-def gamma(terms):
-    """Of so many roundings (Higham 2002, lemma 3.1)."""
-    return terms * UNIT / (1 - terms * UNIT)
-
-
-def exact_and_bounds(call):
-    """{output: (exact, bound)} in float64, every bound a worst case, for any order of summation.
-
-    Errors of a score meet as exp's relative ones; those of O and LSE that backward reads are
-    those of forward. Products of two errors are in the factor 1 + e of each line.
-    """
-    Q, K, V, dO = (one.double().cpu() for one in (call.Q, call.K, call.V, call.dO))
-    n, d = call.length, call.d
-    t = lambda one: one.transpose(-1, -2)
-    S = call.scale * Q @ t(K)
-    LSE = torch.logsumexp(S, -1)
-    P = torch.exp(S - LSE[..., None])
-    O = P @ V
-    e_S = gamma(d + 2) * call.scale * (Q.abs() @ t(K.abs()))
-    # A weight's exponent: errors of its score and of the greatest, subtractions from rising maxima
-    # (what they take away adds up to no more than the span), exp's own scaling by log2 e. And exp
-    # once for the tile, once for each tile after it.
-    span = S.amax(-1) - S.amin(-1)
-    worst = e_S.amax(-1)
-    exps = 2 + n // min(SIDES)
-    weight = torch.expm1(2 * worst + gamma(6) * (span + 2 * worst) + gamma(2 * EXP_ULPS * exps))
-    sums = gamma(2 * n + 2)
-    relative = (1 + weight) * (1 + sums) / ((1 - weight) * (1 - sums)) - 1
-    e_O = relative[..., None] * (P @ V.abs())
-    e_LSE = relative + gamma(8) * (1 + LSE.abs() + S.abs().amax(-1))
-    again = torch.expm1(e_S + e_LSE[..., None] + gamma(2) * (S.abs() + LSE.abs()[..., None]) +
-                        gamma(2 * EXP_ULPS))
-    dP = dO @ t(V)
-    delta = (dO * O).sum(-1, keepdim=True)
-    e_dP = gamma(d + 1) * (dO.abs() @ t(V.abs()))
-    e_delta = (dO.abs() * (e_O + gamma(d + 1) * (O.abs() + e_O))).sum(-1, keepdim=True)
-    dS = P * (dP - delta)
-    e_dS = P * (again * (dP - delta).abs() + (1 + again) * (1 + gamma(3)) * (e_dP + e_delta) +
-                gamma(3) * (1 + again) * (dP - delta).abs())
-    met = dS.abs() + e_dS
-    long = gamma(n + 2)
-    return {'O': (O, e_O),
-            'dQ': (call.scale * dS @ K, call.scale * (e_dS + long * met) @ K.abs()),
-            'dK': (call.scale * t(dS) @ Q, call.scale * t(e_dS + long * met) @ Q.abs()),
-            'dV': (t(P) @ dO, t(P * (again + long * (1 + again))) @ dO.abs())}
-
-
-def worst_ratio(call, expected, direction):
-    """The greatest error over bound of the outputs of one direction; infinite for NaN."""
-    worst = 0.0
-    for name in ('O',) if direction == 'forward' else ('dQ', 'dK', 'dV'):
-        exact, bound = expected[name]
-        ratio = (call.outputs[name].double().cpu() - exact).abs() / bound
-        worst = max(worst, torch.nan_to_num(ratio, nan=float('inf')).max().item())
-    return worst
-
-
 def judged(variant, call, expected):
     """(fast memory of its launches, worst error over bound) of outputs that held NaN before."""
     call.clear()
     if variant.direction == 'backward':
         call.forward(Variant('forward', 16, 16, 4, 1))
-    return variant.run(call), worst_ratio(call, expected, variant.direction)
-
-
-def seconds_of(run):
-    times = []
-    for _ in range(REPETITIONS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 1000)
-    low, median, high = statistics.quantiles(times, n=4, method='inclusive')
-    return {'seconds': median, 'seconds_quartiles': [low, high]}
+    return variant.run(call), call.worst_ratio(expected, variant.direction)
 
 
 def time_all(call):
     rows = []
-    expected = exact_and_bounds(call)
+    expected = call.expected()
     for variant in variants():
         row = {'variant': str(variant), 'direction': variant.direction}
         rows.append(row)
@@ -306,7 +242,7 @@ def time_all(call):
         row.update({'fast_bytes': shared + registers, 'shared_bytes': shared,
                     'register_bytes': registers, 'spilled': spilled, 'error_over_bound': ratio})
         if ratio <= 1:
-            row.update(seconds_of(lambda: variant.run(call)))
+            row.update(peer_bounds.seconds_of(lambda: variant.run(call)))
         else:
             row['failed'] = f'{variant} is {ratio:.3g} times outside its bound'
     return rows
@@ -316,14 +252,14 @@ def check_all(call):
     """Every variant within its bounds, each broken subject outside: lines of what is not so."""
     found = []
     worst = {}
-    expected = exact_and_bounds(call)
+    expected = call.expected()
     sides = {(one.direction, one.rows, one.keys): one for one in variants()}
     for variant in sides.values():  # warps and stages mean nothing to the interpreter
         call.clear()
         if variant.direction == 'backward':
             call.forward(variant)
         (call.forward if variant.direction == 'forward' else call.backward)(variant)
-        ratio = worst_ratio(call, expected, variant.direction)
+        ratio = call.worst_ratio(expected, variant.direction)
         worst[variant.direction] = max(worst.get(variant.direction, 0), ratio)
         if not ratio <= 1:
             found.append(f'{variant} is {ratio:.3g} times outside its bound')
@@ -340,7 +276,7 @@ def check_all(call):
             call.__dict__.update(change)
             (call.forward if direction == 'forward' else call.backward)(variant)
             call.__dict__.update(kept)
-            if worst_ratio(call, expected, direction) <= 1:
+            if call.worst_ratio(expected, direction) <= 1:
                 found.append(f'{direction} without {what} is within its bound')
     print(f'{len(sides)} tiles, worst error over bound: ' +
           ', '.join(f'{direction} {ratio:.3g}' for direction, ratio in worst.items()))

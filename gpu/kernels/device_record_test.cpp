@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/testing/catch.hpp"
@@ -20,17 +21,21 @@ namespace {
 
 using nlohmann::json;
 
+// The rows of each file that have counts.
 std::vector<json> records() {
   std::set<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(ATTEST_DEVICE_RESULTS)) {
-    if (entry.path().extension() == ".json") paths.insert(entry.path());
+    if (entry.path().extension() == ".jsonl") paths.insert(entry.path());
   }
   std::vector<json> all;
   for (const std::filesystem::path& path : paths) {
     std::ifstream file(path);
-    const json counts =
-        json::parse(file).value(json::json_pointer("/golden/counts"), json::array());
-    if (!counts.empty()) all.push_back(counts);  // a run may have been stopped before
+    json counts = json::array();
+    for (std::string line; std::getline(file, line);) {
+      json row = json::parse(line);
+      if (row.at("kind") == "golden" && row.contains("device")) counts.push_back(std::move(row));
+    }
+    if (!counts.empty()) all.push_back(std::move(counts));  // a run may have been stopped before
   }
   return all;
 }

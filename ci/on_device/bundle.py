@@ -1,0 +1,95 @@
+"""Bundle what a run on a device needs in one folder, which runs where nothing is installed."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import device_tools as tools
+
+PROGRAMS = ('bin/attest', 'bin/attest_gpu_measure', 'gpu/device/gpu_device_test',
+            'examples/libdevice_attention.so')
+TARGETS = ('attest', 'attest_gpu_measure', 'gpu_device_test', 'example_device_attention')
+SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/peer_bounds.py',
+           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py')
+# Fit the kernel and the driver of the machine where the bundle runs, and are taken there.
+OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
+MOST_BYTES = 60 * 1000 * 1000
+LIBRARIES = 'lib'
+# Asks for RPATH: RUNPATH is not searched for what a library needs.
+CONFIGURE = ('cmake', '--preset', 'cuda', '--log-level=WARNING',
+             '-DCMAKE_CUDA_ARCHITECTURES=90a-real', '-DCMAKE_CUDA_FLAGS=--compress-mode=size',
+             f'-DCMAKE_BUILD_RPATH=$ORIGIN/../{LIBRARIES};$ORIGIN/../../{LIBRARIES}',
+             '-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags')
+
+
+def said(*command):
+    return subprocess.run(command, cwd=tools.root, capture_output=True, text=True).stdout.strip()
+
+
+def libraries(program):
+    """Finds the shared libraries that a program needs beside the system's."""
+    for line in said('ldd', program).splitlines():
+        name, _, path = line.strip().partition(' => ')
+        if path.startswith('/') and not OF_THE_SYSTEM.match(name):
+            yield path.split()[0]
+
+
+def glibc_of(path):
+    """Finds the newest version of the C library that a file asks for, as [major, minor]."""
+    with open(path, 'rb') as file:
+        found = re.findall(rb'GLIBC_(\d+)\.(\d+)', file.read())
+    return max(([int(one) for one in pair] for pair in found), default=[0, 0])
+
+
+def copy(source, target):
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.isdir(source):
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns('__pycache__'))
+    else:
+        shutil.copy(source, target)
+
+
+def sizes(folder):
+    """Lists (bytes, path) of the files of a bundle, the largest first."""
+    return sorted(((os.path.getsize(os.path.join(place, name)),
+                    os.path.relpath(os.path.join(place, name), folder))
+                   for place, _, names in os.walk(folder) for name in names), reverse=True)
+
+
+def build(jobs):
+    """Builds the programs; true where that went well."""
+    for command in (CONFIGURE, ('cmake', '--build', '--preset', 'cuda', '-j', str(jobs),
+                                '--target', *TARGETS)):
+        if subprocess.run(command, cwd=tools.root).returncode != 0:
+            return False
+    return True
+
+
+def pack(folder):
+    """Fills the folder anew from build/cuda; returns its size in bytes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    inside = os.path.join(folder, 'build', 'cuda')
+    for place in PROGRAMS:
+        copy(tools.program(place), os.path.join(inside, place))
+        for library in libraries(tools.program(place)):
+            copy(library, os.path.join(inside, LIBRARIES, os.path.basename(library)))
+    for place in SCRIPTS:
+        copy(os.path.join(tools.root, place), os.path.join(folder, place))
+    manifest = {
+        'commit': said('git', 'describe', '--always', '--dirty', '--abbrev=40'),
+        'toolkit': tools.tail(said('nvcc', '--version'), 2),
+        'glibc': max(glibc_of(os.path.join(place, name))
+                     for place, _, names in os.walk(inside) for name in names)}
+    with open(os.path.join(folder, 'manifest.json'), 'w', encoding='utf-8') as file:
+        json.dump(manifest, file, indent=2)
+    return sum(size for size, _ in sizes(folder))
+
+
+def manifest(folder):
+    """Reads what pack() wrote of the programs; {} in a checkout."""
+    path = os.path.join(folder, 'manifest.json')
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
