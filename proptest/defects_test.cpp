@@ -96,16 +96,17 @@ std::string refused_fixed_case(const attest_kernel& kernel, std::uint64_t seed) 
   return "";
 }
 
-bool of_serving_kernels(fixtures::Defect defect) {
-  return defect >= fixtures::Defect::lse_of_first_group_head &&
-         defect <= fixtures::Defect::dkv_from_last_key;
+bool on_fixed_problems(fixtures::Defect defect) {
+  using fixtures::Defect;
+  const bool of_serving_kernels =
+      defect >= Defect::lse_of_first_group_head && defect <= Defect::dkv_from_last_key;
+  return of_serving_kernels || defect == Defect::wide_window_ignored;
 }
 
-TEST_CASE("defects of serving kernels are refused on the fixed problems, whatever the seed",
-          "[defects]") {
+TEST_CASE("some defects are refused on the fixed problems, whatever the seed", "[defects]") {
   using fixtures::Defect;
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
-    if (!of_serving_kernels(record.defect)) continue;
+    if (!on_fixed_problems(record.defect)) continue;
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       INFO(record.name << " seed " << seed);
       CHECK_FALSE(refused_fixed_case(fixtures::defective_kernel(record.defect), seed).empty());
@@ -134,7 +135,7 @@ TEST_CASE(
   constexpr std::uint64_t kMore = 1;  // cases on which every law is asked
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     if (fixtures::in_long_problems_alone(record.defect)) continue;  // certify/long_problems_test
-    if (of_serving_kernels(record.defect)) continue;                // above
+    if (on_fixed_problems(record.defect)) continue;                 // above
     const attest_kernel& kernel = fixtures::defective_kernel(record.defect);
     const std::uint64_t first = first_refusal_by_any(kernel);
     INFO(record.name);

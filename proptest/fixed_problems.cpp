@@ -59,6 +59,10 @@ constexpr std::array kTemplates{
     Template{"b=2,sq=3,sk=1100", "lengths_513_1025+window_5_0"},
     Template{"sq=257,sk=257", "window_9_0"},
     Template{"sq=513,sk=3", "window_2_0"},
+    // Windows wider than a tile, to the left and to the right, of fewer keys than there are.
+    Template{"sq=3,sk=1025", "window_300_0"},
+    Template{"sq=3,sk=2100", "window_1030_0"},
+    Template{"sq=3,sk=650", "window_tl_2_300"},
 };
 
 // Random pairs in a form that is claimed; as they are where none is.

@@ -67,6 +67,16 @@ bool fewer_in_window(const P& p) {
          p.mask.window_left + p.mask.window_right + 1 < p.seqlen_k;
 }
 
+// A window of more keys than a number that hides some of the longest sequence on the left.
+template <std::int64_t keys>
+bool wide_left(const P& p) {
+  return p.mask.window_left > keys && longest(p).aligned > p.mask.window_left;
+}
+bool wide_right(const P& p) {
+  const Longest l = longest(p);
+  return p.mask.window_right > 256 && l.aligned + p.mask.window_right + 1 < l.keys;
+}
+
 bool any_empty(const P& p) {
   for (std::int64_t b = 0; packed(p) && b < p.batch; ++b) {
     if (p.mask.cu_seqlens_k[b] == p.mask.cu_seqlens_k[b + 1]) return true;
@@ -130,6 +140,10 @@ const std::vector<ProblemKind>& problem_kinds() {
        [](const P& p) { return first_chunk_hidden(p) && last_chunk_hidden(p); }},
       {"more queries than a chunk, a narrow window", "sq=257,sk=257,mask=window_9_0",
        [](const P& p) { return narrow(p) && p.seqlen_q > kChunk; }},
+      {"a window of more than 256 keys", "sq=3,sk=1025,mask=window_300_0", wide_left<256>},
+      {"a window of more than 1024 keys", "sq=3,sk=2100,mask=window_1030_0", wide_left<1024>},
+      {"a window of more than 256 keys to the right", "sq=3,sk=650,mask=window_tl_2_300",
+       wide_right},
       {"causal, top-left", "sq=3,sk=5,mask=causal_tl",
        [](const P& p) { return causal(p) && p.mask.align == ATTEST_TOP_LEFT; }},
       {"causal, bottom-right", "sq=3,sk=5,mask=causal_br",
