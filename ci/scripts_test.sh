@@ -19,11 +19,11 @@ trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
 for script in deps offline-deps test test-gpu on-device certify false_alarms nightly tidy check_format check_headers \
-  check_includes check_layers check_tolerances; do
+  check_includes check_layers check_tolerances wheel; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
-for script in deps offline-deps test test-gpu certify false_alarms tidy check_format; do
+for script in deps offline-deps test test-gpu certify false_alarms tidy check_format wheel; do
   expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
 done
 expect 2 "unknown step 'wrong'" "$ci/nightly" wrong

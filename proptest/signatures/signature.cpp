@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,12 +14,10 @@
 #include "proptest/laws/trial.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/loss_signature.hpp"
+#include "proptest/signatures/results.hpp"
 
 namespace attest::proptest {
 namespace {
-
-// The pass in which a kernel went wrong.
-enum class Pass : std::uint8_t { none, forward, backward };
 
 bool affordable(const Problem& p) {
   constexpr double kMostProducts = 0x1p21;
@@ -30,115 +26,25 @@ bool affordable(const Problem& p) {
          kMostProducts;
 }
 
-const Tensor& output_of(const KernelRun& run, const std::string& name) {
-  if (name == "O") return run.O;
-  if (name == "LSE") return run.LSE;
-  if (name == "dQ") return run.dQ;
-  return name == "dK" ? run.dK : run.dV;
-}
-
-// Values beyond the dtype's range become infinite and those below it zero, as a kernel's do.
-Tensor within_range(Tensor values, DType dtype) {
-  for (std::int64_t e = 0; e < values.view().size(); ++e) {
-    double& value = values.doubles()[e];
-    const double stored = round_to(dtype, value);
-    if (std::isinf(stored) || stored == 0) value = stored;
-  }
-  return values;
-}
-
-// Where a bound is no number it says nothing, and nothing is outside it.
-Tensor without_nan(Tensor bound) {
-  for (std::int64_t e = 0; e < bound.view().size(); ++e) {
-    double& value = bound.doubles()[e];
-    if (std::isnan(value)) value = std::numeric_limits<double>::infinity();
-  }
-  return bound;
-}
-
-// One case, run and compared with the truth. Not copyable: Truth refers to its neighbours.
+// One case, run and compared with the truth. Not copyable: its parts refer to each other.
 class Played {
  public:
   Played(const attest_kernel& kernel, const Case& c, InputValues values)
       : case_(c),
-        description_(kernel.description),
         direction_(furthest(kernel, case_.problem)),
-        solved_(kernel, case_.problem, std::move(values), direction_, case_) {
-    for (const Comparison& comparison : solved_.truth.judge(solved_.run)) {
-      if (comparison.verdict == Verdict::passed) continue;
-      refused_.insert(comparison.output);
-    }
-  }
+        solved_(kernel, case_.problem, std::move(values), direction_, case_),
+        results_({kernel.description, case_.problem, solved_.values, direction_, case_.seed,
+                  solved_.truth, solved_.run}) {}
   Played(const Played&) = delete;
   Played& operator=(const Played&) = delete;
 
-  Pass wrong() const {
-    if (refused_.count("O") + refused_.count("LSE") > 0) return Pass::forward;
-    return refused_.empty() ? Pass::none : Pass::backward;
-  }
-  bool ran_backward() const { return direction_ == Direction::backward; }
-
-  std::vector<Alternative> alternatives(Pass pass, Suspects only) const {
-    const Scene scene{description_, case_.problem, solved_.values, direction_,
-                      case_.seed,   solved_.truth, solved_.run};
-    return pass == Pass::forward ? forward_alternatives(scene, only)
-                                 : backward_alternatives(scene, only);
-  }
-
-  // Whether every output is the alternative's.
-  bool equals(const Alternative& alternative) const {
-    return std::all_of(
-        alternative.outputs.begin(), alternative.outputs.end(), [&](const Expected& expected) {
-          const TensorView& got = output_of(solved_.run, expected.output).view();
-          const reference::ErrorBound& bound = expected.bound;
-          return compare(got, within_range(expected.value, got.dtype()),
-                         {without_nan(bound.deterministic), without_nan(bound.probabilistic),
-                          without_nan(bound.sigma)})
-                     .verdict == Verdict::passed;
-        });
-  }
-
-  // Whether the mistake leaves the dtype's range, where its bounds say nothing. A gradient without
-  // a limit has left it; an LSE of -inf is an answer.
-  bool leaves_range(const Alternative& alternative) const {
-    const double largest = case_.problem.dtype == DType::f16 ? 3e4 : 1e37;  // as Truth::in_domain
-    const auto leaves = [&](const Expected& expected) {
-      const bool gradient = expected.output[0] == 'd';
-      const double* values = expected.value.doubles();
-      return std::any_of(values, values + expected.value.view().size(), [&](double value) {
-        return std::isfinite(value) ? std::abs(value) >= largest : gradient;
-      });
-    };
-    return std::any_of(alternative.outputs.begin(), alternative.outputs.end(), leaves);
-  }
-
-  // Whether the alternative would be refused where the kernel was.
-  bool tells_apart(const Alternative& alternative) const {
-    return std::any_of(alternative.outputs.begin(), alternative.outputs.end(),
-                       [&](const Expected& expected) {
-                         return refused_.count(expected.output) > 0 && refuses(expected);
-                       });
-  }
+  const Results& results() const { return results_; }
 
  private:
-  bool refuses(const Expected& expected) const {
-    const auto differs = [&](const Tensor& exact, const reference::ErrorBound& bound) {
-      return compare(expected.value.view(), exact, bound).verdict != Verdict::passed;
-    };
-    const Truth& truth = solved_.truth;
-    if (expected.output == "O") return differs(truth.forward().O, truth.forward_bounds().O);
-    if (expected.output == "LSE") return differs(truth.forward().LSE, truth.forward_bounds().LSE);
-    const reference::BackwardBounds& bounds = truth.backward_bounds(solved_.run);
-    if (expected.output == "dQ") return differs(truth.backward().dQ, bounds.dQ);
-    if (expected.output == "dK") return differs(truth.backward().dK, bounds.dK);
-    return differs(truth.backward().dV, bounds.dV);
-  }
-
   Case case_;
-  const attest_description& description_;
   Direction direction_;
   Solved solved_;
-  std::set<std::string> refused_;
+  Results results_;
 };
 
 // With the values of a case as they are, or as the law `score_level` shifts them.
@@ -209,7 +115,7 @@ std::vector<Case> whole_tiles(const attest_kernel& kernel, const Case& shrunk) {
 
 // Whether the kernel's results on a case are not the suspect's. Where the mistake does not apply to
 // the case, a right result contradicts nothing.
-bool contradicts(const Played& one, Pass pass, const std::vector<Alternative>& alternatives,
+bool contradicts(const Results& one, Pass pass, const std::vector<Alternative>& alternatives,
                  const Suspect& suspect) {
   bool applies = false;
   for (const Alternative& alternative : alternatives) {
@@ -218,6 +124,17 @@ bool contradicts(const Played& one, Pass pass, const std::vector<Alternative>& a
     applies = true;
   }
   return applies || one.wrong() == pass;
+}
+
+// The mistakes whose results these are, and not the truth's.
+std::set<Suspect> suspects_of(const Results& one) {
+  std::set<Suspect> suspects;
+  for (const Alternative& alternative : one.alternatives(one.wrong(), nullptr)) {
+    if (one.tells_apart(alternative) && one.equals(alternative)) {
+      suspects.insert({alternative.name, alternative.statement});
+    }
+  }
+  return suspects;
 }
 
 // Each name once; of two that nothing the kernel claims tells apart, the narrower.
@@ -253,21 +170,18 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
     if (auto one = play(kernel, c, level)) played.push_back(std::move(one));
   };
   for (const Case& c : {shrunk, found}) add(c, Level::own);
-  const bool ordinary = std::any_of(played.begin(), played.end(),
-                                    [](const auto& one) { return one->wrong() != Pass::none; });
+  const bool ordinary = std::any_of(played.begin(), played.end(), [](const auto& one) {
+    return one->results().wrong() != Pass::none;
+  });
   if (!ordinary) {
     for (const Case& c : {shrunk, found}) add(c, Level::shifted);
   }
   Pass pass = Pass::none;
   std::set<Suspect> suspects;
   for (const auto& one : played) {
-    if (pass == Pass::none) pass = one->wrong();
-    if (pass == Pass::none || one->wrong() != pass) continue;
-    for (const Alternative& alternative : one->alternatives(pass, nullptr)) {
-      if (one->tells_apart(alternative) && one->equals(alternative)) {
-        suspects.insert({alternative.name, alternative.statement});
-      }
-    }
+    if (pass == Pass::none) pass = one->results().wrong();
+    if (pass == Pass::none || one->results().wrong() != pass) continue;
+    suspects.merge(suspects_of(one->results()));
   }
   if (suspects.empty()) return {};
   for (const Case& c : others(kernel, shrunk, found)) {
@@ -279,14 +193,21 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
   }
   for (const auto& one : played) {
     if (suspects.empty()) break;
-    if (pass == Pass::backward && (!one->ran_backward() || one->wrong() == Pass::forward)) continue;
-    const std::vector<Alternative> alternatives = one->alternatives(pass, &suspects);
+    if (pass == Pass::backward &&
+        (!one->results().ran_backward() || one->results().wrong() == Pass::forward))
+      continue;
+    const std::vector<Alternative> alternatives = one->results().alternatives(pass, &suspects);
     for (auto suspect = suspects.begin(); suspect != suspects.end();) {
-      suspect = contradicts(*one, pass, alternatives, *suspect) ? suspects.erase(suspect)
-                                                                : std::next(suspect);
+      suspect = contradicts(one->results(), pass, alternatives, *suspect) ? suspects.erase(suspect)
+                                                                          : std::next(suspect);
     }
   }
   return named(suspects);
+}
+
+std::vector<Signature> signatures_of(const Scene& scene) {
+  const Results results(scene);
+  return results.wrong() == Pass::none ? std::vector<Signature>{} : named(suspects_of(results));
 }
 
 }  // namespace attest::proptest

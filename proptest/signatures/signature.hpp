@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proptest/run.hpp"
+#include "proptest/signatures/alternative.hpp"
 
 /// Names the mistake a kernel probably makes, by its results.
 namespace attest::proptest {
@@ -25,5 +26,11 @@ struct Signature {
 /// "no signature is of another defect"]
 std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& shrunk,
                                      const Case& found);
+
+/// Returns the known mistakes whose results those of one completed run are: on these inputs alone,
+/// so that several mistakes may agree. Empty where every output is right. Requires: a truth of
+/// everything, not of a sample. Cost: about 40 references, of any size. [python/api/judgement_test
+/// "a known mistake is named"]
+std::vector<Signature> signatures_of(const Scene& scene);
 
 }  // namespace attest::proptest

@@ -1,0 +1,179 @@
+#include "python/api/attention_call.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "python/api/contract.hpp"
+
+namespace attest::python {
+namespace {
+
+using Axes = std::vector<Axis>;
+
+// Visits every index of at most four axes.
+template <class Visit>
+void for_each_index(const TensorView& view, const Visit& visit) {
+  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
+  for (std::int64_t i = 0; i < extent(0); ++i) {
+    for (std::int64_t j = 0; j < extent(1); ++j) {
+      for (std::int64_t k = 0; k < extent(2); ++k) {
+        for (std::int64_t l = 0; l < extent(3); ++l) visit(i, j, k, l);
+      }
+    }
+  }
+}
+
+TensorView view_like(const attest_tensor& tensor, std::string_view name, const Axes& axes) {
+  if (tensor.device.device_type != ATTEST_CPU) {
+    throw InvalidProblem(std::string(name) +
+                         ": lies on a device; copy it to the host's memory first");
+  }
+  std::vector<std::string_view> names;
+  for (const Axis& axis : axes) names.push_back(axis.name);
+  const TensorView view = view_of(tensor, name, names);
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    if (view.extent(axis) == axes[axis].extent) continue;
+    throw InvalidProblem(std::string(name) + ": " + std::string(axes[axis].name) + " is " +
+                         std::to_string(view.extent(axis)) + ", the problem says " +
+                         std::to_string(axes[axis].extent));
+  }
+  return view;
+}
+
+Tensor packed(const TensorView& view, DType dtype, const Axes& axes) {
+  Tensor copy(view.name(), dtype, axes);
+  for_each_index(view,
+                 [&](auto i, auto j, auto k, auto l) { copy.set(view(i, j, k, l), i, j, k, l); });
+  return copy;
+}
+
+// Views a tensor that must have the problem's dtype.
+TensorView view_of_dtype(const attest_tensor* tensor, const char* name, const Axes& axes,
+                         DType dtype) {
+  if (tensor == nullptr) throw InvalidProblem(std::string(name) + " is not given");
+  const TensorView view = view_like(*tensor, name, axes);
+  if (view.dtype() == dtype) return view;
+  throw InvalidProblem(std::string(name) + ": its dtype is " +
+                       std::string(attest::name(view.dtype())) + ", the problem's " +
+                       std::string(attest::name(dtype)) +
+                       "; Q, K, V, O and their gradients have one dtype");
+}
+
+Tensor input(const attest_tensor* tensor, const char* name, const Axes& axes, DType dtype) {
+  return packed(view_of_dtype(tensor, name, axes, dtype), DType::f64, axes);
+}
+
+Tensor output(const attest_tensor* tensor, const char* name, const Axes& axes, DType dtype) {
+  return packed(view_of_dtype(tensor, name, axes, dtype), dtype, axes);
+}
+
+// Views LSE or its gradient, which kernels keep in float32 or wider.
+TensorView lse_view(const attest_tensor& tensor, const char* name, const Axes& axes) {
+  const TensorView view = view_like(tensor, name, axes);
+  if (view.dtype() == DType::f32 || view.dtype() == DType::f64) return view;
+  throw InvalidProblem(std::string(name) + ": its dtype is " +
+                       std::string(attest::name(view.dtype())) + "; it must be f32 or f64");
+}
+
+std::shared_ptr<const BooleanMask> given_mask(const Problem& problem, const std::uint8_t* visible) {
+  if (problem.mask.boolean) {
+    throw InvalidProblem("mask: '" + problem.mask.boolean->spelling +
+                         "' and a boolean mask together; give one of them");
+  }
+  require_mask_size("given", problem.seqlen_q, problem.seqlen_k);
+  auto mask = std::make_shared<BooleanMask>();
+  mask->rows = problem.seqlen_q;
+  mask->columns = problem.seqlen_k;
+  mask->spelling = "given";
+  for (std::int64_t pair = 0; pair < mask->rows * mask->columns; ++pair) {
+    mask->visible.push_back(visible[pair] != 0 ? 1 : 0);
+  }
+  return mask;
+}
+
+// Returns a seed of cases that pass a gradient of LSE: the seed decides that.
+std::uint64_t seed_with_dlse(const attest_description& description) {
+  std::uint64_t seed = 0;
+  while (!proptest::uses_dlse(description, seed)) ++seed;
+  return seed;
+}
+
+}  // namespace
+
+AttentionCall read_call(const attest_attention& given, proptest::Work work) {
+  if (given.struct_size != sizeof given) {
+    throw InvalidProblem("struct_size is " + std::to_string(given.struct_size) + ", not " +
+                         std::to_string(sizeof given) + "; compile with this library's header");
+  }
+  if (given.problem == nullptr) {
+    throw InvalidProblem("problem is not given; write for example sq=128,d=64");
+  }
+  AttentionCall call;
+  call.contract = given.contract == nullptr ? "f32" : given.contract;
+  call.description = parse_contract(call.contract);
+  call.problem = Problem::parse(given.problem);
+  Problem& problem = call.problem;
+  if (given.boolean_mask != nullptr) problem.mask.boolean = given_mask(problem, given.boolean_mask);
+  proptest::require_affordable(call.description, problem, work);
+  proptest::InputValues& values = call.values;
+  values.Q = input(given.Q, "Q", problem.q_axes(), problem.dtype);
+  values.K = input(given.K, "K", problem.k_axes(), problem.dtype);
+  values.V = input(given.V, "V", problem.v_axes(), problem.dtype);
+  values.dO = Tensor("dO", DType::f64, problem.o_axes());
+  values.dLSE = Tensor("dLSE", DType::f64, problem.lse_axes());
+  if (given.got.LSE != nullptr) call.description.features |= ATTEST_LSE;
+  if (given.dLSE != nullptr) {
+    if (given.dO == nullptr) throw InvalidProblem("dLSE is given without dO; give both");
+    values.dLSE =
+        packed(lse_view(*given.dLSE, "dLSE", problem.lse_axes()), DType::f64, problem.lse_axes());
+    call.description.features |= ATTEST_DLSE;
+    call.seed = seed_with_dlse(call.description);
+  }
+  if (given.dO != nullptr) {
+    values.dO = input(given.dO, "dO", problem.o_axes(), problem.dtype);
+    call.direction = proptest::Direction::backward;
+  }
+  return call;
+}
+
+proptest::KernelRun read_stored(const AttentionCall& call, const attest_results& got) {
+  const Problem& problem = call.problem;
+  proptest::KernelRun run;
+  run.O = output(got.O, "O", problem.o_axes(), problem.dtype);
+  if (got.LSE != nullptr) {
+    const TensorView lse = lse_view(*got.LSE, "LSE", problem.lse_axes());
+    run.LSE = packed(lse, lse.dtype(), problem.lse_axes());
+  }
+  if (call.direction == proptest::Direction::backward && got.LSE == nullptr) {
+    throw InvalidProblem(
+        "LSE is not given; bounds of gradients start from the O and LSE that forward stored, and "
+        "none are derived for an LSE that is not known");
+  }
+  return run;
+}
+
+proptest::KernelRun read_run(const AttentionCall& call, const attest_results& got) {
+  proptest::KernelRun run = read_stored(call, got);
+  if (call.direction == proptest::Direction::forward) return run;
+  const Problem& problem = call.problem;
+  run.dQ = output(got.dQ, "dQ", problem.q_axes(), problem.dtype);
+  run.dK = output(got.dK, "dK", problem.k_axes(), problem.dtype);
+  run.dV = output(got.dV, "dV", problem.v_axes(), problem.dtype);
+  return run;
+}
+
+void write(const Tensor& from, const attest_tensor& to) {
+  Axes axes;
+  for (std::size_t axis = 0; axis < from.view().rank(); ++axis) {
+    axes.push_back(from.view().axis(axis));
+  }
+  const TensorView view = view_like(to, from.view().name(), axes);
+  for_each_index(view,
+                 [&](auto i, auto j, auto k, auto l) { view.set(from(i, j, k, l), i, j, k, l); });
+}
+
+}  // namespace attest::python

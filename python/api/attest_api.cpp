@@ -1,0 +1,132 @@
+#include "python/api/attest_api.h"
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "python/api/attention_call.hpp"
+#include "python/api/judgement.hpp"
+
+namespace {
+
+using namespace attest;
+using python::AttentionCall;
+using python::write;
+
+thread_local std::string text_of_last_call;
+
+// Runs the body, which returns an outcome, and lets no exception through.
+template <class Body>
+int guarded(const Body& body) {
+  text_of_last_call.clear();
+  try {
+    return body();
+  } catch (const InvalidProblem& error) {
+    text_of_last_call = error.what();
+    return ATTEST_BAD_INPUT;
+  } catch (const std::bad_alloc&) {
+    text_of_last_call = "not enough memory for this problem; make it smaller";
+    return ATTEST_BAD_INPUT;
+  } catch (const std::exception& error) {
+    text_of_last_call = error.what();
+    return ATTEST_INTERNAL_ERROR;
+  }
+}
+
+void require_given(const void* pointer, const char* name) {
+  if (pointer == nullptr) throw InvalidProblem(std::string(name) + " is NULL");
+}
+
+void write_where_given(const Tensor& from, const attest_tensor* to) {
+  if (to != nullptr) write(from, *to);
+}
+
+bool wants_gradients(const attest_results* results) {
+  return results != nullptr &&
+         (results->dQ != nullptr || results->dK != nullptr || results->dV != nullptr);
+}
+
+void require_cotangent(const AttentionCall& call) {
+  if (call.direction == proptest::Direction::backward) return;
+  throw InvalidProblem("gradients are asked for without dO; give it");
+}
+
+void write_bounds(const reference::ForwardBounds& bounds, const attest_results& to,
+                  Tensor reference::ErrorBound::*kind) {
+  write_where_given(bounds.O.*kind, to.O);
+  write_where_given(bounds.LSE.*kind, to.LSE);
+}
+
+void write_bounds(const reference::BackwardBounds& bounds, const attest_results& to,
+                  Tensor reference::ErrorBound::*kind) {
+  write_where_given(bounds.dQ.*kind, to.dQ);
+  write_where_given(bounds.dK.*kind, to.dK);
+  write_where_given(bounds.dV.*kind, to.dV);
+}
+
+}  // namespace
+
+int attest_judge(const attest_attention* given) {
+  return guarded([&] {
+    require_given(given, "call");
+    const AttentionCall call = python::read_call(*given, proptest::Work::sampled_judgement);
+    python::Judgement judgement = python::judge(call, python::read_run(call, given->got));
+    text_of_last_call = std::move(judgement.text);
+    return judgement.outcome;
+  });
+}
+
+int attest_reference(const attest_attention* given, const attest_results* exact) {
+  return guarded([&] {
+    require_given(given, "call");
+    require_given(exact, "exact");
+    const AttentionCall call = python::read_call(*given, proptest::Work::calls);
+    proptest::require_answer(call.problem, call.values);
+    const auto &Q = call.values.Q.view(), &K = call.values.K.view(), &V = call.values.V.view();
+    if (exact->O != nullptr || exact->LSE != nullptr) {
+      const reference::Forward forward =
+          reference::forward(call.problem, conventions_of(call.description), Q, K, V);
+      write_where_given(forward.O, exact->O);
+      write_where_given(forward.LSE, exact->LSE);
+    }
+    if (!wants_gradients(exact)) return ATTEST_PASSED;
+    require_cotangent(call);
+    const bool dlse = (call.description.features & ATTEST_DLSE) != 0;
+    const reference::Backward backward = reference::backward(
+        call.problem, Q, K, V, {call.values.dO.view(), dlse ? &call.values.dLSE.view() : nullptr});
+    write_where_given(backward.dQ, exact->dQ);
+    write_where_given(backward.dK, exact->dK);
+    write_where_given(backward.dV, exact->dV);
+    return ATTEST_PASSED;
+  });
+}
+
+int attest_bounds(const attest_attention* given, const attest_results* proved,
+                  const attest_results* probable) {
+  return guarded([&] {
+    require_given(given, "call");
+    AttentionCall call = python::read_call(*given, proptest::Work::judgement);
+    python::require_bounds(call);
+    const bool gradients = wants_gradients(proved) || wants_gradients(probable);
+    if (gradients) require_cotangent(call);
+    if (!gradients) call.direction = proptest::Direction::forward;
+    const proptest::Truth truth(call.description, call.problem, call.values, call.direction,
+                                call.seed);
+    const auto write_kind = [&](const attest_results* to, Tensor reference::ErrorBound::*kind) {
+      if (to == nullptr) return;
+      write_bounds(truth.forward_bounds(), *to, kind);
+      if (wants_gradients(to)) {
+        write_bounds(truth.backward_bounds(python::read_stored(call, given->got)), *to, kind);
+      }
+    };
+    write_kind(proved, &reference::ErrorBound::deterministic);
+    write_kind(probable, &reference::ErrorBound::probabilistic);
+    return ATTEST_PASSED;
+  });
+}
+
+const char* attest_text(void) { return text_of_last_call.c_str(); }
+
+const char* attest_version(void) { return ATTEST_BUILD_VERSION; }

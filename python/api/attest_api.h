@@ -1,0 +1,82 @@
+/* Attest's judge as a C library: libattest.so, plain C99. It holds results of attention that the
+ * caller has against the exact ones, within error bounds derived from the inputs.
+ *
+ *     attest_attention call = {sizeof call, "hq=8,sq=128,d=64,mask=causal_br,dtype=bf16",
+ *                              "p_cast_to_input"};
+ *     call.Q = &q; call.K = &k; call.V = &v; call.got.O = &o;
+ *     if (attest_judge(&call) != ATTEST_PASSED) puts(attest_text());
+ *
+ * Tensors and their axes are those of attest_kernel.h: Q, O, dO, dQ (batch, seqlen_q, num_heads_q,
+ * head_dim); K, V, dK, dV (batch, seqlen_k, num_heads_kv, head_dim); LSE, dLSE (batch, num_heads_q,
+ * seqlen_q); packed sequences have batch 1. Any strides that are not negative, on the CPU. Inputs
+ * are read, never written. Calls may come from several threads at once.
+ */
+#ifndef ATTEST_API_H
+#define ATTEST_API_H
+
+#include "core/abi/attest_kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returned by every call; the exit codes of the `attest` command. */
+typedef enum attest_outcome {
+  ATTEST_PASSED = 0,         /* every element within its bound; or what was asked for is written */
+  ATTEST_REFUSED = 1,        /* a result lies outside its bound */
+  ATTEST_BAD_INPUT = 2,      /* the call makes no sense; nothing was judged */
+  ATTEST_NOTHING_PROVED = 3, /* no bound covers it, or plainly wrong results would pass too */
+  ATTEST_INTERNAL_ERROR = 5  /* Attest's own mistake */
+} attest_outcome;
+
+/* Results of attention; NULL where there is none. */
+typedef struct attest_results {
+  const attest_tensor *O, *LSE, *dQ, *dK, *dV;
+} attest_results;
+
+typedef struct attest_attention {
+  size_t struct_size;
+  const char *problem;         /* sizes, mask, features, dtype of Q, K, V, O, dO, dQ, dK, dV, like
+                                * "b=2,hq=8,hkv=2,sq=17,sk=33,d=64,mask=causal_br,dtype=bf16":
+                                * core/problem.hpp, docs/how-to/masks.md */
+  const char *contract;        /* of the kernel's arithmetic, like "tensor_core" or
+                                * "p_cast=bf16,exp_ulps=4,empty_row=nan": python/api/contract.hpp;
+                                * NULL: all in f32, P not cast */
+  const uint8_t *boolean_mask; /* (seqlen_q, seqlen_k), last axis fastest, or NULL: not 0 = visible,
+                                * beside the problem's mask */
+  const attest_tensor *Q, *K, *V;
+  const attest_tensor *dO, *dLSE; /* gradients of O and LSE, or NULL; dLSE needs dO */
+  attest_results got;             /* by the kernel in question; LSE in f32 or f64 */
+} attest_attention;
+
+/* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, whose bounds
+ * start from the O and LSE that forward stored: both are needed then. Long sequences (more than
+ * 2^22 pairs of a query and a key, or 2^15 queries) are judged by a sample of rows and keys.
+ * attest_text() says what is wrong: element, error, bound, the term that dominates the bound, the
+ * known mistakes with the same result, and a contract under which it would pass.
+ * Cost: time of a few exact references in float64 on all threads, of some fifty where results are
+ * refused. */
+ATTEST_EXPORT int attest_judge(const attest_attention *call);
+
+/* Writes exact results to the tensors given: gradients need dO. `call->got` is ignored; so is
+ * the contract, but for `empty_row` and `lse_base`. */
+ATTEST_EXPORT int attest_reference(const attest_attention *call, const attest_results *exact);
+
+/* Writes the bounds of each element to the tensors given. `proved`: every kernel that keeps the
+ * contract is within; `probable`: exceeded with probability below 1e-12 under independent
+ * roundings. Bounds of gradients need dO, got.O and got.LSE. Either may be NULL. */
+ATTEST_EXPORT int attest_bounds(const attest_attention *call, const attest_results *proved,
+                                const attest_results *probable);
+
+/* Says why the last call of this thread did not return ATTEST_PASSED; "" where it did. Valid until
+ * this thread's next call. */
+ATTEST_EXPORT const char *attest_text(void);
+
+/* Returns the version of Attest, like "0.1.0". */
+ATTEST_EXPORT const char *attest_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTEST_API_H */

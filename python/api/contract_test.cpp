@@ -1,0 +1,54 @@
+#include "python/api/contract.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "core/numerics.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::python {
+namespace {
+
+void refused(const std::string& text, const std::string& words) {
+  INFO(text);
+  CHECK_THROWS_WITH(parse_contract(text), Catch::Contains(words));
+  CHECK_THROWS_AS(parse_contract(text), InvalidProblem);
+}
+
+TEST_CASE("a contract is spelled by a preset, by fields, or by both", "[python]") {
+  const Numerics plain = resolve({}, DType::bf16);
+  CHECK(resolve(parse_contract("").numerics, DType::bf16) == plain);
+  CHECK(resolve(parse_contract("f32").numerics, DType::bf16) == plain);
+  CHECK(parse_contract("p_cast_to_input").numerics.p_cast == ATTEST_INPUT_DTYPE);
+  CHECK(parse_contract("p_cast=bf16").numerics.p_cast == 1 + ATTEST_BF16);
+  const attest_description both = parse_contract("tensor_core,exp_ulps=4,empty_row=nan");
+  CHECK(both.numerics.accumulation == ATTEST_FUSED_BLOCKS);
+  CHECK(both.numerics.exp_ulps == 4);
+  CHECK(both.empty_row == ATTEST_NAN);
+  CHECK(parse_contract("lse_base=two").numerics.lse_base_two == 1);
+}
+
+TEST_CASE("every preset has bounds in every dtype", "[python]") {
+  for (const Preset& preset : presets()) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+      INFO(preset.name);
+      CHECK_NOTHROW(resolve(parse_contract(preset.name).numerics, dtype));
+    }
+  }
+  CHECK(resolve(parse_contract("tf32").numerics, DType::f32).operand_roundoff == 0x1p-10);
+}
+
+TEST_CASE("a contract that nobody can keep is refused by field and value", "[python]") {
+  refused("tensor_cores", "unknown preset 'tensor_cores'; did you mean 'tensor_core'?");
+  refused("p_casts=bf16", "unknown field 'p_casts'; did you mean 'p_cast'?");
+  refused("p_cast=bf17", "one of f64 f32 bf16 f16 input");
+  refused("exp_ulps=-1", "exp_ulps=-1 must be a number, 0 or more");
+  refused("exp_ulps=nan", "exp_ulps=nan must be");
+  refused("exp_ulps=1e9", "exp_ulps=1e9 must be");
+  refused("input_roundoff=2", "input_roundoff=2 must be");
+  refused("lse_splits=2.5", "a whole number");
+  refused("p_normalized=yes", "one of 0 1");
+}
+
+}  // namespace
+}  // namespace attest::python

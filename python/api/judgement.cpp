@@ -1,0 +1,108 @@
+#include "python/api/judgement.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "proptest/laws/trial.hpp"
+#include "proptest/sample.hpp"
+#include "proptest/signatures/signature.hpp"
+#include "python/api/contract.hpp"
+
+namespace attest::python {
+namespace {
+
+using proptest::Comparison;
+using proptest::KernelRun;
+using proptest::Truth;
+
+Truth truth_of(const AttentionCall& call, const attest_description& description) {
+  return Truth(description, call.problem, call.values, call.direction, call.seed,
+               proptest::sample_of(call.problem, call.seed));
+}
+
+// Returns the first output with the gravest verdict. One without a bound is graver than one that
+// passed.
+const Comparison& worst_of(const std::vector<Comparison>& compared) {
+  const auto rank = [](const Comparison& one) {
+    if (one.verdict == Verdict::violated) return 3;
+    if (one.verdict == Verdict::improbable) return 2;
+    return one.verdict == Verdict::passed ? 0 : 1;
+  };
+  return *std::max_element(
+      compared.begin(), compared.end(),
+      [&](const Comparison& a, const Comparison& b) { return rank(a) < rank(b); });
+}
+
+// Returns lines about the mistakes, where the problem is small enough to work out every one.
+std::string mistakes(const AttentionCall& call, const Truth& truth, const KernelRun& run) {
+  constexpr double kMostProducts = 0x1p26;
+  const Problem& p = call.problem;
+  const double products = static_cast<double>(p.batch * p.num_heads_q * p.seqlen_q) *
+                          static_cast<double>(p.seqlen_k * (p.head_dim_qk + p.head_dim_v));
+  if (products > kMostProducts || proptest::judged_by_sample(p)) return "";
+  std::string text;
+  for (const proptest::Signature& one : proptest::signatures_of(
+           {call.description, p, call.values, call.direction, call.seed, truth, run})) {
+    text += "\nequals " + one.statement;
+  }
+  return text;
+}
+
+// Returns a line about the narrowest preset under which every output would pass.
+std::string other_contract(const AttentionCall& call, const KernelRun& run) {
+  if (call.problem.dtype == DType::f64) return "";  // no preset's arithmetic is meant
+  for (const Preset& preset : presets()) {
+    attest_description other = call.description;
+    other.numerics = parse_contract(preset.name).numerics;
+    other.numerics.lse_base_two = call.description.numerics.lse_base_two;
+    if (worst_of(truth_of(call, other).judge(run)).verdict != Verdict::passed) continue;
+    return std::string("\nwould pass with numerics ") + preset.name +
+           "; give it where the kernel does so";
+  }
+  return "";
+}
+
+// Says which case it is of.
+std::string case_words(const AttentionCall& call) {
+  return "\nproblem " + call.problem.to_string() + "\nnumerics " + call.contract;
+}
+
+Judgement refused(const AttentionCall& call, const Truth& truth, const KernelRun& run,
+                  const Comparison& worst) {
+  const std::string term = truth.dominating_term(run, worst);
+  return {ATTEST_REFUSED,
+          worst.reason +
+              (term.empty() ? "" : "\nlargest term of the bound of " + worst.output + ": " + term) +
+              mistakes(call, truth, run) + other_contract(call, run) + case_words(call)};
+}
+
+Judgement nothing_proved(const AttentionCall& call, const std::string& why) {
+  return {ATTEST_NOTHING_PROVED, "nothing is proved: " + why + case_words(call)};
+}
+
+}  // namespace
+
+void require_bounds(const AttentionCall& call) {
+  const std::string uncovered = reference::uncovered_by_attention_bounds(
+      resolve(call.description.numerics, call.problem.dtype));
+  if (!uncovered.empty()) throw InvalidProblem("numerics: " + uncovered);
+}
+
+Judgement judge(const AttentionCall& call, const KernelRun& run) {
+  require_bounds(call);
+  const Truth truth = truth_of(call, call.description);
+  if (!truth.in_domain()) return nothing_proved(call, proptest::kOutsideDomain);
+  const std::vector<Comparison> compared = truth.judge(run);
+  const Comparison& worst = worst_of(compared);
+  if (worst.verdict == Verdict::vacuous) return nothing_proved(call, worst.reason);
+  if (worst.verdict != Verdict::passed) return refused(call, truth, run, worst);
+  if (call.problem.visible_pairs() == 0) return nothing_proved(call, "no query sees a key");
+  const std::vector<std::string> decoys = truth.passing_decoys(run);
+  if (decoys.empty()) return {};
+  return nothing_proved(call, "these inputs cannot tell it from a wrong result, '" +
+                                  decoys.front() + "'; give others");
+}
+
+}  // namespace attest::python

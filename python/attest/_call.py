@@ -1,0 +1,109 @@
+"""Puts a question to the C library: arrays in its order of axes, and all that its structs point to."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
+
+import numpy as np
+
+from attest import _library
+from attest._arrays import floats_of
+from attest._features import (Features, Numerics, Sizes, boolean_mask, contract_text, problem_text,
+                              require_known)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Results(NamedTuple):
+    """Holds float64 arrays in the layout of q, k and v; gradients are None where none were asked for."""
+
+    out: np.ndarray
+    lse: np.ndarray
+    dq: Optional[np.ndarray] = None
+    dk: Optional[np.ndarray] = None
+    dv: Optional[np.ndarray] = None
+
+
+_NAMES = {"out": "O", "lse": "LSE", "dq": "dQ", "dk": "dK", "dv": "dV"}  # of results in the library
+
+
+class Call:
+    """Holds Q, K and V with the features of their problem and the contract of a kernel."""
+
+    def __init__(self, q: Any, k: Any, v: Any, numerics: Numerics, features: Mapping[str, Any]):
+        require_known(features)
+        self._packed = features.get("cu_seqlens_q") is not None
+        self._heads_first = not self._packed and features.get("layout", "bshd") == "bhsd"
+        if features.get("layout", "bshd") not in ("bshd", "bhsd"):
+            raise ValueError(f"layout is {features['layout']!r}; it must be 'bshd' or 'bhsd'")
+        (Q, dtype), (K, _), (V, _) = arrays = [
+            self._ordered(name, given) for name, given in (("q", q), ("k", k), ("v", v))]
+        sizes = Sizes(Q.shape[0], Q.shape[1], K.shape[1], Q.shape[2], K.shape[2], Q.shape[3],
+                      V.shape[3], dtype)
+        self._shapes = {"out": (*Q.shape[:3], V.shape[3]), "lse": (Q.shape[0], Q.shape[2], Q.shape[1]),
+                        "dq": Q.shape, "dk": K.shape, "dv": V.shape}
+        self._inputs = {name: _library.Tensor.of(*array) for name, array in zip("QKV", arrays)}
+        self._mask = boolean_mask(features, sizes)
+        self._contract = contract_text(numerics, features)
+        self.problem = problem_text(sizes, features)
+
+    def asking(self, dout: Any = None, dlse: Any = None, **got: Any) -> _library.Attention:
+        """Returns the struct, with the gradients of outputs that are not None and the kernel's results.
+
+        LSE alone may be None.
+        """
+        inputs = dict(self._inputs)
+        if dout is not None:
+            inputs["dO"] = _library.Tensor.of(*self._ordered("dout", dout))
+        if dlse is not None:
+            inputs["dLSE"] = _library.Tensor.of(*self._rows("dlse", dlse))
+        results = {_NAMES[name]: _library.Tensor.of(
+            *(self._rows(name, given) if name == "lse" else self._ordered(name, given)))
+            for name, given in got.items() if name != "lse" or given is not None}
+        struct = _library.Attention(
+            struct_size=ctypes.sizeof(_library.Attention), problem=self.problem.encode(),
+            contract=self._contract.encode(),
+            boolean_mask=None if self._mask is None else self._mask.ctypes.data,
+            got=_library.results(**results),
+            **{name: ctypes.pointer(one) for name, one in inputs.items()})
+        struct.keeps = (self, inputs, results)  # ctypes keeps addresses alone
+        return struct
+
+    def to_write(self, gradients: bool) -> tuple[_library.Results, Results]:
+        """Returns results for the library to write to, and the same arrays in the caller's layout."""
+        names = list(_NAMES) if gradients else ["out", "lse"]
+        arrays = {name: np.empty(self._shapes[name]) for name in names}
+        struct = _library.results(**{_NAMES[name]: _library.Tensor.of(array, "f64")
+                                     for name, array in arrays.items()})
+        return struct, Results(**{
+            name: array[0] if self._packed else
+            array.swapaxes(1, 2) if self._heads_first and name != "lse" else array
+            for name, array in arrays.items()})
+
+    def _ordered(self, name: str, given: Any) -> tuple[np.ndarray, str]:
+        """Returns it as the library has it, (batch, seqlen, heads, head_dim)."""
+        array, dtype = floats_of(name, given)
+        axes = ("(tokens, heads, head_dim)" if self._packed else "(batch, heads, seqlen, head_dim)"
+                if self._heads_first else "(batch, seqlen, heads, head_dim)")
+        if array.ndim != (3 if self._packed else 4):
+            raise ValueError(f"{name} has shape {array.shape}; it must be {axes}")
+        return (array[None] if self._packed else
+                array.swapaxes(1, 2) if self._heads_first else array), dtype
+
+    def _rows(self, name: str, given: Any) -> tuple[np.ndarray, str]:
+        """Returns LSE or its gradient as the library has it, (batch, heads, seqlen_q)."""
+        array, dtype = floats_of(name, given)
+        if array.ndim != (2 if self._packed else 3):
+            axes = "(heads, tokens)" if self._packed else "(batch, heads, seqlen_q)"
+            raise ValueError(f"{name} has shape {array.shape}; it must be {axes}")
+        return (array[None] if self._packed else array), dtype
+
+
+def problem(q: Any, k: Any, v: Any, **features: Unpack[Features]) -> str:
+    """Returns the problem of these arrays in one line, for `attest.count` and `attest check --problem`.
+
+    A mask given as an array is not in it.
+    """
+    return Call(q, k, v, "f32", features).problem

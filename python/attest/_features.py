@@ -1,0 +1,218 @@
+"""Turns keywords into the words of the C library: the problem's one line and the kernel's contract."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import operator
+from typing import Any, Mapping, Optional, Sequence, TypedDict, Union
+
+import numpy as np
+
+from attest._arrays import integers_of, numpy_of
+
+Numerics = Union[str, Mapping[str, Union[str, int, float, bool]]]
+"""Describes the arithmetic of a kernel, by a preset or by fields.
+
+"f32"              all in float32 (float64 for float64 arrays), rounded to nearest; P is not cast
+"p_cast_to_input"  the same, but P is cast to the dtype of the arrays before it meets V
+"tensor_core"      the same with the cast, and sums of products as tensor cores accumulate them
+"tf32"             operands of products rounded or cut off to tf32, sums as tensor cores do
+
+Fields are those of attest_numerics in attest_kernel.h: {"p_cast": "bf16", "exp_ulps": 4}, or as text
+"p_cast=bf16,exp_ulps=4". A preset may come first: {"preset": "tensor_core", "exp_ulps": 4}.
+"""
+
+
+class Features(TypedDict, total=False):
+    """Lists what a problem has beside its arrays, as keywords; each may be left out."""
+
+    causal: Union[bool, str]
+    """Query i sees keys up to the aligned one: "top_left" (key i), "bottom_right" (key i + seqlen_k -
+    seqlen_q), or True where both are the same."""
+    window: Optional[Sequence[Optional[int]]]
+    """(left, right): keys further from the aligned one are hidden; -1 or None is without limit."""
+    align: Optional[str]
+    """Alignment of a window or ALiBi, "top_left" or "bottom_right"; needed where they differ without
+    `causal`."""
+    mask: Any
+    """(seqlen_q, seqlen_k) booleans, True = visible, the same for every head and batch entry; or the
+    spelling of a mask (docs/how-to/masks.md), like "block_64x64_25_1"."""
+    key_lengths: Optional[Sequence[int]]
+    """(batch): only so many keys exist. Bottom-right alignment counts them in place of seqlen_k."""
+    cu_seqlens_q: Optional[Sequence[int]]
+    """(sequences + 1), from 0: packed sequences. Arrays are then (tokens, heads, head_dim), LSE (heads,
+    tokens)."""
+    cu_seqlens_k: Optional[Sequence[int]]
+    """The same of keys; `cu_seqlens_q` where it is left out."""
+    scale: Optional[float]
+    """Factor of the scores; None is 1/sqrt(head_dim)."""
+    softcap: float
+    """Scores become softcap * tanh(score / softcap); 0 is none."""
+    alibi: Union[bool, str]
+    """True or "standard": slopes 2^(-8 (h + 1) / heads); "drawn_7": random ones, of seed 7."""
+    layout: str
+    """"bshd" (batch, seqlen, heads, head_dim), also where it is left out, or "bhsd"."""
+    empty_row: str
+    """Rows without a visible key hold "zero_neg_inf" (O = 0, LSE = -inf), also where it is left out,
+    "zero_pos_inf", "zero_zero" or "nan"."""
+    lse_base: str
+    """Base of the logarithm in LSE: "e", also where it is left out, or "two"."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """Holds the extents of Q, K and V. With packed sequences batch and lengths follow from the lists."""
+
+    batch: int
+    seqlen_q: int
+    seqlen_k: int
+    heads_q: int
+    heads_kv: int
+    head_dim: int
+    head_dim_v: int
+    dtype: str
+
+
+def require_known(features: Mapping[str, Any]) -> None:
+    """Raises TypeError for a keyword that Features does not have."""
+    for word in features:
+        if word not in Features.__annotations__:
+            near = difflib.get_close_matches(word, Features.__annotations__, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"unexpected keyword {word!r}{hint} (attest.Features lists them)")
+
+
+def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
+    """Spells the problem as core/problem.hpp has it, but for a mask given as an array."""
+    fields: dict[str, Any] = {"hq": sizes.heads_q, "hkv": sizes.heads_kv, "d": sizes.head_dim,
+                              "dv": sizes.head_dim_v}
+    parts, pairs = [], [(sizes.seqlen_q, sizes.seqlen_k)]
+    lengths = features.get("key_lengths")
+    if features.get("cu_seqlens_q") is not None:
+        pairs = _packed_lengths(features)
+        parts.append("cu_" + "_".join(f"{q}x{k}" for q, k in pairs))
+    else:
+        fields = {"b": sizes.batch, "sq": sizes.seqlen_q, "sk": sizes.seqlen_k, **fields}
+    if lengths is not None:
+        keys = integers_of("key_lengths", lengths)
+        pairs = [(sizes.seqlen_q, key) for key in keys]
+        parts.append("lengths_" + "_".join(map(str, keys)))
+    band = _band(features, pairs)
+    mask = features.get("mask")
+    parts += [part for part in (band, mask if isinstance(mask, str) else None) if part]
+    fields.update(mask="+".join(parts) or "none", dtype=sizes.dtype)
+    if features.get("scale") is not None:
+        fields["scale"] = _number("scale", features["scale"])
+    if features.get("softcap"):
+        fields["softcap"] = _number("softcap", features["softcap"])
+    if features.get("alibi"):
+        fields["alibi"] = _slopes(features["alibi"])
+    return ",".join(f"{key}={value}" for key, value in fields.items())
+
+
+def boolean_mask(features: Mapping[str, Any], sizes: Sizes) -> Optional[np.ndarray]:
+    """Returns the mask that is given as an array, in bytes; None where there is none."""
+    given = features.get("mask")
+    if given is None or isinstance(given, str):
+        return None
+    mask = numpy_of("mask", given)
+    if mask.dtype.kind not in "biu":
+        raise TypeError(f"mask has dtype {mask.dtype.name}; give booleans, True = visible")
+    pairs = [(sizes.seqlen_q, sizes.seqlen_k)]
+    if features.get("cu_seqlens_q") is not None:
+        pairs = _packed_lengths(features)
+    needed = tuple(max(lengths) for lengths in zip(*pairs))
+    if mask.shape[-2:] != needed or mask.size != needed[0] * needed[1]:
+        raise ValueError(f"mask has shape {mask.shape}; it must be {needed}, (seqlen_q, seqlen_k), the "
+                         "same for every head and batch entry")
+    return np.ascontiguousarray(mask != 0, dtype=np.uint8)
+
+
+def contract_text(numerics: Numerics, features: Mapping[str, Any]) -> str:
+    """Spells the contract as python/api/contract.hpp has it."""
+    if isinstance(numerics, str):
+        items = [numerics]
+    elif isinstance(numerics, Mapping):
+        fields = dict(numerics)
+        items = [str(fields.pop("preset", "f32"))]
+        items += [f"{key}={_field(key, value)}" for key, value in fields.items()]
+    else:
+        raise TypeError(f"numerics is {numerics!r}; give a preset like 'p_cast_to_input' or a dict of "
+                        "fields like {'p_cast': 'bf16'}")
+    items += [f"{key}={features[key]}" for key in ("empty_row", "lse_base") if key in features]
+    return ",".join(items)
+
+
+def _field(name: str, value: Union[str, int, float, bool]) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    return value if isinstance(value, str) else _number(f"numerics[{name!r}]", value)
+
+
+def _number(name: str, value: Any) -> str:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}; give a number") from None
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _slopes(alibi: Any) -> str:
+    if alibi is True or isinstance(alibi, str):
+        return "standard" if alibi is True else alibi
+    raise TypeError("alibi: slopes of one's own are not known; give True, 'standard' or 'drawn_SEED'")
+
+
+def _packed_lengths(features: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Returns the queries and keys of each sequence."""
+    lists = {}
+    for name in ("cu_seqlens_q", "cu_seqlens_k"):
+        given = features.get(name)
+        ends = integers_of(name, features["cu_seqlens_q"] if given is None else given)
+        if len(ends) < 2 or ends[0] != 0 or sorted(ends) != ends:
+            raise ValueError(f"{name} is {ends}; it begins at 0, never decreases and has one more entry "
+                             "than there are sequences")
+        lists[name] = [end - begin for begin, end in zip(ends, ends[1:])]
+    queries, keys = lists.values()
+    if len(queries) != len(keys):
+        raise ValueError(f"cu_seqlens_q is of {len(queries)} sequences, cu_seqlens_k of {len(keys)}")
+    return list(zip(queries, keys))
+
+
+def _band(features: Mapping[str, Any], pairs: Sequence[tuple[int, int]]) -> Optional[str]:
+    """Spells the window, a causal one too, of sequences with so many queries and keys each."""
+    causal, align = features.get("causal", False), features.get("align")
+    if isinstance(causal, str):
+        if align not in (None, causal):
+            raise ValueError(f"causal is {causal!r} and align {align!r}; leave align out")
+        align = causal
+    left, right = _widths(features.get("window"))
+    if causal:
+        right = 0
+    unbounded = left < 0 and right < 0
+    if unbounded and not features.get("alibi"):
+        return None
+    differ = [pair for pair in pairs if pair[0] != pair[1]]
+    if align is None and differ:
+        raise ValueError("causal, window and alibi: {} queries and {} keys can be aligned at either end; "
+                         "give causal='top_left' or 'bottom_right', or align".format(*differ[0]))
+    if align not in (None, "top_left", "bottom_right"):
+        raise ValueError(f"the alignment is {align!r}; it must be 'top_left' or 'bottom_right'")
+    if unbounded:
+        # Slopes count from the aligned key, which a window that hides nothing tells.
+        if align != "bottom_right" or not differ:
+            return None
+        left = sum(map(sum, pairs))
+    widths = "_".join("inf" if width < 0 else str(width) for width in (left, right))
+    return ("window_" if align == "bottom_right" else "window_tl_") + widths
+
+
+def _widths(window: Any) -> tuple[int, int]:
+    if window is None:
+        return -1, -1
+    try:
+        left, right = (-1 if width is None else operator.index(width) for width in window)
+    except (TypeError, ValueError):
+        raise TypeError(f"window is {window!r}; give (left, right), integers or None") from None
+    return left, right

@@ -1,0 +1,95 @@
+"""Holds results of a kernel against the exact ones; the C library alone judges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Tuple
+
+from attest import _library
+from attest._call import Call, Results
+from attest._features import Features, Numerics
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Bounds(NamedTuple):
+    """Holds the largest errors of each element.
+
+    `proved`: every kernel that keeps the contract is within. `probable`: exceeded with probability
+    below 1e-12 where roundings are independent; `assert_close` refuses what is beyond it.
+    """
+
+    proved: Results
+    probable: Results
+
+
+def assert_close(out: Any, q: Any, k: Any, v: Any, *, lse: Any = None, numerics: Numerics = "f32",
+                 **features: Unpack[Features]) -> None:
+    """Asserts that `out`, and `lse` where it is given, lie within their bounds of the exact result.
+
+    Shapes:  q, out (batch, seqlen_q, heads_q, head_dim), k, v (batch, seqlen_k, heads_kv, head_dim)
+             or as `layout` says; head_dim of v and out may be another, heads_q is a multiple of
+             heads_kv; lse (batch, heads_q, seqlen_q). Packed sequences: see `Features`.
+    Dtypes:  q, k, v, out one of float64, float32, float16, bfloat16; lse float32 or float64. Arrays of
+             numpy, torch or jax, of any strides; those of a device are copied to the host.
+    Raises:  AssertionError with the worst element, its error and bound, the term that dominates the
+             bound, known mistakes whose result it is, and presets under which it would pass.
+             NothingProved, an AssertionError, where these inputs cannot tell right from wrong.
+             ValueError, TypeError where the call makes no sense: shapes, dtypes, NaN in inputs.
+    Cost:    a few float64 references on all threads, and some fifty where it is refused. Sequences of
+             more than 2^22 pairs of a query and a key are judged by a sample of their rows. A
+             problem that needs more memory than the machine has is a ValueError.
+    """
+    __tracebackhide__ = True
+    _library.judge(Call(q, k, v, numerics, features).asking(out=out, lse=lse))
+
+
+def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout: Any, *, out: Any,
+                       lse: Any, dlse: Any = None, numerics: Numerics = "f32",
+                       **features: Unpack[Features]) -> None:
+    """Asserts that `grads`, which are (dq, dk, dv), lie within their bounds of the exact gradients.
+
+    They are those of sum(dout * out), plus sum(dlse * lse) where dlse is given. The bounds start from
+    what the kernel's forward pass stored, so `out` and `lse` are needed, and judged as well.
+    Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse; the others, dtypes, errors and cost as
+             `assert_close`.
+    """
+    __tracebackhide__ = True
+    try:
+        dq, dk, dv = grads
+    except (TypeError, ValueError):
+        raise TypeError("grads must be the three arrays (dq, dk, dv)") from None
+    if dout is None:
+        raise TypeError("dout is None; give the gradient of out")
+    _library.judge(Call(q, k, v, numerics, features).asking(
+        dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv))
+
+
+def reference(q: Any, k: Any, v: Any, *, dout: Any = None, dlse: Any = None,
+              **features: Unpack[Features]) -> Results:
+    """Returns the exact results in float64: out and lse, and dq, dk, dv where `dout` is given.
+
+    Shapes, dtypes, errors as `assert_close`.
+    Cost:    4 (forward) or 12 (with gradients) floating-point operations in float64 for every query,
+             visible key and head dimension, on all threads.
+    """
+    call = Call(q, k, v, "f32", features)
+    struct, arrays = call.to_write(dout is not None)
+    _library.write_reference(call.asking(dout=dout, dlse=dlse), struct)
+    return arrays
+
+
+def bounds(q: Any, k: Any, v: Any, *, dout: Any = None, out: Any = None, lse: Any = None,
+           dlse: Any = None, numerics: Numerics = "f32", **features: Unpack[Features]) -> Bounds:
+    """Returns the bounds of each element of out and lse, and of the gradients where `dout` is given.
+
+    Bounds of gradients start from the `out` and `lse` that the kernel's forward pass stored: both are
+    needed with `dout`. Shapes, dtypes, errors as `assert_close`.
+    Cost:    a few references; of gradients, memory for 24 float64 matrices (seqlen_q, seqlen_k).
+    """
+    call = Call(q, k, v, numerics, features)
+    (proved, proved_arrays), (probable, probable_arrays) = (
+        call.to_write(dout is not None) for _ in range(2))
+    stored = {} if out is None else {"out": out, "lse": lse}
+    _library.write_bounds(call.asking(dout=dout, dlse=dlse, **stored), proved, probable)
+    return Bounds(proved_arrays, probable_arrays)

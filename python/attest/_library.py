@@ -1,0 +1,98 @@
+"""Loads the C library through ctypes: the structs of attest_api.h and attest_kernel.h, and its calls."""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+from typing import Any
+
+PACKAGE = pathlib.Path(__file__).parent
+
+_CPU = 1
+_DTYPES = {"f64": (2, 64), "f32": (2, 32), "bf16": (4, 16), "f16": (2, 16)}  # DLPack's code, bits
+
+
+class InternalError(RuntimeError):
+    """Says that Attest itself made a mistake: please report it with the message."""
+
+
+class NothingProved(AssertionError):
+    """Says that no bound covers the results, or plainly wrong ones would pass on these inputs too."""
+
+
+class Tensor(ctypes.Structure):
+    """Mirrors attest_tensor; keeps the array alive whose memory it points to."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("dtype_code", ctypes.c_uint8), ("dtype_bits", ctypes.c_uint8),
+                ("dtype_lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+    @classmethod
+    def of(cls, array: Any, dtype: str) -> Tensor:
+        """Describes the numpy array, whose elements have the dtype; a bf16 element is held as 16 bits."""
+        extents = ctypes.c_int64 * array.ndim
+        tensor = cls(array.ctypes.data, _CPU, 0, array.ndim, *_DTYPES[dtype], 1,
+                     extents(*array.shape),
+                     extents(*(stride // array.itemsize for stride in array.strides)), 0)
+        tensor.array = array
+        return tensor
+
+
+_TENSOR = ctypes.POINTER(Tensor)
+
+
+class Results(ctypes.Structure):
+    """Mirrors attest_results."""
+
+    _fields_ = [(name, _TENSOR) for name in ("O", "LSE", "dQ", "dK", "dV")]
+
+
+class Attention(ctypes.Structure):
+    """Mirrors attest_attention."""
+
+    _fields_ = [("struct_size", ctypes.c_size_t), ("problem", ctypes.c_char_p),
+                ("contract", ctypes.c_char_p), ("boolean_mask", ctypes.c_void_p),
+                *((name, _TENSOR) for name in ("Q", "K", "V", "dO", "dLSE")), ("got", Results)]
+
+
+def results(**tensors: Tensor) -> Results:
+    """Makes results of these tensors; the others are NULL."""
+    return Results(**{name: ctypes.pointer(one) for name, one in tensors.items()})
+
+
+_library = ctypes.CDLL(str(PACKAGE / "libattest.so"))
+_library.attest_text.restype = _library.attest_version.restype = ctypes.c_char_p
+
+_PASSED, _REFUSED, _BAD_INPUT, _NOTHING_PROVED = range(4)
+
+
+def version() -> str:
+    """Returns the version of the library."""
+    return _library.attest_version().decode()
+
+
+def judge(call: Attention) -> None:
+    """Raises AssertionError where results are refused, NothingProved, or ValueError."""
+    __tracebackhide__ = True
+    _require(_library.attest_judge(ctypes.byref(call)))
+
+
+def write_reference(call: Attention, exact: Results) -> None:
+    """Writes exact results; raises ValueError where the call makes no sense."""
+    _require(_library.attest_reference(ctypes.byref(call), ctypes.byref(exact)))
+
+
+def write_bounds(call: Attention, proved: Results, probable: Results) -> None:
+    """Writes bounds; raises ValueError where the call makes no sense."""
+    _require(_library.attest_bounds(ctypes.byref(call), ctypes.byref(proved), ctypes.byref(probable)))
+
+
+def _require(outcome: int) -> None:
+    """Raises what the outcome of the last call stands for, unless it is that it passed."""
+    __tracebackhide__ = True
+    if outcome == _PASSED:
+        return
+    kinds = {_REFUSED: AssertionError, _BAD_INPUT: ValueError, _NOTHING_PROVED: NothingProved}
+    raise kinds.get(outcome, InternalError)(_library.attest_text().decode("utf-8", "replace"))

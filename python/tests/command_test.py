@@ -1,0 +1,46 @@
+"""Holds the counts of the package's command, and the command itself, against what they should say."""
+
+import subprocess
+import sys
+import unittest
+
+from plain_attention import arrays
+
+import attest
+
+
+class Command(unittest.TestCase):
+    def test_count(self):
+        counted = attest.count("flash2", "sq=512,d=64", fast_words=16384, best=False)
+        self.assertEqual(counted["exit_code"], 0)
+        self.assertGreaterEqual(counted["ratio"], 1)
+        bytes_counted = attest.count("flash2", "sq=512,d=64,dtype=bf16", fast_bytes=32768)
+        self.assertIsNotNone(bytes_counted["best_schedule"])
+
+    def test_count_of_arrays(self):
+        q, k, v = arrays(2, 64, 4, 16, heads_kv=2)
+        line = attest.problem(q, k, v, causal=True, window=(8, 0), softcap=3)
+        self.assertIn("mask=window_tl_8_0", line)
+        self.assertIn("softcap=3", line)
+        self.assertEqual(attest.count("flash2", line, fast_words=4096, best=False)["exit_code"], 0)
+
+    def test_regime(self):
+        rows = attest.regime(fast_bytes=49152, head_dim=128, dtypes=["f32"])["rows"]
+        self.assertEqual(len(rows), 1)
+
+    def test_messages_of_the_command(self):
+        with self.assertRaisesRegex(ValueError, "unknown"):
+            attest.count("flash3", "sq=512,d=64", fast_words=16384)
+        with self.assertRaisesRegex(ValueError, "no fast memory given"):
+            attest.count("flash2", "sq=512,d=64")
+        with self.assertRaisesRegex(ValueError, "unknown"):
+            attest.regime(devices=["abacus"])
+
+    def test_the_command_is_the_package_s(self):
+        call = "import sys; from attest._command import main; sys.argv[1:] = ['--version']; main()"
+        done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
+        self.assertEqual(done.stdout, f"attest {attest.__version__}\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
