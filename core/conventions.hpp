@@ -10,8 +10,8 @@ namespace attest {
 /// with key i + (visible keys - queries) of its sequence (bottom_right, as in decoding).
 enum class CausalAlign : std::uint8_t { top_left, bottom_right };
 
-/// What a row without a visible key holds: O = 0 and LSE = -inf, O = 0 and LSE = +inf, NaN in
-/// both, or 0 in both. Its gradients are zero in every convention.
+/// Values of a row without a visible key: O = 0 and LSE = -inf, O = 0 and LSE = +inf, NaN in both,
+/// or 0 in both. Its gradients are zero in every convention.
 enum class EmptyRow : std::uint8_t { zero_neg_inf, zero_pos_inf, nan, zero_zero };
 
 /// The base of the logarithm in LSE.

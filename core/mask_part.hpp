@@ -13,7 +13,7 @@ inline constexpr std::int64_t kLargest32 = std::numeric_limits<std::int32_t>::ma
 
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// Whether the part names a file: file_PATH or pattern_PATH.
+/// Tells whether the part names a file: file_PATH or pattern_PATH.
 bool names_path(std::string_view part);
 
 /// Throws InvalidProblem: "mask: 'PART' WHY".

@@ -11,10 +11,10 @@ namespace attest {
 /// How sums of products are accumulated; see attest_accumulation.
 enum class Accumulation : std::uint8_t { nearest, truncating, fused_blocks };
 
-/// Whether a step of the softmax is done before or after P is cast.
+/// Order of a softmax step and the cast of P: the step comes before the cast, or after.
 enum class CastOrder : std::uint8_t { before, after };
 
-/// What backward forms delta of: the row sums of dO * O with the O that forward stored, or those of
+/// Source of backward's delta: the row sums of dO * O with the O that forward stored, or those of
 /// its own P * dP.
 enum class DeltaSource : std::uint8_t { outputs, pairs };
 

@@ -79,7 +79,7 @@ struct Pattern {
   /// may remove more.
   KeyRange band(const Sequence& sequence, std::int64_t i) const;
 
-  /// Whether query i sees key j, both counted within the sequence.  [core/pattern_test]
+  /// Tells whether query i sees key j, both counted within the sequence.  [core/pattern_test]
   bool visible(const Sequence& sequence, std::int64_t i, std::int64_t j) const;
 
   /// The canonical spelling; parsing it gives an equal pattern.  [core/pattern_test "round trip"]

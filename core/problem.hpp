@@ -15,7 +15,7 @@
 #include "core/sparsity/abi_sparsity.hpp"
 #include "core/tensor.hpp"
 
-/// What an attention kernel is asked to compute, without the values.
+/// Description of what an attention kernel is asked to compute, without the values.
 namespace attest {
 
 /// Slopes of ALiBi (Press et al. 2022): none; the geometric sequence 2^(-8 (h+1) / num_heads_q),

@@ -20,7 +20,7 @@ const std::vector<std::string>& known_keys() {
   return keys;
 }
 
-// What users of other suites ask for and this version has not: refused by name.
+// Refuses by name the features that users of other suites ask for and this version lacks.
 void refuse_later_features(const std::string& key, const std::string& value) {
   struct Feature {
     std::string_view word, what;
@@ -59,7 +59,7 @@ std::string_view without_version(std::string_view text) {
   return text.substr(semicolon + 1);
 }
 
-// Whether the last part of the mask is a path, which ends where the next key begins.
+// Tells whether the last part of the mask is a path, which ends where the next key begins.
 bool mask_names_file(const Fields& fields) {
   const auto mask = fields.find("mask");
   if (mask == fields.end()) return false;

@@ -5,7 +5,7 @@
 
 namespace attest {
 
-/// What was found about a kernel, one output or one case.
+/// Finding about a kernel, one output or one case.
 ///
 ///   passed       compared, and every element within its bound
 ///   improbable   between the probabilistic and the deterministic bound: repeat before saying more

@@ -26,7 +26,7 @@ struct BestSchedule {
 
   const Candidate& best() const { return candidates.front(); }
 
-  /// What a candidate moves, in the unit.
+  /// Returns what a candidate moves, in the unit.
   Words moved(const Candidate& candidate) const {
     return unit == Unit::words ? candidate.traffic.total_words() : candidate.traffic.total_bytes();
   }

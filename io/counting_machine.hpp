@@ -17,7 +17,7 @@ class ArenaBackend {
 
   explicit ArenaBackend(FastMemory capacity, SlowGuard guard = default_guard());
 
-  /// Whether what it keeps in slow memory is closed between loads and stores.
+  /// Tells whether what the backend keeps in slow memory is closed between loads and stores.
   SlowGuard guard() const { return guard_; }
 
   void undefined(const Held& tile);

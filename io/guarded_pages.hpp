@@ -9,7 +9,7 @@
 /// that reads or writes past the count dies of a page fault at the place where it does.
 namespace attest::io {
 
-/// Whether slow memory is closed between loads and stores.
+/// State of slow memory between loads and stores.
 enum class SlowGuard : std::uint8_t { open, closed };
 
 /// closed in builds with assertions (without NDEBUG), open in others.

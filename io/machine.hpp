@@ -7,7 +7,8 @@
 #include "io/slow_memory.hpp"
 #include "io/tile_view.hpp"
 
-/// What a schedule is written against. A schedule says which tiles move when, and nothing else.
+/// Interface that schedules are written against. A schedule says which tiles move when, and nothing
+/// else.
 ///
 ///   load(block, name)           a read-only tile with the block's elements
 ///   scratch(rows, columns, name) a tile with undefined contents

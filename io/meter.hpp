@@ -50,7 +50,7 @@ class Meter {
   void read(std::int64_t words, std::size_t width) { reads_ += moved(words, width); }
   void write(std::int64_t words, std::size_t width) { writes_ += moved(words, width); }
 
-  /// What follows counts `times` times, until the returned guard dies.
+  /// Guard: until its death all that follows counts `times` times.
   /// [io/dry_machine_test "repeat"]
   class [[nodiscard]] Repetition {
    public:

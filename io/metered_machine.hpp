@@ -20,7 +20,8 @@ struct Held {
   std::int64_t stream = -1;  // the backend's number of a stream; -1: a tile
 };
 
-/// Whether a machine moves data. Without data, equal moves are counted in one step.
+/// Treatment of data by a machine: moved, or only counted. Without data, equal moves are counted in
+/// one step.
 enum class Data : std::uint8_t { moved, counted_only };
 
 /// The verbs of io::Machine around a Meter. The Backend says what becomes of the elements:

@@ -40,8 +40,8 @@ class Schedule {
 
   virtual ScheduleSpec spec() const = 0;
 
-  /// Whether all rows of an index enter and leave together with these tiles on this problem, where
-  /// the family's class does not say so of every schedule.  [cpu/schedules/whole_rows_test]
+  /// Tells whether all rows of an index enter and leave together with these tiles on this problem,
+  /// where the family's class does not say so of every schedule.  [cpu/schedules/whole_rows_test]
   virtual bool moves_whole_rows() const { return false; }
 
   /// Words and bytes of all heads, by formula.  [cpu/schedules/forward_test "closed forms"]
@@ -74,9 +74,9 @@ class Schedule {
 
 /// A parameter of a spelling: a tile extent, or with choices one of those words.
 struct ScheduleParameter {
-  /// What best_schedule does with choices: leaves the first, where another computes something else,
-  /// or tries every one on problems with a boolean mask, where they differ in words alone and
-  /// without one in nothing.
+  /// Treatment of choices by best_schedule: it leaves the first, where another computes something
+  /// else, or tries every one on problems with a boolean mask, where choices differ in words alone,
+  /// and without a mask in nothing.
   enum class Search : std::uint8_t { first_choice, every_choice_of_masks };
 
   std::string name;
@@ -98,14 +98,14 @@ class ScheduleFamily {
   virtual std::string name() const = 0;
   /// One line for people.
   virtual std::string summary() const = 0;
-  /// What the bounds may take for granted of its schedules, whatever the problem.
+  /// Returns what the bounds may take for granted of the family's schedules, whatever the problem.
   virtual KernelClass kernel_class() const = 0;
   virtual Direction direction() const = 0;
   /// The parameters a spelling may give.
   virtual std::vector<ScheduleParameter> parameters() const = 0;
 
-  /// Of schedules over lists of a pattern the name of those that visit the same tiles without, for
-  /// problems that have no pattern; empty for others.
+  /// Returns, for schedules over lists of a pattern, the name of those that visit the same tiles
+  /// without lists, for problems that have no pattern; empty for other schedules.
   virtual std::string without_lists() const { return ""; }
 
   /// The schedule of that spelling. Tiles left open are searched for the fewest words that fit in
@@ -137,9 +137,9 @@ class ScheduleRegistry {
   std::vector<std::unique_ptr<const ScheduleFamily>> families_;
 };
 
-/// What to count, and run, in place of a schedule over lists on a problem without a pattern: its
-/// parameters but those that the other does not know; any other schedule as it is. Throws
-/// InvalidProblem for an unknown name.  [io/schedule_test "without lists"]
+/// Returns what to count, and run, in place of a schedule over lists on a problem without a
+/// pattern: its parameters but those that the other does not know; any other schedule as it is.
+/// Throws InvalidProblem for an unknown name.  [io/schedule_test "without lists"]
 ScheduleSpec spec_without_lists(const ScheduleRegistry& schedules, const ScheduleSpec& spec);
 
 }  // namespace attest::io

@@ -21,7 +21,7 @@ std::int64_t words_of(FastMemory capacity, std::int64_t narrowest_bytes) {
   throw InvalidProblem("fast memory: unlimited, and no bound holds there; give words or bytes");
 }
 
-// What the bounds need of a problem, whatever the kernel.
+// Facts of a problem that the bounds need, whatever the kernel.
 struct Subject {
   Direction direction;
   std::int64_t rows, depth;

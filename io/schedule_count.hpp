@@ -9,7 +9,7 @@
 #include "io/bounds/bound.hpp"
 #include "io/schedule.hpp"
 
-/// What a schedule moves, beside what every kernel of its class must move.
+/// Words that a schedule moves, beside what every kernel of its class must move.
 namespace attest::io {
 
 /// All bounds of the direction for a problem. M is fast_words.
@@ -19,8 +19,8 @@ namespace attest::io {
 std::vector<Bound> bounds_of(Direction direction, const Problem& problem, const KernelClass& kernel,
                              std::int64_t fast_words);
 
-/// What the bounds may take for granted of a schedule of the family on this problem: the family's
-/// class, what its tiles add to it, and a shortcut when the scale is 0.
+/// Returns what the bounds may take for granted of a schedule of the family on this problem: the
+/// family's class, what its tiles add to it, and a shortcut when the scale is 0.
 /// [io/schedule_count_test "class"]
 KernelClass class_of(const ScheduleFamily& family, const Schedule& schedule,
                      const Problem& problem);
@@ -48,8 +48,9 @@ struct ScheduleCount {
   /// Words moved over the greatest lower bound; nothing if no bound applies or it is 0.
   std::optional<double> ratio() const;
 
-  /// What cannot be if schedule, formula and bounds are right: the closed form differs, or fewer
-  /// words move than a lower bound. Empty when all is well.  [io/schedule_count_test "faults"]
+  /// Lists what cannot be if schedule, formula and bounds are right: the closed form differs, or
+  /// fewer words move than a lower bound. Empty when all is well.
+  /// [io/schedule_count_test "faults"]
   std::vector<std::string> faults() const;
 };
 

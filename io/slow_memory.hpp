@@ -94,7 +94,7 @@ class MutableSlowMatrix : public SlowMatrix {
   MutableSlowMatrix block(Range rows, Range columns) const { return part(*this, rows, columns); }
 };
 
-/// What opens slow memory. Only the machines named here can use it.
+/// Key that opens slow memory. Only the machines named here can use the key.
 class SlowAccess {
   friend class ArenaBackend;
   friend class RecordingBackend;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// What an operation sees of a tile: row-major float32. Schedules never hold one.
+/// Tiles as operations see them: row-major float32. Schedules never hold a view.
 namespace attest::io {
 
 struct TileView {

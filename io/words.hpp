@@ -70,7 +70,7 @@ inline Amount larger(Amount a, Amount b) {
   return {std::max(a.words, b.words), std::max(a.bytes, b.bytes)};
 }
 
-/// What a run moved between fast and slow memory, and the most that was in fast memory at once.
+/// Traffic of a run between fast and slow memory, and the most that was in fast memory at once.
 struct Traffic {
   Amount reads, writes, peak;
 

@@ -7,7 +7,7 @@
 namespace attest::reference {
 namespace {
 
-// Of the first element that is not 0.
+// Returns the sign of the first element that is not 0.
 double sign_of(const Matrix& rows, Eigen::Index r) {
   for (Eigen::Index c = 0; c < rows.cols(); ++c) {
     if (rows(r, c) != 0) return rows(r, c) > 0 ? 1 : -1;

@@ -18,8 +18,9 @@ struct Backward {
   Tensor dQ;  // as Q
   Tensor dK;  // as K
   Tensor dV;  // as V
-  // What rounding in float64 can make of delta = sum of P dP - dLSE in a row, as LSE: it shows
-  // where a kernel's delta is exact because the terms of its O cancel (docs/theory/reference.md).
+  // Error that rounding in float64 can bring to delta = sum of P dP - dLSE in a row, as LSE: it
+  // shows where a kernel's delta is exact because the terms of its O cancel
+  // (docs/theory/reference.md).
   Tensor delta_error{};
 };
 

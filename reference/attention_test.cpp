@@ -1,4 +1,4 @@
-// What the reference promises beside its accuracy (oracle_test.cpp): conventions, layouts, values
+// Promises of the reference beside its accuracy (oracle_test.cpp): conventions, layouts, values
 // that reach no result, refusals.
 #include "reference/attention.hpp"
 

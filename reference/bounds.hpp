@@ -28,7 +28,7 @@ struct BackwardBounds {
   ErrorBound dQ, dK, dV;
 };
 
-/// What a kernel's forward pass stored and its backward pass was given.
+/// Tensors that a kernel's forward pass stored and its backward pass was given.
 struct Stored {
   TensorView O, LSE;
 };

@@ -126,7 +126,7 @@ struct Finish {
   }
 };
 
-// What the stored LSE and O leave in dV and dK: errors of rows that add up as they are.
+// Errors that the stored LSE and O leave in dV and dK: errors of rows that add up as they are.
 struct InheritedErrors {
   Matrix dV, dK;  // (keys, columns)
 
@@ -151,7 +151,7 @@ struct GroupResult {
   GroupBounds dQ, dK, dV;
 };
 
-// What is bounded of a group: dQ of its rows, dK and dV of its keys or of some of them.
+// Gradients of a group that are bounded: dQ of its rows, dK and dV of its keys or of some of them.
 struct Wanted {
   bool rows = true, keys = true;
   const std::vector<std::int64_t>* chosen_keys = nullptr;

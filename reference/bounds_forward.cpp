@@ -42,7 +42,7 @@ struct Columns {
   Vector cast_variance;
 };
 
-// Those of the sums that are products of matrices, for a block of rows.
+// Sums that are products of matrices, for a block of rows.
 struct BlockSums {
   Matrix absolute, plain, cast;
 
@@ -104,7 +104,7 @@ Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Ro
   const double up = numerics.p_roundoff, operand = operand_error(numerics);
   const double products = rescaled_sum_error(numerics, row.depth, row.rescales.possible);
   const double accumulation = accumulation_error(of_sum, row.deepest);
-  // What e^errors prove, or that O stays among the values.
+  // Returns what e^errors prove, or that O stays among the values.
   const auto convex = [&](double first_order, double cap) {
     return row.saturated ? cap : std::min(row.normalizer * first_order, cap);
   };
@@ -160,7 +160,7 @@ Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Ro
   return element;
 }
 
-// Of the row sum's contract.
+// Bounds LSE under the row sum's contract.
 Element bound_lse(const Numerics& numerics, LseBase base, const Row& row) {
   const double u = numerics.accumulator_roundoff;
   const double accumulation = accumulation_error(numerics, row.deepest);

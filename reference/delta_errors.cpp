@@ -11,7 +11,7 @@
 namespace attest::reference {
 namespace {
 
-// What P dP of a tile's pairs errs, with the row's LSE as it is stored.
+// Errors of P dP of a tile's pairs, with the row's LSE as it is stored.
 struct PairErrors {
   Matrix magnitude;  // exact |P dP|
   WeightedErrors errors;

@@ -14,7 +14,7 @@ namespace {
 
 double square(double x) { return x * x; }
 
-// What one row's entries share.
+// Terms that one row's entries share.
 struct RowTerms {
   Eigen::Index number;  // of the stacked rows
   double lse, delta, lse_error, delta_proved;
@@ -63,7 +63,7 @@ class EntryAnalysis {
     const double magnitude = dP_magnitude + std::abs(row.delta) + ED;
     const WeightError weight = weights_(i, j, s, row.lse, EL, row.lse_factor);
     const auto& [of_row, of_key, th, own] = weight;
-    // What the errors of P and of the slope meet: dP less the delta that the kernel has.
+    // The errors of P and of the slope meet dP less the delta that the kernel has.
     const double inherited = std::abs(row.inherited), met = G + inherited;
     const double again = operands_ * dP_magnitude + product_lost_;
     const double pi = product_ * magnitude + again * (1 + product_),
@@ -220,7 +220,7 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       const double magnitude =
           in.dO.row(r).cwiseAbs().dot(stored_O.row(r).cwiseAbs()) + std::abs(in.dLSE(r));
       rows.inherited(r) = in.dO.row(r).dot(stored_O.row(r) - O.row(r));
-      // What the kernel errs, and what the exact result it is held against does.
+      // Errors of the kernel, and of the exact result that the kernel is held against.
       const double reference = std::isfinite(reference_errors(r)) ? reference_errors(r) : 0;
       const double linear =
           std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r)) + reference;

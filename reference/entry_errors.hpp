@@ -22,7 +22,7 @@ struct GradientInputs {
   Vector alike_dO;  // alike_rows(dO)
 };
 
-/// What is known of the stacked rows: exact values, and measured errors of the stored ones.
+/// Facts known of the stacked rows: exact values, and measured errors of the stored ones.
 struct RowErrors {
   Vector lse, delta;                                   // exact
   Vector lse_error;                                    // EL
@@ -92,7 +92,8 @@ struct EntryErrors {
   Matrix P, dS;               // exact P and |dS|
   Matrix P_slope;             // with a softcap, P times its slope: what an error of delta meets
   WeightedErrors dV, dK, dQ;  // weights of |dO|, |Q|, |K|
-  // What the stored LSE and O leave in P and dS: known, signs and all, and in dV and dK their sum.
+  // Errors that the stored LSE and O leave in P and dS: known, signs and all, and in dV and dK
+  // their sum.
   Matrix inherited_P, inherited_dS;
   // Deviations that dP's own roundings bring to dS, signed: where rows of dO are alike they add up
   // as they are. Empty where none are.
@@ -116,7 +117,8 @@ class WeightErrors {
  public:
   WeightErrors(const Numerics& numerics, const ScoreError& scores);
 
-  /// Of entry (i, j), whose exact score is s, in a row with LSE and its error EL; `factor` is e^EL.
+  /// Returns the error of entry (i, j), whose exact score is s, in a row with LSE and its error EL;
+  /// `factor` is e^EL.
   WeightError operator()(Eigen::Index i, Eigen::Index j, double s, double LSE, double EL,
                          double factor) const;
 

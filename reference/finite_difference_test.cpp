@@ -87,7 +87,7 @@ Real predicted(const std::array<const Array*, 3>& gradient, const Directional& a
   return sum;
 }
 
-// Whether gradients, known within `error` element by element, agree with the difference.
+// Tells whether gradients, known within `error` element by element, agree with the difference.
 bool agrees(const std::array<const Array*, 3>& gradient, const std::array<const Array*, 3>& error,
             const Directional& along) {
   Real allowed = along.tolerance;

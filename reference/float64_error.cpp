@@ -240,7 +240,7 @@ Residual residual_error(const LossInputs256& in, std::int64_t i, const Array& h,
   return row;
 }
 
-// What row i adds to the errors of dX and dY.
+// Adds row i's part of the errors of dX and dY.
 void add_loss_row(const LossInputs256& in, std::int64_t i, const Array& h, const Array& h_error,
                   const RowError& e, const Residual& row, const Gamma& gamma, LossError& result) {
   const Real long_sum = gamma(2 * in.seqlen);

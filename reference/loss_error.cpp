@@ -192,7 +192,7 @@ LossWeightError weight_error(const LossTerms& t, const Numerics& numerics, const
         const double magnitude = std::abs(s) + score;
         const double below = std::max(0.0, m - s) + score + moved_score;
         const double beside = std::abs(s - L) + score + moved_score;  // the stored LSE
-        // What the weights that are added up and those of LSE err beyond the score.
+        // Errors, beyond the score, of the weights that are added up and of those of LSE.
         const double rescales = 3 * u * below + R.possible * exponential;
         const double forward = u * (magnitude + M + below) + exponential + rescales;
         const double argument =

@@ -56,7 +56,7 @@ struct LossExact {
 
 LossExact loss_exact(const LossInputs& inputs);
 
-/// What the proved bound knows and the probabilistic one needs for products of two errors.
+/// Errors that the proved bound knows and the probabilistic one needs for products of two errors.
 struct LossProved {
   Matrix dX, dY;             // bounds before the store
   Matrix f_error;            // (seqlen, seqlen)

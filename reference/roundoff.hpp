@@ -43,14 +43,16 @@ double accumulation_error(const Numerics& numerics, double terms, double others 
 /// The same of a sum that is rescaled so often on its way.
 double rescaled_sum_error(const Numerics& numerics, double terms, double rescales);
 
-/// What a sum of so many products in a low accumulator loses where it and they are subnormal.
+/// Returns what a sum of so many products in a low accumulator loses where the sum and the products
+/// are subnormal.
 double accumulation_loss(const Numerics& numerics, double terms, double others = 0);
 
 /// Largest relative error that rounding both operands of a product again brings to it.
 double operand_error(const Numerics& numerics);
 
-/// What rounding an operand again is relative to: its magnitude, and more where it may vanish
-/// (section "Operands rounded again"); `scale` is what may multiply it before.
+/// Returns the size that rounding an operand again is relative to: its magnitude, and more where
+/// the operand may vanish (section "Operands rounded again"); `scale` may multiply the operand
+/// before.
 template <typename Matrix>
 Matrix operand_magnitude(const Numerics& numerics, const Matrix& operand, double scale = 1);
 

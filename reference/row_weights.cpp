@@ -179,7 +179,7 @@ void group_variances(const RowOfScores& in, double maximum_magnitude, Row& row, 
   row.drift = drift_of(row.coherence, row.visible, row.likely_deepest);
 }
 
-// What a weight may lose by flushing, and by a cast to a subnormal; and what their sum may.
+// Sets what weights and their sum may lose by flushing and by a cast to a subnormal.
 void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index r, Row& row) {
   const double merges = split_merges(numerics, static_cast<double>(weights.P.cols()));
   const double flushed = flush_unit(numerics) * (1 + merges);

@@ -30,7 +30,7 @@ double worst(const Tensor& got, const Tensor& exact, const ErrorBound& bound) {
   return most;
 }
 
-// What is exact on `rounded` operands, against the bounds of `in`.
+// Compares exact results on `rounded` operands with the bounds of `in`.
 Worst worst_of(const Setting& in, const Setting& rounded, const Numerics& numerics) {
   const auto backward_of = [&](const Setting& one) {
     return backward(in.problem, one.Q.view(), one.K.view(), in.V.view(), {in.dO.view(), nullptr});
@@ -144,7 +144,7 @@ TEST_CASE("rows whose stored results err alike do not average that out", "[refer
   }
 }
 
-// Of a loss that sums O, dO is the same in all rows, and with it what dP of a key is rounded by.
+// A loss that sums O has the same dO in all rows, and so the same rounding of a key's dP.
 TEST_CASE("rows with the same dO share what dP errs", "[reference]") {
   constexpr std::int64_t kRows = 512, kKeys = 32, kColumns = 64;
   Setting in("sq=512,sk=32,d=8,dv=64,scale=1", 1, 1, 7);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What one row's elements share, relative to the row's exact sum of weights.
+// Terms that one row's elements share, relative to the row's exact sum of weights.
 struct RowSum {
   double background;  // of |w'|: bound, and what it errs
   double background_error;
@@ -22,7 +22,7 @@ struct RowSum {
   double rescales;       // roundings of a sum that is multiplied as the maximum rises
 };
 
-// What the elements of O need of V.
+// Terms of V that the elements of O need.
 struct Columns {
   Vector sums, errors;  // sum_j V_jc and what its addition errs
   Matrix terms;         // entries of V over each row's support, (seqlen_q, head_dim_v)

@@ -28,7 +28,7 @@ struct SparseWeights {
 
   SparseWeights(const SparseOperands& operands, const Numerics& numerics, const Forward& exact);
 
-  /// Whether the support of a row is every key.
+  /// Tells whether the support of a row is every key.
   bool full(Eigen::Index row) const { return keys(row) == static_cast<double>(P.cols()); }
 
   /// Bounds of |G' - G|, G' the kernel's weights but for a factor common to the row:

@@ -1,4 +1,5 @@
-// What a stored O leaves in delta meets the other errors of an entry, where dP less delta is 0.
+// The error that a stored O leaves in delta meets the other errors of an entry, where dP less delta
+// is 0.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

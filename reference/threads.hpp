@@ -10,7 +10,7 @@ inline constexpr std::int64_t kWorthThreads = std::int64_t{1} << 18;
 
 inline bool worth_threads(std::int64_t operations) { return operations >= kWorthThreads; }
 
-/// What the error of one entry of a matrix takes, at least.
+/// Operations that the error of one entry of a matrix takes, at least.
 inline constexpr std::int64_t kEntryOperations = 16;
 
 }  // namespace attest::reference

@@ -11,7 +11,7 @@
  *
  * docs/how-to/certify-your-library.md goes through an example of a screenful.
  *
- * What a kernel computes, for every batch entry b and query head h, with key head
+ * A kernel computes, for every batch entry b and query head h, with key head
  * g = h / (num_heads_q / num_heads_kv):
  *
  *     S[i][j] = softmax_scale * sum over c of Q[b][i][h][c] * K[b][j][g][c]
@@ -71,7 +71,7 @@ extern "C" {
 #define ATTEST_EXPORT
 #endif
 
-/* What a call returns. */
+/* Status that a call returns. */
 typedef enum attest_status {
   ATTEST_OK = 0,          /* every element of every output is written */
   ATTEST_UNSUPPORTED = 1, /* the kernel does not claim this problem */
@@ -260,7 +260,7 @@ enum { /* attest_description.may_change: what of its process a call may leave ch
        ATTEST_MAY_START_PROCESSES = 1 << 3
 };
 
-/* What a row without a visible key holds. */
+/* Values of a row without a visible key. */
 typedef enum attest_empty_row {
   ATTEST_ZERO_NEG_INF = 0, /* O = 0, LSE = -inf */
   ATTEST_ZERO_POS_INF = 1, /* O = 0, LSE = +inf */
@@ -419,8 +419,9 @@ typedef struct attest_kernel {
   attest_status (*loss_gradient)(const void *self, const attest_loss_args *args);
 } attest_kernel;
 
-/* What a shared library exports, and all it must export: kernel number `index`, from 0 on; NULL
- * past the last one. The kernels must stay as they are for as long as the library is loaded. */
+/* Returns kernel number `index`, from 0 on; NULL past the last one. A shared library exports this
+ * function, and need export no other. The kernels must stay as they are for as long as the library
+ * is loaded. */
 ATTEST_EXPORT const attest_kernel *attest_get_kernel(uint32_t index);
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ class AbiSparsity {
   /// [core/sparsity/abi_sparsity_test "say the same pairs"]
   void attach(attest_mask& mask) const;
 
-  /// Whether anything a call can reach is not as it was.
+  /// Tells whether anything that a call can reach has changed.
   /// [core/sparsity/abi_sparsity_test "a modified pattern is noticed"]
   bool changed() const;
 

@@ -60,7 +60,7 @@ TEST_CASE("files written by hand", "[sparsity]") {
   CHECK(pattern.to_boolean() == std::vector<std::uint8_t>{0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1});
   CHECK_THROWS_WITH(SparsityPattern::parse("pattern_" + std::string(kJson), 3, 5),
                     Catch::Contains("is 3x4, but seqlen_q x seqlen_k is 3x5"));
-  // Of its second group, cut after one key, a row may keep none.
+  // A row may keep no key of its second group, which is cut after one key.
   const File groups(kTensors,
                     pattern_safetensors(SparsityPattern(2, 4, NmForm{1, 3, {2, 0, 0, 1}}, "x")));
   CHECK(read_pattern_file(kTensors).to_boolean() ==

@@ -103,7 +103,7 @@ class SparsityPattern {
   /// Cost: what the form stores for the row.
   void row(std::int64_t query, std::vector<KeyRange>& ranges) const;
 
-  /// Whether query i sees key j. Cost: that of the row.
+  /// Tells whether query i sees key j. Cost: that of the row.
   bool contains(std::int64_t query, std::int64_t key) const;
 
   /// Visible keys of every query, and queries of every key.

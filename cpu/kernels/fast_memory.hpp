@@ -5,8 +5,8 @@
 
 namespace attest::cpu {
 
-/// What is taken where the machine does not say: 32 KiB, the smallest first-level data cache of
-/// x86-64 and AArch64 server cores.
+/// Bytes of cache assumed where the machine does not say: 32 KiB, the smallest first-level data
+/// cache of x86-64 and AArch64 server cores.
 inline constexpr std::int64_t kFallbackCacheBytes = 32 * 1024;
 
 /// Bytes of the first-level data cache of one core of this machine: what sysconf says, else what

@@ -22,7 +22,7 @@ struct KeySpan {
   std::int64_t begin, end;
 };
 
-/// What band and key lengths leave to query i.
+/// Returns the keys that band and key lengths leave to query i.
 KeySpan visible_keys(const attest_problem& problem, const Batch& batch, std::int64_t i);
 
 /// The union over queries first .. first+count-1.

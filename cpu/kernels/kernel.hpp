@@ -12,10 +12,11 @@ const attest_kernel& standard_kernel();
 const attest_kernel& flash2_kernel();
 const attest_kernel& loss_gradient_kernel();
 
-/// What all of them claim: f32, bf16, f16 inputs with f32 arithmetic and every feature of the ABI.
+/// Returns the claims that all kernels of this room share: f32, bf16, f16 inputs with f32
+/// arithmetic and every feature of the ABI.
 attest_description common_description(const char* name, const char* summary, const char* schedule);
 
-/// Whether the problem's dtype is one of the claimed ones.
+/// Returns ATTEST_OK where the problem's dtype is a claimed one, else ATTEST_UNSUPPORTED.
 attest_status supported(const attest_problem& problem);
 
 /// One thread's part of the workspace, handed out piece by piece.

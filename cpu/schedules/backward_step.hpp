@@ -77,12 +77,12 @@ void begin_sums(M& machine, const BackwardHead& head, io::Range keys, Tile& dK, 
   begin_sum(machine, dV, head.sums, head.dV_before, keys, all_columns(head.V));
 }
 
-/// What begin_sums reads for all keys.
+/// Returns what begin_sums reads for all keys.
 inline io::Amount sums_before(const BackwardHead& head, const HeadShape& s) {
   return HeadShape::real(head.sums == Sums::continued ? s.k * (s.dk + s.dv) : 0);
 }
 
-/// Of a tile: S = Q K^T without its rule, dP = dO V^T.
+/// Computes a tile's S = Q K^T, without its rule, and dP = dO V^T.
 template <io::Machine M, class Tile, class Loaded>
 void compute_products(M& machine, Tile& S, Tile& dP, const Loaded& Q, const Loaded& K,
                       const Loaded& V, const Loaded& dO) {
@@ -92,7 +92,7 @@ void compute_products(M& machine, Tile& S, Tile& dP, const Loaded& Q, const Load
   machine.compute(Product{Form::second_transposed}, dP, dO, V);
 }
 
-/// Of a tile: P = exp(S - LSE) and dS = scale P o (dO V^T - D), times the derivative of the
+/// Computes a tile's P = exp(S - LSE) and dS = scale P o (dO V^T - D), times the derivative of the
 /// softcap.
 template <io::Machine M, class Tile, class Loaded, class Column>
 void compute_gradients(M& machine, Tile& P, Tile& dS, const Loaded& Q, const Loaded& K,

@@ -57,7 +57,8 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   }
 }
 
-// Beyond the small cases above: blocks with gaps between them. Of sixteen bits the words alone.
+// Beyond the small cases above: blocks with gaps between them. Sixteen bits are compared in words
+// alone.
 TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
   Rng rng(20261125);
   std::int64_t fewer = 0;

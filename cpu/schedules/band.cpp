@@ -206,7 +206,7 @@ std::vector<Pieces> query_pieces(const ScoreRule& rule, io::Range queries, io::R
   if (keys.count() == 0) return {};
   io::Range full = overlap(queries_of(rule, queries, {keys.begin, keys.begin + 1}),
                            queries_of(rule, queries, {keys.end - 1, keys.end}));
-  // Of a hull several bands may begin with the keys.
+  // Several bands of a hull may begin with the keys.
   const std::int64_t before = begun_before(rule, full, keys.begin);
   if (before > 0) full.end = full.begin + before;
   return cut(queries_of(rule, queries, keys), full, pairs,

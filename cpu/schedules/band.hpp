@@ -5,25 +5,25 @@
 
 #include "cpu/schedules/head.hpp"
 
-/// What window, alignment and key lengths leave of the pairs of a batch entry: to every query a
-/// band of keys, whose ends do not fall from query to query. A mask's own pairs are left out, but
+/// Bands: the pairs of a batch entry that window, alignment and key lengths leave. Every query has
+/// a band of keys, whose ends do not fall from query to query. A mask's own pairs are left out, but
 /// for those whose rule has a hull (cpu/schedules/mask_hull.hpp).
 /// [cpu/schedules/band_test]
 namespace attest::cpu {
 
-/// What is in both ranges; an empty range within the second where nothing is.
+/// Returns the intersection of the ranges; where it is empty, an empty range within the second.
 io::Range overlap(io::Range a, io::Range within);
 
-/// Whether the bands of two queries can differ, or those of two keys (key lengths).
+/// Tells whether the bands of two queries can differ, or those of two keys (key lengths).
 bool has_band(const ScoreRule& rule);
 
 /// The keys from the first to the last that one of the queries sees; none if there are no queries.
 io::Range keys_of(const ScoreRule& rule, io::Range queries);
 
-/// Of `queries`, those that see one of the keys.
+/// Returns those of `queries` that see one of the keys.
 io::Range queries_of(const ScoreRule& rule, io::Range queries, io::Range keys);
 
-/// Of `keys`, those that query i sees.
+/// Returns those of `keys` that query i sees.
 io::Range keys_within(const ScoreRule& rule, std::int64_t i, io::Range keys);
 
 /// keys_of one after another, as ranges within which as many of the queries see each.
@@ -48,12 +48,12 @@ io::Words band_pairs(const ScoreRule& rule, io::Range queries, io::Range keys);
 std::int64_t begun_before(const ScoreRule& rule, io::Range queries, std::int64_t key);
 std::int64_t ended_by(const ScoreRule& rule, io::Range queries, std::int64_t key_end);
 
-/// Whether a block of queries, or of keys, meets neither end of the other side: blocks of as many
-/// that do not are alike. Never of a hull.
+/// Tells whether a block of queries, or of keys, meets neither end of the other side: blocks of as
+/// many that do not are alike. False for a hull.
 bool inner_queries(const ScoreRule& rule, io::Range queries);
 bool inner_keys(const ScoreRule& rule, io::Range queries, io::Range keys);
 
-/// Keys, or queries, that come one after another in pieces of so many. Those of one run are alike:
+/// Keys, or queries, that come one after another in pieces of so many. Pieces of one run are alike:
 /// each of its pairs is visible, none of the other side begins in it or ends.
 struct Pieces {
   io::Range range;

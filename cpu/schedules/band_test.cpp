@@ -10,7 +10,7 @@
 namespace attest::cpu {
 namespace {
 
-// What one batch entry's bands hold, pair by pair.
+// Pairs that the bands of one batch entry hold, one by one.
 class Pairs {
  public:
   Pairs(const Problem& problem, std::int64_t batch)
@@ -34,8 +34,8 @@ class Pairs {
   Sequence sequence_;
 };
 
-// What `steps` say of the keys (or queries) one after another, `alone` the pairs of each with the
-// block: together they are all that have any, in order, and as many within one range.
+// Checks the `steps` of keys (or queries), with `alone` the pairs of each with the block: the steps
+// hold all that have pairs, in order, and within one range all have as many.
 template <class Alone>
 void check_steps(const std::vector<io::Range>& steps, std::int64_t extent, const Alone& alone) {
   std::int64_t next = steps.empty() ? 0 : steps.front().begin;

@@ -160,7 +160,7 @@ struct Rolling {
   }
 };
 
-// Whether fewer words move than with the tiles chosen without the mask. Tiles fit if they fit
+// Tells whether fewer words move than with the tiles chosen without the mask. Tiles fit if they fit
 // without it.
 bool check_traded(const Rolling& rolling, const attest_problem& problem,
                   const attest_problem& plain, std::int64_t words) {
@@ -289,7 +289,7 @@ TEST_CASE("a schedule that leaves LSE out says so", "[cpu][schedules]") {
   CHECK(without > 0);
 }
 
-// Those that store P have none.
+// Schedules that store P have no softcap.
 TEST_CASE("with a softcap the other schedules are compared", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=20,d=4,softcap=2");
   const AbiProblem form(problem, 1);

@@ -19,9 +19,9 @@ struct RowMove {
   bool operator==(const RowMove&) const = default;
 };
 
-/// What happens to a buffer of `slots` rows before each visit that needs some of them: rows that
-/// are needed and not there enter a free slot, or that of the row whose next need is the farthest
-/// (Belady 1966), so that as few rows as possible enter again.
+/// Returns the moves of a buffer of `slots` rows before each visit: needed rows that are not there
+/// enter a free slot, or that of the row whose next need is the farthest (Belady 1966), so that as
+/// few rows as possible enter again.
 /// [cpu/schedules/demanded_rows_test]
 ///
 /// Requires: each visit needs at most `slots` rows, from 0 to rows - 1, as ascending ranges. Else

@@ -12,7 +12,7 @@ namespace attest::cpu {
 template <class Head>
 struct DirectionOf;
 
-/// Whether a machine closes slow memory between loads and stores.
+/// Tells whether a machine closes slow memory between loads and stores.
 template <class M>
 io::SlowGuard guard_of(M& machine) {
   if constexpr (requires { machine.backend().guard(); }) return machine.backend().guard();

@@ -165,7 +165,7 @@ class Family : public io::ScheduleFamily {
  protected:
   static constexpr bool kFitsPattern = requires { S::kFitsPattern; };
 
-  // Whether tiles left open are traded with the mask after the search without it.
+  // Trading of tiles left open, after the search without the mask: with the mask, or none.
   enum class Trade : std::uint8_t { with_mask, none };
 
   std::unique_ptr<io::Schedule> made(const io::ScheduleSpec& spec, const attest_problem& problem,
@@ -262,7 +262,7 @@ class Family : public io::ScheduleFamily {
       tiles.push_back({&value, extent_of(problem, parameter.extent), value == 0});
       if (value != 0) continue;
       value = 1;
-      // Of a mask that is not listed nobody waits: no tile for those who would.
+      // Nobody waits with a mask that is not listed: no tile for those who would.
       const bool visitors = kTrades && tiles.size() % 2 == 0;
       if (!visitors || listed || !has_mask(problem)) open.push_back(tiles.back());
     }
@@ -290,7 +290,7 @@ class Family : public io::ScheduleFamily {
     arrange(schedule, problem);
   }
 
-  // Of the tiles that are best with rows arranged for others, those that are best with their own.
+  // Chooses, of the tiles that are best with rows arranged for others, those best with their own.
   // The largest that stay are tried in any case: orders with gaps are for these.
   static void arrange_best(S& schedule, const attest_problem& problem, io::FastMemory capacity,
                            const std::vector<OpenTile>& tiles, const std::vector<TilePair>& tried) {

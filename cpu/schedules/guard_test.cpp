@@ -37,7 +37,7 @@ TEST_CASE("a schedule that bypasses the count dies on guarded pages", "[cpu][sch
   check_dies<testing::BypassingStore>(problem);
 }
 
-// What the forward saved, and workspaces, lie on guarded pages too.
+// Words that the forward saved, and workspaces, lie on guarded pages too.
 TEST_CASE("guarded pages are closed between loads", "[cpu][schedules]") {
   io::SlowFloats floats(5, 2.0f, io::SlowGuard::closed);
   CHECK(

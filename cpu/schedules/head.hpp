@@ -7,7 +7,7 @@
 #include "io/slow_memory.hpp"
 #include "io/words.hpp"
 
-/// What a schedule works on: the matrices of one (batch, head), in slow memory.
+/// Operands and results of a schedule: the matrices of one (batch, head), in slow memory.
 namespace attest::cpu {
 
 class MaskHull;
@@ -49,8 +49,8 @@ struct ForwardHead {
 enum class Sums : std::uint8_t { fresh, continued };
 
 /// Q, K, V, O, dO, LSE, dLSE -> dQ, dK, dV. P (q, k) is what the standard forward saved, m and l
-/// (q, 1) what flash1 saved; only their own backward reads them. Of a group, all heads but the
-/// last leave dK and dV in float32, and the later ones begin there.
+/// (q, 1) what flash1 saved; only their own backward reads them. All heads of a group but the last
+/// leave dK and dV in float32, and the later ones begin there.
 struct BackwardHead {
   io::SlowMatrix Q, K, V, O, dO, LSE, dLSE;
   io::SlowMatrix P, m, l;

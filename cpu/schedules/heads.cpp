@@ -51,7 +51,7 @@ struct Parts {
     return part(name, tensor, DType::f32, batch.q_length, 1, batch.tensor_batch, batch.q_begin,
                 head);
   }
-  // What only this room's schedules save: no tensor holds it.
+  // Returns a matrix that only this room's schedules save: no tensor holds it.
   MutableSlowMatrix saved(const char* name, std::int64_t columns) const {
     return {name, batch.q_length, columns, DType::f32, nullptr, columns};
   }

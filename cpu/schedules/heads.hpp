@@ -16,10 +16,10 @@ struct HeadIndex {
 ForwardHead forward_head(const attest_forward_args& args, HeadIndex index);
 BackwardHead backward_head(const attest_backward_args& args, HeadIndex index);
 
-/// Whether all batch entries have the same extents and mask.
+/// Tells whether all batch entries have the same extents and mask.
 bool uniform_batches(const attest_problem& problem);
 
-/// Whether a batch entry has exactly one query, or one key.
+/// Tells whether a batch entry has exactly one query, or one key.
 bool has_single_query(const attest_problem& problem);
 bool has_single_key(const attest_problem& problem);
 

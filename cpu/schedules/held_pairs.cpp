@@ -17,7 +17,7 @@ io::Amount key_sums_peak(const BackwardHead& head, const HeadShape& s,
   return HeadShape::real(piece.keys.count()) + word;
 }
 
-// What sums of `columns` words begin with for new keys.
+// Returns what sums of `columns` words begin with for new keys.
 io::Amount before(const BackwardHead& head, io::Words keys, io::Words columns) {
   return HeadShape::real(head.sums == Sums::continued ? keys * columns : io::Words(0));
 }

@@ -133,7 +133,7 @@ TEST_CASE("words of held pairs, pair by pair", "[cpu][schedules]") {
   CHECK(returning > 0);
 }
 
-// Of either pass the best, the other as it is.
+// Takes the best tiles of either pass, with the other pass as it is.
 TEST_CASE("tiles left open: no block of held pairs with as many as fit moves fewer words",
           "[cpu][schedules]") {
   Rng rng(34);

@@ -35,8 +35,8 @@ struct HeldScores {
 
   void prepare(const attest_problem& problem) { hull = PreparedHull(problem); }
 
-  /// Of blocks up to 64 queries, and some beyond, and as many pairs as fit those that move the
-  /// fewest words (cpu/schedules/search.hpp, fit_held); what is not 0 stays.
+  /// Chooses, of blocks up to 64 queries and some beyond, with as many pairs as fit, those that
+  /// move the fewest words (cpu/schedules/search.hpp, fit_held); values that are not 0 stay.
   static void fit(HeldScores& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   static constexpr bool kFitsPattern = true;

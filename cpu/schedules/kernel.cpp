@@ -9,8 +9,8 @@
 namespace attest::cpu {
 namespace {
 
-// What passes by costs few words or none, so the search would let it pass one by one: vectors need
-// more of it.
+// The tile search would pick a passing tile of one row, since passing rows cost few words or none.
+// Vectors need more rows, so their number is fixed here.
 const std::vector<ScheduleEntry>& entries() {
   static const std::vector<ScheduleEntry> all{
       {"standard:bl=16", "S and P in slow memory", ATTEST_LSE},

@@ -111,8 +111,8 @@ struct WeighedKeys {
   io::Traffic cost(const LossHead& head) const;
 };
 
-/// What both schedules with resident square matrices begin with: QX = A1 X and h = A3 Y with X and
-/// Y resident, then LossResidual.
+/// Beginning of both schedules with resident square matrices: QX = A1 X and h = A3 Y with X and Y
+/// resident, then LossResidual.
 ///
 /// Cost: reads = 2 (d^2 + n d) + LossResidual's, writes = 2 n d + LossResidual's,
 ///       peak = max(d^2 + d + 1, LossResidual's)

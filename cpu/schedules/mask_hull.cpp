@@ -33,7 +33,7 @@ std::vector<io::Range> around(std::vector<io::Range> ranges) {
   }
   for (auto range = last; range != first;) {
     --range;
-    // Those of the queries after it.
+    // The band reaches the bands of the queries after it.
     if (range + 1 != last) {
       range->begin = std::min(range->begin, (range + 1)->begin);
       range->end = std::max(range->end, (range + 1)->begin);

@@ -48,8 +48,8 @@ ScoreBlock block_of(const ScoreRule& rule, std::int64_t query, std::int64_t rows
   return {rule.head, query, rows, key, keys};
 }
 
-// What the pairs of one key with rows of queries, or of one query with rows of keys, have in turn
-// in their two words; here side by side, so that the exponentials are taken together.
+// Pairs of one key with rows of queries, or of one query with rows of keys. The two words that they
+// have in turn lie side by side here, so that the exponentials are taken together.
 struct Pairs {
   std::vector<float> p, dS, slope;
 

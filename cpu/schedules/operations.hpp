@@ -193,12 +193,12 @@ struct RowTimesMatrix {
   void operator()(TileView out, TileView word, ConstTileView a, ConstTileView B) const;
 };
 
-/// Of the attention loss: c holds f h and becomes f h - E, D += rowsum(c o f h).
+/// Forms the attention loss's residual: c holds f h and becomes f h - E, D += rowsum(c o f h).
 struct Residual {
   void operator()(TileView c, TileView D, ConstTileView E) const;
 };
 
-/// Of the attention loss: q = c h^T becomes p = exp(S - LSE) (q - D).
+/// Forms the attention loss's weighted gradients: q = c h^T becomes p = exp(S - LSE) (q - D).
 struct WeighGradients {
   void operator()(TileView q, ConstTileView S, ConstTileView LSE, ConstTileView D) const;
 };

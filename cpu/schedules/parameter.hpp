@@ -17,7 +17,7 @@ struct Parameter {
   Parameter(const char* spelled, std::int64_t S::*where, std::vector<const char*> words)
       : name(spelled), member(where), extent(Extent::any), choices(std::move(words)) {}
 
-  /// Whether a spelling names it always, or only when it is not the first choice.
+  /// Naming of a parameter in spellings: always, or only when its value is not the first choice.
   enum class Print : std::uint8_t { always, unless_first };
   using Search = io::ScheduleParameter::Search;
 

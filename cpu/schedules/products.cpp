@@ -5,7 +5,7 @@
 namespace attest::cpu {
 namespace {
 
-// What both orders move.
+// Returns what both orders move.
 io::Traffic moves(const ProductTask& task, std::int64_t rows, std::int64_t columns) {
   const io::Amount before = task.sums == Sums::continued ? amount(task.C_before) : io::Amount{};
   return {io::tiles(task.C.columns(), columns) * amount(task.A) +

@@ -83,7 +83,7 @@ struct TiledProduct {
     });
   }
 
-  /// What passes beside an i x j tile as l products are added to each of its words.
+  /// Returns what passes beside an i x j tile as l products are added to each of its words.
   io::Amount operands(const ProductWords& words, io::Words i, io::Words j, io::Words l) const;
 
   io::Traffic cost(const ProductTask& task) const;
@@ -122,7 +122,7 @@ struct Rank1Product {
     });
   }
 
-  /// What passes beside an i x j tile as l products are added to each of its words.
+  /// Returns what passes beside an i x j tile as l products are added to each of its words.
   static io::Amount operands(const ProductWords& words, io::Words i, io::Words j, io::Words l);
 
   io::Traffic cost(const ProductTask& task) const;

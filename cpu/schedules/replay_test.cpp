@@ -1,4 +1,4 @@
-// What caches make of the schedules: recorded word by word, replayed as addresses.
+// Schedules through caches: recorded word by word, replayed as addresses.
 #include <cstdio>
 #include <string>
 

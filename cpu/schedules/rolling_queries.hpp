@@ -16,8 +16,8 @@
 /// the peaks bq and bk are at most q and k.
 namespace attest::cpu {
 
-/// Queries roll through fast memory with their sums, keys visit. Of bk keys in fast memory one
-/// visits and the others wait.
+/// Queries roll through fast memory with their sums, keys visit. One of the bk keys in fast memory
+/// visits, and the others wait.
 ///
 /// Cost:   reads = ra dk + (v - w)(dk + dv), writes = q (dv + 1);
 ///         peak = bq (dk + dv + 2) + bk (dk + dv) + 2  [cpu/schedules/forward_test]

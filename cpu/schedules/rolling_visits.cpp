@@ -155,7 +155,7 @@ void RollingVisits::for_each_step(const std::function<void(const Step&)>& functi
 // The first visitors wait from step to step, the others never.
 void RollingVisits::for_each_step_of_all(const std::function<void(const Step&)>& function) const {
   const std::int64_t count = visitor_count(), steps = io::tiles(resident_count(), length_);
-  // Those with a place use it only if they wait, or all have one.
+  // Visitors with a place use the place only if they wait, or if all have one.
   const std::int64_t waiting = steps > 1 || places_ == count ? places_ : 0;
   for (std::int64_t number = 0; number < steps; ++number) {
     const bool first = number == 0, last = number + 1 == steps;
@@ -168,7 +168,7 @@ void RollingVisits::for_each_step_of_all(const std::function<void(const Step&)>&
 }
 
 // Bands whose ends ascend: at a step come the visitors whose bands begin there, or a whole number
-// of lengths before, and have not ended. Those whose bands begin alike follow each other.
+// of lengths before, and have not ended. Visitors whose bands begin alike follow each other.
 void RollingVisits::for_each_step_of_bands(const std::function<void(const Step&)>& function) const {
   std::vector<std::int64_t> visitors, ends;
   std::vector<std::int64_t> begun(at(resident_count()) + 1);  // bands that begin before a resident

@@ -73,7 +73,7 @@ class RollingVisits {
     }
   };
 
-  /// What happens when a resident is about to leave.
+  /// Runs of visitors that come when a resident is about to leave.
   struct Step {
     std::int64_t resident;
     std::vector<Run> runs;
@@ -85,7 +85,8 @@ class RollingVisits {
   /// waits and there is no boolean mask.
   void for_each_step(const std::function<void(const Step&)>& function) const;
 
-  /// Those in the buffer that a visitor sees, ascending, when `resident` is about to leave.
+  /// Returns the residents in the buffer that a visitor sees, ascending, when `resident` is about
+  /// to leave.
   std::vector<io::Range> met(std::int64_t visitor, std::int64_t resident) const;
 
   /// The visitors of a run as ranges within which all meet as many.
@@ -95,7 +96,7 @@ class RollingVisits {
   /// Cost: time linear in the mask, or in the visitors without one.
   io::Words pairs() const;
 
-  /// Whether any visitor sees a resident.
+  /// Tells whether any visitor sees a resident.
   bool seen(std::int64_t place) const;
 
   /// Visitors that see nobody.
@@ -122,7 +123,7 @@ class RollingVisits {
   std::int64_t buffered() const { return std::min(length_, resident_count()); }
   std::int64_t places() const { return places_; }
 
-  /// Whether the buffer moves as the runs say, not by rolling.
+  /// Tells whether the buffer moves as the runs say, not by rolling.
   bool on_demand() const { return gap_ > 0; }
 
  private:
@@ -155,8 +156,8 @@ class RollingVisits {
                              std::int64_t places);
   std::vector<std::vector<RowMove>> moves(const std::vector<Coming>& visits) const;
 
-  // Of what a visitor meets when `resident` is about to leave, the first that it does not see and
-  // that must be left out; nowhere if all have room.
+  // Returns the first resident that a visitor, as `resident` is about to leave, does not see and
+  // must leave out; nowhere if all have room.
   std::int64_t left_out(std::int64_t visitor, std::int64_t resident) const;
 
   // The band of a visitor: residents that neither window nor key lengths hide.

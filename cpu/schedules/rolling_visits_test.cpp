@@ -155,7 +155,7 @@ class Demanded {
   std::map<std::int64_t, std::int64_t> occupants_;  // by slot
 };
 
-// Of what is met, the first row that is not and leaves its place to others; -1 if all have room.
+// Returns the first row between the met ones, which makes room for others; -1 if all have room.
 std::int64_t first_left_out(const std::vector<io::Range>& met, std::int64_t length) {
   return met.back().end - met.front().begin > length ? met.front().end : -1;
 }

@@ -7,8 +7,8 @@
 
 namespace attest::cpu {
 
-/// What the standard forward and flash1 save for their backward and the ABI has no tensor for,
-/// made again from Q, K and LSE of one head: P = exp(S - LSE), the row maxima m, and
+/// Matrices that the standard forward and flash1 save for their backward and the ABI has no tensor
+/// for, made again from Q, K and LSE of one head: P = exp(S - LSE), the row maxima m, and
 /// l = exp(LSE - m). Not counted, as the forward that saved them was.
 class SavedForward {
  public:

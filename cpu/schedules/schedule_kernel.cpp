@@ -31,7 +31,7 @@ bool beyond(std::int64_t limit, const attest_problem& problem) {
   return limit != 0 && std::max(problem.head_dim_qk, problem.head_dim_v) > limit;
 }
 
-// What the search for tiles looks at on a problem without a boolean mask.
+// Returns the sizes that the search for tiles looks at on a problem without a boolean mask.
 std::vector<std::int64_t> sizes_of(const attest_problem& problem) {
   std::vector<std::int64_t> sizes{problem.batch,      problem.num_heads_q, problem.num_heads_kv,
                                   problem.seqlen_q,   problem.seqlen_k,    problem.head_dim_qk,
@@ -188,8 +188,8 @@ attest_status ScheduleKernel::run(const Arguments& args) const {
   }
 }
 
-// Whether the key blocks of flash1, whose results are merged one after another, are as few and as
-// long as the numerics say.
+// Tells whether the key blocks of flash1, whose results are merged one after another, are as few
+// and as long as the numerics say.
 bool ScheduleKernel::merges_as_declared(const io::ScheduleSpec& spec,
                                         const attest_problem& problem) const {
   if (least_keys_ == 0) return true;

@@ -33,8 +33,8 @@ inline constexpr std::int32_t kMostKeyBlocks = 256, kLeastKeys = 8;
 /// family chooses for the first-level data cache of this machine (description.fast_memory_bytes).
 /// The word count of the schedule with that capacity is the count of what runs
 /// [cpu/schedules/schedule_kernel_test]. A problem that does not fit is refused with
-/// ATTEST_UNSUPPORTED. Of a schedule over lists what runs on problems without a mask of pairs is
-/// the one without them (ScheduleFamily::without_lists).
+/// ATTEST_UNSUPPORTED. On problems without a mask of pairs, a schedule over lists gives way to the
+/// one without lists (ScheduleFamily::without_lists).
 ///
 /// A backward schedule reads O and LSE as flash2 writes them: its forward call is that of `flash2`,
 /// and the schedule it names is that of its backward call.

@@ -16,7 +16,7 @@ std::vector<std::uint64_t> bits_of_run(const attest_kernel& kernel, const char* 
   return call.output_bits();
 }
 
-// What the schedule itself gives, its tiles chosen for this problem alone.
+// Returns the bits that the schedule itself gives, with tiles chosen for this problem alone.
 std::vector<std::uint64_t> bits_of_schedule(const std::string& spelling,
                                             const attest_kernel& kernel, const char* mask) {
   const Problem problem = Problem::parse(std::string("sq=256,d=64,mask=") + mask);

@@ -117,7 +117,7 @@ void search_tiles(const std::vector<OpenTile>& tiles, io::FastMemory capacity,
       }
     }
   }
-  // What is left over serves larger tiles: no fewer words, but longer operations.
+  // Fast memory left over serves larger tiles: no fewer words, but longer operations.
   for (const OpenTile& tile : tiles) {
     const std::int64_t before = *tile.value;
     const std::int64_t largest = largest_fit(*tile.value, tile.extent, capacity, cost);
@@ -188,7 +188,7 @@ attest_problem shortened(const attest_problem& problem) {
   constexpr std::int64_t kLongest = 4096;
   attest_problem shorter = problem;
   const attest_mask& mask = problem.mask;
-  // Of longer masks the pairs are not looked at.
+  // Pairs of longer masks are not looked at.
   const bool listed = io::Words(problem.seqlen_q) * problem.seqlen_k <= kMostListedPairs;
   if (mask.boolean != nullptr && listed) return shorter;
   shorter.mask.boolean = nullptr;

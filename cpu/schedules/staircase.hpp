@@ -17,7 +17,7 @@ class Staircase {
  public:
   Staircase(const ScoreRule& rule, io::Range queries, io::Range keys);
 
-  /// Of each query the keys from the first to the last that its boolean mask shows, too.
+  /// Cuts each query's keys, too, to those from the first to the last that its boolean mask shows.
   static Staircase of_mask(const ScoreRule& rule, io::Range queries, io::Range keys);
 
   /// A query's keys, counted from the block's first, and the place of the first of these pairs.
@@ -45,7 +45,7 @@ class Staircase {
   std::int64_t pairs_ = 0;
 };
 
-/// Whose words come one by one, in a stream of one column.
+/// Side whose words come one by one, in a stream of one column.
 enum class Passing : std::uint8_t { queries, keys };
 
 /// S += a b^T of a column of the queries' rows and one of the keys'.

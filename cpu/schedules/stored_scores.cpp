@@ -5,7 +5,7 @@
 namespace attest::cpu {
 namespace {
 
-// Whether anything passes by.
+// Tells whether anything passes by.
 bool pairs(const HeadShape& s) { return s.q > 0 && s.k > 0; }
 
 }  // namespace

@@ -16,7 +16,7 @@ class TileMap {
   TileMap(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
           std::int64_t block_k);
 
-  /// Whether a tile is the first that its query block meets, keys ascending.
+  /// Place of a tile among those that its query block meets, keys ascending: the first, or later.
   enum class Visit : std::uint8_t { first, later };
   struct Run {
     io::Range rows;

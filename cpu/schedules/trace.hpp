@@ -285,7 +285,7 @@ void trace(R& recorder, const CappedGradientsOf&, const Tile& dP, const Tile& S,
   }
 }
 
-/// Of query row i and key row j: pair becomes (P, dS).
+/// Traces query row i with key row j: pair becomes (P, dS).
 template <class R, class Tile>
 void trace_pair(R& recorder, const Tile& pair, const Tile& Q, const Tile& K, const Tile& dO,
                 const Tile& V, const Tile& LSE, const Tile& D, std::int64_t i, std::int64_t j) {

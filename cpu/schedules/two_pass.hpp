@@ -112,7 +112,7 @@ struct TwoPass {
     });
   }
 
-  /// What the passes cost besides the words that `inner(i, j)` says a step takes.
+  /// Returns what the passes cost besides the words that `inner(i, j)` says a step takes.
   template <class Inner>
   static io::Traffic query_pass_cost(const HeadShape& s, const TileMap& map, std::int64_t block_q,
                                      std::int64_t dlse, const Inner& inner);

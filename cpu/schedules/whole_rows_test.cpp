@@ -101,7 +101,7 @@ TEST_CASE("what waits or is stored is no whole index", "[cpu][schedules]") {
   CHECK(whole("key_stationary_ds:bk=2,bm=2,bn=2") == "stores dS");
 }
 
-// Of schedules whose gradients wait the statement of one visit does not hold.
+// The statement of one visit does not hold for schedules whose gradients wait.
 TEST_CASE("where gradients wait fewer words move than with one visit of whole rows",
           "[cpu][schedules]") {
   const testing::VisitWords words =

@@ -31,7 +31,7 @@ void for_each_element(const TensorView& view, const Visit& visit) {
 /// innermost stride of 1 to 3 and a byte offset.
 enum class Memory : std::uint8_t { packed, scattered };
 
-/// Whether backward gets a gradient of LSE.
+/// Gradient of LSE that backward gets, or its absence.
 enum class Dlse : std::uint8_t { given, absent };
 
 /// Memory of one tensor, every byte 0xff (NaN) until it is written.
@@ -78,7 +78,7 @@ class Call {
   attest_status forward(const attest_kernel& kernel);
   attest_status backward(const attest_kernel& kernel);
 
-  /// Whether the guards around the last workspace still stand.
+  /// Tells whether the guards around the last workspace still stand.
   bool workspace_intact() const;
 
   NaiveInputs inputs() const;

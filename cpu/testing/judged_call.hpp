@@ -16,7 +16,7 @@ struct Ratios {
 /// Forward and backward, and what is left of the workspace's guards: a Catch2 assertion each.
 void run_both(Call& call, const attest_kernel& kernel);
 
-/// Of a call that ran both.
+/// Returns the ratios of a call that ran both passes.
 Ratios judge(const Call& call);
 
 }  // namespace attest::cpu::testing

@@ -114,8 +114,9 @@ NaiveForward naive_forward(const Problem& p, const NaiveInputs& in) {
         }
         double sum = 0;
         for (const Score& s : scores) sum += std::exp(s.value - maximum);
-        // Of log P before normalising: the score, its difference to a maximum (which may be that of
-        // any of n tiles, each time a difference of numbers up to `size`), an exponential for each.
+        // Error of log P before normalising: the score, its difference to a maximum (which may be
+        // that of any of n tiles, each time a difference of numbers up to `size`), an exponential
+        // for each.
         const auto tiles = static_cast<double>(n) + 1;
         const double log_error =
             error + tiles * (2 * kRoundoff * (size + error) + kExpError + 2 * kRoundoff);

@@ -37,7 +37,7 @@ struct BackwardProducts {
   double values = 0;           // dO_il V_jl and P_ij dO_il, into dP and dV
 };
 
-/// What multiply-adds count in backward_weighted_products; those of values count 1.
+/// Weights of multiply-adds in backward_weighted_products; those of values count 1.
 struct BackwardWeights {
   double scores = 0, score_gradients = 0;  // y, v: y <= 2 v sqrt(1 - v^2), 1/2 <= v^2 <= 1
 };

@@ -23,7 +23,7 @@ std::vector<std::int64_t> lengths_up_to(std::int64_t words, std::int64_t per_oct
   return lengths;
 }
 
-// What segments can do on one component.
+// Work that segments can do on one component.
 class Segments {
  public:
   Segments(const PatternComponent& component, std::int64_t head_dim)

@@ -17,7 +17,7 @@ class BackwardPrice {
   /// Cost:     up to 10^6 steps.
   BackwardPrice(const PatternComponent& component, std::int64_t head_dim);
 
-  /// Of segments with up to `usable_words` words; does not decrease.
+  /// Returns the price of segments with up to `usable_words` words; does not decrease.
   /// [io/bounds/backward_pattern_test "segments"]
   double work_per_word(double usable_words) const;
 

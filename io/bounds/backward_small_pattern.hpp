@@ -17,7 +17,7 @@ class FiveProductPrice {
   /// Cost:     that of PairDensity, and 64 of its values for each entry.
   explicit FiveProductPrice(const PatternComponent& component);
 
-  /// Of segments with up to `usable_words` words; does not decrease.
+  /// Returns the price of segments with up to `usable_words` words; does not decrease.
   /// [io/bounds/backward_small_pattern_test "segments"]
   double work_per_word(double usable_words) const;
 

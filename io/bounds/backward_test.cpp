@@ -113,7 +113,7 @@ TEST_CASE("theorem C and its corollary", "[io][bounds]") {
         theorem_c(dense_extent(512, 512, 16, 16), kernel, 2048).words);
 }
 
-// What a segment does of the five products with the words that it can use.
+// Products, of the five, that a segment does with the words that it can use.
 struct Segment {
   double words = 0;
   BackwardProducts done;
@@ -259,7 +259,7 @@ TEST_CASE("rows with fewer than two keys count beside the others, backward", "[i
     const Bound bound = backward_other_rows(extent, {}, fast_words, others);
     REQUIRE(bound.is_lower_bound());
     CHECK(bound.words == most + other);
-    // Of itself and of what counts all rows already it takes nothing.
+    // The bound takes nothing of itself, nor of one that counts all rows already.
     CHECK(backward_other_rows(extent, {}, fast_words, {bound, others.front()}).words == other);
   }
 }
@@ -311,7 +311,8 @@ TEST_CASE("a single pass of whole rows has the bound with 16", "[io][bounds]") {
   const std::int64_t moved = 8192 * 4 * 16 + 8192 * (4 * passes - 1) * 16;
   CHECK(moved >= bound.words);
   CHECK(moved * 100 <= bound.words * 105);
-  // What recomputes has no such bound, and what counts more than events says nothing of it.
+  // A kernel that recomputes has no such bound, and a bound that counts more than events says
+  // nothing of it.
   kernel.evaluation = Evaluation::may_recompute;
   CHECK_FALSE(bound_of(kernel, 4096).applies());
   kernel.evaluation = Evaluation::once;

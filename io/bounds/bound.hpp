@@ -20,7 +20,7 @@ enum class Tag : std::uint8_t {
 
 std::string_view name(Tag tag);
 
-/// What kind of number a statement gives.
+/// Kind of number that a statement gives.
 enum class Form : std::uint8_t {
   words,           // a number of words that holds at this size
   leading_order,   // the leading term only: lower-order terms or the constant are missing
@@ -40,11 +40,11 @@ struct Bound {
   bool of_events = false;             // what it counts are events (docs/theory/bounds/segments.md)
   bool of_all_rows = false;           // counts those with fewer than two visible keys too
 
-  /// Whether every condition is met.
+  /// Tells whether every condition is met.
   bool applies() const;
 
-  /// Whether it may be called a lower bound here: it applies, is a number of words, and is proved
-  /// or cited.  [io/bounds/class_test "only proved"]
+  /// Tells whether the bound may be called a lower bound here: it applies, is a number of words,
+  /// and is proved or cited.  [io/bounds/class_test "only proved"]
   bool is_lower_bound() const;
 
   /// "K3: K and V share storage", all failed conditions; empty if it applies.
@@ -64,7 +64,8 @@ struct Bound {
 /// most count the same words.  [io/bounds/report_test "the greatest"]
 std::optional<Bound> greatest(const std::vector<Bound>& bounds);
 
-/// What bounds hold for: "class", then K1 to K6 and what the kernel declares, one to a line.
+/// Returns the class that bounds hold for: "class", then K1 to K6 and what the kernel declares, one
+/// to a line.
 /// [io/bounds/report_test "approved"]
 std::string class_text(const KernelClass& kernel);
 

@@ -20,7 +20,7 @@ struct OperandRows {
 Words distinct_words(const Extent& extent, Storage storage, const OperandRows& rows);
 
 /// The greatest of `others` that are lower bounds and speak of rows with at least two visible keys
-/// alone; 0 if none is. What other rows must move comes on top of it:
+/// alone; 0 if none is. Words that other rows must move come on top of the greatest:
 /// docs/theory/bounds/compulsory.md, "Other rows".
 Words greatest_of_many_keys(const std::vector<Bound>& others);
 

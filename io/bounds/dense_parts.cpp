@@ -69,8 +69,8 @@ std::int64_t sum_of_largest(WeightRow sums, int count) {
   return std::accumulate(sums.begin(), end, std::int64_t{0});
 }
 
-// Whether the `count` largest have more than `most` in all, which is at least 0. They have at most
-// excess(t) + t count, for any t.
+// Test whether the `count` largest have more than `most` in all, which is at least 0. The largest
+// have at most excess(t) + t count, for any t.
 class LargestExceed {
  public:
   LargestExceed() = default;
@@ -139,7 +139,7 @@ class ColumnSearch {
     }
   }
 
-  // Whether the rows themselves are beyond the limit with their heaviest columns.
+  // Tells whether the rows themselves are beyond the limit with their heaviest columns.
   bool of_rows(const WeightRow& sums, int k) {
     std::int64_t weight = 0;
     for (int columns = 1; columns <= columns_beside(limit_.costs, k); ++columns) {
@@ -190,7 +190,7 @@ class ColumnSearch {
 };
 
 // Sets of k rows, one more in each round, as above: kept are those whose b heaviest columns have so
-// much, for some a and b. Those for which the search through sets of columns takes long are left to
+// much, for some a and b. Sets for which the search through sets of columns takes long are left to
 // the next round: the more rows, the fewer columns.
 class RowSearch {
  public:

@@ -17,7 +17,7 @@ inline constexpr int kMostColumns = 19;  // of a part
 using WeightRow = std::array<std::int16_t, kMostClasses>;
 using WeightGrid = std::array<WeightRow, kMostClasses>;
 
-/// What parts cost, by the row and by the column, and which are limited.
+/// Costs of parts, by the row and by the column, and those that are limited.
 struct PartCosts {
   int row = 1, column = 1;
   int full = 2;    // of the parts that a limit is told for
@@ -28,7 +28,7 @@ struct PartCosts {
   int of(int rows, int columns) const { return row * rows + column * columns; }
   int reach() const { return full + beyond; }
   /// Twice the cost, and what is beyond a full part once more: the limits of parts are as this is,
-  /// 2 full for full ones. What is beyond is allowed half as much again.
+  /// 2 full for full ones. The cost beyond is allowed half as much again.
   int allowance(int rows, int columns) const {
     return 2 * of(rows, columns) + std::max(of(rows, columns) - full, 0);
   }
@@ -41,7 +41,7 @@ struct PartLimit {
   std::int64_t most = 0;
 };
 
-/// What a search found out, and what it cost.
+/// Findings of a search, and its cost.
 struct PartSearch {
   bool proved = false;     // false: a part is heavier, or the steps did not suffice
   std::int64_t steps = 0;  // sets of rows or columns that were looked at
@@ -49,9 +49,9 @@ struct PartSearch {
   std::optional<std::int64_t> least;
 };
 
-/// Whether parts of such costs can be searched: costs from 1 to 2^10, a reach of at least two rows
-/// and of two columns; at most 19 rows beside one column, 16 beside four columns and 16 for half of
-/// the reach, and as many columns beside rows.  [io/bounds/dense_parts_test "out of range"]
+/// Tells whether parts of such costs can be searched: costs from 1 to 2^10, a reach of at least two
+/// rows and of two columns; at most 19 rows beside one column, 16 beside four columns and 16 for
+/// half of the reach, and as many columns beside rows.  [io/bounds/dense_parts_test "out of range"]
 bool can_search(const PartCosts& costs);
 
 /// Looks for parts beyond the limit through all sets of rows, or of columns, that could belong to

@@ -6,8 +6,8 @@
 
 namespace attest::io {
 
-/// What the lower bounds know of a problem: sizes, and how many keys the rows see (condition K4:
-/// with one visible key P = 1 and O = V_j, so such a row needs neither its query nor the key).
+/// Facts that the lower bounds know of a problem: sizes, and how many keys the rows see (condition
+/// K4: with one visible key P = 1 and O = V_j, so such a row needs neither its query nor the key).
 ///
 /// The query heads that share one K/V head are rows of one attention matrix; batch entries and K/V
 /// heads add.

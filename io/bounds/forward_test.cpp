@@ -185,7 +185,7 @@ TEST_CASE("rows with fewer than two keys count beside the others", "[io][bounds]
     kernel.lse = LseOutput::written;
     CHECK(forward_other_rows(extent, kernel, fast_words, others).words == bound.words + 64);
     kernel.lse = LseOutput::none;
-    // Of itself and of what counts all rows already it takes nothing.
+    // The bound takes nothing of itself, nor of one that counts all rows already.
     CHECK(forward_other_rows(extent, kernel, fast_words, {bound, others.front()}).words == 6);
   }
   // Every row sees one key.

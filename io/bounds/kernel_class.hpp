@@ -31,7 +31,7 @@ enum class Storage : std::uint8_t {
   unknown,       // anything else, stride 0 included
 };
 
-/// Whether a score, P or dP is evaluated more than once.
+/// Evaluations of a score, P or dP: perhaps more than one, or one.
 enum class Evaluation : std::uint8_t { may_recompute, once };
 
 /// How the d_k products of one evaluation of a score are added.
@@ -59,11 +59,11 @@ enum class SavedOutputs : std::uint8_t {
   read,      // P comes of LSE and delta of dO and O, both read from slow memory
 };
 
-/// Whether LSE is an output.
+/// Role of LSE: no output, or a written one.
 enum class LseOutput : std::uint8_t { none, written };
 
-/// What is known of a kernel. The defaults are the plain model of two-level memory: every bound
-/// that needs a declaration (evaluates once, moves whole indices, reads the saved outputs) does not
+/// Facts known of a kernel. The defaults are the plain model of two-level memory: every bound that
+/// needs a declaration (evaluates once, moves whole indices, reads the saved outputs) does not
 /// apply.
 struct KernelClass {
   FastMemoryUse fast_memory = FastMemoryUse::empty_and_complete;

@@ -22,7 +22,7 @@ TEST_CASE("loss gradient bounds", "[io][bounds]") {
     const double formula = (4 * a - 1) * n * n - 2 * static_cast<double>(fast_words) - 3 * n * 64;
     CHECK(static_cast<double>(bound.words) >= formula + 2.6 * static_cast<double>(fast_words));
     CHECK(static_cast<double>(bound.words) <= formula + 3 * static_cast<double>(fast_words));
-    // What the best known schedule moves is more.
+    // The best known schedule moves more.
     const double theta = static_cast<double>(fast_words) / 4096;
     CHECK(static_cast<double>(bound.words) < loss_small_coefficient(theta) * n * n);
   }

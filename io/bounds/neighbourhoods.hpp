@@ -37,7 +37,7 @@ class Neighbourhoods {
   /// words together.  [io/bounds/neighbourhoods_test "words"]
   double most_pairs_of_words(std::int64_t words, IndexWords of) const;
 
-  /// What holds for either of two patterns with the same mean.
+  /// Takes what holds for either of two patterns with the same mean.
   void include(const Neighbourhoods& other);
 
  private:

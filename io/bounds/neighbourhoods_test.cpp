@@ -25,7 +25,7 @@ PairLists random_pairs(Rng& rng, std::int64_t rows, std::int64_t keys, std::int6
   return pairs;
 }
 
-// Whether every set of rows and keys meets a condition on its pairs, rows and keys.
+// Tells whether every set of rows and keys meets a condition on its pairs, rows and keys.
 template <class Condition>
 bool for_all_sets(const PairLists& pairs, const Condition& condition) {
   for (unsigned row_set = 1; row_set < 1u << pairs.rows.size(); ++row_set) {
@@ -42,7 +42,7 @@ bool for_all_sets(const PairLists& pairs, const Condition& condition) {
   return true;
 }
 
-// Whether every set has at most the pairs that mean and spread allow.
+// Tells whether every set has at most the pairs that mean and spread allow.
 bool holds(const PairLists& pairs, const Neighbourhoods& known) {
   return for_all_sets(pairs, [&](int within, int rows, int keys) {
     const double square = rows * keys;
@@ -52,7 +52,7 @@ bool holds(const PairLists& pairs, const Neighbourhoods& known) {
   });
 }
 
-// Whether every set, and every part of its pairs, has at most the density.
+// Tells whether every set, and every part of its pairs, has at most the density.
 bool holds(const PairLists& pairs, const PairDensity& density) {
   return for_all_sets(pairs, [&](int within, int rows, int keys) {
     const double mean = std::sqrt(rows * keys);
@@ -83,7 +83,7 @@ TEST_CASE("the density per geometric mean holds for any rows and keys", "[io][bo
     PatternComponent component = component_of(pairs);
     if (component.pairs() == 0) continue;
     CHECK(holds(pairs, PairDensity::of_geometric_mean(component)));
-    // Those of another pattern do not hold.
+    // Neighbourhoods of another pattern do not hold.
     component.neighbourhoods = Neighbourhoods::of(random_pairs(rng, 6, 6, 15));
     if (!holds(pairs, PairDensity::of_geometric_mean(component))) ++of_others;
     component.neighbourhoods.reset();
@@ -105,7 +105,7 @@ TEST_CASE("any rows and keys have at most the pairs that neighbourhoods allow", 
     const auto known = Neighbourhoods::of(pairs);
     REQUIRE(known);
     CHECK(holds(pairs, *known));
-    // Those of another pattern do not hold.
+    // Neighbourhoods of another pattern do not hold.
     if (sparse && !holds(pairs, *sparse)) ++of_others;
     sparse = Neighbourhoods::of(random_pairs(rng, 6, 6, 15));
   }

@@ -83,8 +83,9 @@ class PairDensity {
   /// about sqrt(y)/2.  [io/bounds/neighbourhoods_test "geometric mean"]
   static PairDensity of_geometric_mean(const PatternComponent& component);
 
-  /// Of a density that is known as a function of y, increasing, up to so many pairs; y may be any
-  /// number from 0 on, for pairs may have weights.  [io/bounds/weighted_pattern_test "density"]
+  /// Tabulates a density that is known as a function of y, increasing, up to so many pairs; y may
+  /// be any number from 0 on, for pairs may have weights.
+  /// [io/bounds/weighted_pattern_test "density"]
   static PairDensity of(const std::function<double(double pairs)>& density, std::int64_t pairs);
 
   const std::vector<Entry>& entries() const { return entries_; }

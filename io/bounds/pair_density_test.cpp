@@ -74,7 +74,7 @@ std::int64_t most_by_definition(const PatternComponent& component, std::int64_t 
   return best;
 }
 
-// Whether no set of rows and keys has more pairs than the limit.
+// Tells whether no set of rows and keys has more pairs than the limit.
 bool limit_holds(const SmallPattern& pattern, const PatternComponent& component) {
   const DegreeLimit limit(component);
   for (unsigned row_set = 0; row_set < 1u << pattern.rows.size(); ++row_set) {
@@ -89,7 +89,7 @@ bool limit_holds(const SmallPattern& pattern, const PatternComponent& component)
   return true;
 }
 
-// Of all sets of rows and keys, those with the most pairs on so many diagonals.
+// Finds, of all sets of rows and keys, those with the most pairs on so many diagonals.
 TEST_CASE("pairs on few diagonals", "[io][bounds]") {
   constexpr int kSize = 8;
   bool reached = false;
@@ -253,7 +253,7 @@ TEST_CASE("the grid of a large pattern goes outward", "[io][bounds]") {
     }
     REQUIRE(entry.density >= best);
   }
-  // Of 300 rows and keys with 200 pairs each, a third of the pairs each.
+  // The densest are all 300 rows and keys, with 200 pairs each: 100 pairs to a row or key.
   CHECK(before >= 100);
   CHECK(before <= twice_rounded_up(100));
 }

@@ -20,7 +20,7 @@ struct Part {
 };
 
 // Finds heavy parts by taking the heaviest columns of some rows and the heaviest rows of these
-// columns, in turns. What it returns need not be the heaviest.
+// columns, in turns. The part found need not be the heaviest.
 class HeavyParts {
  public:
   HeavyParts(const Grid& grid, const PartCosts& costs, int starts)
@@ -28,7 +28,7 @@ class HeavyParts {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
   }
 
-  // Of all shapes that are searched, by what the limit must be for them.
+  // Returns the heaviest part of all searched shapes, compared by the limit that each needs.
   Part heaviest(Rng& rng) {
     Part best;
     look_at(costs_.full, 3, starts_, rng, best);

@@ -63,7 +63,7 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
   CHECK(search.least);
 }
 
-// Of few classes the searches are short, and as large parts limited as can be.
+// Searches of few classes are short, and parts as large as can be are limited.
 TEST_CASE("weights of few classes", "[io][bounds]") {
   const PartCosts costs = GENERATE(kSmallForwardParts, kForwardParts, kBackwardParts);
   const auto weights = part_weights(random_grid(16, 40), costs);

@@ -51,7 +51,7 @@ Bound block_sparse_flash_order(const Extent& extent, std::int64_t fast_words);
 std::vector<Bound> pattern_bounds(const PatternDegrees& degrees, const KernelClass& kernel,
                                   std::int64_t fast_words);
 
-/// What multiply-adds need in a segment, beside words of their operands.
+/// Needs of multiply-adds in a segment, beside words of their operands.
 struct PairWork {
   double columns = 0;    // multiply-adds of a pair
   double row_words = 0;  // words of a row or key from which a pair's weight is formed inside;

@@ -27,9 +27,9 @@ struct PatternComponent {
   std::int64_t pairs() const;
 };
 
-/// What the bounds by pattern know of a problem. Rows with at most one visible key, and keys that
-/// only such rows see, have no part in it (condition K4). The query heads that share a K/V head are
-/// rows of one pattern; heads and batch entries are components of their own.
+/// Facts that the bounds by pattern know of a problem. Rows with at most one visible key, and keys
+/// that only such rows see, have no part in it (condition K4). The query heads that share a K/V
+/// head are rows of one pattern; heads and batch entries are components of their own.
 struct PatternDegrees {
   Extent extent;
   std::vector<PatternComponent> components;       // the most pairs first

@@ -40,7 +40,7 @@ std::int64_t greatest_words_of_parts(const PricedParts& parts, const Memories& m
 
 std::int64_t greatest_with_repetitions(const PricedParts& parts, const Memories& memories,
                                        double repeated_work) {
-  // Whether the work of another evaluation costs more than the word that it creates.
+  // Tells whether the work of another evaluation costs more than the word that it creates.
   const auto repeating_costs = [&](std::int64_t transfers) {
     const auto length = static_cast<double>(transfers);
     const double usable_words = static_cast<double>(memories.words) + length;

@@ -12,11 +12,11 @@ namespace {
 // Shares of the words that are written; up to the next one are allowed, and the rest usable.
 constexpr std::array kWritten{0.0, 1 / 8.0, 1 / 4.0, 1 / 2.0, 1.0};
 
-// What `fewest` pairs or more allow, y of them in rows and keys that have s pairs to one, formed
-// scores with `formed` to one. Words are q of Q and K, C that pairs have of their own, and w/s for
-// the work w into O: the greatest w + alpha formed q, under
+// Linear program for `fewest` pairs or more, y of them in rows and keys that have s pairs to one,
+// formed scores with `formed` to one. Words are q of Q and K, C that pairs have of their own, and
+// w/s for the work w into O: the greatest w + alpha formed q, under
 //   q + C + w/s <= B,  s q/d_k + C >= max(w/d_v, fewest),
-// which is linear: the greatest of the corners.
+// found as the greatest of the corners.
 class Corners {
  public:
   Corners(const ScoredWork& work, double fewest, double density, double formed, double words)
@@ -72,7 +72,7 @@ class UsableWords {
                  entry.density * usable;
         });
     if (first_ != entries.begin()) --first_;
-    // Those for which there are too few words whatever the kind are left out.
+    // Entries for which there are too few words, whatever the kind, are left out.
     end_ = std::partition_point(first_, entries.end(), [&](const PairDensity::Entry& entry) {
       return static_cast<double>(entry.fewest) * std::min(entry.density, work.row_words) <=
              entry.density * usable;
@@ -110,7 +110,7 @@ class UsableWords {
     return work_.score_weight * std::prev(beyond)->density * usable_;
   }
 
-  // Whether pairs of `entry` and those that leave can be as many as those of the other one.
+  // Tells whether pairs of `entry` and those that leave can be as many as those of the other one.
   bool begins_below(const PairDensity::Entry& other, Place entry) const {
     const auto next = std::next(entry);
     const std::int64_t pairs = next == entries_.end() ? entry->fewest : next->fewest;

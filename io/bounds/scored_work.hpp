@@ -4,12 +4,12 @@
 
 #include "io/bounds/pair_density.hpp"
 
-/// What segments can do where the multiply-adds that form scores count as well as those into O:
-/// docs/theory/bounds/patterns.md, "Scores counted".
+/// Work that segments can do where the multiply-adds that form scores count as well as those into
+/// O: docs/theory/bounds/patterns.md, "Scores counted".
 namespace attest::io {
 
-/// Those that bounds try beside 0: good where full parts have about d_k pairs to a row or key, and
-/// where they have few.
+/// Score weights that bounds try beside 0: good where full parts have about d_k pairs to a row or
+/// key, and where they have few.
 inline constexpr std::array kScoreWeights{0.125, 0.375};
 
 /// A pair has `columns` multiply-adds into O, each counted 1, and `row_words` into the score that

@@ -108,7 +108,7 @@ TEST_CASE("no random segments do more work, scores counted", "[io][bounds]") {
   CHECK(greatest_of_wrong > 1);
 }
 
-// What the lemma allows, y pairs by y pairs, searched on a grid.
+// Searches on a grid for what the lemma allows, y pairs by y pairs.
 double searched(const PairDensity& density, const ScoredWork& work, double words) {
   constexpr int kSteps = 24;
   double most = 0;

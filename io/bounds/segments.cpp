@@ -35,7 +35,7 @@ double usable(const SegmentedWork& run, const Cut& cut) {
   return static_cast<double>(run.fast_words) + static_cast<double>(cut.others.transfers());
 }
 
-// What remains to be done after the first segments.
+// Returns the work that remains after the first segments.
 double remaining(const SegmentedWork& run, const Cut& cut) {
   const double most = run.maximum(static_cast<double>(cut.first.transfers()));
   return rounded_down(run.work) - rounded_up(static_cast<double>(run.fast_memories) * most);
@@ -135,7 +135,7 @@ std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
     return cut_with_long_first(fast_words, transfers);
   };
   std::int64_t best = 0;
-  // Whether more lengths are worth a look.
+  // Tells whether more lengths are worth a look.
   const auto look_at = [&](const Cut& cut) {
     const double segments = further(cut);
     best = std::max(best, words_of(segments, cut));
@@ -144,8 +144,8 @@ std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
   for (const std::int64_t length : segment_lengths()) {
     if (!look_at(even_cut(length))) break;
   }
-  // Of a long first segment it is the whole length that is fixed: with it the words decrease with
-  // fast_words, for as many segments follow.
+  // The whole length of a long first segment is fixed: so the words decrease with fast_words, for
+  // as many segments follow.
   for (const std::int64_t length : segment_lengths()) {
     if (length > fast_words && !look_at(long_first(length - fast_words))) break;
   }

@@ -34,7 +34,8 @@ struct Cut {
 Cut even_cut(std::int64_t transfers);
 Cut cut_with_long_first(std::int64_t fast_words, std::int64_t transfers);
 
-/// What can be done in a segment with that many usable words: F, never less than its exact value.
+/// Work that can be done in a segment with that many usable words: F, never less than its exact
+/// value.
 using SegmentMaximum = std::function<double(double usable_words)>;
 
 /// The quantities every segment argument has.
@@ -71,9 +72,9 @@ std::int64_t greatest_words_of_further_segments(const FurtherSegments& further,
 const std::vector<std::int64_t>& segment_lengths();
 
 /// Without the ceiling, real and rounded down: X (work - F(X)) / F(M + X), M = fast_words; in one
-/// fast memory M + X (work - F(M)) / F(M + X) if that has work >= F(M) + F(M + X). What remains
-/// true when every unit of work may be repeated at a price, if X is at least `least_ratio` times
-/// F(M + X). [io/bounds/segments_test "without the ceiling"]
+/// fast memory M + X (work - F(M)) / F(M + X) if that has work >= F(M) + F(M + X). The result
+/// remains true when every unit of work may be repeated at a price, if X is at least `least_ratio`
+/// times F(M + X). [io/bounds/segments_test "without the ceiling"]
 ///
 /// Requires: a convex maximum that is 0 at 0.
 double linear_words_of_segments(const SegmentedWork& run, SegmentLength length);

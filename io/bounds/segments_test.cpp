@@ -41,7 +41,7 @@ TEST_CASE("a first segment may use as many words as the others", "[io][bounds]")
   CHECK(words_of_segments(run, cut_with_long_first(5, 94)) == 100);
   CHECK(words_of_segments({100, run.maximum, 5, 2}, cut_with_long_first(5, 3)) ==
         8 - 3 + 11 * 3 + 1);
-  // Of many segments it spares what the first one could do.
+  // With many segments the greatest bound spares what the first one could do.
   CHECK(greatest_words_of_segments(run) > words_of_segments(run, even_cut(5)));
 }
 

@@ -51,8 +51,8 @@ double greatest_mean(const std::vector<double>& whole, double cost, int span) {
   return rounded_up(greatest);
 }
 
-// What shares of full parts have by the variance of their cost, which is less than the mean above
-// near a full part; nothing is known beyond.
+// Returns the most that shares of full parts have by the variance of their cost, which is less than
+// the mean above near a full part; nothing is known beyond.
 double by_variance(const PartLimit& full, std::int64_t heaviest, double cost) {
   const PartCosts& costs = full.costs;
   if (cost > costs.full) return std::numeric_limits<double>::infinity();
@@ -97,7 +97,7 @@ double ShareLimits::most(double cost) const {
 
 double ShareLimits::density(double weight) const {
   const double visible = std::sqrt(weight * per_square_);
-  // Of parts that cost at most 1, which no table has, as dense as any are.
+  // Parts that cost at most 1, which no table has, are taken as dense as any are.
   double known = std::min(visible, per_square_);
   if (weight > most_.back()) {
     known = std::max({known, dense_.back(), std::sqrt(weight * most_.back()) / last()});

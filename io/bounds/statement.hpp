@@ -28,7 +28,7 @@ class Statement {
     return *this;
   }
 
-  /// Those that are not named in `left_out`.
+  /// Adds the conditions of the class that are not named in `left_out`.
   Statement& needs_class_but(const KernelClass& kernel, const std::string& left_out) {
     for (Condition& condition : class_conditions(kernel)) {
       if (left_out.find(condition.name) == std::string::npos) {
@@ -64,7 +64,7 @@ class Statement {
                      : "partial sums of scores may serve several evaluations");
   }
 
-  /// What words() will give counts events alone, no other writes.
+  /// Declares that words() will give a count of events alone, no other writes.
   Statement& of_events() {
     bound_.of_events = true;
     return *this;

@@ -12,8 +12,8 @@
 /// docs/theory/bounds/patterns.md, "Dense parts backward". M is fast_words.
 namespace attest::io {
 
-/// What segments can do for weighted pairs: a multiply-add into dQ, dK or dV counts 4/d and the
-/// weight of its pair.
+/// Work that segments can do for weighted pairs: a multiply-add into dQ, dK or dV counts 4/d and
+/// the weight of its pair.
 class WeightedProducts {
  public:
   /// Requires: weights for kBackwardParts, else throws InternalError; head_dim the smaller of d_k

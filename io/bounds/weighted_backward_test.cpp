@@ -77,7 +77,7 @@ TEST_CASE("theorem C with weights", "[io][bounds]") {
     CHECK(bound.words >= before);  // less memory, more words
     before = bound.words;
   }
-  // What it is for.
+  // The weighted bound exceeds the others here.
   for (const std::int64_t fast_words : {1536, 2048}) {
     const std::vector<Bound> others = backward_bounds(degrees.extent, {}, fast_words);
     CHECK(theorem_c_weighted(degrees, {}, fast_words).words > greatest(others)->words);

@@ -67,7 +67,7 @@ std::int64_t weighted_words(const WeightedPairs& pairs, const Extent& extent,
                             const KernelClass& kernel, std::int64_t fast_words) {
   const PairWork work{static_cast<double>(extent.head_dim_v),
                       static_cast<double>(extent.head_dim_qk)};
-  // Of so many copies, with their work and what a segment does of it.
+  // Returns the words of so many copies, from their work and what a segment does of it.
   const auto of_segments = [&](std::int64_t copies, double of_pair, const SegmentMaximum& maximum) {
     return greatest_words_of_segments(
         {rounded_down(pairs.weight * of_pair * static_cast<double>(copies)), maximum, fast_words,

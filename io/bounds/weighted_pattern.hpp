@@ -25,7 +25,7 @@ std::int64_t largest_class(const ClassGrid& grid);
 std::string fault_of_weights(const DenseParts& parts, const std::vector<PartCosts>& costs,
                              std::int64_t head_dims, std::int64_t fast_words);
 
-/// Of all pairs of a copy, in weights from 0 to 1.
+/// Returns the weight of all pairs of a copy, in weights from 0 to 1.
 double weight_of_pairs(const ClassGrid& grid, const PartWeights& weights);
 
 /// Visible pairs with weights from 0 to 1.

@@ -37,7 +37,7 @@ TEST_CASE("density of weighted pairs", "[io][bounds]") {
   CHECK(beyond > 0);
 }
 
-// Of two classes that a band cuts some pairs are not visible, and have no weight.
+// Some pairs of two classes that a band cuts are not visible, and have no weight.
 TEST_CASE("weight of the visible pairs", "[io][bounds]") {
   ClassGrid grid;
   grid.rows = {16, 10};
@@ -60,7 +60,7 @@ TEST_CASE("theorem A with weights", "[io][bounds]") {
     CHECK(bound.words >= before);  // less memory, more words
     before = bound.words;
   }
-  // What it is for.
+  // The weighted bound exceeds the others here.
   for (const std::int64_t fast_words : {1024, 1536}) {
     CHECK(theorem_a_weighted(degrees, {}, fast_words).words >
           greatest(forward_bounds(degrees.extent, {}, fast_words))->words);

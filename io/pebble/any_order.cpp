@@ -123,8 +123,8 @@ class Builder {
     return result;
   }
 
-  // Missing outputs are written. Of a missing output, the keys in no partial sum that is held
-  // anywhere need their value; their score, unless it is held, the products in no partial score.
+  // Missing outputs are written. Keys of a missing output in no partial sum that is held anywhere
+  // need their value; their score, unless it is held, needs the products in no partial score.
   static std::int32_t remaining(const std::vector<Row>& rows, WordSet inputs, WordSet fast,
                                 WordSet slow) {
     const WordSet held = fast | slow;

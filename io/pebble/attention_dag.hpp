@@ -33,10 +33,10 @@ enum class Softmax : std::uint8_t {
   running_maximum,  // keys in tiles: p <- s, m after the tile; rescaled sums and o at its start
 };
 
-/// What a row with one visible key forms: its score, or a copy of V (condition K4).
+/// Work of a row with one visible key: its score, or a copy of V (condition K4).
 enum class OneKeyRow : std::uint8_t { computed, copied };
 
-/// Whether lse[i] is an output.
+/// Role of lse[i]: none, or an output.
 enum class LseWord : std::uint8_t { none, output };
 
 struct ForwardDagOptions {

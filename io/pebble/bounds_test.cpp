@@ -51,7 +51,7 @@ std::int32_t zeros_of(const Extent& extent) {
                                    (extent.keys - extent.columns_seen) * extent.head_dim_v);
 }
 
-// What the exact search says against every bound that applies; counts how often one is reached.
+// Compares the exact search with every bound that applies; counts how often a bound is reached.
 struct Tally {
   int cases = 0, reached = 0;
 

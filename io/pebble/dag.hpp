@@ -11,7 +11,7 @@ namespace attest::io {
 /// A vertex of a computation: its place in the order it was added in.
 using Vertex = std::int32_t;
 
-/// What a vertex holds: a symbol of docs/theory/pebble-game.md and its indices, `s[0,2,1]`.
+/// Name of what a vertex holds: a symbol of docs/theory/pebble-game.md and its indices, `s[0,2,1]`.
 struct VertexName {
   std::string symbol;
   std::vector<std::int32_t> indices;

@@ -25,13 +25,13 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-/// What a run says of itself.
+/// Claims of a run about itself.
 struct Claim {
   std::int64_t reads = 0, writes = 0;
   std::int64_t red_pebbles = 0;  // fast_words, one more where results replace an operand in place
 };
 
-/// What the judge found.
+/// Findings of the judge.
 struct Game {
   std::int64_t reads = 0, writes = 0, peak = 0;
   std::optional<std::string> refusal;  // "move 17, load of k[0,1]: it is in fast memory already"

@@ -16,7 +16,7 @@ void for_each(WordSet words, const Visit& visit) {
   for (; words != 0; words &= words - 1) visit(words & (~words + 1));
 }
 
-// What fast and slow memory hold.
+// Words that fast and slow memory hold.
 struct Position {
   WordSet fast = 0, slow = 0;
 

@@ -19,8 +19,8 @@ struct Step {
   std::int32_t result = 0;
 };
 
-/// Whether a result may take the place of one of its operands (a fused multiply-add in place) or
-/// needs a place beside all of them (rule R3).
+/// Place of a result: beside all of its operands (rule R3), or possibly that of one of them (a
+/// fused multiply-add in place).
 enum class Placement : std::uint8_t { beside, in_place };
 
 /// A computation in which a word may be formed in several ways.
@@ -34,7 +34,7 @@ struct StepSystem {
   std::function<std::int32_t(WordSet fast, WordSet slow)> remaining;
 };
 
-/// What the search found.
+/// Findings of the search.
 struct Minimum {
   enum class Certainty : std::uint8_t {
     exact,

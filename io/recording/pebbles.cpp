@@ -9,7 +9,7 @@
 namespace attest::io {
 namespace {
 
-// What a place or a word of slow memory holds.
+// Vertices of a place or a word of slow memory that holds nothing, or a constant.
 constexpr Vertex kNothing = -1, kConstant = -2;
 
 class Follower {

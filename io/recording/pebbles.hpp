@@ -24,7 +24,7 @@ using InputName = std::function<std::optional<VertexName>(const SlowWord&)>;
 
 /// Follows the words of a run through places and slow memory and finds for each new word the vertex
 /// that the computation forms from the same operands: the recording knows no vertices, the
-/// computation no schedule. Whether the moves are legal is for judge() to say.
+/// computation no schedule. The function judge() decides whether the moves are legal.
 /// [io/recording/pebbles_test]
 PebbleTrace as_pebbles(const Dag& dag, const std::vector<WordMove>& moves, const InputName& input);
 

@@ -14,16 +14,17 @@ namespace attest::io {
 
 class RecordingBackend;
 
-/// What an operation sees of a tile or a stream when it is recorded.
+/// Tile or stream as a recorded operation sees it.
 class RecordedTile {
  public:
   std::int64_t rows() const { return held_.rows; }
   std::int64_t columns() const { return held_.columns; }
 
-  /// The place of an element. Of a stream: loads the word into the stream's one place first.
+  /// Returns the place of an element; of a stream, loads the word into the stream's one place
+  /// first.
   std::int64_t word(std::int64_t i, std::int64_t j) const;
 
-  /// Of a stream out: the word at a place leaves as element (i, j).
+  /// Lets the word at a place leave through a stream out, as element (i, j).
   void send(std::int64_t i, std::int64_t j, std::int64_t place) const;
 
  private:

@@ -59,7 +59,7 @@ void AccessBuilder::update(std::int64_t place) {
   Holder& held = holder(place);
   if (held.variable < 0) return form_anew(place);
   if (held.state == Holder::State::formed) return emit(held.variable, Use::update);
-  // What slow memory holds may be needed again: the changed word is another one.
+  // The word in slow memory may be needed again: the changed word is another one.
   emit(held.variable, Use::read);
   form_anew(place);
 }

@@ -8,11 +8,11 @@
 
 #include "io/recording/word_move.hpp"
 
-/// What a cache sees of a recorded run: the addresses its operations touch, in their order. Nobody
-/// says what is to be held; that is the replacement policy's to guess.
+/// Recorded runs as a cache sees them: the addresses that operations touch, in their order. Nobody
+/// says what is to be held; the replacement policy has to guess.
 namespace attest::io {
 
-/// What an access does with a word.
+/// Use of a word by an access.
 enum class Use : std::uint8_t {
   read,    // needs what is there
   write,   // puts something new there
@@ -58,7 +58,7 @@ class AccessBuilder : public WordMoveSink {
   AccessTrace finish() &&;
 
  private:
-  // What lies in a place from a load, or from being formed anew, until it is something else.
+  // Content of a place from a load, or from being formed anew, until it is something else.
   struct Variable {
     std::int64_t slow = -1;  // the word of slow memory it lies in; -1: scratch
     std::int64_t place = 0;  // its place in fast memory

@@ -110,7 +110,7 @@ std::vector<std::size_t> next_needs(const AccessTrace& trace, std::int64_t line_
     const Access access = trace.accesses[time];
     std::size_t& next = later[static_cast<std::size_t>(access.word / line_words)];
     needs[time] = next;
-    // Of a longer line, the words beside the one that is written may be needed.
+    // Words of a longer line, beside the one that is written, may be needed.
     next = access.use == Use::write && line_words == 1 ? kNever : time;
   }
   return needs;

@@ -42,7 +42,7 @@ struct CacheSpec {
   friend bool operator==(const CacheSpec&, const CacheSpec&) = default;
 };
 
-/// What a cache moved. Reads are whole lines; a word that is written anew does not fetch its line,
+/// Traffic of a cache. Reads are whole lines; a word that is written anew does not fetch its line,
 /// the words beside it do when they are read.
 struct CacheTraffic {
   Words read_lines, written_lines;

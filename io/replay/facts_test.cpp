@@ -1,4 +1,4 @@
-// What caches make of flash2: 64 queries and keys, d = 8, blocks of 16 queries, one key at a time.
+// flash2 through caches: 64 queries and keys, d = 8, blocks of 16 queries, one key at a time.
 #include "core/testing/catch.hpp"
 #include "io/replay/cache.hpp"
 #include "io/replay/testing/traces.hpp"

@@ -30,7 +30,7 @@ std::int64_t reads(const AccessTrace& trace, std::int64_t lines, std::int64_t li
 
 // The fewest reads by trying every victim.
 std::int64_t fewest_reads(const AccessTrace& trace, std::size_t capacity) {
-  // What is held, and how many reads it took at least.
+  // Sets of held words, and how many reads each took at least.
   std::map<std::set<std::uint32_t>, std::int64_t> reached{{{}, 0}};
   for (const Access& access : trace.accesses) {
     std::map<std::set<std::uint32_t>, std::int64_t> after;

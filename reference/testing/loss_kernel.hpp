@@ -46,7 +46,8 @@ enum class LossDefect {
   dx_transposed
 };
 
-/// What a contract may have in place of float32 arithmetic to nearest; what is empty stays that.
+/// Arithmetic that a contract may have in place of float32 to nearest; an empty function leaves
+/// float32 to nearest.
 struct LossArithmetic {
   std::function<float(float)> rounded;      // the result of every operation
   std::function<float(float)> operand;      // what enters a sum of products

@@ -9,7 +9,7 @@
 /// The operands of sparse attention in slow memory.
 namespace attest::sparse {
 
-/// What a schedule sees.
+/// Matrices that a schedule sees.
 struct SlowAttention {
   SlowCsr Q, K, V;
   io::SlowMatrix full;  // (q, 1): 1 for a row whose support is every key, else 0
@@ -39,7 +39,7 @@ std::vector<float> full_rows(const SparseOperands& operands);
 /// So many words of four bytes.
 inline io::Amount words(io::Words count) { return {count, count * 4}; }
 
-/// What CsrTiles takes for some rows: count + 1 offsets, and two words an entry.
+/// Returns the words that CsrTiles takes for some rows: count + 1 offsets, and two words an entry.
 io::Words csr_words(const CsrMatrix& matrix, io::Range rows);
 
 }  // namespace attest::sparse

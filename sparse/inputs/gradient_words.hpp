@@ -7,10 +7,10 @@
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/slow_csr.hpp"
 
-/// What the backward pass of sparse attention has in slow memory.
+/// Slow memory of the backward pass of sparse attention.
 namespace attest::sparse {
 
-/// What a schedule sees.
+/// Matrices that a schedule sees.
 struct SlowGradients {
   SlowCsr Q, K, V;
   io::SlowMatrix full;  // (q, 1): 1 for a row whose support is every key, else 0

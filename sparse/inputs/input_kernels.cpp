@@ -11,7 +11,8 @@
 namespace attest::sparse {
 namespace {
 
-// Of three tiles, the last shorter: seams and a ragged end in every size from 7 on.
+// Returns the extent of each of three tiles, the last shorter: seams and a ragged end in every size
+// from 7 on.
 std::int64_t tile(std::int64_t extent) { return extent / 3 + 1; }
 
 template <class Schedule, class Store>

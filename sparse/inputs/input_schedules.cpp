@@ -33,7 +33,7 @@ std::vector<float> zeros(std::int64_t rows, std::int64_t columns) {
   return std::vector<float>(static_cast<std::size_t>(rows * columns));
 }
 
-// What a forward pass would have stored: words do not depend on it.
+// Returns zeros for what a forward pass would have stored: words do not depend on the values.
 Outputs nothing_stored(const SparseOperands& in) {
   return {zeros(in.Q.rows, in.V.columns), zeros(in.Q.rows, 1)};
 }

@@ -10,7 +10,7 @@
 /// The schedules of sparse inputs by name, for `attest count --inputs`.
 namespace attest::sparse {
 
-/// What people read of one: its name, direction, parameters and a line.
+/// Description of a schedule for people: its name, direction, parameters and a line.
 struct InputSchedule {
   std::string name;
   io::Direction direction;

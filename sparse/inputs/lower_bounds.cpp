@@ -28,8 +28,8 @@ io::AttentionEntries entries_of(const SparseOperands& operands, const Work& work
   return {work.nonzeros, operands.Q.columns, operands.Q.nonzeros(), work.pairs};
 }
 
-// What decides a gradient. dK needs all of V where Q has an entry; without an entry of V, dS is 0
-// and Q and K decide weights alone.
+// Counts the entries that decide a gradient. dK needs all of V where Q has an entry; without an
+// entry of V, dS is 0 and Q and K decide weights alone.
 io::Words compulsory_entries(const SparseOperands& operands) {
   const io::Words of_V = operands.V.nonzeros();
   if (of_V == 0) {

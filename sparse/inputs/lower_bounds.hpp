@@ -7,7 +7,7 @@
 
 namespace attest::sparse {
 
-/// What the words depend on besides sizes.
+/// Counts that the words depend on besides sizes.
 struct Work {
   std::int64_t pairs = 0;              // Z: pairs of the support of Q K^T
   std::int64_t score_products = 0;     // U: entries of Q times entries of K in the same column

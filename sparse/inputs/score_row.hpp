@@ -10,10 +10,11 @@ namespace attest::sparse {
 /// e^(s - shift) - e^-shift. No term cancels and none overflows for shift >= max(0, s).
 float excess(float s, float shift);
 
-/// What every key of a row weighs: e^-shift, or 0 where its support is every key (full is not 0).
+/// Returns the weight of every key of a row: e^-shift, or 0 where its support is every key (full is
+/// not 0).
 float background(float shift, float full);
 
-/// What a key of the support with score s weighs beyond the background.
+/// Returns the weight beyond the background of a key of the support with score s.
 float weight_beyond(float s, float shift, float full);
 
 /// One row of scores: the keys that share a column with the query, and what they weigh.

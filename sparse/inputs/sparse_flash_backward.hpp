@@ -48,7 +48,7 @@ struct SparseFlashBackward {
   io::Traffic cost(const SparseOperands& operands) const;
 
  private:
-  // What rows of one kind share: a matrix (dv, dk) and a row (1, dk).
+  // Words that rows of one kind share: a matrix (dv, dk) and a row (1, dk).
   struct Shared {
     template <class M>
     Shared(M& machine, const SlowGradients& in, const char* of_matrix, const char* of_row)

@@ -15,7 +15,7 @@
 /// of B, each compressed by itself, and its index words are read.
 namespace attest::sparse {
 
-/// What a product schedule sees: A and B by blocks of rows, C by blocks of both.
+/// Matrices that a product schedule sees: A and B by blocks of rows, C by blocks of both.
 struct SlowProduct {
   std::vector<SlowCsr> A, B;
   std::vector<std::vector<SlowCsr>> C;
@@ -110,7 +110,7 @@ class OuterPeaks {
   OuterPeaks(const OuterProduct& schedule, const CsrMatrix& A, const CsrMatrix& B,
              const EntrySums& structure);
 
-  /// Of the block of C for the i-th rows of A and the j-th of B.
+  /// Returns the peak of the block of C for the i-th rows of A and the j-th of B.
   io::Words of(std::size_t i, std::size_t j) const;
   io::Words largest() const;
 

@@ -9,13 +9,13 @@
 /// Words of the two forms of one sparse product as functions of fast memory.
 namespace attest::sparse {
 
-/// What a schedule moves, and the fast memory it needs, with some tiles.
+/// Words that a schedule moves, and the fast memory it needs, with some tiles.
 struct TileWords {
   std::int64_t words, peak;
 };
 
-/// What the papers' orders depend on, and what the schedules move with tiles of every choice; the
-/// last choice is everything in one tile.
+/// Counts that the papers' orders depend on, and words that the schedules move with tiles of every
+/// choice; the last choice is everything in one tile.
 struct ProductWords {
   std::int64_t nonzeros = 0;      // of A and B
   std::int64_t pairs = 0;         // Z: entries of A B^T
@@ -29,7 +29,7 @@ struct ProductWords {
 std::vector<std::int64_t> tile_sides(std::int64_t extent, std::int64_t least, int to_an_octave);
 
 /// By closed forms; sides of the blocks of OuterProduct are tile_sides(rows, least_side,
-/// to_an_octave). Those of NestedProduct begin with 1: what passes by needs no room.
+/// to_an_octave). Sides of blocks of NestedProduct begin with 1: words that pass by need no room.
 ///
 /// Requires: rows in both, least_side >= 1. Else throws InvalidProblem.
 /// [sparse/inputs/tile_words_test "counted with some tiles"]

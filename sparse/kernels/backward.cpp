@@ -210,7 +210,7 @@ class Backward {
     return packed.at(head, first_query(problem_, batch) + queries.first);
   }
 
-  // Of the head that the query head reads.
+  // Returns the keys of the head that the query head reads.
   const float* keys_at(const PackedRows& packed, std::int64_t head, const Batch& batch,
                        Rows keys) const {
     return packed.at(kv_head_of(head), first_key(problem_, batch) + keys.first);

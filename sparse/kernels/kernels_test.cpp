@@ -221,8 +221,9 @@ TEST_CASE("keys that no query sees change no bit", "[sparse]") {
     }
     return true;
   };
-  // Of no list; beyond the band; of no list but in dense tiles; beyond the band in dense tiles; of
-  // queries alone that a packed entry does not have; beyond the band, and the length, of one entry.
+  // Unseen keys: of no list; beyond the band; of no list but in dense tiles; beyond the band in
+  // dense tiles; of queries alone that a packed entry does not have; beyond the band, and the
+  // length, of one entry.
   for (const std::string text :
        {"sq=24,sk=24,d=4,mask=documents_8x8_0x8_16x8", "sq=8,sk=24,d=4,mask=causal_tl+pairs_9_1",
         "sq=70,sk=24,d=4,mask=columns_70_3", "sq=24,sk=48,d=4,mask=causal_tl+pairs_60_1",

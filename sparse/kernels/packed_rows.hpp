@@ -33,7 +33,7 @@ struct PackedRows {
   float* at(std::int64_t head, std::int64_t row) const {
     return data + (head * rows + row) * columns;
   }
-  /// Those of a head from row `first` on.
+  /// Returns the rows of a head from row `first` on.
   SequenceRows of(std::int64_t head, std::int64_t first) const {
     return {at(head, first), columns, columns};
   }
@@ -57,7 +57,7 @@ class Pieces {
   PackedRows rows(std::int64_t heads, std::int64_t rows, std::int64_t columns) {
     return {take(PackedRows::floats(heads, rows, columns)), rows, columns};
   }
-  /// What is left.
+  /// Returns the memory that is left.
   float* rest() const { return next_; }
 
  private:

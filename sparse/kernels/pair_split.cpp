@@ -25,7 +25,7 @@ class CsrRows {
 
   std::int64_t queries() const { return problem_.seqlen_q; }
   std::int64_t keys() const { return problem_.seqlen_k; }
-  // Of all lists.
+  // Returns the end of all lists.
   const std::int32_t* end() const { return lists_.indices + lists_.offsets[problem_.seqlen_q]; }
 
   // visit(first, end).
@@ -188,7 +188,7 @@ double sampled_cost(const CsrRows& rows, std::int64_t size) {
   return pairs > 0 ? cost / pairs : 0;
 }
 
-// Of queries first .. end - 1; `size` divides first.
+// Splits the rows of queries first .. end - 1; `size` divides first.
 PairSplit split_rows(const CsrRows& rows, std::int64_t first, std::int64_t end, std::int64_t size) {
   PairSplit split;
   split.tile = size;

@@ -7,9 +7,9 @@
 
 namespace attest::sparse {
 
-/// What a task of single pairs takes: enough that taking a task costs little, and of uneven rows so
-/// few that a thread with the last task keeps the others waiting for these pairs and those of one
-/// row at most.
+/// Rows and pairs of a task of single pairs: enough that taking a task costs little, and of uneven
+/// rows so few that a thread with the last task keeps the others waiting for these pairs and those
+/// of one row at most.
 inline constexpr std::int64_t kRowsOfTask = 16, kPairsOfTask = 1024;
 
 /// Appends tasks for the rows of one tile, of which each takes 1 + work(row) beside what `tile`

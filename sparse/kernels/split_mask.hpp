@@ -15,7 +15,7 @@
 
 namespace attest::sparse {
 
-/// Whether a kernel that reads CSR, which boolean masks become too, may meet single pairs.
+/// Tells whether a kernel that reads CSR, which boolean masks become too, may meet single pairs.
 inline bool may_have_singles(const attest_problem& problem) {
   return problem.mask.csr != nullptr || problem.mask.boolean != nullptr;
 }
@@ -25,8 +25,8 @@ inline Rows existing(Rows keys, const cpu::Batch& batch) {
   return {keys.first, std::clamp<std::int64_t>(batch.keys - keys.first, 0, keys.count)};
 }
 
-/// What a problem's mask leaves, in tiles and single pairs: those of split_pairs of a CSR mask;
-/// else the tiles of BlockTiles, and no single pair.
+/// Tiles and single pairs that a problem's mask leaves: those of split_pairs of a CSR mask; else
+/// the tiles of BlockTiles, and no single pair.
 class SplitMask {
  public:
   /// `by_key`: single_queries will be asked. Requires: the problem outlives this.
@@ -45,8 +45,8 @@ class SplitMask {
   /// [sparse/kernels/split_mask_test "every pair in a tile or single"]
   void hide(Rows queries, Rows keys, float* S) const;
 
-  /// Whether a query sees key j; without a CSR mask, true. What no query sees is nothing to
-  /// multiply: a NaN times a weight of 0 is a NaN. Requires: j < batch.keys.
+  /// Tells whether a query sees key j; without a CSR mask, true. Keys that no query sees must not
+  /// be multiplied: a NaN times a weight of 0 is a NaN. Requires: j < batch.keys.
   /// [sparse/kernels/kernels_test "keys that no query sees"]
   bool is_seen(const cpu::Batch& batch, std::int64_t j) const {
     return seen_.empty() || seen_[static_cast<std::size_t>(first_key(problem_, batch) + j)] != 0;

@@ -48,7 +48,7 @@ std::set<Pair> singles_by_key(const SplitMask& mask, const cpu::Batch& batch) {
   return pairs;
 }
 
-// Of 150 queries and 140 keys, ragged in both.
+// Returns a problem of 150 queries and 140 keys, ragged in both.
 Problem masked(const std::string& mask) { return Problem::parse("sq=150,sk=140,d=2,mask=" + mask); }
 
 Found found_of(const Problem& problem) {

@@ -85,8 +85,8 @@ TEST_CASE("words over lists are those of free skipping and the lists", "[sparse]
   }
 }
 
-// Of a pattern of all pairs, what the dense schedules with the same tiles move; the lists are read
-// for the scores, and again for each group of columns of V.
+// With a pattern of all pairs as many words move as in the dense schedules with the same tiles; the
+// lists are read for the scores, and again for each group of columns of V.
 TEST_CASE("compact scores of all pairs are the stored scores and the lists",
           "[sparse][schedules]") {
   Rng rng(13);

@@ -5,7 +5,7 @@
 namespace attest::sparse {
 namespace {
 
-// What both schedules move.
+// Returns what both schedules move.
 io::Traffic moves(const HeadShape& s, const TileList::Sums& sums, std::int64_t columns) {
   const io::Words groups = io::tiles(s.dv.value(), columns);
   const io::Words offsets = 2 * io::Words(sums.lists), indices = sums.index_words - offsets;

@@ -17,7 +17,7 @@ struct OpenBlock {
 /// has few words (bytes, with a capacity in bytes) and fits: blocks that stay are the pattern's,
 /// divided or several, or a third apart, then next to the best; tiles that pass by are a block of
 /// the pattern, or as much as fits eight times, halved again and again; as many tiles are held as
-/// fit, no more than the longest list has. 1 where nothing fits. What is not 0 stays.
+/// fit, no more than the longest list has. 1 where nothing fits. Values that are not 0 stay.
 /// Cost: some 20 to 300 costs.  [sparse/schedules/fit_tiles_test]
 void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_t* held,
                     io::FastMemory capacity, const std::function<io::Traffic()>& cost,

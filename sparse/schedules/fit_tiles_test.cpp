@@ -95,7 +95,7 @@ TEST_CASE("tiles that are given stay", "[sparse][schedules]") {
   CHECK(chosen("block_held_scores:bk=5", 400).find("bk=5,") != std::string::npos);
   CHECK(chosen("block_held_keys:held=1", 400).find("held=1") != std::string::npos);
   CHECK(chosen("block_held_pairs:bq=16,iq=5", 400).find("bq=16,bk=16,iq=5,") != std::string::npos);
-  // What is given and too large is refused, not made smaller.
+  // Given tiles that are too large are refused, not made smaller.
   CHECK_THROWS_AS(chosen("block_held_scores:bq=90", 80), io::CapacityExceeded);
   CHECK_THROWS_AS(chosen("block_held_keys:bk=90", 80), io::CapacityExceeded);
 }

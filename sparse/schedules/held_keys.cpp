@@ -6,7 +6,7 @@
 namespace attest::sparse {
 namespace {
 
-// What closed forms need of the pieces of all lists.
+// Sums over the pieces of all lists that closed forms need.
 struct Pieces {
   io::Words rows, fresh, keys, again, pairs, record_words;  // rows: of all tiles; keys: of blocks
   io::Words first_tiles;                                    // of their queries

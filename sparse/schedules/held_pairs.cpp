@@ -39,7 +39,7 @@ std::int64_t root_above(std::int64_t square) {
   return root;
 }
 
-// What the sides of a pair lose, next to each other.
+// Returns what the sides of a pair lose, next to each other.
 Range lost_by(const std::vector<Side>& sides) {
   Range lost = sides.front().cut;
   if (sides.size() == 2 && sides.back().cut.count() > 0) lost.end = sides.back().cut.end;

@@ -40,9 +40,9 @@ struct CutGrid {
 };
 
 /// The pairs of a tile stay while columns of Q, K, V, dO, dQ and words of dK and dV pass by: as P
-/// for dV, then, when P has been stored, as dP and dS, P passing word by word, for dQ and dK. Of
-/// what such a schedule holds every word is a pair, so that it moves the fewest words where blocks
-/// of a pattern have few keys and queries each: tiles of its blocks, cut to fit.
+/// for dV, then, when P has been stored, as dP and dS, P passing word by word, for dQ and dK. Every
+/// word that such a schedule holds is a pair, so that it moves the fewest words where blocks of a
+/// pattern have few keys and queries each: tiles of its blocks, cut to fit.
 ///
 /// Cost:   R and J sums over all tiles of the grids of their queries and of their keys, and other
 ///         letters as in sparse/schedules/block_forward.hpp:
@@ -75,7 +75,7 @@ struct BlockHeldPairs {
   std::int64_t held, dlse = cpu::kNoLseGradient;
 
   /// The pattern's blocks, and the grid within that moves the fewest words; 1 where nothing fits.
-  /// What is not 0 stays.
+  /// Values that are not 0 stay.
   static void fit(BlockHeldPairs& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>

@@ -74,7 +74,7 @@ struct BlockHeldScores {
   std::int64_t block_q, block_k, held;  // extents of the tiles, how many a piece has at most
 
   /// Blocks of the pattern, divided or several, and as many tiles as fit: those that move the
-  /// fewest words, 1 where nothing fits. What is not 0 stays.
+  /// fewest words, 1 where nothing fits. Values that are not 0 stay.
   static void fit(BlockHeldScores& schedule, const attest_problem& problem,
                   io::FastMemory capacity);
 
@@ -129,7 +129,7 @@ struct BlockHeldScores {
   static void add_piece(M& machine, const cpu::ForwardHead& head,
                         const io::MutableSlowMatrix& before, const Place& place, Tile& m, Tile& l,
                         HeldScores<M>& scores) {
-    // What the sums of the pieces before are multiplied with.
+    // Factors of the sums of the pieces before.
     auto kept = machine.scratch(place.first ? 0 : place.queries.count(), 1, "kept");
     machine.compute(cpu::CopyTile{}, kept, m);
     scores.for_each([&](auto& tile) { machine.compute(cpu::RaiseMaxima{}, m, tile.S); });

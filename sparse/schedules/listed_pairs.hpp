@@ -4,8 +4,8 @@
 #include "sparse/schedules/compact_scores.hpp"
 
 /// How the listed tiles of P = exp(scores - LSE) and dS = scale P o (dO V^T - D) come into slow
-/// memory, for one block of queries. What both ways cost: words read, and what a tile of i x j with
-/// a record takes of fast memory while P and while dS are made.
+/// memory, for one block of queries. Cost of both ways: words read, and what a tile of i x j with a
+/// record takes of fast memory while P and while dS are made.
 namespace attest::sparse {
 
 /// Where delta comes from: stored for all queries before anything else, or made beside a row of dO.

@@ -42,7 +42,7 @@ io::Traffic listed_key_pass_cost(const cpu::BackwardHead& head, const TileList::
            step(i, j);
   };
   const io::Words j = std::min(s.k, io::Words(block_k));
-  // What blocks without a tile hold, gathered ones key by key.
+  // Words that blocks without a tile hold, gathered ones key by key.
   const io::Words alone =
       offsets + (order == kGrouped ? j + std::min(j, io::Words(1)) * both : j * both);
   return {s.in(sums.keys * both + nz_q * both) +

@@ -58,7 +58,7 @@ TEST_CASE("native and counted runs of sparse schedules give equal bits", "[spars
   }
 }
 
-// What is recorded has one head.
+// Returns a problem with one head, as recording requires.
 Problem random_head(Rng& rng, const io::ScheduleFamily& family) {
   Problem problem = testing::random_problem_for(rng, family);
   problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;

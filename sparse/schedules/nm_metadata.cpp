@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kWordBits = 32;
 
-// Of one query, the keys it sees of keys begin .. end-1.
+// Counts the keys, of keys begin .. end-1, that one query sees.
 std::int64_t visible(const attest_problem& problem, const cpu::Batch& batch, std::int64_t query,
                      std::int64_t begin, std::int64_t end) {
   const cpu::KeySpan span = visible_keys(problem, batch, query);

@@ -18,9 +18,9 @@ struct NmShape {
   friend bool operator==(const NmShape&, const NmShape&) = default;
 };
 
-/// The N and M of mask.nm. What else the mask says (key lengths, a window) takes keys away and
-/// leaves the offsets in slow memory as they are. Throws io::NotForProblem without an N:M pattern,
-/// also where the pairs of another happen to be N of every M: nothing has packed its offsets.
+/// The N and M of mask.nm. Other parts of the mask (key lengths, a window) take keys away and leave
+/// the offsets in slow memory as they are. Throws io::NotForProblem without an N:M pattern, also
+/// where the pairs of another happen to be N of every M: nothing has packed its offsets.
 /// [sparse/schedules/nm_metadata_test "shapes"]
 NmShape nm_shape_of(const attest_problem& problem);
 
@@ -63,7 +63,7 @@ class NmLayout {
   bool sees(std::int64_t query, io::Range keys) const;
   std::vector<std::uint8_t> seen_by(io::Range queries) const;
 
-  // Of the first group of a block of queries.
+  // Returns the first word of the first group of a block of queries.
   std::int64_t first_word(io::Range queries) const {
     return queries.begin / block_q_ * groups() * group_words(block_q_);
   }

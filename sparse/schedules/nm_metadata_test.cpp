@@ -14,8 +14,8 @@ NmShape shape_of_mask(const std::string& mask) {
   return nm_shape_of(*AbiProblem(problem, 1).get());
 }
 
-// What the pattern says, not what its pairs could be read as: 1 of every 2 is also 2 of every 4,
-// and of one group, whole or cut, any shape with as many pairs.
+// Shapes are what the pattern says, not what its pairs could be read as: 1 of every 2 is also 2 of
+// every 4, and one group, whole or cut, is any shape with as many pairs.
 TEST_CASE("shapes of N:M patterns", "[sparse][schedules]") {
   CHECK(shape_of_mask("nm_2_4_7") == NmShape{2, 4});  // 50 keys: the last group is cut
   CHECK(shape_of_mask("nm_1_2_7") == NmShape{1, 2});

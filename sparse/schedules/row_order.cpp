@@ -13,8 +13,8 @@ std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
 constexpr std::int64_t kWordBits = 64;
 using Bits = std::vector<std::uint64_t>;
 
-// What every row sees, and the rows that see it: keys and queries, or queries and keys. Also as
-// bits, row by row: of dense rows they are faster to count.
+// Pairs by what every row sees, and by the rows that see it: keys and queries, or queries and keys.
+// Also as bits, row by row: bits of dense rows are faster to count.
 struct Pairs {
   std::vector<std::vector<std::int64_t>> seen, rows;
   std::vector<std::int64_t> seen_by;  // how much every row sees
@@ -51,7 +51,7 @@ class Group {
   explicit Group(const Pairs& pairs)
       : pairs_(pairs), taken_(at(pairs.row_words)), shared_(pairs.seen.size()) {}
 
-  // Whether that changes what any row shares.
+  // Takes a row; tells whether that changes what any row shares.
   bool take(std::int64_t row) {
     // By the bits of all rows, or by the rows that see what is new: whichever looks at less.
     std::vector<std::int64_t> words;
@@ -87,7 +87,7 @@ class Group {
     return true;
   }
 
-  // Whether `a` is rather in this group; of equals the first.
+  // Tells whether `a` is rather in this group than `b`; of equals the first.
   bool before(std::int64_t a, std::int64_t b) const {
     if (shared_[at(a)] != shared_[at(b)]) return shared_[at(a)] > shared_[at(b)];
     if (pairs_.seen_by[at(a)] != pairs_.seen_by[at(b)]) {

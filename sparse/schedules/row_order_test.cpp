@@ -114,7 +114,7 @@ TEST_CASE("grouping gathers the queries of a strided pattern", "[sparse][schedul
 
 enum class Gain { some, none };
 
-// Whether the grouped order moves fewer words.
+// Checks whether the grouped order moves fewer words.
 void check_gain(const std::string& schedule, const char* mask, Gain gain) {
   const std::string problem = std::string("sq=512,sk=512,d=64,mask=") + mask;
   const io::Words natural = words(schedule + ",order=natural", problem.c_str());

@@ -10,8 +10,8 @@
 namespace attest::sparse {
 
 /// Throws io::NotForProblem, with a mask to give or a schedule to choose, for a problem without a
-/// pattern of pairs: the lists of a dense score matrix would name every tile. Of bands (causal and
-/// windows) the lists name those that the band meets, up to 2^24 queries times keys.
+/// pattern of pairs: the lists of a dense score matrix would name every tile. Lists of bands
+/// (causal and windows) name the tiles that the band meets, up to 2^24 queries times keys.
 /// [sparse/schedules/sparse_family_test "without a pattern"]
 void require_pairs(const char* schedule, const char* dense, const attest_problem& problem);
 

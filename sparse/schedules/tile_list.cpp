@@ -35,8 +35,8 @@ std::vector<std::int64_t> places_in(const std::vector<std::int64_t>& order) {
   return places;
 }
 
-// Of the tiles that some queries meet: visible pairs, and of each query those from the first to the
-// last.
+// Counts of the tiles that some queries meet: visible pairs, and of each query the pairs from the
+// first to the last.
 struct Met {
   std::vector<std::int64_t> visible, spans;
 

@@ -18,7 +18,7 @@ namespace attest::sparse {
 /// block of keys its tiles, queries ascending.
 enum class ListsOf : std::uint8_t { queries, keys };
 
-/// Whether a mask says which pairs there are: a boolean one, or a band.
+/// Tells whether a mask says which pairs there are: a boolean one, or a band.
 bool has_pattern(const attest_problem& problem);
 
 /// The tiles that hold a visible pair, block_q x block_k and ragged at the ends, as lists in slow
@@ -111,8 +111,8 @@ class TileList {
       std::int64_t block_k, ListsOf of,
       const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body);
 
-  /// What closed forms need: words of a walk through all lists, without and with bits; sums over
-  /// tiles of their queries, their keys and their pairs; queries and keys of blocks that have
+  /// Sums that closed forms need: words of a walk through all lists, without and with bits; sums
+  /// over tiles of their queries, their keys and their pairs; queries and keys of blocks that have
   /// tiles; query blocks without one, and the largest extent of a block without a list entry; all
   /// shapes.
   struct Sums {

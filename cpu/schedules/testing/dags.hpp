@@ -28,7 +28,7 @@ io::Dag factored_forward(const io::AttentionShape& shape, const std::vector<std:
 /// Softmax over tiles of `block` keys in parts of `part` keys, each with its o and lse, merged.
 io::Dag split_forward(const io::AttentionShape& shape, std::int32_t block, std::int32_t part);
 
-/// What the forward saved for the backward.
+/// Values that the forward saved for the backward.
 enum class Saved : std::uint8_t {
   weights,   // inputs p; delta[i,j] <- dp, p
   max_sums,  // inputs m, sum: e <- s, m; p <- e, sum; delta from dO, O

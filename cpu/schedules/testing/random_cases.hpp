@@ -21,7 +21,7 @@ Problem random_problem(Rng& rng, io::Direction direction);
 std::string random_schedule(Rng& rng, const io::ScheduleFamily& family,
                             std::int64_t largest_tile = 12);
 
-/// Whether a spelling asks for a gradient of LSE.
+/// Tells whether a spelling asks for a gradient of LSE.
 Dlse dlse_of(const std::string& schedule);
 
 /// Counts a schedule and checks that counted = dry counted = closed form, that the peak of the

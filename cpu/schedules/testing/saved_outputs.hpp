@@ -10,8 +10,8 @@
 
 namespace attest::cpu::testing {
 
-/// Whether the run of a problem with one head loads as many words of O, and of LSE or its part m,
-/// as the bound for io::SavedOutputs::read counts.
+/// Tells whether the run of a problem with one head loads as many words of O, and of LSE or its
+/// part m, as the bound for io::SavedOutputs::read counts.
 inline bool reads_saved_outputs(const io::Schedule& schedule, const Problem& problem) {
   struct SavedWords : io::WordMoveSink {
     std::set<io::SlowWord> output, statistics;

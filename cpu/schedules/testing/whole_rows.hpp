@@ -13,8 +13,8 @@ namespace attest::cpu::testing {
 /// gradient that was added to before an input of its index came.
 std::string why_not_whole(const std::vector<io::WordMove>& moves);
 
-/// What docs/theory/bounds/row-atomic.md compares under "One visit", of a recorded backward pass
-/// with d_k = d_v.
+/// Words that docs/theory/bounds/row-atomic.md compares under "One visit", of a recorded backward
+/// pass with d_k = d_v.
 struct VisitWords {
   std::int64_t arrivals = 0;  // N d: words of the rows of an index, whenever they come for visits
   std::int64_t once = 0;      // S: as many if all came once

@@ -15,7 +15,8 @@ struct UsedWords {
   std::vector<double> rows, keys;
 };
 
-/// Of each class all, for most of them: those with the greatest value first.
+/// Returns the words used of each class: classes with the greatest value first, whole while words
+/// last.
 inline std::vector<double> most_valuable(const std::vector<std::int64_t>& members, double of_one,
                                          const std::vector<double>& value, double words) {
   std::vector<std::size_t> order(members.size());

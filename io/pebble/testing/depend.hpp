@@ -6,8 +6,8 @@
 
 namespace attest::io::testing {
 
-/// Whether the order of two neighbouring moves matters by itself: they concern the same word, or
-/// one needs the word that the other places or releases. Swapped, they are refused.
+/// Tells whether the order of two neighbouring moves matters by itself: they concern the same word,
+/// or one needs the word that the other places or releases. Swapped, they are refused.
 inline bool depend(const Dag& dag, const Move& a, const Move& b) {
   const auto needs = [&](const Move& user, const Move& other) {
     const auto& operands = dag.operands(user.vertex);

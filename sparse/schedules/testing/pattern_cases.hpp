@@ -21,8 +21,8 @@ Problem random_problem_for(Rng& rng, const io::ScheduleFamily& family);
 /// The schedules of this room.
 const io::ScheduleRegistry& sparse_schedules();
 
-/// Of one batch entry, from looking at every pair: tiles with a visible pair, and 32-bit words for
-/// the pairs of those with a masked one.
+/// Counts of one batch entry, from looking at every pair: tiles with a visible pair, and 32-bit
+/// words for the pairs of those with a masked one.
 struct ListWords {
   std::int64_t tiles = 0, bits = 0;
   std::int64_t query_blocks = 0, key_blocks = 0, idle_query_blocks = 0;
