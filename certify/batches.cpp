@@ -30,7 +30,7 @@ class Batches {
  public:
   Batches(Run& run, const std::vector<PlannedCase>& plan) : run_(run), plan_(plan) {}
 
-  // Whether an earlier run has carried it out to its end.
+  // Tells whether an earlier run has carried the batch out to its end.
   bool known(const Batch& batch) const {
     for (const std::uint64_t position : batch.positions) {
       const auto record = run_.journal.check(name_of(batch, position));
@@ -61,7 +61,7 @@ class Batches {
     return {run_.kernel.description.name, std::string(batch.law->name), position};
   }
 
-  // Whether the law still holds.
+  // Checks a case and tells whether the law still holds.
   bool check(const Batch& batch, std::uint64_t position) {
     const CheckName name = name_of(batch, position);
     proptest::Case c = plan_[position].c;

@@ -53,7 +53,7 @@ struct CallToSimulate {
 CacheLines simulate_call(const CallToSimulate& call, const CacheGeometry& cache,
                          const std::string& program);
 
-/// What callgrind's file says was counted.
+/// Returns the counts of callgrind's file.
 /// Requires: events and totals, as callgrind 3.19 writes them. Else throws InvalidProblem.
 /// [certify/cache_count_test "callgrind's file"]
 CacheLines parse_callgrind(const std::string& text);
@@ -83,7 +83,7 @@ struct CacheCount {
   /// Bytes moved over the greatest lower bound; nothing if none applies or it is 0.
   std::optional<double> ratio() const;
 
-  /// Whether fewer bytes moved than the greatest lower bound allows.
+  /// Tells whether fewer bytes moved than the greatest lower bound allows.
   bool below_bound() const { return ratio().value_or(1) < 1; }
 };
 

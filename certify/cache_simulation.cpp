@@ -56,7 +56,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// What the call said before it ended: its own line, else valgrind's last.
+// Returns what the call said before the call ended: its own line, else valgrind's last.
 std::string last_words(const std::string& text) {
   constexpr std::string_view kOwn = "attest: ";
   std::string last;

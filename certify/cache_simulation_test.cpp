@@ -25,9 +25,9 @@ TEST_CASE("a simulated cache counts every line that moves", "[cache]") {
     CHECK(pass >= 4096);
     CHECK(pass <= 4096 + unread.read);
   }
-  // O is fetched to be written, and what was written leaves, up to the last line. What straddles
-  // two lines counts one miss in callgrind, though both may drive out a changed line: instructions
-  // and stack that come in the meantime hide no more of those than there are.
+  // O is fetched to be written, and what was written leaves, up to the last line. An access that
+  // straddles two lines counts one miss in callgrind, though both may drive out a changed line:
+  // instructions and stack that come in the meantime hide no more of those than there are.
   for (const CacheLines& lines : {unread, once, twice}) {
     CHECK(lines.allocated >= 4096);
     CHECK(lines.allocated <= 4096 + unread.read);

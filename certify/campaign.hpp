@@ -101,7 +101,7 @@ std::vector<std::string> unexercised(const attest_description& description,
 /// The claimed pairs that no check against the reference met with content.
 Pairs unmet_pairs(const CampaignResult& result);
 
-/// Whether a reference law found more cases vacuous than it counted: within such bounds wrong
+/// Tells whether a reference law found more cases vacuous than it counted: within such bounds wrong
 /// results pass more often than not, and what they do refuse is chance. [certify/campaign_test "so
 /// flat that every decoy passes"]
 bool flat(const CampaignResult& result);
@@ -135,8 +135,8 @@ struct Surveillance {
 /// kernel is, or is isolated. A law is dropped after its first finding; an improbable result is
 /// repeated with another seed and counts as violated when it repeats. When neither a law nor a
 /// number of cases is chosen, further cases are generated for the claims, laws and pairs that no
-/// case has met; not in a shard, for they follow from all shards. What the journal knows is not run
-/// again.  [certify/campaign_test, certify/sharing_test]
+/// case has met; not in a shard, for they follow from all shards. Checks that the journal knows are
+/// not run again.  [certify/campaign_test, certify/sharing_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress, const Surveillance& surveillance = {});
 

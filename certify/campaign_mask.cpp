@@ -8,7 +8,7 @@
 namespace attest::certify {
 namespace {
 
-// Of the part that names a file.
+// Returns the content id of the part that names a file.
 std::string content_of(const std::string& spelling) {
   for (const std::string& part : split(spelling, '+')) {
     for (const std::string begin : {"file_", "pattern_"}) {

@@ -139,7 +139,7 @@ TEST_CASE("a kernel is asked on a mask for what it claims alone", "[mask]") {
   CHECK(exit_code({unclaimed}) == 3);
 }
 
-// What laws say that have masks of their own, or none, they do not say of this one.
+// Laws that have masks of their own, or none, say nothing of the campaign's mask.
 TEST_CASE("laws that replace the mask do not count on it", "[mask]") {
   const attest_kernel& kernel = fixtures::defective_kernel(Defect::none);
   const CampaignResult result = run_campaign(kernel, few("block_3x5_40_1"), ignore);

@@ -395,7 +395,7 @@ TEST_CASE("certificates have every required field of the schema", "[certificate]
                  kernel_schema.at("properties").at("coverage"));
   require_fields(object.at("kernels").at(0).at("findings").at(0),
                  kernel_schema.at("properties").at("findings").at("items"));
-  // What renders certificates finds every field it needs.
+  // The renderers of certificates find every field that they need.
   CHECK_THAT(html_report(object), Catch::Contains("dv_halved"));
   CHECK_THAT(junit_report(object), Catch::Contains("dv_halved"));
   CHECK(compare_certificates(object, object).empty());

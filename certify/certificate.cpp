@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// What depends on the type of the tensors, for each that is claimed.
+// Returns a value that depends on the type of the tensors, for each claimed type.
 template <class Member>
 json by_dtype(const attest_description& d, const Member& member) {
   json values = json::object();

@@ -16,7 +16,7 @@ nlohmann::json certificate(const Registry& registry, const CampaignOptions& opti
                            const std::vector<CampaignResult>& results,
                            const Journal* journal = nullptr);
 
-/// What a kernel says about itself, in words.
+/// Returns what a kernel says about itself, in words.
 nlohmann::json description_json(const attest_description& description);
 
 /// Lists suspicions as objects with a name and a deed.

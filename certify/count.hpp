@@ -10,7 +10,7 @@
 
 namespace attest::certify {
 
-/// What was counted and the bounds beside it, without the choice of best_schedule: fields of
+/// Returns the count and the bounds beside it, without the choice of best_schedule: fields of
 /// certify/count.schema.json.
 nlohmann::json schedule_count_json(const io::ScheduleCount& count, const Problem& problem);
 

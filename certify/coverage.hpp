@@ -8,7 +8,7 @@
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
 
-/// What a kernel claims and which of it a case exercises, in one vocabulary.
+/// Claims of a kernel and those that a case exercises, in one vocabulary.
 namespace attest::certify {
 
 /// Bits of attest_description.features and their words.

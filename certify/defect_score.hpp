@@ -21,15 +21,16 @@ struct DefectScore {
   std::vector<std::string> accepted;  // published rules that let it through
   double seconds = 0;
 
-  /// Whether it was shrunk to at most four queries and four keys.
+  /// Tells whether the finding was shrunk to at most four queries and four keys.
   bool shrunk_to_few() const;
 
-  /// Whether it was shrunk to a problem that in no size exceeds the smallest documented.
+  /// Tells whether the finding was shrunk to a problem that in no size exceeds the smallest
+  /// documented.
   /// [certify/defect_score_test "documented"]
   bool shrunk_to_smallest() const;
 };
 
-/// What the plain kernels are that FlashAttention's rule compares with.
+/// Plain kernels that FlashAttention's rule compares with.
 struct PlainKernels {
   const attest_kernel& attention;
   const attest_kernel& loss;

@@ -9,7 +9,7 @@
 /// The part of a simulated call that runs under valgrind.
 namespace attest::certify {
 
-/// Whether this program was built with valgrind's client requests.
+/// Tells whether this program was built with valgrind's client requests.
 bool can_instrument();
 
 /// Calls the kernel once on the problem's normal values with one thread, instrumented for exactly

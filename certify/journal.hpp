@@ -15,7 +15,8 @@
 #include "core/verdict.hpp"
 #include "proptest/laws/law.hpp"
 
-/// What a campaign has found out so far, check by check, in memory and as JSON lines in a file.
+/// Record of what a campaign has found out so far, check by check, in memory and as JSON lines in a
+/// file.
 namespace attest::certify {
 
 /// One check: what a law said of a case.

@@ -313,8 +313,8 @@ bool claims_levels(const attest_description& description, const Levels& levels) 
   return false;
 }
 
-// The levels for which a few draws find a claimed problem. What else a kernel claims is the same
-// for all its dtypes, and for forward and backward: these are asked about once.
+// The levels for which a few draws find a claimed problem. A kernel's other claims are the same for
+// all its dtypes, and for forward and backward: these are asked about once.
 std::vector<Levels> claimed_levels(const attest_description& description) {
   std::vector<std::size_t> dtypes, attention, loss;
   for (std::size_t dtype = 0; dtype < kDtypes.size(); ++dtype) {

@@ -9,7 +9,7 @@
 #include "certify/pairwise.hpp"
 #include "proptest/laws/law.hpp"
 
-/// What a campaign checks, in a fixed order that depends on nothing but the options.
+/// Plan of a campaign's checks, in a fixed order that depends on nothing but the options.
 namespace attest::certify {
 
 /// A case and the laws it meets.

@@ -30,7 +30,7 @@ void for_each_element(const TensorView& got, const TensorView& exact, const Visi
   }
 }
 
-// Whether |got - exact| <= absolute + relative |exact| everywhere; NaN is not close.
+// Tells whether |got - exact| <= absolute + relative |exact| everywhere; NaN is not close.
 bool close(const JudgedOutput& output, const Tolerances& allowed) {
   bool all = true;
   for_each_element(output.got.view(), output.exact.view(), [&](double got, double exact) {

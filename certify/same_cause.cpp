@@ -50,7 +50,7 @@ bool same_cause(const attest_kernel& kernel, const Finding& head, const Finding&
     return result.verdict == other.verdict &&
            worker::kind_in(result.message) == worker::kind_in(other.message);
   };
-  // What fails by chance may need a few tries.
+  // A failure by chance may need a few tries.
   constexpr int kTries = 16;
   const int most = head.message.rfind("race: ", 0) == 0 ? kTries : 1;
   proptest::LawResult result = on_smallest_case(other.law, kernel, head);

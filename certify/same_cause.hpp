@@ -12,8 +12,8 @@ namespace attest::certify {
 /// names.  [certify/same_cause_test "outputs that a result refuses"]
 std::set<std::string> refused_outputs(const proptest::LawResult& result);
 
-/// Whether the law of `other` fails, with its verdict, on the smallest case of `head` too, and in
-/// an output that the law of `head` refuses there. `head` must have been shrunk.
+/// Tells whether the law of `other` fails, with its verdict, on the smallest case of `head` too,
+/// and in an output that the law of `head` refuses there. `head` must have been shrunk.
 /// [certify/same_cause_test "one mistake is one finding"]
 bool same_cause(const attest_kernel& kernel, const Finding& head, const Finding& other);
 

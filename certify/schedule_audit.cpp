@@ -98,8 +98,8 @@ struct Named {
   }
 };
 
-// Of a schedule over lists the one without them, whose tiles are all visited where a problem has no
-// pattern: flash2 of block_flash2.
+// Returns the schedule without lists for one over lists, whose tiles are all visited where a
+// problem has no pattern: flash2 for block_flash2.
 Named without_lists(const io::ScheduleRegistry& schedules, const Named& named) {
   const io::ScheduleSpec spec = io::spec_without_lists(schedules, named.spec);
   return {&schedules.find(spec.name), spec};
@@ -120,7 +120,7 @@ class Auditor {
     return proptest::unclaimed(kernel_.description, problem, direction_).empty();
   }
 
-  // Whether it is the parameters for which the schedule takes no problem.
+  // Notes a violation where the parameters are why the schedule takes no problem.
   void judge_parameters() const {
     if (!audit_.table.empty() || audit_.cases > 0 || !of_parameters_) return;
     audit_.violations.push_back("description." + field_ + ": '" + audit_.schedule +
@@ -168,7 +168,7 @@ class Auditor {
     return problem.mask.boolean ? named_ : without_pattern_;
   }
 
-  // What the kernel declares, else as much as the schedule takes.
+  // Returns the fast memory that the kernel declares, else as much as the schedule takes.
   io::FastMemory capacity_for(const Named& named, const AbiProblem& form) const {
     if (audit_.fast_memory_bytes > 0) return io::FastMemory::of_bytes(audit_.fast_memory_bytes);
     const io::Amount peak = named.make(form, io::FastMemory{})->closed_form().peak;

@@ -30,8 +30,8 @@ struct ScheduleAudit {
   std::vector<std::string> violations;   // each with the command that shows it
 };
 
-/// What a schedule is counted on: model shapes and generated cases, all with the mask if there is
-/// one.
+/// Problems that a schedule is counted on: model shapes and generated cases, all with the mask if
+/// there is one.
 struct AuditedProblems {
   proptest::Tier tier = proptest::Tier::smoke;
   std::uint64_t seed = 1;
@@ -42,8 +42,8 @@ struct AuditedProblems {
 enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
 
 /// Counts a schedule that a kernel names, its `schedule` or its `schedule_backward`; nothing when
-/// it names none. Of one over lists what is counted on problems without a mask of pairs is the one
-/// without them (io::spec_without_lists).
+/// it names none. For a schedule over lists, problems without a mask of pairs are counted with the
+/// one without lists (io::spec_without_lists).
 ///
 /// Violated is: a string that is no schedule's, or has parameters with which a known schedule takes
 /// no problem that it takes without; a schedule of a direction that the kernel does not claim, or

@@ -50,7 +50,7 @@ class Shrinker {
         hang ? kMostHangs : kMostChecks);
   }
 
-  // Whether it fails with several threads alone, and then how often.
+  // Tells whether the case fails with several threads alone; the message then says how often.
   bool note_threads() {
     if (fault_ == worker::FaultKind::hang) return false;
     const std::string words = race_words(law_, kernel_, finding_.shrunk,

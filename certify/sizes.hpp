@@ -19,8 +19,8 @@ struct LargestSizes {
   void include(const Problem& problem);
 };
 
-/// Of the problems with one kind of mask: those of which the reference judged every element, and
-/// those of which it judged a sample of rows and keys.
+/// Sizes of the problems with one kind of mask: those of which the reference judged every element,
+/// and those of which it judged a sample of rows and keys.
 struct CoveredSizes {
   LargestSizes whole, sampled;
 

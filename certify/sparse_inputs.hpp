@@ -17,8 +17,8 @@ struct SparseInputs {
   SparseOperands operands;  // where drawn: a structure, every value 1
 };
 
-/// What ends in .safetensors is a file (core/sparse_operands_file.hpp), anything else is drawn
-/// (sparse/inputs/random_inputs.hpp). Throws InvalidProblem as they do.
+/// Reads a text that ends in .safetensors as a file (core/sparse_operands_file.hpp), and draws from
+/// any other (sparse/inputs/random_inputs.hpp). Throws InvalidProblem as they do.
 /// [certify/sparse_inputs_check_test "inputs by spelling"]
 SparseInputs parse_sparse_inputs(const std::string& text, const Problem& problem);
 

@@ -7,8 +7,8 @@
 #include "core/sparse_kernel.hpp"
 #include "proptest/sparse_truth.hpp"
 
-/// What `attest check --inputs` does: kernels of sparse Q, K and V, forward and backward, against
-/// the float64 reference of the densified problem.
+/// Work of `attest check --inputs`: kernels of sparse Q, K and V, forward and backward, against the
+/// float64 reference of the densified problem.
 namespace attest::certify {
 
 /// One pass of one kernel: O and LSE, or dQ, dK and dV.

@@ -17,7 +17,8 @@ bool same(const Case& a, const Case& b) {
          a.seed == b.seed && a.threads == b.threads;
 }
 
-// What ran before the check that fails, in a process that carries the sequence out again.
+// Returns the cases that ran before the check that fails, in a process that carries the sequence
+// out again.
 std::optional<Cases> prefix_that_fails(const proptest::Law& law, const attest_kernel& kernel,
                                        const Cases& sequence, const Case& failing,
                                        const Alike& alike) {
@@ -114,7 +115,7 @@ std::optional<StatefulCase> shortest_history(const proptest::Law& law, const att
         return true;
       },
       kBudget);
-  // What an earlier case has of its own is no smaller yet.
+  // An earlier case's own properties are no smaller yet.
   constexpr int kOwnBudget = 40;
   for (std::size_t k = 0; k < found.after.size(); ++k) {
     proptest::shrink(

@@ -16,7 +16,7 @@ struct StatefulCase {
   proptest::Case failing;
 };
 
-/// Whether a result is the failure that is looked for.
+/// Tells whether a result is the failure that is looked for.
 using Alike = std::function<bool(const proptest::LawResult&)>;
 
 /// The result of a check in a fresh process, after those of `after`.

@@ -1,4 +1,4 @@
-// What a campaign's counts amount to: its gaps, its outcome, its exit code.
+// Verdict of a campaign's counts: its gaps, its outcome, its exit code.
 #include <algorithm>
 #include <iterator>
 #include <numeric>

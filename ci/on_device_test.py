@@ -78,7 +78,7 @@ class StandIn:
         failures.append(f'never asked: {command}')
 
     def commands(self):
-        """Those since the last call."""
+        """Returns the commands since the last call."""
         with open(self.log, encoding='utf-8') as file:
             found = file.read()
         os.remove(self.log)
@@ -148,7 +148,7 @@ def test_stops(stand_in):
 
 
 def test_ends(stand_in, number):
-    """What was written before the run itself is ended stays, and a line cut short is left out."""
+    """Checks that records from before the run is ended stay, and a line cut short is left out."""
     process = stand_in.start('--step', 'tests', 'counts', STAND_IN_HANGS='golden')
     stand_in.wait_for('golden')
     process.send_signal(number)

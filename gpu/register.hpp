@@ -12,7 +12,7 @@ namespace attest {
 /// [gpu/device/absent_test]
 void register_gpu(Registry& registry);
 
-/// Whether a built-in kernel of that name is a CUDA kernel that is emulated on the host.
+/// Tells whether a built-in kernel of that name is a CUDA kernel that is emulated on the host.
 /// [certify/where_run_test]
 bool is_emulated(std::string_view kernel);
 

@@ -19,11 +19,11 @@ void register_emulated(Registry& registry);
 /// [certify/emulation/emulated_check_test]
 const std::vector<std::string>& emulation_orders();
 
-/// Whether accesses to shared memory are held against one another. On needs a program whose kernels
-/// are compiled with hooks (gpu/CMakeLists.txt).
+/// Says whether accesses to shared memory are held against one another. On needs a program whose
+/// kernels are compiled with hooks (gpu/CMakeLists.txt).
 enum class SharedMemoryChecks : std::uint8_t { off, on };
 
-/// What the launches of one call reported.
+/// Report of the launches of one call.
 struct WatchedLaunches {
   std::int64_t launches = 0, blocks_given_up = 0;
   std::int64_t shared_bytes = 0;  // the most of any block
@@ -52,8 +52,8 @@ struct CappedLaunch {
   std::int64_t fast_bytes() const { return shared_bytes + register_bytes; }
 };
 
-/// What a block can have on the largest device that the kernels are compiled for: 227 KiB of shared
-/// memory and 65536 registers.
+/// Returns the bytes that a block can have on the largest device that the kernels are compiled for:
+/// 227 KiB of shared memory and 65536 registers.
 std::int64_t most_block_bytes();
 
 struct CappedCount {

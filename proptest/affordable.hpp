@@ -7,9 +7,9 @@
 
 namespace attest::proptest {
 
-/// What is done with a case: a kernel is called, its accesses to global memory are looked at for
-/// races, too, or its results are judged by the bounds: all of them, or of what is too long a
-/// sample (proptest/sample.hpp).
+/// Work on a case: a kernel is called, its accesses to global memory are looked at for races, too,
+/// or its results are judged by the bounds: all of them, or of what is too long a sample
+/// (proptest/sample.hpp).
 enum class Work : std::uint8_t { calls, calls_with_races, judgement, sampled_judgement };
 
 /// Throws InvalidProblem, naming the axis to make smaller, for a problem that needs more memory

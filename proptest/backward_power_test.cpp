@@ -1,6 +1,6 @@
-// What the backward bounds refuse: emulated backward passes that go wrong after a right forward
-// pass, over families, lengths and dtypes (docs/theory/error-bounds.md, "Power"). ATTEST_NIGHTLY
-// adds the longest sequences.
+// Power of the backward bounds: they refuse emulated backward passes that go wrong after a right
+// forward pass, over families, lengths and dtypes (docs/theory/error-bounds.md, "Power").
+// ATTEST_NIGHTLY adds the longest sequences.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +41,7 @@ std::vector<std::int64_t> lengths() {
   return {16, 128};
 }
 
-// What the wrong backward pass makes of the stored results.
+// Change that the wrong backward pass makes to the stored results.
 enum class Stored : std::uint8_t { kept, lse_shifted, zero_output };
 
 // A right forward pass, and a backward pass of another kernel, on another problem, or with other
@@ -221,7 +221,7 @@ std::vector<std::uint64_t> draws(std::int64_t keys) {
   return {5, 6, 7, 8};
 }
 
-// What the bounds say about one defect in one cell.
+// Verdict of the bounds on one defect in one cell.
 struct Cell {
   bool proved = false, probable = false, aggregate = false;
   double ratio = 0, projection = 0;

@@ -11,7 +11,7 @@
 
 namespace attest::proptest {
 
-/// What Strides::broadcast repeats of a tensor: a head of the inputs K and V, a row of dO.
+/// Part of a tensor that Strides::broadcast repeats: a head of the inputs K and V, a row of dO.
 enum class Repeat : std::uint8_t { none, heads, rows };
 
 /// Strides of a (batch, seqlen, heads, dim) tensor in a layout. Strides::mixed is resolved by the

@@ -32,7 +32,7 @@ std::uint32_t bit(Direction direction) {
   return ATTEST_LOSS_GRADIENT;
 }
 
-// What the loss of Li et al. does not have.
+// Names what the loss of Li et al. does not have.
 std::string beyond_the_loss(const Problem& p) {
   if (p.batch != 1 || p.num_heads_q != 1 || p.num_heads_kv != 1) {
     return "loss gradient of several heads";

@@ -12,7 +12,7 @@ namespace attest::proptest {
 
 enum class Direction : std::uint8_t { forward, backward, loss_gradient };
 
-/// What no kernel on a device is asked for: the gaps of a tensor travel there with it.
+/// Names what no kernel on a device is asked for: the gaps of a tensor travel to the device too.
 /// [proptest/generator_test "huge strides"]
 inline constexpr const char* kHugeOnDevice = "huge strides on a device";
 

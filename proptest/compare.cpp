@@ -75,12 +75,12 @@ struct PackedBound {
   }
 };
 
-// What one element says: its error, the two bounds, its sigma.
+// Error, both bounds and sigma of one element.
 struct Element {
   double error, proved, probable, sigma;
 };
 
-// What a result is held against: the exact result, or another one that must agree with it.
+// Reference that a result is held against: the exact result, or another that must agree with it.
 enum class Against { exact, another };
 
 // The elements refused, and along each axis the first and the last of them.

@@ -24,8 +24,8 @@ struct Comparison {
   std::string reason;       // "" when passed, else one sentence with the worst element
 };
 
-/// Of every entry of a tensor's batch axis, for every position on its sequence axis, whether what
-/// lies there is judged.
+/// Tells for every entry of a tensor's batch axis and every position on its sequence axis whether
+/// what lies there is judged.
 using Judged = std::vector<std::vector<std::uint8_t>>;
 
 /// Compares classes first (NaN, +inf, -inf, finite), then err <= bound, so that NaN fails.
@@ -45,10 +45,10 @@ Comparison compare_pair(const TensorView& first, const TensorView& second,
 /// Compares bit for bit; +0 and -0 count as equal.
 Comparison compare_bits(const TensorView& got, const TensorView& expected);
 
-/// Whether compare_bits passes.
+/// Tells whether compare_bits passes.
 bool identical(const Tensor& a, const Tensor& b);
 
-/// Whether compare passes.
+/// Tells whether compare passes.
 bool passes(const TensorView& got, const Tensor& exact, const reference::ErrorBound& bound,
             const Judged* judged = nullptr);
 

@@ -1,5 +1,6 @@
-// What changes a kernel's error by more than a few roundoffs is declared: with the declaration the
-// kernel passes, without it the same results are refused (docs/theory/error-bounds.md).
+// Numerics that change a kernel's error by more than a few roundoffs are declared: with the
+// declaration the kernel passes, without it the same results are refused
+// (docs/theory/error-bounds.md).
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -316,7 +317,7 @@ TEST_CASE("the exponential of one type of tensors must be declared", "[validatio
   const std::string text = "sq=20,sk=40,d=16,dtype=bf16";
   const Judged judged(text, e, values_of(text, Values::normal));
   CHECK(worst(judged.with([](attest_numerics& n) { n.exp_ulps_of[ATTEST_BF16] = 0; }), "LSE") > 1);
-  // What is declared of another type allows nothing.
+  // A declaration for another type allows nothing.
   CHECK(worst(judged.with([](attest_numerics& n) {
           n.exp_ulps_of[ATTEST_F32] = n.exp_ulps_of[ATTEST_BF16];
           n.exp_ulps_of[ATTEST_BF16] = 0;

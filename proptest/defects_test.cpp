@@ -69,7 +69,7 @@ std::uint64_t first_refusal(const attest_kernel& kernel, const Law& law, std::ui
   return cases;
 }
 
-// Those of the smoke tier.
+// Number of cases of the smoke tier.
 const std::uint64_t kCases = tier_cases(Tier::smoke);
 
 // The laws that refuse the kernel on one of a few cases, in their order.

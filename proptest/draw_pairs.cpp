@@ -67,7 +67,7 @@ std::string n_of_m(Rng& rng) {
   return "nm_" + std::to_string(kept) + "_" + std::to_string(group) + number(rng, 0, 1000);
 }
 
-// Those with a form of their own have more than one turn.
+// Draws a family; families with a form of their own have more than one turn.
 std::string sparsity(Rng& rng, const Problem& problem) {
   switch (rng.between(0, 10)) {
     case 0:

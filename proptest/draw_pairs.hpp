@@ -8,8 +8,8 @@
 
 namespace attest::proptest {
 
-/// Whether the kernel claims a compressed form of sparsity patterns: then half of its problems have
-/// a mask of pairs.
+/// Tells whether the kernel claims a compressed form of sparsity patterns: then half of its
+/// problems have a mask of pairs.
 bool claims_lists(const attest_description& description);
 
 /// The spelling of a mask of pairs for the problem's sizes: a random boolean mask or a sparsity

@@ -5,7 +5,7 @@
 
 #include "core/rng.hpp"
 
-/// What generators draw with.
+/// Helpers with which generators draw.
 namespace attest::proptest {
 
 template <class Choices>

@@ -57,8 +57,8 @@ struct Alarm {
   }
 };
 
-// What the additions of O and l give when every rounding counts as independent: with V constant
-// nothing else of the probabilistic bound is left. One per cent covers its second-order factor.
+// Bounds the additions of O and l when every rounding counts as independent: with V constant
+// nothing else of the probabilistic bound is left. One per cent covers a second-order factor.
 double independent_additions(const EmulatedCase& c, double O) {
   constexpr double kRecordsAndSplits = 10;  // two records, eight undeclared splits
   const double additions = static_cast<double>(c.problem().seqlen_k) + kRecordsAndSplits;
@@ -264,8 +264,8 @@ TEST_CASE("aggregates cover elements that round alike", "[validation]") {
 }
 
 TEST_CASE("the rows' errors of delta reach all of dK alike", "[validation]") {
-  // What rounding O leaves in delta is one number per row; with positive Q and flat P every element
-  // of dK adds up the same 16 of them, and their root mean square is no average.
+  // Rounding O leaves one number per row in delta; with positive Q and flat P every element of dK
+  // adds up the same 16 of them, and their root mean square is no average.
   const std::string text = "sq=16,d=16,dtype=bf16";
   const Problem p = Problem::parse(text);
   Emulation e;

@@ -14,8 +14,8 @@
 namespace attest::proptest {
 namespace {
 
-// What is fixed of a problem: all but head dimensions, dtype and layout. The mask stands apart
-// because it may lose parts.
+// Fixed part of a problem: all but head dimensions, dtype and layout. The mask stands apart because
+// it may lose parts.
 struct Template {
   std::string_view sizes, mask;
 };
@@ -154,7 +154,7 @@ std::optional<Problem> smallest_claimed(const attest_description& d, const std::
   };
   if (some_dim_fits()) return problem;
   if (problem->mask.banded()) return std::nullopt;
-  // Of kernels that are causal always.
+  // Tries the causal mask, for kernels that are always causal.
   problem->mask.window_right = 0;
   problem->mask.align = (d.features & ATTEST_CAUSAL_BOTTOM_RIGHT) != 0 ? CausalAlign::bottom_right
                                                                        : CausalAlign::top_left;

@@ -1,4 +1,4 @@
-// What the forward bounds refuse: wrong kernels over value families and sequence lengths
+// Power of the forward bounds: they refuse wrong kernels over value families and sequence lengths
 // (docs/theory/error-bounds.md, "Power"). ATTEST_NIGHTLY adds the longest sequences.
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ std::vector<std::int64_t> lengths() {
   return {16, 256};
 }
 
-// What a wrong kernel left; some defects do not reach LSE.
+// Results of a wrong kernel; some defects do not reach LSE.
 struct Output {
   KernelRun run;
   bool lse_counts = true;
@@ -165,7 +165,7 @@ int fewest(const Wrong& wrong, DType dtype) {
   return (lengths().size() > 2 ? wrong.all : wrong.shorter).of(dtype);
 }
 
-// Whether the defect changes nothing that counts: every element is the right kernel's or its
+// Tells whether the defect changes nothing that counts: every element is the right kernel's or its
 // neighbour.
 bool equivalent(const EmulatedCase& c, const KernelRun& right, const KernelRun& wrong) {
   const auto near = [](double a, double b, double exact, double roundoff) {

@@ -153,12 +153,12 @@ Case draw_call(const attest_description& description, std::uint64_t seed, Rng& r
   return c;
 }
 
-// What is asked of a case's extents: two that are equal, for a kernel that exchanges their axes
-// passes every check of shapes; or keys that end within a tile of the sizes in use although they
-// fill a smaller one.
+// Demand on a case's extents: two that are equal, for a kernel that exchanges their axes passes
+// every check of shapes; or keys that end within a tile of the sizes in use although they fill a
+// smaller one.
 enum class Extents : std::uint8_t { any, batch_heads, heads_keys, dim_keys, dim_v_keys, part_tile };
 
-// Of twelve cases that are no outliers five are asked for something, each in its turn.
+// Extents of twelve cases that are no outliers: five are asked for something, each in its turn.
 constexpr std::array<Extents, 12> kExtents{
     Extents::any, Extents::part_tile,  Extents::any, Extents::batch_heads,
     Extents::any, Extents::dim_keys,   Extents::any, Extents::any,
@@ -397,7 +397,7 @@ bool does_both(const attest_description& description) {
          (description.directions & (ATTEST_FORWARD | ATTEST_BACKWARD)) != 0;
 }
 
-// Whether case `index` is about the loss gradient: every other one of a kernel that does both.
+// Tells whether case `index` is about the loss gradient: every other one where a kernel does both.
 bool about_the_loss(const attest_description& description, std::uint64_t index) {
   if ((description.directions & ATTEST_LOSS_GRADIENT) == 0) return false;
   return !does_both(description) || index % 2 == 1;
@@ -442,7 +442,7 @@ Case generate(const attest_description& description, Tier tier, std::uint64_t se
   if (outlier == Outlier::window && (description.features & ATTEST_WINDOW) == 0) {
     outlier = Outlier::rows;
   }
-  // What is drawn from the one does not depend on what is from the other.
+  // Draws from the one do not depend on draws from the other.
   Rng rng(case_seed, 0x67656eu), extras(case_seed, 0x657874u);
   const auto drawn = [&] {
     if (loss) {

@@ -197,7 +197,7 @@ TEST_CASE("numbers of a mask shrink with the sizes", "[generator]") {
     INFO(problem);
     CHECK_THAT(problem, Catch::Contains(std::string("mask=") + mask + ","));
   };
-  // Of a window the side that matters, as wide as it must be.
+  // The side of a window that matters, as wide as it must be.
   has(shrunk("sq=40,sk=60,d=2,mask=window_37_12",
              [](const Pattern& m) { return m.window_left >= 5; }),
       "window_5_inf");

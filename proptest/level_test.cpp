@@ -22,7 +22,7 @@ Case case_of(const std::string& problem, std::uint64_t seed) {
   return {Problem::parse(problem), Values::normal, seed, 1};
 }
 
-// What the first columns add to every score of a row, exactly.
+// Returns the exact shift that the first columns add to every score of a row.
 double shift(const Levelled& levelled, std::int64_t i, std::int64_t h) {
   const Problem& p = levelled.problem;
   return p.scale() * levelled.values.Q(0, i, h, 0) * levelled.values.K(0, 0, h / p.group_size(), 0);
@@ -53,7 +53,8 @@ TEST_CASE("all scores of a row are shifted exactly alike", "[level]") {
   }
 }
 
-// What stands for minus infinity in public kernels is passed in every dtype, and exp's range.
+// Levels go beyond what stands for minus infinity in public kernels, in every dtype, and exp's
+// range.
 TEST_CASE("levels reach beyond what stands for minus infinity", "[level]") {
   for (const char* dtype : {"f32", "bf16", "f16"}) {
     INFO(dtype);

@@ -18,7 +18,7 @@ struct Range {
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::int64_t multiple = 1;
 
-  /// Whether nothing but 0 is in it.
+  /// Tells whether the range holds nothing but 0.
   bool empty() const;
 
   bool contains(std::int64_t value) const;
@@ -27,7 +27,7 @@ struct Range {
   std::int64_t nearest(std::int64_t value) const;
 };
 
-/// What is in both.
+/// Returns the values in both ranges.
 Range common(const Range& a, const Range& b);
 
 /// The lengths that the kernel serves: where it claims no ATTEST_CROSS_LENGTHS, those that queries
@@ -35,7 +35,8 @@ Range common(const Range& a, const Range& b);
 Range claimed_queries(const attest_description& description);
 Range claimed_keys(const attest_description& description);
 
-/// Whether the kernel serves the head dimension, by max_head_dim, head_dim_multiple and its limits.
+/// Tells whether the kernel serves the head dimension, by max_head_dim, head_dim_multiple and its
+/// limits.
 bool claims_head_dim(const attest_description& description, std::int64_t head_dim);
 
 /// The head dimensions of limits.head_dims that the other fields leave; empty where it names none.
@@ -48,15 +49,15 @@ std::int64_t nearest_head_dim(const attest_description& description, std::int64_
 std::optional<std::int64_t> other_head_dim(const attest_description& description,
                                            std::int64_t head_dim);
 
-/// Why the limits leave the problem out; "" when they do not. Of the loss gradient the extents
+/// Why the limits leave the problem out; "" when they do not. For the loss gradient, the extents
 /// alone are asked.
 std::string beyond_limits(const attest_description& description, const Problem& problem,
                           bool loss_gradient);
 
 /// Moves batch, heads, lengths, head dimensions and scale to the nearest that the limits allow.
 /// Equal lengths stay equal without ATTEST_CROSS_LENGTHS, and the longer of two stays the longer
-/// where the limits allow it. Of a kernel without limits nothing changes but head dimensions that
-/// it does not take. Masks of pairs and lists of lengths are made for the result.
+/// where the limits allow it. Without limits nothing changes but head dimensions that the kernel
+/// does not take. Masks of pairs and lists of lengths are made for the result.
 /// [certify/claims_test "nothing outside"]
 void fit_sizes(const attest_description& description, Problem& problem);
 

@@ -27,7 +27,7 @@ LossValues make_loss_values(const Problem& problem, Values values, std::uint64_t
 /// A loss-gradient problem of the size of an attention layer: its keys and its head dimension.
 Problem loss_problem_like(const Problem& attention, DType dtype);
 
-/// What a call left behind.
+/// Results that a call left behind.
 struct LossRun {
   attest_status status = ATTEST_OK;
   std::string misconduct;  // "" or what was overwritten
@@ -35,7 +35,7 @@ struct LossRun {
   Tensor dX, dY;           // packed, in the dtype of the problem; dY only where it is claimed
 };
 
-/// Whether the kernel writes dY.
+/// Tells whether the kernel writes dY.
 bool writes_dy(const attest_description& description);
 
 /// Calls loss_gradient on fresh poisoned memory with the problem's strides.
@@ -52,13 +52,13 @@ class LossTruth {
   const reference::LossGradient& exact() const { return exact_; }
   const reference::LossBounds& bounds() const { return bounds_; }
 
-  /// Whether the gradients stay below 3e4 in f16. Always true for other dtypes.
+  /// Tells whether the gradients stay below 3e4 in f16. Always true for other dtypes.
   bool in_domain() const;
 
   /// dX, and dY where the kernel claims it, compared with the exact gradients.
   std::vector<Comparison> judge(const LossRun& run) const;
 
-  /// Decoys that would pass although they differ: all-zero dX or dY, E left out, equal weights. Of
+  /// Decoys that would pass although they differ: all-zero dX or dY, E left out, equal weights. For
   /// a kernel that writes no dY, dX alone decides.
   /// [proptest/loss_test]
   std::vector<std::string> passing_decoys() const;

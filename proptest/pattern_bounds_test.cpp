@@ -1,4 +1,4 @@
-// What the schedules move on masks against the bounds that know the mask.
+// Words that the schedules move on masks against the bounds that know the mask.
 #include "proptest/testing/pattern_bounds.hpp"
 
 #include <cstdio>
@@ -140,7 +140,7 @@ const WeighedBlocks& weighed_blocks() {
   return blocks;
 }
 
-// Of blocks that the diagonal cuts parts count all pairs, and the whole those that are visible.
+// Blocks that the diagonal cuts: parts count all pairs, the whole counts the visible pairs.
 const WeighedBlocks& weighed_causal_blocks() {
   static const WeighedBlocks blocks("sq=260,sk=260,d=8,mask=causal_br+block_16_50_1");
   return blocks;
@@ -208,7 +208,7 @@ TEST_CASE("no single pass is below the bound by weights", "[schedules][bounds]")
   CHECK(above > 4);
 }
 
-// What is measured on patterns of pairs holds for the masks that have the same ones.
+// Bounds measured on patterns of pairs hold for the masks that have the same pairs.
 TEST_CASE("bands as patterns of pairs have the bounds of bands", "[schedules][bounds]") {
   const auto bounds_of = [](const char* mask) {
     const io::PatternDegrees degrees =

@@ -1,4 +1,4 @@
-// What is computed once for the laws of a case.
+// Results computed once for the laws of a case.
 #include "proptest/recent.hpp"
 
 #include "core/testing/catch.hpp"

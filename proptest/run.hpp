@@ -21,7 +21,7 @@ struct Case {
   std::int32_t threads = 1;
 };
 
-/// What a kernel's calls left behind.
+/// Results that a kernel's calls left behind.
 struct KernelRun {
   attest_status status = ATTEST_OK;
   std::string
@@ -45,10 +45,10 @@ Strides tensor_strides(const attest_description& description, const Problem& pro
 Strides scalar_strides(const attest_description& description, const Problem& problem,
                        std::uint64_t seed);
 
-/// Whether the forward call asks for LSE: where the kernel claims it, or never.
+/// Says when the forward call asks for LSE: where the kernel claims it, or never.
 enum class LseRequest : std::uint8_t { where_claimed, never };
 
-/// Whether the ABI knows the status.
+/// Tells whether the ABI knows the status.
 bool known_status(attest_status status);
 
 /// Where a call may say why it does not succeed.
@@ -65,7 +65,8 @@ class CallWords {
   std::array<char, 1024> text_{};
 };
 
-/// Whether a case of this seed passes a gradient of LSE (half of them do, if the kernel takes one).
+/// Tells whether a case of this seed passes a gradient of LSE (half of them do, if the kernel takes
+/// one).
 bool uses_dlse(const attest_description& description, std::uint64_t seed);
 
 /// Calls forward, and backward too when asked, on fresh poisoned memory laid out as the problem

@@ -13,14 +13,14 @@ namespace attest::proptest {
 /// (1 - p)^kRandomPositions (docs/theory/sampled-judging.md).
 inline constexpr std::int64_t kRandomPositions = 96;
 
-/// Whether the problem has a sequence too long to be judged whole: more than 2^22 pairs of a query
-/// and a key, masked ones counted, or more than 2^15 queries.
+/// Tells whether the problem has a sequence too long to be judged whole: more than 2^22 pairs of a
+/// query and a key, masked ones counted, or more than 2^15 queries.
 bool judged_by_sample(const Problem& problem);
 
-/// The rows and keys that are judged; nothing where all of them are. Of a long sequence: the first
-/// and the last two, those at a power of two and beside it, both sides of some tile edges, and
-/// kRandomPositions at random, of queries and of keys apart. All of the other sequences. A function
-/// of the problem's lengths and the seed. [proptest/sample_test]
+/// The rows and keys that are judged; nothing where all of them are. From a long sequence: the
+/// first and the last two, those at a power of two and beside it, both sides of some tile edges,
+/// and kRandomPositions at random, of queries and of keys apart. All of the other sequences. A
+/// function of the problem's lengths and the seed. [proptest/sample_test]
 std::optional<reference::Sample> sample_of(const Problem& problem, std::uint64_t seed);
 
 /// Positions of a sequence that a sample has at most, for estimates of memory.

@@ -1,5 +1,6 @@
-// What the schedules move against what every kernel of their class must: random problems, masks and
-// capacities, every registered schedule with tiles it chooses itself and with random ones.
+// Words that the schedules move against those that every kernel of their class must: random
+// problems, masks and capacities, every registered schedule with tiles it chooses itself and with
+// random ones.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -111,7 +112,7 @@ TEST_CASE("no schedule is below a bound on many problems", "[.large]") {
   check_none_below(20261125, 8 * kProblems);
 }
 
-// What the best schedule moves over the greatest lower bound for every kernel.
+// Returns the words of the best schedule over the greatest lower bound for every kernel.
 double best_over_lower(io::Direction direction, const Problem& problem, std::int64_t fast_words) {
   const AbiProblem form(problem, 1);
   const auto capacity = io::FastMemory::of_words(fast_words);

@@ -1,5 +1,5 @@
-// What a schedule computes with any tiles, counted, against the exact results and their derived
-// bounds; and its words against its closed form in the same run.
+// Outputs that a schedule computes with any tiles, counted, against the exact results and their
+// derived bounds; and its words against its closed form in the same run.
 #include <algorithm>
 #include <cstdio>
 #include <string>

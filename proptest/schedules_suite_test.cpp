@@ -59,8 +59,8 @@ TEST_CASE("flash1 takes a few keys", "[schedules]") {
   }
 }
 
-// Those over lists walk the lists of every mask of pairs, whatever it leaves; its tiles are its
-// own.
+// Schedules over lists walk the lists of every mask of pairs, whatever the mask leaves; its tiles
+// are its own.
 TEST_CASE("schedules over lists take every mask of pairs", "[schedules]") {
   Registry registry;
   register_sparse_schedule_kernels(registry);
@@ -102,7 +102,7 @@ TEST_CASE("16 bit sums in slow memory are refused", "[schedules]") {
   }
 }
 
-// What the kernel says to as many queries and keys as the longest fixed tile, of this head
+// Returns the kernel's status for as many queries and keys as the longest fixed tile, of this head
 // dimension. A query sees one key: a schedule that computes S again for every column of V would
 // take minutes for all of them.
 attest_status status_of(const attest_kernel& kernel, std::int64_t head_dim) {

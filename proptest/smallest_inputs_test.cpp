@@ -1,4 +1,4 @@
-// What the catalogues of defects call the smallest input that exposes one does expose it.
+// Smallest inputs that the catalogues of defects name do expose the defects.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace attest::proptest {
 namespace {
 
-// Of the values. Those of the level of scores are drawn too, and few are beyond -5 * 10^4.
+// Draws of the values. Levels of scores are drawn too, and few levels are beyond -5 * 10^4.
 constexpr std::uint64_t kDraws = 32, kDrawsOfCorrect = 8;
 
 bool fails(const LawResult& result) {

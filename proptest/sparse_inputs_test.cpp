@@ -176,8 +176,9 @@ TEST_CASE("kernels of the identity lie within their bounds", "[sparse][validatio
   }
 }
 
-// Of one wrong kernel on one family: passes in which it differs from the right one by a bit, and
-// those in which the bounds refuse it. The backward pass is given what a right forward pass stored.
+// Passes of one wrong kernel on one family: those in which the kernel differs from the right one by
+// a bit, and those in which the bounds refuse the kernel. The backward pass is given what a right
+// forward pass stored.
 struct Power {
   std::int64_t forward_differs = 0, forward_refused = 0;
   std::int64_t backward_differs = 0, backward_refused = 0;

@@ -11,7 +11,7 @@
 
 namespace attest::proptest {
 
-/// What a wrong kernel returns: O or O and LSE, or dQ, dK and dV.
+/// Outputs of a wrong kernel: O or O and LSE, or dQ, dK and dV.
 struct SparseDecoy {
   std::string name;
   std::vector<Tensor> outputs;
@@ -29,7 +29,7 @@ class SparseTruth {
   const reference::Forward& forward() const { return forward_; }
   const reference::Backward& backward() const { return backward_; }
 
-  /// Whether O and LSE have as many elements as they must.
+  /// Tells whether O and LSE have as many elements as they must.
   bool of_size(const SparseOutputs& outputs) const;
 
   reference::SparseForwardBounds forward_bounds(Subtracted subtracted) const;
@@ -45,7 +45,7 @@ class SparseTruth {
   LawResult judge(const SparseOutputs& got, Subtracted subtracted) const;
   LawResult judge(const SparseOutputs& stored, const SparseGradients& got) const;
 
-  /// Those of the wrong results that are the exact ones on these inputs, bit for bit: a kernel that
+  /// Names the wrong results that are the exact ones on these inputs, bit for bit: a kernel that
   /// makes the mistake is right here. Forward, and backward.
   /// [certify/sparse_inputs_check_test "mistakes that inputs do not show are named"]
   std::vector<std::string> unseen_forward() const;

@@ -42,7 +42,7 @@ std::string family_of(const Case& c) {
   return spelling.substr(0, spelling.find('_'));
 }
 
-// Of every family but those that come from a file.
+// Returns every family but those that come from a file.
 std::set<std::string> drawn_families() {
   std::set<std::string> all;
   for (const auto& family : SparsityPattern::families()) {
@@ -184,7 +184,7 @@ TEST_CASE("pairs in the other order", "[sparsity]") {
                   InternalError);
 }
 
-// What pattern_transposed does wrong shows on a pattern alone.
+// The mistake of pattern_transposed shows on a pattern alone.
 TEST_CASE("laws keep the pattern of their case", "[sparsity]") {
   const attest_kernel& wrong = fixtures::defective_kernel(fixtures::Defect::pattern_transposed);
   Case c;

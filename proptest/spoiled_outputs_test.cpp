@@ -58,7 +58,7 @@ attest_status backward(const void* self, const attest_backward_args* args) {
   return status;
 }
 
-// Whether the law's own comparison of the spoiled output fails.
+// Tells whether the law's own comparison of the spoiled output fails.
 bool sees(const Law& law, const std::string& output, const Case& c) {
   Spoiler spoiler{output};
   attest_kernel kernel = sound();

@@ -32,7 +32,8 @@ bool same_values(const Tensor& a, const Tensor& b) {
              0;
 }
 
-// What the reference errs by itself is nothing beside the bounds of any other dtype.
+// Tells whether the reference's own error counts, which is nothing beside the bounds of any other
+// dtype.
 bool as_exact_as_the_reference(const Problem& problem) { return problem.dtype == DType::f64; }
 
 // All that the forward part follows from.

@@ -35,8 +35,8 @@ class Truth {
   Truth(const Truth&) = delete;
   Truth& operator=(const Truth&) = delete;
 
-  /// Whether these arguments give this truth: the layout of the problem and the values of dLSE
-  /// where there is no gradient of it do not enter.  [proptest/recent_test "truths"]
+  /// Tells whether these arguments give this truth: the layout of the problem and the values of
+  /// dLSE where there is no gradient of it do not enter.  [proptest/recent_test "truths"]
   bool answers(const attest_description& description, const Problem& problem,
                const InputValues& values, Direction direction, std::uint64_t seed) const;
 
@@ -51,7 +51,7 @@ class Truth {
   /// O and LSE.
   const reference::BackwardBounds& backward_bounds(const KernelRun& run) const;
 
-  /// Whether every exact result, and dS where it is cast, stays below 3e4 in f16: beyond it a
+  /// Tells whether every exact result, and dS where it is cast, stays below 3e4 in f16: beyond it a
   /// correct kernel may overflow and no bound is claimed; nor where sums are kept in f16 that may
   /// leave its range. Always true for other dtypes and accumulators.
   bool in_domain() const;

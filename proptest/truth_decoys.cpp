@@ -121,7 +121,7 @@ std::vector<std::string> Truth::backward_decoys(const KernelRun& run) const {
     const bool same = identical(decoy.dQ, backward_.dQ) && identical(decoy.dK, backward_.dK) &&
                       identical(decoy.dV, backward_.dV);
     if (same || !passes(decoy.dQ.view(), backward_.dQ, bounds.dQ, judged_queries())) return;
-    // Of a sample the decoy has its rows alone, which are no gradient of a key.
+    // On a sample the decoy has the sampled rows alone, which are no gradient of a key.
     const bool of_keys = !sample_ && (!passes(decoy.dK.view(), backward_.dK, bounds.dK) ||
                                       !passes(decoy.dV.view(), backward_.dV, bounds.dV));
     if (!of_keys) passing.push_back(name);

@@ -196,7 +196,7 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
   }
 }
 
-// Whether some query sees the key at this place of K or V.
+// Tells whether some query sees the key at this place of K or V.
 bool seen(const Problem& problem, std::int64_t tensor_batch, std::int64_t position) {
   for (const Sequence& sequence : problem.sequences()) {
     const std::int64_t key = position - sequence.k_begin;

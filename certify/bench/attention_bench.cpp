@@ -74,7 +74,7 @@ nlohmann::json report(const Measurement& m, const Problem& problem, Direction di
   return rows;
 }
 
-// Those that claim the direction.
+// Returns the kernels that claim the direction.
 std::vector<const attest_kernel*> claiming_kernels(const std::vector<const attest_kernel*>& kernels,
                                                    Direction direction) {
   const std::uint32_t bit = direction == Direction::forward ? ATTEST_FORWARD : ATTEST_BACKWARD;

@@ -1,4 +1,4 @@
-// What counting costs: dry counts of the cost model's goals and of a million queries and keys, and
+// Costs of counting: dry counts of the cost model's goals and of a million queries and keys, and
 // counting with data against running without, verified first, timed in shuffled rounds.
 #include <fmt/format.h>
 
@@ -71,7 +71,7 @@ void dry_counts(const ScheduleRegistry& schedules, const Options& options) {
       const Problem problem = Problem::parse(fmt::format("sq={},d={},mask={}", options.dry_seqlen,
                                                          options.head_dim, loss ? "none" : mask));
       const AbiProblem form(problem, 1);
-      // What stores a row of scores or P needs it in fast memory.
+      // A schedule that stores a row of scores or P needs the row in fast memory.
       const auto capacity = FastMemory::of_words(options.fast_words + 2 * options.dry_seqlen);
       const auto schedule = family->make({family->name(), {}}, *form.get(), capacity);
       const double seconds = seconds_of([&] { schedule->dry_count(capacity); });

@@ -1,5 +1,5 @@
-// What a call costs more in a worker process than in this one: quartiles of the difference over
-// rounds in which both are called.
+// Extra cost of a call in a worker process over one in this process: quartiles of the difference
+// over rounds in which both are called.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -7,7 +7,7 @@
 #include "certify/bench/statistics.hpp"
 #include "certify/bench/timing.hpp"
 
-/// What `attest bench` says of a measurement.
+/// Report of `attest bench` on a measurement.
 namespace attest::certify {
 
 /// How a measurement was made.

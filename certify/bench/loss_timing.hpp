@@ -4,7 +4,7 @@
 
 #include "certify/bench/timing.hpp"
 
-/// What timing.hpp does, for kernels of the loss gradient in float32.
+/// Counterpart of timing.hpp for kernels of the loss gradient in float32.
 namespace attest::certify {
 
 /// Judges each kernel's gradients on the problem within their derived bounds; throws InvalidProblem

@@ -18,7 +18,7 @@ struct KernelTiming {
   std::string objection;  // "" or why its times are worth nothing
 };
 
-/// What one configuration gave: the candidates in the order they were passed, and the arithmetic
+/// Results of one configuration: the candidates in the order they were passed, and the arithmetic
 /// peak of one thread in every round.
 struct Measurement {
   std::vector<KernelTiming> timings;

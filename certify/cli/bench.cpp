@@ -38,7 +38,7 @@ bool has(const attest_kernel& kernel, Direction direction) {
   return (kernel.description.directions & flag) != 0;
 }
 
-// Those that were asked for, else those that all kernels have.
+// Returns the directions that were asked for, else those that all kernels have.
 std::vector<Direction> directions_of(const KernelList& kernels, const std::string& word) {
   const std::vector<std::string> names{"forward", "backward"};
   if (!word.empty() && std::find(names.begin(), names.end(), word) == names.end()) {

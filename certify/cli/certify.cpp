@@ -89,7 +89,7 @@ std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyO
   return names;
 }
 
-// What is certified: kernels, options, and what is known of earlier runs or other shards.
+// Subject of a certification: kernels, options, and what is known of earlier runs or other shards.
 struct Order {
   CampaignOptions campaign;
   std::vector<const attest_kernel*> kernels;
@@ -106,7 +106,7 @@ void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
                         options.merge.front());
 }
 
-// Of --all those that claim a form of the mask, named where they do not.
+// Requires that kernels claim a form of the mask; of --all, leaves out and names those that do not.
 void require_forms(const CampaignMask& mask, bool all, std::vector<const attest_kernel*>& kernels) {
   if (!all) {
     for (const attest_kernel* kernel : kernels) require_form(*kernel, mask);

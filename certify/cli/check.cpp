@@ -41,8 +41,8 @@ nlohmann::json comparison_json(const proptest::Comparison& c) {
           {"rms_over_sigma", c.aggregate}};
 }
 
-// What the laws that judge the problem itself say where they were asked and none of them counted;
-// others draw simpler problems from it, and passing those proves nothing of this one.
+// Returns what the laws that judge the problem itself say where they were asked and none of them
+// counted; others draw simpler problems from it, and passing those proves nothing of this one.
 std::optional<Verdict> nothing_judged(const std::map<std::string, Verdict>& found) {
   std::optional<Verdict> verdict;
   for (const std::string& law : reference_laws()) {
@@ -69,7 +69,7 @@ proptest::LawResult check_repeatedly(const proptest::Law& law, const attest_kern
   return result;
 }
 
-// What is checked: the case of the options, or the one of a file, whose kernel and law are the
+// Subject of a check: the case of the options, or the one of a file, whose kernel and law are the
 // default.
 struct Subject {
   CheckOptions options;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `attest check --json` prints is what certify/check.schema.json says, and the schema is not
+"""Output of `attest check --json` is what certify/check.schema.json says, and the schema is not
 silent about any of it. usage: check_json_test.py ATTEST SCHEMA"""
 import copy
 import json
@@ -13,7 +13,7 @@ NAMES = {'object': dict, 'array': list, 'string': str, 'boolean': bool, 'integer
 
 
 def faults(value, schema, path='$'):
-    """What is wrong with a value: types, constants, fields that are missing or not described."""
+    """Lists what is wrong with a value: types, constants, fields missing or not described."""
     found = []
     if 'const' in schema and value != schema['const']:
         found.append(f'{path} is {value!r}')

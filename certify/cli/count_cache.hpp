@@ -8,7 +8,7 @@
 
 namespace attest::certify::cli {
 
-/// What `attest count --kernel` was asked.
+/// Options of `attest count --kernel`.
 struct CacheCountOptions {
   std::string kernel, problem, cache, direction = "forward";
   bool json = false;

@@ -5,7 +5,7 @@
 
 namespace attest::certify::cli {
 
-/// What `attest check --emulate` asks for.
+/// Options of `attest check --emulate`.
 struct EmulateOptions {
   std::string kernel, problem, values;
   std::uint64_t seed = 1;

@@ -7,7 +7,7 @@
 
 namespace attest::certify::cli {
 
-/// What the first SIGINT or SIGTERM does: ask for an end at the next check, or end the program as
+/// Effect of the first SIGINT or SIGTERM: ask for an end at the next check, or end the program as
 /// it would without a guard.
 enum class OnInterrupt : std::uint8_t { ask, end };
 
@@ -26,7 +26,7 @@ class InterruptGuard {
   struct sigaction before_[std::size(kSignals)];
 };
 
-/// Whether an end was asked for.
+/// Tells whether an end was asked for.
 bool interrupted();
 
 }  // namespace attest::certify::cli

@@ -26,7 +26,7 @@ struct IsolationOptions {
 /// --isolate, --timeout and --memory-limit.
 void add_isolation_options(CLI::App& command, IsolationOptions& options);
 
-/// Whether a word given as kernel is a shared library, "./libmine.so" or "./libmine.so:name".
+/// Tells whether a word given as kernel is a shared library, "./libmine.so" or "./libmine.so:name".
 bool names_library(const std::string& word);
 
 /// The one kernel a word stands for, of a library that is loaded into this process.
@@ -57,7 +57,7 @@ class Kernels {
   worker::IsolatedKernels built_in_;
 };
 
-/// What the files of the kernels' libraries hold; "" for a kernel that is built in.
+/// Returns the content ids of the kernels' library files; "" for a kernel that is built in.
 std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels);
 
 /// Workers that are started again load what is there then: results of two builds certify neither.

@@ -34,14 +34,14 @@ std::string subcommand_hint(const CLI::App& app, int argc, char** argv) {
                      attest::did_you_mean(argv[1], names));
 }
 
-// What was not expected, with the nearest option, and where to read more.
+// Names what was not expected, with the nearest option, and where to read more.
 std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
   const auto parsed = app.get_subcommands();
   const CLI::App* command = parsed.empty() ? &app : parsed.front();
   const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   std::string why = lacks && parsed.empty() ? "no command given" : error.what();
   const std::vector<std::string> extras = command->remaining(true);
-  // Of a misspelt option that is required, its spelling is the cause.
+  // The spelling is the cause where a required option is misspelt.
   if ((lacks || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !extras.empty()) {
     const std::string& word = extras.front();
     std::vector<std::string> names;

@@ -174,7 +174,7 @@ void print_sizes(const RegimeTable& table) {
   }
 }
 
-// What is said of some devices, or of all.
+// Prints what is said of some devices, or of all.
 void print_statements(const std::vector<RegimePlace>& places) {
   const auto named = [&](const Figure& figure) {
     return std::any_of(places.begin(), places.end(),

@@ -49,7 +49,8 @@ void print_io(const ScheduleAudit& io) {
   fmt::print("  I/O of {}", bold(io.schedule));
   if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
   fmt::print(": {} cases counted with data, {} with the kernel's bits\n", io.cases, io.equal_bits);
-  // What the lower bounds below hold for; a problem to which one does not apply has none printed.
+  // Prints the class that the lower bounds below hold for; a problem to which one does not apply
+  // has none printed.
   if (!io.table.empty()) {
     fmt::print("{}", indented(::attest::io::class_text(io.table.front().count.kernel), 4));
   }

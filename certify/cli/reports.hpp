@@ -37,7 +37,7 @@ void write_reports(const nlohmann::json& certificate, const ReportFiles& files);
 void require_folder(const std::string& folder);
 
 /// Saves the shrunk case of every finding, with values reduced as far as it still fails on them,
-/// and notes the file in the finding. Of a case in which the kernel died or hung: the inputs.
+/// and notes the file in the finding. Saves the inputs of a case in which the kernel died or hung.
 void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result);
 
 }  // namespace attest::certify::cli

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What attest certify writes, read by somebody else's code, and what attest report says of it."""
+"""Files of attest certify, read by somebody else's code, and what attest report says of them."""
 import html.parser
 import json
 import os

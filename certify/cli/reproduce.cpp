@@ -86,7 +86,7 @@ std::string command_of(const Experiment& experiment, const ReproduceOptions& opt
   return command;
 }
 
-// What an earlier run drew would stand beside the new points.
+// Removes the drawings of an earlier run, which would stand beside the new points.
 void remove_drawings(const fs::path& folder, const Plot& plot) {
   std::error_code ignored;
   for (const char* suffix : {".svg", ".png"}) fs::remove(folder / (plot.name + suffix), ignored);
@@ -134,7 +134,7 @@ Findings find(const Experiment& experiment, const Laboratory& laboratory) {
   }
 }
 
-// What experiments work with.
+// Kernels and schedules that experiments work with.
 struct Subjects {
   const Registry& kernels;
   const io::ScheduleRegistry& schedules;
@@ -151,7 +151,7 @@ Reproduced carry_out(const Experiment& experiment, const Subjects& subjects,
   return one;
 }
 
-// What made the page, on what, in which time.
+// Tells what made the page, on what, in which time.
 std::string about(const nlohmann::json& object, const std::vector<Reproduced>& results) {
   double seconds = 0;
   for (const Reproduced& one : results) seconds += one.seconds;

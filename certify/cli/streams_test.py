@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the command does when it cannot write: exit status 2, a message, and nothing overwritten;
+"""Checks the command when it cannot write: exit status 2, a message, and nothing overwritten;
 a campaign goes on to its end and writes its files all the same;
 what it prints of names that a terminal would obey; and that it shows that long work goes on."""
 import os

@@ -13,7 +13,7 @@
 
 namespace attest::certify::cli {
 
-/// Whether standard output is a terminal that wants colour (NO_COLOR unset).
+/// Tells whether standard output is a terminal that wants colour (NO_COLOR unset).
 bool colour_wanted();
 
 /// The text in green, red, yellow or bold where colour is wanted, else as it is.

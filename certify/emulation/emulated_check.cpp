@@ -24,7 +24,7 @@ std::string_view name(Direction direction) {
   return "loss gradient";
 }
 
-// What a call left behind, whatever its direction.
+// Results that a call left behind, whatever its direction.
 struct Results {
   attest_status status = ATTEST_OK;
   std::string misconduct;

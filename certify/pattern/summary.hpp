@@ -8,7 +8,7 @@
 #include "core/problem.hpp"
 #include "core/sparsity/sparsity_pattern.hpp"
 
-/// What there is to see of a mask's pairs, for people and for programs that choose a kernel by it.
+/// Summary of a mask's pairs, for people and for programs that choose a kernel by it.
 namespace attest::certify {
 
 /// How many others the queries see, or the keys are seen by.

@@ -48,7 +48,7 @@ CacheSize cache_size(std::int64_t fast_bytes, const WordType& word, std::int64_t
 /// [certify/regime/regime_test "a group that sees every key"]
 Problem with_groups_as_rows(const Problem& problem);
 
-/// What the best schedule moves across a boundary, every word of one width, all heads and batch
+/// Words that the best schedule moves across a boundary, all of one width, for all heads and batch
 /// entries. The schedules read K and V apart even where `storage` says that they are one; the bound
 /// counts distinct words (K3).
 struct Prediction {

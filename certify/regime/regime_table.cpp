@@ -13,7 +13,7 @@
 namespace attest::certify {
 namespace {
 
-// Those of the table that are named, in the order named; all when none is.
+// Returns the rows of the table that are named, in the order named; all when none is.
 template <class Row>
 std::vector<Row> chosen(const std::vector<Row>& table, const std::vector<std::string>& names,
                         const std::string& what) {

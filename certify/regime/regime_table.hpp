@@ -33,7 +33,7 @@ struct RegimeRow {
   std::vector<Prediction> predictions;  // one for each direction asked for
 };
 
-/// What to tabulate; every place with every shape and width.
+/// Contents of a table; every place with every shape and width.
 struct RegimeTable {
   std::vector<RegimePlace> places;
   std::vector<RegimeShape> shapes;

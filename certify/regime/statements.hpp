@@ -16,9 +16,9 @@ struct Place {
   std::int64_t fast_bytes;
 };
 
-/// What is said of M/d^2 on a device, in our words, and the sizes to hold it against.
+/// Statement about M/d^2 on a device, in our words, and the sizes to hold it against.
 struct Statement {
-  /// Whether it is said of all figures of a place, or that there is one.
+  /// Says whether the statement is of all figures of a place, or that there is one.
   enum class Of : std::uint8_t { every, some };
 
   std::string source;
@@ -29,7 +29,7 @@ struct Statement {
   std::vector<std::pair<std::int64_t, std::int64_t>> head_dims;  // d_k, d_v
 };
 
-/// What papers and their discussion say of M and d^2 on real devices.
+/// Lists what papers and their discussion say of M and d^2 on real devices.
 const std::vector<Statement>& statements();
 
 /// A statement at one size, head dimension and width.

@@ -82,7 +82,7 @@ class Comparer {
  private:
   void add(ChangeKind kind, const std::string& what) { changes_.push_back({kind, kernel_, what}); }
 
-  // What is in the first set only is lost, what is in the second only is gained.
+  // Compares two sets: what is in the first only is lost, what is in the second only is gained.
   void compare_sets(const std::set<std::string>& before, const std::set<std::string>& after,
                     const std::string& does, const std::string& suffix) {
     for (const std::string& word : before) {
@@ -116,7 +116,7 @@ class Comparer {
     return most;
   }
 
-  // What it said: so many checks. Older certificates have one text for each check.
+  // Counts the refused checks by message. Older certificates have one text for each check.
   static std::map<std::string, double> refused_in(const json& coverage) {
     std::map<std::string, double> checks;
     for (const json& one : coverage.at("refused")) {

@@ -11,7 +11,7 @@ namespace attest::certify {
 /// or not of the schema attest-certificate-1.  [certify/report/comparison_test "bad certificates"]
 nlohmann::json read_certificate(const std::string& path);
 
-/// What a difference between two certificates means for somebody who upgrades.
+/// Meaning of a difference between two certificates for somebody who upgrades.
 enum class ChangeKind : std::uint8_t { regression, improvement, note };
 
 struct Change {

@@ -89,7 +89,7 @@ std::vector<std::string> passing_contracts(const proptest::Law& law, const attes
 std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel& kernel,
                                   const proptest::Case& found, const proptest::Case& shrunk) {
   std::vector<std::string> hints;
-  // Of what fails by chance, any contract would seem to be the remedy.
+  // Any contract would seem to be the remedy of a failure by chance.
   if (worker::check(law, kernel, shrunk).verdict != Verdict::violated) return hints;
   if (flushes_results(kernel, shrunk)) {
     hints.emplace_back(

@@ -25,7 +25,7 @@ const std::vector<Contract>& known_contracts();
 std::vector<std::string> passing_contracts(const proptest::Law& law, const attest_kernel& kernel,
                                            const std::vector<proptest::Case>& cases);
 
-/// What a failure may come of that is no mistake in itself: a contract that is not declared,
+/// Names causes of a failure that are no mistake in themselves: a contract that is not declared,
 /// results flushed to zero. One line each; `found` and `shrunk` are the failure's cases, which must
 /// fail by themselves.  [certify/report/contracts_test "hints"]
 std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel& kernel,

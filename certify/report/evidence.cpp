@@ -174,7 +174,7 @@ std::string bound_term(const attest_kernel& kernel, const proptest::Case& c) {
     const proptest::Judgement judgement = proptest::gravest(all);
     const auto told = std::find_if(
         all.begin(), all.end(), [&](const auto& one) { return one.verdict == judgement.verdict; });
-    // Of NaN and infinity no bound is the cause.
+    // No bound is the cause of NaN and infinity.
     if (!std::isfinite(told->got) || !std::isfinite(told->exact)) return "";
     return told->output + ": " + solved.truth.dominating_term(solved.run, *told);
   };

@@ -10,7 +10,7 @@
 #include "proptest/run.hpp"
 #include "proptest/signatures/signature.hpp"
 
-/// What a failing case shows besides its message.
+/// Evidence that a failing case shows besides its message.
 namespace attest::certify {
 
 /// Where in an output the errors lie: cells of a grid, the largest error over bound in each.
@@ -35,11 +35,12 @@ std::optional<ErrorGrid> error_grid(const attest_kernel& kernel, const proptest:
 /// [certify/report/evidence_test "the bound's largest term is named"]
 std::string bound_term(const attest_kernel& kernel, const proptest::Case& c);
 
-/// Whether a picture or further checks of a problem are worth their time: at most 2^26 products.
+/// Tells whether a picture or further checks of a problem are worth their time: at most 2^26
+/// products.
 bool affordable(const Problem& problem);
 
-/// Whether results of a run are refused, and each element refused is 0 where the exact result is
-/// subnormal.  [certify/report/contracts_test "hints"]
+/// Tells whether results of a run are refused, and each element refused is 0 where the exact result
+/// is subnormal.  [certify/report/contracts_test "hints"]
 bool flushes_results(const attest_kernel& kernel, const proptest::Case& c);
 
 struct Evidence {

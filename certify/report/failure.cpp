@@ -241,7 +241,8 @@ TensorFile inputs_file(const Case& c, const Inputs& inputs, const FailureNote& n
 TensorFile failure_file(const attest_kernel& kernel, const Case& c, const Inputs& inputs,
                         const FailureNote& note) {
   TensorFile file = inputs_file(c, inputs, note);
-  // What stops a comparison (no bounds for the contract, a kernel that fails) is in the message.
+  // The cause that stops a comparison (no bounds for the contract, a kernel that fails) is in the
+  // message.
   proptest::guarded([&] {
     if (inputs.loss) {
       add_loss(file, kernel, c, *inputs.loss);

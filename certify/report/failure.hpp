@@ -21,10 +21,10 @@ struct Inputs {
   std::optional<proptest::LossValues> loss;
 };
 
-/// What the law's case gives the kernel: by family and seed.
+/// Returns the inputs that the law's case gives the kernel: by family and seed.
 Inputs generated_inputs(const attest_kernel& kernel, const proptest::Case& c);
 
-/// Whether two inputs have the same elements. Requires: inputs of the same case.
+/// Tells whether two inputs have the same elements. Requires: inputs of the same case.
 bool same_inputs(const proptest::Case& c, const Inputs& a, const Inputs& b);
 
 /// "O lies within its bounds of the exact result on these inputs", as a law: what a replay of a
@@ -39,7 +39,7 @@ proptest::Law law_on(const Inputs& inputs);
 std::optional<Inputs> reduce_values(const attest_kernel& kernel, const proptest::Case& c,
                                     const Inputs& inputs, int budget = 200);
 
-/// What is written beside the tensors.
+/// Note written beside the tensors.
 struct FailureNote {
   std::string kernel, law, message;
   int checks = 1;  // as Finding::checks

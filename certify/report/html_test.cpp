@@ -90,7 +90,7 @@ TEST_CASE("the sizes covered stand below the coverage", "[html]") {
 TEST_CASE("where a kernel ran stands beside its verdict", "[html]") {
   nlohmann::json certificate = sample_certificate();
   const std::string beside = "</span> <span class=\"small\">emulated on the &lt;host&gt;</span>";
-  // Of three kernels, in the overview and above each.
+  // Three kernels, in the overview and above each.
   CHECK(count_of(html_report(certificate), beside) == 2 * 3);
   for (nlohmann::json& kernel : certificate["kernels"]) kernel.erase("ran");  // as older ones
   CHECK_THAT(html_report(certificate), !Contains("emulated on the"));

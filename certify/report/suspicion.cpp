@@ -26,7 +26,7 @@ using proptest::Direction;
 using proptest::InputValues;
 using proptest::KernelRun;
 
-// What a message tells by itself; the first that is in it.
+// Suspicion that a message tells by itself; the first whose words are in the message.
 struct Told {
   std::string_view words, name, statement;
 };
@@ -120,7 +120,8 @@ void each_element(const TensorView& view, const Visit& visit) {
   }
 }
 
-// Whether an element still holds the bits that outputs hold on entry, which no arithmetic gives.
+// Tells whether an element still holds the bits that outputs hold on entry, which no arithmetic
+// gives.
 bool unwritten(const Tensor& output) {
   const std::size_t bits = 8 * size_bytes(output.view().dtype());
   const std::uint64_t poison = ~std::uint64_t{0} >> (64 - bits);
@@ -189,7 +190,7 @@ Seen wrong_in_the_same_memory(const Stage& stage) {
   return "was wrong where addresses came again, as they do under a clock, and right elsewhere";
 }
 
-// Of equal values, so that no other cause explains what becomes wrong.
+// Calls the kernel with equal values, so that no other cause explains what becomes wrong.
 Seen first_calls_alone(const Stage& stage) {
   constexpr int kCalls = 64;
   const InputValues values = stage.values(0);
@@ -291,7 +292,7 @@ Seen of_lower_precision(const Stage& stage) {
   return std::nullopt;
 }
 
-// Whether every row of O is some row of V, bit by bit, where rows are sums of several.
+// Checks whether every row of O is some row of V, bit by bit, where rows are sums of several.
 Seen rows_of_values(const Stage& stage) {
   constexpr std::int64_t kRows = 7;
   Problem problem = proptest::plain_problem(stage.problem());

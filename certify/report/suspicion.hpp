@@ -16,12 +16,12 @@ struct Suspicion {
   bool operator==(const Suspicion&) const = default;
 };
 
-/// What a failure shows of the kernel besides wrong numbers: by the message, where the kernel
-/// touched what is not its own; else by experiments, each in a process of its own where the kernel
-/// is isolated. An experiment calls the kernel several times with other values, in other or in the
-/// same memory, and compares the outputs with those of its earlier calls, with the inputs, and with
-/// exact results within their bounds. Empty where nothing explains the failure: an ordinary
-/// mistake shows nothing.
+/// Returns what a failure shows of the kernel besides wrong numbers: by the message, where the
+/// kernel touched what is not its own; else by experiments, each in a process of its own where the
+/// kernel is isolated. An experiment calls the kernel several times with other values, in other or
+/// in the same memory, and compares the outputs with those of its earlier calls, with the inputs,
+/// and with exact results within their bounds. Empty where nothing explains the failure: an
+/// ordinary mistake shows nothing.
 /// Cost: about a hundred small references.
 /// [certify/cheat_score_test "every cheat", certify/report/suspicion_test]
 std::vector<Suspicion> suspicions_of(const attest_kernel& kernel, const proptest::Case& shrunk,

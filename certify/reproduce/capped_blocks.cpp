@@ -67,7 +67,7 @@ class FallingCaps {
   std::optional<CappedCount> last_;
 };
 
-// What a block can have ends the caps, and is one.
+// Returns the caps; the last is what a block can have.
 std::vector<std::int64_t> caps_for(std::int64_t head_dim) {
   constexpr int kLow = -3, kHigh = 8, kSteps = 4;
   const std::int64_t most = most_block_bytes() / kWordBytes;

@@ -12,7 +12,7 @@
 /// CUDA kernels of both cases as the fast memory of a block is capped.
 namespace attest::certify {
 
-/// What a family of kernels moves under a cap in bytes; nothing where no variant fits.
+/// Counts what a family of kernels moves under a cap in bytes; nothing where no variant fits.
 using CountUnderCap = std::function<std::optional<CappedCount>(
     const std::string& family, std::int64_t cap_bytes, const Problem& problem)>;
 

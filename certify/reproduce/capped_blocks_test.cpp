@@ -35,7 +35,7 @@ std::vector<Outcome> outcomes(const Findings& findings) {
   return list;
 }
 
-// Of claims below d^2 and from d^2 on, in every direction, and of the bounds.
+// Returns the outcomes of claims below d^2 and from d^2 on, in every direction, and of the bounds.
 std::vector<Outcome> each(Outcome below, Outcome from, Outcome bounds = reproduced) {
   return {below, from, below, from, below, from, bounds};
 }

@@ -24,7 +24,7 @@ enum class Outcome : std::uint8_t {
 /// "reproduced", "reproduced with a correction", "not reproduced" or "not compared".
 std::string name(Outcome outcome);
 
-/// What a paper says and what was found.
+/// Statement of a paper and what was found.
 struct Claim {
   std::string text;      // in our words
   std::string source;    // paper and number of the statement
@@ -70,7 +70,7 @@ struct Findings {
 /// How much work: smoke is for every run of CI, fast for a laptop and a reader.
 enum class Effort : std::uint8_t { smoke, fast };
 
-/// What an experiment works with; sizes that are absent are its own.
+/// Equipment of an experiment; sizes that are absent are its own.
 struct Laboratory {
   const io::ScheduleRegistry& schedules;
   const Registry& kernels;  // for what is timed

@@ -150,7 +150,7 @@ TEST_CASE("kernels whose time does not follow density are seen not to", "[reprod
   REQUIRE(dense.size() == 2);
   CHECK(dense[0] != Outcome::reproduced);
   CHECK(dense[1] == Outcome::not_reproduced);
-  // What is not right is not timed.
+  // A kernel that is not right is not timed.
   attest_kernel silent = testing::all_kernels().find("sparse/block_flash2");
   silent.forward = [](const void*, const attest_forward_args*) { return ATTEST_OK; };
   CHECK(outcomes_with(silent) == std::vector{Outcome::not_compared});
@@ -192,7 +192,7 @@ TEST_CASE("arithmetic is counted from the recorded run", "[reproduce]") {
   };
   const Arithmetic standard = count("standard:bm=3,bn=3,bl=2");
   CHECK(standard.multiply_adds == 2 * kPairs * kDim);
-  // Of a pair: maximum, exponential, sum, quotient; scores are scaled in place.
+  // For each pair: maximum, exponential, sum, quotient; scores are scaled in place.
   CHECK(standard.others >= 4 * kPairs);
   CHECK(standard.flops() == 2 * standard.multiply_adds + standard.others);
   const Arithmetic flash = count("flash1:bq=3,bk=4");

@@ -12,11 +12,12 @@ struct Exponent {
   int points = 0;
 
   bool contains(double x) const { return low <= x && x <= high; }
-  /// Whether this whole number is the nearest and the interval reaches neither of its neighbours.
+  /// Tells whether this whole number is the nearest and the interval reaches neither of its
+  /// neighbours.
   /// [certify/reproduce/fit_test "whole"]
   bool is(int whole) const;
-  /// Whether something that is bounded by constants may grow so: 0 is the nearest multiple of a
-  /// half and the interval reaches neither of its neighbours.  [certify/reproduce/fit_test
+  /// Tells whether something that is bounded by constants may grow so: 0 is the nearest multiple of
+  /// a half and the interval reaches neither of its neighbours.  [certify/reproduce/fit_test
   /// "bounded"]
   bool bounded() const;
   /// "-0.998 [-1.003, -0.993]".

@@ -127,7 +127,7 @@ WordsAt fewest(const Laboratory& lab, const Problem& problem, const std::vector<
   };
 }
 
-// Whether the cases meet at d^2 itself, at another multiple of it, or elsewhere.
+// Tells whether the cases meet at d^2 itself, at another multiple of it, or elsewhere.
 Outcome meeting_of(const Crossing& met, double square, const Exponent& grows) {
   if (static_cast<double>(met.first) <= square && square <= static_cast<double>(met.last)) {
     return Outcome::reproduced;

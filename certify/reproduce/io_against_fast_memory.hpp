@@ -8,7 +8,7 @@
 /// I/O against M: exponents on both sides of d^2 and where the two cases meet.
 namespace attest::certify {
 
-/// Whose tiles a comparison takes: those that move the fewest words, or those of the papers' rules.
+/// Tiles that a comparison takes: those that move the fewest words, or those of the papers' rules.
 enum class Tiles : std::uint8_t { best, papers };
 
 /// Schedules for each case, by name.

@@ -9,7 +9,7 @@
 /// Words of fast and of classical multiplication, held against the bound for any multiplication.
 namespace attest::certify {
 
-/// What multiplies: `depth_first` in words of fast memory, `resident` in rows of a tile.
+/// Ways to multiply: `depth_first` in words of fast memory, `resident` in rows of a tile.
 struct Multipliers {
   using Words =
       std::function<ProductWords(const ProductTask& task, std::int64_t size, Multiplication how)>;

@@ -35,7 +35,8 @@ Curve curve_of(const std::string& name, const std::vector<sparse::TileWords>& ch
   return curve;
 }
 
-// Of the words beyond what everything in one tile moves, which no fast memory saves.
+// Claims the exponent of the words beyond what everything in one tile moves, which no fast memory
+// saves.
 Claim exponent_claim(const std::string& text, const Curve& curve,
                      const std::vector<sparse::TileWords>& choices, double claimed, double low,
                      double high) {

@@ -18,7 +18,7 @@ struct Dividing {
   std::string source;  // paper and number
 };
 
-/// What is compared, and under which names it is shown.
+/// Forms that are compared, and the names under which they are shown.
 struct SparseForms {
   std::string of;                // "the product"
   std::string large, small;      // what the curves of the two cases are
@@ -55,9 +55,9 @@ double dense_output_dividing_point(double nnz, double dense, double pairs);
 Findings sparse_findings(const std::vector<SparseSubject>& subjects, int steps,
                          const SparseForms& forms);
 
-/// Whether schedules of sparse inputs move, with every entry present, a constant times the words of
-/// dense schedules, by the exponent in M of the ratio. Both curves by the same sizes of fast
-/// memory. [certify/reproduce/sparse_meeting_test "dense attention as a special case"]
+/// Tells whether schedules of sparse inputs move, with every entry present, a constant times the
+/// words of dense schedules, by the exponent in M of the ratio. Both curves by the same sizes of
+/// fast memory. [certify/reproduce/sparse_meeting_test "dense attention as a special case"]
 Claim dense_special_case(const std::string& of, const Curve& sparse, const Curve& dense);
 
 }  // namespace attest::certify

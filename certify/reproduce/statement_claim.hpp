@@ -3,7 +3,7 @@
 #include "certify/regime/statements.hpp"
 #include "certify/reproduce/experiment.hpp"
 
-/// What is said of devices, as a claim beside the figures.
+/// Statements about devices, as claims beside the figures.
 namespace attest::certify {
 
 /// "0.5*" or "12", M/(d_k d_v); the star says small cache.

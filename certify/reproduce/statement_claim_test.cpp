@@ -5,7 +5,7 @@
 namespace attest::certify {
 namespace {
 
-// Of two fast memories, 4 and 64 times as large as d^2 words of 16 bits.
+// Returns a statement about two fast memories, 4 and 64 times as large as d^2 words of 16 bits.
 Statement about_two_sizes() {
   constexpr std::int64_t kHeadDim = 64, kWordBytes = 2, kSquare = kHeadDim * kHeadDim * kWordBytes;
   Statement statement;

@@ -4,8 +4,8 @@
 
 #include "core/abi/attest_kernel.h"
 
-/// What a call asks for beyond its kernel's description, read from attest_kernel.h's text and from
-/// the call's arguments alone: nothing here knows how problems are drawn or laws ask for them.
+/// Demands of a call beyond its kernel's description, read from attest_kernel.h's text and from the
+/// call's arguments alone: nothing here knows how problems are drawn or laws ask for them.
 namespace attest::certify::testing {
 
 /// Returns "" for a call inside the claims; else what is outside.

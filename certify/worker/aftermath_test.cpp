@@ -1,4 +1,4 @@
-// What a call does to others than its own process, and what goes on after it.
+// Effects of a call on others than its own process, and what goes on after the call.
 #include <signal.h>
 #include <unistd.h>
 

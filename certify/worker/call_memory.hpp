@@ -37,12 +37,13 @@ class CallMemory {
   /// Tells the worker what to map. Returns the first address that is free for the next call.
   std::uint64_t publish() const;
 
-  /// What lies beyond a buffer's ends within its pages and was overwritten.
+  /// Finds bytes beyond a buffer's ends, within its pages, that were overwritten.
   /// [certify/worker/isolation_test "bytes beside a buffer"]
   std::optional<Fault> overrun() const;
 
-  /// What touching an address means that the call had no right to. `reserved` begins the addresses
-  /// of the process's earliest call.  [certify/worker/isolation_test "addresses are explained"]
+  /// Explains what touching an address means to which the call had no right. `reserved` begins the
+  /// addresses of the process's earliest call.  [certify/worker/isolation_test "addresses are
+  /// explained"]
   Fault explain(std::uint64_t address, Access how, std::uint64_t reserved_begin,
                 std::uint64_t reserved_end, const std::string& when) const;
 

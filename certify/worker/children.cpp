@@ -28,8 +28,8 @@ bool has_children() {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-// Of all threads, those too that have ended and were not waited for. Empty where the system does
-// not list them.
+// Returns the children of all threads, those too that have ended and were not waited for. Empty
+// where the system does not list children.
 std::set<pid_t> living() {
   std::set<pid_t> processes;
   if (!has_children()) return processes;

@@ -6,17 +6,18 @@
 
 namespace attest::certify::worker {
 
-/// The processes that this one has started, those that it has waited for too. What a library starts
-/// while it loads is not a call's.  [certify/worker/runtime_test "what a library starts"]
+/// The processes that this one has started, those that it has waited for too. A process that a
+/// library starts while it loads is not a call's.  [certify/worker/runtime_test "what a library
+/// starts"]
 class Children {
  public:
   /// Sees every fork from now on. To be called once in a process.
   static void watch();
 
-  /// Those there are now, and forks until now, are nobody's.
+  /// Forgives the processes there are now, and forks until now: they are nobody's.
   void forgive();
 
-  /// Whether another was started since. One of the forgiven may end meanwhile.
+  /// Tells whether another process was started since. One of the forgiven may end meanwhile.
   bool started();
 
  private:

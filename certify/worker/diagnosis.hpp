@@ -10,7 +10,8 @@ namespace attest::certify::worker {
 /// The word for a task in messages: the function of attest_kernel.
 const char* word(Task task);
 
-/// What went wrong in a call that ended as `ending`, the gravest first; nothing when nothing did.
+/// Returns what went wrong in a call that ended as `ending`, the gravest first; nothing when
+/// nothing did.
 /// [certify/worker/isolation_test "every misbehaviour has its own finding"]
 std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
                               const Transfer& transfer, double timeout_seconds);

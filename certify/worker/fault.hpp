@@ -10,7 +10,7 @@
 
 namespace attest::certify::worker {
 
-/// What a kernel did to its process or to memory that is not its own.
+/// Misbehaviour of a kernel towards its process or memory that is not its own.
 ///
 ///   crash                killed by a signal
 ///   abort                called abort(), as a failed assertion or an uncaught exception does

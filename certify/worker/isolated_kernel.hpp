@@ -15,8 +15,8 @@
 namespace attest::certify::worker {
 
 /// A kernel whose calls are carried out by worker processes; to its caller a kernel like any other.
-/// Tensors are copied to memory shared with the worker and back. What a kernel does to its process
-/// is not a status: the call returns ATTEST_FAILED, and `check` turns the fault into the case's
+/// Tensors are copied to memory shared with the worker and back. Harm to the kernel's process is
+/// not a status: the call returns ATTEST_FAILED, and `check` turns the fault into the case's
 /// result. Calls of several threads run in as many processes: what a kernel remembers of one
 /// thread's calls does not reach another's.
 class IsolatedKernel {
@@ -48,12 +48,12 @@ IsolatedKernels isolate_library(const std::string& path, const Limits& limits);
 std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
                                                 const Limits& limits);
 
-/// Whether a built-in kernel must be called in a worker: an error on a device is one of its whole
-/// process, and nothing that comes after it there can be trusted.
+/// Tells whether a built-in kernel must be called in a worker: an error on a device is one of its
+/// whole process, and nothing that comes after it there can be trusted.
 /// [certify/worker/isolation_test "when it runs on a device"]
 bool needs_worker(const attest_description& description);
 
-/// Whether the kernel is one of an IsolatedKernel.
+/// Tells whether the kernel is one of an IsolatedKernel.
 bool is_isolated(const attest_kernel& kernel);
 
 /// The options of `attest check` that call the kernel in the same way, each after a blank:

@@ -107,7 +107,7 @@ TEST_CASE("every misbehaviour has its own finding") {
     REQUIRE(kind);
     CHECK(result.verdict == verdict_of(*kind));
   }
-  // What happens only in a later call of the same process.
+  // A fault that happens only in a later call of the same process.
   const attest_kernel& keeps = kernel_called(kernels, "keep_pointer");
   CHECK(check(law, keeps, small_case()).verdict == Verdict::passed);
   const proptest::LawResult stale = check(law, keeps, small_case());

@@ -365,7 +365,7 @@ class Rebuilt(unittest.TestCase):
 
 
 class BadInput(unittest.TestCase):
-    """What cannot be loaded is bad input: exit code 2 and one line."""
+    """Anything that cannot be loaded is bad input: exit code 2 and one line."""
 
     def refused(self, needed, *words):
         code, text, error = attest(*words)

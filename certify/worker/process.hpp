@@ -53,7 +53,7 @@ class Process {
   /// Private bytes when a worker that timed out was killed.
   std::uint64_t last_data_bytes() const { return last_data_bytes_; }
 
-  /// Whether it ran out of memory that it may allocate.
+  /// Tells whether the process ran out of memory that it may allocate.
   bool out_of_memory() const;
 
   /// The last lines that the last run wrote to the standard error, as `printable` spells them, with

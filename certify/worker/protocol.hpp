@@ -7,9 +7,9 @@
 #include "certify/worker/fault.hpp"
 #include "core/abi/attest_kernel.h"
 
-/// What the certifier and its worker process say to each other. The two are the same program, so
-/// structs travel as they are. One byte through the socket wakes the other side; everything else
-/// lies in shared memory, where a call that dies leaves what is known about its end.
+/// Messages between the certifier and its worker process. The two are the same program, so structs
+/// travel as they are. One byte through the socket wakes the other side; everything else lies in
+/// shared memory, where a call that dies leaves what is known about its end.
 namespace attest::certify::worker {
 
 /// Descriptors of the worker besides 0 (nothing), 1 and 2 (files whose text is looked at). The

@@ -10,8 +10,8 @@
 
 namespace attest::certify::worker {
 
-/// Whether a process can be held to a limit of private memory. The shadow memory of sanitizers lies
-/// beyond every limit.
+/// True where a process can be held to a limit of private memory. The shadow memory of sanitizers
+/// lies beyond every limit.
 #if defined(ATTEST_SHADOW_MEMORY)
 inline constexpr bool kMemoryLimits = false;
 #else

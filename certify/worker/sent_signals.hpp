@@ -8,8 +8,8 @@
 /// Signals that a kernel sends to the certifier. They must not pass for those of a person.
 namespace attest::certify::worker {
 
-/// Whether a worker of this process, or a process of its group, sent the signal; taken note of if
-/// so. For handlers of signals (SA_SIGINFO), safe there.
+/// Tells whether a worker of this process, or a process of its group, sent the signal, and notes it
+/// if so. For handlers of signals (SA_SIGINFO), safe there.
 /// [certify/worker/aftermath_test "a signal to the certifier"]
 bool sent_by_worker(int signal, const siginfo_t& info);
 

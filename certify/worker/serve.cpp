@@ -237,8 +237,8 @@ std::optional<Fault> call(const attest_kernel& kernel) {
   return std::nullopt;
 }
 
-// What the call did on a CUDA device. Where that failed it is of no more use to this process, which
-// ends with the error as its last words.
+// Returns what the call did on a CUDA device. Where the device failed it is of no more use to this
+// process, which ends with the error as its last words.
 std::optional<gpu::cuda::Finding> device_finding() {
   std::optional<gpu::cuda::Finding> finding = gpu::cuda::take_finding();
   if (finding && finding->kind == gpu::cuda::Finding::Kind::device_failed) {

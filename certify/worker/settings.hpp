@@ -12,9 +12,10 @@
 
 namespace attest::certify::worker {
 
-/// What the operating system keeps about this process and the thread that makes the calls: blocked
-/// signals, interval timers, resource limits, the mask of file modes, nice value, scheduling policy
-/// and allowed processors. Timers of timer_create cannot be listed. A few microseconds.
+/// State that the operating system keeps about this process and the thread that makes the calls:
+/// blocked signals, interval timers, resource limits, the mask of file modes, nice value,
+/// scheduling policy and allowed processors. Timers of timer_create cannot be listed. A few
+/// microseconds.
 class Settings {
  public:
   /// As they are now.

@@ -14,14 +14,14 @@
 
 namespace attest::certify::worker {
 
-/// What a kernel must leave as it found it: floating-point environment, locale, working directory,
-/// environment variables, signal handlers, settings, descriptors, children, standard output, memory
-/// below the limit. Compared is what a user could observe. Taken once in the worker; a process in
-/// which something changed is not used again.
+/// Surroundings that a kernel must leave as it found them: floating-point environment, locale,
+/// working directory, environment variables, signal handlers, settings, descriptors, children,
+/// standard output, memory below the limit. Compared is what a user could observe. Taken once in
+/// the worker; a process in which something changed is not used again.
 /// [certify/worker/isolation_test "every misbehaviour has its own finding"]
 /// [certify/worker/runtime_test "what a runtime does"]
 class Surroundings {
-  // What the process does about a signal: as bits, for they are only compared.
+  // Action of the process on a signal: as bits, for they are only compared.
   struct SignalAction {
     std::uint64_t handler = 0;
     int flags = 0;
@@ -29,7 +29,7 @@ class Surroundings {
   };
 
  public:
-  /// Of this process, whose data segment must not grow beyond the limit.
+  /// Takes the surroundings of this process, whose data segment must not grow beyond the limit.
   explicit Surroundings(std::uint64_t data_limit_bytes);
 
   /// Takes locale, directory, variables, handlers of signals, settings and children as they are
@@ -37,9 +37,9 @@ class Surroundings {
   /// stays that of before, for it is the whole process's.
   void loaded();
 
-  /// What a call changed, the gravest; to be asked after every call. `may_change` are the bits of
-  /// attest_description.may_change: rules that do not apply. Never returns in a process forked from
-  /// this one: that one ends here.
+  /// Returns what a call changed, the gravest; to be asked after every call. `may_change` are the
+  /// bits of attest_description.may_change: rules that do not apply. Never returns in a process
+  /// forked from this one: that one ends here.
   std::optional<Fault> change(std::uint32_t may_change);
 
   /// How many calls of a process may each leave more threads alive than any call before it. A pool
@@ -72,8 +72,8 @@ std::uint64_t data_bytes();
 /// The same of another process.
 std::uint64_t data_bytes_of(pid_t process);
 
-/// Whether so many bytes are so near to the limit that an allocation was probably refused: within
-/// a sixteenth of it.
+/// Tells whether so many bytes are so near to the limit that an allocation was probably refused:
+/// within a sixteenth of it.
 inline bool near_limit(std::uint64_t bytes, std::uint64_t limit) {
   return bytes >= limit - limit / 16;
 }

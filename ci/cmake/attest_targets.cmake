@@ -41,8 +41,9 @@ function(attest_arguments)
   endforeach()
 endfunction()
 
-# Whether the target, or one that it depends on, is compiled with OpenMP, which the targets that depend
-# on it by DEPENDS then are too. (A property of our own: CMake knows it only after all are described.)
+# Notes whether the target, or one that it depends on, is compiled with OpenMP, which the targets
+# that depend on it by DEPENDS then are too. (A property of our own: CMake knows it only after all
+# are described.)
 function(attest_note_openmp name)
   set(all ${ARG_PRIVATE_DEPENDS} ${ARG_DEPENDS})
   set(public_openmp NO)

@@ -33,7 +33,7 @@ Buffer::Buffer(std::string name, std::size_t bytes) : name_(std::move(name)), by
   require(filled, name_ + ": fill with NaN");
 }
 
-// What fails here failed before, and is an error of every call that waits.
+// A failure here happened before, and is an error of every call that waits.
 Buffer::~Buffer() { static_cast<void>(cudaFree(base_)); }
 
 Buffer::Buffer(Buffer&& other) noexcept

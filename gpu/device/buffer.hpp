@@ -31,8 +31,8 @@ class Buffer {
   void upload(const void* from) const;
   std::vector<std::byte> download() const;
 
-  /// What was written beside the buffer: "K: 4 bytes before the buffer". Nothing when the guards
-  /// are whole.  [gpu/device/device_test "a write beside a buffer is found"]
+  /// Tells what was written beside the buffer: "K: 4 bytes before the buffer". Nothing when the
+  /// guards are whole.  [gpu/device/device_test "a write beside a buffer is found"]
   std::optional<std::string> overrun() const;
 
  private:

@@ -4,8 +4,8 @@
 #include "gpu/device/pointers.cuh"
 #include "gpu/kernels/sixteen_bit.cuh"
 
-/// What every kernel's launches on the device begin with: its arguments and its workspace, with the
-/// traffic policy or without.
+/// Arguments and workspace that every kernel's launches on the device begin with, with the traffic
+/// policy or without.
 namespace attest::gpu::cuda {
 
 /// The workspace of a call, handed out piece by piece.

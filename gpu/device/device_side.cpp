@@ -41,7 +41,7 @@ std::vector<Launches> of_sides() {
           {&loss_small_kernel<kSide>(), nullptr, nullptr, Side::loss_gradient}};
 }
 
-// Those of gpu/kernels/families.hpp that are not among all kernels.
+// Returns the launches of kernels in gpu/kernels/families.hpp that are not among all kernels.
 std::vector<Launches> of_families() {
   std::vector<Launches> all{of_rows<4>(), of_rows<8>(), of_rows<16>(), of_rows<32>(),
                             of_rows<64>()};

@@ -6,7 +6,7 @@
 
 namespace attest::gpu::cuda {
 
-/// What a call did on the device beside its result.
+/// Effect of a call on the device beside its result.
 struct Finding {
   enum class Kind : std::uint8_t {
     wrote_beside,   // a buffer: into a guard region
@@ -17,7 +17,8 @@ struct Finding {
   std::string text;
 };
 
-/// Of this thread's last call of a kernel on the device, taken once.  [gpu/device/staging_test]
+/// Returns the finding of this thread's last call of a kernel on the device, once.
+/// [gpu/device/staging_test]
 std::optional<Finding> take_finding();
 
 }  // namespace attest::gpu::cuda

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-/// What attest_gpu_measure says of the kernels that have a device side, by their names. Each throws
-/// InvalidProblem for an unknown name.
+/// Answers of attest_gpu_measure about the kernels that have a device side, by their names. Each
+/// throws InvalidProblem for an unknown name.
 namespace attest::gpu::cuda {
 
 struct Direction {
@@ -14,7 +14,7 @@ struct Direction {
   const char* name;
 };
 
-/// Those that the kernel has, forward first.
+/// Lists the directions that the kernel has, forward first.
 std::vector<Direction> directions_of(const std::string& kernel);
 
 /// {"kernels": [{"kernel", "directions"}]}; needs no device.

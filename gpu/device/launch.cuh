@@ -32,7 +32,7 @@ inline std::int64_t most_dynamic_shared_bytes(const void* kernel) {
   return known[{device, kernel}] = limit - aligned;
 }
 
-/// Whether the current device takes the launch: its grid and its shared memory.
+/// Tells whether the current device takes the launch: its grid and its shared memory.
 template <class... Arguments>
 bool fits(void (*kernel)(Arguments...), const BlockLine& line) {
   return line.blocks <= kMostBlocks &&
@@ -46,7 +46,7 @@ template <class... Arguments>
 void launch(const std::string& name, void (*kernel)(Arguments...), const BlockLine& line,
             cudaStream_t stream, const Arguments&... arguments) {
   if (line.blocks == 0) return;
-  // Of the kernel, not of the launch: a smaller number would fail another thread's launch.
+  // Limit of the kernel, not of the launch: a smaller number would fail another thread's launch.
   const void* const symbol = reinterpret_cast<const void*>(kernel);
   require(cudaFuncSetAttribute(symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(most_dynamic_shared_bytes(symbol))),

@@ -1,4 +1,4 @@
-// What ci/test-gpu asks of the device, one JSON object a call.
+// Answers what ci/test-gpu asks of the device, one JSON object a call.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>

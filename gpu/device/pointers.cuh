@@ -11,7 +11,7 @@ namespace attest::gpu::cuda {
 inline void set_sink(simt::Uncounted::Sink&, TrafficSink) {}
 inline void set_sink(simt::Counted::Sink& sink, TrafficSink bytes) { sink.bytes = bytes; }
 
-/// What both directions have.
+/// Sets what both directions have.
 template <class T, class Arguments, class Args>
 void set_common(Arguments& a, const Args& args, TrafficSink sink) {
   const attest_mask& mask = args.problem->mask;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the device can do, measured: what kernels' times are compared with. Each throws
+/// Rates of the device, measured: kernels' times are compared with these rates. Each throws
 /// DeviceError.
 namespace attest::gpu::cuda {
 

@@ -7,7 +7,7 @@
 
 namespace attest::gpu::cuda {
 
-/// What `nvcc -Xptxas -v` says of a kernel for one architecture.
+/// Report of `nvcc -Xptxas -v` on a kernel for one architecture.
 struct ResourceUsage {
   std::string kernel;        // without its policy: "flash2_forward<4, float>"
   std::string policy;        // "Uncounted"
@@ -20,7 +20,7 @@ struct ResourceUsage {
 /// [gpu/device/resource_usage_test "a report is read"]
 std::vector<ResourceUsage> parse_ptxas(const std::string& text);
 
-/// What is declared of a kernel, for comparison.
+/// Returns what is declared of a kernel, for comparison.
 using Declaration = ThreadMemory (*)(std::string_view kernel);
 
 /// Where kernels without counters differ from what is declared, a line each: the most registers

@@ -60,7 +60,7 @@ struct Operand {
   Use use;
 };
 
-// What forward and backward have in common; one makes O and LSE, the other takes them.
+// Operands that forward and backward have in common; one makes O and LSE, the other takes them.
 template <class Arguments>
 std::vector<Operand<Arguments>> attention_operands(Use results) {
   return {{"Q", &Arguments::Q, Use::input},

@@ -19,7 +19,7 @@ class Staging {
   /// A tensor may span so much; the host's memory of huge strides is sparse, a device's is not.
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
-  /// Whether a tensor spans more: the call must not be made.
+  /// Tells whether a tensor spans more: the call must not be made.
   /// [gpu/device/errors_test "more than a device should copy"]
   bool too_large() const { return too_large_; }
 

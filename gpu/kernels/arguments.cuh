@@ -12,7 +12,7 @@ inline Strides strides_of(const attest_tensor& tensor) {
   return {tensor.strides[0], tensor.strides[1], tensor.strides[2], tensor.strides[3]};
 }
 
-/// Of LSE and its like, (batch, head, row).
+/// Returns the strides of LSE and its like, (batch, head, row).
 inline Strides row_strides_of(const attest_tensor* tensor) {
   if (tensor == nullptr) return {};
   return {tensor->strides[0], tensor->strides[2], tensor->strides[1], 0};

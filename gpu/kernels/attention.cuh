@@ -14,8 +14,8 @@
 #define ATTEST_ROLLED
 #endif
 
-/// What the attention kernels share: their arguments, where sequences lie, which keys a query sees,
-/// and how Q K^T becomes scores. Sequences and masks as core/abi/attest_kernel.h has them.
+/// Shared parts of the attention kernels: their arguments, where sequences lie, which keys a query
+/// sees, and how Q K^T becomes scores. Sequences and masks as core/abi/attest_kernel.h has them.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
@@ -41,8 +41,8 @@ struct MaskArguments {
   Align align = Align::top_left;
   typename Mem::template In<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
   typename Mem::template In<std::uint8_t> boolean;
-  /// Of a block mask: key blocks of a query block, and query blocks of a key block. Without one,
-  /// all queries and keys are one block.
+  /// Lists of a block mask: key blocks of a query block, and query blocks of a key block. Without
+  /// one, all queries and keys are one block.
   ListArguments<Mem> by_query, by_key;
   std::int64_t block_q = std::numeric_limits<std::int64_t>::max(), block_k = block_q;
 };
@@ -133,7 +133,7 @@ struct KeyBand {
   }
 };
 
-/// What window and lengths leave to query i.
+/// Returns the keys that window and lengths leave to query i.
 template <class Mem>
 __device__ KeyBand band_of(const Sequence& sequence, const MaskArguments<Mem>& mask,
                            std::int64_t i) {

@@ -25,7 +25,7 @@ MovedWords zeros(const std::string& schedule, const Problem& p) {
   return {words, words};
 }
 
-// What the emulated backward moves beyond the words of a schedule.
+// Tells whether the emulated backward moves nothing but zeros() beyond the words of a schedule.
 bool holds(const EmulatedKernel& kernel, const std::string& schedule, const char* text) {
   testing::Call call(testing::spelled_for(kernel.abi(), text));
   EmulatedForward forward(call.forward_arguments(kernel.abi()));

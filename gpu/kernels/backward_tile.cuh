@@ -5,7 +5,7 @@
 #include "gpu/kernels/kernel_name.hpp"
 #include "gpu/kernels/tile.cuh"
 
-/// What backward kernels do with one tile: rows of one side stay in shared memory with sums in
+/// Steps of backward kernels with one tile: rows of one side stay in shared memory with sums in
 /// registers, rows of the other side pass by.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {

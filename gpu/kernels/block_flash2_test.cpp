@@ -156,7 +156,7 @@ std::int64_t words_of_lists(const attest_lists& lists, std::int64_t block, std::
   return words;
 }
 
-// Of one query head and all sequences.
+// Words of the lists of one query head and all sequences.
 struct ListWords {
   std::int64_t by_query = 0, by_key = 0;
 };
@@ -171,13 +171,13 @@ ListWords list_words(const Call& call) {
   return words;
 }
 
-// What the schedule's lists of tiles have: two offsets for each block, a word for each tile, and
-// the pairs of partial tiles as bits.
+// Counts the words of the schedule's lists of tiles: two offsets for each block, a word for each
+// tile, and the pairs of partial tiles as bits.
 std::int64_t words_of_tile_lists(std::int64_t blocks, const testing::TileWords& tiles) {
   return 2 * blocks + tiles.tiles + tiles.bit_words;
 }
 
-// What launches moved, and of it the words of the lists.
+// Words that launches moved, and among them those of the lists.
 struct Moved {
   MovedWords all;
   ListWords lists;

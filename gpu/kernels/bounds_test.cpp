@@ -54,7 +54,7 @@ std::int64_t fast_words(const EmulatedDirection<Call>& direction) {
   return direction.plan(shape_of(*testing::Call(kProblem).form.get())).fast_memory().words();
 }
 
-// Those of every size of tiles.
+// Returns the kernels of every size of tiles.
 std::set<const EmulatedKernel*> all_kernels() {
   std::set<const EmulatedKernel*> all(emulated_kernels().begin(), emulated_kernels().end());
   for (const Family& family : families()) {

@@ -9,7 +9,7 @@
 namespace attest::gpu {
 namespace {
 
-// What the kernel only reads is added as such: races are looked for in the rest.
+// Adds what the kernel only reads as such: races are looked for in the rest.
 template <class T>
 void add(simt::GlobalMemory& memory, const char* name, const attest_tensor* tensor,
          simt::GlobalPointer<T>& pointer) {
@@ -45,7 +45,7 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
   return arguments;
 }
 
-// What Q, K, V and O are made of.
+// Adds Q, K, V and O.
 template <class Arguments, class Args>
 void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
   add(memory, "Q", args.Q, arguments.Q);
@@ -64,7 +64,7 @@ void add_gradients(simt::GlobalMemory& memory, const attest_backward_args& args,
   add(memory, "dV", args.dV, arguments.dV);
 }
 
-// What both directions have of any type of these.
+// Adds what both directions have, of any type of these.
 template <class Arguments, class Args>
 void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
   const attest_problem& problem = *args.problem;

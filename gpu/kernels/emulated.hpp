@@ -35,7 +35,7 @@ class Workspace {
 };
 
 /// Arguments with the tensors they may touch, by name: Q K V O LSE, masks and slopes. Launches
-/// refer to the memory, so it outlives them. Those for tensors of 16 bits come from typed().
+/// refer to the memory, so it outlives them. Arguments for tensors of 16 bits come from typed().
 struct EmulatedForward : PackedRows {
   explicit EmulatedForward(const attest_forward_args& args);
   EmulatedForward(const EmulatedForward&) = delete;
@@ -139,7 +139,7 @@ class EmulatedLaunches {
   simt::LaunchReport report_;
 };
 
-/// What a launch moved of the tensors of that name; zeros when there is none.
+/// Returns what a launch moved of the tensors of that name; zeros when there is none.
 simt::GlobalTraffic traffic_of(const simt::GlobalMemory& memory, const simt::LaunchReport& report,
                                const char* name);
 

@@ -42,7 +42,7 @@ class EmulatedKernel {
   const attest_description& description() const { return abi_.description; }
   const EmulatedDirections& directions() const { return directions_; }
   bool takes(attest_dtype dtype) const { return (description().dtypes >> dtype & 1U) != 0; }
-  /// What a call may ask for; else it is ATTEST_UNSUPPORTED.
+  /// Tells whether a call may ask for this; else the call is ATTEST_UNSUPPORTED.
   bool accepts(const attest_forward_args& args) const;
   bool accepts(const attest_backward_args& args) const;
   bool accepts(const attest_loss_args& args) const;
@@ -56,9 +56,9 @@ class EmulatedKernel {
   attest_kernel abi_{};
 };
 
-/// What the attention kernels of this room have in common: float32, every mask (patterns in boolean
-/// form), any strides. LSE is among the features. A kernel with a backward names the schedule of
-/// that, too.
+/// Returns what the attention kernels of this room have in common: float32, every mask (patterns in
+/// boolean form), any strides. LSE is among the features. A kernel with a backward names the
+/// schedule of that, too.
 attest_description emulated_description(const char* name, const char* summary, const char* schedule,
                                         const char* schedule_backward = nullptr);
 

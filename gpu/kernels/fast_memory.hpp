@@ -6,7 +6,7 @@
 /// The fast memory that a block of a kernel has.
 namespace attest::gpu {
 
-/// What the compiler gives each thread of a kernel.
+/// Memory that the compiler gives each thread of a kernel.
 struct ThreadMemory {
   int registers = 0;    // of 4 bytes
   int local_bytes = 0;  // arrays and registers in global memory: words that no policy counts
@@ -27,7 +27,7 @@ struct FastMemory {
   }
 };
 
-/// What is declared of a kernel with the policy Uncounted, spelled with its other template
+/// Returns what is declared of a kernel with the policy Uncounted, spelled with its other template
 /// arguments
 /// ("flash2_forward<Flash2Tile<32, 32>, 4, float>"): registers in the units of 8 in which a device
 /// gives them, the most over the architectures compiled for. Throws InvalidProblem for a kernel

@@ -109,8 +109,8 @@ __device__ void update_O(Mem& mem, const ForwardArguments<Mem>& a, const QueryBl
   }
 }
 
-/// Whether a tile holds a visible pair, as far as window and lengths say, then pair by pair; the
-/// same answer for all lanes.
+/// Tells whether a tile holds a visible pair, as far as window and lengths say, then pair by pair;
+/// the same answer for all lanes.
 template <class Mem>
 __device__ bool tile_visited(Mem& mem, const ForwardArguments<Mem>& a, const QueryBlock& block,
                              TileRows keys) {

@@ -33,7 +33,7 @@ struct TensorCore<F16> {
 __device__ inline int fragment_row(int word) { return lane_in_warp() / 4 + word / 2 * 8; }
 __device__ inline int fragment_column(int word) { return lane_in_warp() % 4 * 2 + word % 2; }
 
-/// Of the four lanes that share a row of a fragment.
+/// Returns the maximum, or the sum, over the four lanes that share a row of a fragment.
 __device__ inline float row_max(float value) {
   value = fmaxf(value, __shfl_xor_sync(~0U, value, 1));
   return fmaxf(value, __shfl_xor_sync(~0U, value, 2));
@@ -100,14 +100,14 @@ struct TensorTile {
   static constexpr int kPairs = kPassing / 8, kSums = kColumns / 8;  // fragments of a lane
   static std::string name() { return kernel_name("TensorTile", kColumns, kGroups); }
 
-  // What the steps of a kernel have in common. A test's tile replaces one of them by a wrong one.
+  // Common parts of the steps of a kernel. A test's tile replaces one part by a wrong one.
 
   /// The latest copies of all lanes have arrived, and no lane is at the tile before.
   __device__ static void await_tile() {
     simt::cp_async_wait<0>();
     __syncthreads();
   }
-  /// What all lanes have left of dS has arrived.
+  /// Waits until what all lanes have left of dS has arrived.
   __device__ static void await_pair_gradients() { __syncthreads(); }
   __device__ static int next_stage(int stage) { return (stage + 1) % kStages; }
   /// Passing rows as the columns of b.
@@ -120,7 +120,7 @@ struct TensorTile {
                                       int column) {
     load_left_transposed(a, rows, stride, column);
   }
-  /// Whether a passing row is among those from `begin` to before `end`.
+  /// Tells whether a passing row is among those from `begin` to before `end`.
   __device__ static bool sees(int begin, int end, int row) { return begin <= row && row < end; }
   /// Two weights as factors of the second product.
   template <class T>
@@ -220,7 +220,7 @@ __device__ std::int64_t visible_keys(Mem& mem, const AttentionShape& shape,
   return key;
 }
 
-/// What a query sees of the passing keys that begin at `key`: positions begin .. end-1.
+/// Part of the passing keys from `key` on that a query sees: positions begin .. end-1.
 struct PassingBand {
   int begin = 0, end = 0;
 };

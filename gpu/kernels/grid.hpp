@@ -18,8 +18,8 @@ inline constexpr std::int64_t bytes_of_floats(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// A launch but for its kernel and arguments; there may be no block. What the kernel declares
-/// itself of shared memory is static.
+/// A launch but for its kernel and arguments; there may be no block. Shared memory that the kernel
+/// itself declares is static.
 struct BlockLine {
   std::int64_t blocks = 0;
   int lanes = 0;

@@ -7,7 +7,7 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// What a block sums; its part of dQ is added to global memory.
+/// Sums of a block; its part of dQ is added to global memory.
 enum class KeySums { dK_dV, dK_dV_dQ };
 
 struct KeyGradients {

@@ -10,7 +10,7 @@ const EmulatedKernel& key_stationary_kernel();
 /// The launches without making them. Requires head dimensions of at most 576.
 LaunchPlan key_stationary_plan(const AttentionShape& shape);
 
-/// Whether shared memory suffices for these head dimensions, and a grid for the blocks.
+/// Tells whether shared memory suffices for these head dimensions, and a grid for the blocks.
 bool key_stationary_fits(const AttentionShape& shape, const simt::Emulation& emulation);
 
 /// The schedule of a launch, key_stationary:bq=…,bk=32.

@@ -53,7 +53,7 @@ TEST_CASE("more than 65535 heads and batch entries, each with a block of its own
   // The one with the fewest lanes.
   const auto& run = flash2_held_kernel<4>().directions().forward.run;
   CHECK(run(forward, {}).to_string().empty());
-  // Of one key, the weight is 1: O is V, which is another for each head and batch entry.
+  // With one key, the weight is 1: O is V, which is another for each head and batch entry.
   CHECK(call.O.bits() == call.V.bits());
 }
 

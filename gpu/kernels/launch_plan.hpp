@@ -10,15 +10,15 @@
 /// The launches of a call without making them.
 namespace attest::gpu {
 
-/// Whether a device takes so many blocks, and the emulated one so much shared memory.
+/// Tells whether a device takes so many blocks, and the emulated one so much shared memory.
 bool fits(const BlockLine& line, const simt::Emulation& emulation);
 
 struct PlannedLaunch {
   std::string kernel;
   BlockLine line;
 
-  /// Of a block, with the policy Uncounted. Throws InvalidProblem for a kernel that is not
-  /// declared.  [gpu/kernels/bounds_test "declares its registers"]
+  /// Returns the fast memory of a block, with the policy Uncounted. Throws InvalidProblem for a
+  /// kernel that is not declared.  [gpu/kernels/bounds_test "declares its registers"]
   FastMemory fast_memory() const {
     return {line.dynamic_shared_bytes + line.static_shared_bytes, line.lanes,
             declared_thread_memory(kernel)};

@@ -14,11 +14,11 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Whose tiles pass by.
+/// Side whose tiles pass by.
 enum class Passing : std::uint8_t { keys, queries };
 
-/// What the lanes of a block know of the tile that passes by: its number, and of each resident row
-/// the passing rows that its block lists, as bits.
+/// Tile that passes by, as the lanes of a block know it: its number, and of each resident row the
+/// passing rows that its block lists, as bits.
 struct ListedTile {
   static constexpr int kNone = std::numeric_limits<int>::max();
   int number;
@@ -112,7 +112,7 @@ class TilesOfLists {
     return {first, first < end ? static_cast<int>(end - first) : 0};
   }
 
-  /// Whether window and lengths leave a pair of them with the list's resident rows.
+  /// Tells whether window and lengths leave a pair of the part with the list's resident rows.
   __device__ bool meets(TileRows part) const {
     if (part.count == 0) return false;
     return kKeys ? band_of_rows(sequence_, mask_, rows_).meets(part)

@@ -8,7 +8,7 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// What a block of rows makes of f and values: c = f h - E with LSE and D, or Z = f A3.
+/// Result that a block of rows makes of f and values: c = f h - E with LSE and D, or Z = f A3.
 enum class Weighed { residual, mean };
 
 struct LossForward {

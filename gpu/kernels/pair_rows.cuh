@@ -15,7 +15,7 @@ __host__ __device__ inline int padded_columns(int columns) { return (columns + 1
 /// Words from one row to the next.
 __host__ __device__ inline int pair_stride(int columns) { return padded_columns(columns) / 2 + 4; }
 
-/// Whether rows can be copied 16 bytes at a time, the first element of the tensor lying at a
+/// Tells whether rows can be copied 16 bytes at a time, the first element of the tensor lying at a
 /// multiple of that.
 __device__ inline bool rows_in_16_bytes(const Strides& strides, int columns) {
   return strides.column == 1 && (columns | strides.row | strides.head | strides.batch) % 8 == 0;

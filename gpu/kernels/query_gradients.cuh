@@ -7,7 +7,7 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Whether D = rowsum(dO o O) - dLSE is made and stored by the block, or read.
+/// Source of D = rowsum(dO o O) - dLSE: made and stored by the block, or read.
 enum class DeltaSource { formed, given };
 
 struct QueryGradients {

@@ -32,7 +32,7 @@ struct RowStatistics {
 
   __device__ float log_sum(int r) const { return l[r] == 0 ? -INFINITY : m[r] + logf(l[r]); }
 
-  /// Of the rows that exist, to (batch, head, row).
+  /// Stores LSE of the rows that exist, to (batch, head, row).
   template <class Mem>
   __device__ void store_LSE(Mem& mem, const QueryBlock& block,
                             typename Mem::template Out<float> LSE, const Strides& strides) const {

@@ -14,7 +14,7 @@
 /// launches move are those that the schedule's dry count moves on the same problem, reads and
 /// writes each, integer for integer, summed over the heads; of one head, tensor by tensor too.
 ///
-/// What counts as a word: gpu/kernels/moved_words.hpp. Block masks: gpu/kernels/block_flash2_test.
+/// Words are counted as in gpu/kernels/moved_words.hpp. Block masks: gpu/kernels/block_flash2_test.
 namespace attest::gpu {
 namespace {
 

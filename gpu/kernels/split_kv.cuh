@@ -20,7 +20,7 @@ struct SplitKv {
   __host__ __device__ static std::int64_t part_keys(std::int64_t keys) {
     return tiles_of(tiles_of(keys, kBlockK), kSplits) * kBlockK;
   }
-  /// Of a kernel of all keys in `line`.
+  /// Returns the parts' launch, from that of a kernel of all keys in `line`.
   static BlockLine part_line(BlockLine line) {
     line.blocks *= kSplits;
     return line;
@@ -48,7 +48,7 @@ __device__ KeyBand band_of_part(const ForwardArguments<Mem, T>& a, const QueryBl
   return band;
 }
 
-/// Whether a block of queries sees a key of the band; the same answer for all lanes.
+/// Tells whether a block of queries sees a key of the band; the same answer for all lanes.
 template <class Mem, class T>
 __device__ bool band_visible(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryBlock& block,
                              KeyBand band) {

@@ -22,7 +22,7 @@ BlockLine square_key_line(const AttentionShape& shape) {
           bytes_of_floats(Tile::kPanels)};
 }
 
-/// What such a block begins with; its place is that of a tile of `rows` rows of `heads`.
+/// Beginning of such a block; its place is that of a tile of `rows` rows of `heads`.
 template <class Tile>
 struct SquareBlock {
   AttentionShape shape;
@@ -46,7 +46,7 @@ struct SquareBlock {
   __device__ MatrixView<Pointer> keys(Pointer data, const Strides& s, std::int64_t head) const {
     return {data, row_origin(s, sequence, head, sequence.k_begin), s.row, s.column};
   }
-  /// Of (batch, query heads, seqlen_q, seqlen_k).
+  /// Returns a head's matrix of (batch, query heads, seqlen_q, seqlen_k).
   template <class Pointer>
   __device__ MatrixView<Pointer> pairs(Pointer data, std::int64_t head) const {
     const std::int64_t matrix = place.batch * shape.num_heads_q + head;

@@ -29,7 +29,7 @@ struct SquareTile {
 
   static std::string name() { return kernel_name("SquareTile", kSide); }
 
-  /// What memory holds of the matrices that are given, and of those that are made of them.
+  /// Element in memory of the matrices that are given, and of those that are made of them.
   using Element = float;
 
   /// A panel has so many words in a row, each made of the element or elements that it holds.

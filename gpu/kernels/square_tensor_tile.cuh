@@ -91,7 +91,7 @@ struct SquareTensorTile : SquareTile<kSideOfTile> {
 
   // A test's tile replaces one of them by a wrong one.
 
-  /// What all lanes have left of their sums has arrived.
+  /// Waits until what all lanes have left of their sums has arrived.
   __device__ static void await_sums() { __syncthreads(); }
   /// Rows of a panel as those of b.
   __device__ static void load_factors(unsigned (&b)[4], const unsigned* rows, int column) {

@@ -18,7 +18,7 @@ const std::vector<const EmulatedKernel*>& kernels() {
   return all;
 }
 
-// Of each type that the kernel takes.
+// Returns problems without a softcap, of each type that the kernel takes.
 std::vector<std::string> uncapped_problems(const EmulatedKernel& kernel) {
   std::vector<const char*> all = testing::backward_problems();
   const auto capped = [](const char* text) { return Problem::parse(text).softcap != 0; };

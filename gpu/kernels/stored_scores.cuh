@@ -17,7 +17,7 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Whether Q passes by with K, 32 columns at a time, or stays for all keys.
+/// Says whether Q passes by with K, 32 columns at a time, or stays for all keys.
 enum class Queries : std::uint8_t { streamed, resident };
 
 struct StoredScores {
@@ -29,7 +29,7 @@ struct StoredScores {
   __host__ __device__ static std::int64_t score_floats(int resident) {
     return std::int64_t{kTile} * ((resident > 0 ? odd_stride(resident) : kStride) + kStride);
   }
-  /// Of weigh_values().
+  /// Shared memory of weigh_values().
   __host__ __device__ static std::int64_t value_floats(int columns) {
     return std::int64_t{kTile} * (kTile + columns * 32);
   }
@@ -51,7 +51,7 @@ struct StoredScores {
   }
 };
 
-/// Whether LSE is stored beside the scores.
+/// Says whether LSE is stored beside the scores.
 enum class ScoreStatistics : std::uint8_t { none, kept };
 
 /// Scores (batch, query head, seqlen_q, seqlen_k), of each sequence its own rows and columns.
@@ -151,10 +151,10 @@ __global__ void __launch_bounds__(32)
   mem.flush();
 }
 
-/// What the score matrix holds.
+/// Contents of the score matrix.
 enum class Stored : std::uint8_t { weights, scores };
 
-/// O = P V, 32 `kColumns` columns at a time. Of stored scores, P is exp(S - LSE) and the sums are
+/// O = P V, 32 `kColumns` columns at a time. With stored scores, P is exp(S - LSE) and the sums are
 /// divided by those of its rows: LSE is rounded to a word, so these are 1 but for |LSE| roundings.
 template <Stored kStored, int kColumns, class Mem>
 __global__ void __launch_bounds__(StoredScores::kLanes, 2)

@@ -17,7 +17,7 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// What a launch asks that touches no tensor of the call.
+/// Returns the arguments of a launch that touches no tensor of the call.
 template <class Mem, class T>
 ForwardArguments<Mem> without_tensors(const ForwardArguments<Mem, T>& a) {
   ForwardArguments<Mem> plain;

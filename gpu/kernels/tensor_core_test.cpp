@@ -13,7 +13,7 @@
 #include "gpu/testing/broken_tensor_core.hpp"
 #include "gpu/testing/exact_cases.hpp"
 
-/// What the kernels on tensor cores have in common.
+/// Common properties of the kernels on tensor cores.
 namespace attest::gpu {
 namespace {
 
@@ -32,7 +32,7 @@ testing::RunForward flash2_with(TensorCoreBug bug) {
   return [bug](EmulatedForward& call) { return flash2_tensor_core_with(bug, call, {}); };
 }
 
-/// Of 32 banks of a word each, those that eight rows of 16 bytes meet.
+/// Counts the banks, of 32 of a word each, that eight rows of 16 bytes meet.
 std::size_t banks(int stride) {
   std::set<int> met;
   for (int word = 0; word < 8 * 4; ++word) met.insert((word / 4 * stride + word % 4) % 32);

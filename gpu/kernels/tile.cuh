@@ -48,7 +48,7 @@ struct QueryBlock {
   __device__ std::int64_t origin(const Strides& strides) const {
     return row_origin(strides, sequence, head, sequence.q_begin + rows.first);
   }
-  /// Of the sequence's first key.
+  /// Returns the place of the sequence's first key.
   __device__ std::int64_t key_origin(const Strides& strides) const {
     return row_origin(strides, sequence, head_kv, sequence.k_begin);
   }
@@ -70,8 +70,8 @@ __device__ QueryBlock query_block(Mem& mem, const AttentionShape& shape,
   return block;
 }
 
-/// What window and lengths leave to any query of a block: both ends of the band grow with the
-/// query.
+/// Returns the keys that window and lengths leave to any query of a block: both ends of the band
+/// grow with the query.
 template <class Mem>
 __device__ KeyBand band_of_rows(const Sequence& sequence, const MaskArguments<Mem>& mask,
                                 TileRows rows) {
@@ -132,7 +132,7 @@ __device__ void add_weighted_rows(const float* W, int stride_w, const float* X, 
   }
 }
 
-/// Whether query i sees key j.
+/// Tells whether query i sees key j.
 template <class Mem>
 __device__ bool pair_visible(Mem& mem, const AttentionShape& shape, const MaskArguments<Mem>& mask,
                              const Sequence& sequence, std::int64_t i, std::int64_t j) {
@@ -140,7 +140,7 @@ __device__ bool pair_visible(Mem& mem, const AttentionShape& shape, const MaskAr
          (!mask.boolean || mem.load(mask.boolean, i * shape.seqlen_k + j) != 0);
 }
 
-/// Whether any pair of a tile is visible; the same answer for all lanes, which all ask.
+/// Tells whether any pair of a tile is visible; the same answer for all lanes, which all ask.
 template <class Mem>
 __device__ bool tile_visible(Mem& mem, const AttentionShape& shape, const MaskArguments<Mem>& mask,
                              const Sequence& sequence, TileRows queries, TileRows keys) {

@@ -8,7 +8,7 @@
 /// The backward of gpu/flash2: tiles of 32 resident rows, and of 4 to 64 with registers held.
 namespace attest::gpu {
 
-/// Whether shared memory suffices for these head dimensions, and a grid for the blocks.
+/// Tells whether shared memory suffices for these head dimensions, and a grid for the blocks.
 bool two_pass_fits(const AttentionShape& shape, const simt::Emulation& emulation);
 
 /// The schedule of a launch, two_pass:bq=32,bk=…,cq=…,ck=32.

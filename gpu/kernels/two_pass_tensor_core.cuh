@@ -21,7 +21,7 @@
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
 
-/// Of a block, either pass.
+/// Returns the words of a block, in either pass.
 template <class Tile>
 __host__ __device__ std::int64_t two_pass_shared_words(const Tile&, const AttentionShape& shape) {
   return std::int64_t{Tile::kResident + Tile::kStages * Tile::kPassing} *

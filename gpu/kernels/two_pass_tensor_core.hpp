@@ -5,7 +5,7 @@
 
 namespace attest::gpu {
 
-/// Whether shared memory suffices for these head dimensions, and a grid for the blocks.
+/// Tells whether shared memory suffices for these head dimensions, and a grid for the blocks.
 bool two_pass_tensor_core_fits(const AttentionShape& shape, const simt::Emulation& emulation);
 
 /// One emulated backward of tensors in bf16 or f16, both passes, with all that they found and

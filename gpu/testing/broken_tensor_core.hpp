@@ -6,7 +6,7 @@
 
 namespace attest::gpu::testing {
 
-/// What can go wrong in a kernel on tensor cores, one at a time.
+/// Mistakes of a kernel on tensor cores, one at a time.
 enum class TensorCoreBug : std::uint8_t {
   none,
   waits_for_too_few,    // copies of the tile before the one that is used

@@ -17,12 +17,12 @@ using RunBackward = std::function<simt::LaunchReport(EmulatedBackward&)>;
 int wrong_where_one_key_counts(const EmulatedKernel& of, const std::string& dtype,
                                const RunForward& run);
 
-/// All keys count the same, and so many are one; what does not exist would count as zero. Of
+/// All keys count the same, and so many are one; what does not exist would count as zero. For
 /// kernels that divide by the sum of weights after their cast, or cast weights of at most 1.
 int wrong_where_all_keys_count(const EmulatedKernel& of, const std::string& dtype,
                                const RunForward& run);
 
-/// Scores x and -x, values 0 and 1: O is the second weight, cast, by the sum of both, not cast. Of
+/// Scores x and -x, values 0 and 1: O is the second weight, cast, by the sum of both, not cast. For
 /// kernels that cast P before it is divided.
 int wrong_where_two_keys_count(const EmulatedKernel& of, const std::string& dtype,
                                const RunForward& run);

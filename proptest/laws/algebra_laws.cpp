@@ -34,7 +34,8 @@ InputValues without_dlse(InputValues in) {
 
 using Reversal = Problem (*)(const Problem&);
 
-// Of a kernel without lists and boolean masks no band can be asked in another order.
+// Returns the reversed problem. A kernel without lists and boolean masks cannot be asked for a band
+// in another order.
 Problem reversed_as_claimed(const attest_kernel& kernel, const Problem& problem,
                             Direction direction, Reversal reversal) {
   constexpr std::int64_t kMostPairs = std::int64_t{1} << 26;  // the pattern names each
@@ -159,9 +160,9 @@ Tensor some_keys(const Tensor& t, const std::vector<Axis>& axes, std::int64_t fi
 // A part without weight adds nothing, not even where no bound is proved for it.
 double weighted(double weight, double bound) { return weight == 0 ? 0 : weight * bound; }
 
-// What two parts merged by weights that are off by at most e^(2 lse) are off by: the weights move
-// the result between oa and ob, and enlarge the parts' own error. Equal parts do not move, however
-// wrong the weights; an infinite bound refuses nothing.
+// Bounds the error of two parts merged by weights that are off by at most e^(2 lse): the weights
+// move the result between oa and ob, and enlarge the parts' own error. Equal parts do not move,
+// however wrong the weights; an infinite bound refuses nothing.
 double merge_bound(double lse, double oa, double ob, double parts) {
   const double weights = oa == ob ? 0 : std::expm1(2 * lse) * std::abs(oa - ob);
   const double enlarged = parts == 0 ? 0 : std::exp(2 * lse) * parts;
@@ -306,7 +307,7 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
     Problem grouped = c.problem;
     if (grouped.strides == Strides::broadcast) grouped.strides = Strides::packed;
     if (grouped.group_size() == 1) {
-      // Of a kernel of few heads fewer, so that a group has two.
+      // Fewer K/V heads for a kernel of few heads, so that a group has two.
       const attest_limits* const limits = kernel.description.limits;
       const std::int64_t most = limits == nullptr ? 0 : limits->most_heads_q;
       if (most > 1) grouped.num_heads_kv = std::min(grouped.num_heads_kv, most / 2);
@@ -358,7 +359,7 @@ LawResult check_repeated_heads(const attest_kernel& kernel, const Case& c) {
 }
 
 // The same visible pairs, spelled as a band and as a pattern: lists for kernels that take those of
-// any pattern, else a boolean mask. What takes neither has a band of all pairs, and none.
+// any pattern, else a boolean mask. A kernel that takes neither has a band of all pairs, and none.
 LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     Problem band = c.problem;
@@ -386,7 +387,7 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
       other.mask = Pattern::parse(spelling, band.seqlen_q, band.seqlen_k);
       other.mask.align = align;  // ALiBi counts from the aligned key
     }
-    // What is not claimed is no case for this law, even where it would be empty.
+    // An unclaimed form is no case for this law, even where the form would be empty.
     for (const Problem* form : {&band, &other}) {
       const std::string missing = unclaimed(kernel.description, *form, Direction::forward);
       if (!missing.empty()) stop(Verdict::unsupported, "not claimed: " + missing);

@@ -14,15 +14,15 @@ struct IntegerSums {
   double largest_sum;  // of the products' magnitudes
 };
 
-/// Whether the contract adds them up exactly, whatever the order.
+/// Tells whether the contract adds up the integers exactly, whatever the order.
 /// Requires: numbers below the range's ends.  [proptest/exactness_test]
 bool adds_exactly(const Numerics& numerics, const IntegerSums& sums);
 
-/// Whether a type of this unit roundoff holds all integers up to `largest`; 0 holds every one.
+/// Tells whether a type of this unit roundoff holds all integers up to `largest`; 0 holds all.
 bool holds_integers(double roundoff, double largest);
 
-/// Whether the largest score weighs exactly 1 and no other step of the softmax rounds, where all
-/// other weights vanish or equal it.
+/// Tells whether the largest score weighs exactly 1 and no other step of the softmax rounds, where
+/// all other weights vanish or equal it.
 bool weighs_exactly(const Numerics& numerics);
 
 }  // namespace attest::proptest

@@ -14,7 +14,7 @@ Direction shared_direction(const attest_kernel& kernel, const Problem& p,
   return std::min(furthest(kernel, p), furthest(kernel, change.problem));
 }
 
-// Whether the outputs of the call before would pass for those of this one.
+// Tells whether the outputs of the call before would pass for those of this one.
 bool same_within_bounds(const attest_kernel& kernel, const Truth& truth, const KernelRun& before) {
   const reference::ForwardBounds& bounds = truth.forward_bounds();
   if (!passes(before.O.view(), truth.forward().O, bounds.O)) return false;
@@ -36,7 +36,7 @@ LawResult check_changed_field(const attest_kernel& kernel, const Case& c) {
     const Direction direction = shared_direction(kernel, p, *change);
     const InputValues in = make_values(p, c.values, c.seed);
     const auto call = [&] { return complete(kernel, p, in, direction, c, change->asks_first); };
-    // What earlier calls of this shape left behind is none of this law's doing.
+    // State that earlier calls of this shape left behind is none of this law's doing.
     call_with_another_shape(kernel, p, direction, c);
     const KernelRun before = call();
     const Solved changed(kernel, change->problem, in, direction, c);

@@ -12,14 +12,14 @@
 
 namespace attest::proptest {
 
-/// What one law says about one kernel on one case.
+/// Result of one law for one kernel on one case.
 struct LawResult {
   Verdict verdict = Verdict::unsupported;
   std::string message;                  // why, when not passed
   std::vector<Comparison> comparisons;  // outputs compared with the truth, for worst ratios
 };
 
-/// What a law does with the mask of a case.
+/// Use that a law makes of the mask of a case.
 enum class MaskUse : std::uint8_t {
   kept,  // or what it makes of the mask says as much of it: its pairs with keys and values reversed
   replaced  // it has masks of its own, or none: it says nothing about the case's
@@ -36,7 +36,7 @@ struct Law {
   MaskUse mask = MaskUse::kept;
 };
 
-/// Whether the law says anything about a kernel that claims `description`.
+/// Tells whether the law says anything about a kernel that claims `description`.
 /// [proptest/sparsity_test "a kernel without any form"]
 bool concerns(const Law& law, const attest_description& description);
 

@@ -6,7 +6,7 @@
 namespace attest::proptest {
 namespace {
 
-// Whether zeros would pass, so that nothing was judged.
+// Tells whether zeros would pass, so that nothing was judged.
 bool flat(const attest_kernel& kernel, const Solved& solved) {
   const Tensor& O = solved.truth.forward().O;
   const reference::ForwardBounds& bounds = solved.truth.forward_bounds();

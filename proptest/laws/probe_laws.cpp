@@ -33,8 +33,8 @@ std::int64_t permuted(std::int64_t i, std::int64_t n, std::uint64_t seed) {
   return (step * i + static_cast<std::int64_t>(seed / 7 % static_cast<std::uint64_t>(n))) % n;
 }
 
-// Of a kernel with one scale that scale, which must be a power of two as well; where it follows
-// from the head dimension, a dimension of which it is one.
+// Sets the only scale of a kernel with one, which must be a power of two as well; where the scale
+// follows from the head dimension, sets a dimension that gives a power of two.
 void set_only_scale(const attest_description& description, std::int64_t needed, Problem& p) {
   const attest_limits* const limits = description.limits;
   if (limits == nullptr || (limits->only & ATTEST_ONLY_ONE_SCALE) == 0) return;
@@ -125,7 +125,7 @@ InputValues one_hot_values(const Problem& p, std::uint64_t seed) {
 
 constexpr double kLargestValue = 7;  // of odd_integer
 
-// Whether the contract promises every result of the one-hot probe bit for bit.
+// Tells whether the contract promises every result of the one-hot probe bit for bit.
 bool one_hot_is_exact(const Numerics& numerics, const Problem& p, Direction direction) {
   const double values = kLargestValue * kLargestValue * static_cast<double>(p.head_dim_v);
   const double group = kLargestValue * static_cast<double>(p.group_size());
@@ -195,8 +195,8 @@ LawResult check_one_hot(const attest_kernel& kernel, const Case& c) {
   });
 }
 
-// Whether the contract promises the mean of so many equal weights to the last bit: integers of at
-// most 4 are added, and their sum divided by a power of two.
+// Tells whether the contract promises the mean of so many equal weights to the last bit: integers
+// of at most 4 are added, and their sum divided by a power of two.
 bool mean_is_exact(const Numerics& numerics, std::int64_t keys) {
   constexpr double kLargest = 4, kLeastNormalHalf = 0x1p-14;
   const auto count = static_cast<double>(keys);

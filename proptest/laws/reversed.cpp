@@ -11,7 +11,7 @@ namespace {
 
 enum class Side : std::uint8_t { queries, keys };
 
-// Of a list with so many lines over so many columns.
+// Reverses the lines or the columns of a list over so many columns.
 CsrForm reversed(const CsrForm& form, std::int64_t columns, Side side) {
   CsrForm result;
   const std::size_t lines = form.row_offsets.size() - 1;

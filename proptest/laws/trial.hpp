@@ -6,7 +6,7 @@
 #include "proptest/laws/law.hpp"
 #include "proptest/truth.hpp"
 
-/// What the laws are written with.
+/// Helpers with which the laws are written.
 namespace attest::proptest {
 
 /// The law, said to replace the mask of a case.

@@ -10,7 +10,7 @@
 /// Wrong results of kernels with a known mistake, each with bounds of its own.
 namespace attest::proptest {
 
-/// What one output would be.
+/// Value that one output would have.
 struct Expected {
   std::string output;  // "O", "LSE", "dQ", …
   Tensor value;

@@ -281,7 +281,7 @@ DeviantBackward deviant_backward(const Problem& p, const InputValues& values,
       }
       const double slope = deviation == Deviation::softcap_slope_omitted ? 1 : key.slope;
       const double dS = scale * slope * P * (dP - delta);
-      // What cancels within dS rounds too.
+      // Terms that cancel within dS round too.
       const double terms = std::abs(scale * slope) * P * (dP_terms + delta_terms);
       for (std::int64_t l = 0; l < p.head_dim_qk; ++l) {
         dQ.add(l, dS * k[l], terms * std::abs(k[l]));

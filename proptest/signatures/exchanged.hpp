@@ -13,7 +13,7 @@ struct ExchangedInputs {
   InputValues values;
 };
 
-/// Those that the extents allow; none of extents of 1.
+/// Returns the exchanges that the extents allow; none of extents of 1.
 /// [proptest/signatures/signature_test "every signature is of its defect"]
 std::vector<ExchangedInputs> exchanged_inputs(const InputValues& values);
 

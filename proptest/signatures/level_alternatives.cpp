@@ -150,7 +150,7 @@ class LowGradients {
 std::vector<Alternative> low_forward_alternatives(const Scene& scene) {
   const LowRows rows(scene);
   std::vector<Alternative> list;
-  // What is left of a row without weights: 0 / 0, or what a kernel writes for rows without a key.
+  // A row without weights leaves 0 / 0, or what a kernel writes for rows without a key.
   const auto add = [&](const std::string& name, const std::string& words, const auto& start) {
     constexpr double kAnything = 0;
     rows.add(list, name, words, std::nan(""), -kInfinity, start);

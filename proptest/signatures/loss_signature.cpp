@@ -39,7 +39,7 @@ class Played {
   bool wrong() const { return !refused_.empty(); }
   const std::vector<Alternative>& alternatives() const { return alternatives_; }
 
-  // Whether every output is the alternative's.
+  // Tells whether every output is the alternative's.
   bool equals(const Alternative& alternative) const {
     return std::all_of(alternative.outputs.begin(), alternative.outputs.end(),
                        [&](const Expected& expected) {
@@ -47,7 +47,7 @@ class Played {
                        });
   }
 
-  // Whether the alternative would be refused where the kernel was.
+  // Tells whether the alternative would be refused where the kernel was.
   bool tells_apart(const Alternative& alternative) const {
     return std::any_of(
         alternative.outputs.begin(), alternative.outputs.end(), [&](const Expected& expected) {
@@ -58,7 +58,7 @@ class Played {
         });
   }
 
-  // Whether the mistake leaves the dtype's range, where its bounds say nothing.
+  // Tells whether the mistake leaves the dtype's range, where its bounds say nothing.
   bool leaves_range(const Alternative& alternative) const {
     const double largest = problem_.dtype == DType::f16 ? 3e4 : 1e37;
     return std::any_of(
@@ -119,7 +119,7 @@ std::vector<Case> others(const attest_kernel& kernel, const Case& shrunk, const 
   return cases;
 }
 
-// Whether the kernel's results on a case are not those of the mistake.
+// Tells whether the kernel's results on a case are not those of the mistake.
 bool contradicts(const Played& one, const std::string& name) {
   return std::none_of(one.alternatives().begin(), one.alternatives().end(),
                       [&](const Alternative& alternative) {

@@ -35,7 +35,7 @@ std::set<std::string> names_of(const attest_kernel& kernel) {
   return {};
 }
 
-// What is computed without the reference must be right where nothing deviates.
+// Results computed without the reference must be right where nothing deviates.
 TEST_CASE("without a deviation the loss gradient is the reference's", "[signature]") {
   const attest_kernel& correct = fixtures::defective_loss_kernel(LossDefect::none);
   int judged = 0;

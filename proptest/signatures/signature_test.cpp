@@ -56,7 +56,7 @@ std::set<std::string> names_of(const attest_kernel& kernel, const Failure& failu
   return names;
 }
 
-// What is computed without the reference must be right where nothing deviates.
+// Results computed without the reference must be right where nothing deviates.
 TEST_CASE("without a deviation the results are the reference's", "[signature]") {
   const attest_kernel& correct = fixtures::defective_kernel(Defect::none);
   constexpr std::uint64_t kSeed = 11, kCases = 30;

@@ -31,7 +31,7 @@ class EmulatedCase {
   const reference::ForwardBounds& bounds() const { return truth_.forward_bounds(); }
   const attest_kernel& kernel() const { return kernel_; }
 
-  /// What a kernel leaves when it solves `problem` on this case's values.
+  /// Returns what a kernel leaves when it solves `problem` on this case's values.
   KernelRun run(const attest_kernel& kernel, const Problem& problem) const {
     return proptest::run(kernel, problem, in_, Direction::forward,
                          Case{problem, Values::normal, 0, 1});

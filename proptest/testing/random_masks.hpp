@@ -10,7 +10,7 @@
 /// Boolean masks by a rule for pairs, and random ones.
 namespace attest::proptest::testing {
 
-/// Whether a row sees a column.
+/// Tells whether a row sees a column.
 using Sees = std::function<bool(std::int64_t, std::int64_t)>;
 
 std::shared_ptr<BooleanMask> mask_of(std::int64_t rows, std::int64_t columns, const Sees& sees);

@@ -7,7 +7,7 @@ namespace {
 
 using enum SparseFamily;
 
-// What a family draws its matrices from.
+// Recipe from which a family draws its matrices.
 struct Recipe {
   std::int64_t queries, keys, d, dv;
   double density, density_v;

@@ -12,8 +12,8 @@
 /// (docs/theory/error-bounds.md, "Tightness").
 namespace attest::proptest {
 
-/// Of each output; 0 where there is none to compare with, above all where most results are exact or
-/// underflow.
+/// Median of each output; 0 where there is no error to compare with, above all where most results
+/// are exact or underflow.
 struct Medians {
   double O, LSE, dQ, dK, dV;
 };

@@ -18,8 +18,9 @@
 /// in one dtype.
 namespace attest::proptest {
 
-// Whether a case counts where looseness is measured. The document's medians are of kernels that add
-// key after key; sums in shorter chains, which need not be declared, err less under the same bound.
+// Says whether a case counts where looseness is measured. The document's medians are of kernels
+// that add key after key; sums in shorter chains, which need not be declared, err less under the
+// same bound.
 enum class Tight : std::uint8_t { measured, not_measured };
 
 inline Tight adds_key_after_key(const fixtures::Emulation& emulation) {
@@ -75,8 +76,8 @@ struct Statistics {
     });
   }
 
-  // Whether at least half of the elements have an error that counts: else most results are exact or
-  // underflow, and the median would be of the others.
+  // True when at least half of the elements have an error that counts: else most results are exact
+  // or underflow, and the median would be of the others.
   bool has_typical_error = false;
 
   // After the last element; frees what led to it.

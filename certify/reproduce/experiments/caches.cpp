@@ -11,7 +11,7 @@
 namespace attest::certify {
 namespace {
 
-// What one tile's recorded run found, over caches from its peak to twice that.
+// Results of one tile's recorded run, over caches from its peak to twice that.
 struct Replays {
   double lru_at_peak = 0, lru_equal_from = 0, worst_belady = 0;
   int compared = 0, within = 0;  // Sleator and Tarjan's inequality

@@ -5,7 +5,7 @@ namespace attest::certify {
 namespace {
 
 Findings run(const Laboratory& lab) {
-  // Of the loss gradient loss_large holds a square matrix, which fits no block at 256.
+  // For the loss gradient, loss_large holds a square matrix, which fits no block at 256.
   constexpr std::int64_t kHeadDim = 256, kLossHeadDim = 192;
   return capped_blocks(
       {lab.seqlen_or(256, 512), lab.head_dim_or(kHeadDim), lab.head_dim_or(kLossHeadDim)},

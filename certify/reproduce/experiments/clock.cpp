@@ -18,7 +18,7 @@ struct Budget {
   std::int64_t bytes;
 };
 
-// What the system says of the first core's caches, else what most have.
+// Returns the sizes of the first core's caches that the system names, else those that most have.
 std::vector<Budget> budgets() {
   constexpr std::int64_t kUsualL1 = 32768, kUsualL2 = 1048576;
   const auto known = [](long value, std::int64_t usual) {
@@ -58,7 +58,7 @@ std::vector<Run> time_all(const Laboratory& lab, const ForwardCall& call, std::i
 
 bool of_flash(const Run& run) { return run.name.rfind("flash2", 0) == 0; }
 
-// What comes of comparing schedules.
+// Outcomes of comparing schedules.
 struct Tally {
   int agree = 0, disagree = 0;  // clearly faster than flash2 exactly where fewer words move
   std::string surprises;

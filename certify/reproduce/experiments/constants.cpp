@@ -1,4 +1,4 @@
-// What stands before N^2: the best schedules, the papers' own tiles and the bounds.
+// Constants before N^2: the best schedules, the papers' own tiles and the bounds.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -22,7 +22,8 @@ double gigabytes(std::int64_t words_of_a_head) {
   return static_cast<double>(words_of_a_head * kHeads * kWidth) / kGiga;
 }
 
-// Of recorded runs, forward and backward. Those of fewer rows are scaled by their square.
+// Operations of recorded runs, forward and backward. Runs of fewer rows are scaled by the square of
+// their rows.
 struct Gflops {
   std::int64_t rows = 0;  // recorded
   double products = 0;    // multiply-adds for each of N N d

@@ -23,7 +23,7 @@ struct Subject {
   const std::vector<std::string>& schedules(CacheSide side) const {
     return side == CacheSide::large ? large : small;
   }
-  // Of the first; the others are ours.
+  // Returns the source of the first schedule; the others are ours.
   std::string source(CacheSide side, std::size_t index) const {
     if (index > 0) return "docs/theory/schedules.md";
     return side == CacheSide::large ? large_source : small_source;

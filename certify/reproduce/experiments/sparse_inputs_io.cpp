@@ -58,7 +58,7 @@ std::vector<sparse::TileWords> tile_words(const std::vector<sparse::InputWords::
   return words;
 }
 
-// What whole attention is compared by in a direction.
+// Schedules by which whole attention is compared in a direction.
 struct Pass {
   io::Direction direction;
   const char *name, *large, *small;  // schedules of sparse inputs

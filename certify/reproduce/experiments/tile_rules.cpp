@@ -1,4 +1,4 @@
-// What the papers' tile rules need, and Saha and Ye's exponentials without a maximum.
+// Fast memory that the papers' tile rules need, and Saha and Ye's exponentials without a maximum.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace attest::certify {
 namespace {
 
-// What the rule of FlashAttention's Algorithm 1, line 1, needs for all M from d to 16 d^2.
+// Need of the rule of FlashAttention's Algorithm 1, line 1, for all M from d to 16 d^2.
 struct Need {
   double most = 0, most_from_quarter = 0;  // peak / M at worst; from d^2/4 on
   std::int64_t most_at = 0;                // its M
@@ -104,7 +104,7 @@ void tile_need(const Laboratory& lab, Findings& findings) {
   findings.tables.push_back(std::move(table));
 }
 
-// Whether one query that sees one key of that score has a finite result.
+// Tells whether one query that sees one key of that score has a finite result.
 bool finite(const Laboratory& lab, const std::string& variant, double score) {
   const auto one = [](auto...) { return 1.0; };
   const auto key = [score](auto...) { return score; };

@@ -12,7 +12,7 @@ const Registry& all_kernels();
 Laboratory laboratory(const io::ScheduleRegistry& schedules,
                       const Registry& kernels = all_kernels());
 
-/// What a schedule of whatever problem and fast memory moves and holds.
+/// Words that a schedule moves and holds, whatever the problem and the fast memory.
 struct FlatWords {
   std::int64_t moved = 1, held = 0;
 };
@@ -22,7 +22,7 @@ io::ScheduleRegistry flat_schedules(FlatWords words);
 
 enum class ForwardResult : std::uint8_t { own, infinite };
 
-/// What is changed of the built-in schedules.
+/// Changes to the built-in schedules.
 struct Alteration {
   ForwardResult forward = ForwardResult::own;  // what counting on data leaves in O
   bool understated = false;                    // the closed form says a quarter of the peak
@@ -32,7 +32,7 @@ struct Alteration {
   bool slow = false;                           // a run of any family but flash2 runs eight times
 };
 
-/// Of those without lists, or of all.
+/// Returns the altered schedules, those without lists or all.
 io::ScheduleRegistry altered_schedules(Alteration alteration);
 io::ScheduleRegistry all_altered_schedules(Alteration alteration);
 

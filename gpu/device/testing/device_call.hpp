@@ -16,7 +16,7 @@ namespace attest::gpu::cuda {
 
 class DeviceSide;
 
-/// One problem whose tensors stay on the device, to be run many times by one kernel. Of a loss
+/// One problem whose tensors stay on the device, to be run many times by one kernel. For a loss
 /// gradient, the problem's seqlen_q and head_dim_qk count.
 class DeviceCall {
  public:
@@ -31,7 +31,7 @@ class DeviceCall {
   /// InvalidProblem when no launch takes the problem.
   void run(std::uint32_t direction);
 
-  /// Multiplications and additions of the products of visible pairs, none done twice. Of attention
+  /// Multiplications and additions of the products of visible pairs, none done twice. For attention
   /// alone.
   double operations(std::uint32_t direction) const;
 

@@ -1,5 +1,5 @@
-// What gpu/device/host_code_test.py must find: a template calls on the host what runs on the device
-// alone.
+// Fault that gpu/device/host_code_test.py must find: a template calls on the host what runs on the
+// device alone.
 namespace attest::gpu::cuda {
 
 template <class T>

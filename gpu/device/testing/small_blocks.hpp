@@ -5,8 +5,8 @@
 /// Launches that try the edges of what a block may be.
 namespace attest::gpu::cuda {
 
-/// What the policy Counted adds up when each thread reads a float and the first of a block writes
-/// one.
+/// Bytes that the policy Counted adds up when each thread reads a float and the first of a block
+/// writes one.
 struct CountedBytes {
   std::uint64_t read = 0, written = 0;
   friend bool operator==(const CountedBytes&, const CountedBytes&) = default;
