@@ -113,8 +113,8 @@ std::vector<Case> whole_tiles(const attest_kernel& kernel, const Case& shrunk) {
   return cases;
 }
 
-// Whether the kernel's results on a case are not the suspect's. Where the mistake does not apply to
-// the case, a right result contradicts nothing.
+// Tells whether the kernel's results on a case are not the suspect's. Where the mistake does not
+// apply to the case, a right result contradicts nothing.
 bool contradicts(const Results& one, Pass pass, const std::vector<Alternative>& alternatives,
                  const Suspect& suspect) {
   bool applies = false;
