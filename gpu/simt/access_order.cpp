@@ -116,7 +116,7 @@ void Accesses::add(std::uint32_t lane, const AccessOrder& order) {
       now->lanes |= bit(lane);
       return;
     }
-    // What comes after this access comes after those before it, too.
+    // Accesses after this one come after those before this one, too.
     earlier_.push_back(latest_);
     for (AtTime& each : earlier_) {
       each.lanes = order.unordered(lane, each.warp, each.lanes, each.time);

@@ -24,10 +24,10 @@ class AccessOrder {
  public:
   static constexpr std::uint32_t kWarpLanes = 32;
 
-  /// What a lane had seen when it handed its order on: of each lane, accesses up to that warp time.
+  /// Vector clock of a lane at its hand-over: of each lane, accesses seen up to that warp time.
   using Clock = std::vector<std::uint32_t>;
 
-  /// Of a block's beginning.
+  /// Resets the order at a block's beginning.
   void begin(std::uint32_t warps);
 
   /// The k-th lane of the warp that is none of the kernel's.
@@ -35,7 +35,7 @@ class AccessOrder {
   bool is_engine(std::uint32_t lane) const { return lane >= kernel_lanes_; }
 
   void block_barrier() { ++block_time_; }
-  /// Of the lanes of a warp that came to it.
+  /// Orders the lanes of a warp that came to a barrier.
   void warp_barrier(std::uint32_t warp, std::uint32_t lanes);
 
   /// Before the first hand-over, and before the accesses that it orders.
@@ -50,8 +50,8 @@ class AccessOrder {
   std::uint32_t block_time() const { return block_time_; }
   std::uint32_t warp_time(std::uint32_t warp) const { return warps_[warp].time; }
 
-  /// Those of `lanes` of a warp whose accesses at `warp_time`, since the last barrier of the block,
-  /// do not come before what the lane does now. Its own always do.
+  /// Returns those of `lanes` of a warp whose accesses at `warp_time`, since the block's last
+  /// barrier, do not come before what the lane does now. The lane's own always do.
   std::uint32_t unordered(std::uint32_t lane, std::uint32_t warp, std::uint32_t lanes,
                           std::uint32_t warp_time) const;
 
@@ -81,7 +81,7 @@ class Accesses {
   void clear() { block_time_ = 0; }
   void add(std::uint32_t lane, const AccessOrder& order);
 
-  /// Whether all come before what `lane` does now. Asked of every access: faster than the next.
+  /// Tells whether all come before what `lane` does now. Runs at each access: faster than the next.
   bool ordered(std::uint32_t lane, const AccessOrder& order) const {
     return block_time_ != order.block_time() || !unordered_now(lane, order);
   }

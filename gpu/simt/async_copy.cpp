@@ -9,7 +9,7 @@
 namespace attest::simt {
 namespace {
 
-// Those before `group`.
+// Ends the running lane's copies of groups before `group`.
 void end_copies(std::uint64_t group) {
   Block& block = Block::running();
   AsyncCopies& copies = block.copies();

@@ -7,7 +7,7 @@
 #endif
 
 /// Asynchronous copies from global to shared memory by the instructions of the PTX ISA (compute
-/// capability 8.0). What is copied may be touched by the lane after the wait that covers it, by
+/// capability 8.0). Copied bytes may be touched by the lane after the wait that covers them, by
 /// others after a barrier, too.  [gpu/simt/async_copy_test]
 ///
 /// cp_async_4, cp_async_8, cp_async_16 (shared, mem, p, i): so many bytes from p + i, counted as

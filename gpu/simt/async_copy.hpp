@@ -7,7 +7,7 @@
 
 #include "gpu/simt/diagnosis.hpp"
 
-/// What the words of async_copy.cuh call on the host. Each throws InternalError outside of a lane.
+/// Host functions behind the words of async_copy.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 /// The asynchronous copies of one lane that have not ended. Nothing arrives before the wait that

@@ -26,7 +26,7 @@ std::uint64_t drawn(std::uint64_t& state) {
   return bits ^ bits >> 31;
 }
 
-// Of names that are mostly the same literal.
+// Compares names that are mostly the same literal.
 bool same(std::string_view a, std::string_view b) {
   return (a.data() == b.data() && a.size() == b.size()) || a == b;
 }

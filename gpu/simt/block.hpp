@@ -56,7 +56,7 @@ struct Lane {
   AsyncCopies copies;
 };
 
-/// What the lanes of a collective bring and take: those of `mask` that have come, for others have
+/// Operands and results of a collective, for the lanes of `mask` that have come: others have
 /// returned or never were. The entries of others are null.
 struct Exchange {
   std::uint32_t mask = 0, lanes = 0;
@@ -85,14 +85,14 @@ class Block {
   /// The same. Throws InternalError elsewhere.
   static Block& running();
 
-  /// Runs the kernel once for each lane. Diagnoses are added to `found`. Whether the block came to
+  /// Runs the kernel once for each lane. Adds diagnoses to `found`. Tells whether the block came to
   /// its end; else it was given up. Throws InternalError when there is no memory for the stacks.
   bool run(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
            std::int64_t dynamic_shared_bytes, const GlobalMemory& global, GlobalRaces* races,
            const std::function<void()>& kernel, std::vector<Diagnosis>& found);
 
   const Lane& lane() const { return *running_; }
-  /// Whether an address is on the running lane's stack.
+  /// Tells whether an address is on the running lane's stack.
   [[gnu::always_inline]] bool is_own(const void* pointer) const {
     const auto* const byte = static_cast<const std::byte*>(pointer);
     return byte >= running_->stack && byte < running_->stack + FiberStacks::kStackBytes;
@@ -107,7 +107,7 @@ class Block {
   Mbarriers& mbarriers() { return mbarriers_; }
   TensorCopies& tensor_copies() { return tensor_copies_; }
   [[gnu::always_inline]] Warpgroups& warpgroups() { return warpgroups_; }
-  /// What the block has moved of a tensor.
+  /// Returns the bytes that the block has moved of a tensor.
   GlobalTraffic& traffic(int tensor) { return traffic_[static_cast<std::size_t>(tensor)]; }
   const std::vector<GlobalTraffic>& traffic() const { return traffic_; }
   std::uint64_t switches() const { return switches_; }

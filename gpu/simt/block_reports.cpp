@@ -1,4 +1,4 @@
-// What a block says of its kernel.
+// Reports of a block on its kernel.
 #include <algorithm>
 #include <bit>
 #include <string>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-/// What the emulation finds wrong with a kernel.
+/// Diagnoses: what the emulation finds wrong with a kernel.
 namespace attest::simt {
 
 /// A place in a source file; as a default argument, that of the call.

@@ -118,7 +118,7 @@ TEST_CASE("halves of a warp vote apart", "[emulation]") {
   }
 }
 
-// Of the lanes that have not returned: 0 to 19.
+// Collectives of the lanes that have not returned: 0 to 19.
 __global__ void votes_after_returns(unsigned* out) {
   if (threadIdx.x >= 20) return;
   out[3 * threadIdx.x] = __ballot_sync(~0U, 1);
@@ -141,7 +141,7 @@ TEST_CASE("lanes that have returned have no vote", "[emulation]") {
   }
 }
 
-// What CUDA has no overload for does not compile here either.
+// Types that CUDA has no overload for do not compile here either.
 template <class T>
 concept AddsAtomically = requires(T* p) {
   atomicAdd(p, T{});

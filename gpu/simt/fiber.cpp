@@ -42,7 +42,7 @@ std::size_t page_bytes() {
   return bytes;
 }
 
-// Of all blocks of the process.
+// Closed pages of all blocks of the process.
 std::atomic<std::size_t> closed_pages{0};
 
 }  // namespace

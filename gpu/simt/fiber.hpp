@@ -21,7 +21,7 @@ class FiberStacks {
   FiberStacks(const FiberStacks&) = delete;
   FiberStacks& operator=(const FiberStacks&) = delete;
 
-  /// Of the k-th stack.
+  /// Returns the lowest address of the k-th stack.
   void* lowest(std::size_t k) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace attest::simt {
 namespace {
 
-// What the fibers of a test share: entries take no arguments.
+// State that the fibers of a test share: entries take no arguments.
 struct Stage {
   Stage(std::size_t count, Fiber::Entry entry) : stacks(count) {
     for (std::size_t k = 0; k < count; ++k) {

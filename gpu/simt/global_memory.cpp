@@ -20,7 +20,7 @@ int GlobalMemory::find(const void* pointer) const {
 
 namespace {
 
-// What kernels do rarely stands apart from what they do with every word.
+// Code that kernels run rarely stands apart from the code that they run for every word.
 [[gnu::cold, gnu::noinline]] void report_access(Block& block, int tensor, const void* pointer,
                                                 std::size_t bytes, GlobalUse use,
                                                 SourceLine where) {

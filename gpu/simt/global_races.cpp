@@ -73,7 +73,7 @@ void GlobalRaces::add(Element& element, GlobalUse use, const Accessor& accessor)
     case GlobalUse::write:
       break;
   }
-  // What comes after this write comes after all that it came after.
+  // Accesses after this write come after all that the write came after.
   element.reads.clear();
   element.additions.clear();
   element.writes.clear();

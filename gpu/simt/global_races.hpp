@@ -14,7 +14,7 @@
 
 namespace attest::simt {
 
-/// What a lane does to a word of global memory.
+/// Use of a word of global memory by a lane.
 enum class GlobalUse : std::uint8_t { read, write, add };
 
 /// Accesses of one launch to the same element of a tensor that nothing orders, one of which writes

@@ -84,7 +84,7 @@ bool overlaps(const void* pointer, std::size_t bytes, const void* registers, std
 
 constexpr std::uintptr_t kWord = 4;
 
-// What a piece's place does to a product, if it cannot be carried out.
+// Stops the block where a piece's place keeps a product from being carried out.
 void require_places(Block& block, const Operand& operand, SourceLine where) {
   constexpr std::uint32_t kPattern = 128 * 8;  // PTX ISA: where the widest swizzle repeats
   const std::uint32_t pattern =

@@ -1,4 +1,4 @@
-// What g++ calls for each memory access of a kernel that it compiled with -fsanitize=thread. The
+// Hooks that g++ calls for each memory access of a kernel compiled with -fsanitize=thread. The
 // runtime of ThreadSanitizer is not linked: lanes are no threads, and their order is known here.
 //
 // Seen: loads and stores of the kernel's own code. Not seen: what a call of memcpy moves.
@@ -39,7 +39,7 @@ std::optional<Finding> examine(Block& block, const void* pointer, std::size_t by
 
 [[gnu::noinline]] void look_at(Block& block, const void* pointer, std::size_t bytes,
                                SharedMemory::Access how, Alignment alignment, const void* caller) {
-  // What this calls may itself be a copy with hooks: the linker keeps one of each inline function.
+  // Functions called here may be copies with hooks: the linker keeps one of each inline function.
   thread_local bool inside = false;
   if (inside) return;
   inside = true;

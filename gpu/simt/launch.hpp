@@ -14,7 +14,7 @@ struct LaunchShape {
   std::int64_t dynamic_shared_bytes = 0;
 };
 
-/// What a launch found and took.
+/// Report of what a launch found and took.
 struct LaunchReport {
   std::vector<Diagnosis> diagnoses;  // ascending by block; at most those asked for
   std::int64_t blocks_given_up = 0;  // whose kernel did not come to its end
@@ -23,7 +23,7 @@ struct LaunchReport {
   // By tensor, in the order in which they were added to the global memory.
   std::vector<GlobalTraffic> traffic;
 
-  /// What a later launch of the same tensors adds.
+  /// Adds the report of a later launch of the same tensors.
   LaunchReport& operator+=(const LaunchReport& later);
 
   /// Nothing was found, also of what `most_diagnoses` dropped, and every block came to its end.

@@ -192,7 +192,7 @@ __global__ void masks_apart() {
   if (threadIdx.x == 1) __ballot_sync(0x7U, 1);
 }
 
-// Of one line, as a macro might have it.
+// Barriers on one line, as a macro might have them.
 __global__ void different_kinds_of_barriers() {
   threadIdx.x < 32 ? __syncthreads() : static_cast<void>(__syncthreads_or(1));
 }

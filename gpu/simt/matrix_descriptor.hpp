@@ -12,7 +12,7 @@ namespace attest::simt {
 /// (those of A, columns of B).
 enum class Major : std::uint8_t { k, rows };
 
-/// What a descriptor says, in bytes.
+/// Fields of a descriptor, in bytes.
 ///
 /// Elements of 16 bits lie in pieces of 8 rows by one swizzle's span (16 bytes without). Offsets
 /// from one piece to the next:

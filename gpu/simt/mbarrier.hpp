@@ -8,7 +8,7 @@
 #include "gpu/simt/access_order.hpp"
 #include "gpu/simt/diagnosis.hpp"
 
-/// What the words of mbarrier.cuh call on the host. Each throws InternalError outside of a lane.
+/// Host functions behind the words of mbarrier.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 class Block;
@@ -26,7 +26,7 @@ class Mbarriers {
   void arrive(Block& block, const void* barrier, SourceLine where);
   /// Waits for the end of the phase of that parity: the running one, or the one before.
   void wait(Block& block, const void* barrier, std::uint32_t parity, SourceLine where);
-  /// What the lane has initialised is seen by tensor copies; with all, what any lane has.
+  /// Makes the lane's initialisations visible to tensor copies; with `all`, those of any lane.
   void fence_init(std::uint32_t lane, bool all);
 
   /// A tensor copy that will complete here: its phase.
@@ -39,8 +39,8 @@ class Mbarriers {
   std::uint32_t engine(Block& block, const Completion& copy) const;
   void complete(Block& block, const Completion& copy, std::uint32_t bytes, SourceLine where);
 
-  /// Of barriers that lanes wait for although no lane can go on: those whose bytes do not come are
-  /// reported. What each of them lacks, in one line.
+  /// Returns, in one line, what each barrier lacks that lanes wait for although no lane can go on.
+  /// Reports each such barrier whose bytes do not come.
   std::string explain_deadlock(Block& block) const;
 
  private:

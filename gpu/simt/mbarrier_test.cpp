@@ -57,7 +57,7 @@ TEST_CASE("phases follow one another", "[mbarrier]") {
   }
 }
 
-// What is found without hooks, too.
+// Checks for a fault that is found without hooks, too.
 template <class Kernel>
 void check_found(Fault fault, const std::string& text, unsigned lanes, Kernel kernel) {
   for (const Emulation& emulation : orders()) {

@@ -211,7 +211,7 @@ void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
     shadow.atomics.add(lane, order_);
     return;
   }
-  // What comes after this write comes after all that it came after.
+  // Accesses after this write come after all that the write came after.
   shadow.writes.clear();
   shadow.atomics.clear();
   shadow.reads.clear();

@@ -11,11 +11,11 @@
 
 namespace attest::simt {
 
-/// Whether each access to shared memory is checked against those before it. Needs kernels that are
+/// Check of each access to shared memory against those before it. Needs kernels that are
 /// compiled with hooks (gpu/simt/hooks.cpp); takes about ten times as long.
 enum class SharedChecks : std::uint8_t { off, on };
 
-/// What is wrong with an access.
+/// Fault found in an access.
 struct Finding {
   Fault fault;
   std::string text;
@@ -53,7 +53,7 @@ class SharedMemory {
   /// "32000 of 49152 static ones are taken, 33024 of 232448 in all".
   std::string taken() const;
 
-  /// Whether an address is in the memory, or so near that nothing else is there.
+  /// Tells whether an address is in the memory, or so near that nothing else is there.
   bool contains(const void* pointer) const {
     const auto* byte = static_cast<const std::byte*>(pointer);
     return byte >= mapped_ && byte < mapped_ + kMappedBytes;
@@ -62,7 +62,7 @@ class SharedMemory {
   /// `exchange` is atomic, too, but needs no value to be there.
   enum class Access : std::uint8_t { read, write, atomic, exchange };
 
-  /// What is wrong with an access of a lane. With checks off, only whether it stays within.
+  /// Returns the fault of a lane's access. Without checks, tests only that the access stays within.
   std::optional<Finding> check(const void* pointer, std::size_t bytes, Access access,
                                std::uint32_t lane);
 
@@ -85,10 +85,10 @@ class SharedMemory {
   std::optional<Finding> begin_async_read(const void* pointer, std::size_t bytes, Readers readers);
   /// It has ended, and counts as a read of the lane.
   void end_async_read(const void* pointer, std::size_t bytes, std::uint32_t lane);
-  /// What the lane has written or seen is visible to asynchronous reads (fence.proxy.async).
+  /// Makes what the lane has written or seen visible to asynchronous reads (fence.proxy.async).
   void fence_async(std::uint32_t lane);
 
-  /// Those bytes are, or are no longer, an mbarrier: nothing else may read or write them.
+  /// Marks bytes as an mbarrier, or no longer as one: nothing else may read or write an mbarrier.
   void set_barrier(const void* pointer, std::size_t bytes, bool is_barrier);
 
   /// The address that a device has for a byte, as descriptors have it: checks move variables apart.
@@ -120,7 +120,7 @@ class SharedMemory {
     std::size_t offset;  // on a device, and of its shadows
   };
 
-  // What has happened to a word that was never accessed in parts, or to a byte of one that was.
+  // History of a word that was never accessed in parts, or of a byte of one that was.
   struct Shadow {
     bool written = false, copying = false, is_barrier = false;
     Copier copier = Copier::lane;
@@ -138,7 +138,7 @@ class SharedMemory {
   const Variable* holder(const std::byte* pointer, std::size_t bytes) const;
   template <class Function>
   void for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function);
-  // Of the variable that holds those bytes; with checks alone.
+  // Visits the shadows of bytes that one variable holds; with checks alone.
   template <class Function>
   void for_each_shadow_at(const void* pointer, std::size_t bytes, Function&& function);
   std::optional<Finding> conflict(const Shadow& shadow, Access access, std::uint32_t lane) const;

@@ -151,7 +151,7 @@ TEST_CASE("a barrier of some lanes orders those lanes only", "[shared]") {
   CHECK(shared.write(7) == Fault::race);
 }
 
-// What a lane has seen of others goes on with it to its next barrier; what it does later does not.
+// Accesses of others that a lane has seen go on with it to its next barrier; later ones do not.
 TEST_CASE("order is handed on by barriers of some lanes", "[shared]") {
   Checked shared;
   CHECK_FALSE(shared.write(1));

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a kernel of gpu/kernels includes: CUDA as nvcc has it, or the same words on the host.
+/// Header that kernels of gpu/kernels include: CUDA as nvcc has it, or the same words on the host.
 ///
 /// A kernel is written once, in a .cuh without inline PTX: async_copy.cuh and tensor_core.cuh have
 /// a function for each instruction. nvcc takes it as it is, g++ and clang compile it through a thin

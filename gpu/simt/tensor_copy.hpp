@@ -10,7 +10,7 @@
 #include "gpu/simt/mbarrier.hpp"
 #include "gpu/simt/tensor_shape.hpp"
 
-/// What the words of tensor_copy.cuh call on the host. Each throws InternalError outside of a lane.
+/// Host functions behind the words of tensor_copy.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 /// A tensor that the copies of one launch may move boxes of. A device has its own form for it.

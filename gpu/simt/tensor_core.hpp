@@ -5,7 +5,7 @@
 
 #include "gpu/simt/diagnosis.hpp"
 
-/// What the words of tensor_core.cuh call on the host. Each throws InternalError outside of a lane.
+/// Host functions behind the words of tensor_core.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 /// The 16-bit types of a product's factors.

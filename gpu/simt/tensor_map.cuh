@@ -19,7 +19,7 @@ struct TensorMap {
   TensorShape shape;
 };
 
-/// Of a tensor in the device's memory. Throws InvalidProblem where require_valid does,
+/// Maps a tensor in the device's memory. Throws InvalidProblem where require_valid does,
 /// InternalError where the driver has no tensor maps or refuses this one.
 inline TensorMap map_tensor(const void* data, const TensorShape& shape) {
   require_valid(shape, data);

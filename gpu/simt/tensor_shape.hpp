@@ -2,14 +2,14 @@
 
 #include <cstdint>
 
-// Of functions that kernels call, too.
+// Marks functions that kernels call, too.
 #ifdef __CUDACC__
 #define ATTEST_BOTH_WORLDS __host__ __device__
 #else
 #define ATTEST_BOTH_WORLDS
 #endif
 
-/// What a tensor map says of a tensor, in both worlds.
+/// Shape of a tensor as a tensor map describes it, in both worlds.
 namespace attest::simt {
 
 /// How 16-byte pieces change places in shared memory, so that a column lies in all banks: within
@@ -33,7 +33,7 @@ struct TensorShape {
   ATTEST_BOTH_WORLDS constexpr int box_bytes() const {
     return box[0] * box[1] * box[2] * element_bytes();
   }
-  /// Of a box at those coordinates, elements that exist along a dimension.
+  /// Returns how many elements of a box at that coordinate exist along a dimension.
   ATTEST_BOTH_WORLDS constexpr int inside(int dimension, int coordinate) const {
     const std::int64_t begin = coordinate < 0 ? 0 : coordinate;
     std::int64_t end = std::int64_t{coordinate} + box[dimension];

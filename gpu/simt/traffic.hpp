@@ -77,7 +77,7 @@ struct Counted {
     written_ += sizeof(T);
     atomicAdd(p + i, value);
   }
-  /// Of bytes that no register takes (gpu/simt/async_copy.cuh, gpu/simt/tensor_copy.cuh).
+  /// Counts bytes that no register takes (gpu/simt/async_copy.cuh, gpu/simt/tensor_copy.cuh).
   __device__ void count_read(int bytes) { read_ += bytes; }
   __device__ void count_written(int bytes) { written_ += bytes; }
   /// Adds what this block counted; every lane of the block calls it once, at the end.
@@ -102,7 +102,7 @@ struct Counted {
 
 }  // namespace ATTEST_SIMT_WORLD
 
-/// Opens a GlobalPointer after counting and checking. What may not be read is zero.
+/// Opens a GlobalPointer after counting and checking. A value that may not be read is zero.
 struct GlobalAccess {
   template <class Value, class T>
   static Value read(const GlobalPointer<const T>& p, std::int64_t i, SourceLine where) {

@@ -31,8 +31,8 @@ struct ShuffleCall {
   SourceLine where;
 };
 
-// PTX ISA, shfl.sync: segments of `width` lanes; what leaves them reads the lane itself. Of the
-// argument, the lowest five bits count.
+// PTX ISA, shfl.sync: segments of `width` lanes; what leaves them reads the lane itself. The
+// lowest five bits of the argument count.
 std::uint32_t source_lane(std::uint32_t lane, const ShuffleCall& call) {
   const auto width = static_cast<std::uint32_t>(call.width);
   const std::uint32_t argument = static_cast<std::uint32_t>(call.argument) % kWarpLanes;

@@ -9,7 +9,7 @@
 
 #include "gpu/simt/diagnosis.hpp"
 
-/// What the words of CUDA in emulation.hpp call. Each throws InternalError outside of a lane.
+/// Functions behind the CUDA words in emulation.hpp. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 Index3 lane_index();   // threadIdx
@@ -25,7 +25,7 @@ void require_aligned(const void* pointer, std::size_t bytes, SourceLine where);
 
 int barrier(int value, std::string_view operation, SourceLine where);
 void warp_barrier(std::uint32_t mask, SourceLine where);
-/// Of the lanes of `mask` that have not returned: which say yes, whether any does, whether all do.
+/// Vote of the lanes of `mask` that have not returned: which say yes, whether any does, or all do.
 enum class Vote : std::uint8_t { ballot, any, all };
 std::uint32_t vote(std::uint32_t mask, Vote kind, bool predicate,
                    SourceLine where);  // NOLINT: CUDA's own
@@ -40,7 +40,7 @@ enum class Source : std::uint8_t { index, exclusive_or, up, down };
 std::uint64_t shuffle_bits(std::uint32_t mask, std::uint64_t value, Source source, int argument,
                            int width, SourceLine where);
 
-/// What __shfl_sync and its like have overloads for.
+/// Types that __shfl_sync and its like have overloads for.
 template <class T>
 concept Shuffled =
     OneOf<T, int, unsigned, long, unsigned long, long long, unsigned long long, float, double>;

@@ -13,14 +13,14 @@
 #include "gpu/simt/shared_memory.hpp"
 #include "gpu/simt/tensor_core.hpp"
 
-/// What the words of warpgroup.cuh call on the host. Each throws InternalError outside of a lane.
+/// Host functions behind the words of warpgroup.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 class Block;
 
 inline constexpr std::uint32_t kWarpgroupLanes = 128;
 
-/// What a lane brings to a product D = A B + D of (64, 16) by (16, columns).
+/// Operands that a lane brings to a product D = A B + D of (64, 16) by (16, columns).
 struct GroupProductCall {
   float* d = nullptr;                // columns / 2 of the lane
   const std::uint32_t* a = nullptr;  // fragments of the lane; null: A is in shared memory
@@ -45,7 +45,7 @@ class GroupProducts {
   void commit() { ++group_; }
   /// Ends all groups but the latest.
   void wait(Block& block, std::uint32_t group, std::uint64_t most_pending);
-  /// What is wrong with a lane's access to its own memory: to registers of a product under way.
+  /// Returns the fault of a lane's access to its own memory: to registers of a product under way.
   std::optional<Finding> touch(std::uint32_t lane, const void* pointer, std::size_t bytes);
   /// All lanes have returned: what is still under way is a diagnosis.
   void end(Block& block) const;
@@ -91,9 +91,9 @@ class Warpgroups {
   /// Lanes that have returned are not waited for, but the instruction is not carried out.
   void leave(Block& block, std::uint32_t lane);
   GroupProducts& products(std::uint32_t group) { return groups_[group].products; }
-  /// Whether a warpgroup has come to an instruction, so that registers may be those of products.
+  /// Tells whether a warpgroup has come to an instruction, so registers may be those of products.
   [[gnu::always_inline]] bool used() const { return used_; }  // as Block::current
-  /// Of a lane's access to its own stack.
+  /// Returns the fault of a lane's access to its own stack.
   std::optional<Finding> touch(std::uint32_t lane, const void* pointer, std::size_t bytes);
 
   /// Instructions to which a part of a warpgroup has come although no lane can go on.

@@ -69,7 +69,7 @@ struct Layout {
     return line / 8 * along_lines() + column / span() * along_spans() + line % 8 * span_bytes() +
            piece * 16 + column % 8 * 2;
   }
-  // Of the table in matrix_descriptor.hpp.
+  // Offsets by the table in matrix_descriptor.hpp.
   unsigned leading() const {
     const bool between_spans = swizzle != Swizzle::none || major == Major::k;
     return static_cast<unsigned>(between_spans ? along_spans() : along_lines());
@@ -184,7 +184,7 @@ TEST_CASE("a product of a warpgroup is that of the matrices", "[warpgroup]") {
   check_products<256, Major::k, Major::k>(6);
 }
 
-// Of three groups, some may be under way: their accumulators are NaN, the others' are not.
+// Leaves kPending of three groups under way: their accumulators are NaN, the others' are not.
 template <int kPending>
 __global__ void wait_for_some(float* seen) {
   ATTEST_DYNAMIC_SHARED(unsigned char, bytes);
@@ -260,7 +260,7 @@ __global__ void two_waits() {
   }
 }
 
-// What is done with a matrix of 64 rows at the beginning of shared memory.
+// Returns a kernel that applies `use` to a matrix of 64 rows at the beginning of shared memory.
 template <class Use>
 auto on_a_matrix(Use use) {
   return [use] {

@@ -18,12 +18,12 @@ class Watch {
   /// That of this thread, or null.
   static Watch* current();
 
-  /// What a launch that asks for `wanted` gets.
+  /// Returns the emulation of a launch that asks for `wanted`.
   Emulation emulation_of(const Emulation& wanted) const;
   void add(const LaunchReport& report);
 
   std::int64_t launches() const { return launches_; }
-  /// Of all launches, without their traffic: their tensors differ.
+  /// Returns the report of all launches, without their traffic: their tensors differ.
   const LaunchReport& report() const { return report_; }
   /// Launch by launch, each by the tensors that it had.
   const std::vector<std::vector<GlobalTraffic>>& traffic() const { return traffic_; }

@@ -69,15 +69,15 @@ struct SeededRun {
 
 SeededRun run_seeded(SeededBug bug, const Emulation& emulation);
 
-/// Those of words of global memory.
+/// Runs a bug of words of global memory.
 SeededRun run_global_words(SeededBug bug, const Emulation& emulation);
-/// Those of asynchronous copies.
+/// Runs a bug of asynchronous copies.
 SeededRun run_copies(SeededBug bug, const Emulation& emulation);
-/// Those of tensor copies.
+/// Runs a bug of tensor copies.
 SeededRun run_tensor_copies(SeededBug bug, const Emulation& emulation);
-/// Those of a warpgroup's products from registers.
+/// Runs a bug of a warpgroup's products from registers.
 SeededRun run_fragments(SeededBug bug, const Emulation& emulation);
-/// Those of matrix products.
+/// Runs a bug of matrix products.
 SeededRun run_products(SeededBug bug, const Emulation& emulation);
 
 }  // namespace attest::simt

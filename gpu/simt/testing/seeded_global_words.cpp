@@ -30,7 +30,7 @@ __global__ void exchange_words(GlobalPointer<float> words, GlobalPointer<float> 
     __syncthreads();
     mem.store(taken, first + lane, word);
   }
-  // Of one lane alone, what it wrote itself.
+  // One lane alone changes the word that it wrote itself.
   mem.store(taken, first + lane, mem.load(taken, first + lane) + 1);
   mem.store(marks, first + lane, static_cast<std::uint8_t>(lane));
   if (bug == SeededBug::next_block_word && blockIdx.x + 1 < kBlocks) {
