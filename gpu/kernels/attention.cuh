@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "gpu/simt/butterfly.cuh"
 #include "gpu/simt/traffic.hpp"
 
 /// Before loops over arrays that are to stay in registers: nvcc leaves long ones as they are; and
@@ -172,16 +173,8 @@ __device__ inline Score score_of(float product, const AttentionShape& shape, flo
 __device__ inline int lane_in_warp() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ inline int warp_in_block() { return static_cast<int>(threadIdx.x) / 32; }
 
-__device__ inline float warp_max(float value) {
-  for (int bits = 16; bits > 0; bits /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(~0U, value, bits));
-  }
-  return value;
-}
-__device__ inline float warp_sum(float value) {
-  for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(~0U, value, bits);
-  return value;
-}
+__device__ inline float warp_max(float value) { return simt::butterfly_max(value, 32); }
+__device__ inline float warp_sum(float value) { return simt::butterfly_sum(value, 32); }
 
 }  // namespace ATTEST_SIMT_WORLD
 }  // namespace attest::gpu

@@ -73,17 +73,11 @@ using SquareSums = float[Tile::kRows][Tile::kColumns];
 /// Over the lanes that share rows, the same in all of them.
 template <class Tile>
 __device__ float row_max(float value) {
-  for (int bits = Tile::kWidth / 2; bits > 0; bits /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(~0U, value, bits));
-  }
-  return value;
+  return simt::butterfly_max(value, Tile::kWidth);
 }
 template <class Tile>
 __device__ float row_sum(float value) {
-  for (int bits = Tile::kWidth / 2; bits > 0; bits /= 2) {
-    value += __shfl_xor_sync(~0U, value, bits);
-  }
-  return value;
+  return simt::butterfly_sum(value, Tile::kWidth);
 }
 
 /// Element (i, j) lies at origin + i row + j column.

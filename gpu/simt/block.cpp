@@ -36,10 +36,8 @@ bool same(std::string_view a, std::string_view b) {
 Block::Block() = default;
 Block::~Block() = default;
 
-Block& Block::running() {
-  Block* const block = current();
-  if (block == nullptr) throw InternalError("a word of CUDA outside of an emulated kernel");
-  return *block;
+void Block::refuse_outside() {
+  throw InternalError("a word of CUDA outside of an emulated kernel");
 }
 
 void Block::prepare(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
@@ -308,9 +306,9 @@ void Block::collective(std::uint32_t mask, std::string_view operation, SourceLin
   if ((mask & bit(self.in_warp)) == 0) {
     stop(Fault::outside_mask, who() + " with a mask that does not name it", where);
   }
-  require_together(warp, mask, operation, where);
   std::size_t index = 0;
   while (index < warp.groups.size() && warp.groups[index].mask != mask) ++index;
+  if (index > 0 || warp.groups.size() > 1) require_together(warp, mask, operation, where);
   if (index == warp.groups.size()) {
     warp.groups.push_back({mask, 0, operation, where, finish});
   } else if (const Group& waiting = warp.groups[index];

@@ -83,7 +83,11 @@ class Block {
     return current_ != nullptr && current_->running_ != nullptr ? current_ : nullptr;
   }
   /// The same. Throws InternalError elsewhere.
-  static Block& running();
+  [[gnu::always_inline]] static Block& running() {
+    Block* const block = current();
+    if (block == nullptr) refuse_outside();
+    return *block;
+  }
 
   /// Runs the kernel once for each lane. Adds diagnoses to `found`. Tells whether the block came to
   /// its end; else it was given up. Throws InternalError when there is no memory for the stacks.
@@ -151,6 +155,7 @@ class Block {
     std::vector<Group> groups;  // of different masks, which may overlap
   };
 
+  [[noreturn]] static void refuse_outside();
   static void lane_entry();
   void prepare(const Emulation& emulation, Index3 grid, Index3 block, Index3 index,
                std::int64_t dynamic_shared_bytes);

@@ -9,10 +9,6 @@ std::string SourceLine::to_string() const {
   return std::string(slash == nullptr ? file : slash + 1) + ":" + std::to_string(line);
 }
 
-bool operator==(const SourceLine& a, const SourceLine& b) {
-  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
-}
-
 const char* name(Fault fault) {
   switch (fault) {
     case Fault::deadlock:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 /// Diagnoses: what the emulation finds wrong with a kernel.
@@ -18,7 +19,9 @@ struct SourceLine {
   /// "flash2.cuh:17", without folders.
   std::string to_string() const;
 
-  friend bool operator==(const SourceLine&, const SourceLine&);
+  friend bool operator==(const SourceLine& a, const SourceLine& b) {
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+  }
 };
 
 /// Three coordinates as CUDA has them.

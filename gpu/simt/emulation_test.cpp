@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "gpu/simt/butterfly.cuh"
 #include "gpu/simt/launch.hpp"
 #include "gpu/simt/simt.hpp"
 
@@ -52,6 +56,53 @@ TEST_CASE("shuffles read where PTX says", "[emulation]") {
           std::copy_n(out.begin() + 4 * lane, 4, row.begin());
           CHECK(row == shuffled(lane, argument, width));
         }
+      }
+    }
+  }
+}
+
+// By shuffles in out[0], at once in out[1]; lanes from `lanes` on return before.
+__global__ void butterflies(std::array<float, 128>* out, int width, unsigned lanes, bool at_once) {
+  const unsigned lane = threadIdx.x;
+  if (lane >= lanes) return;
+  const std::array<float, 4> special{NAN, -INFINITY, -0.0F, 1e30F};
+  const float value = lane % 7 < 4 ? special[lane % 7] : 0.1F * static_cast<float>(lane * lane);
+  float maximum = value, sum = value, finite = 0.1F * static_cast<float>(lane * lane);
+  if (at_once) {
+    maximum = butterfly_max(value, width);
+    sum = butterfly_sum(value, width);
+    finite = butterfly_sum(finite, width);
+  } else {
+    for (int bits = width / 2; bits > 0; bits /= 2) {
+      maximum = fmaxf(maximum, __shfl_xor_sync(~0U, maximum, bits));
+    }
+    for (int bits = width / 2; bits > 0; bits /= 2) sum += __shfl_xor_sync(~0U, sum, bits);
+    for (int bits = width / 2; bits > 0; bits /= 2) finite += __shfl_xor_sync(~0U, finite, bits);
+  }
+  (*out)[3 * lane] = maximum;
+  (*out)[3 * lane + 1] = sum;
+  (*out)[3 * lane + 2] = finite;
+}
+
+TEST_CASE("a butterfly is its shuffles", "[emulation]") {
+  for (Emulation emulation : orders()) {
+    emulation.most_diagnoses = 1000;
+    for (const int width : {2, 4, 8, 16, 32}) {
+      for (const unsigned lanes : {32U, 20U}) {
+        INFO("width " << width << ", " << lanes << " lanes");
+        std::array<std::array<float, 128>, 2> out{};
+        std::array<std::vector<std::string>, 2> said;
+        for (const bool at_once : {false, true}) {
+          const LaunchReport report = launch(one_block(32), emulation, {}, butterflies,
+                                             &out[at_once ? 1 : 0], width, lanes, at_once);
+          for (const Diagnosis& each : report.diagnoses) {
+            said[at_once ? 1 : 0].push_back(each.text);
+          }
+          std::sort(said[at_once ? 1 : 0].begin(), said[at_once ? 1 : 0].end());
+        }
+        CHECK(std::memcmp(&out[0], &out[1], sizeof out[0]) == 0);
+        CHECK(said[0] == said[1]);
+        CHECK(said[1].empty() == (lanes == 32));
       }
     }
   }

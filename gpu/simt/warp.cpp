@@ -1,7 +1,10 @@
 #include "gpu/simt/warp.hpp"
 
+#include <array>
 #include <bit>
+#include <cmath>
 #include <string>
+#include <string_view>
 
 #include "gpu/simt/block.hpp"
 
@@ -10,7 +13,7 @@ namespace {
 
 Block& block() { return Block::running(); }
 
-const char* shuffle_name(Source source) {
+std::string_view shuffle_name(Source source) {
   switch (source) {
     case Source::index:
       return "__shfl_sync";
@@ -52,19 +55,23 @@ std::uint32_t source_lane(std::uint32_t lane, const ShuffleCall& call) {
   return lane;
 }
 
+void report_absent(Block& in, const Exchange& exchange, std::uint32_t lane, std::uint32_t from,
+                   Source source, SourceLine where) {
+  const bool named = (exchange.mask >> from & 1U) != 0;
+  in.report(named ? Fault::exited_lane : Fault::outside_mask,
+            "lane " + std::to_string(lane) + " of a warp reads from lane " + std::to_string(from) +
+                " in " + std::string(shuffle_name(source)) +
+                (named ? ", which has returned or never was" : ", which the mask does not name"),
+            where);
+}
+
 void finish_shuffle(Block& in, std::uint32_t, const Exchange& exchange) {
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     if (exchange.given[lane] == nullptr) continue;
     const auto& own = *static_cast<const ShuffleCall*>(exchange.given[lane]);
     const std::uint32_t from = source_lane(lane, own);
     if (exchange.given[from] == nullptr) {
-      const bool named = (exchange.mask >> from & 1U) != 0;
-      in.report(
-          named ? Fault::exited_lane : Fault::outside_mask,
-          "lane " + std::to_string(lane) + " of a warp reads from lane " + std::to_string(from) +
-              " in " + shuffle_name(own.source) +
-              (named ? ", which has returned or never was" : ", which the mask does not name"),
-          own.where);
+      report_absent(in, exchange, lane, from, own.source, own.where);
       continue;  // undefined on a device; here its own
     }
     *static_cast<std::uint64_t*>(exchange.taken[lane]) =
@@ -72,7 +79,41 @@ void finish_shuffle(Block& in, std::uint32_t, const Exchange& exchange) {
   }
 }
 
-const char* vote_name(Vote kind) {
+struct ButterflyCall {
+  float value;
+  Joined joined;
+  std::uint32_t width;
+  SourceLine where;
+};
+
+float join(float a, float b, Joined joined) {
+  return joined == Joined::maximum ? std::fmax(a, b) : a + b;
+}
+
+// A lane whose partner is not there goes on with its own value, as after a shuffle.
+void finish_butterfly(Block& in, std::uint32_t, const Exchange& exchange) {
+  std::array<float, kWarpLanes> values{};
+  const ButterflyCall* call = nullptr;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if (exchange.given[lane] == nullptr) continue;
+    call = static_cast<const ButterflyCall*>(exchange.given[lane]);
+    values[lane] = call->value;
+  }
+  for (std::uint32_t bits = call->width / 2; bits > 0; bits /= 2) {
+    const std::array<float, kWarpLanes> before = values;
+    for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+      if (exchange.given[lane] == nullptr) continue;
+      const bool met = exchange.given[lane ^ bits] != nullptr;
+      if (!met) report_absent(in, exchange, lane, lane ^ bits, Source::exclusive_or, call->where);
+      values[lane] = join(before[lane], before[met ? lane ^ bits : lane], call->joined);
+    }
+  }
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if (exchange.taken[lane] != nullptr) *static_cast<float*>(exchange.taken[lane]) = values[lane];
+  }
+}
+
+std::string_view vote_name(Vote kind) {
   switch (kind) {
     case Vote::ballot:
       return "__ballot_sync";
@@ -150,17 +191,24 @@ std::uint32_t vote(std::uint32_t mask, Vote kind, bool predicate, SourceLine whe
 
 std::uint64_t shuffle_bits(std::uint32_t mask, std::uint64_t value, Source source, int argument,
                            int width, SourceLine where) {
-  if (width < 1 || width > static_cast<int>(kWarpLanes) ||
-      !std::has_single_bit(static_cast<unsigned>(width))) {
+  if (width < 1 || width > static_cast<int>(kWarpLanes) || (width & (width - 1)) != 0) {
     block().stop(Fault::shuffle_width,
                  "lane " + std::to_string(block().lane().number) + " calls " +
-                     shuffle_name(source) + " by a width of " + std::to_string(width) +
+                     std::string(shuffle_name(source)) + " by a width of " + std::to_string(width) +
                      "; it must be 1, 2, 4, 8, 16 or 32",
                  where);
   }
   ShuffleCall given{value, source, argument, width, where};
   std::uint64_t taken = value;
   block().collective(mask, shuffle_name(source), where, &given, &taken, finish_shuffle);
+  return taken;
+}
+
+float butterfly(float value, Joined joined, int width, SourceLine where) {
+  ButterflyCall given{value, joined, static_cast<std::uint32_t>(width), where};
+  float taken = value;
+  block().collective(~std::uint32_t{0}, shuffle_name(Source::exclusive_or), where, &given, &taken,
+                     finish_butterfly);
   return taken;
 }
 

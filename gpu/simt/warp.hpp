@@ -36,6 +36,15 @@ concept OneOf = (std::is_same_v<T, Types> || ...);
 /// Where a lane of a shuffle reads.
 enum class Source : std::uint8_t { index, exclusive_or, up, down };
 
+/// How lanes of a butterfly join what two of them hold.
+enum class Joined : std::uint8_t { maximum, sum };
+
+/// As a lane would by __shfl_xor_sync with the lane width / 2 away, then half as far, down to the
+/// next one: lanes meet once instead of at each step.
+///
+/// Requires: a width of 2, 4, 8, 16 or 32, the same at one line.
+float butterfly(float value, Joined joined, int width, SourceLine where);
+
 /// `value` of another lane, as a word of 64 bits.
 std::uint64_t shuffle_bits(std::uint32_t mask, std::uint64_t value, Source source, int argument,
                            int width, SourceLine where);
