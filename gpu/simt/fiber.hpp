@@ -21,8 +21,9 @@ class FiberStacks {
   FiberStacks(const FiberStacks&) = delete;
   FiberStacks& operator=(const FiberStacks&) = delete;
 
-  /// Returns the lowest address of the k-th stack. Stacks begin at several places of a page: at one,
-  /// those of a warp would evict each other from the few cache lines that such a place may have.
+  /// Returns the lowest address of the k-th stack. Stacks begin at several places of a page: at
+  /// one, those of a warp would evict each other from the few cache lines that such a place may
+  /// have.
   void* lowest(std::size_t k) const;
 
  private:
