@@ -111,8 +111,6 @@ json suspicions_json(const std::vector<Suspicion>& suspicions) {
   return list;
 }
 
-namespace {
-
 json finding_json(const std::string& kernel, const Finding& finding) {
   json after = json::array();
   for (const proptest::Case& earlier : finding.after) after.push_back(case_json(earlier));
@@ -133,6 +131,8 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
           {"reproduce", reproduce_line(kernel, finding)}};
 }
+
+namespace {
 
 json io_json(const std::optional<ScheduleAudit>& io) {
   if (!io) return nullptr;

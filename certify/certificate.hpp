@@ -22,6 +22,9 @@ nlohmann::json description_json(const attest_description& description);
 /// Lists suspicions as objects with a name and a deed.
 nlohmann::json suspicions_json(const std::vector<Suspicion>& suspicions);
 
+/// A finding of a kernel as an object, as the certificate has it.
+nlohmann::json finding_json(const std::string& kernel, const Finding& finding);
+
 /// A case as an object.
 nlohmann::json case_json(const proptest::Case& c);
 

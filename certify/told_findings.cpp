@@ -72,17 +72,7 @@ class Teller {
   void shrink(Finding& finding) const {
     find_smallest(finding);
     if (run_.interrupted() || finding.verdict != Verdict::violated) return;
-    finding.evidence = examine(run_.kernel, finding.found, finding.shrunk);
-    finding.evidence.suspicions =
-        suspicions_of(run_.kernel, finding.shrunk, finding.found, finding.message);
-    const bool by_itself = finding.checks == 1 && finding.after.empty();
-    const bool wrong_results = by_itself && !worker::kind_in(finding.message);
-    const bool explained =
-        !finding.evidence.signatures.empty() || !finding.evidence.suspicions.empty();
-    if (wrong_results && !explained) {
-      finding.evidence.hints =
-          hints_of(proptest::find_law(finding.law), run_.kernel, finding.found, finding.shrunk);
-    }
+    finding.evidence = evidence_of(run_.kernel, finding);
     worker::restart(run_.kernel);
   }
 
@@ -130,6 +120,19 @@ class Teller {
 };
 
 }  // namespace
+
+Evidence evidence_of(const attest_kernel& kernel, const Finding& finding) {
+  Evidence evidence = examine(kernel, finding.found, finding.shrunk);
+  evidence.suspicions = suspicions_of(kernel, finding.shrunk, finding.found, finding.message);
+  const bool by_itself = finding.checks == 1 && finding.after.empty();
+  const bool wrong_results = by_itself && !worker::kind_in(finding.message);
+  const bool explained = !evidence.signatures.empty() || !evidence.suspicions.empty();
+  if (wrong_results && !explained) {
+    evidence.hints =
+        hints_of(proptest::find_law(finding.law), kernel, finding.found, finding.shrunk);
+  }
+  return evidence;
+}
 
 std::vector<Finding> told_findings(Run& run, const std::vector<PlannedCase>& plan,
                                    std::vector<Finding> findings) {

@@ -13,4 +13,8 @@ namespace attest::certify {
 std::vector<Finding> told_findings(Run& run, const std::vector<PlannedCase>& plan,
                                    std::vector<Finding> findings);
 
+/// Returns the evidence that a finding shows besides its message: signatures, suspicions, and hints
+/// where neither explains it.
+Evidence evidence_of(const attest_kernel& kernel, const Finding& finding);
+
 }  // namespace attest::certify

@@ -19,9 +19,9 @@
 #include "certify/own_problems.hpp"
 #include "certify/plan.hpp"
 #include "certify/printable.hpp"
+#include "certify/tier.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/affordable.hpp"
 
@@ -44,16 +44,6 @@ struct CertifyOptions {
   std::vector<std::string> merge;
   IsolationOptions isolation;
 };
-
-proptest::Tier parse_tier(const std::string& text) {
-  std::vector<std::string> names;
-  for (const auto tier : {proptest::Tier::smoke, proptest::Tier::fast, proptest::Tier::full}) {
-    if (text == proptest::name(tier)) return tier;
-    names.emplace_back(proptest::name(tier));
-  }
-  throw InvalidProblem("unknown tier '" + text + "'" + did_you_mean(text, names) +
-                       " (smoke, fast, full)");
-}
 
 std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyOptions& options) {
   if (options.all && !options.kernels.empty()) {

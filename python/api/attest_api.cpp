@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "python/api/attention_call.hpp"
+#include "python/api/campaign.hpp"
 #include "python/api/judgement.hpp"
 
 namespace {
@@ -33,6 +34,11 @@ int guarded(const Body& body) {
     text_of_last_call = error.what();
     return ATTEST_INTERNAL_ERROR;
   }
+}
+
+int told(python::Judgement judgement) {
+  text_of_last_call = std::move(judgement.text);
+  return judgement.outcome;
 }
 
 void require_given(const void* pointer, const char* name) {
@@ -72,9 +78,7 @@ int attest_judge(const attest_attention* given) {
   return guarded([&] {
     require_given(given, "call");
     const AttentionCall call = python::read_call(*given, proptest::Work::sampled_judgement);
-    python::Judgement judgement = python::judge(call, python::read_run(call, given->got));
-    text_of_last_call = std::move(judgement.text);
-    return judgement.outcome;
+    return told(python::judge(call, python::read_run(call, given->got)));
   });
 }
 
@@ -124,6 +128,25 @@ int attest_bounds(const attest_attention* given, const attest_results* proved,
     write_kind(proved, &reference::ErrorBound::deterministic);
     write_kind(probable, &reference::ErrorBound::probabilistic);
     return ATTEST_PASSED;
+  });
+}
+
+int attest_certify(const attest_kernel* kernel, const char* contract, const char* options,
+                   attest_progress progress, void* self) {
+  return guarded([&] {
+    require_given(kernel, "kernel");
+    return told(
+        python::certify(*kernel, contract, options == nullptr ? "" : options, {progress, self}));
+  });
+}
+
+int attest_check(const attest_kernel* kernel, const char* contract, const char* case_line,
+                 const char* law) {
+  return guarded([&] {
+    require_given(kernel, "kernel");
+    require_given(case_line, "case_line");
+    require_given(law, "law");
+    return told(python::check(*kernel, contract, case_line, law));
   });
 }
 

@@ -1,5 +1,6 @@
 /* Attest's judge as a C library: libattest.so, plain C99. It holds results of attention that the
- * caller has against the exact ones, within error bounds derived from the inputs.
+ * caller has against the exact ones, within error bounds derived from the inputs; and it runs
+ * campaigns on kernels of the caller's process.
  *
  *     attest_attention call = {sizeof call, "hq=8,sq=128,d=64,mask=causal_br,dtype=bf16",
  *                              "p_cast_to_input"};
@@ -68,8 +69,29 @@ ATTEST_EXPORT int attest_reference(const attest_attention *call, const attest_re
 ATTEST_EXPORT int attest_bounds(const attest_attention *call, const attest_results *proved,
                                 const attest_results *probable);
 
-/* Says why the last call of this thread did not return ATTEST_PASSED; "" where it did. Valid until
- * this thread's next call. */
+/* Told after every check, and asked before it and before each smaller case that is tried, how many
+ * checks are done of so many; from any thread, one at a time. Not 0 ends the campaign. */
+typedef int (*attest_progress)(void *self, uint64_t done, uint64_t total);
+
+/* Runs the campaign of `attest certify` on a kernel in this process, whose functions are called
+ * from several threads at once unless jobs=1. attest_text() is then its certificate (JSON), with
+ * any outcome but ATTEST_BAD_INPUT and ATTEST_INTERNAL_ERROR; ATTEST_NOTHING_PROVED is a
+ * certificate that is incomplete, or partial because `progress` ended it. `contract` is as in
+ * attest_attention and takes the place of numerics and empty_row of the description; NULL: they
+ * stand. `options`, NULL or "", are those of the command with blanks between them: tier, seed,
+ * data_seed, cases, jobs, only, problem (several), like "tier=fast seed=7
+ * problem=hq=8,sq=128,d=64". `progress` may be NULL. */
+ATTEST_EXPORT int attest_certify(const attest_kernel *kernel, const char *contract,
+                                 const char *options, attest_progress progress, void *self);
+
+/* Checks one law on one case, as a finding of a certificate has it:
+ * "sq=17,d=64 values=normal seed=5 threads=1". With ATTEST_REFUSED attest_text() is the finding
+ * (JSON). */
+ATTEST_EXPORT int attest_check(const attest_kernel *kernel, const char *contract,
+                               const char *case_line, const char *law);
+
+/* Says why the last call of this thread did not return ATTEST_PASSED; "" where it did, unless
+ * the call says otherwise. Valid until this thread's next call. */
 ATTEST_EXPORT const char *attest_text(void);
 
 /* Returns the version of Attest, like "0.1.0". */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pathlib
-from typing import Any
+from typing import Any, Callable
 
 PACKAGE = pathlib.Path(__file__).parent
 
@@ -89,10 +89,36 @@ def write_bounds(call: Attention, proved: Results, probable: Results) -> None:
     _require(_library.attest_bounds(ctypes.byref(call), ctypes.byref(proved), ctypes.byref(probable)))
 
 
+_PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+
+
+def certify(kernel: ctypes.Structure, contract: str, options: str,
+            progress: Callable[[Any, int, int], int]) -> str:
+    """Returns the certificate of a campaign (JSON); raises ValueError where the call makes no sense."""
+    outcome = _library.attest_certify(ctypes.byref(kernel), contract.encode(), options.encode(),
+                                      _PROGRESS(progress), None)
+    if outcome not in (_PASSED, _REFUSED, _NOTHING_PROVED):
+        _require(outcome)
+    return _text()
+
+
+def check(kernel: ctypes.Structure, contract: str, case: str, law: str) -> str:
+    """Returns the finding of a check (JSON), "" where it passed; raises NothingProved, ValueError."""
+    outcome = _library.attest_check(ctypes.byref(kernel), contract.encode(), case.encode(),
+                                    law.encode())
+    if outcome != _REFUSED:
+        _require(outcome)
+    return _text()
+
+
+def _text() -> str:
+    return _library.attest_text().decode("utf-8", "replace")
+
+
 def _require(outcome: int) -> None:
     """Raises what the outcome of the last call stands for, unless it is that it passed."""
     __tracebackhide__ = True
     if outcome == _PASSED:
         return
     kinds = {_REFUSED: AssertionError, _BAD_INPUT: ValueError, _NOTHING_PROVED: NothingProved}
-    raise kinds.get(outcome, InternalError)(_library.attest_text().decode("utf-8", "replace"))
+    raise kinds.get(outcome, InternalError)(_text())

@@ -1,0 +1,100 @@
+"""Mirrors the structs of attest_kernel.h that a kernel is made of, for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from typing import Any, Tuple
+
+import numpy as np
+
+from attest._library import Tensor
+
+VERSION = 1
+OK, UNSUPPORTED, FAILED = range(3)
+CPU, FORWARD = 1, 1
+TOP_LEFT = 0  # of attest_align
+DTYPES = ("f64", "f32", "bf16", "f16")  # in the order of attest_dtype
+FEATURES = {word: 1 << place for place, word in enumerate(
+    ("causal_top_left", "causal_bottom_right", "window", "key_lengths", "packed_sequences",
+     "boolean_mask", "gqa", "head_dim_v", "softcap", "alibi", "any_scale", "any_strides", "lse", "dlse",
+     "cross_lengths", "empty_rows"))}
+ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
+
+_NUMPY = {"f64": "<f8", "f32": "<f4", "bf16": "<u2", "f16": "<f2"}
+_WORDS = {(2, 64): "f64", (2, 32): "f32", (4, 16): "bf16", (2, 16): "f16"}  # by DLPack's code, bits
+
+
+class Mask(ctypes.Structure):
+    _fields_ = [("window_left", c_int64), ("window_right", c_int64), ("align", c_int),
+                ("key_lengths", c_void_p), ("cu_seqlens_q", c_void_p), ("cu_seqlens_k", c_void_p),
+                ("boolean", c_void_p), ("sparse", c_void_p * 3), ("reserved", c_void_p * 5)]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t),
+                *((name, c_int64) for name in ("batch", "num_heads_q", "num_heads_kv", "seqlen_q",
+                                               "seqlen_k", "head_dim_qk", "head_dim_v")),
+                ("dtype", c_int), ("softmax_scale", c_double), ("softcap", c_double),
+                ("alibi_slopes", c_void_p), ("mask", Mask), ("num_threads", c_int32)]
+
+
+class Limits(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("only", c_uint32), ("softmax_scale", c_double),
+                ("seqlen_q", c_int64 * 3), ("seqlen_k", c_int64 * 3), ("head_dim", c_int64 * 3),
+                ("head_dims", c_int64 * 8), ("most_heads_q", c_int64), ("most_batch", c_int64)]
+
+
+class Numerics(ctypes.Structure):
+    """Holds a size alone: the contract's text says the rest."""
+
+    _fields_ = [("struct_size", c_size_t), ("fields", c_int64 * 20)]
+
+
+class Description(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("summary", c_char_p),
+                ("device", c_int), ("directions", c_uint32), ("dtypes", c_uint32),
+                ("features", c_uint32), ("max_head_dim", c_int64), ("head_dim_multiple", c_int64),
+                ("empty_row", c_int), ("numerics", Numerics), ("schedule", c_char_p),
+                ("fast_memory_bytes", c_int64), ("schedule_backward", c_char_p),
+                ("limits", POINTER(Limits)), ("may_change", c_uint32), ("reserved_bits", c_uint32),
+                ("reserved", c_int64 * 5)]
+
+
+class ForwardArgs(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("problem", POINTER(Problem)),
+                *((name, POINTER(Tensor)) for name in ("Q", "K", "V", "O", "LSE")),
+                ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("stream", c_void_p),
+                ("message", c_void_p), ("message_bytes", c_size_t)]
+
+
+Forward = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(ForwardArgs))
+
+
+class Kernel(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("abi_version", c_uint32), ("description", Description),
+                ("self", c_void_p), ("workspace_bytes", c_void_p), ("forward", Forward),
+                ("backward", c_void_p), ("loss_gradient", c_void_p)]
+
+
+class _Memory:
+    """Offers memory to numpy, any strides included, and keeps nothing alive."""
+
+    def __init__(self, address: int, shape: Tuple[int, ...], kind: str, strides: Any = None):
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape,
+                                    "typestr": kind, "strides": strides}
+
+
+def memory(address: int, shape: Tuple[int, ...], kind: str) -> np.ndarray:
+    """Views packed memory."""
+    return np.asarray(_Memory(address, shape, kind))
+
+
+def view(tensor: Tensor) -> np.ndarray:
+    """Views a tensor of a call without a copy; a bf16 element is seen as 16 bits."""
+    kind = _NUMPY[_WORDS[tensor.dtype_code, tensor.dtype_bits]]
+    shape, size = tuple(tensor.shape[:tensor.ndim]), int(kind[2:])
+    if 0 in shape:
+        return np.empty(shape, kind)
+    strides = tuple(stride * size for stride in tensor.strides[:tensor.ndim])
+    return np.asarray(_Memory(tensor.data + tensor.byte_offset, shape, kind, strides))

@@ -1,0 +1,137 @@
+"""Runs campaigns on functions in Python; the C library draws the cases and judges."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+
+from attest import _library
+from attest._claims import claims_of
+from attest._conventions import Convention, convention
+from attest._features import Numerics, contract_text
+from attest._function import Function
+from attest._kernel import Kernel
+from attest._report import Report, finding_text, problem_of
+
+
+def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
+            isolate: Optional[bool] = None, numerics: Numerics = "f32",
+            dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
+            empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
+            seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
+            problems: Iterable[str] = (), only: Optional[str] = None) -> Report:
+    """Runs the campaign of `attest certify` on a function of attention and returns its report.
+
+    `fn`         called as fn(q, k, v, **keywords); returns out or (out, lse). lse is judged where a
+                 first call returned it. NotImplementedError and ValueError refuse a problem, which
+                 leaves a gap in the certificate; any other exception is a finding.
+    `like`       its convention: a name of `attest.CONVENTIONS` or a `Convention`.
+    `isolate`    must be False: the function is called in this process, and the certificate says
+                 what that does not see.
+    `numerics`   its arithmetic, as in `assert_close`.
+    `dtypes`     "f64", "f32", "bf16", "f16"; None: those that come back from a first call.
+    `claims`     features as the certificate names them ("causal", "gqa", "lse", ...); None: those of
+                 its keywords whose first call raises nothing.
+    `empty_row`  what rows without a visible key hold, as in `assert_close`: claims such rows.
+    `tier`, `seed`, `cases`, `jobs`, `problems`, `only` are options of `attest certify --help`.
+    Forward alone: gradients are not asked for. Ctrl-C ends at the next check: the report is partial.
+    Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
+    """
+    if isolate is not False:
+        raise ValueError(f"isolate is {isolate!r}: the function is called in this process, which a crash "
+                         "ends and which hides some faults; say isolate=False")
+    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, empty_row=empty_row,
+                   lse_base=lse_base)
+    kernel, contract = _prepared(fn, **given)
+    words = {"tier": tier, "seed": seed, "cases": cases, "jobs": jobs, "only": only}
+    options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
+                        *(f"problem={problem}" for problem in problems)])
+    progress = _Progress(kernel.name)
+    text = _interruptible(
+        lambda: _library.certify(kernel.struct, contract, options, progress.told), progress)
+    report = Report(json.loads(text))
+    for finding in report.findings:
+        finding["reproduce"] = _replay_line(kernel.name, finding, given)
+    return report
+
+
+def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
+           values: str = "normal", seed: int = 1, threads: int = 1,
+           like: Union[str, Convention] = "plain", numerics: Numerics = "f32",
+           dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
+           empty_row: Optional[str] = None, lse_base: Optional[str] = None) -> None:
+    """Checks one law on one case again, as the last line of a finding has it.
+
+    Raises AssertionError with the finding, NothingProved where the case has nothing to judge, and
+    what `certify` raises.
+    """
+    __tracebackhide__ = True
+    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, empty_row=empty_row,
+                   lse_base=lse_base)
+    kernel, contract = _prepared(fn, **given)
+    case = f"{problem} values={values} seed={seed} threads={threads}"
+    text = _library.check(kernel.struct, contract, case, law)
+    if text:
+        finding = json.loads(text)
+        finding["reproduce"] = _replay_line(kernel.name, finding, given)
+        raise AssertionError(f"{kernel.name} is refused\n" + finding_text(finding))
+
+
+def _given(**options: Any) -> Dict[str, Any]:
+    """Returns the options that were given, iterables as lists, so that a line can spell them."""
+    usual = {"like": "plain", "numerics": "f32"}
+    return {name: sorted(value) if name in ("dtypes", "claims") else value
+            for name, value in options.items() if value is not None and value != usual.get(name)}
+
+
+def _prepared(fn: Callable[..., Any], like: Union[str, Convention] = "plain",
+              numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
+              claims: Optional[List[str]] = None, **conventions: str) -> Any:
+    """Returns the kernel of a function and the text of its contract."""
+    function = Function(fn, convention(like))
+    kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions))
+    return kernel, contract_text(numerics, conventions)
+
+
+def _replay_line(name: str, finding: Dict[str, Any], given: Dict[str, Any]) -> str:
+    case = finding["shrunk"]
+    words = {"law": finding["law"], **{key: case[key] for key in ("values", "seed", "threads")}, **given}
+    options = ", ".join(f"{key}={value!r}" for key, value in words.items())
+    return f"attest.replay({name}, {problem_of(finding)!r}, {options})"
+
+
+class _Progress:
+    """Shows how far a campaign is, on a standard error that is a terminal; and ends it."""
+
+    def __init__(self, name: str):
+        self.ended = False
+        self._name, self._begin, self._shown = name, time.monotonic(), 0.0
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def told(self, _: Any, done: int, total: int) -> int:
+        now = time.monotonic()
+        if self._terminal and done and now - self._shown > 0.2:
+            self._shown, rate = now, done / (now - self._begin)
+            print(f"\r{self._name}: {done} of {total} checks, {rate:.0f}/s, "
+                  f"{(total - done) / rate:.0f} s left \033[K", end="", file=sys.stderr, flush=True)
+        return int(self.ended)
+
+    def close(self) -> None:
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _interruptible(work: Callable[[], str], progress: _Progress) -> str:
+    """Runs the work in a thread, for Python tells of Ctrl-C in the first one alone."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            progress.ended = True
+            return future.result()
+        finally:
+            progress.close()

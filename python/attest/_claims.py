@@ -1,0 +1,116 @@
+"""Asks a function, by small calls, for which problems it can be certified."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, FrozenSet, Iterable, Optional, Tuple
+
+import numpy as np
+
+from attest import _abi
+from attest._conventions import Asked
+from attest._function import Function, WrongResult
+
+REFUSALS = (NotImplementedError, ValueError)
+"""Exceptions by which a function says that it does not serve a problem."""
+
+_KEYS = 6
+_SHAPES: Dict[str, Dict[str, int]] = {  # asked of every function: no keyword says it
+    "gqa": {"heads_kv": 2},
+    "head_dim_v": {"head_dim_v": 16},
+    "cross_lengths": {"seqlen_q": 3},
+}
+_ASKED: Dict[str, Dict[str, Any]] = {
+    "causal": {"window": (-1, 0)},
+    "window": {"window": (2, 1)},
+    "boolean_mask": {"mask": np.tri(_KEYS, dtype=bool)},
+    "key_lengths": {"key_lengths": np.array([3, _KEYS], np.int32)},
+    "softcap": {"softcap": 2.0},
+    "alibi": {"alibi_slopes": np.full(4, 0.5, np.float32)},
+    "any_scale": {"scale": -0.5},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Claims:
+    """Holds words of the certificate: dtypes and features; and limits where features say too much."""
+
+    dtypes: Tuple[str, ...]
+    features: FrozenSet[str]
+    only: int
+
+
+def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optional[Iterable[str]],
+              empty_rows: bool) -> Claims:
+    """Returns what the function claims: the words given, or those whose problems it takes.
+
+    Raises what the function raises on a plain problem.
+    """
+    served = tuple(dtypes) if dtypes is not None else _served_dtypes(function)
+    for word in served:
+        if word not in _abi.DTYPES:
+            raise ValueError(f"dtypes: {word!r} must be one of {', '.join(_abi.DTYPES)}")
+    align = function.convention.align
+    if claims is not None:
+        features = set(claims)
+    else:
+        features = {word for word in _candidates(function) if _serves(function, served[0], word)}
+        if _ask(function, served[0])[1] is not None:
+            features.add("lse")
+    if "causal" in features:
+        features = features - {"causal"} | {"causal_" + align}
+    features |= {"any_strides"} | ({"empty_rows"} if empty_rows else set())
+    for word in features:
+        if word not in _abi.FEATURES:
+            raise ValueError(f"claims: {word!r} must be one of causal, {', '.join(_abi.FEATURES)}")
+    one_scale = 0 if "any_scale" in features else _abi.ONLY["one_scale"]
+    return Claims(served, frozenset(features), _abi.ONLY[align] | one_scale)
+
+
+def _candidates(function: Function) -> Iterable[str]:
+    of_keywords = {keyword.claims for keyword in function.keywords.values()}
+    needs_keyword = {keyword.claims for keyword in function.convention.keywords.values()}
+    return of_keywords | (_SHAPES.keys() - needs_keyword)
+
+
+def _served_dtypes(function: Function) -> Tuple[str, ...]:
+    """Returns the dtypes that come back as they were given; raises the last error without any."""
+    served = []
+    problem: Exception = AssertionError()
+    for dtype in ("f64", "bf16", "f16", "f32"):
+        try:
+            _ask(function, dtype)
+            served.append(dtype)
+        except Exception as error:
+            problem = error
+    if not served:
+        raise problem
+    return tuple(served)
+
+
+def _serves(function: Function, dtype: str, feature: str) -> bool:
+    try:
+        _ask(function, dtype, feature)
+    except WrongResult:
+        return True  # it takes the problem: its result is for the campaign to refuse
+    except Exception:
+        return False
+    return True
+
+
+def _ask(function: Function, dtype: str, feature: str = "") -> Any:
+    """Calls the function on a few queries and keys that ask for the feature."""
+    shape = {"seqlen_q": _KEYS, "heads_kv": 4, "head_dim_v": 8, **_SHAPES.get(feature, {})}
+    random = np.random.default_rng(0)
+
+    def drawn(seqlen: int, heads: int, columns: int) -> np.ndarray:
+        wide = random.standard_normal((2, seqlen, heads, columns), np.float32)
+        if dtype == "bf16":
+            return (wide.view(np.uint32) >> 16).astype(np.uint16)
+        return wide.astype({"f64": np.float64, "f16": np.float16}.get(dtype, np.float32))
+
+    asked: Dict[str, Any] = {"scale": 8**-0.5, **_ASKED.get(feature, {})}
+    return function(drawn(shape["seqlen_q"], 4, 8), drawn(_KEYS, shape["heads_kv"], 8),
+                    drawn(_KEYS, shape["heads_kv"], shape["head_dim_v"]), dtype,
+                    Asked(shape["seqlen_q"], _KEYS, grouped=shape["heads_kv"] != 4,
+                          align=function.convention.align, **asked))

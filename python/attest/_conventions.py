@@ -1,0 +1,120 @@
+"""Names the ways in which kernels in Python are called; each is one row of a table."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """Holds what a call asks for beside its arrays; a convention turns it into keywords."""
+
+    seqlen_q: int
+    seqlen_k: int
+    scale: float
+    grouped: bool = False
+    """Heads of q share heads of k and v."""
+    window: Tuple[int, int] = (-1, -1)
+    """(left, right) of the aligned key, -1 without limit; causal alone is (-1, 0)."""
+    align: str = "bottom_right"
+    """Alignment of the window and of ALiBi, "top_left" or "bottom_right"."""
+    mask: Optional[np.ndarray] = None
+    """(seqlen_q, seqlen_k) booleans, True = visible."""
+    key_lengths: Optional[np.ndarray] = None
+    """(batch) integers."""
+    softcap: float = 0.0
+    alibi_slopes: Optional[np.ndarray] = None
+    """(heads_q) floats."""
+
+    @property
+    def causal(self) -> bool:
+        return self.window[1] == 0
+
+    @property
+    def visible(self) -> Optional[np.ndarray]:
+        """(seqlen_q, seqlen_k) booleans of mask and window together; None without a mask."""
+        if self.mask is None:
+            return None
+        shift = self.seqlen_k - self.seqlen_q if self.align == "bottom_right" else 0
+        left, right = self.window
+        beyond = np.arange(self.seqlen_k) - np.arange(self.seqlen_q)[:, None] - shift
+        return self.mask & ((beyond >= -left) | (left < 0)) & ((beyond <= right) | (right < 0))
+
+
+class Keyword(NamedTuple):
+    """Says what a function that takes the keyword can be asked, and what it is then given.
+
+    Arrays that `value` returns arrive as the function's own kind of array.
+    """
+
+    claims: str
+    value: Callable[[Asked], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Convention:
+    """Describes how functions are called: fn(q, k, v, **keywords) returns out or (out, lse).
+
+    `arrays`    "numpy", "torch" or "jax"; None: what the function's own module uses
+    `layout`    "bshd" (batch, seqlen, heads, head_dim) or "bhsd"
+    `align`     alignment of causal masks and windows, "top_left" or "bottom_right"
+    `keywords`  by name; those that the function's signature does not have are left out, with what
+                they claim
+    """
+
+    arrays: Optional[str]
+    layout: str
+    align: str
+    keywords: Mapping[str, Keyword]
+
+
+_PLAIN: Dict[str, Keyword] = {
+    "causal": Keyword("causal", lambda asked: asked.causal),
+    "scale": Keyword("any_scale", lambda asked: asked.scale),
+    "window": Keyword("window", lambda asked: asked.window),
+    "mask": Keyword("boolean_mask", lambda asked: asked.mask),
+    "key_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
+    "softcap": Keyword("softcap", lambda asked: asked.softcap),
+    "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
+}
+
+CONVENTIONS: Dict[str, Convention] = {
+    "plain": Convention(None, "bshd", "bottom_right", _PLAIN),
+    "numpy": Convention("numpy", "bshd", "bottom_right", _PLAIN),
+    "sdpa": Convention("torch", "bhsd", "top_left", {
+        "is_causal": Keyword("causal", lambda asked: asked.causal and asked.mask is None),
+        "attn_mask": Keyword("boolean_mask", lambda asked: asked.visible),
+        "scale": Keyword("any_scale", lambda asked: asked.scale),
+        "enable_gqa": Keyword("gqa", lambda asked: asked.grouped),
+    }),
+    "flash_attn_func": Convention("torch", "bshd", "bottom_right", {
+        "causal": Keyword("causal", lambda asked: asked.causal),
+        "softmax_scale": Keyword("any_scale", lambda asked: asked.scale),
+        "window_size": Keyword("window", lambda asked: asked.window),
+        "softcap": Keyword("softcap", lambda asked: asked.softcap),
+        "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
+    }),
+    "jax": Convention("jax", "bshd", "top_left", {
+        "is_causal": Keyword("causal", lambda asked: asked.causal),
+        "scale": Keyword("any_scale", lambda asked: asked.scale),
+        "mask": Keyword("boolean_mask",
+                        lambda asked: None if asked.mask is None else asked.mask[None, None]),
+        "local_window_size": Keyword("window", lambda asked: tuple(
+            width if width >= 0 else asked.seqlen_q + asked.seqlen_k for width in asked.window)),
+        "key_value_seq_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
+    }),
+}
+"""The conventions that `like=` knows by name; `like=` also takes a Convention of one's own."""
+
+
+def convention(like: Union[str, Convention]) -> Convention:
+    """Returns the convention of that name. Raises ValueError for a name that there is not."""
+    if isinstance(like, Convention):
+        return like
+    if like in CONVENTIONS:
+        return CONVENTIONS[like]
+    raise ValueError(f"like is {like!r}; it must be one of {', '.join(CONVENTIONS)}, or an "
+                     "attest.Convention")

@@ -1,0 +1,95 @@
+"""Makes a kernel of the C library's out of a function in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import traceback
+from typing import Any, Optional
+
+import numpy as np
+
+from attest import _abi
+from attest._claims import REFUSALS, Claims
+from attest._conventions import Asked
+from attest._function import Function, WrongResult
+from attest._library import PACKAGE
+
+
+class Kernel:
+    """Holds the struct, and all that it points to, for as long as it is used.
+
+    Calls come one at a time, from any thread.
+    """
+
+    def __init__(self, function: Function, claims: Claims):
+        self.name = function.name
+        self._function = function
+        self._lock = threading.Lock()
+        self._forward = _abi.Forward(self._call)
+        self._limits = _abi.Limits(struct_size=ctypes.sizeof(_abi.Limits), only=claims.only)
+        self.struct = _abi.Kernel(struct_size=ctypes.sizeof(_abi.Kernel), abi_version=_abi.VERSION,
+                                  forward=self._forward)
+        described = self.struct.description
+        described.struct_size = ctypes.sizeof(_abi.Description)
+        described.numerics.struct_size = ctypes.sizeof(_abi.Numerics)
+        described.name = function.name.encode()
+        described.summary = f"a function in Python, with arrays of {function.arrays}".encode()
+        described.device, described.directions = _abi.CPU, _abi.FORWARD
+        described.dtypes = sum(1 << _abi.DTYPES.index(word) for word in claims.dtypes)
+        described.features = sum(_abi.FEATURES[word] for word in claims.features)
+        described.limits = ctypes.pointer(self._limits)
+
+    def _call(self, _: Any, pointer: Any) -> int:
+        args = pointer.contents
+        try:
+            with self._lock:
+                self._compute(args)
+            return _abi.OK
+        except WrongResult as error:
+            return _say(args, str(error), _abi.FAILED)
+        except REFUSALS as error:
+            return _say(args, f"{type(error).__name__}: {error}", _abi.UNSUPPORTED)
+        except BaseException as error:  # nothing may leave a callback, not even SystemExit
+            return _say(args, _traceback(error), _abi.FAILED)
+
+    def _compute(self, args: _abi.ForwardArgs) -> None:
+        Q, K, V = (_abi.view(tensor.contents) for tensor in (args.Q, args.K, args.V))
+        dtype = _abi.DTYPES[args.problem.contents.dtype]
+        out, lse = self._function(Q, K, V, dtype, _asked(args.problem.contents))
+        np.copyto(_abi.view(args.O.contents), out)
+        if args.LSE:
+            if lse is None:
+                raise WrongResult(f"{self._function.name} returned no lse, which it does elsewhere")
+            np.copyto(_abi.view(args.LSE.contents), lse)
+
+
+def _asked(problem: _abi.Problem) -> Asked:
+    mask = problem.mask
+
+    def of(address: Optional[int], shape: Any, kind: str) -> Optional[np.ndarray]:
+        return _abi.memory(address, shape, kind) if address else None
+
+    boolean = of(mask.boolean, (problem.seqlen_q, problem.seqlen_k), "|b1")
+    return Asked(problem.seqlen_q, problem.seqlen_k, problem.softmax_scale,
+                 grouped=problem.num_heads_q != problem.num_heads_kv,
+                 window=(mask.window_left, mask.window_right),
+                 align="top_left" if mask.align == _abi.TOP_LEFT else "bottom_right", mask=boolean,
+                 key_lengths=of(mask.key_lengths, (problem.batch,), "<i4"), softcap=problem.softcap,
+                 alibi_slopes=of(problem.alibi_slopes, (problem.num_heads_q,), "<f4"))
+
+
+def _say(args: _abi.ForwardArgs, text: str, status: int) -> int:
+    """Hands the text back, its end where it is too long, and returns the status."""
+    if args.message and args.message_bytes:
+        words = text.encode()[-(args.message_bytes - 1):] if args.message_bytes > 1 else b""
+        ctypes.memmove(args.message, words + b"\0", len(words) + 1)
+    return status
+
+
+def _traceback(error: BaseException) -> str:
+    """Returns the traceback from the first line that is not this package's."""
+    frames = error.__traceback__
+    while frames and frames.tb_frame.f_code.co_filename.startswith(str(PACKAGE)):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).strip()
