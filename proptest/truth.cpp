@@ -100,6 +100,11 @@ std::shared_ptr<const ForwardTruth> shared_forward(const ForwardQuestion& asked)
 
 }  // namespace
 
+reference::Stored stored_by(const KernelRun& run) {
+  const TensorView& LSE = run.LSE.view();
+  return {run.O.view(), LSE.rank() > 0 ? std::optional(LSE) : std::nullopt};
+}
+
 Truth::Truth(const attest_description& description, const Problem& problem,
              const InputValues& values, Direction direction, std::uint64_t seed,
              std::optional<reference::Sample> sample)
@@ -174,12 +179,16 @@ std::shared_ptr<const Truth> shared_truth(const attest_description& description,
 const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) const {
   const std::lock_guard lock(*guard_);
   for (const Remembered& known : bounds_) {
-    if (identical(known.O, run.O) && identical(known.LSE, run.LSE)) return known.bounds;
+    const bool lse = known.LSE.view().rank() > 0;
+    if (lse != stored_by(run).LSE.has_value()) continue;
+    if (identical(known.O, run.O) && (!lse || identical(known.LSE, run.LSE))) return known.bounds;
   }
-  reference::BackwardBounds bounds = backward_bounds(numerics_, {run.O.view(), run.LSE.view()});
+  reference::BackwardBounds bounds = backward_bounds(numerics_, stored_by(run));
   if (as_exact_as_the_reference(problem_)) {
-    const reference::BackwardBounds own = backward_bounds(
-        resolve({}, problem_.dtype), {forward_->exact.O.view(), forward_->exact.LSE.view()});
+    reference::Stored exact = stored_by(run);
+    exact.O = forward_->exact.O.view();
+    if (exact.LSE) exact.LSE = forward_->exact.LSE.view();
+    const reference::BackwardBounds own = backward_bounds(resolve({}, problem_.dtype), exact);
     reference::widen(bounds.dQ, own.dQ);
     reference::widen(bounds.dK, own.dK);
     reference::widen(bounds.dV, own.dV);
@@ -237,7 +246,7 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
                     : comparison.output == "dK" ? bounds.dK
                                                 : bounds.dV);
   };
-  const reference::Stored stored{run.O.view(), run.LSE.view()};
+  const reference::Stored stored = stored_by(run);
   double least = std::numeric_limits<double>::infinity();
   std::string_view dominating;
   const auto consider = [&](std::string_view term, double without) {
@@ -249,8 +258,13 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
     consider(one.term, bound(one.numerics, stored));
   }
   if (!of_forward) {
-    consider("stored O and LSE",
-             bound(numerics_, {forward_->exact.O.view(), forward_->exact.LSE.view()}));
+    const TensorView &O = forward_->exact.O.view(), &LSE = forward_->exact.LSE.view();
+    if (stored.LSE) {
+      consider("stored O and LSE", bound(numerics_, {O, LSE}));
+    } else {
+      consider("stored O", bound(numerics_, {O, std::nullopt}));
+      consider("an LSE that is not given", bound(numerics_, {stored.O, LSE}));
+    }
   }
   return std::string(dominating);
 }

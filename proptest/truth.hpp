@@ -23,6 +23,9 @@ struct ForwardTruth {
   reference::ForwardBounds bounds;
 };
 
+/// Returns what a run's forward pass left for its backward pass: no LSE where the run has none.
+reference::Stored stored_by(const KernelRun& run);
+
 /// Exact results and bounds for one set of values under a kernel's contract. With a sample `judge`
 /// and the decoys look at its rows and keys alone; all else is for truths without one. Throws
 /// InvalidProblem for values without an answer, see require_answer. Thread-safe: campaigns share
@@ -47,8 +50,8 @@ class Truth {
   const reference::ForwardBounds& forward_bounds() const { return forward_->bounds; }
   const reference::Backward& backward() const { return backward_; }
 
-  /// Bounds of the gradients, given what the kernel's forward pass stored. Computed once for every
-  /// O and LSE.
+  /// Bounds of the gradients, given what the kernel's forward pass stored, which may be O alone.
+  /// Computed once for every O and LSE.
   const reference::BackwardBounds& backward_bounds(const KernelRun& run) const;
 
   /// Tells whether every exact result, and dS where it is cast, stays below 3e4 in f16: beyond it a
@@ -59,9 +62,10 @@ class Truth {
   /// Compares every output of a run: O and LSE, then dQ, dK, dV.
   std::vector<Comparison> judge(const KernelRun& run) const;
 
-  /// The term of the contract ("accumulation", "cast of P"; "stored O and LSE" for gradients)
-  /// without which the bound of the worst element of a judged output shrinks most. Costs the bounds
-  /// once per term.  [proptest/contract_terms_test "the term that dominates is named"]
+  /// The term of the contract ("accumulation", "cast of P"; "stored O and LSE" for gradients, or
+  /// "stored O" and "an LSE that is not given") without which the bound of the worst element of a
+  /// judged output shrinks most. Costs the bounds once per term.
+  /// [proptest/contract_terms_test "the term that dominates is named"]
   std::string dominating_term(const KernelRun& run, const Comparison& comparison) const;
 
   /// Compares two runs that should give the same outputs, within the sum of their bounds.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/numerics.hpp"
@@ -28,9 +29,11 @@ struct BackwardBounds {
   ErrorBound dQ, dK, dV;
 };
 
-/// Tensors that a kernel's forward pass stored and its backward pass was given.
+/// Tensors that a kernel's forward pass stored and its backward pass was given. An LSE that nobody
+/// saw may be any within forward's bound.  [reference/shared_errors_test "that nobody saw"]
 struct Stored {
-  TensorView O, LSE;
+  TensorView O;
+  std::optional<TensorView> LSE;
 };
 
 /// "" when the bounds of attention cover the contract, else why not: sums kept in bf16 or f16 lose
@@ -51,6 +54,7 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
 /// dQ and of its keys of dK and dV alone, never above those without; the others are 0.
 /// [reference/sample_test "bounds of a sample"]
 /// Requires: a covered contract. Else throws InvalidProblem.
+/// Cost: without LSE forward's bounds too.
 BackwardBounds backward_bounds(const Problem& problem, const Conventions& conventions,
                                const Numerics& numerics, const TensorView& Q, const TensorView& K,
                                const TensorView& V, const Cotangents& cotangents,

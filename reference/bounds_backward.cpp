@@ -227,7 +227,8 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       const double pk = std::abs(weighted(r, c)), dq = std::abs(exact_block(r, c));
       const double spread = rows.delta_deviation(row) * pk;
       Common of_row{rows.delta_proved(row) * pk * (1 + growth) + growth * dq,
-                    rows.delta_linear(row) * pk + EL * dq};
+                    // The LSE that nobody saw: (U4).
+                    rows.delta_linear(row) * pk + rows.lse_likely(row) * dq};
       if (numerics.delta == DeltaSource::pairs) {
         of_row.correlated = spread;
       } else {
@@ -258,6 +259,10 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                                const Backward& exact_backward, const Sample* sample) {
   require_covered(declared);
   const Numerics numerics = with_sums_apart(declared);
+  ErrorBound unseen;  // of an LSE that is not stored
+  if (!stored.LSE) {
+    unseen = forward_bounds(problem, conventions, declared, Q, K, V, exact_forward).LSE;
+  }
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
     const Tensor zeros(name, DType::f64, axes);
     return ErrorBound{zeros, zeros, zeros};
@@ -299,8 +304,8 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                             of_dO,
                             dLSE,
                             alike_rows(of_dO)};
-    RowErrors rows =
-        row_errors(in, conventions.lse_base, stored, exact_forward, exact_backward.delta_error);
+    RowErrors rows = row_errors(in, conventions.lse_base, stored, unseen, exact_forward,
+                                exact_backward.delta_error);
     const GroupResult result = bound_group(in, rows, exact_backward, wanted);
     if (wanted.rows) {
       scatter_rows(result.dQ.proved, group, 0, bounds.dQ.deterministic);

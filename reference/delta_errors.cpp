@@ -84,7 +84,8 @@ void add_delta_errors(const GradientInputs& in, const RowBlock& block,
     const double sum = of.proved(i, 0) + growth * whole +
                        chain * (all + growth * of.absolute(i, 0) + of.proved(i, 0));
     rows.delta_proved(r) = sum + 2 * u * (delta + sum);
-    rows.delta_bias(r) = of.linear(i, 0) + bias * all + 2 * u * delta;
+    // The LSE that nobody saw: (U5).
+    rows.delta_bias(r) = of.linear(i, 0) + bias * all + 2 * u * delta + rows.lse_unseen(r) * whole;
     // The measured part of EL is known, sign and all.
     rows.inherited(r) = std::expm1(-rows.lse_shift(r)) * (rows.delta(r) + in.dLSE(r));
     rows.delta_linear(r) =

@@ -19,7 +19,9 @@ struct RowTerms {
   Eigen::Index number;  // of the stacked rows
   double lse, delta, lse_error, delta_proved;
   double lse_growth, lse_factor;  // e^EL - 1, e^EL
-  double lse_rounding;            // the part of EL that is not measured
+  double lse_likely;              // EL as the probabilistic bound has it
+  double lse_rounding;            // the part of it that is random over rows
+  double lse_unseen;              // and the part that may err alike in all rows
   double shift_growth;            // what the measured part makes of P, relative and signed
   double inherited;               // what is stored leaves in delta, signed
   double delta_bias;              // what errs the same way in all rows
@@ -82,12 +84,13 @@ class EntryAnalysis {
     if (alike_dO_.size() > 0) e.alike(i, j) = steepest * P * pv * alike_dO_(row.number);
     e.row_terms(i) += 1;
     e.key_terms(j) += 1;
-    e.logs[static_cast<std::size_t>(i)].include({kLambda * of_row.deviation + of_row.linear + EL,
-                                                 th + EL,
-                                                 square(of_row.deviation) + of_row.linear + EL});
+    e.logs[static_cast<std::size_t>(i)].include(
+        {kLambda * of_row.deviation + of_row.linear + row.lse_likely, th + EL,
+         square(of_row.deviation) + of_row.linear + row.lse_likely});
 
     e.dV.proved(i, j) = P * (full + up_ * (1 + full)) + p_floor;
-    e.dV.linear(i, j) = P * of_key.linear + p_floor;
+    // The LSE that nobody saw: (U2), and (U3) below.
+    e.dV.linear(i, j) = P * (of_key.linear + row.lse_unseen) + p_floor;
     e.dV.deviation(i, j) = P * (of_key.deviation + row.lse_rounding);
     e.inherited_P(i, j) = P * row.shift_growth;
     e.inherited_dS(i, j) =
@@ -100,9 +103,10 @@ class EntryAnalysis {
     // A flushed P is multiplied by dP - delta.
     const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED);
     e.dK.proved(i, j) = r + floor;
-    e.dK.linear(i, j) =
-        steepest * P * (met * (of_key.linear + 2 * u_) + pl + up_ * inherited + row.delta_bias) +
-        cap.over_rows.linear * P * met + floor;
+    e.dK.linear(i, j) = steepest * P *
+                            (met * (of_key.linear + row.lse_unseen + 2 * u_) + pl +
+                             up_ * inherited + row.delta_bias) +
+                        cap.over_rows.linear * P * met + floor;
     // Both errors are of the same score.
     const auto spread = [&](const SummedError& part, const SummedError& of_slope) {
       return square(met * (steepest * part.deviation + of_slope.deviation)) + square(steepest * pv);
@@ -194,12 +198,18 @@ WeightError WeightErrors::operator()(Eigen::Index i, Eigen::Index j, double s, d
 }
 
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
-                     const Forward& exact, const Tensor& delta_error) {
+                     const ErrorBound& unseen, const Forward& exact, const Tensor& delta_error) {
   const double u = in.numerics.accumulator_roundoff;
   const Eigen::Index count = in.dO.rows();
   const Matrix O = stacked_rows(exact.O.view(), in.group, 0, count);
   const Matrix stored_O = stacked_rows(stored.O, in.group, 0, count);
-  const Vector stored_lse = stacked_scalars(stored.LSE, in.group);
+  const bool seen = stored.LSE.has_value();
+  const auto of_stored = [&](const Tensor& bound) {
+    return stacked_scalars(seen ? *stored.LSE : bound.view(), in.group);
+  };
+  // LSE itself where it is stored, else how far it may lie from the exact one.
+  const Vector stored_lse = of_stored(unseen.deterministic),
+               likely_lse = of_stored(unseen.probabilistic);
   const Vector reference_errors = stacked_scalars(delta_error.view(), in.group);
   const double terms = static_cast<double>(in.problem.head_dim_v), others = 2;
   const double product =
@@ -207,6 +217,8 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
   RowErrors rows{stacked_scalars(exact.LSE.view(), in.group),
                  Vector(count),
                  Vector(count),
+                 Vector::Zero(count),
+                 Vector::Zero(count),
                  Vector::Zero(count),
                  Vector::Zero(count),
                  Vector::Zero(count),
@@ -234,10 +246,21 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       rows.lse_error(r) = 0;
       continue;
     }
-    const double natural = base == LseBase::e ? stored_lse(r) : stored_lse(r) * std::numbers::ln2;
+    const double unit = base == LseBase::e ? 1 : std::numbers::ln2;
     const double roundings = base == LseBase::e ? 3 : 5;  // two more for the change of base
-    const double shift = natural - rows.lse(r), rounding = roundings * u * std::abs(rows.lse(r));
-    rows.lse_error(r) = std::abs(shift) + rounding;
+    const double rounding = roundings * u * std::abs(rows.lse(r));
+    if (!seen) {
+      // (U1), and as it is likely. Beyond the largest one nothing is proved, and all stays finite.
+      constexpr double kNothingProved = 2 * kLargestLogError, kNoBound = 0x1p400;
+      const double likely = unit * likely_lse(r);
+      rows.lse_error(r) = std::min(unit * stored_lse(r) + rounding, kNothingProved);
+      rows.lse_unseen(r) = likely <= kLargestLogError ? likely : kNoBound;
+      rows.lse_rounding(r) = rounding;
+      rows.lse_likely(r) = rows.lse_unseen(r) + rounding;
+      continue;
+    }
+    const double shift = unit * stored_lse(r) - rows.lse(r);
+    rows.lse_error(r) = rows.lse_likely(r) = std::abs(shift) + rounding;
     const bool known = std::abs(shift) <= kLargestLogError;
     rows.lse_shift(r) = known ? shift : 0.0;
     rows.lse_rounding(r) = known ? rounding : rows.lse_error(r);
@@ -313,7 +336,9 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
                        rows.delta_proved(r),
                        growth,
                        1 + growth,
+                       rows.lse_likely(r),
                        rows.lse_rounding(r),
+                       rows.lse_unseen(r),
                        std::expm1(-rows.lse_shift(r)),
                        inherited,
                        rows.delta_bias(r),

@@ -25,17 +25,19 @@ struct GradientInputs {
 /// Facts known of the stacked rows: exact values, and measured errors of the stored ones.
 struct RowErrors {
   Vector lse, delta;                                   // exact
-  Vector lse_error;                                    // EL
-  Vector lse_shift, lse_rounding;                      // EL's parts: measured, signed; the rest
+  Vector lse_error, lse_likely;                        // EL, and as the probabilistic bound has it
+  Vector lse_shift, lse_rounding;                      // its parts: measured, signed; random
+  Vector lse_unseen;                                   // and what may err alike in all rows
   Vector delta_proved, delta_linear, delta_deviation;  // ED and its parts
   Vector delta_bias;  // the part of delta_linear that errs the same way in all rows
   Vector inherited;   // the part that what is stored leaves in delta, signed
 };
 
 /// With a delta made of pairs, its own errors are still 0: add_delta_errors adds them.
-/// `delta_error` is that of the reference's Backward.
+/// `delta_error` is that of the reference's Backward, `unseen` forward's bound of an LSE that is
+/// not stored.
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
-                     const Forward& exact, const Tensor& delta_error);
+                     const ErrorBound& unseen, const Forward& exact, const Tensor& delta_error);
 
 /// Error weights of one summand P or dS per (row, key), as multiples of the operand it meets.
 struct WeightedErrors {

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
+#include <optional>
 
 #include "core/testing/catch.hpp"
 #include "reference/alike_rows.hpp"
 #include "reference/bounds.hpp"
+#include "reference/roundoff.hpp"
 #include "reference/testing/setting.hpp"
 
 namespace attest::reference {
@@ -141,6 +144,69 @@ TEST_CASE("rows whose stored results err alike do not average that out", "[refer
     // Both are known, and nothing is added for their signs.
     CHECK(of_LSE.dV.probabilistic(0, j, 0, 0) < 2 * fall * dV);
     CHECK(of_O.dK.probabilistic(0, j, 0, 0) < 2 * dK);
+  }
+}
+
+// A backward pass that is exact on an LSE at the very end of its bound in every row, and that shows
+// it to nobody. All terms of a sum have one sign, so that nothing averages out.
+TEST_CASE("an LSE that nobody saw may err alike in all rows", "[reference]") {
+  constexpr std::int64_t kRows = 4096;
+  Setting in("sq=4096,sk=2,d=1,scale=1", 1, 1, 5);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    in.Q.set(1 + 0x1p-12 * static_cast<double>(i), 0, i, 0, 0);
+    in.dO.set(1, 0, i, 0, 0);
+  }
+  for (std::int64_t j = 0; j < 2; ++j) {
+    in.K.set(j == 0 ? 1 : -1, 0, j, 0, 0);
+    in.V.set(j == 0 ? 1 : -1, 0, j, 0, 0);
+  }
+  const TensorView &Q = in.Q.view(), &K = in.K.view(), &V = in.V.view();
+  const Forward exact = forward(in.problem, {}, Q, K, V);
+  const Backward gradients = backward(in.problem, Q, K, V, {in.dO.view(), nullptr});
+  for (const LseBase base : {LseBase::e, LseBase::two}) {
+    const Conventions conventions{EmptyRow::zero_neg_inf, base};
+    attest_numerics declared{};
+    declared.scaled_q_roundoff = 0x1p-9;
+    declared.lse_base_two = base == LseBase::two ? 1 : 0;
+    const Numerics numerics = resolve(declared, DType::f32);
+    const ErrorBound LSE = forward_bounds(in.problem, conventions, numerics, Q, K, V, exact).LSE;
+    const Forward own = forward(in.problem, conventions, Q, K, V);
+    const auto bounds_with = [&](std::optional<TensorView> stored) {
+      return backward_bounds(in.problem, conventions, numerics, Q, K, V, {in.dO.view(), nullptr},
+                             {exact.O.view(), stored}, exact, gradients);
+    };
+    const BackwardBounds unseen = bounds_with(std::nullopt), seen = bounds_with(own.LSE.view());
+    for (Tensor ErrorBound::*end : {&ErrorBound::deterministic, &ErrorBound::probabilistic}) {
+      const double unit = base == LseBase::two ? std::numbers::ln2 : 1;
+      const auto rise = [&](std::int64_t i) { return std::expm1(unit * (LSE.*end)(0, 0, i)); };
+      // The error of such a pass is within the bound, and about all that the bound grew by.
+      const auto check = [&](double error, const ErrorBound& with, const ErrorBound& without,
+                             std::int64_t row) {
+        CHECK(error > 0);
+        CHECK(error <= (without.*end)(0, row, 0, 0));
+        CHECK((without.*end)(0, row, 0, 0) - (with.*end)(0, row, 0, 0) < 1.25 * error);
+      };
+      double linear_dV = 0, squares_dV = 0;
+      for (std::int64_t j = 0; j < 2; ++j) {
+        double dV = 0, dK = 0;
+        for (std::int64_t i = 0; i < kRows; ++i) {
+          const double q = in.Q(0, i, 0, 0);
+          const double P = std::exp(q * in.K(0, j, 0, 0) - exact.LSE(0, 0, i));
+          dV += P * rise(i);
+          dK += P * rise(i) * (in.V(0, j, 0, 0) - exact.O(0, i, 0, 0)) * q;
+          if (j == 0) squares_dV += std::pow(P * rise(i), 2);
+        }
+        if (j == 0) linear_dV = dV;
+        check(dV, seen.dV, unseen.dV, j);
+        check(std::abs(dK), seen.dK, unseen.dK, j);
+      }
+      for (std::int64_t i = 0; i < kRows; i += 512) {
+        check(rise(i) * std::abs(gradients.dQ(0, i, 0, 0)), seen.dQ, unseen.dQ, i);
+      }
+      // As an error that is independent from row to row it would be accused.
+      if (end == &ErrorBound::deterministic) continue;
+      CHECK(linear_dV > (seen.dV.*end)(0, 0, 0, 0) + kLambda * std::sqrt(squares_dV));
+    }
   }
 }
 

@@ -49,7 +49,7 @@ Pass prepare(const SparseWeights& weights, const Numerics& numerics, double scal
   const Eigen::Index queries = O.rows(), keys = weights.K.values.rows();
   Vector lse_error(queries), delta_error(queries);
   for (Eigen::Index i = 0; i < queries; ++i) {
-    lse_error(i) = std::abs(stored.LSE(0, 0, i) - weights.LSE(i));
+    lse_error(i) = std::abs((*stored.LSE)(0, 0, i) - weights.LSE(i));
     delta_error(i) = std::abs(dO.row(i).dot(O_stored.row(i) - O.row(i))) +
                      gamma(width + 1, u) * dO.row(i).cwiseAbs().dot(O_stored.row(i).cwiseAbs()) +
                      width * flush + exact_backward.delta_error(0, 0, i);

@@ -61,7 +61,7 @@ class Gradients {
     const reference::Backward exact = reference::backward(scene_.problem, Q, K, V, cotangents);
     const BackwardBounds bounds =
         reference::backward_bounds(scene_.problem, conventions, numerics, Q, K, V, cotangents,
-                                   {scene_.run.O.view(), scene_.run.LSE.view()}, plain_, exact);
+                                   stored_by(scene_.run), plain_, exact);
     return {{"dQ", exact.dQ, bounds.dQ}, {"dK", exact.dK, bounds.dK}, {"dV", exact.dV, bounds.dV}};
   }
 

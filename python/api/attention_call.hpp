@@ -26,7 +26,7 @@ struct AttentionCall {
 AttentionCall read_call(const attest_attention& call, proptest::Work work);
 
 /// Reads what a kernel's forward pass stored: O, and LSE where it is given.
-/// Requires: O; in backward LSE. Else throws InvalidProblem.
+/// Requires: O. Else throws InvalidProblem.
 proptest::KernelRun read_stored(const AttentionCall& call, const attest_results& got);
 
 /// Reads the same with the gradients in backward. Requires: all three. Else throws InvalidProblem.

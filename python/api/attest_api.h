@@ -51,8 +51,9 @@ typedef struct attest_attention {
 } attest_attention;
 
 /* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, whose bounds
- * start from the O and LSE that forward stored: both are needed then. Long sequences (more than
- * 2^22 pairs of a query and a key, or 2^15 queries) are judged by a sample of rows and keys.
+ * start from the O and LSE that forward stored. Where LSE is not given they hold for any LSE within
+ * forward's bound. Long sequences (more than 2^22 pairs of a query and a key, or 2^15 queries) are
+ * judged by a sample of rows and keys.
  * attest_text() says what is wrong: element, error, bound, the term that dominates the bound, the
  * known mistakes with the same result, and a contract under which it would pass.
  * Cost: time of a few exact references in float64 on all threads, of some fifty where results are
@@ -65,7 +66,8 @@ ATTEST_EXPORT int attest_reference(const attest_attention *call, const attest_re
 
 /* Writes the bounds of each element to the tensors given. `proved`: every kernel that keeps the
  * contract is within; `probable`: exceeded with probability below 1e-12 under independent
- * roundings. Bounds of gradients need dO, got.O and got.LSE. Either may be NULL. */
+ * roundings. Bounds of gradients need dO and got.O, and take got.LSE as attest_judge does. Either
+ * may be NULL. */
 ATTEST_EXPORT int attest_bounds(const attest_attention *call, const attest_results *proved,
                                 const attest_results *probable);
 

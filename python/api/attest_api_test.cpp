@@ -41,7 +41,29 @@ TEST_CASE("right results pass in every dtype and direction", "[python]") {
     CHECK(attest_judge(&without_lse) == ATTEST_PASSED);
     Example backward(std::string(kBackward) + ",dtype=" + dtype, Direction::backward);
     CHECK(attest_judge(&backward.call()) == ATTEST_PASSED);
+    attest_attention& lse_unseen = backward.call();
+    lse_unseen.got.LSE = nullptr;
+    CHECK(attest_judge(&lse_unseen) == ATTEST_PASSED);
   }
+}
+
+TEST_CASE("wrong gradients are refused and named without LSE", "[python]") {
+  Example example(kBackward, Direction::backward);
+  example.dK.set(example.dK(0, 1, 1, 2) + 1, 0, 1, 1, 2);
+  attest_attention& call = example.call();
+  call.got.LSE = nullptr;
+  CHECK(attest_judge(&call) == ATTEST_REFUSED);
+  CHECK_THAT(text(), Catch::Contains("dK[batch=0, seqlen_k=1, num_heads_kv=1, head_dim_qk=2]") &&
+                         Catch::Contains("largest term of the bound of dK"));
+  Example zeros(kBackward, Direction::backward);
+  for (Tensor* one : {&zeros.dQ, &zeros.dK, &zeros.dV}) {
+    *one = Tensor(one->view().name(), DType::f32,
+                  one == &zeros.dQ ? zeros.problem.q_axes() : zeros.problem.k_axes());
+  }
+  attest_attention& nothing = zeros.call();
+  nothing.got.LSE = nullptr;
+  CHECK(attest_judge(&nothing) == ATTEST_REFUSED);
+  CHECK_THAT(text(), Catch::Contains("equals the gradients that are all zero"));
 }
 
 TEST_CASE("one wrong element of any output is refused and named", "[python]") {
@@ -80,8 +102,6 @@ TEST_CASE("bad calls say what does not fit", "[python]") {
   refused_as_bad([](auto& c) { c.got.O = nullptr; }, "O is not given");
   refused_as_bad([](auto& c) { c.got.O = c.Q; }, "O: head_dim_v is 8, the problem says 6");
   refused_as_bad([](auto& c) { c.dLSE = c.got.LSE; }, "dLSE is given without dO");
-  refused_as_bad([](auto& c) { c.got.LSE = nullptr; }, "none are derived", kBackward,
-                 Direction::backward);
   refused_as_bad([](auto& c) { c.got.dK = nullptr; }, "dK is not given", kBackward,
                  Direction::backward);
   refused_as_bad(
@@ -196,8 +216,14 @@ TEST_CASE("bounds are those that judge", "[python]") {
   CHECK(attest_judge(&example.call()) == ATTEST_REFUSED);
   attest_attention& without_lse = example.call();
   without_lse.got.LSE = nullptr;
+  const Tensor seen = probable_dQ;
+  REQUIRE(attest_bounds(&without_lse, nullptr, &probable) == ATTEST_PASSED);
+  for (std::int64_t e = 0; e < seen.view().size(); ++e) {
+    CHECK(probable_dQ.doubles()[e] > seen.doubles()[e]);
+  }
+  without_lse.got.O = nullptr;
   CHECK(attest_bounds(&without_lse, nullptr, &probable) == ATTEST_BAD_INPUT);
-  CHECK_THAT(text(), Catch::Contains("none are derived"));
+  CHECK_THAT(text(), Catch::Contains("O is not given"));
 }
 
 TEST_CASE("each thread has the text of its own call", "[python]") {

@@ -45,12 +45,13 @@ def assert_close(out: Any, q: Any, k: Any, v: Any, *, lse: Any = None, numerics:
 
 
 def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout: Any, *, out: Any,
-                       lse: Any, dlse: Any = None, numerics: Numerics = "f32",
+                       lse: Any = None, dlse: Any = None, numerics: Numerics = "f32",
                        **features: Unpack[Features]) -> None:
     """Asserts that `grads`, which are (dq, dk, dv), lie within their bounds of the exact gradients.
 
     They are those of sum(dout * out), plus sum(dlse * lse) where dlse is given. The bounds start from
-    what the kernel's forward pass stored, so `out` and `lse` are needed, and judged as well.
+    what the kernel's forward pass stored, so `out` is needed, and judged as well; so is `lse` where it
+    is given. Else they hold for every lse within forward's bound, and are wider.
     Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse; the others, dtypes, errors and cost as
              `assert_close`.
     """
@@ -83,8 +84,8 @@ def bounds(q: Any, k: Any, v: Any, *, dout: Any = None, out: Any = None, lse: An
            dlse: Any = None, numerics: Numerics = "f32", **features: Unpack[Features]) -> Bounds:
     """Returns the bounds of each element of out and lse, and of the gradients where `dout` is given.
 
-    Bounds of gradients start from the `out` and `lse` that the kernel's forward pass stored: both are
-    needed with `dout`. Shapes, dtypes, errors as `assert_close`.
+    Bounds of gradients start from what the kernel's forward pass stored: `out` is needed with `dout`,
+    `lse` narrows them. Shapes, dtypes, errors as `assert_close`.
     Cost:    a few references; of gradients, memory for 24 float64 matrices (seqlen_q, seqlen_k).
     """
     call = Call(q, k, v, numerics, features)

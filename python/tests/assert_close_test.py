@@ -159,6 +159,9 @@ class AssertGradsClose(unittest.TestCase):
             with self.assertRaisesRegex(AssertionError, r"outside the proved bound: O\["):
                 attest.assert_grads_close(grads, q, k, v, dout, out=spoilt(out), lse=lse, **extra,
                                           **features)
+            attest.assert_grads_close(grads, q, k, v, dout, out=out, **extra, **features)
+            with self.assertRaisesRegex(AssertionError, r"outside the proved bound: dV\["):
+                attest.assert_grads_close(wrong, q, k, v, dout, out=out, **extra, **features)
 
     def test_a_gradient_of_lse_counts(self):
         q, k, v = arrays(1, 5, 2, 8)
@@ -197,8 +200,12 @@ class Bounds(unittest.TestCase):
         bounds = attest.bounds(q, k, v, dout=q, out=out, lse=lse)
         self.assertEqual(bounds.proved.dk.shape, k.shape)
         self.assertTrue((bounds.probable.dk > 0).all())
-        with self.assertRaisesRegex(ValueError, "start from the O and LSE that forward stored"):
-            attest.bounds(q, k, v, dout=q, out=out)
+        unseen = attest.bounds(q, k, v, dout=q, out=out)
+        for output in ("dq", "dk", "dv"):
+            self.assertTrue((getattr(unseen.probable, output) >= getattr(bounds.probable, output)).all())
+        self.assertTrue((unseen.probable.dv > bounds.probable.dv).all())
+        with self.assertRaisesRegex(ValueError, "O is not given"):
+            attest.bounds(q, k, v, dout=q, lse=lse)
 
 
 if __name__ == "__main__":
