@@ -14,6 +14,7 @@
 #include "certify/case_text.hpp"
 #include "certify/certificate.hpp"
 #include "certify/own_problems.hpp"
+#include "certify/plan.hpp"
 #include "certify/tier.hpp"
 #include "certify/told_findings.hpp"
 #include "certify/worker/isolated_kernel.hpp"
@@ -94,6 +95,11 @@ CampaignOptions parse_options(std::string_view line) {
     kOptions[known - names.begin()].read(options, name, word.substr(name.size() + 1));
   }
   options.problems = certify::own_problems(options.problems, "");
+  if (options.law && !options.problems.empty() &&
+      certify::reference_laws().count(*options.law) == 0) {
+    throw InvalidProblem("only=" + *options.law +
+                         ": problems of your own meet the laws of the reference alone");
+  }
   return options;
 }
 

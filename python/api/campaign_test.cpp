@@ -106,6 +106,7 @@ TEST_CASE("options that make no sense", "[python]") {
   refused_as_bad(certify(kernel, "jobs=0"), "jobs=0 must be a whole number from 1 to 1024");
   refused_as_bad(certify(kernel, "only=reference"), "unknown law 'reference'");
   refused_as_bad(certify(kernel, "problem=sq=0,d=x"), "d");
+  refused_as_bad(certify(kernel, "only=score_level problem=sq=3,d=4"), "problems of your own");
   refused_as_bad(certify(kernel, kSmall, "exact"), "unknown preset 'exact'");
   refused_as_bad(attest_check(&kernel, nullptr, nullptr, "reference_forward"), "case_line is NULL");
   refused_as_bad(attest_check(&kernel, nullptr, "sq=3,d=4 seed=x", "reference_forward"), "'x'");

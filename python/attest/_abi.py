@@ -15,10 +15,11 @@ OK, UNSUPPORTED, FAILED = range(3)
 CPU, FORWARD = 1, 1
 TOP_LEFT = 0  # of attest_align
 DTYPES = ("f64", "f32", "bf16", "f16")  # in the order of attest_dtype
-FEATURES = {word: 1 << place for place, word in enumerate(
-    ("causal_top_left", "causal_bottom_right", "window", "key_lengths", "packed_sequences",
-     "boolean_mask", "gqa", "head_dim_v", "softcap", "alibi", "any_scale", "any_strides", "lse", "dlse",
-     "cross_lengths", "empty_rows"))}
+FEATURES = {  # that a convention has a way to ask for
+    "causal_top_left": 1 << 0, "causal_bottom_right": 1 << 1, "window": 1 << 2, "key_lengths": 1 << 3,
+    "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7, "softcap": 1 << 8, "alibi": 1 << 9,
+    "any_scale": 1 << 10, "any_strides": 1 << 11, "lse": 1 << 12, "cross_lengths": 1 << 14,
+    "empty_rows": 1 << 15}
 ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
 
 _NUMPY = {"f64": "<f8", "f32": "<f4", "bf16": "<u2", "f16": "<f2"}

@@ -13,6 +13,7 @@ import unittest
 import numpy as np
 
 import attest
+from attest._abi import FEATURES
 
 CROSS = "sq=5,sk=9,d=8,mask=causal_br"
 SMALL = {"isolate": False, "cases": 2, "dtypes": ["f32"], "problems": [CROSS]}
@@ -144,6 +145,13 @@ class Certify(unittest.TestCase):
         self.assertEqual(described["features"], ["head_dim_v", "any_strides", "cross_lengths"])
         self.assertEqual(described["limits"]["only"], ["only_bottom_right", "only_one_scale"])
 
+    def test_words_of_claims_are_those_of_the_library(self):
+        for word in FEATURES:
+            report = attest.certify(attention, isolate=False, cases=0, dtypes=["f32"], claims=[word],
+                                    only="reference_backward")
+            features = report.certificate["kernels"][0]["description"]["features"]
+            self.assertEqual(set(features), {word, "any_strides"})
+
     def test_exceptions(self):
         def refuses(q, k, v):
             if q.shape[1] > 6:
@@ -180,6 +188,8 @@ class Certify(unittest.TestCase):
                               (lambda q, k, v: (q, q), "lse of shape")):
             with self.assertRaisesRegex(TypeError, f"lambda returned .*{words}"):
                 attest.certify(returns(result), isolate=False)
+        with self.assertRaisesRegex(TypeError, "returned out in f64; it must be f32"):
+            attest.certify(lambda q, k, v: q.astype(np.float64), **SMALL)
         with self.assertRaisesRegex(ZeroDivisionError, "division"):
             attest.certify(lambda q, k, v: 1 / 0, isolate=False)
         for options, kind, words in (
