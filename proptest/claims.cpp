@@ -8,18 +8,6 @@
 namespace attest::proptest {
 namespace {
 
-const char* word(Direction direction) {
-  switch (direction) {
-    case Direction::forward:
-      return "forward";
-    case Direction::backward:
-      return "backward";
-    case Direction::loss_gradient:
-      break;
-  }
-  return "loss gradient";
-}
-
 std::uint32_t bit(Direction direction) {
   switch (direction) {
     case Direction::forward:
@@ -74,9 +62,21 @@ std::string empty_rows(const Problem& p) {
 
 }  // namespace
 
+std::string_view name(Direction direction) {
+  switch (direction) {
+    case Direction::forward:
+      return "forward";
+    case Direction::backward:
+      return "backward";
+    case Direction::loss_gradient:
+      break;
+  }
+  return "loss gradient";
+}
+
 std::string unclaimed(const attest_description& d, const Problem& p, Direction direction) {
   const auto lacks = [&](std::uint32_t feature) { return (d.features & feature) == 0; };
-  if ((d.directions & bit(direction)) == 0) return word(direction);
+  if ((d.directions & bit(direction)) == 0) return std::string(name(direction));
   const bool loss = direction == Direction::loss_gradient;
   if (std::string beyond = loss ? beyond_the_loss(p) : ""; !beyond.empty()) return beyond;
   if ((d.dtypes & (1u << abi(p.dtype))) == 0) return "dtype " + std::string(name(p.dtype));

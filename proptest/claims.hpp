@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
@@ -11,6 +12,9 @@
 namespace attest::proptest {
 
 enum class Direction : std::uint8_t { forward, backward, loss_gradient };
+
+/// Returns "forward", "backward" or "loss gradient".
+std::string_view name(Direction direction);
 
 /// Names what no kernel on a device is asked for: the gaps of a tensor travel to the device too.
 /// [proptest/generator_test "huge strides"]

@@ -12,18 +12,6 @@ namespace {
 using proptest::Case;
 using proptest::Direction;
 
-std::string_view name(Direction direction) {
-  switch (direction) {
-    case Direction::forward:
-      return "forward";
-    case Direction::backward:
-      return "backward";
-    case Direction::loss_gradient:
-      break;
-  }
-  return "loss gradient";
-}
-
 // Results that a call left behind, whatever its direction.
 struct Results {
   attest_status status = ATTEST_OK;
