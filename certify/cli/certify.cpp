@@ -154,6 +154,13 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
     }
   }
   if (options.resume.empty()) return;
+  for (const attest_kernel* kernel : order.kernels) {
+    if (!names_function(kernel->description.name)) continue;
+    throw InvalidProblem(fmt::format(
+        "--resume: a journal cannot tell whether '{}' is still the same function; leave --resume "
+        "out",
+        kernel->description.name));
+  }
   order.journal.open(options.resume, campaign_header(order.kernels, order.campaign));
   for (const std::string& command : order.journal.unfinished()) {
     fmt::print(stderr, "attest: an earlier run ended within: {}\n", printable(command));
@@ -226,8 +233,10 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   CLI::App* command =
       app.add_subcommand("certify", "the campaign: every law on model shapes and generated cases");
   auto options = std::make_shared<CertifyOptions>();
-  command->add_option("kernel", options->kernels,
-                      "names of kernels (attest list kernels) or libraries (./libmine.so)");
+  command->add_option(
+      "kernel", options->kernels,
+      "names of kernels (attest list kernels), libraries (./libmine.so) or functions "
+      "in Python (package.module:function, file.py:function)");
   command->add_flag("--all", options->all, "every kernel that is not broken on purpose");
   command->add_flag("--correct", options->correct,
                     "the correct kernels that the bounds are tested on, the loosest of every "
@@ -285,10 +294,12 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       ->check(not_empty());
   command->add_flag("--json", options->json, "print the certificate instead of the report");
   add_isolation_options(*command, options->isolation);
+  add_function_options(*command, options->isolation.functions);
   command->footer(
       "Examples:\n"
       "  attest certify cpu/flash2\n"
       "  attest certify ./libmine.so\n"
+      "  attest certify mypackage.attention:flash --like flash_attn_func --numerics tensor_core\n"
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
       "  attest certify --all --except gpu/ --except cpu/schedule/\n"
       "  attest certify broken/missing_rescale --only reference_forward\n"

@@ -216,7 +216,7 @@ int check(const Registry& registry, const CheckOptions& given_options) {
       if (!failed) fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
     }
     fmt::print("{}\n", on_own_masks ? " (without the problem's mask)" : "");
-    if (!found.message.empty()) fmt::print("    {}\n", printable(found.message));
+    if (!found.message.empty()) fmt::print("    {}\n", hanging(found.message, 6));
     if (!term.empty()) fmt::print("    largest term of the bound of {}\n", term);
   }
   if (const auto verdict = nothing_judged(verdicts); verdict && result.verdict == Verdict::passed) {
@@ -245,8 +245,9 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   command
       ->add_option("--kernel", options->kernel,
-                   "name of a kernel (attest list kernels), or a library "
-                   "(./libmine.so, ./libmine.so:name)")
+                   "name of a kernel (attest list kernels), a library "
+                   "(./libmine.so, ./libmine.so:name) or a function in Python "
+                   "(package.module:function, file.py:function)")
       ->check(not_empty());
   CLI::Option* problem =
       command->add_option("--problem", options->problem, "problem string, for example sq=17,d=64")
@@ -291,6 +292,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
+  add_function_options(*command, options->isolation.functions);
   CLI::Option* inputs =
       command
           ->add_option("--inputs", options->inputs,

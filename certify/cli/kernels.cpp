@@ -73,7 +73,10 @@ const attest_kernel& find_in_process(const Registry& built_in, const std::string
 }
 
 Kernels::Kernels(const Registry& built_in, const IsolationOptions& options)
-    : registry_(built_in), isolation_(options.isolation()), limits_(options.limits()) {}
+    : registry_(built_in),
+      isolation_(options.isolation()),
+      limits_(options.limits()),
+      function_options_(options.functions) {}
 
 const worker::IsolatedKernels& Kernels::library(const std::string& path) {
   const auto known = libraries_.find(path);
@@ -84,8 +87,26 @@ const worker::IsolatedKernels& Kernels::library(const std::string& path) {
   return kernels;
 }
 
+const attest_kernel& Kernels::function(const std::string& word) {
+  auto known = libraries_.find(word);
+  if (known == libraries_.end()) {
+    const std::string place = word.substr(0, word.rfind(':') + 1);
+    auto kernels =
+        worker::isolate_program(function_source(word, function_options_), limits_, place);
+    known = libraries_.emplace(word, std::move(kernels)).first;
+    registry_.add(&known->second.front()->kernel());
+  }
+  return known->second.front()->kernel();
+}
+
 std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
   require_dense(word);
+  if (names_function(word)) return {&function(word)};
+  if (function_options_.given()) {
+    throw InvalidProblem("'" + word +
+                         "' is no function in Python, which --like, --numerics and "
+                         "such are for; write package.module:function or file.py:function");
+  }
   if (!names_library(word)) {
     const attest_kernel& kernel = registry_.find(word);
     const bool apart = worker::needs_worker(kernel.description) || is_cheat(word);

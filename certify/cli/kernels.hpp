@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/cli/python_function.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/registry.hpp"
 
@@ -18,6 +19,7 @@ struct IsolationOptions {
   bool isolate = false;
   double timeout_seconds = worker::Limits().timeout_seconds;
   std::uint64_t memory_limit_mib = worker::Limits().memory_limit_bytes >> 20;
+  FunctionOptions functions;
 
   Isolation isolation() const { return isolate ? Isolation::everything : Isolation::libraries; }
   worker::Limits limits() const;
@@ -37,8 +39,9 @@ class Kernels {
  public:
   Kernels(const Registry& built_in, const IsolationOptions& options);
 
-  /// The kernels a word stands for: one by name, all or the one of that name of a library. Throws
-  /// InvalidProblem with the nearest name, or why a library cannot be loaded.
+  /// The kernels a word stands for: one by name, all or the one of that name of a library, a
+  /// function in Python. Throws InvalidProblem with the nearest name, or why a library or a
+  /// function cannot be loaded.
   std::vector<const attest_kernel*> find(const std::string& word);
 
   /// The only one a word stands for; throws InvalidProblem naming the choices when there are more.
@@ -49,11 +52,13 @@ class Kernels {
 
  private:
   const worker::IsolatedKernels& library(const std::string& path);
+  const attest_kernel& function(const std::string& word);
 
   Registry registry_;
   Isolation isolation_;
   worker::Limits limits_;
-  std::map<std::string, worker::IsolatedKernels> libraries_;
+  FunctionOptions function_options_;
+  std::map<std::string, worker::IsolatedKernels> libraries_;  // and functions, by their words
   worker::IsolatedKernels built_in_;
 };
 

@@ -166,7 +166,8 @@ int list(const Registry& registry, const io::ScheduleRegistry& schedules, const 
          std::size_t json_flags) {
   std::vector<Section> chosen;
   std::vector<std::string> names;
-  if (names_library(what)) chosen.push_back(library_section(registry, what));
+  if (names_library(what) || names_function(what))
+    chosen.push_back(library_section(registry, what));
   for (const Section& section : sections(registry, schedules)) {
     names.push_back(section.name);
     if (what.empty() || what == section.name) chosen.push_back(section);

@@ -38,7 +38,7 @@ std::vector<RegimePlace> places(const RegimeOptions& options) {
 }
 
 // The sizes given, else those of a mask that fixes them.
-std::string sizes_text(const RegimeOptions& options) {
+std::string options_text(const RegimeOptions& options) {
   constexpr std::int64_t kSeqlen = 4096;
   const auto of_mask = options.mask.empty() ? std::nullopt : shape_of_mask(options.mask);
   if (of_mask && !options.seqlen)
@@ -82,7 +82,7 @@ std::vector<RegimeShape> shapes(const RegimeOptions& options) {
   }
   return {
       {"", "", io::Storage::disjoint,
-       Problem::parse(fmt::format("{},d={},dv={},mask={}", sizes_text(options), *options.head_dim,
+       Problem::parse(fmt::format("{},d={},dv={},mask={}", options_text(options), *options.head_dim,
                                   head_dim_v, options.mask.empty() ? "none" : options.mask))}};
 }
 

@@ -12,7 +12,7 @@
 namespace attest::certify::cli {
 
 void print_finding(const std::string& kernel, const Finding& finding) {
-  fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), printable(finding.message));
+  fmt::print("    {} {}: {}\n", finding.law, name(finding.verdict), hanging(finding.message, 6));
   if (!finding.also.empty()) fmt::print("    also fails: {}\n", fmt::join(finding.also, ", "));
   if (!finding.evidence.bound_term.empty()) {
     fmt::print("    largest term of the bound of {}\n", finding.evidence.bound_term);

@@ -80,7 +80,7 @@ void print_certificate(const nlohmann::json& certificate) {
       }
       for (const nlohmann::json& finding : kernel.at("findings")) {
         fmt::print("    {} {}: {}\n", text_of(finding, "law"), text_of(finding, "verdict"),
-                   text_of(finding, "message"));
+                   hanging(finding.at("message").get<std::string>(), 6));
         print_also(finding.value("also", nlohmann::json::array()));
         if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
           fmt::print("    largest term of the bound of {}\n", term);

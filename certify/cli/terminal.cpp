@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "certify/printable.hpp"
+
 namespace attest::certify::cli {
 namespace {
 
@@ -54,6 +56,16 @@ std::string indented(const std::string& text, std::size_t spaces) {
   std::string result;
   for (std::string line; std::getline(lines, line);) {
     result += std::string(spaces, ' ') + line + '\n';
+  }
+  return result;
+}
+
+std::string hanging(const std::string& message, std::size_t spaces) {
+  const std::string text = printable_lines(message);
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += std::string(spaces, ' ');
   }
   return result;
 }

@@ -28,6 +28,10 @@ std::string verdict_text(Verdict verdict);
 /// Every line with so many spaces before it; the last needs no end of line.
 std::string indented(const std::string& text, std::size_t spaces);
 
+/// A message as the terminal takes it, its lines after the first with so many spaces before them: a
+/// function in Python fails with a traceback.
+std::string hanging(const std::string& message, std::size_t spaces);
+
 /// The object as indented JSON text; bytes that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& object);
 

@@ -243,15 +243,16 @@ attest_status loss_proxy(const void* self, const attest_loss_args* args) {
   return state_of(self).status(Task::loss_gradient, fill, args->message, args->message_bytes);
 }
 
-IsolatedKernels load(const Source& source, const Limits& limits, const std::string& prefix) {
+IsolatedKernels load(Source source, const Limits& limits, const std::string& prefix) {
   Process process(source, limits);
+  source.words.insert(source.words.end(), source.again.begin(), source.again.end());
   Control& control = process.arena().control();
   IsolatedKernels kernels;
   for (std::uint32_t index = 0; index < control.kernel_count; ++index) {
     control.task = Task::describe;
     control.index = index;
     if (process.run(limits.timeout_seconds) != Process::Ending::finished) {
-      throw InvalidProblem("'" + source.back() + "': died while it described itself");
+      throw InvalidProblem(source.subject + ": died while it described itself");
     }
     const Description description = control.description;
     kernels.push_back(std::make_unique<IsolatedKernel>(source, limits, index,
@@ -297,12 +298,26 @@ IsolatedKernel::~IsolatedKernel() = default;
 
 IsolatedKernels isolate_library(const std::string& path, const Limits& limits) {
   require_library(path);
-  return load({kLibraryWord, absolute_path(path)}, limits, path + ":");
+  const std::string file = absolute_path(path);
+  return load({"",
+               {kLibraryWord, file},
+               {},
+               "library '" + file + "'",
+               "its initialisation or attest_get_kernel",
+               ""},
+              limits, path + ":");
+}
+
+IsolatedKernels isolate_program(Source source, const Limits& limits, const std::string& prefix) {
+  return load(std::move(source), limits, prefix);
 }
 
 std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
                                                 const Limits& limits) {
-  return std::move(load({"--kernel", kernel_name}, limits, "").front());
+  return std::move(
+      load({"", {"--kernel", kernel_name}, {}, "kernel '" + kernel_name + "'", "it", " --isolate"},
+           limits, "")
+          .front());
 }
 
 bool needs_worker(const attest_description& description) {
@@ -317,7 +332,7 @@ std::string isolation_words(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return "";
   const State& state = state_of(kernel.self);
   const Limits usual;
-  std::string words = state.source.front() == kLibraryWord ? "" : " --isolate";
+  std::string words = state.source.options;
   if (state.limits.timeout_seconds != usual.timeout_seconds) {
     words += fmt::format(" --timeout {}", state.limits.timeout_seconds);
   }
@@ -329,9 +344,9 @@ std::string isolation_words(const attest_kernel& kernel) {
 
 std::optional<std::string> library_of(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return std::nullopt;
-  const Source& source = state_of(kernel.self).source;
-  if (source.front() != kLibraryWord) return std::nullopt;
-  return source.back();
+  const std::vector<std::string>& words = state_of(kernel.self).source.words;
+  if (words.empty() || words.front() != kLibraryWord) return std::nullopt;
+  return words.back();
 }
 
 std::vector<std::string> loaded_in_calls(const attest_kernel& kernel) {

@@ -43,6 +43,11 @@ using IsolatedKernels = std::vector<std::unique_ptr<IsolatedKernel>>;
 /// [certify/worker/library_test "a good library"]
 IsolatedKernels isolate_library(const std::string& path, const Limits& limits);
 
+/// The kernels of a program that calls worker::serve, under the names that it gives them, with the
+/// prefix before each. Throws InvalidProblem when the program cannot be started or has no kernel,
+/// with its reason.  [certify/worker/program_test "a program that serves"]
+IsolatedKernels isolate_program(Source source, const Limits& limits, const std::string& prefix);
+
 /// A kernel built into the program, under its own name.
 /// [certify/worker/isolation_test "strides arrive"]
 std::unique_ptr<IsolatedKernel> isolate_builtin(const std::string& kernel_name,
@@ -57,8 +62,9 @@ bool needs_worker(const attest_description& description);
 bool is_isolated(const attest_kernel& kernel);
 
 /// The options of `attest check` that call the kernel in the same way, each after a blank:
-/// " --isolate" for a built-in one, " --timeout" and " --memory-limit" where they are not the
-/// defaults; "" for a kernel of this process.  [certify/worker/isolation_test "same limits"]
+/// " --isolate" for a built-in one, those of its Source, " --timeout" and " --memory-limit" where
+/// they are not the defaults; "" for a kernel of this process.  [certify/worker/isolation_test
+/// "same limits"]
 std::string isolation_words(const attest_kernel& kernel);
 
 /// The file of the library that an isolated kernel is of; nothing for a kernel that is built in.

@@ -34,8 +34,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A short limit is meant for calls; starting a process on a busy machine may take longer.
-constexpr double kLoadSeconds = 30;
+// A short limit is meant for calls; starting a process on a busy machine may take longer, and an
+// interpreter imports whole frameworks.
+constexpr double kLoadSeconds = 30, kImportSeconds = 120;
 
 void require(int error, const std::string& what) {
   if (error != 0) throw InvalidProblem("worker: cannot " + what + ": " + std::strerror(error));
@@ -106,26 +107,32 @@ off_t size_of(const Descriptor& file) {
 
 Process::Process(const Source& source, const Limits& limits)
     : memory_limit_bytes_(kMemoryLimits ? limits.memory_limit_bytes : 0) {
+  const double load_seconds =
+      std::max(limits.timeout_seconds, source.program.empty() ? kLoadSeconds : kImportSeconds);
   try {
-    spawn(source, limits);
+    spawn(source, limits, load_seconds);
   } catch (...) {
     kill();
     throw;
   }
-  const double load_seconds = std::max(limits.timeout_seconds, kLoadSeconds);
   const Ending ending = wait(load_seconds);
-  const std::string what = source.empty() ? "worker" : "library '" + source.back() + "'";
   std::string why;
   if (ending == Ending::timed_out) {
-    why = what + ": did not start within " + std::to_string(std::lround(load_seconds)) + " s";
+    why = source.subject + ": did not start within " + std::to_string(std::lround(load_seconds)) +
+          " s";
   } else if (ending == Ending::died && WIFSIGNALED(wait_status_)) {
-    why = what + ": its initialisation or attest_get_kernel died of signal " +
+    why = source.subject + ": " + source.loading + " died of signal " +
           std::to_string(WTERMSIG(wait_status_)) + " (" + strsignal(WTERMSIG(wait_status_)) + ")";
+  } else if (ending == Ending::died && WEXITSTATUS(wait_status_) == kOtherVersion) {
+    why = source.subject + ": its program is of another version of attest; install both again";
   } else if (ending == Ending::died) {
-    why = what + ": its initialisation or attest_get_kernel ended the process with status " +
+    why = source.subject + ": " + source.loading + " ended the process with status " +
           std::to_string(WEXITSTATUS(wait_status_));
   } else if (control().kernel_count == 0) {
     why = control().text;
+  }
+  if (const std::string words = last_words(); ending == Ending::died && !words.empty()) {
+    why += ": " + words;
   }
   if (!why.empty()) {
     kill();
@@ -146,9 +153,10 @@ void Process::keep_memory() {
   kept_ = now;
 }
 
-void Process::spawn(const Source& source, const Limits& limits) {
+void Process::spawn(const Source& source, const Limits& limits, double load_seconds) {
   Control& control = arena_.control();
-  control.timeout_seconds = std::max(limits.timeout_seconds, kLoadSeconds);
+  control.layout = layout_of_messages();
+  control.timeout_seconds = load_seconds;
   control.memory_limit_bytes = limits.memory_limit_bytes;
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0,
@@ -175,9 +183,13 @@ void Process::spawn(const Source& source, const Limits& limits) {
   posix_spawn_file_actions_addclosefrom_np(&spawn.actions, kLastDescriptor + 1);
 #endif
 #endif
-  const std::string program = limits.program.empty() ? own_program() : limits.program;
-  std::vector<std::string> words{program, "worker"};
-  words.insert(words.end(), source.begin(), source.end());
+  std::string program = source.program;
+  std::vector<std::string> words{program};
+  if (program.empty()) {
+    program = limits.program.empty() ? own_program() : limits.program;
+    words = {program, "worker"};
+  }
+  words.insert(words.end(), source.words.begin(), source.words.end());
   std::vector<std::string> variables = worker_environment();
   const int error = posix_spawn(&pid_, program.c_str(), &spawn.actions, &spawn.attributes,
                                 pointers(words).data(), pointers(variables).data());

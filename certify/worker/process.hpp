@@ -20,8 +20,15 @@ struct Limits {
   std::uint64_t memory_limit_bytes = std::uint64_t{4} << 30;  // private memory; 0: no limit
 };
 
-/// Words after `attest worker`: what is loaded.
-using Source = std::vector<std::string>;
+/// A program that serves kernels (worker::serve), and what it loads.
+struct Source {
+  std::string program;  // its file; empty: that of the limits
+  std::vector<std::string> words;
+  std::vector<std::string> again;  // further words where the kernels have described themselves
+  std::string subject;             // in messages: "library './libmine.so'"
+  std::string loading;             // in messages: what runs before the first call
+  std::string options;  // of `attest check` that call it in the same way, each after a blank
+};
 
 /// A worker process. It is started by posix_spawn, never by a bare fork, with nothing but two
 /// descriptors of ours, in a process group of its own that is killed as a whole.
@@ -68,7 +75,7 @@ class Process {
   void keep_memory();
 
  private:
-  void spawn(const Source& source, const Limits& limits);
+  void spawn(const Source& source, const Limits& limits, double load_seconds);
   Ending wait(double timeout_seconds);
   void kill();
 

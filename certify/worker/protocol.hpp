@@ -7,7 +7,7 @@
 #include "certify/worker/fault.hpp"
 #include "core/abi/attest_kernel.h"
 
-/// Messages between the certifier and its worker process. The two are the same program, so structs
+/// Messages between the certifier and its worker process. The two are of one version, so structs
 /// travel as they are. One byte through the socket wakes the other side; everything else lies in
 /// shared memory, where a call that dies leaves what is known about its end.
 namespace attest::certify::worker {
@@ -45,8 +45,20 @@ struct Description {
   attest_limits limits{};
 };
 
+/// The version, and the sizes of what travels.
+struct Layout {
+  char version[48] = "";
+  std::uint64_t control = 0, call = 0;
+  bool operator==(const Layout&) const = default;
+};
+
+/// Returns that of this program, which must be the other's too.
+/// [certify/worker/program_test "a program of another version"]
+Layout layout_of_messages();
+
 struct Control {
   // From the certifier.
+  Layout layout;  // first, so that every version finds it
   Task task = Task::describe;
   std::uint32_t index = 0;      // of the kernel in its library
   std::uint32_t direction = 0;  // of a workspace question
@@ -77,6 +89,9 @@ struct Control {
 /// Bytes at the begin of the arena that hold the Control.
 inline constexpr std::size_t kControlBytes = std::size_t{1} << 16;
 static_assert(sizeof(Control) <= kControlBytes);
+
+/// The exit status of a worker whose structs are not those of the certifier.
+inline constexpr int kOtherVersion = 3;
 
 /// Arguments of one call, addresses as the worker sees them.
 struct CallBlock {

@@ -275,6 +275,7 @@ bool attach() {
 int serve(const Loader& load) {
   constexpr int kUsage = 2;
   if (!attach()) return kUsage;
+  if (!(control->layout == layout_of_messages())) _exit(kOtherVersion);
   server = getpid();
   use_alternative_stack();
   catch_fatal_signals();

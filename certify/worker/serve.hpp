@@ -11,7 +11,8 @@ namespace attest::certify::worker {
 using Loader = std::function<std::vector<const attest_kernel*>()>;
 
 /// The whole life of a worker process: loads, then carries out tasks until the certifier closes
-/// its end. Returns the exit status: 0, or 2 when the process was not started by a certifier.
+/// its end, which ends the process. Returns the exit status where that begins badly: 2 when the
+/// process was not started by a certifier.
 int serve(const Loader& load);
 
 }  // namespace attest::certify::worker

@@ -196,8 +196,8 @@ void Transfer::copy_back() const {
   if (text_ == nullptr) return;
   const auto* const begin = reinterpret_cast<const char*>(memory_.bytes(text_buffer_));
   put_text(text_, text_bytes_,
-           printable({begin, static_cast<std::size_t>(std::find(begin, begin + text_bytes_, '\0') -
-                                                      begin)}));
+           printable_lines({begin, static_cast<std::size_t>(
+                                       std::find(begin, begin + text_bytes_, '\0') - begin)}));
 }
 
 void put_text(char* to, std::size_t bytes, std::string_view text) {

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "python/api/attention_call.hpp"
 #include "python/api/campaign.hpp"
+#include "python/api/isolation.hpp"
 #include "python/api/judgement.hpp"
 
 namespace {
@@ -147,6 +148,24 @@ int attest_check(const attest_kernel* kernel, const char* contract, const char* 
     require_given(case_line, "case_line");
     require_given(law, "law");
     return told(python::check(*kernel, contract, case_line, law));
+  });
+}
+
+int attest_isolate(const char* const* command, const char* limits, const attest_kernel** kernel) {
+  return guarded([&] {
+    require_given(command, "command");
+    require_given(kernel, "kernel");
+    *kernel = python::isolate(command, limits == nullptr ? "" : limits);
+    return ATTEST_PASSED;
+  });
+}
+
+void attest_release(const attest_kernel* kernel) { python::release(kernel); }
+
+int attest_serve(const attest_kernel* kernel, const char* contract, const char* refusal) {
+  return guarded([&] {
+    python::serve(kernel, contract, refusal);
+    return ATTEST_PASSED;
   });
 }
 

@@ -75,13 +75,13 @@ ATTEST_EXPORT int attest_bounds(const attest_attention *call, const attest_resul
  * checks are done of so many; from any thread, one at a time. Not 0 ends the campaign. */
 typedef int (*attest_progress)(void *self, uint64_t done, uint64_t total);
 
-/* Runs the campaign of `attest certify` on a kernel in this process, whose functions are called
- * from several threads at once unless jobs=1. attest_text() is then its certificate (JSON), with
- * any outcome but ATTEST_BAD_INPUT and ATTEST_INTERNAL_ERROR; ATTEST_NOTHING_PROVED is a
- * certificate that is incomplete, or partial because `progress` ended it. `contract` is as in
- * attest_attention and takes the place of numerics and empty_row of the description; NULL: they
- * stand. `options`, NULL or "", are those of the command with blanks between them: tier, seed,
- * data_seed, cases, jobs, only, problem (several), like "tier=fast seed=7
+/* Runs the campaign of `attest certify` on a kernel of attest_isolate, or of this process, whose
+ * functions are called from several threads at once unless jobs=1. attest_text() is then its
+ * certificate (JSON), with any outcome but ATTEST_BAD_INPUT and ATTEST_INTERNAL_ERROR;
+ * ATTEST_NOTHING_PROVED is a certificate that is incomplete, or partial because `progress` ended
+ * it. `contract` is as in attest_attention and takes the place of numerics and empty_row of the
+ * description; NULL: they stand. `options`, NULL or "", are those of the command with blanks
+ * between them: tier, seed, data_seed, cases, jobs, only, problem (several), like "tier=fast seed=7
  * problem=hq=8,sq=128,d=64". `progress` may be NULL. */
 ATTEST_EXPORT int attest_certify(const attest_kernel *kernel, const char *contract,
                                  const char *options, attest_progress progress, void *self);
@@ -91,6 +91,25 @@ ATTEST_EXPORT int attest_certify(const attest_kernel *kernel, const char *contra
  * (JSON). */
 ATTEST_EXPORT int attest_check(const attest_kernel *kernel, const char *contract,
                                const char *case_line, const char *law);
+
+/* Starts a program whose kernel is then called in processes of its own, one for each thread that
+ * calls: a crash, a hang or an exit of a call is a finding, and the campaign goes on. `command` is
+ * the program's file and its words, NULL last; the program calls attest_serve. A process that is
+ * started again gets one more word, "--described". `limits`, NULL or "", are "timeout=30
+ * memory_limit=4096": seconds of one call, MiB that the process may allocate. `*kernel` is for
+ * attest_certify and attest_check, until attest_release. */
+ATTEST_EXPORT int attest_isolate(const char *const *command, const char *limits,
+                                 const attest_kernel **kernel);
+
+/* Ends the processes of a kernel of attest_isolate; NULL does nothing. */
+ATTEST_EXPORT void attest_release(const attest_kernel *kernel);
+
+/* The life of a program that attest_isolate started: carries out calls of the kernel, then ends the
+ * process. Called once, when all that belongs to starting is done: the process must not change from
+ * then on. `contract` is as in attest_certify; with a kernel that is NULL `refusal` says why there
+ * is none. Returns, with ATTEST_BAD_INPUT, where no certifier started this process. */
+ATTEST_EXPORT int attest_serve(const attest_kernel *kernel, const char *contract,
+                               const char *refusal);
 
 /* Says why the last call of this thread did not return ATTEST_PASSED; "" where it did, unless
  * the call says otherwise. Valid until this thread's next call. */

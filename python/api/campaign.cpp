@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,9 +18,9 @@
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
-#include "core/suggest.hpp"
 #include "proptest/affordable.hpp"
 #include "python/api/contract.hpp"
+#include "python/api/options.hpp"
 
 namespace attest::python {
 namespace {
@@ -42,58 +40,23 @@ std::string text_of(const json& object) {
   return object.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
-// Returns the kernel under the contract, where one is given.
-attest_kernel under(const attest_kernel& kernel, const char* contract) {
-  attest_kernel changed = kernel;
-  if (contract == nullptr) return changed;
-  const attest_description described = parse_contract(contract);
-  changed.description.numerics = described.numerics;
-  changed.description.empty_row = described.empty_row;
-  return changed;
-}
-
-std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least,
-                     std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (whole && value >= least && value <= most) return value;
-  throw InvalidProblem(name + "=" + text + " must be a whole number from " + std::to_string(least) +
-                       " to " + std::to_string(most));
-}
-
-struct Option {
-  const char* name;
-  void (*read)(CampaignOptions&, const std::string& name, const std::string& text);
-};
-
-constexpr Option kOptions[] = {
-    {"tier", [](auto& o, auto&, auto& text) { o.tier = certify::parse_tier(text); }},
-    {"seed", [](auto& o, auto& name, auto& text) { o.seed = number(name, text, 0); }},
-    {"data_seed", [](auto& o, auto& name, auto& text) { o.data_seed = number(name, text, 0); }},
-    {"cases", [](auto& o, auto& name, auto& text) { o.cases = number(name, text, 0, 1000000000); }},
-    {"jobs", [](auto& o, auto& name,
-                auto& text) { o.jobs = static_cast<unsigned>(number(name, text, 1, 1024)); }},
-    {"only", [](auto& o, auto&, auto& text) { o.law = proptest::find_law(text).name; }},
-    {"problem", [](auto& o, auto&, auto& text) { o.problems.push_back(text); }}};
-
 CampaignOptions parse_options(std::string_view line) {
   CampaignOptions options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
-  while (!line.empty()) {
-    const std::string word(line.substr(0, line.find(' ')));
-    line.remove_prefix(std::min(line.size(), word.size() + 1));
-    if (word.empty()) continue;
-    const std::string name = word.substr(0, word.find('='));
-    std::vector<std::string> names;
-    for (const Option& option : kOptions) names.emplace_back(option.name);
-    const auto known = std::find(names.begin(), names.end(), name);
-    if (known == names.end() || name == word) {
-      throw InvalidProblem("unknown option '" + word + "'" + did_you_mean(name, names) +
-                           "; write for example tier=fast seed=7");
-    }
-    kOptions[known - names.begin()].read(options, name, word.substr(name.size() + 1));
-  }
+  constexpr std::uint64_t kMostCases = 1000000000, kMostJobs = 1024;
+  read_options(
+      line,
+      {{"tier", [&](auto& text) { options.tier = certify::parse_tier(text); }},
+       {"seed", [&](auto& text) { options.seed = whole_number("seed", text, 0); }},
+       {"data_seed", [&](auto& text) { options.data_seed = whole_number("data_seed", text, 0); }},
+       {"cases", [&](auto& text) { options.cases = whole_number("cases", text, 0, kMostCases); }},
+       {"jobs",
+        [&](auto& text) {
+          options.jobs = static_cast<unsigned>(whole_number("jobs", text, 1, kMostJobs));
+        }},
+       {"only", [&](auto& text) { options.law = proptest::find_law(text).name; }},
+       {"problem", [&](auto& text) { options.problems.push_back(text); }}},
+      "tier=fast seed=7");
   options.problems = certify::own_problems(options.problems, "");
   if (options.law && !options.problems.empty() &&
       certify::reference_laws().count(*options.law) == 0) {
@@ -150,7 +113,7 @@ Judgement certify(const attest_kernel& given, const char* contract, std::string_
       kernel, options, [&](std::uint64_t done, std::uint64_t total) { asker.tell(done, total); },
       {[&] { return asker.ended(); }});
   json object = certify::certificate(registry, options, {result});
-  object["kernels"][0]["not_seen"] = kNotSeen;
+  if (!certify::worker::is_isolated(kernel)) object["kernels"][0]["not_seen"] = kNotSeen;
   return {outcome_of(result), text_of(object)};
 }
 

@@ -179,4 +179,13 @@ attest_description parse_contract(std::string_view text) {
   return description;
 }
 
+attest_kernel under(const attest_kernel& kernel, const char* contract) {
+  attest_kernel changed = kernel;
+  if (contract == nullptr) return changed;
+  const attest_description described = parse_contract(contract);
+  changed.description.numerics = described.numerics;
+  changed.description.empty_row = described.empty_row;
+  return changed;
+}
+
 }  // namespace attest::python

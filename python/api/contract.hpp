@@ -24,4 +24,8 @@ const std::vector<Preset>& presets();
 /// Throws InvalidProblem with the nearest name.  [python/api/contract_test]
 attest_description parse_contract(std::string_view text);
 
+/// Returns the kernel under the contract, which takes the place of the description's numerics and
+/// empty_row; the kernel itself where the contract is NULL. Throws as parse_contract does.
+attest_kernel under(const attest_kernel& kernel, const char* contract);
+
 }  // namespace attest::python

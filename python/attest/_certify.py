@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from attest import _library
 from attest._claims import claims_of
 from attest._conventions import Convention, convention
 from attest._features import Numerics, contract_text
 from attest._function import Function
+from attest._isolated import IsolatedKernel
 from attest._kernel import Kernel
 from attest._report import Report, finding_text, problem_of
 
 
 def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
-            isolate: Optional[bool] = None, numerics: Numerics = "f32",
+            isolate: bool = True, timeout: Optional[int] = None,
+            memory_limit: Optional[int] = None, numerics: Numerics = "f32",
             dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
             empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
             seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
@@ -29,8 +32,11 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
                  first call returned it. NotImplementedError and ValueError refuse a problem, which
                  leaves a gap in the certificate; any other exception is a finding.
     `like`       its convention: a name of `attest.CONVENTIONS` or a `Convention`.
-    `isolate`    must be False: the function is called in this process, and the certificate says
-                 what that does not see.
+    `isolate`    the function is called in fresh interpreters: a crash, a hang, an exit, a write into
+                 an input or outside an output is a finding. A function that is not at the top of a
+                 module needs cloudpickle. False: in this process, and the certificate says what that
+                 does not see.
+    `timeout`, `memory_limit`  seconds of one call (30) and MiB (4096) of such an interpreter.
     `numerics`   its arithmetic, as in `assert_close`.
     `dtypes`     "f64", "f32", "bf16", "f16"; None: those that come back from a first call.
     `claims`     features as the certificate names them ("causal", "gqa", "lse", ...); None: those of
@@ -40,58 +46,83 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
     Forward alone: gradients are not asked for. Ctrl-C ends at the next check: the report is partial.
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
-    if isolate is not False:
-        raise ValueError(f"isolate is {isolate!r}: the function is called in this process, which a crash "
-                         "ends and which hides some faults; say isolate=False")
     given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, empty_row=empty_row,
                    lse_base=lse_base)
-    kernel, contract = _prepared(fn, **given)
     words = {"tier": tier, "seed": seed, "cases": cases, "jobs": jobs, "only": only}
     options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
                         *(f"problem={problem}" for problem in problems)])
-    progress = _Progress(kernel.name)
-    text = _interruptible(
-        lambda: _library.certify(kernel.struct, contract, options, progress.told), progress)
+    with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
+        progress = _Progress(kernel.name)
+        text = _interruptible(
+            lambda: _library.certify(kernel.struct, contract, options, progress.told), progress)
     report = Report(json.loads(text))
+    limits = _given(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
     for finding in report.findings:
-        finding["reproduce"] = _replay_line(kernel.name, finding, given)
+        finding["reproduce"] = _replay_line(kernel.name, finding, {**given, **limits})
     return report
 
 
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
            values: str = "normal", seed: int = 1, threads: int = 1,
-           like: Union[str, Convention] = "plain", numerics: Numerics = "f32",
-           dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
+           like: Union[str, Convention] = "plain", isolate: bool = True,
+           timeout: Optional[int] = None, memory_limit: Optional[int] = None,
+           numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
+           claims: Optional[Iterable[str]] = None,
            empty_row: Optional[str] = None, lse_base: Optional[str] = None) -> None:
     """Checks one law on one case again, as the last line of a finding has it.
 
-    Raises AssertionError with the finding, NothingProved where the case has nothing to judge, and
+    With isolate=False a debugger sees the call. Raises AssertionError with the finding, NothingProved where the case has nothing to judge, and
     what `certify` raises.
     """
     __tracebackhide__ = True
     given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, empty_row=empty_row,
                    lse_base=lse_base)
-    kernel, contract = _prepared(fn, **given)
     case = f"{problem} values={values} seed={seed} threads={threads}"
-    text = _library.check(kernel.struct, contract, case, law)
+    with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
+        text = _library.check(kernel.struct, contract, case, law)
     if text:
         finding = json.loads(text)
-        finding["reproduce"] = _replay_line(kernel.name, finding, given)
+        limits = _given(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
+        finding["reproduce"] = _replay_line(kernel.name, finding, {**given, **limits})
         raise AssertionError(f"{kernel.name} is refused\n" + finding_text(finding))
 
 
 def _given(**options: Any) -> Dict[str, Any]:
     """Returns the options that were given, iterables as lists, so that a line can spell them."""
-    usual = {"like": "plain", "numerics": "f32"}
+    usual = {"like": "plain", "numerics": "f32", "isolate": True}
     return {name: sorted(value) if name in ("dtypes", "claims") else value
             for name, value in options.items() if value is not None and value != usual.get(name)}
 
 
-def _prepared(fn: Callable[..., Any], like: Union[str, Convention] = "plain",
-              numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
-              claims: Optional[List[str]] = None, **conventions: str) -> Any:
-    """Returns the kernel of a function and the text of its contract."""
+@contextlib.contextmanager
+def _subject(fn: Callable[..., Any], given: Dict[str, Any], isolate: bool, timeout: Optional[int],
+             memory_limit: Optional[int]) -> Iterator[Tuple[Any, Optional[str]]]:
+    """Yields the kernel of a function, and the text of its contract where it has none of its own."""
+    if not callable(fn):
+        raise TypeError(f"fn is a {type(fn).__name__}; give a function")
+    if not isolate:
+        if timeout is not None or memory_limit is not None:
+            raise ValueError("timeout and memory_limit are of a fresh interpreter; leave out "
+                             "isolate=False")
+        yield prepared(fn, **given)
+        return
+    kernel = IsolatedKernel(fn, given, timeout, memory_limit)
+    try:
+        yield kernel, None
+    finally:
+        kernel.close()
+
+
+def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention] = "plain",
+             numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
+             claims: Optional[List[str]] = None, **conventions: str) -> Tuple[Kernel, str]:
+    """Returns the kernel of a function and the text of its contract.
+
+    `known`: its features are not asked for, and the kernel claims none; a first call is made.
+    """
     function = Function(fn, convention(like))
+    if known:
+        claims = []
     kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions))
     return kernel, contract_text(numerics, conventions)
 

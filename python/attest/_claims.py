@@ -51,11 +51,12 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
         if word not in _abi.DTYPES:
             raise ValueError(f"dtypes: {word!r} must be one of {', '.join(_abi.DTYPES)}")
     align = function.convention.align
+    _, lse = _ask(function, served[0])
     if claims is not None:
         features = set(claims)
     else:
         features = {word for word in _candidates(function) if _serves(function, served[0], word)}
-        if _ask(function, served[0])[1] is not None:
+        if lse is not None:
             features.add("lse")
     if "causal" in features:
         features = features - {"causal"} | {"causal_" + align}

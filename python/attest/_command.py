@@ -15,7 +15,8 @@ _BAD_INPUT = 2
 
 
 def main() -> None:
-    """Becomes the command, with this process's arguments."""
+    """Becomes the command, with this process's arguments; functions are those of this Python."""
+    os.environ.setdefault("ATTEST_PYTHON", sys.executable)
     os.execv(_PROGRAM, ["attest", *sys.argv[1:]])
 
 

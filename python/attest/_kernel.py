@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import threading
 import traceback
 from typing import Any, Optional
@@ -14,6 +15,9 @@ from attest._claims import REFUSALS, Claims
 from attest._conventions import Asked
 from attest._function import Function, WrongResult
 from attest._library import PACKAGE
+
+
+_NOT_THE_USERS = (str(PACKAGE), str(importlib.__file__), "<frozen importlib")
 
 
 class Kernel:
@@ -51,7 +55,7 @@ class Kernel:
         except REFUSALS as error:
             return _say(args, f"{type(error).__name__}: {error}", _abi.UNSUPPORTED)
         except BaseException as error:  # nothing may leave a callback, not even SystemExit
-            return _say(args, _traceback(error), _abi.FAILED)
+            return _say(args, users_traceback(error), _abi.FAILED)
 
     def _compute(self, args: _abi.ForwardArgs) -> None:
         Q, K, V = (_abi.view(tensor.contents) for tensor in (args.Q, args.K, args.V))
@@ -87,9 +91,9 @@ def _say(args: _abi.ForwardArgs, text: str, status: int) -> int:
     return status
 
 
-def _traceback(error: BaseException) -> str:
-    """Returns the traceback from the first line that is not this package's."""
+def users_traceback(error: BaseException) -> str:
+    """Returns the traceback from the first line that is neither this package's nor the import's."""
     frames = error.__traceback__
-    while frames and frames.tb_frame.f_code.co_filename.startswith(str(PACKAGE)):
+    while frames and frames.tb_frame.f_code.co_filename.startswith(_NOT_THE_USERS):
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).strip()

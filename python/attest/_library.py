@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import pathlib
-from typing import Any, Callable
+from typing import Any, Callable, List, Optional
 
 PACKAGE = pathlib.Path(__file__).parent
 
@@ -92,23 +93,50 @@ def write_bounds(call: Attention, proved: Results, probable: Results) -> None:
 _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 
 
-def certify(kernel: ctypes.Structure, contract: str, options: str,
+def certify(kernel: ctypes.Structure, contract: Optional[str], options: str,
             progress: Callable[[Any, int, int], int]) -> str:
     """Returns the certificate of a campaign (JSON); raises ValueError where the call makes no sense."""
-    outcome = _library.attest_certify(ctypes.byref(kernel), contract.encode(), options.encode(),
-                                      _PROGRESS(progress), None)
+    outcome = _library.attest_certify(ctypes.byref(kernel), _text_or_null(contract),
+                                      options.encode(), _PROGRESS(progress), None)
     if outcome not in (_PASSED, _REFUSED, _NOTHING_PROVED):
         _require(outcome)
     return _text()
 
 
-def check(kernel: ctypes.Structure, contract: str, case: str, law: str) -> str:
+def isolate(command: List[str], limits: str) -> Any:
+    """Starts a program that serves a kernel and returns a pointer to it; raises ValueError."""
+    words = (ctypes.c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)
+    pointer = ctypes.c_void_p()
+    _require(_library.attest_isolate(words, limits.encode(), ctypes.byref(pointer)))
+    return pointer
+
+
+def release(pointer: Any) -> None:
+    """Ends the processes of a kernel of `isolate`."""
+    _library.attest_release(pointer)
+
+
+def serve(kernel: Optional[ctypes.Structure], contract: str, refusal: str) -> None:
+    """Carries out the certifier's calls, then ends this process. Raises ValueError without one.
+
+    The end of a long refusal is told: of a traceback it says most.
+    """
+    most_bytes = 1000
+    _require(_library.attest_serve(None if kernel is None else ctypes.byref(kernel),
+                                   contract.encode(), refusal.encode()[-most_bytes:]))
+
+
+def check(kernel: ctypes.Structure, contract: Optional[str], case: str, law: str) -> str:
     """Returns the finding of a check (JSON), "" where it passed; raises NothingProved, ValueError."""
-    outcome = _library.attest_check(ctypes.byref(kernel), contract.encode(), case.encode(),
+    outcome = _library.attest_check(ctypes.byref(kernel), _text_or_null(contract), case.encode(),
                                     law.encode())
     if outcome != _REFUSED:
         _require(outcome)
     return _text()
+
+
+def _text_or_null(text: Optional[str]) -> Optional[bytes]:
+    return None if text is None else text.encode()
 
 
 def _text() -> str:

@@ -53,7 +53,7 @@ class Report:
         lines += [finding_text(finding) for finding in self.findings]
         if self.certificate["interrupted"]:
             lines.append("ended early: the certificate is partial")
-        return "\n".join(lines + [f"not seen in process: {one}" for one in kernel["not_seen"]])
+        return "\n".join(lines + [f"not seen in process: {one}" for one in kernel.get("not_seen", [])])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

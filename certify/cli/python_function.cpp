@@ -1,0 +1,151 @@
+#include "certify/cli/python_function.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "certify/cli/commands.hpp"
+#include "certify/cli/kernels.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TextOption {
+  const char *flag, *keyword, *help;
+  std::string FunctionOptions::*value;
+};
+
+constexpr std::array<TextOption, 4> kTexts{{
+    {"--like", "like", "calling convention, default plain (attest.CONVENTIONS)",
+     &FunctionOptions::like},
+    {"--numerics", "numerics", "preset or fields of the arithmetic, default f32",
+     &FunctionOptions::numerics},
+    {"--empty-row", "empty_row", "values of rows without a visible key; claims such rows",
+     &FunctionOptions::empty_row},
+    {"--lse-base", "lse_base", "base of the logarithm in LSE", &FunctionOptions::lse_base},
+}};
+
+struct ListOption {
+  const char *flag, *keyword, *help;
+  std::vector<std::string> FunctionOptions::*value;
+};
+
+constexpr std::array<ListOption, 2> kLists{{
+    {"--dtypes", "dtypes", "f64,f32,bf16,f16; default: those that a first call takes",
+     &FunctionOptions::dtypes},
+    {"--claims", "claims", "features that are certified; default: those that first calls take",
+     &FunctionOptions::claims},
+}};
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool can_run(const std::string& path) {
+  std::error_code none;
+  return fs::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string python_of_environment() {
+  if (const std::string own = variable("ATTEST_PYTHON"); !own.empty()) {
+    if (can_run(own)) return own;
+    throw InvalidProblem("ATTEST_PYTHON: '" + own + "' is no program; name a Python's file");
+  }
+  for (const char* prefix : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::string folder = variable(prefix);
+    if (!folder.empty() && can_run(folder + "/bin/python")) return folder + "/bin/python";
+  }
+  std::istringstream folders(variable("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (can_run(folder + "/python3")) return folder + "/python3";
+  }
+  throw InvalidProblem("no python3 in the PATH; set ATTEST_PYTHON to the Python that has attest");
+}
+
+// Python's identifiers may have other letters too: bytes beyond ASCII.
+bool is_dotted_name(std::string_view text) {
+  bool begins = true;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter = std::isalpha(byte) != 0 || c == '_' || byte >= 0x80;
+    if (c == '.' ? begins : !letter && (begins || std::isdigit(byte) == 0)) return false;
+    begins = c == '.';
+  }
+  return !begins;
+}
+
+}  // namespace
+
+bool FunctionOptions::given() const {
+  bool any = false;
+  for (const TextOption& option : kTexts) any = any || !(this->*option.value).empty();
+  for (const ListOption& option : kLists) any = any || !(this->*option.value).empty();
+  return any;
+}
+
+void add_function_options(CLI::App& command, FunctionOptions& options) {
+  const std::string group = "Functions in Python";
+  for (const TextOption& option : kTexts) {
+    command.add_option(option.flag, options.*option.value, option.help)
+        ->check(not_empty())
+        ->group(group);
+  }
+  for (const ListOption& option : kLists) {
+    command.add_option(option.flag, options.*option.value, option.help)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(not_empty())
+        ->group(group);
+  }
+}
+
+bool names_function(const std::string& word) {
+  const std::size_t colon = word.rfind(':');
+  if (colon == std::string::npos || !is_dotted_name(std::string_view(word).substr(colon + 1))) {
+    return false;
+  }
+  const std::string place = word.substr(0, colon);
+  if (place.size() > 3 && place.compare(place.size() - 3, 3, ".py") == 0) return true;
+  return !names_library(word) && is_dotted_name(place);
+}
+
+worker::Source function_source(const std::string& word, const FunctionOptions& options) {
+  nlohmann::json given = nlohmann::json::object();
+  worker::Source source;
+  for (const TextOption& option : kTexts) {
+    const std::string& text = options.*option.value;
+    if (text.empty()) continue;
+    given[option.keyword] = text;
+    source.options += fmt::format(" {} '{}'", option.flag, text);
+  }
+  for (const ListOption& option : kLists) {
+    const std::vector<std::string>& list = options.*option.value;
+    if (list.empty()) continue;
+    given[option.keyword] = list;
+    source.options += fmt::format(" {} {}", option.flag, fmt::join(list, ","));
+  }
+  source.program = python_of_environment();
+  source.words = {"-u",
+                  "-m",
+                  "attest._worker",
+                  word.substr(word.rfind(':') + 1),
+                  word,
+                  given.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                  "[]"};
+  source.again = {"--described"};
+  source.subject = "function '" + word + "'";
+  source.loading = "its interpreter (" + source.program + ", which needs the package attest)";
+  return source;
+}
+
+}  // namespace attest::certify::cli

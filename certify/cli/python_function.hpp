@@ -1,0 +1,32 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "certify/worker/process.hpp"
+
+/// Functions in Python as kernels: `attest certify package.module:function`.
+namespace attest::certify::cli {
+
+/// How a function is called, in the words of attest.certify; "" where it says nothing.
+struct FunctionOptions {
+  std::string like, numerics, empty_row, lse_base;
+  std::vector<std::string> dtypes, claims;
+
+  bool given() const;
+};
+
+/// --like, --numerics, --dtypes, --claims, --empty-row and --lse-base.
+void add_function_options(CLI::App& command, FunctionOptions& options);
+
+/// Tells whether a word given as kernel is a function: "package.module:function" or
+/// "file.py:function".
+bool names_function(const std::string& word);
+
+/// Returns the program that serves the function: the Python of the environment ($ATTEST_PYTHON,
+/// that of $VIRTUAL_ENV or $CONDA_PREFIX, python3 of the PATH) with the package attest. Throws
+/// InvalidProblem where there is no Python.
+worker::Source function_source(const std::string& word, const FunctionOptions& options);
+
+}  // namespace attest::certify::cli

@@ -1,0 +1,32 @@
+"""Serves one function to a certifier: `python -m attest._worker NAME PLACE OPTIONS PATH [--described]`.
+
+NAME is the kernel's, PLACE a word of `attest._place`, OPTIONS those of `certify` that say how the function is called
+(JSON), PATH the folders to import from (JSON), [] for this interpreter's own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import List
+
+from attest import _library, _place
+from attest._certify import prepared
+from attest._kernel import users_traceback
+
+
+def main(words: List[str]) -> None:
+    name, place, options, path, *described = words
+    sys.path[:] = json.loads(path) or sys.path
+    try:
+        fn, given = _place.at(place, json.loads(options))
+        kernel, contract = prepared(fn, known=bool(described), **given)
+    except BaseException as error:  # the certifier shows it; nothing else would
+        _library.serve(None, "", users_traceback(error))
+    else:
+        kernel.struct.description.name = name.encode()
+        _library.serve(kernel.struct, contract, "")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

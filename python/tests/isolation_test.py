@@ -1,0 +1,149 @@
+"""Certifies functions in interpreters of their own: harm is a finding, and the campaign goes on."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import faulty_functions
+
+import attest
+
+SMALL = {"cases": 2, "dtypes": ["f32"], "only": "reference_forward", "jobs": 1}
+TESTS = pathlib.Path(__file__).parent
+
+
+def cloudpickle_is_there():
+    try:
+        import cloudpickle  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class Isolation(unittest.TestCase):
+    def test_a_right_function(self):
+        report = attest.certify(faulty_functions.right, **SMALL)
+        self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
+        self.assertNotIn("not_seen", report.certificate["kernels"][0])
+        apart = attest.certify(faulty_functions.right, **SMALL, isolate=False)
+        self.assertEqual(apart.certificate["kernels"][0]["worst"], report.certificate["kernels"][0]["worst"])
+
+    def test_every_harm_is_a_finding(self):
+        for name, words, limits in (
+                ("crashes", "crash: segmentation fault at 0x8 in forward", {}),
+                ("hangs", "hang: forward did not return within 1 s", {"timeout": 1}),
+                ("ends_the_process", "exit: the process was ended with status 3 in forward", {}),
+                ("exits", "SystemExit: enough", {}),
+                ("allocates", "MemoryError", {"memory_limit": 2048}),
+                ("prints", "printed: 6 bytes, beginning with 'hello' in forward", {}),
+                ("writes_into_v", "input_written: V was written in forward", {}),
+                ("reads_beyond_v", "out_of_bounds: V: read ", {}),
+                ("changes_the_environment", "environment: variables were changed: ATTEST_TEST", {}),
+                ("starts_a_process", "fork: a process was started in forward", {})):
+            with self.subTest(name):
+                fn = getattr(faulty_functions, name)
+                with self.assertRaises(AssertionError) as raised:
+                    attest.replay(fn, "sq=7,sk=9,d=8", dtypes=["f32"], claims=["cross_lengths"], **limits)
+                self.assertIn(words, str(raised.exception))
+
+    def test_a_campaign_goes_on_after_a_crash(self):
+        report = attest.certify(faulty_functions.crashes, **SMALL)
+        self.assertEqual(report.verdict, "crashed")
+        self.assertEqual(report.certificate["kernels"][0]["cases"], 24)
+        with self.assertRaises(AssertionError) as raised:
+            report.raise_if_refused()
+        message = str(raised.exception)
+        with self.assertRaises(AssertionError) as again:
+            eval(message.splitlines()[-1], {"attest": attest, **vars(faulty_functions)})
+        self.assertEqual(str(again.exception), message)
+
+    def test_a_function_of_a_notebook(self):
+        def inside(q, k, v):
+            return faulty_functions.right(q, k, v)
+
+        if cloudpickle_is_there():
+            self.assertEqual(attest.certify(inside, **SMALL).verdict, "law_holds")
+        with self.assertRaisesRegex(ValueError, "define it at the top of a module, install cloudpickle"):
+            sys.modules["cloudpickle"], held = None, sys.modules.get("cloudpickle")
+            try:
+                attest.certify(inside, **SMALL)
+            finally:
+                del sys.modules["cloudpickle"]
+                if held is not None:
+                    sys.modules["cloudpickle"] = held
+
+    def script(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "script.py"
+            path.write_text(textwrap.dedent("""
+                import attest
+                from faulty_functions import right
+                def mine(q, k, v):
+                    return right(q, k, v)
+                """) + text)
+            return subprocess.run([sys.executable, "-B", path], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+    def test_a_script(self):
+        call = f"attest.certify(mine, **{SMALL})"
+        guarded = self.script(f"if __name__ == '__main__':\n  print({call}.verdict)\n")
+        self.assertEqual(guarded.stdout, "law_holds\n", guarded.stderr)
+        unguarded = self.script(call + "\n")
+        self.assertIn("put the call under `if __name__ ==", unguarded.stderr)
+        self.assertIn("ValueError", unguarded.stderr)
+
+    def test_bad_use(self):
+        for options, words in (({"timeout": 0}, "timeout=0 must be a whole number from 1"),
+                               ({"memory_limit": -1}, "memory_limit=-1 must be a whole number"),
+                               ({"like": "spda"}, "like is 'spda'; it must be one of plain, ")):
+            with self.assertRaisesRegex(ValueError, words):
+                attest.certify(faulty_functions.right, **SMALL, **options)
+        with self.assertRaisesRegex(ValueError, "faulty_functions.py(?s:.*)ZeroDivisionError: division"):
+            attest.certify(faulty_functions.divides_by_zero, **SMALL)
+
+
+class Command(unittest.TestCase):
+    def run_command(self, *words, **environment):
+        program = pathlib.Path(attest.__file__).parent / "bin" / "attest"
+        return subprocess.run([program, *words], capture_output=True, text=True, cwd=TESTS,
+                              env={**os.environ, "ATTEST_PYTHON": sys.executable, **environment})
+
+    def test_functions_by_name(self):
+        campaign = ("--cases", "2", "--dtypes", "f32", "--only", "reference_forward", "--jobs", "1")
+        for place in ("faulty_functions", "faulty_functions.py"):
+            right = self.run_command("certify", f"{place}:right", *campaign)
+            self.assertEqual(right.returncode, 0, right.stdout + right.stderr)
+            self.assertIn(f"{place}:right  LAW HOLDS", right.stdout)
+        crashed = self.run_command("certify", "faulty_functions:crashes", *campaign)
+        self.assertEqual(crashed.returncode, 4, crashed.stdout + crashed.stderr)
+        line = crashed.stdout.split("reproduce: attest ")[1].splitlines()[0]
+        self.assertIn("--kernel faulty_functions:crashes", line)
+        self.assertIn("--dtypes f32", line)
+
+    def test_bad_words(self):
+        case = ("--problem", "sq=3,d=4")
+        for word, more, words in (
+                ("nowhere:right", (), "ModuleNotFoundError: No module named 'nowhere'"),
+                ("nowhere.py:right", (), "there is no file nowhere.py"),
+                ("faulty_functions:wrong", (), "faulty_functions has no function 'wrong'"),
+                ("faulty_functions:LONG", (), "fn is a int; give a function"),
+                ("faulty_functions:right", ("--like", "spda"), "like is 'spda'; it must be one of"),
+                ("faulty_functions:right", ("--numerics", "exact"), "unknown preset 'exact'"),
+                ("cpu/flash2", ("--like", "sdpa"), "'cpu/flash2' is no function in Python")):
+            with self.subTest(word + " ".join(more)):
+                done = self.run_command("check", "--kernel", word, *case, *more)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertIn(words, done.stderr)
+        absent = self.run_command("check", "--kernel", "a:b", *case, ATTEST_PYTHON="/nowhere/python")
+        self.assertIn("ATTEST_PYTHON: '/nowhere/python' is no program", absent.stderr)
+        journal = self.run_command("certify", "faulty_functions:right", "--resume", "journal.jsonl")
+        self.assertIn("--resume: a journal cannot tell", journal.stderr)
+        self.assertFalse((TESTS / "journal.jsonl").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
