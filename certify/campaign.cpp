@@ -155,7 +155,7 @@ class Judge {
                                 : law.name == "reference_backward" ? Direction::backward
                                                                    : Direction::loss_gradient;
     result_.met.merge(pairs_of(c.problem, direction));
-    result_.sizes[mask_kind(c.problem.mask)].include(c.problem);
+    include(c.problem, result_.sizes);
   }
 
   // Notes why the reference has not judged a problem of one's own, as long as it has not.

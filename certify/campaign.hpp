@@ -73,7 +73,7 @@ struct CampaignResult {
   std::vector<Refusal> refused;                      // claimed but refused by the kernel
   std::vector<std::string> loaded;                   // files of code that its calls loaded
   Pairs claimed, met;  // pairwise coverage; `met` in a check against the reference that counted
-  SizesByMask sizes;   // of problems whose check against the reference counted
+  SizesByKind sizes;   // of problems whose check against the reference counted
   std::map<std::string, std::string> unjudged;  // own problems: why no reference law counted
   std::vector<Finding> findings;
   std::vector<std::string> gaps;                 // why passing proves less than what is claimed

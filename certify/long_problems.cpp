@@ -1,5 +1,6 @@
 #include "certify/long_problems.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -17,12 +18,24 @@ using Words = std::vector<std::string>;
 
 // One long problem: what is wanted first, and what will do where that is not claimed.
 struct Wish {
-  Words masks, sizes, heads;
+  Words masks, sizes, heads, head_dims;
   Values values = Values::normal;
 };
 
-// The smallest head dimensions: what is long costs enough.
-const Words& head_dims() {
+// Head dimensions between those for which kernels choose tiles and paths, the ones in use first.
+// Latent attention has keys of 576 and values of 512.
+enum Heads : std::uint8_t { to_64, to_128, to_256, beyond };
+
+const Words& heads_of(Heads size) {
+  static const std::array<Words, 4> words{{{"d=64", "d=48", "d=40", "d=56"},
+                                           {"d=128", "d=96", "d=112", "d=80", "d=72"},
+                                           {"d=256", "d=192", "d=160", "d=224"},
+                                           {"d=576,dv=512", "d=576", "d=512", "d=320"}}};
+  return words[size];
+}
+
+// Long problems cost least with the smallest heads.
+const Words& smallest_heads() {
   static const Words words{"d=8",  "d=16", "d=32",  "d=40",  "d=48",  "d=64",
                            "d=80", "d=96", "d=112", "d=128", "d=192", "d=256"};
   return words;
@@ -33,7 +46,7 @@ std::optional<Problem> nearest_claimed(const attest_description& description, DT
   for (const std::string& mask : wish.masks) {
     for (const std::string& sizes : wish.sizes) {
       for (const std::string& heads : wish.heads) {
-        for (const std::string& d : head_dims()) {
+        for (const std::string& d : wish.head_dims) {
           Problem problem = Problem::parse(heads + "," + sizes + "," + d + ",mask=" + mask +
                                            ",dtype=" + std::string(name(dtype)));
           if (proptest::unclaimed(description, problem, proptest::Direction::forward).empty()) {
@@ -82,20 +95,55 @@ Words many_queries_over(std::int64_t keys) {
   return sizes;
 }
 
+// Causal squares and decoding with heads of every size that is claimed.
+void add_by_head_dim(Tier tier, const Words& causal, const Words& decode, std::vector<Wish>& all) {
+  const Words one{"hq=1"}, seven{"hq=7,hkv=1", "hq=1"}, four{"hq=8,hkv=2", "hq=2,hkv=1", "hq=1"};
+  const Words rows_1031 = squares({1031, 1040, 1088, 1024, 512}),
+              rows_521 = squares({521, 528, 576, 512, 256}),
+              keys_4099 = over(1, {4099, 4112, 4160, 4096, 2048});
+  all.push_back({causal, rows_1031, one, heads_of(to_64), Values::normal});
+  all.push_back({causal, rows_1031, one, heads_of(to_128), Values::normal});
+  all.push_back({causal, rows_521, one, heads_of(to_256), Values::normal});
+  all.push_back({causal, squares({261, 272, 320, 256}), one, heads_of(beyond), Values::normal});
+  all.push_back({decode, keys_4099, four, heads_of(to_64), Values::normal});
+  all.push_back({decode, keys_4099, seven, heads_of(to_128), Values::normal});
+  all.push_back({decode, keys_4099, four, heads_of(to_256), Values::normal});
+  all.push_back({decode, over(1, {1031, 1040, 1088, 1024}), one, heads_of(beyond), Values::normal});
+  if (tier == Tier::smoke) return;
+  const Words keys_16421 = over(1, {16421, 16432, 16448, 16384});
+  all.push_back(
+      {causal, squares({2211, 2240, 2304}), {"hq=2,hkv=1", "hq=1"}, heads_of(to_64), Values::x4});
+  all.push_back({causal, squares({2211, 2240, 2304}), one, heads_of(to_128), Values::normal});
+  all.push_back({decode, keys_16421, four, heads_of(to_64), Values::ties});
+  all.push_back({decode, keys_16421, four, heads_of(to_128), Values::normal});
+  if (tier == Tier::fast) return;
+  all.push_back({causal, squares({8209, 8256, 8448, 8192}), one, heads_of(to_64), Values::normal});
+  all.push_back({causal, squares({4111, 4112, 4160, 4096}), one, heads_of(to_128), Values::normal});
+}
+
 std::vector<Wish> wishes(Tier tier) {
   const Words causal{"causal_br", "causal_tl", "none"}, decode{"causal_br", "none"}, one{"hq=1"},
-      grouped{"hq=2,hkv=1", "hq=1"};
+      grouped{"hq=2,hkv=1", "hq=1"}, smallest = smallest_heads();
+  Words in_use = heads_of(to_64);  // first: many rows cost little where there are few keys
+  in_use.insert(in_use.end(), smallest.begin(), smallest.end());
   std::vector<Wish> all{
-      {causal, squares({2211, 2240, 2304, 2048, 1536, 1024}), one, Values::normal},
-      {decode, over(1, past_16_bits()), grouped, Values::maximum_last},
-      {decode, over(4, {12301, 12352, 12416, 8192, 4096}), grouped, Values::ties},
-      {{"none", "causal_tl"}, many_queries_over(2), one, Values::normal},
-      {{many_tokens(), many_tokens() + "+causal_br"}, {"layout=thd"}, one, Values::normal},
-      {causal, {"b=257,sq=1,sk=2", "b=257,sq=2,sk=2", "b=257,sq=16,sk=16"}, one, Values::normal}};
-  if (tier == Tier::smoke) return all;
-  all.push_back({causal, squares({2211, 2240, 2304}), {"hq=4,hkv=2", "hq=2"}, Values::x4});
+      {causal, squares({2211, 2240, 2304, 2048, 1536, 1024}), one, smallest, Values::normal},
+      {decode, over(1, past_16_bits()), grouped, smallest, Values::maximum_last},
+      {decode, over(4, {12301, 12352, 12416, 8192, 4096}), grouped, smallest, Values::ties},
+      {{"none", "causal_tl"}, many_queries_over(2), one, in_use, Values::normal},
+      {{many_tokens(), many_tokens() + "+causal_br"},
+       {"layout=thd"},
+       one,
+       smallest,
+       Values::normal},
+      {causal,
+       {"b=257,sq=1,sk=2", "b=257,sq=2,sk=2", "b=257,sq=16,sk=16"},
+       one,
+       smallest,
+       Values::normal}};
+  add_by_head_dim(tier, causal, decode, all);
   if (tier == Tier::full) {
-    all.push_back({causal, squares({8209, 8256, 8448, 8192}), one, Values::normal});
+    all.push_back({causal, squares({8209, 8256, 8448, 8192}), one, smallest, Values::normal});
   }
   return all;
 }

@@ -53,6 +53,33 @@ TEST_CASE("every tier has a causal square, decoding over 2^16 keys and as many t
   CHECK_FALSE(any(long_cases(everything(), Tier::fast, 1), large));
 }
 
+// The size of heads for which kernels choose a path, as this file's problems are meant to meet it.
+bool heads_between(const Problem& p, std::int64_t above, std::int64_t most) {
+  return p.head_dim_qk > above && p.head_dim_qk <= most;
+}
+
+TEST_CASE("every tier has long problems with heads of every size", "[long]") {
+  struct Size {
+    std::int64_t above, most, rows, keys;
+  };
+  for (const Tier tier : {Tier::smoke, Tier::fast, Tier::full}) {
+    const bool smoke = tier == Tier::smoke;
+    const std::vector<Case> cases = long_cases(everything(), tier, 1);
+    for (const Size& size : {Size{32, 64, smoke ? 1024 : 2048, smoke ? 4096 : 16384},
+                             Size{64, 128, smoke ? 1024 : 2048, smoke ? 4096 : 16384},
+                             Size{128, 256, 512, 4096}, Size{256, 1024, 256, 1024}}) {
+      INFO(proptest::name(tier) << " " << size.most);
+      CHECK(any(cases, [&](const Problem& p) {
+        return heads_between(p, size.above, size.most) && causal_square(p, size.rows);
+      }));
+      CHECK(any(cases, [&](const Problem& p) {
+        return heads_between(p, size.above, size.most) && p.seqlen_q == 1 &&
+               p.seqlen_k >= size.keys;
+      }));
+    }
+  }
+}
+
 TEST_CASE("long problems are claimed, and near to what is not", "[long]") {
   attest_description narrow = everything();
   narrow.features = ATTEST_CAUSAL_TOP_LEFT;  // and plain

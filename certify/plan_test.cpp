@@ -237,6 +237,19 @@ TEST_CASE("a model shape is planned once", "[plan]") {
   }
 }
 
+TEST_CASE("model shapes come in a dtype that is claimed", "[plan]") {
+  CampaignOptions options;
+  options.cases = 0;
+  for (const std::uint32_t dtypes : {1U << ATTEST_F32, 1U << ATTEST_F16 | 1U << ATTEST_F64}) {
+    attest_description description = correct();
+    description.dtypes = dtypes;
+    for (const PlannedCase& planned : planned_cases(description, options)) {
+      INFO(planned.c.problem.to_string());
+      CHECK((dtypes & 1U << abi(planned.c.problem.dtype)) != 0);
+    }
+  }
+}
+
 TEST_CASE("batches hold every check once", "[plan]") {
   CampaignOptions options;
   options.cases = 40;

@@ -16,6 +16,14 @@ json one_json(const LargestSizes& of) {
           {"batch", of.batch},       {"heads", of.heads},       {"tokens", of.tokens}};
 }
 
+std::string head_dim_kind(const Problem& p) {
+  const std::int64_t d = std::max(p.head_dim_qk, p.head_dim_v);
+  for (const std::int64_t most : {32, 64, 128, 256}) {
+    if (d <= most) return "d <= " + std::to_string(most);
+  }
+  return "d > 256";
+}
+
 }  // namespace
 
 void LargestSizes::include(const Problem& p) {
@@ -30,6 +38,12 @@ void LargestSizes::include(const Problem& p) {
 
 void CoveredSizes::include(const Problem& problem) {
   (proptest::judged_by_sample(problem) ? sampled : whole).include(problem);
+}
+
+void include(const Problem& problem, SizesByKind& sizes) {
+  for (const std::string& kind : {mask_kind(problem.mask), head_dim_kind(problem)}) {
+    sizes[kind].include(problem);
+  }
 }
 
 std::string mask_kind(const Pattern& mask) {

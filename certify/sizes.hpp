@@ -19,7 +19,7 @@ struct LargestSizes {
   void include(const Problem& problem);
 };
 
-/// Sizes of the problems with one kind of mask: those of which the reference judged every element,
+/// Sizes of the problems of one kind: those of which the reference judged every element,
 /// and those of which it judged a sample of rows and keys.
 struct CoveredSizes {
   LargestSizes whole, sampled;
@@ -27,14 +27,19 @@ struct CoveredSizes {
   void include(const Problem& problem);
 };
 
-/// By kind of mask, see mask_kind.
-using SizesByMask = std::map<std::string, CoveredSizes>;
+/// By kind of mask, see mask_kind, and by size of the heads: "d <= 32", "d <= 64" (more than 32),
+/// "d <= 128", "d <= 256", "d > 256".
+using SizesByKind = std::map<std::string, CoveredSizes>;
+
+/// Includes the problem's sizes under the kind of its mask and the size of its heads.
+/// [certify/sizes_test]
+void include(const Problem& problem, SizesByKind& sizes);
 
 /// "none", "causal", "window", "lengths", "packed" or "pairs"; joined with '+' where a mask has
 /// several parts. [certify/sizes_test]
 std::string mask_kind(const Pattern& mask);
 
-/// One line for a kind of mask, such as "seqlen_q <= 2211 (by sample; whole <= 384), seqlen_k …".
+/// One line for a kind, such as "seqlen_q <= 2211 (by sample; whole <= 384), seqlen_k …".
 /// [certify/sizes_test]
 std::string sizes_text(const nlohmann::json& sizes);
 

@@ -39,5 +39,18 @@ TEST_CASE("sizes covered are the largest, sampled ones said to be", "[sizes]") {
   CHECK(sizes_json(packed).at("sampled").is_null());
 }
 
+TEST_CASE("sizes stand under the mask and the size of the heads", "[sizes]") {
+  SizesByKind sizes;
+  for (const char* text :
+       {"sq=700,d=64", "sq=9,d=33,mask=causal_br", "sq=3,d=8,dv=32", "sq=1,d=576"}) {
+    include(Problem::parse(text), sizes);
+  }
+  std::map<std::string, std::int64_t> queries;
+  for (const auto& [kind, covered] : sizes) queries[kind] = covered.whole.seqlen_q;
+  CHECK(queries ==
+        std::map<std::string, std::int64_t>{
+            {"causal", 9}, {"d <= 32", 3}, {"d <= 64", 700}, {"d > 256", 1}, {"none", 700}});
+}
+
 }  // namespace
 }  // namespace attest::certify

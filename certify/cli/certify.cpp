@@ -230,8 +230,8 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
 
 void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
                  Action& action) {
-  CLI::App* command =
-      app.add_subcommand("certify", "the campaign: every law on model shapes and generated cases");
+  CLI::App* command = app.add_subcommand(
+      "certify", "the campaign: every law on generated cases, the reference on long ones");
   auto options = std::make_shared<CertifyOptions>();
   command->add_option(
       "kernel", options->kernels,

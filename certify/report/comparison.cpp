@@ -96,13 +96,13 @@ class Comparer {
   // Older certificates do not say.
   void compare_sizes(const json& before, const json& after) {
     if (!before.contains("sizes") || !after.contains("sizes")) return;
-    for (const auto& [mask, was] : before.at("sizes").items()) {
-      const json is = after.at("sizes").value(mask, json{{"whole", nullptr}, {"sampled", nullptr}});
+    for (const auto& [kind, was] : before.at("sizes").items()) {
+      const json is = after.at("sizes").value(kind, json{{"whole", nullptr}, {"sampled", nullptr}});
       for (const char* size : {"seqlen_q", "seqlen_k", "head_dim", "batch", "heads", "tokens"}) {
         const auto most = largest_size(was, size), now = largest_size(is, size);
         if (now == most) continue;
         add(now < most ? ChangeKind::regression : ChangeKind::improvement,
-            fmt::format("covers {} <= {} with the mask {}, before {}", size, now, mask, most));
+            fmt::format("covers {} <= {} with {}, before {}", size, now, kind, most));
       }
     }
   }
