@@ -227,6 +227,9 @@ class Campaign {
       finding.isolation = worker::isolation_words(run_.kernel);
     }
     result.findings = told_findings(run_, plan_, std::move(result.findings));
+    for (const Finding& finding : result.findings) {
+      result.verdict = graver(result.verdict, finding.verdict);
+    }
     result.interrupted = run_.interrupted();
     result.loaded = worker::loaded_in_calls(run_.kernel);
     result.planned_checks = run_.total;

@@ -1,6 +1,7 @@
 #include "certify/state_finding.hpp"
 
 #include "certify/case_text.hpp"
+#include "certify/report/suspicion.hpp"
 #include "certify/shrunk_finding.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
@@ -52,6 +53,35 @@ TEST_CASE("a plan kept by head dimension is found with the call that made it", "
   CHECK(check_after(law, kernel, finding.after, finding.shrunk).verdict == Verdict::violated);
   CHECK(check_after(law, kernel, {}, finding.shrunk).verdict == Verdict::passed);
   CHECK_THAT(reproduce_line("K", finding), Catch::Contains(" --after 'b=1,hq=1,"));
+}
+
+TEST_CASE("an address computed wrongly is no memory that was kept", "[state]") {
+  const auto failing = worker::isolate_library(plugin("failing"), limits());
+  const attest_kernel& narrow = kernel_called(failing, "narrow_strides");
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  const Case far = case_of("b=3,sq=2,d=4,strides=huge"), before = case_of("sq=3,d=4,strides=huge");
+  worker::restart(narrow);
+  REQUIRE(worker::check(law, narrow, before).verdict == Verdict::passed);
+  Finding finding;
+  finding.law = law.name;
+  finding.found = far;
+  finding.message = worker::check(law, narrow, far).message;
+  REQUIRE_THAT(finding.message, Catch::StartsWith("stale_memory: "));
+  CHECK(suspicions_of(narrow, far, far, finding.message).empty());
+  // As the line says that runs it again.
+  shrink_finding(narrow, finding, {before, far}, [] { return false; });
+  CHECK_THAT(finding.message, Catch::StartsWith("crash: segmentation fault"));
+  CHECK(finding.verdict == Verdict::crashed);
+  CHECK(check_after(law, narrow, finding.after, finding.shrunk).message.substr(0, 6) == "crash:");
+
+  const auto misbehaving = worker::isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& keeps = kernel_called(misbehaving, "keep_pointer");
+  const Case small = worker::testing::small_case();
+  const auto seen = suspicions_of(keeps, small, small,
+                                  "stale_memory: memory of an earlier call was read in forward (a "
+                                  "pointer that was kept, or an address computed wrongly)");
+  REQUIRE(seen.size() == 1);
+  CHECK(seen.front().name == "earlier_memory");
 }
 
 TEST_CASE("what never fails again has no history", "[state]") {

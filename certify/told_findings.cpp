@@ -103,6 +103,9 @@ class Teller {
     if (const auto known = run_.journal.shrunk(name)) {
       finding.shrunk = known->shrunk;
       finding.message = known->message;
+      if (const auto kind = worker::kind_in(known->message)) {
+        finding.verdict = worker::verdict_of(*kind);
+      }
       finding.checks = known->checks;
       finding.after = known->after;
       return;

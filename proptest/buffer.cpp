@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <limits>
 
 #include "core/error.hpp"
 
@@ -59,6 +58,20 @@ void stack(std::vector<Axis>& axes, const std::vector<std::size_t>& order, std::
 }
 
 }  // namespace
+
+std::uint64_t unwritten_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x7ff5a5a5a5a5a5a5u;
+    case DType::f32:
+      return 0x7fa5a5a5u;
+    case DType::bf16:
+      return 0x7fa5u;
+    case DType::f16:
+      break;
+  }
+  return 0x7da5u;
+}
 
 std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides, Repeat repeat) {
   std::vector<std::size_t> order{0, 1, 2, 3};
@@ -168,10 +181,10 @@ Buffer::Buffer(std::string_view name, DType dtype, const std::vector<Axis>& axes
   const auto payload = static_cast<std::size_t>(shape.span_elements()) * size_bytes(dtype);
   mapping_ = SameMemory::mapping(payload);
   view_ = TensorView(name, mapping_->base + kGuardBytes, dtype, axes);
-  if (mapping_->dense) return;
-  const TensorView& view = view_;
-  for_each_index(view, [&](auto a, auto b, auto c, auto d) {
-    view.set(std::numeric_limits<double>::quiet_NaN(), a, b, c, d);
+  const std::uint64_t bits = unwritten_bits(dtype);
+  auto* const elements = static_cast<unsigned char*>(view_.data());
+  for_each_offset(view_, [&](std::size_t offset) {
+    std::memcpy(elements + offset, &bits, size_bytes(dtype));  // least significant byte first
   });
 }
 

@@ -18,11 +18,16 @@ enum class Repeat : std::uint8_t { none, heads, rows };
 /// caller; here it is packed.
 std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides, Repeat repeat);
 
-/// Memory of one tensor as a kernel sees it. Guards before and after, gaps between the elements and
-/// the elements of outputs hold NaN bytes (0xff), never a plausible value.
+/// Bits of an output's element before it is written: a signaling NaN. Arithmetic gives quiet ones,
+/// so a NaN that a kernel read beside its tensors or in its workspace cannot be taken for it.
+/// [proptest/case_test "what is unwritten is told from every other NaN"]
+std::uint64_t unwritten_bits(DType dtype);
+
+/// Memory of one tensor as a kernel sees it. Guards before and after and gaps between the elements
+/// hold NaN bytes (0xff), elements unwritten_bits: never a plausible value.
 class Buffer {
  public:
-  /// All bytes 0xff. Sparse memory, so huge strides cost only the pages touched.
+  /// Nothing is written yet. Sparse memory, so huge strides cost only the pages touched.
   Buffer(std::string_view name, DType dtype, const std::vector<Axis>& axes);
 
   const TensorView& view() const { return view_; }

@@ -106,6 +106,31 @@ TEST_CASE("buffers notice every write outside their elements", "[buffer]") {
   CHECK_THAT(workspace.disturbed(), Catch::Contains("past its end"));
 }
 
+TEST_CASE("what is unwritten is told from every other NaN", "[buffer]") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    for (const Strides strides : {Strides::padded, Strides::huge}) {
+      INFO(name(dtype) << ' ' << name(strides));
+      const Buffer buffer("O", dtype,
+                          lay_out(Problem::parse("b=2,hq=2,sq=3,d=4").o_axes(), Layout::bshd,
+                                  strides, Repeat::none));
+      const TensorView& view = buffer.view();
+      CHECK(view.bits(1, 2, 1, 3) == unwritten_bits(dtype));
+      CHECK(buffer.packed_copy().view().bits(1, 2, 1, 3) == unwritten_bits(dtype));
+      CHECK(std::isnan(view(1, 2, 1, 3)));
+      // Arithmetic on it gives another NaN, and so does that on a guard.
+      for (const std::int64_t element : {0, -1}) {
+        const std::int64_t width = static_cast<std::int64_t>(size_bytes(dtype));
+        const TensorView read("O", static_cast<char*>(view.data()) + element * width, dtype,
+                              {{"one", 1, 1}});
+        Tensor sum("O", dtype, {{"one", 1, 1}});
+        sum.set(read(0) + 1, 0);
+        CHECK(std::isnan(sum(0)));
+        CHECK(sum.view().bits(0) != unwritten_bits(dtype));
+      }
+    }
+  }
+}
+
 TEST_CASE("inputs notice a changed bit", "[buffer]") {
   const Problem p = Problem::parse("hq=2,sq=3,d=4");
   const Input Q(make_values(p, Values::normal, 1).Q, DType::bf16,

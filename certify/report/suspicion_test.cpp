@@ -27,9 +27,7 @@ TEST_CASE("what a message tells is named without a call", "[suspicion]") {
   CHECK(name("left_thread: a thread that was left running wrote memory of a call that had "
              "returned") == "left_to_a_thread");
   CHECK(name("stale_memory: memory of an earlier call was read in forward by another thread (a "
-             "pointer that was kept)") == "left_to_a_thread");
-  CHECK(name("stale_memory: memory of an earlier call was read in forward (a pointer that was "
-             "kept)") == "earlier_memory");
+             "pointer that was kept, or an address computed wrongly)") == "left_to_a_thread");
   CHECK(name("O: gap between its elements was written, at byte 5") == "outside_output");
 }
 
@@ -43,6 +41,51 @@ TEST_CASE("ordinary mistakes are not taken for deeds", "[suspicion]") {
     const attest_kernel& kernel = fixtures::defective_kernel(defect);
     INFO(kernel.description.name);
     CHECK(seen(kernel).empty());
+  }
+}
+
+// A kernel whose results hold NaN from where it had no right to read.
+enum class Source { guard, workspace, output };
+
+attest_status spoil(const void* self, const attest_forward_args* args) {
+  const auto elements = [](const attest_tensor* tensor) {
+    return reinterpret_cast<float*>(static_cast<char*>(tensor->data) + tensor->byte_offset);
+  };
+  const attest_problem& p = *args->problem;
+  const std::int64_t keys = p.batch * p.seqlen_k * p.num_heads_kv * p.head_dim_qk;
+  float nan = 0;
+  switch (*static_cast<const Source*>(self)) {
+    case Source::guard:
+      nan = elements(args->K)[keys];
+      break;
+    case Source::workspace:
+      nan = *static_cast<const float*>(args->workspace);
+      break;
+    case Source::output:
+      return ATTEST_OK;
+  }
+  const std::int64_t results = p.batch * p.seqlen_q * p.num_heads_q * p.head_dim_v;
+  for (std::int64_t e = 0; e < results; ++e) elements(args->O)[e] = 0.5F * nan + 1;
+  return ATTEST_OK;
+}
+
+TEST_CASE("a NaN that arithmetic carried is no output left", "[suspicion]") {
+  for (const Source source : {Source::guard, Source::workspace, Source::output}) {
+    attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+    kernel.description.features = 0;
+    kernel.self = &source;
+    kernel.forward = spoil;
+    kernel.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
+      return sizeof(float);
+    };
+    const auto deeds = seen(kernel);
+    INFO(static_cast<int>(source));
+    if (source != Source::output) {
+      CHECK(deeds.empty());
+      continue;
+    }
+    REQUIRE(deeds.size() == 1);
+    CHECK(deeds.front().name == "unwritten");
   }
 }
 

@@ -104,7 +104,8 @@ Fault CallMemory::explain(std::uint64_t address, Access how, std::uint64_t reser
   const std::string verb = write ? "written" : "read";
   if (address >= reserved_begin && address < first_) {
     return {FaultKind::stale_memory,
-            "memory of an earlier call was " + verb + " " + when + " (a pointer that was kept)"};
+            "memory of an earlier call was " + verb + " " + when +
+                " (a pointer that was kept, or an address computed wrongly)"};
   }
   if (address < first_ || address >= reserved_end) {
     return {FaultKind::crash, "segmentation fault at " +
