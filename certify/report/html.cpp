@@ -23,10 +23,27 @@ struct Tone {
   std::string word;
 };
 
+// A verdict without a finding: its words, and those around how many kernels it is of.
+struct Success {
+  const char *verdict, *word, *banner, *before, *after;
+};
+constexpr Success kSuccesses[] = {
+    {"certified", "certified", "Certified", "", " certified"},
+    {"law_holds", "law holds", "The law holds", "law holds on ", "; certifies nothing"},
+    {"mask_holds", "holds on the mask", "Holds on the mask", "holds on ",
+     "; certifies no other mask"},
+    {"shard_passed", "shard passed", "Shard passed", "shard passed on ",
+     "; certifies nothing without the other shards"}};
+
+const Success* success_of(const std::string& verdict) {
+  const auto* const found =
+      std::find_if(std::begin(kSuccesses), std::end(kSuccesses),
+                   [&](const Success& one) { return verdict == one.verdict; });
+  return found == std::end(kSuccesses) ? nullptr : found;
+}
+
 Tone tone_of(const std::string& verdict) {
-  if (verdict == "certified") return {"good", "certified"};
-  if (verdict == "law_holds") return {"good", "law holds"};
-  if (verdict == "mask_holds") return {"good", "holds on the mask"};
+  if (const Success* success = success_of(verdict)) return {"good", success->word};
   if (verdict == "violated") return {"bad", "refused"};
   if (verdict == "crashed") return {"crash", "crashed"};
   return {"warn", verdict};
@@ -61,33 +78,32 @@ double worst_of(const json& kernel) {
 std::string banner(const json& certificate) {
   const json& kernels = certificate.at("kernels");
   const int code = certificate.at("exit_code").get<int>();
-  const bool one_law = !kernels.empty() && kernels.front().at("verdict") == "law_holds";
-  const bool one_mask = !kernels.empty() && kernels.front().at("verdict") == "mask_holds";
-  const char* passed_word = one_law    ? "The law holds"
-                            : one_mask ? "Holds on the mask"
-                                       : "Certified";
-  const Tone tone = code == 0   ? Tone{"good", passed_word}
-                    : code == 1 ? Tone{"bad", "Refused"}
-                    : code == 4 ? Tone{"crash", "A kernel crashed"}
-                                : Tone{"warn", "Not certified: nothing failed, not all is proven"};
+  // All kernels that succeed have one verdict: it follows from the options of the run.
+  const Success* success = &kSuccesses[0];
   std::size_t good = 0, findings = 0;
   double cases = 0, passed = 0;
   for (const json& kernel : kernels) {
-    const auto verdict = kernel.at("verdict").get<std::string>();
-    if (verdict == "certified" || verdict == "law_holds" || verdict == "mask_holds") ++good;
+    if (const Success* one = success_of(kernel.at("verdict").get<std::string>())) {
+      success = one;
+      ++good;
+    }
     findings += kernel.at("findings").size();
     cases += kernel.at("cases").get<double>();
     passed += kernel.at("checks").at("passed").get<double>();
   }
+  const Tone tone = code == 0   ? Tone{"good", success->banner}
+                    : code == 1 ? Tone{"bad", "Refused"}
+                    : code == 4 ? Tone{"crash", "A kernel crashed"}
+                                : Tone{"warn", "Not certified: nothing failed, not all is proven"};
   const json& host = certificate.at("host");
   return fmt::format(
       "<div class=\"card banner {}\"><div class=\"word\">{}</div><div class=\"facts\">"
-      "<span><b>{} of {}</b> {}</span><span><b>{}</b> {}</span>"
+      "<span>{}<b>{} of {}</b> {}{}</span><span><b>{}</b> {}</span>"
       "<span><b>{}</b> cases</span><span><b>{}</b> checks passed</span>"
       "<span class=\"soft\">tier {}, seed {}</span><span class=\"soft\">Attest {}</span>"
       "<span class=\"soft\">{}, {} threads</span></div></div>",
-      tone.style, escaped(tone.word), good, kernels.size(),
-      kernels.size() == 1 ? "kernel certified" : "kernels certified", findings,
+      tone.style, escaped(tone.word), success->before, good, kernels.size(),
+      kernels.size() == 1 ? "kernel" : "kernels", success->after, findings,
       findings == 1 ? "finding" : "findings", readable(cases), readable(passed),
       text_of(certificate, "tier"), certificate.at("seed").dump(),
       text_of(certificate.at("build"), "version"), text_of(host, "processor"),

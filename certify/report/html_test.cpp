@@ -120,7 +120,24 @@ TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   good["kernels"].erase(1);
   good["kernels"].erase(1);
   good["exit_code"] = 0;
-  CHECK_THAT(html_report(good), Contains("<div class=\"word\">Certified</div>"));
+  CHECK_THAT(html_report(good), Contains("<div class=\"word\">Certified</div>") &&
+                                    Contains("<span><b>1 of 1</b> kernel certified</span>"));
+  const auto part = [&](const char* verdict) {
+    nlohmann::json certificate = good;
+    certificate["kernels"][0]["verdict"] = verdict;
+    return html_report(certificate);
+  };
+  CHECK_THAT(part("law_holds"),
+             Contains("<div class=\"word\">The law holds</div>") &&
+                 Contains("law holds on <b>1 of 1</b> kernel; certifies nothing"));
+  CHECK_THAT(part("mask_holds"),
+             Contains("holds on <b>1 of 1</b> kernel; certifies no other mask"));
+  CHECK_THAT(part("shard_passed"),
+             Contains("<div class=\"word\">Shard passed</div>") &&
+                 Contains("shard passed on <b>1 of 1</b> kernel; certifies nothing without"));
+  for (const char* verdict : {"law_holds", "mask_holds", "shard_passed"}) {
+    CHECK_THAT(part(verdict), !Contains("kernel certified"));
+  }
   good["exit_code"] = 3;
   CHECK_THAT(html_report(good), Contains("Not certified"));
   good["exit_code"] = 4;
