@@ -5,9 +5,12 @@
 
 #include "certify/count.hpp"
 #include "certify/coverage.hpp"
+#include "certify/files.hpp"
 #include "certify/host.hpp"
+#include "certify/report/sampled.hpp"
 #include "certify/where_run.hpp"
 #include "certify/worker/fault.hpp"
+#include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
@@ -173,10 +176,13 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   for (const Refusal& one : result.refused) {
     refused.push_back({{"message", one.message}, {"checks", one.checks}, {"example", one.example}});
   }
-  const auto& description = registry.find(result.kernel).description;
+  const attest_kernel& kernel = registry.find(result.kernel);
+  const attest_description& description = kernel.description;
+  const auto library = worker::library_of(kernel);
   const Pairs unmet = unmet_pairs(result);
   return {{"kernel", result.kernel},
           {"description", description_json(description)},
+          {"library_content", library ? json(content_id(*library)) : json(nullptr)},
           {"ran", where_run(description)},
           {"verdict", outcome(result)},
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
@@ -198,6 +204,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
             {"not_exercised", unexercised(description, result)},
             {"not_claimed", result.not_claimed},
             {"sizes", sizes},
+            {"sampled_positions", sampled_positions(result.sizes)},
             {"pairs",
              {{"claimed", result.claimed.size()},
               {"met", result.claimed.size() - unmet.size()},

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/cli/terminal.hpp"
+#include "certify/files.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/sampled.hpp"
 #include "certify/where_run.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 
@@ -77,6 +79,10 @@ void print_io(const ScheduleAudit& io) {
   }
 }
 
+void print_sampled(std::int64_t positions) {
+  if (positions > 0) fmt::print("  {}\n", sampled_words(positions));
+}
+
 void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
              cases_text(result.cases, result.planned_cases), result.passed(), result.vacuous());
@@ -85,9 +91,11 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   }
   fmt::print("  ran {}\n", where_run(kernel.description));
   // Names the device; and of a library, only its author knows what it does on the CPU.
-  if (kernel.description.device == ATTEST_CUDA || worker::library_of(kernel)) {
+  const auto library = worker::library_of(kernel);
+  if (kernel.description.device == ATTEST_CUDA || library) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
+  if (library) fmt::print("  content of the library    {}\n", content_id(*library));
   for (const auto& [law, count] : result.laws) {
     fmt::print("  {:<24} passed {:>5}  vacuous {:>4}  unsupported {:>4}", law, count.passed,
                count.vacuous, count.unsupported);
@@ -109,6 +117,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   for (const auto& [mask, covered] : result.sizes) {
     fmt::print("  sizes covered: {:<9} {}\n", mask, sizes_text(sizes_json(covered)));
   }
+  print_sampled(sampled_positions(result.sizes));
   const std::vector<std::string> missed = unexercised(kernel.description, result);
   if (!missed.empty() && outcome(result) != "incomplete" && result.shard.whole()) {
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));

@@ -17,6 +17,9 @@ std::string cases_text(std::uint64_t done, std::uint64_t planned);
 /// that reproduces each.
 void print_result(const attest_kernel& kernel, const CampaignResult& result);
 
+/// Prints how many positions a sample drew at random; nothing for 0.
+void print_sampled(std::int64_t positions);
+
 /// Prints the words of the schedule that a kernel names, beside the lower bounds.
 void print_io(const ScheduleAudit& io);
 

@@ -71,10 +71,14 @@ void print_certificate(const nlohmann::json& certificate) {
                  kernel.at("checks").at("passed").dump(), kernel.at("checks").at("vacuous").dump());
       if (kernel.contains("ran"))
         fmt::print("  ran {}\n", text_of(kernel, "ran"));  // not in older ones
+      if (const auto id = kernel.value("library_content", nlohmann::json()); id.is_string()) {
+        fmt::print("  content of the library    {}\n", printable(id.get<std::string>()));
+      }
       const auto sizes = kernel.at("coverage").value("sizes", nlohmann::json::object());
       for (const auto& [mask, covered] : sizes.items()) {
         fmt::print("  sizes covered: {:<9} {}\n", printable(mask), sizes_text(covered));
       }
+      print_sampled(kernel.at("coverage").value("sampled_positions", std::int64_t{0}));
       for (const nlohmann::json& gap : kernel.at("incomplete")) {
         fmt::print("  {} {}\n", warning("incomplete:"), printable(gap.get<std::string>()));
       }

@@ -9,6 +9,7 @@
 #include "certify/report/markup.hpp"
 #include "certify/report/page_style.hpp"
 #include "certify/report/ratio.hpp"
+#include "certify/report/sampled.hpp"
 #include "certify/sizes.hpp"
 #include "core/error.hpp"
 
@@ -293,7 +294,8 @@ std::string sizes_html(const json& coverage) {
     html += "<li><span class=\"mono\">" + escaped(mask) +
             "</span>: " + escaped(sizes_text(covered)) + "</li>";
   }
-  return html + "</ul>";
+  const std::string sampled = sampled_words(coverage.value("sampled_positions", std::int64_t{0}));
+  return html + "</ul>" + (sampled.empty() ? "" : "<p class=\"small\">" + sampled + "</p>");
 }
 
 std::string pairs_html(const json& pairs) {
@@ -315,6 +317,11 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
       anchor(index), state, text_of(kernel, "kernel"),
       chip(kernel.at("verdict").get<std::string>()), place(kernel),
       text_of(description, "summary"));
+  // Older certificates do not say.
+  if (const json id = kernel.value("library_content", json()); id.is_string()) {
+    html += "<p class=\"soft small\">content of the library: <span class=\"mono\">" +
+            escaped(id.get<std::string>()) + "</span></p>";
+  }
   if (!kernel.at("findings").empty()) {
     html += "<h3>Findings</h3>" + findings_html(kernel.at("findings"), description.at("schedule"));
   }
@@ -344,7 +351,7 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
           coverage_html(description, coverage) + pairs_html(coverage.at("pairs")) +
           sizes_html(coverage);
   if (!coverage.at("not_claimed").empty()) {
-    html += "<p class=\"small soft\">not claimed:";
+    html += "<p class=\"small soft\">not covered:";
     const char* separator = " ";
     for (const auto& [feature, count] : coverage.at("not_claimed").items()) {
       html += separator + escaped(feature) + " (" + count.dump() + ")";

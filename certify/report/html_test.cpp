@@ -4,9 +4,11 @@
 #include <pugixml.hpp>
 
 #include "certify/report/markup.hpp"
+#include "certify/report/sampled.hpp"
 #include "certify/report/testing/sample_certificate.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "proptest/sample.hpp"
 
 namespace attest::certify {
 namespace {
@@ -81,10 +83,32 @@ TEST_CASE("the sizes covered stand below the coverage", "[html]") {
   nlohmann::json certificate = sample_certificate();
   CHECK_THAT(html_report(certificate),
              Catch::Contains("causal</span>: seqlen_q &lt;= 2211 (by sample; whole &lt;= 40)"));
+  CHECK_THAT(html_report(certificate), !Contains("by sample: "));  // as older ones
+  for (nlohmann::json& kernel : certificate["kernels"]) {
+    kernel["coverage"]["sampled_positions"] = 17;
+  }
+  CHECK_THAT(html_report(certificate), Contains("by sample: 17 rows and 17 keys of each long"));
   for (nlohmann::json& kernel : certificate["kernels"]) {
     kernel["coverage"].erase("sizes");  // as older ones
   }
   CHECK_THAT(html_report(certificate), !Catch::Contains("sizes covered"));
+}
+
+TEST_CASE("how many a sample has is said where one was judged", "[sampled]") {
+  SizesByKind sizes;
+  sizes["none"].include(Problem::parse("sq=64,d=8"));
+  CHECK(sampled_positions(sizes) == 0);
+  CHECK(sampled_words(0).empty());
+  sizes["none"].include(Problem::parse("sq=100000,d=8"));
+  CHECK(sampled_positions(sizes) == proptest::kRandomPositions);
+}
+
+TEST_CASE("the bytes of a library are named", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  CHECK_THAT(html_report(certificate), !Contains("content of the library"));
+  certificate["kernels"][0]["library_content"] = "1f2e<b>";
+  CHECK_THAT(html_report(certificate), Contains("content of the library: <span class=\"mono\">"
+                                                "1f2e&lt;b&gt;</span>"));
 }
 
 TEST_CASE("where a kernel ran stands beside its verdict", "[html]") {
