@@ -1,6 +1,7 @@
 #include "certify/campaign.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <iterator>
@@ -166,8 +167,19 @@ class Judge {
       result_.unjudged.erase(problem);
       judged_.insert(problem);
     } else if (judged_.count(problem) == 0) {
-      result_.unjudged[problem] = record.message;
+      std::string& reason = result_.unjudged[problem];
+      if (reason.empty() || is_of_direction(reason)) reason = record.message;
     }
+  }
+
+  // That a direction is not claimed is the reason where no law of another direction has one.
+  static bool is_of_direction(const std::string& reason) {
+    using proptest::Direction;
+    constexpr std::array kDirections{Direction::forward, Direction::backward,
+                                     Direction::loss_gradient};
+    return std::any_of(kDirections.begin(), kDirections.end(), [&](Direction direction) {
+      return reason == "not claimed: " + std::string(proptest::name(direction));
+    });
   }
 
   void note_coverage(const Law& law, const Case& c, const std::string& message, LawCount& count) {

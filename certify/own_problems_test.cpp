@@ -88,6 +88,21 @@ TEST_CASE("an own problem that is not judged is a gap", "[own]") {
   CHECK(outcome(result) == "incomplete");
 }
 
+TEST_CASE("the reason is that of the problem, whatever else is not claimed", "[own]") {
+  attest_kernel narrow = fixtures::defective_kernel(fixtures::Defect::none);
+  narrow.description.features &= ~static_cast<std::uint32_t>(ATTEST_CAUSAL_BOTTOM_RIGHT);
+  for (const std::uint32_t only : {ATTEST_FORWARD, ATTEST_BACKWARD}) {
+    narrow.description.directions = only;
+    CampaignOptions options = with({"sq=3,sk=5,d=2,mask=causal_br"});
+    options.law.reset();
+    options.cases = 1;
+    const CampaignResult result = campaign(narrow, options);
+    REQUIRE(result.unjudged.size() == 1);
+    CHECK_THAT(result.unjudged.begin()->second,
+               Catch::Contains("not claimed: causal bottom-right"));
+  }
+}
+
 TEST_CASE("own problems are part of what a journal is of", "[own]") {
   const attest_kernel& kernel = fixtures::defective_kernel(fixtures::Defect::none);
   const auto header = campaign_header({&kernel}, with({"sq=3,d=2"}));
