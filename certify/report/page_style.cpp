@@ -60,7 +60,7 @@ padding:12px 16px;margin-top:10px}
 pre{background:var(--mark);border-radius:8px;padding:10px 12px;margin:8px 0 0;white-space:pre-wrap;
 overflow-wrap:anywhere;user-select:all}
 .split{display:flex;gap:26px;flex-wrap:wrap;align-items:flex-start}
-.split>.grow{flex:1 1 420px;min-width:0}
+.split>.grow{flex:1 1 600px;min-width:0}
 figure{margin:8px 0 0}
 figcaption{font-size:.8rem;color:var(--soft);margin-top:4px;max-width:330px}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(228px,1fr));gap:14px 20px}
