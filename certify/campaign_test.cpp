@@ -10,6 +10,7 @@
 #include "certify/report/comparison.hpp"
 #include "certify/report/html.hpp"
 #include "certify/report/junit.hpp"
+#include "certify/shrunk_finding.hpp"
 #include "certify/worker/fault.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
@@ -363,6 +364,28 @@ TEST_CASE("a certificate tells the roundoffs that each type of tensors brings", 
   CHECK(numerics.at("operand_roundoff") == 0x1p-11);
   CHECK(numerics.at("accumulator_roundoff") ==
         nlohmann::json{{"f64", 0x1p-53}, {"bf16", 0x1p-24}, {"f16", 0x1p-24}});
+}
+
+TEST_CASE("a finding's case is the one that the kernel was called with", "[findings]") {
+  attest_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.only = ATTEST_ONLY_CAUSAL;
+  attest_kernel causal = fixtures::defective_kernel(fixtures::Defect::last_key_dropped);
+  causal.description.limits = &limits;
+  const proptest::Law& law = proptest::find_law("one_hot_probe");
+  Finding finding;
+  finding.law = law.name;
+  finding.found = {Problem::parse("sq=7,sk=7,d=16"), proptest::Values::integers, 3, 1};
+  finding.message = law.check(causal, finding.found).message;
+  shrink_finding(causal, finding, {finding.found}, [] { return false; });
+  const Problem& shown = finding.shrunk.problem;
+  INFO(shown.to_string());
+  CHECK(shown.mask.window_right == 0);
+  CHECK(shown.seqlen_q > 0);
+  const proptest::LawResult again = law.check(causal, finding.shrunk);
+  CHECK(again.verdict == Verdict::violated);
+  CHECK(again.message == finding.message);
+  CHECK(proptest::problem_of_last_run()->to_string() == shown.to_string());
 }
 
 TEST_CASE("certificates have every required field of the schema", "[certificate]") {

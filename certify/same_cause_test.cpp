@@ -46,10 +46,11 @@ TEST_CASE("outputs that a result refuses", "[findings]") {
   right.output = "dQ";
   using Outputs = std::set<std::string>;
   CHECK(refused_outputs({Verdict::violated, "", {wrong, right}}) == Outputs{"dV"});
-  CHECK(refused_outputs({Verdict::violated,
-                         "satisfied by wrong results: outside the proved bound: O[batch=0] is 1, "
-                         "exact 2; dLSE[batch=0]",
-                         {}}) == Outputs{"O"});
+  CHECK(refused_outputs(
+            {Verdict::violated,
+             "the law holds, but the results are wrong: outside the proved bound: O[batch=0] is 1, "
+             "exact 2; dLSE[batch=0]",
+             {}}) == Outputs{"O"});
   CHECK(refused_outputs({Verdict::improbable, "dQ: rms of error over sigma", {}}) == Outputs{"dQ"});
   CHECK(refused_outputs({Verdict::violated, "failed: the call", {}}).empty());
 }

@@ -1,5 +1,7 @@
 #include "certify/shrunk_finding.hpp"
 
+#include <utility>
+
 #include "certify/state_finding.hpp"
 #include "certify/thread_race.hpp"
 #include "certify/worker/isolated_kernel.hpp"
@@ -63,6 +65,26 @@ class Shrinker {
         hang ? kMostHangs : kMostChecks);
   }
 
+  // A law may call with a problem that it makes of the case's. Where that fails alike as the case,
+  // and is called as it is, it says more: the probes of a causal kernel have a causal mask.
+  void take_called_problem() {
+    if (fault_ == worker::FaultKind::hang) return;
+    const auto called_with = [this](const Case& c) {
+      proptest::problem_of_last_run().reset();
+      const LawResult result = worker::check(law_, kernel_, c);
+      return std::pair{result, proptest::problem_of_last_run()};
+    };
+    const auto [first, problem] = called_with(finding_.shrunk);
+    Case called = finding_.shrunk;
+    if (!problem || !alike(first)) return;
+    if (problem->to_string() == called.problem.to_string()) return;
+    called.problem = *problem;
+    const auto [again, kept] = called_with(called);
+    if (!alike(again) || kept->to_string() != called.problem.to_string()) return;
+    finding_.shrunk = called;
+    finding_.message = again.message;
+  }
+
   // Tells whether the case fails with several threads alone; the message then says how often.
   bool note_threads() {
     if (fault_ == worker::FaultKind::hang) return false;
@@ -120,6 +142,7 @@ void shrink_finding(const attest_kernel& kernel, Finding& finding,
   Shrinker shrinker(kernel, finding, interrupted);
   shrinker.note_first_call();
   shrinker.shrink();
+  shrinker.take_called_problem();
   if (interrupted() || shrinker.note_threads() || interrupted()) return;
   shrinker.note_state(sequence);
 }

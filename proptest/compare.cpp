@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
@@ -83,29 +84,50 @@ struct Element {
 // Reference that a result is held against: the exact result, or another that must agree with it.
 enum class Against { exact, another };
 
-// The elements refused, and along each axis the first and the last of them.
+// fmt gives NaN the sign of its bits, which say nothing.
+std::string number(double value) {
+  return std::isnan(value) ? "NaN" : fmt::format("{:.9g}", value);
+}
+
+// Indices along an axis: "row 7", "row 7 to 9", "row 1, 3 and 4", "12 of row 1 to 40".
+std::string indices_text(std::string_view axis, const std::vector<std::int64_t>& indices) {
+  constexpr std::size_t kMost = 4;
+  const std::size_t count = indices.size();
+  if (count == 1) return fmt::format("{} {}", axis, indices.front());
+  const std::string ends = fmt::format("{} {} to {}", axis, indices.front(), indices.back());
+  if (indices.back() - indices.front() + 1 == static_cast<std::int64_t>(count)) return ends;
+  if (count > kMost) return fmt::format("{} of {}", count, ends);
+  const auto last = indices.end() - 1;
+  return fmt::format("{} {} and {}", axis, fmt::join(indices.begin(), last, ", "), *last);
+}
+
+// The elements refused, and along each axis which indices they have.
 struct Refused {
   std::int64_t count = 0;
-  Index first{}, last{};
+  std::array<std::vector<char>, 4> met;
 
   void add(const Index& i) {
     for (std::size_t axis = 0; axis < i.size(); ++axis) {
-      first[axis] = count == 0 ? i[axis] : std::min(first[axis], i[axis]);
-      last[axis] = count == 0 ? i[axis] : std::max(last[axis], i[axis]);
+      const auto index = static_cast<std::size_t>(i[axis]);
+      if (met[axis].size() <= index) met[axis].resize(index + 1, 0);
+      met[axis][index] = 1;
     }
     ++count;
   }
 
-  // "; 3 of 12 elements are, seqlen_q 7 to 8": axes that are refused from end to end say nothing.
+  // "; 3 of 12 elements are, seqlen_q 7 to 8": axes on which every index is met say nothing.
   std::string words(const TensorView& view, std::int64_t compared) const {
     if (view.size() <= 1) return "";
     const char* const elements = compared < view.size() ? "sampled elements" : "elements";
     if (count == compared) return fmt::format("; so are all {} {}", count, elements);
     std::string text = fmt::format("; {} of {} {} are", count, compared, elements);
     for (std::size_t axis = 0; axis < view.rank(); ++axis) {
-      if (last[axis] - first[axis] + 1 == view.extent(axis)) continue;
-      text += fmt::format(", {} {}", view.axis(axis).name, first[axis]);
-      if (last[axis] > first[axis]) text += fmt::format(" to {}", last[axis]);
+      std::vector<std::int64_t> indices;
+      for (std::size_t k = 0; k < met[axis].size(); ++k) {
+        if (met[axis][k] != 0) indices.push_back(static_cast<std::int64_t>(k));
+      }
+      if (static_cast<std::int64_t>(indices.size()) == view.extent(axis)) continue;
+      text += ", " + indices_text(view.axis(axis).name, indices);
     }
     return text;
   }
@@ -185,8 +207,8 @@ class Collector {
   std::string worst_element() const {
     const bool exact = against_ == Against::exact;
     std::string values =
-        fmt::format("{} is {:.9g}, {} {:.9g}", place(got_, result_.worst_index), result_.got,
-                    exact ? "exact" : "in the other result", result_.exact);
+        fmt::format("{} is {}, {} {}", place(got_, result_.worst_index), number(result_.got),
+                    exact ? "exact" : "in the other result", number(result_.exact));
     if (!same_class(result_.got, result_.exact)) return values;
     const double error = std::abs(result_.got - result_.exact);
     const std::string bound =
@@ -255,7 +277,7 @@ Comparison compare_bits(const TensorView& got, const TensorView& expected) {
     result.exact = wanted;
     result.ratio = std::numeric_limits<double>::infinity();
     result.reason =
-        fmt::format("{} is {:.9g}, must be exactly {:.9g}", place(got, i), value, wanted);
+        fmt::format("{} is {}, must be exactly {}", place(got, i), number(value), number(wanted));
   });
   return result;
 }

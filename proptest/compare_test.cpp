@@ -112,10 +112,27 @@ TEST_CASE("an element outside the proved bound is worse than any within it", "[c
   CHECK_THAT(result.reason, Catch::Contains("bound 1; 2 of 5 elements are, row 1 to 2"));
 }
 
+TEST_CASE("the elements refused are those named", "[compare]") {
+  const auto words_of = [](const std::vector<std::int64_t>& rows) {
+    Tensor got = filled("O", 9, 1);
+    for (const std::int64_t row : rows) got.set(3, row);
+    const std::string reason = compare(got.view(), filled("exact", 9, 1),
+                                       {filled("Bd", 9, 1), filled("Bp", 9, 1), filled("s", 9, 1)})
+                                   .reason;
+    return reason.substr(reason.find("are, ") + 5);
+  };
+  CHECK(words_of({7}) == "row 7");
+  CHECK(words_of({1, 4}) == "row 1 and 4");
+  CHECK(words_of({1, 3, 4, 8}) == "row 1, 3, 4 and 8");
+  CHECK(words_of({2, 3, 4, 5, 6, 7}) == "row 2 to 7");
+  CHECK(words_of({0, 2, 4, 6, 8}) == "5 of row 0 to 8");
+}
+
 TEST_CASE("what is said where no ulp or no error can be", "[compare]") {
   CHECK_THAT(compared(2.5, 0, 1, 0.5).reason, Catch::EndsWith("exact 0, error 2.5, bound 1"));
   CHECK_THAT(compared(kNan, 1, 1, 1, 3).reason,
-             Catch::EndsWith("O[row=0] is nan, exact 1; so are all 3 elements"));
+             Catch::EndsWith("O[row=0] is NaN, exact 1; so are all 3 elements"));
+  CHECK_THAT(compared(-kNan, 1, 1, 1).reason, Catch::EndsWith("O[row=0] is NaN, exact 1"));
   CHECK_THAT(
       compared(1.75, 1, 1, 0.5, 2).reason,
       Catch::StartsWith("improbable") && Catch::EndsWith("bound 0.5; so are all 2 elements"));

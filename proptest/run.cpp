@@ -59,11 +59,17 @@ Strides scalar_strides(const attest_description& description, const Problem& pro
   return kChoices[static_cast<std::size_t>(mix(seed, kStream) % kChoices.size())];
 }
 
+std::optional<Problem>& problem_of_last_run() {
+  thread_local std::optional<Problem> problem;
+  return problem;
+}
+
 KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
               Direction direction, const Case& of, LseRequest request) {
   if (request == LseRequest::never && direction != Direction::forward) {
     throw InternalError("run: the backward call needs LSE, so the forward call must ask for it");
   }
+  problem_of_last_run() = problem;
   SameMemory::begin_run();
   std::uint64_t laid_out = 0;  // tensors of the call, in the order they are laid out
   const auto axes = [&](const std::vector<Axis>& logical, Repeat repeat = Repeat::none) {

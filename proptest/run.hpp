@@ -69,6 +69,10 @@ class CallWords {
 /// one).
 bool uses_dlse(const attest_description& description, std::uint64_t seed);
 
+/// The problem of this thread's last `run`; nothing before the first, and after it is reset. A law
+/// may make another of its case's.
+std::optional<Problem>& problem_of_last_run();
+
 /// Calls forward, and backward too when asked, on fresh poisoned memory laid out as the problem
 /// says. The backward call gets O and LSE as the forward call stored them. Requires: direction
 /// forward with LseRequest::never. Else throws InternalError.

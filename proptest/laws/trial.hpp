@@ -78,7 +78,7 @@ LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const So
 void require_right(const Solved& solved, const std::string& part);
 
 /// Begins the message where a law's own comparisons passed and the reference refused.
-inline constexpr const char* kWrongAlike = "satisfied by wrong results: ";
+inline constexpr const char* kWrongAlike = "the law holds, but the results are wrong: ";
 
 /// `judged`, where a violation's message begins with `what`.
 LawResult judged_bits(const std::vector<Comparison>& found, const std::string& what);
