@@ -35,6 +35,9 @@ std::vector<std::string> read_problems(const std::string& path) {
     const std::string text = without_blanks(line.substr(0, line.find('#')));
     if (text.empty()) continue;
     try {
+      if (text.find('\0') != std::string::npos) {  // would end the message
+        throw InvalidProblem("holds a byte 0; a problem is text, for example sq=128,d=64");
+      }
       add_once(Problem::parse(text).to_string(), problems);
     } catch (const InvalidProblem& error) {
       throw InvalidProblem(path + ":" + std::to_string(number) + ": " + error.what());

@@ -38,9 +38,16 @@ TEST_CASE("a file holds a problem a line, and comments", "[own]") {
 }
 
 TEST_CASE("a line that is no problem is named", "[own]") {
-  const File file("sq=7,d=4\n# more\nsq=7,dd=4\n");
-  CHECK_THROWS_WITH(read_problems(file.path()),
-                    Catch::StartsWith("own_problems_test.txt:3: ") && Catch::Contains("dd"));
+  {
+    const File file("sq=7,d=4\n# more\nsq=7,dd=4\n");
+    CHECK_THROWS_WITH(read_problems(file.path()),
+                      Catch::StartsWith("own_problems_test.txt:3: ") && Catch::Contains("dd"));
+  }
+  {
+    const File binary(std::string("sq=7,d=4\nsq=7\0,d=4\n", 19));
+    CHECK_THROWS_WITH(read_problems(binary.path()),
+                      Catch::StartsWith("own_problems_test.txt:2: holds a byte 0"));
+  }
   CHECK_THROWS_AS(own_problems({"sq=x"}, ""), InvalidProblem);
   CHECK_THROWS_WITH(read_problems("no/such/file"), Catch::Contains("no/such/file"));
   const File empty("# nothing\n");

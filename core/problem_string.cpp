@@ -157,8 +157,9 @@ void parse_sizes(const Fields& fields, const std::string& mask, Problem& problem
           problem.seqlen_k, packed.cu_seqlens_k[b + 1] - packed.cu_seqlens_k[b]);
     }
     problem.layout = Layout::thd;
-  } else if (!fields.contains("sq") || !fields.contains("d")) {
-    throw InvalidProblem("problem: sq and d are needed; write for example sq=128,d=64");
+  } else if (!fields.contains("sq")) {
+    throw InvalidProblem(std::string("problem: sq ") + (fields.contains("d") ? "is" : "and d are") +
+                         " needed; write for example sq=128,d=64");
   }
   if (!fields.contains("d")) throw InvalidProblem("problem: d is needed; write for example d=64");
   problem.batch = integer(fields, "b", problem.batch);

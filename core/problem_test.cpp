@@ -114,7 +114,9 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   for (const char* text : {"sq=1,d=1,", ",sq=1,d=1", "sq=1,,d=1", ",", "v1;sq=1,d=1,"}) {
     refused(text, "nothing stands before, between or after commas");
   }
-  refused("d=4", "sq and d are needed");
+  refused("d=4", "problem: sq is needed; write for example sq=128,d=64");
+  refused("sq=-3", "problem: d is needed");
+  refused("hq=2", "sq and d are needed");
   refused("", "sq and d are needed");
   refused("sq=2,d=1,layout=thd", "needs packed sequences");
   refused("d=1,mask=cu_2x2,layout=bshd", "layout is bshd");

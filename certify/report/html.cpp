@@ -341,7 +341,9 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
     html += "<h3>What is missing for a certificate</h3>" + list_html(kernel.at("incomplete"));
   }
   if (!kernel.at("worst").empty()) {
-    html += "<h3>Error over bound: the checks that passed, and the worst of all</h3><div class=\"charts\">";
+    html +=
+        "<h3>Error over bound: the checks that passed, and the worst of all</h3><div "
+        "class=\"charts\">";
     for (const auto& [output, worst] : kernel.at("worst").items()) {
       html += histogram_svg(output, worst);
     }

@@ -97,10 +97,12 @@ void limit_resources(std::uint64_t memory_limit_bytes) {
   setrlimit(RLIMIT_DATA, &data);
 }
 
+constexpr std::size_t kLeastAddresses = std::size_t{1} << 36;
+
 // Addresses for every call of this process; none is used twice, so that memory of an earlier call
 // is never there again.
 bool reserve_addresses() {
-  for (std::size_t bytes = std::size_t{1} << 43; bytes >= std::size_t{1} << 36; bytes /= 2) {
+  for (std::size_t bytes = std::size_t{1} << 43; bytes >= kLeastAddresses; bytes /= 2) {
     void* const memory =
         mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) continue;
@@ -286,7 +288,12 @@ int serve(const Loader& load) {
   deadline.set(control->timeout_seconds + kGraceSeconds);
   std::vector<const attest_kernel*> kernels;
   try {
-    if (!reserve_addresses()) throw InvalidProblem("no address space left; raise ulimit -v");
+    if (!reserve_addresses()) {
+      throw InvalidProblem("a worker needs " + std::to_string(kLeastAddresses >> 30) +
+                           " GiB of address space beside its program's; raise the limit "
+                           "(ulimit -v, in KiB) by " +
+                           std::to_string(kLeastAddresses >> 10) + ", or lift it (unlimited)");
+    }
     kernels = load();
   } catch (const InvalidProblem& error) {
     put_text(control->text, sizeof control->text, error.what());
