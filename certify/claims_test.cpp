@@ -91,7 +91,7 @@ attest_description drawn_claims(Rng& rng) {
   const std::int64_t often = rng.between(1, 9) * 10;
   for (std::uint32_t bit = 1; bit <= all; bit <<= 1) d.features |= chance(rng, often) ? bit : 0;
   d.directions = ATTEST_FORWARD;
-  if ((d.features & ATTEST_LSE) != 0 && chance(rng, 70)) d.directions |= ATTEST_BACKWARD;
+  if (chance(rng, 70)) d.directions |= ATTEST_BACKWARD;
   if (chance(rng, 15)) d.directions |= ATTEST_LOSS_GRADIENT;
   if (chance(rng, 5)) d.directions = ATTEST_LOSS_GRADIENT;
   d.dtypes = static_cast<std::uint32_t>(rng.between(1, 15));

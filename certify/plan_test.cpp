@@ -122,8 +122,7 @@ TEST_CASE("the plan of any claims holds a case of every kind that they have", "[
     description.features &= static_cast<std::uint32_t>(rng.between(0, 0xffffff));
     description.dtypes = static_cast<std::uint32_t>(rng.between(1, 15));
     description.head_dim_multiple = std::array{0, 1, 8, 64}[static_cast<std::size_t>(set % 4)];
-    description.directions = ATTEST_FORWARD;
-    if ((description.features & ATTEST_LSE) != 0) description.directions |= ATTEST_BACKWARD;
+    description.directions = ATTEST_FORWARD | (set % 3 == 0 ? 0 : ATTEST_BACKWARD);
     check_every_kind(description, static_cast<std::uint64_t>(set));
   }
 }

@@ -37,10 +37,6 @@ void Registry::add(const attest_kernel* kernel) {
           "claims forward without a forward function");
   require(!claims(ATTEST_BACKWARD) || (kernel->backward != nullptr && kernel->forward != nullptr),
           name, "claims backward without a backward and a forward function");
-  require(!claims(ATTEST_BACKWARD) || (description.features & ATTEST_LSE) != 0, name,
-          "claims backward without ATTEST_LSE; write LSE in forward and set ATTEST_LSE in "
-          "description.features: the bounds of dQ, dK and dV start from the LSE that forward "
-          "stored");
   require(!claims(ATTEST_LOSS_GRADIENT) || kernel->loss_gradient != nullptr, name,
           "claims the loss gradient without a loss_gradient function");
   require(description.dtypes != 0, name, "claims no dtype; set description.dtypes");

@@ -16,9 +16,8 @@ class Registry {
  public:
   /// Adds a kernel.
   /// Requires: ABI version and struct sizes known here, a name that is not empty and not taken, a
-  /// function for every direction claimed, ATTEST_LSE with ATTEST_BACKWARD. Else throws
-  /// InvalidProblem.
-  /// [core/registry_test "malformed kernels are refused", "backward without LSE is refused"]
+  /// function for every direction claimed. Else throws InvalidProblem.
+  /// [core/registry_test "malformed kernels are refused", "backward needs no LSE"]
   void add(const attest_kernel* kernel);
 
   /// A name that stands for a kernel elsewhere: find() throws InvalidProblem with `why` ("needs a

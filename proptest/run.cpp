@@ -67,7 +67,7 @@ std::optional<Problem>& problem_of_last_run() {
 KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
               Direction direction, const Case& of, LseRequest request) {
   if (request == LseRequest::never && direction != Direction::forward) {
-    throw InternalError("run: the backward call needs LSE, so the forward call must ask for it");
+    throw InternalError("run: the backward call gets LSE, so the forward call must ask for it");
   }
   problem_of_last_run() = problem;
   SameMemory::begin_run();
@@ -140,7 +140,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
       k.get(),
       v.get(),
       o.get(),
-      lse.get(),
+      wants_lse ? lse.get() : nullptr,
       d_o.get(),
       uses_dlse(kernel.description, of.seed) ? d_lse.get() : nullptr,
       d_q.get(),
@@ -161,7 +161,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
   for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v}) note(tensor->changed());
   note(O.changed_since(result.O));  // outputs of forward are inputs of backward
-  note(LSE.changed_since(result.LSE));
+  if (wants_lse) note(LSE.changed_since(result.LSE));
   for (const Buffer* output : {&dQ, &dK, &dV, &O, &LSE}) note(output->disturbed());
   result.dQ = dQ.packed_copy();
   result.dK = dK.packed_copy();

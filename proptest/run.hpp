@@ -74,8 +74,8 @@ bool uses_dlse(const attest_description& description, std::uint64_t seed);
 std::optional<Problem>& problem_of_last_run();
 
 /// Calls forward, and backward too when asked, on fresh poisoned memory laid out as the problem
-/// says. The backward call gets O and LSE as the forward call stored them. Requires: direction
-/// forward with LseRequest::never. Else throws InternalError.
+/// says. The backward call gets O and LSE as the forward call stored them; no LSE where none is
+/// claimed. Requires: direction forward with LseRequest::never. Else throws InternalError.
 KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputValues& values,
               Direction direction, const Case& of, LseRequest request = LseRequest::where_claimed);
 

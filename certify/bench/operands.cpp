@@ -52,16 +52,18 @@ void Operands::fill(const proptest::InputValues& values) {
 
 attest_status Operands::call(const attest_kernel& kernel, Direction direction) {
   const Space& space = space_for(kernel, direction);
+  const bool shows_lse = (kernel.description.features & ATTEST_LSE) != 0;
+  const attest_tensor* const lse = shows_lse ? lse_.get() : nullptr;
   if (direction == Direction::forward) {
-    const attest_forward_args args{sizeof args, form_.get(), q_.get(),   k_.get(),
-                                   v_.get(),    o_.get(),    lse_.get(), space.data.get(),
-                                   space.bytes, nullptr,     nullptr,    0};
+    const attest_forward_args args{sizeof args, form_.get(), q_.get(), k_.get(),
+                                   v_.get(),    o_.get(),    lse,      space.data.get(),
+                                   space.bytes, nullptr,     nullptr,  0};
     return kernel.forward(kernel.self, &args);
   }
   const attest_backward_args args{
-      sizeof args,      form_.get(), q_.get(), k_.get(),   v_.get(),   o_.get(),
-      lse_.get(),       d_o_.get(),  nullptr,  d_q_.get(), d_k_.get(), d_v_.get(),
-      space.data.get(), space.bytes, nullptr,  nullptr,    0};
+      sizeof args, form_.get(), q_.get(),   k_.get(),   v_.get(),   o_.get(),         lse,
+      d_o_.get(),  nullptr,     d_q_.get(), d_k_.get(), d_v_.get(), space.data.get(), space.bytes,
+      nullptr,     nullptr,     0};
   return kernel.backward(kernel.self, &args);
 }
 

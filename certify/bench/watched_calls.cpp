@@ -73,7 +73,9 @@ std::string WatchedCalls::objection() const {
   const bool forward = direction_ == Direction::forward;
   constexpr std::size_t kStoredO = 3, kStoredLse = 4;  // of the inputs of backward
   run.O = forward ? judged_[0] : inputs_[set][kStoredO];
-  run.LSE = forward ? judged_[1] : inputs_[set][kStoredLse];
+  if ((description.features & ATTEST_LSE) != 0) {
+    run.LSE = forward ? judged_[1] : inputs_[set][kStoredLse];
+  }
   if (!forward) run.dQ = judged_[0], run.dK = judged_[1], run.dV = judged_[2];
   const proptest::Truth truth(description, problem_, given, direction_, seed_);
   const proptest::Judgement judgement = proptest::gravest(truth.judge(run));

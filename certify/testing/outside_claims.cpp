@@ -221,6 +221,7 @@ std::string outside_claims(const attest_description& d, const attest_forward_arg
 std::string outside_claims(const attest_description& d, const attest_backward_args& x) {
   return first_of(
       {outside_direction(d, ATTEST_BACKWARD), outside_problem(d, *x.problem),
+       when((x.LSE != nullptr) != claimed(d, ATTEST_LSE), "LSE"),
        when(x.dLSE != nullptr && !claimed(d, ATTEST_DLSE), "dLSE"),
        outside_tensor(d, "Q", x.Q, Use::input), outside_tensor(d, "K", x.K, Use::input),
        outside_tensor(d, "V", x.V, Use::input), outside_tensor(d, "O", x.O, Use::input),

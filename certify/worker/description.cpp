@@ -137,11 +137,6 @@ std::string missing_function(const attest_kernel& kernel) {
     return "description.directions has ATTEST_BACKWARD; backward must not be NULL and "
            "ATTEST_FORWARD must be claimed too";
   }
-  if (claims(ATTEST_BACKWARD) && (d.features & ATTEST_LSE) == 0) {
-    return "description.directions has ATTEST_BACKWARD without the feature ATTEST_LSE; write LSE "
-           "in "
-           "forward and claim it";
-  }
   if (claims(ATTEST_LOSS_GRADIENT) && kernel.loss_gradient == nullptr) {
     return "description.directions has ATTEST_LOSS_GRADIENT, but loss_gradient is NULL";
   }

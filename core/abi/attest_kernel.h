@@ -191,8 +191,8 @@ typedef struct attest_problem {
 
 enum { /* attest_description.directions: the functions that are there */
        ATTEST_FORWARD = 1,
-       ATTEST_BACKWARD = 2, /* needs ATTEST_FORWARD's function and the feature ATTEST_LSE: bounds of
-                               the gradients start from the LSE that forward stored */
+       ATTEST_BACKWARD = 2, /* needs ATTEST_FORWARD's function; bounds of the gradients start from
+                             * the O and, with ATTEST_LSE, the LSE that forward stored */
        ATTEST_LOSS_GRADIENT = 4 /* see attest_loss_args */
 };
 
@@ -209,7 +209,7 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_ALIBI = 1 << 9,               /* problem.alibi_slopes */
        ATTEST_ANY_SCALE = 1 << 10,          /* zero and negative softmax_scale */
        ATTEST_ANY_STRIDES = 1 << 11, /* innermost stride other than 1 and stride 0 on inputs too */
-       ATTEST_LSE = 1 << 12,         /* writes LSE when asked; ATTEST_BACKWARD requires it */
+       ATTEST_LSE = 1 << 12,         /* writes LSE when asked; narrows bounds of gradients */
        ATTEST_DLSE = 1 << 13,        /* takes a gradient of LSE in backward */
        ATTEST_CROSS_LENGTHS = 1 << 14, /* seqlen_q != seqlen_k, of any packed sequence too */
        ATTEST_EMPTY_ROWS = 1 << 15,    /* rows without a visible key, sequences of length zero */
@@ -381,7 +381,7 @@ typedef struct attest_backward_args {
   size_t struct_size;
   const attest_problem *problem;
   const attest_tensor *Q, *K, *V;
-  const attest_tensor *O, *LSE, *dO; /* O and LSE as this kernel's forward stored them */
+  const attest_tensor *O, *LSE, *dO; /* as forward stored them; LSE NULL without ATTEST_LSE */
   const attest_tensor *dLSE;         /* NULL when there is none */
   const attest_tensor *dQ, *dK, *dV; /* outputs; dK, dV are summed over the heads of a group */
   void *workspace;                   /* as in forward, of ATTEST_BACKWARD */
