@@ -12,14 +12,14 @@ from attest._library import Tensor
 
 VERSION = 1
 OK, UNSUPPORTED, FAILED = range(3)
-CPU, FORWARD = 1, 1
+CPU, FORWARD, BACKWARD = 1, 1, 2
 TOP_LEFT = 0  # of attest_align
 DTYPES = ("f64", "f32", "bf16", "f16")  # in the order of attest_dtype
 FEATURES = {  # that a convention has a way to ask for
     "causal_top_left": 1 << 0, "causal_bottom_right": 1 << 1, "window": 1 << 2, "key_lengths": 1 << 3,
-    "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7, "softcap": 1 << 8, "alibi": 1 << 9,
-    "any_scale": 1 << 10, "any_strides": 1 << 11, "lse": 1 << 12, "cross_lengths": 1 << 14,
-    "empty_rows": 1 << 15}
+    "packed_sequences": 1 << 4, "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7,
+    "softcap": 1 << 8, "alibi": 1 << 9, "any_scale": 1 << 10, "any_strides": 1 << 11,
+    "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15}
 ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
 
 _NUMPY = {"f64": "<f8", "f32": "<f4", "bf16": "<u2", "f16": "<f2"}
@@ -69,13 +69,20 @@ class ForwardArgs(ctypes.Structure):
                 ("message", c_void_p), ("message_bytes", c_size_t)]
 
 
+class BackwardArgs(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("problem", POINTER(Problem)),
+                *((name, POINTER(Tensor)) for name in ("Q", "K", "V", "O", "LSE", "dO", "dLSE", "dQ", "dK",
+                                                       "dV")), *ForwardArgs._fields_[-5:]]
+
+
 Forward = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(ForwardArgs))
+Backward = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(BackwardArgs))
 
 
 class Kernel(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("abi_version", c_uint32), ("description", Description),
                 ("self", c_void_p), ("workspace_bytes", c_void_p), ("forward", Forward),
-                ("backward", c_void_p), ("loss_gradient", c_void_p)]
+                ("backward", Backward), ("loss_gradient", c_void_p)]
 
 
 class _Memory:

@@ -19,10 +19,11 @@ from attest._kernel import Kernel
 from attest._report import Report, finding_text, problem_of
 
 
-def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
+def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None,
             isolate: bool = True, timeout: Optional[int] = None,
             memory_limit: Optional[int] = None, numerics: Numerics = "f32",
             dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
+            gradients: Optional[bool] = None, backward: Optional[Callable[..., Any]] = None,
             empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
             seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
             problems: Iterable[str] = (), only: Optional[str] = None) -> Report:
@@ -31,7 +32,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
     `fn`         called as fn(q, k, v, **keywords); returns out or (out, lse). lse is judged where a
                  first call returned it. NotImplementedError and ValueError refuse a problem, which
                  leaves a gap in the certificate; any other exception is a finding.
-    `like`       its convention: a name of `attest.CONVENTIONS` or a `Convention`.
+    `like`       its convention: a name of `attest.CONVENTIONS` or a `Convention`; None: the one all of
+                 whose keywords its signature names, else "plain".
     `isolate`    the function is called in fresh interpreters: a crash, a hang, an exit, a write into
                  an input or outside an output is a finding. A function that is not at the top of a
                  module needs cloudpickle. False: in this process, and the certificate says what that
@@ -41,13 +43,17 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
     `dtypes`     "f64", "f32", "bf16", "f16"; None: those that come back from a first call.
     `claims`     features as the certificate names them ("causal", "gqa", "lse", ...); None: those of
                  its keywords whose first call raises nothing.
+    `gradients`  judges them too: by torch's autograd or `jax.vjp`, whose calls forward then is made by
+                 as well. None: where a first call has some; True: an error where it has none.
+    `backward`   computes them instead, called as backward(q, k, v, out, lse, dout, **keywords) with out
+                 and lse (None without) as `fn` returned them; returns (dq, dk, dv).
     `empty_row`  what rows without a visible key hold, as in `assert_close`: claims such rows.
     `tier`, `seed`, `cases`, `jobs`, `problems`, `only` are options of `attest certify --help`.
-    Forward alone: gradients are not asked for. Ctrl-C ends at the next check: the report is partial.
+    Ctrl-C ends at the next check: the report is partial.
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
-    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, empty_row=empty_row,
-                   lse_base=lse_base)
+    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, gradients=gradients,
+                   backward=backward, empty_row=empty_row, lse_base=lse_base)
     words = {"tier": tier, "seed": seed, "cases": cases, "jobs": jobs, "only": only}
     options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
                         *(f"problem={problem}" for problem in problems)])
@@ -58,38 +64,39 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention] = "plain",
     report = Report(json.loads(text))
     limits = _given(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
     for finding in report.findings:
-        finding["reproduce"] = _replay_line(kernel.name, finding, {**given, **limits})
+        finding["reproduce"] = _replay_line(fn, finding, {**given, **limits})
     return report
 
 
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
            values: str = "normal", seed: int = 1, threads: int = 1,
-           like: Union[str, Convention] = "plain", isolate: bool = True,
+           like: Union[str, Convention, None] = None, isolate: bool = True,
            timeout: Optional[int] = None, memory_limit: Optional[int] = None,
            numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
-           claims: Optional[Iterable[str]] = None,
+           claims: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
+           backward: Optional[Callable[..., Any]] = None,
            empty_row: Optional[str] = None, lse_base: Optional[str] = None) -> None:
     """Checks one law on one case again, as the last line of a finding has it.
 
-    With isolate=False a debugger sees the call. Raises AssertionError with the finding, NothingProved where the case has nothing to judge, and
-    what `certify` raises.
+    With isolate=False a debugger sees the call. Raises AssertionError with the finding, NothingProved
+    where the case has nothing to judge, and what `certify` raises.
     """
     __tracebackhide__ = True
-    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, empty_row=empty_row,
-                   lse_base=lse_base)
+    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, gradients=gradients,
+                   backward=backward, empty_row=empty_row, lse_base=lse_base)
     case = f"{problem} values={values} seed={seed} threads={threads}"
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
     if text:
         finding = json.loads(text)
         limits = _given(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
-        finding["reproduce"] = _replay_line(kernel.name, finding, {**given, **limits})
+        finding["reproduce"] = _replay_line(fn, finding, {**given, **limits})
         raise AssertionError(f"{kernel.name} is refused\n" + finding_text(finding))
 
 
 def _given(**options: Any) -> Dict[str, Any]:
     """Returns the options that were given, iterables as lists, so that a line can spell them."""
-    usual = {"like": "plain", "numerics": "f32", "isolate": True}
+    usual = {"numerics": "f32", "isolate": True}
     return {name: sorted(value) if name in ("dtypes", "claims") else value
             for name, value in options.items() if value is not None and value != usual.get(name)}
 
@@ -113,25 +120,38 @@ def _subject(fn: Callable[..., Any], given: Dict[str, Any], isolate: bool, timeo
         kernel.close()
 
 
-def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention] = "plain",
+def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention, None] = None,
              numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
-             claims: Optional[List[str]] = None, **conventions: str) -> Tuple[Kernel, str]:
+             claims: Optional[List[str]] = None, gradients: Optional[bool] = None,
+             backward: Optional[Callable[..., Any]] = None,
+             **conventions: str) -> Tuple[Kernel, str]:
     """Returns the kernel of a function and the text of its contract.
 
-    `known`: its features are not asked for, and the kernel claims none; a first call is made.
+    `known`: its features are not asked for, and the kernel claims none; first calls are made.
     """
-    function = Function(fn, convention(like))
+    function = Function(fn, convention(like, fn))
     if known:
         claims = []
-    kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions))
+    kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions,
+                                        gradients, backward))
     return kernel, contract_text(numerics, conventions)
 
 
-def _replay_line(name: str, finding: Dict[str, Any], given: Dict[str, Any]) -> str:
+def _replay_line(fn: Callable[..., Any], finding: Dict[str, Any], given: Dict[str, Any]) -> str:
     case = finding["shrunk"]
     words = {"law": finding["law"], **{key: case[key] for key in ("values", "seed", "threads")}, **given}
-    options = ", ".join(f"{key}={value!r}" for key, value in words.items())
-    return f"attest.replay({name}, {problem_of(finding)!r}, {options})"
+    options = ", ".join(f"{key}={_spelled(key, value)}" for key, value in words.items())
+    return f"attest.replay({_spelled('fn', fn)}, {problem_of(finding)!r}, {options})"
+
+
+def _spelled(keyword: str, value: Any) -> str:
+    """Returns Python for a keyword's value; a function goes by its name, one without by the keyword."""
+    if isinstance(value, Convention):
+        return value.name
+    if not callable(value):
+        return repr(value)
+    name = getattr(value, "__name__", keyword)
+    return name if name.isidentifier() else keyword
 
 
 class _Progress:

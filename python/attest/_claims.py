@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, FrozenSet, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Optional, Tuple
 
 import numpy as np
 
 from attest import _abi
 from attest._conventions import Asked
-from attest._function import Function, WrongResult
+from attest._function import Function, Result, WrongResult
+from attest._gradients import differentiator
 
 REFUSALS = (NotImplementedError, ValueError)
 """Exceptions by which a function says that it does not serve a problem."""
 
 _KEYS = 6
+_ENDS = np.array([0, 2, _KEYS], np.int32)  # of two packed sequences
 _SHAPES: Dict[str, Dict[str, int]] = {  # asked of every function: no keyword says it
     "gqa": {"heads_kv": 2},
     "head_dim_v": {"head_dim_v": 16},
@@ -28,6 +30,7 @@ _ASKED: Dict[str, Dict[str, Any]] = {
     "softcap": {"softcap": 2.0},
     "alibi": {"alibi_slopes": np.full(4, 0.5, np.float32)},
     "any_scale": {"scale": -0.5},
+    "packed_sequences": {"cu_seqlens_q": _ENDS, "cu_seqlens_k": _ENDS, "seqlen_q": 4, "seqlen_k": 4},
 }
 
 
@@ -41,15 +44,20 @@ class Claims:
 
 
 def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optional[Iterable[str]],
-              empty_rows: bool) -> Claims:
+              empty_rows: bool, gradients: Optional[bool],
+              backward: Optional[Callable[..., Any]]) -> Claims:
     """Returns what the function claims: the words given, or those whose problems it takes.
 
-    Raises what the function raises on a plain problem.
+    Sets the function's differentiator. Raises what the function raises on a plain problem, and its
+    backward pass.
     """
+    means = differentiator(function.arrays, gradients, backward)
     served = tuple(dtypes) if dtypes is not None else _served_dtypes(function)
     for word in served:
         if word not in _abi.DTYPES:
             raise ValueError(f"dtypes: {word!r} must be one of {', '.join(_abi.DTYPES)}")
+    if means:
+        _differentiate_by(means, function, served[0], gradients or backward is not None)
     align = function.convention.align
     _, lse = _ask(function, served[0])
     if claims is not None:
@@ -99,19 +107,45 @@ def _serves(function: Function, dtype: str, feature: str) -> bool:
     return True
 
 
-def _ask(function: Function, dtype: str, feature: str = "") -> Any:
+def _differentiate_by(means: Any, function: Function, dtype: str, wanted: bool) -> None:
+    """Has the function's gradients judged where a first call has some; raises its error where wanted."""
+    function.differentiator = means
+    for ask, harmless in ((_ask, (Exception,)), (_ask_gradients, REFUSALS)):
+        try:
+            ask(function, dtype)
+        except harmless:
+            if wanted:
+                raise
+            function.differentiator = None
+            return
+
+
+def _ask_gradients(function: Function, dtype: str) -> None:
+    (q, k, v), asked = _question(function, dtype)
+    out, lse = function(q, k, v, dtype, asked)
+    function.gradients((q, k, v), (out, lse), q, dtype, asked)
+
+
+def _ask(function: Function, dtype: str, feature: str = "") -> Result:
     """Calls the function on a few queries and keys that ask for the feature."""
+    arrays, asked = _question(function, dtype, feature)
+    return function(*arrays, dtype, asked)
+
+
+def _question(function: Function, dtype: str, feature: str = "") -> Any:
+    """Returns q, k and v, and what is asked of them."""
     shape = {"seqlen_q": _KEYS, "heads_kv": 4, "head_dim_v": 8, **_SHAPES.get(feature, {})}
+    asked: Dict[str, Any] = {"seqlen_q": shape["seqlen_q"], "seqlen_k": _KEYS, "scale": 8**-0.5,
+                             **_ASKED.get(feature, {})}
+    batch = 1 if "cu_seqlens_q" in asked else 2
     random = np.random.default_rng(0)
 
     def drawn(seqlen: int, heads: int, columns: int) -> np.ndarray:
-        wide = random.standard_normal((2, seqlen, heads, columns), np.float32)
+        wide = random.standard_normal((batch, seqlen, heads, columns), np.float32)
         if dtype == "bf16":
             return (wide.view(np.uint32) >> 16).astype(np.uint16)
         return wide.astype({"f64": np.float64, "f16": np.float16}.get(dtype, np.float32))
 
-    asked: Dict[str, Any] = {"scale": 8**-0.5, **_ASKED.get(feature, {})}
-    return function(drawn(shape["seqlen_q"], 4, 8), drawn(_KEYS, shape["heads_kv"], 8),
-                    drawn(_KEYS, shape["heads_kv"], shape["head_dim_v"]), dtype,
-                    Asked(shape["seqlen_q"], _KEYS, grouped=shape["heads_kv"] != 4,
-                          align=function.convention.align, **asked))
+    return ((drawn(shape["seqlen_q"], 4, 8), drawn(_KEYS, shape["heads_kv"], 8),
+             drawn(_KEYS, shape["heads_kv"], shape["head_dim_v"])),
+            Asked(grouped=shape["heads_kv"] != 4, align=function.convention.align, **asked))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
+
+from attest._layouts import ARRAYS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +31,9 @@ class Asked:
     softcap: float = 0.0
     alibi_slopes: Optional[np.ndarray] = None
     """(heads_q) floats."""
+    cu_seqlens_q: Optional[np.ndarray] = None
+    """(sequences + 1) integers, of packed sequences; `seqlen_q` is then the longest."""
+    cu_seqlens_k: Optional[np.ndarray] = None
 
     @property
     def causal(self) -> bool:
@@ -59,16 +65,23 @@ class Convention:
     """Describes how functions are called: fn(q, k, v, **keywords) returns out or (out, lse).
 
     `arrays`    "numpy", "torch" or "jax"; None: what the function's own module uses
-    `layout`    "bshd" (batch, seqlen, heads, head_dim) or "bhsd"
+    `layout`    "bshd" (batch, seqlen, heads, head_dim), "bhsd", or "thd" (tokens, heads, head_dim) of
+                packed sequences: lse is then (heads, tokens), a batch is sequences of equal lengths
     `align`     alignment of causal masks and windows, "top_left" or "bottom_right"
     `keywords`  by name; those that the function's signature does not have are left out, with what
                 they claim
+    `name`      of the variable that holds it, for the last line of a finding
     """
 
     arrays: Optional[str]
     layout: str
     align: str
     keywords: Mapping[str, Keyword]
+    name: str = "like"
+
+    def __post_init__(self) -> None:
+        if self.layout not in ARRAYS:
+            raise ValueError(f"layout is {self.layout!r}; it must be one of {', '.join(ARRAYS)}")
 
 
 _PLAIN: Dict[str, Keyword] = {
@@ -77,6 +90,14 @@ _PLAIN: Dict[str, Keyword] = {
     "window": Keyword("window", lambda asked: asked.window),
     "mask": Keyword("boolean_mask", lambda asked: asked.mask),
     "key_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
+    "softcap": Keyword("softcap", lambda asked: asked.softcap),
+    "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
+}
+
+_FLASH: Dict[str, Keyword] = {
+    "causal": Keyword("causal", lambda asked: asked.causal),
+    "softmax_scale": Keyword("any_scale", lambda asked: asked.scale),
+    "window_size": Keyword("window", lambda asked: asked.window),
     "softcap": Keyword("softcap", lambda asked: asked.softcap),
     "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
 }
@@ -90,12 +111,13 @@ CONVENTIONS: Dict[str, Convention] = {
         "scale": Keyword("any_scale", lambda asked: asked.scale),
         "enable_gqa": Keyword("gqa", lambda asked: asked.grouped),
     }),
-    "flash_attn_func": Convention("torch", "bshd", "bottom_right", {
-        "causal": Keyword("causal", lambda asked: asked.causal),
-        "softmax_scale": Keyword("any_scale", lambda asked: asked.scale),
-        "window_size": Keyword("window", lambda asked: asked.window),
-        "softcap": Keyword("softcap", lambda asked: asked.softcap),
-        "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
+    "flash_attn_func": Convention("torch", "bshd", "bottom_right", _FLASH),
+    "flash_attn_varlen_func": Convention("torch", "thd", "bottom_right", {
+        "cu_seqlens_q": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_q),
+        "cu_seqlens_k": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_k),
+        "max_seqlen_q": Keyword("packed_sequences", lambda asked: asked.seqlen_q),
+        "max_seqlen_k": Keyword("packed_sequences", lambda asked: asked.seqlen_k),
+        **_FLASH,
     }),
     "jax": Convention("jax", "bshd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal),
@@ -110,11 +132,26 @@ CONVENTIONS: Dict[str, Convention] = {
 """The conventions that `like=` knows by name; `like=` also takes a Convention of one's own."""
 
 
-def convention(like: Union[str, Convention]) -> Convention:
-    """Returns the convention of that name. Raises ValueError for a name that there is not."""
+def convention(like: Union[str, Convention, None], fn: Callable[..., Any]) -> Convention:
+    """Returns the convention of that name; for None the one whose keywords the function names, every one.
+
+    "plain" where there is none. Raises ValueError for a name that there is not.
+    """
     if isinstance(like, Convention):
         return like
+    if like is None:
+        named = set(parameters_of(fn) or ())
+        return max((one for one in CONVENTIONS.values() if one.keywords.keys() <= named),
+                   key=lambda one: len(one.keywords), default=CONVENTIONS["plain"])
     if like in CONVENTIONS:
         return CONVENTIONS[like]
     raise ValueError(f"like is {like!r}; it must be one of {', '.join(CONVENTIONS)}, or an "
                      "attest.Convention")
+
+
+def parameters_of(fn: Callable[..., Any]) -> Optional[Mapping[str, inspect.Parameter]]:
+    """Returns the parameters of a function by name; None where it does not tell."""
+    try:
+        return inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return None

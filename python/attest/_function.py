@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 import numpy as np
 
 from attest._arrays import floats_of
-from attest._conventions import Asked, Convention
+from attest._conventions import Asked, Convention, parameters_of
+from attest._layouts import ARRAYS, LSE, Layout, Shape
 
 Result = Tuple[np.ndarray, Optional[np.ndarray]]
 
@@ -20,7 +22,7 @@ class WrongResult(TypeError):
 
 
 class Function:
-    """Holds a function, its convention, and the keywords that it takes."""
+    """Holds a function, its convention, the keywords that it takes, and what differentiates it."""
 
     def __init__(self, fn: Callable[..., Any], convention: Convention):
         if not callable(fn):
@@ -31,6 +33,9 @@ class Function:
         self.arrays = convention.arrays or _arrays_of(fn)
         self.keywords = {name: keyword for name, keyword in convention.keywords.items()
                          if _takes(fn, name)}
+        self.differentiator: Any = None
+        """One of _gradients.py, which then calls forward too; None where gradients are not asked for."""
+        self._layout, self._lse = ARRAYS[convention.layout], LSE[convention.layout]
 
     def __call__(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, dtype: str,
                  asked: Asked) -> Result:
@@ -38,37 +43,69 @@ class Function:
 
         A bf16 element is 16 bits. Raises what the function raises, and WrongResult.
         """
+        arrays, words = self._arguments((q, k, v), dtype, asked)
+        called = self.differentiator.forward(self.fn, arrays, words) if self.differentiator else \
+            self.fn(*arrays, **words)
+        return self._results(called, q, v, dtype)
+
+    def gradients(self, inputs: Tuple[np.ndarray, np.ndarray, np.ndarray], stored: Result,
+                  dout: np.ndarray, dtype: str, asked: Asked) -> Tuple[np.ndarray, ...]:
+        """Returns dq, dk and dv, where forward returned `stored`.
+
+        Raises what the function and its backward pass raise, and WrongResult.
+        """
+        q, _, v = inputs
+        arrays, words = self._arguments(inputs, dtype, asked)
+        out, lse = stored
+        given = (self._turned(out, dtype),
+                 None if lse is None else self._given(self._lse.there(lse), _wide(dtype)))
+        pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given)
+        if pulled.returned is not None:
+            again = self._results(pulled.returned, q, v, dtype)[0]
+            if not np.array_equal(again, out, equal_nan=True):
+                raise WrongResult(f"two equal calls of {self.name} return different out, so that its "
+                                  "gradients are of another out than the one it returned")
+        if not isinstance(pulled.gradients, (tuple, list)) or len(pulled.gradients) != 3:
+            raise WrongResult(f"the backward pass of {self.name} returned {_many(pulled.gradients)}; it "
+                              "must be three arrays (dq, dk, dv)")
+        return tuple(self._checked(f"d{name}", gradient, like.shape, dtype, self._layout)
+                     for name, gradient, like in zip("qkv", pulled.gradients, inputs))
+
+    def _arguments(self, inputs: Iterable[np.ndarray], dtype: str, asked: Asked) -> Any:
+        """Returns the arrays and keywords of a call."""
+        q, k, v = inputs
+        if self.convention.layout == "thd" and asked.cu_seqlens_q is None:
+            asked = dataclasses.replace(asked, cu_seqlens_q=_equal_lengths(q),
+                                        cu_seqlens_k=_equal_lengths(k))
         words: Dict[str, Any] = {}
         for name, keyword in self.keywords.items():
             value = keyword.value(asked)
             words[name] = self._given(value) if isinstance(value, np.ndarray) else value
-        returned = self.fn(*(self._given(self._turned(array), dtype) for array in (q, k, v)), **words)
-        out, lse = returned[:2] if isinstance(returned, tuple) and len(returned) > 1 else (returned,
-                                                                                           None)
-        O = self._turned(self._checked("out", out, self._turned_shape((*q.shape[:3], v.shape[3])),
-                                       dtype))
+        return [self._turned(array, dtype) for array in (q, k, v)], words
+
+    def _results(self, returned: Any, q: np.ndarray, v: np.ndarray, dtype: str) -> Result:
+        out, lse = first_two(returned)
+        O = self._checked("out", out, (*q.shape[:3], v.shape[3]), dtype, self._layout)
         if lse is None:
             return O, None
-        wide = "f64" if dtype == "f64" else "f32"
-        return O, self._checked("lse", lse, (q.shape[0], q.shape[2], q.shape[1]), wide)
+        shape = (q.shape[0], q.shape[2], q.shape[1])
+        return O, self._checked("lse", lse, shape, _wide(dtype), self._lse)
 
-    def _checked(self, name: str, given: Any, shape: Tuple[int, ...], dtype: str) -> np.ndarray:
+    def _checked(self, name: str, given: Any, shape: Shape, dtype: str, layout: Layout) -> np.ndarray:
+        """Returns an array of the library's shape, which the function must have returned in its own."""
         try:
             array, word = floats_of(name, given)
         except TypeError as error:
             raise WrongResult(f"{self.name} returned what is no result: {error}") from None
-        if array.shape != shape:
-            raise WrongResult(f"{self.name} returned {name} of shape {array.shape}; it must be {shape}")
+        if array.shape != layout.shape(shape):
+            raise WrongResult(f"{self.name} returned {name} of shape {array.shape}; it must be "
+                              f"{layout.shape(shape)}")
         if word != dtype:
             raise WrongResult(f"{self.name} returned {name} in {word}; it must be {dtype}")
-        return array
+        return layout.back(array, shape)
 
-    def _turned(self, array: np.ndarray) -> np.ndarray:
-        return array.swapaxes(1, 2) if self.convention.layout == "bhsd" else array
-
-    def _turned_shape(self, shape: Tuple[int, ...]) -> Tuple[int, ...]:
-        batch, seqlen, heads, columns = shape
-        return (batch, heads, seqlen, columns) if self.convention.layout == "bhsd" else shape
+    def _turned(self, array: np.ndarray, dtype: str) -> Any:
+        return self._given(self._layout.there(array), dtype)
 
     def _given(self, array: np.ndarray, dtype: str = "") -> Any:
         """Returns the array as one of the function's own kind: a view where that takes strides."""
@@ -82,6 +119,27 @@ class Function:
         return importlib.import_module("jax.numpy").asarray(array) if self.arrays == "jax" else array
 
 
+def first_two(returned: Any) -> Tuple[Any, Any]:
+    """Returns out and lse, None for an lse that was not returned."""
+    if isinstance(returned, tuple) and len(returned) > 1:
+        return returned[0], returned[1]
+    return returned, None
+
+
+def _wide(dtype: str) -> str:
+    """Returns the dtype of LSE."""
+    return "f64" if dtype == "f64" else "f32"
+
+
+def _equal_lengths(array: np.ndarray) -> np.ndarray:
+    """Returns where the sequences of a batch begin, and the last ends, when they follow one another."""
+    return np.arange(array.shape[0] + 1, dtype=np.int32) * np.int32(array.shape[1])
+
+
+def _many(given: Any) -> str:
+    return f"{len(given)} arrays" if isinstance(given, (tuple, list)) else f"a {type(given).__name__}"
+
+
 def _arrays_of(fn: Callable[..., Any]) -> str:
     """Returns the framework among the names of the function's module; numpy without one."""
     names = getattr(inspect.unwrap(fn), "__globals__", {}).values()
@@ -91,8 +149,6 @@ def _arrays_of(fn: Callable[..., Any]) -> str:
 
 def _takes(fn: Callable[..., Any], keyword: str) -> bool:
     """Tells whether the function takes the keyword; one without a signature is asked by calls."""
-    try:
-        parameters = inspect.signature(fn).parameters
-    except ValueError:
-        return True
-    return keyword in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    parameters = parameters_of(fn)
+    return parameters is None or keyword in parameters or any(
+        one.kind is one.VAR_KEYWORD for one in parameters.values())

@@ -6,7 +6,7 @@ import ctypes
 import importlib
 import threading
 import traceback
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -30,25 +30,27 @@ class Kernel:
         self.name = function.name
         self._function = function
         self._lock = threading.Lock()
-        self._forward = _abi.Forward(self._call)
+        self._forward = _abi.Forward(lambda _, args: self._call(self._compute, args.contents))
+        self._backward = _abi.Backward(lambda _, args: self._call(self._differentiate, args.contents))
         self._limits = _abi.Limits(struct_size=ctypes.sizeof(_abi.Limits), only=claims.only)
         self.struct = _abi.Kernel(struct_size=ctypes.sizeof(_abi.Kernel), abi_version=_abi.VERSION,
-                                  forward=self._forward)
+                                  forward=self._forward, backward=self._backward)
         described = self.struct.description
         described.struct_size = ctypes.sizeof(_abi.Description)
         described.numerics.struct_size = ctypes.sizeof(_abi.Numerics)
         described.name = function.name.encode()
         described.summary = f"a function in Python, with arrays of {function.arrays}".encode()
         described.device, described.directions = _abi.CPU, _abi.FORWARD
+        if function.differentiator:
+            described.directions |= _abi.BACKWARD
         described.dtypes = sum(1 << _abi.DTYPES.index(word) for word in claims.dtypes)
         described.features = sum(_abi.FEATURES[word] for word in claims.features)
         described.limits = ctypes.pointer(self._limits)
 
-    def _call(self, _: Any, pointer: Any) -> int:
-        args = pointer.contents
+    def _call(self, work: Callable[[Any], None], args: Any) -> int:
         try:
             with self._lock:
-                self._compute(args)
+                work(args)
             return _abi.OK
         except WrongResult as error:
             return _say(args, str(error), _abi.FAILED)
@@ -67,6 +69,16 @@ class Kernel:
                 raise WrongResult(f"{self._function.name} returned no lse, which it does elsewhere")
             np.copyto(_abi.view(args.LSE.contents), lse)
 
+    def _differentiate(self, args: _abi.BackwardArgs) -> None:
+        Q, K, V, O, dO = (_abi.view(tensor.contents)
+                          for tensor in (args.Q, args.K, args.V, args.O, args.dO))
+        lse = _abi.view(args.LSE.contents) if args.LSE else None
+        dtype = _abi.DTYPES[args.problem.contents.dtype]
+        gradients = self._function.gradients((Q, K, V), (O, lse), dO, dtype,
+                                             _asked(args.problem.contents))
+        for tensor, gradient in zip((args.dQ, args.dK, args.dV), gradients):
+            np.copyto(_abi.view(tensor.contents), gradient)
+
 
 def _asked(problem: _abi.Problem) -> Asked:
     mask = problem.mask
@@ -80,10 +92,12 @@ def _asked(problem: _abi.Problem) -> Asked:
                  window=(mask.window_left, mask.window_right),
                  align="top_left" if mask.align == _abi.TOP_LEFT else "bottom_right", mask=boolean,
                  key_lengths=of(mask.key_lengths, (problem.batch,), "<i4"), softcap=problem.softcap,
-                 alibi_slopes=of(problem.alibi_slopes, (problem.num_heads_q,), "<f4"))
+                 alibi_slopes=of(problem.alibi_slopes, (problem.num_heads_q,), "<f4"),
+                 cu_seqlens_q=of(mask.cu_seqlens_q, (problem.batch + 1,), "<i4"),
+                 cu_seqlens_k=of(mask.cu_seqlens_k, (problem.batch + 1,), "<i4"))
 
 
-def _say(args: _abi.ForwardArgs, text: str, status: int) -> int:
+def _say(args: Any, text: str, status: int) -> int:
     """Hands the text back, its end where it is too long, and returns the status."""
     if args.message and args.message_bytes:
         words = text.encode()[-(args.message_bytes - 1):] if args.message_bytes > 1 else b""

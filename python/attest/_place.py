@@ -57,9 +57,15 @@ def at(word: str, given: Dict[str, Any]) -> Any:
 
     Raises ValueError where there is none, and what importing its module raises.
     """
-    global loading
     if word.startswith(_PICKLED):
         return pickle.loads(pathlib.Path(word[len(_PICKLED):]).read_bytes())
+    if "backward" in given:
+        given = {**given, "backward": _named(given["backward"])}
+    return _named(word), given
+
+
+def _named(word: str) -> Any:
+    global loading
     place, _, name = word.rpartition(":")
     loading = True
     try:
@@ -67,7 +73,7 @@ def at(word: str, given: Dict[str, Any]) -> Any:
     finally:
         loading = False
     try:
-        return operator.attrgetter(name)(module), given
+        return operator.attrgetter(name)(module)
     except AttributeError:
         raise ValueError(f"{place} has no function '{name}'") from None
 
@@ -76,6 +82,9 @@ def _module_of_file(path: str) -> ModuleType:
     file = pathlib.Path(path).resolve()
     if not file.is_file():
         raise ValueError(f"there is no file {path}")
+    known = sys.modules.get(file.stem)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
