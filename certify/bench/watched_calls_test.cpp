@@ -34,6 +34,20 @@ TEST_CASE("a sound kernel is timed without an objection", "[bench]") {
   }
 }
 
+TEST_CASE("a kernel that keeps its LSE gets no tensor for it", "[bench]") {
+  attest_kernel kernel = fixtures::defective_kernel(Defect::none);
+  kernel.description.features &= ~std::uint32_t{ATTEST_LSE};
+  kernel.forward = [](const void*, const attest_forward_args* args) {
+    const attest_kernel& right = fixtures::defective_kernel(Defect::none);
+    return args->LSE == nullptr ? right.forward(right.self, args) : ATTEST_FAILED;
+  };
+  kernel.backward = [](const void*, const attest_backward_args* args) {
+    return args->LSE == nullptr ? ATTEST_OK : ATTEST_FAILED;  // nothing is written
+  };
+  CHECK(objection(kernel).empty());
+  CHECK(objection(kernel, Direction::backward).find("dQ") != std::string::npos);
+}
+
 // These kernels are right in their first calls.
 TEST_CASE("what is right only while it is not timed is refused", "[bench]") {
   Registry registry;

@@ -96,7 +96,7 @@ struct Field {
 };
 
 using N = attest_numerics;
-constexpr std::array<Field, 22> kFields{
+constexpr std::array<Field, 23> kFields{
     {{"accumulation", write_accumulation},
      {"accumulator", write_type<&N::accumulator>},
      {"fused_block", write_count<&N::fused_block>},
@@ -118,7 +118,8 @@ constexpr std::array<Field, 22> kFields{
      {"dq_accumulator", write_type<&N::dq_accumulator>},
      {"dkv_accumulator", write_type<&N::dkv_accumulator>},
      {"delta_from_p", write_flag<&N::delta_from_p>},
-     {"lse_base", write_lse_base}}};
+     {"lse_base", write_lse_base},
+     {"nondeterministic", write_flag<&N::nondeterministic>}}};
 constexpr Field kEmptyRow{"empty_row", write_empty_row};
 
 const Field& find_field(const std::string& name) {

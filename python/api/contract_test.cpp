@@ -26,6 +26,7 @@ TEST_CASE("a contract is spelled by a preset, by fields, or by both", "[python]"
   CHECK(both.numerics.exp_ulps == 4);
   CHECK(both.empty_row == ATTEST_NAN);
   CHECK(parse_contract("lse_base=two").numerics.lse_base_two == 1);
+  CHECK(parse_contract("nondeterministic=1").numerics.nondeterministic == 1);
 }
 
 TEST_CASE("every preset has bounds in every dtype", "[python]") {

@@ -64,7 +64,8 @@ class Function:
             again = self._results(pulled.returned, q, v, dtype)[0]
             if not np.array_equal(again, out, equal_nan=True):
                 raise WrongResult(f"two equal calls of {self.name} return different out, so that its "
-                                  "gradients are of another out than the one it returned")
+                                  "gradients are of another out than the one it returned; give "
+                                  "gradients=False")
         if not isinstance(pulled.gradients, (tuple, list)) or len(pulled.gradients) != 3:
             raise WrongResult(f"the backward pass of {self.name} returned {_many(pulled.gradients)}; it "
                               "must be three arrays (dq, dk, dv)")

@@ -43,6 +43,18 @@ class OfTheUser(Gradients):
                                backward=lambda q, k, v, *_: (q, k, v))
         self.assertRegex(message.splitlines()[-1], r"^attest.replay\(fn, .*, backward=backward\)$")
 
+    def test_bits_that_differ_from_call_to_call(self):
+        calls = []
+
+        def drifts(*arrays, **words):
+            calls.append(1)
+            dq, *others = backward(*arrays, **words)
+            return dq * dq.dtype.type(1 + len(calls) % 3 * 2e-7), *others
+
+        self.refused(attention, "the second of two equal calls differs: dQ[", backward=drifts,
+                     only="repeat", problems=[])
+        self.certified(attention, backward=drifts, numerics={"nondeterministic": True})
+
     def test_problems_that_it_refuses(self):
         def refuses(*arrays, causal, scale):
             if causal:
