@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -134,6 +135,36 @@ TEST_CASE("some defects are refused on the fixed problems, whatever the seed", "
   }
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CHECK(refused_fixed_case(fixtures::defective_kernel(Defect::none), seed).empty());
+  }
+}
+
+// PyTorch 2.9.1 on a CPU, where rows are dense: keys are masked before the scores are scaled.
+attest_status mask_before_scale(const void*, const attest_forward_args* x) {
+  const attest_kernel& right = fixtures::defective_kernel(fixtures::Defect::none);
+  const attest_status status = right.forward(right.self, x);
+  const attest_problem& p = *x->problem;
+  if (p.softmax_scale < 0 && p.mask.window_right == 0 && x->Q->strides[3] == 1) {
+    auto* const out = static_cast<char*>(x->O->data) + x->O->byte_offset;
+    *reinterpret_cast<float*>(out) = std::numeric_limits<float>::quiet_NaN();
+  }
+  return status;
+}
+
+TEST_CASE("a negative scale after the mask is refused on the fixed problems", "[defects]") {
+  attest_limits limits{};
+  limits.struct_size = sizeof limits;
+  for (const std::uint32_t only : {ATTEST_ONLY_TOP_LEFT, ATTEST_ONLY_BOTTOM_RIGHT}) {
+    limits.only = only;
+    attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+    kernel.description.directions = ATTEST_FORWARD;
+    kernel.description.dtypes = 1U << ATTEST_F32;
+    kernel.description.limits = &limits;
+    CHECK(refused_fixed_case(kernel, kSeed).empty());
+    kernel.forward = mask_before_scale;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      INFO("seed " << seed);
+      CHECK_FALSE(refused_fixed_case(kernel, seed).empty());
+    }
   }
 }
 

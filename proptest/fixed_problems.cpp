@@ -63,6 +63,9 @@ constexpr std::array kTemplates{
     Template{"sq=3,sk=1025", "window_300_0"},
     Template{"sq=3,sk=2100", "window_1030_0"},
     Template{"sq=3,sk=650", "window_tl_2_300"},
+    // Minus infinity at masked keys becomes plus infinity where the scale is multiplied afterwards.
+    Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_br"},
+    Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_tl"},
 };
 
 // Random pairs in a form that is claimed; as they are where none is.
