@@ -160,7 +160,8 @@ void write_fields(attest_description& d, std::string_view text) {
 }  // namespace
 
 const std::vector<Preset>& presets() {
-  // The tensor cores' blocks are the narrowest in use for the type: wider ones err less.
+  // Blocks of the A100, which cover the wider ones with more bits of H100 and B200, but not V100's
+  // four products without an extra bit (docs/how-to/python.md).
   static const std::vector<Preset> known{
       {"f32", ""},
       {"p_cast_to_input", "p_cast=input"},

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/testing/catch.hpp"
+#include "reference/roundoff.hpp"
 
 namespace attest::python {
 namespace {
@@ -37,6 +38,27 @@ TEST_CASE("every preset has bounds in every dtype", "[python]") {
     }
   }
   CHECK(resolve(parse_contract("tf32").numerics, DType::f32).operand_roundoff == 0x1p-10);
+}
+
+// Blocks and alignment bits as Khattak and Mikaitis 2025 (arXiv:2512.07004) found them.
+TEST_CASE("presets of tensor cores cover A100, H100 and B200, and not V100", "[python]") {
+  const auto error = [](const std::string& contract, int terms) {
+    return reference::accumulation_error(resolve(parse_contract(contract).numerics, DType::f16),
+                                         terms);
+  };
+  const auto blocks = [](int block, int bits) {
+    return "accumulation=fused_blocks,fused_block=" + std::to_string(block) +
+           ",fused_fraction_bits=" + std::to_string(bits);
+  };
+  constexpr int kMostTerms = 4096;
+  for (int terms = 1; terms <= kMostTerms; ++terms) {
+    INFO(terms << " terms");
+    CHECK(error(blocks(8, 24), terms) == error("tensor_core", terms));
+    CHECK(error(blocks(16, 25), terms) <= error("tensor_core", terms));
+    CHECK(error(blocks(4, 24), terms) == error("tf32", terms));
+    CHECK(error(blocks(8, 25), terms) <= error("tf32", terms));
+    CHECK(error(blocks(4, 23), terms) > error("tensor_core", terms));
+  }
 }
 
 TEST_CASE("a contract that nobody can keep is refused by field and value", "[python]") {
