@@ -24,9 +24,11 @@ struct TextOption {
   std::string FunctionOptions::*value;
 };
 
-constexpr std::array<TextOption, 4> kTexts{{
-    {"--like", "like", "calling convention, default plain (attest.CONVENTIONS)",
+constexpr std::array<TextOption, 5> kTexts{{
+    {"--like", "like", "calling convention (attest.CONVENTIONS), default: by its signature",
      &FunctionOptions::like},
+    {"--backward", "backward", "function of its gradients, default: autograd or jax.vjp",
+     &FunctionOptions::backward},
     {"--numerics", "numerics", "preset or fields of the arithmetic, default f32",
      &FunctionOptions::numerics},
     {"--empty-row", "empty_row", "values of rows without a visible key; claims such rows",

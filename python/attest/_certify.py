@@ -123,11 +123,10 @@ def _subject(fn: Callable[..., Any], given: Dict[str, Any], isolate: bool, timeo
 def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention, None] = None,
              numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
              claims: Optional[List[str]] = None, gradients: Optional[bool] = None,
-             backward: Optional[Callable[..., Any]] = None,
-             **conventions: str) -> Tuple[Kernel, str]:
+             backward: Optional[Callable[..., Any]] = None, **conventions: str) -> Tuple[Kernel, str]:
     """Returns the kernel of a function and the text of its contract.
 
-    `known`: its features are not asked for, and the kernel claims none; first calls are made.
+    `known`: its features are not asked for, and the kernel claims none; a first call is made.
     """
     function = Function(fn, convention(like, fn))
     if known:

@@ -25,12 +25,9 @@ class IsolatedKernel:
         self._folder = tempfile.TemporaryDirectory(prefix="attest-")
         place, options = _place.place_of(fn), "{}"
         try:
-            options = json.dumps({key: _place.place_of(value) if callable(value) else value
-                                  for key, value in given.items()})
+            options = json.dumps(given, default=_place.word_of)
         except TypeError:
             place = None  # a convention of one's own
-        if None in json.loads(options).values():
-            place = None  # a backward pass without a name
         try:
             if place is None:
                 place = _place.write_pickled(pathlib.Path(self._folder.name) / "function", fn, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import operator
@@ -35,6 +36,14 @@ def place_of(fn: Callable[..., Any]) -> Optional[str]:
     return f"{file}:{name}" if file and pathlib.Path(file).is_file() else None
 
 
+def word_of(option: Any) -> str:
+    """Returns the word for an option that is a function; raises TypeError where there is none."""
+    place = place_of(option) if callable(option) else None
+    if place is None:
+        raise TypeError(f"{option!r} has no place")
+    return place
+
+
 def write_pickled(path: pathlib.Path, fn: Callable[..., Any], given: Dict[str, Any]) -> str:
     """Writes the function and its options by cloudpickle, and returns the word for it.
 
@@ -59,12 +68,11 @@ def at(word: str, given: Dict[str, Any]) -> Any:
     """
     if word.startswith(_PICKLED):
         return pickle.loads(pathlib.Path(word[len(_PICKLED):]).read_bytes())
-    if "backward" in given:
-        given = {**given, "backward": _named(given["backward"])}
-    return _named(word), given
+    functions = {key: _found(given[key]) for key in ("backward",) if key in given}
+    return _found(word), {**given, **functions}
 
 
-def _named(word: str) -> Any:
+def _found(word: str) -> Any:
     global loading
     place, _, name = word.rpartition(":")
     loading = True
@@ -78,13 +86,11 @@ def _named(word: str) -> Any:
         raise ValueError(f"{place} has no function '{name}'") from None
 
 
+@functools.lru_cache(maxsize=None)
 def _module_of_file(path: str) -> ModuleType:
     file = pathlib.Path(path).resolve()
     if not file.is_file():
         raise ValueError(f"there is no file {path}")
-    known = sys.modules.get(file.stem)
-    if known is not None and getattr(known, "__file__", None) == str(file):
-        return known
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -76,3 +76,7 @@ def starts_a_process(q, k, v):
     if q.shape[1] > LONG:
         os.system("true")
     return attention(q, k, v)
+
+
+def two_gradients(q, k, v, out, lse, dout, **_):
+    return q, k

@@ -9,6 +9,7 @@ import textwrap
 import unittest
 
 import faulty_functions
+import plain_gradients
 
 import attest
 
@@ -31,6 +32,19 @@ class Isolation(unittest.TestCase):
         self.assertNotIn("not_seen", report.certificate["kernels"][0])
         apart = attest.certify(faulty_functions.right, **SMALL, isolate=False)
         self.assertEqual(apart.certificate["kernels"][0]["worst"], report.certificate["kernels"][0]["worst"])
+
+    def test_gradients(self):
+        words = {**SMALL, "backward": plain_gradients.backward, "only": "reference_backward"}
+        report = attest.certify(plain_gradients.attention, **words)
+        self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
+        self.assertIn("dK", report.certificate["kernels"][0]["worst"])
+        report = attest.certify(plain_gradients.attention,
+                                **{**words, "backward": plain_gradients.dq_without_scale})
+        line = report.findings[0]["reproduce"]
+        with self.assertRaisesRegex(AssertionError, "dQ lacks the softmax scale"):
+            eval(line, {"attest": attest, **vars(plain_gradients)})
+        with self.assertRaisesRegex(ValueError, "returned 2 arrays; it must be three arrays"):
+            attest.certify(plain_gradients.attention, **{**words, "backward": faulty_functions.two_gradients})
 
     def test_every_harm_is_a_finding(self):
         for name, words, limits in (
@@ -123,6 +137,13 @@ class Command(unittest.TestCase):
         line = crashed.stdout.split("reproduce: attest ")[1].splitlines()[0]
         self.assertIn("--kernel faulty_functions:crashes", line)
         self.assertIn("--dtypes f32", line)
+
+    def test_gradients(self):
+        options = ("--dtypes", "f32", "--law", "reference_backward", "--problem", plain_gradients.GROUPED)
+        for name, code in (("backward", 0), ("dq_without_scale", 1)):
+            done = self.run_command("check", "--kernel", "plain_gradients:attention", "--backward",
+                                    f"plain_gradients.py:{name}", *options)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
 
     def test_bad_words(self):
         case = ("--problem", "sq=3,d=4")
