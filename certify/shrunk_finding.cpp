@@ -80,7 +80,8 @@ class Shrinker {
     if (problem->to_string() == called.problem.to_string()) return;
     called.problem = *problem;
     const auto [again, kept] = called_with(called);
-    if (!alike(again) || kept->to_string() != called.problem.to_string()) return;
+    const bool as_it_is = kept && kept->to_string() == called.problem.to_string();
+    if (!as_it_is || !alike(again)) return;
     finding_.shrunk = called;
     finding_.message = again.message;
   }

@@ -89,14 +89,15 @@ std::string number(double value) {
   return std::isnan(value) ? "NaN" : fmt::format("{:.9g}", value);
 }
 
-// Indices along an axis: "row 7", "row 7 to 9", "row 1, 3 and 4", "12 of row 1 to 40".
+constexpr std::size_t kMostIndices = 4;  // that are listed
+
+// "row 7", "row 7 to 9", "row 1, 3 and 4", "12 of row 1 to 40".
 std::string indices_text(std::string_view axis, const std::vector<std::int64_t>& indices) {
-  constexpr std::size_t kMost = 4;
   const std::size_t count = indices.size();
   if (count == 1) return fmt::format("{} {}", axis, indices.front());
   const std::string ends = fmt::format("{} {} to {}", axis, indices.front(), indices.back());
   if (indices.back() - indices.front() + 1 == static_cast<std::int64_t>(count)) return ends;
-  if (count > kMost) return fmt::format("{} of {}", count, ends);
+  if (count > kMostIndices) return fmt::format("{} of {}", count, ends);
   const auto last = indices.end() - 1;
   return fmt::format("{} {} and {}", axis, fmt::join(indices.begin(), last, ", "), *last);
 }
@@ -115,7 +116,8 @@ struct Refused {
     ++count;
   }
 
-  // "; 3 of 12 elements are, seqlen_q 7 to 8": axes on which every index is met say nothing.
+  // "; 3 of 12 elements are, seqlen_q 7 to 8": axes on which all or many are met from end to end
+  // say nothing.
   std::string words(const TensorView& view, std::int64_t compared) const {
     if (view.size() <= 1) return "";
     const char* const elements = compared < view.size() ? "sampled elements" : "elements";
@@ -126,7 +128,10 @@ struct Refused {
       for (std::size_t k = 0; k < met[axis].size(); ++k) {
         if (met[axis][k] != 0) indices.push_back(static_cast<std::int64_t>(k));
       }
-      if (static_cast<std::int64_t>(indices.size()) == view.extent(axis)) continue;
+      const std::int64_t extent = view.extent(axis);
+      const bool from_end_to_end = indices.front() == 0 && indices.back() == extent - 1;
+      const bool all = static_cast<std::int64_t>(indices.size()) == extent;
+      if (from_end_to_end && (all || indices.size() > kMostIndices)) continue;
       text += ", " + indices_text(view.axis(axis).name, indices);
     }
     return text;

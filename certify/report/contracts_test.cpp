@@ -59,7 +59,7 @@ TEST_CASE("hints name a contract, and results flushed to zero", "[contracts]") {
   emulation.p_cast = 1 + ATTEST_BF16;
   const Undeclared casts(emulation, DType::bf16);
   CHECK(says(hints_of(law, casts.kernel, c, c), "would pass with numerics.p_cast = bf16"));
-  // The one of several that pass whose bounds the error fills most.
+  // One of several that pass.
   REQUIRE(passing_contracts(law, casts.kernel, {c}).size() > 1);
   CHECK(hints_of(law, casts.kernel, c, c).size() == 1);
   // No contract makes a wrong mask right, and what passes needs no hint.

@@ -119,7 +119,7 @@ TEST_CASE("bad failures are refused with what is wrong", "[failure]") {
   refused(none, "have no 'attest'");
   refused(with("attest", "failure-9"), "this version reads 'failure-1'");
   refused(with("problem", "sq=2"), "does not begin with 'v1;'");
-  refused(with("problem", "v1;sq=two"), "sq");
+  refused(with("problem", "v1;sq=two,d=2"), "sq");
   refused(with("values", "odd"), "odd");
   refused(with("seed", "-1"), "its seed is '-1'");
   refused(with("threads", "70000"), "its threads is '70000'");

@@ -70,7 +70,7 @@ attest_status spoil(const void* self, const attest_forward_args* args) {
 }
 
 TEST_CASE("a NaN that arithmetic carried is no output left", "[suspicion]") {
-  for (const Source source : {Source::guard, Source::workspace, Source::output}) {
+  for (Source source : {Source::guard, Source::workspace, Source::output}) {
     attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
     kernel.description.features = 0;
     kernel.self = &source;
