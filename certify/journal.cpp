@@ -1,5 +1,7 @@
 #include "certify/journal.hpp"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -73,8 +75,18 @@ std::string text_of(const json& line) {
   throw InvalidProblem("'" + path + "' is no journal of `attest certify`; pass another file");
 }
 
+// Returns the file that holds this code: the program, or a shared library in another's process.
+std::string own_file() {
+  static const char here = 0;
+  Dl_info info{};
+  link_map* object = nullptr;
+  void** const into = reinterpret_cast<void**>(&object);
+  const bool found = dladdr1(&here, &info, into, RTLD_DL_LINKMAP) != 0;
+  return found && *object->l_name != '\0' ? object->l_name : "/proc/self/exe";
+}
+
 const std::string& own_content_id() {
-  static const std::string id = content_id("/proc/self/exe");
+  static const std::string id = content_id(own_file());
   return id;
 }
 

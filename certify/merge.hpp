@@ -15,10 +15,22 @@ struct MergedCampaign {
   nlohmann::json header;  // as campaign_header gives it for the whole
 };
 
-/// Reads the certificates of all shards of one campaign into the journal; run_campaign then gives
-/// what the campaign would have given unsharded. Throws InvalidProblem for a file that is no
-/// certificate of a shard, an interrupted one, one of another campaign, a shard twice or missing.
-/// [certify/sharing_test "merging"]
+/// Certificate of a shard, and what messages call it.
+struct ShardCertificate {
+  std::string name, text;
+};
+
+/// Tells which shards must be there, run to their ends: all, or those given.
+enum class Shards { all, given };
+
+/// Reads the certificates of one campaign's shards into the journal; run_campaign then gives what
+/// the campaign would have given unsharded, and runs what no shard has. Throws InvalidProblem for
+/// what is no certificate of a shard, one of another campaign and a shard twice; and, where all
+/// must be there, an interrupted or a missing one.  [certify/sharing_test "merging"]
+MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards asked,
+                            Journal& journal);
+
+/// Reads the certificates of all shards from files.
 MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& journal);
 
 }  // namespace attest::certify

@@ -27,7 +27,7 @@ class Teller {
     while (!pending.empty()) {
       Finding head = std::move(pending.front());
       pending.erase(pending.begin());
-      if (!run_.interrupted()) shrink(head);
+      shrink(head);
       // Its smallest case may be one on which the earlier law fails too, where that of the earlier
       // finding was too small to say anything by this law.
       const auto cause = std::find_if(told.begin(), told.end(), [&](const Finding& earlier) {
@@ -110,6 +110,7 @@ class Teller {
       finding.after = known->after;
       return;
     }
+    if (run_.interrupted()) return;
     worker::restart(run_.kernel);
     shrink_finding(run_.kernel, finding, sequence_of(finding), run_.interrupted);
     worker::restart(run_.kernel);

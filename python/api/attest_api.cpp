@@ -141,6 +141,18 @@ int attest_certify(const attest_kernel* kernel, const char* contract, const char
   });
 }
 
+int attest_merge(const attest_kernel* kernel, const char* contract, const char* options,
+                 const char* const* certificates, size_t count, attest_progress progress,
+                 void* self) {
+  return guarded([&] {
+    require_given(kernel, "kernel");
+    if (count > 0) require_given(certificates, "certificates");
+    for (size_t k = 0; k < count; ++k) require_given(certificates[k], "a certificate");
+    return told(python::merge(*kernel, contract, options == nullptr ? "" : options,
+                              {certificates, certificates + count}, {progress, self}));
+  });
+}
+
 int attest_check(const attest_kernel* kernel, const char* contract, const char* case_line,
                  const char* law) {
   return guarded([&] {

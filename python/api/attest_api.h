@@ -81,10 +81,18 @@ typedef int (*attest_progress)(void *self, uint64_t done, uint64_t total);
  * ATTEST_NOTHING_PROVED is a certificate that is incomplete, or partial because `progress` ended
  * it. `contract` is as in attest_attention and takes the place of numerics and empty_row of the
  * description; NULL: they stand. `options`, NULL or "", are those of the command with blanks
- * between them: tier, seed, data_seed, cases, jobs, only, problem (several), like "tier=fast seed=7
- * problem=hq=8,sq=128,d=64". `progress` may be NULL. */
+ * between them: tier, seed, data_seed, cases, jobs, only, shard, problem (several), like "tier=fast
+ * seed=7 shard=2/3 problem=hq=8,sq=128,d=64". `progress` may be NULL. */
 ATTEST_EXPORT int attest_certify(const attest_kernel *kernel, const char *contract,
                                  const char *options, attest_progress progress, void *self);
+
+/* Joins the certificates that attest_certify gave for shards of one campaign, on this kernel with
+ * these options but for shard and jobs: attest_text() is what the campaign gives without shards,
+ * byte for byte but for `timings`. Checks that no certificate has are run here, those of a missing
+ * shard too; a `progress` that ends at once gives what is known, partial. */
+ATTEST_EXPORT int attest_merge(const attest_kernel *kernel, const char *contract,
+                               const char *options, const char *const *certificates, size_t count,
+                               attest_progress progress, void *self);
 
 /* Checks one law on one case, as a finding of a certificate has it:
  * "sq=17,d=64 values=normal seed=5 threads=1". With ATTEST_REFUSED attest_text() is the finding

@@ -11,6 +11,8 @@
 #include "certify/campaign.hpp"
 #include "certify/case_text.hpp"
 #include "certify/certificate.hpp"
+#include "certify/journal.hpp"
+#include "certify/merge.hpp"
 #include "certify/own_problems.hpp"
 #include "certify/plan.hpp"
 #include "certify/tier.hpp"
@@ -54,6 +56,7 @@ CampaignOptions parse_options(std::string_view line) {
         [&](auto& text) {
           options.jobs = static_cast<unsigned>(whole_number("jobs", text, 1, kMostJobs));
         }},
+       {"shard", [&](auto& text) { options.shard = certify::parse_shard(text); }},
        {"only", [&](auto& text) { options.law = proptest::find_law(text).name; }},
        {"problem", [&](auto& text) { options.problems.push_back(text); }}},
       "tier=fast seed=7");
@@ -99,22 +102,46 @@ attest_outcome outcome_of(const CampaignResult& result) {
   return code == kNothingProved ? ATTEST_NOTHING_PROVED : ATTEST_REFUSED;
 }
 
-}  // namespace
-
-Judgement certify(const attest_kernel& given, const char* contract, std::string_view line,
-                  const Caller& caller) {
-  const CampaignOptions options = parse_options(line);
-  const attest_kernel kernel = under(given, contract);
+// Runs what the journal does not have yet of the campaign.
+Judgement run(const attest_kernel& kernel, const CampaignOptions& options, const Caller& caller,
+              certify::Journal& journal) {
   Registry registry;
   registry.add(&kernel);
   certify::require_affordable_problems(kernel, options.problems);
   Asker asker(caller);
   const CampaignResult result = certify::run_campaign(
       kernel, options, [&](std::uint64_t done, std::uint64_t total) { asker.tell(done, total); },
-      {[&] { return asker.ended(); }});
-  json object = certify::certificate(registry, options, {result});
+      {[&] { return asker.ended(); }, &journal});
+  json object = certify::certificate(registry, options, {result}, &journal);
   if (!certify::worker::is_isolated(kernel)) object["kernels"][0]["not_seen"] = kNotSeen;
   return {outcome_of(result), text_of(object)};
+}
+
+}  // namespace
+
+Judgement certify(const attest_kernel& kernel, const char* contract, std::string_view options,
+                  const Caller& caller) {
+  const CampaignOptions parsed = parse_options(options);
+  certify::Journal journal;
+  return run(under(kernel, contract), parsed, caller, journal);
+}
+
+Judgement merge(const attest_kernel& given, const char* contract, std::string_view line,
+                const std::vector<std::string>& certificates, const Caller& caller) {
+  const CampaignOptions options = parse_options(line);
+  if (!options.shard.whole()) throw InvalidProblem("a shard of what is merged: leave shard= out");
+  if (certificates.empty()) throw InvalidProblem("no certificate to merge; give those of shards");
+  const attest_kernel kernel = under(given, contract);
+  std::vector<certify::ShardCertificate> shards;
+  for (const std::string& text : certificates) {
+    shards.push_back({"certificate " + std::to_string(shards.size() + 1), text});
+  }
+  certify::Journal journal;
+  const certify::MergedCampaign merged =
+      certify::merge_shards(shards, certify::Shards::given, journal);
+  certify::require_same_campaign(merged.header, certify::campaign_header({&kernel}, options),
+                                 "certificate 1");
+  return run(kernel, options, caller, journal);
 }
 
 Judgement check(const attest_kernel& given, const char* contract, const std::string& case_line,

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "python/api/attest_api.h"
 #include "python/api/judgement.hpp"
@@ -21,6 +22,12 @@ struct Caller {
 /// [python/api/campaign_test]
 Judgement certify(const attest_kernel& kernel, const char* contract, std::string_view options,
                   const Caller& caller);
+
+/// Joins shards of the campaign of these options, and runs what their certificates lack; the text
+/// is the certificate of the whole. Throws InvalidProblem as `certify` and `merge_shards` do.
+/// [python/api/campaign_test "shards"]
+Judgement merge(const attest_kernel& kernel, const char* contract, std::string_view options,
+                const std::vector<std::string>& certificates, const Caller& caller);
 
 /// Checks a law on a case, as a finding spells it; the text is the finding, where it fails.
 /// Throws InvalidProblem as `certify` does.  [python/api/campaign_test "a finding is shown again"]

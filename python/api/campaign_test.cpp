@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
@@ -89,6 +90,58 @@ TEST_CASE("a caller ends a campaign and gets what is known", "[python]") {
   const json certificate = json::parse(attest_text());
   CHECK(certificate["interrupted"] == true);
   CHECK(certificate["kernels"][0]["checks"]["made"] == patience.most);
+}
+
+int end_at_once(void*, std::uint64_t, std::uint64_t) { return 1; }
+
+json without_times(const char* text) {
+  json certificate = json::parse(text);
+  certificate.erase("timings");
+  return certificate;
+}
+
+int merge(const attest_kernel& kernel, const std::vector<std::string>& parts,
+          const char* options = kSmall, attest_progress progress = nullptr) {
+  std::vector<const char*> texts;
+  for (const std::string& part : parts) texts.push_back(part.c_str());
+  return attest_merge(&kernel, nullptr, options, texts.data(), texts.size(), progress, nullptr);
+}
+
+void refused_as_bad(int outcome, const std::string& words);
+
+TEST_CASE("shards give what the whole gives", "[python]") {
+  for (const auto defect : {fixtures::Defect::none, fixtures::Defect::missing_rescale}) {
+    const attest_kernel kernel = small_kernel(defect);
+    const int outcome = certify(kernel, kSmall);
+    const json whole = without_times(attest_text());
+    std::vector<std::string> parts;
+    for (const char* shard : {" shard=1/2", " shard=2/2"}) {
+      certify(kernel, (kSmall + std::string(shard)).c_str());
+      parts.emplace_back(attest_text());
+    }
+    CHECK(merge(kernel, parts) == outcome);
+    CHECK(without_times(attest_text()).dump() == whole.dump());
+    CHECK(merge(kernel, {parts[1]}) == outcome);  // what is missing runs here
+    CHECK(without_times(attest_text()).dump() == whole.dump());
+    merge(kernel, {parts[1]}, kSmall, end_at_once);
+    const json known = without_times(attest_text());
+    CHECK(known["interrupted"] == true);
+    if (outcome == ATTEST_REFUSED) {  // smaller cases are known, and no others tried
+      const json shard = without_times(parts[1].c_str());
+      CHECK(known["kernels"][0]["findings"][0]["shrunk"] ==
+            shard["kernels"][0]["findings"][0]["shrunk"]);
+    }
+    const json made = known["kernels"][0]["checks"]["made"];
+    CHECK(made > 0);
+    CHECK(made < whole["kernels"][0]["checks"]["made"]);
+
+    refused_as_bad(merge(kernel, {parts[0], parts[0]}), "are both shard 1/2");
+    refused_as_bad(merge(kernel, {parts[0], "{}"}), "'certificate 2' is no certificate");
+    refused_as_bad(merge(kernel, parts, "cases=3"),
+                   "of another campaign: its data_seed is 2, not 1");
+    refused_as_bad(merge(kernel, parts, "shard=1/2"), "leave shard= out");
+    refused_as_bad(merge(kernel, {}), "no certificate to merge");
+  }
 }
 
 void refused_as_bad(int outcome, const std::string& words) {
