@@ -144,6 +144,27 @@ TEST_CASE("shards give what the whole gives", "[python]") {
   }
 }
 
+TEST_CASE("merging runs the cases that follow from all shards", "[python]") {
+  attest_kernel kernel = small_kernel(fixtures::Defect::none);
+  kernel.description.dtypes = 1U << ATTEST_F32;
+  kernel.description.features = ATTEST_GQA | ATTEST_ALIBI | ATTEST_SOFTCAP;
+  const int outcome = certify(kernel, "");
+  const json whole = without_times(attest_text());
+  const auto planned = [](const json& certificate) {
+    return certificate["kernels"][0]["checks"]["planned"].get<std::uint64_t>();
+  };
+  std::uint64_t of_parts = 0;
+  std::vector<std::string> parts;
+  for (const char* shard : {"shard=1/2", "shard=2/2"}) {
+    certify(kernel, shard);
+    parts.emplace_back(attest_text());
+    of_parts += planned(json::parse(parts.back()));
+  }
+  CHECK(merge(kernel, parts, "") == outcome);
+  CHECK(without_times(attest_text()).dump() == whole.dump());
+  CHECK(planned(whole) > of_parts);
+}
+
 void refused_as_bad(int outcome, const std::string& words) {
   CHECK(outcome == ATTEST_BAD_INPUT);
   CHECK_THAT(std::string(attest_text()), Catch::Contains(words));
