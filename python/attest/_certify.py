@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import datetime
+import functools
 import json
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
-from attest import _library
+from attest import _executors, _library
 from attest._claims import claims_of
 from attest._conventions import Convention, convention
 from attest._features import Numerics, contract_text
@@ -26,7 +29,9 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
             gradients: Optional[bool] = None, backward: Optional[Callable[..., Any]] = None,
             empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
             seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
-            problems: Iterable[str] = (), only: Optional[str] = None) -> Report:
+            problems: Iterable[str] = (), only: Optional[str] = None,
+            executor: Union[Executor, Callable[[], Executor], None] = None,
+            shards: Optional[int] = None) -> Report:
     """Runs the campaign of `attest certify` on a function of attention and returns its report.
 
     `fn`         called as fn(q, k, v, **keywords); returns out or (out, lse). lse is judged where a
@@ -49,23 +54,52 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
                  and lse (None without) as `fn` returned them; returns (dq, dk, dv).
     `empty_row`  what rows without a visible key hold, as in `assert_close`: claims such rows.
     `tier`, `seed`, `cases`, `jobs`, `problems`, `only` are options of `attest certify --help`.
+    `executor`   of `concurrent.futures`, Dask or mpi4py: its workers run the campaign in so many
+                 `shards` (32), each with one job unless told otherwise. A lost shard runs again; in
+                 a pool that broke, where a function that makes the executor is given in its place.
     Ctrl-C ends at the next check: the report is partial.
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
     given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, gradients=gradients,
                    backward=backward, empty_row=empty_row, lse_base=lse_base)
-    words = {"tier": tier, "seed": seed, "cases": cases, "jobs": jobs, "only": only}
+    function = Function(fn, convention(like, fn))
+    words = {"tier": tier, "seed": seed, "cases": cases, "only": only,
+             "jobs": 1 if jobs is None and executor is not None else jobs}
     options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
                         *(f"problem={problem}" for problem in problems)])
-    with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
-        progress = _Progress(kernel.name)
-        text = _interruptible(
-            lambda: _library.certify(kernel.struct, contract, options, progress.told), progress)
+    limits = {"isolate": isolate, "timeout": timeout, "memory_limit": memory_limit}
+    run = functools.partial(_campaign, given=given, limits=limits, options=options)
+    if executor is None and shards is not None:
+        raise ValueError("shards without an executor to run them; give executor=")
+    with _Progress(function.name, "checks" if executor is None else "shards") as progress:
+        if executor is None:
+            text = run(fn, progress=progress)
+        else:
+            text = _executors.certify(run, fn, function.arrays, executor, shards, progress)
     report = Report(json.loads(text))
-    limits = _given(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
     for finding in report.findings:
-        finding["reproduce"] = _replay_line(fn, finding, {**given, **limits})
+        finding["reproduce"] = _replay_line(fn, finding, {**given, **_given(**limits)})
     return report
+
+
+def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], limits: Dict[str, Any], options: str,
+              progress: Any, arrays: Optional[str] = None, shard: Optional[str] = None,
+              shards: Optional[List[str]] = None) -> str:
+    """Returns the certificate (JSON) of a campaign, of a shard of it, or of what `shards` make.
+
+    `arrays` are those of the function, where its module is not at hand to tell.
+    """
+    if arrays is not None:
+        like = convention(given.get("like"), fn)
+        given = {**given, "like": dataclasses.replace(like, arrays=arrays)}
+    if shard is not None:
+        options += f" shard={shard}"
+    with _subject(fn, given, **limits) as (kernel, contract):
+        if shards is None:
+            return _interruptible(
+                lambda: _library.certify(kernel.struct, contract, options, progress.told), progress)
+        return _interruptible(
+            lambda: _library.merge(kernel.struct, contract, options, shards, progress.told), progress)
 
 
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
@@ -156,20 +190,25 @@ def _spelled(keyword: str, value: Any) -> str:
 class _Progress:
     """Shows how far a campaign is, on a standard error that is a terminal; and ends it."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, unit: str = "checks", shown: bool = True):
         self.ended = False
-        self._name, self._begin, self._shown = name, time.monotonic(), 0.0
-        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._name, self._unit, self._begin, self._shown = name, unit, time.monotonic(), 0.0
+        self._terminal = shown and sys.stderr is not None and sys.stderr.isatty()
 
     def told(self, _: Any, done: int, total: int) -> int:
         now = time.monotonic()
         if self._terminal and done and now - self._shown > 0.2:
             self._shown, rate = now, done / (now - self._begin)
-            print(f"\r{self._name}: {done} of {total} checks, {rate:.0f}/s, "
-                  f"{(total - done) / rate:.0f} s left \033[K", end="", file=sys.stderr, flush=True)
+            left = datetime.timedelta(seconds=round((total - done) / rate))
+            print(f"\r{self._name}: {done} of {total} {self._unit}, "
+                  f"{rate:.{0 if rate > 10 else 2}f}/s, {left} left \033[K", end="", file=sys.stderr,
+                  flush=True)
         return int(self.ended)
 
-    def close(self) -> None:
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
         if self._shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
@@ -183,5 +222,3 @@ def _interruptible(work: Callable[[], str], progress: _Progress) -> str:
         except KeyboardInterrupt:
             progress.ended = True
             return future.result()
-        finally:
-            progress.close()

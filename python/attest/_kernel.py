@@ -16,6 +16,8 @@ from attest._conventions import Asked
 from attest._function import Function, WrongResult
 from attest._library import PACKAGE
 
+_CALLS = threading.Lock()
+
 
 _NOT_THE_USERS = (str(PACKAGE), str(importlib.__file__), "<frozen importlib")
 
@@ -23,13 +25,12 @@ _NOT_THE_USERS = (str(PACKAGE), str(importlib.__file__), "<frozen importlib")
 class Kernel:
     """Holds the struct, and all that it points to, for as long as it is used.
 
-    Calls come one at a time, from any thread.
+    Calls come from any thread, one at a time in the process: several may run shards in it.
     """
 
     def __init__(self, function: Function, claims: Claims):
         self.name = function.name
         self._function = function
-        self._lock = threading.Lock()
         self._forward = _abi.Forward(lambda _, args: self._call(self._compute, args.contents))
         self._backward = _abi.Backward(lambda _, args: self._call(self._differentiate, args.contents))
         self._limits = _abi.Limits(struct_size=ctypes.sizeof(_abi.Limits), only=claims.only)
@@ -49,7 +50,7 @@ class Kernel:
 
     def _call(self, work: Callable[[Any], None], args: Any) -> int:
         try:
-            with self._lock:
+            with _CALLS:
                 work(args)
             return _abi.OK
         except WrongResult as error:

@@ -96,8 +96,20 @@ _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, cty
 def certify(kernel: ctypes.Structure, contract: Optional[str], options: str,
             progress: Callable[[Any, int, int], int]) -> str:
     """Returns the certificate of a campaign (JSON); raises ValueError where the call makes no sense."""
-    outcome = _library.attest_certify(ctypes.byref(kernel), _text_or_null(contract),
-                                      options.encode(), _PROGRESS(progress), None)
+    return _certificate(_library.attest_certify(ctypes.byref(kernel), _text_or_null(contract),
+                                                options.encode(), _PROGRESS(progress), None))
+
+
+def merge(kernel: ctypes.Structure, contract: Optional[str], options: str, certificates: List[str],
+          progress: Callable[[Any, int, int], int]) -> str:
+    """Returns the certificate of the whole (JSON), of those of shards; raises as `certify` does."""
+    texts = (ctypes.c_char_p * len(certificates))(*(one.encode() for one in certificates))
+    return _certificate(_library.attest_merge(
+        ctypes.byref(kernel), _text_or_null(contract), options.encode(), texts,
+        ctypes.c_size_t(len(certificates)), _PROGRESS(progress), None))
+
+
+def _certificate(outcome: int) -> str:
     if outcome not in (_PASSED, _REFUSED, _NOTHING_PROVED):
         _require(outcome)
     return _text()
