@@ -190,10 +190,10 @@ def _spelled(keyword: str, value: Any) -> str:
 class _Progress:
     """Shows how far a campaign is, on a standard error that is a terminal; and ends it."""
 
-    def __init__(self, name: str, unit: str = "checks", shown: bool = True):
+    def __init__(self, name: str, unit: str):
         self.ended = False
         self._name, self._unit, self._begin, self._shown = name, unit, time.monotonic(), 0.0
-        self._terminal = shown and sys.stderr is not None and sys.stderr.isatty()
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def told(self, _: Any, done: int, total: int) -> int:
         now = time.monotonic()
@@ -213,7 +213,7 @@ class _Progress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _interruptible(work: Callable[[], str], progress: _Progress) -> str:
+def _interruptible(work: Callable[[], str], progress: Any) -> str:
     """Runs the work in a thread, for Python tells of Ctrl-C in the first one alone."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)

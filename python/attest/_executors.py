@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import importlib
 import importlib.util
 import os
 import pickle
 import traceback
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 _SHARDS = 32
 _MOST_LOSSES = 3
-_GRACE = 2.0  # seconds for shards that Ctrl-C reached too
+_GRACE = 10.0  # seconds for shards that Ctrl-C reached too; they end at their next check
 
 Run = Callable[..., str]  # run(fn, arrays=, shard=, shards=, progress=) gives a certificate
 Executors = Union[Executor, Callable[[], Executor]]
@@ -31,7 +32,7 @@ def certify(run: Run, fn: Callable[..., Any], arrays: str, executor: Executors,
     """Returns the certificate of the campaign: the same, but for its times, as without an executor.
 
     Raises what a task raises, and RuntimeError where tasks are lost for good. Ctrl-C cancels those
-    that have not begun and merges, in this process, what is known.
+    that have not begun and merges, in this process, what is known; a second one waits for no others.
     """
     count = _SHARDS if shards is None else shards
     if not isinstance(count, int) or count < 1:
@@ -56,15 +57,33 @@ class _Failure(NamedTuple):
     text: str
 
 
-def _task(packed: bytes, asked: Dict[str, Any], _: str) -> Union[str, _Failure]:
+class _Unseen:
+    """Ends a campaign in a worker, and shows nothing."""
+
+    ended = False
+
+    def told(self, *_: Any) -> int:
+        return int(self.ended)
+
+
+_ended: Set[str] = set()  # campaigns of which Ctrl-C reached this worker
+
+
+def _task(packed: bytes, asked: Dict[str, Any], campaign: str, attempt: int) -> Union[str, _Failure]:
     """Runs a part of a campaign, in a worker, and returns its certificate.
 
-    What it raises is a value: an exception of the executor's own then means a lost worker. The last
-    argument is another for each submission, since Dask takes equal calls for one.
+    What it raises is a value: an exception of the executor's own then means a lost worker. Dask takes
+    equal calls for one, so `campaign` and `attempt` make each another.
     """
+    progress = _Unseen()
     try:
+        if campaign in _ended:
+            raise RuntimeError(f"the campaign was interrupted before attempt {attempt}")
         run, fn, arrays = _unpacked(packed)
-        return run(fn, arrays=arrays, **asked)
+        certificate = run(fn, arrays=arrays, progress=progress, **asked)
+        if progress.ended:
+            _ended.add(campaign)
+        return certificate
     except Exception as error:
         text = traceback.format_exc()
         try:
@@ -83,7 +102,7 @@ class _Tasks:
                             "concurrent.futures, or a function that makes one")
         self._make: Any = None if hasattr(executor, "submit") else executor
         self._executor: Any = self._make() if self._make else executor
-        self._packed = packed
+        self._packed, self._campaign = packed, os.urandom(8).hex()
         self._pending: Dict[Future[Any], str] = {}
         self._done: Dict[str, str] = {}
 
@@ -93,7 +112,8 @@ class _Tasks:
         losses: collections.Counter[str] = collections.Counter()
         again = list(asked)
         while again or self._pending:
-            self._submit(again, asked)
+            for name in again:
+                self._submit(name, losses[name], asked)
             again = []
             for future in wait(self._pending, return_when=FIRST_COMPLETED).done:
                 name = self._pending.pop(future)
@@ -113,9 +133,10 @@ class _Tasks:
     def known(self) -> List[str]:
         """Cancels what has not begun, and returns the certificates there are."""
         self._cancel()
-        for future in wait(self._pending, timeout=_GRACE).done:
-            name = self._pending.pop(future)
-            if _loss(future) is None and isinstance(future.result(), str):
+        with contextlib.suppress(KeyboardInterrupt):
+            wait(self._pending, timeout=_GRACE)
+        for future, name in self._pending.items():
+            if future.done() and _loss(future) is None and isinstance(future.result(), str):
                 self._done[name] = future.result()
         return list(self._done.values())
 
@@ -124,23 +145,22 @@ class _Tasks:
         if self._make:
             self._executor.shutdown(wait=not self._pending)
 
-    def _submit(self, names: List[str], asked: Dict[str, Dict[str, Any]]) -> None:
-        for name in names:
-            call = (_task, self._packed, asked[name], os.urandom(8).hex())
-            try:
-                future = self._executor.submit(*call)
-            except Exception as error:
-                if self._make is None:
-                    self.known()
-                    lost = ", ".join(name for name in asked if name not in self._done)
-                    raise RuntimeError(
-                        f"the executor takes no more tasks ({_words(error)}): {lost} are lost; give a "
-                        "function that makes an executor in its place, and lost shards run again in a "
-                        "new one") from error
-                self._executor.shutdown(wait=False)
-                self._executor = self._make()
-                future = self._executor.submit(*call)
-            self._pending[future] = name
+    def _submit(self, name: str, attempt: int, asked: Dict[str, Dict[str, Any]]) -> None:
+        call = (_task, self._packed, asked[name], self._campaign, attempt)
+        try:
+            future = self._executor.submit(*call)
+        except Exception as error:
+            if self._make is None:
+                self.known()
+                lost = ", ".join(name for name in asked if name not in self._done)
+                raise RuntimeError(
+                    f"the executor takes no more tasks ({_words(error)}): {lost} are lost; give a "
+                    "function that makes an executor in its place, and lost shards run again in a "
+                    "new one") from error
+            self._executor.shutdown(wait=False)
+            self._executor = self._make()
+            future = self._executor.submit(*call)
+        self._pending[future] = name
 
     def _cancel(self) -> None:
         for future in self._pending:

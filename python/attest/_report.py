@@ -19,6 +19,11 @@ class Report:
     certificate: Dict[str, Any]
 
     @property
+    def kernel(self) -> str:
+        """The name of the function."""
+        return self._kernel["kernel"]
+
+    @property
     def verdict(self) -> str:
         """"certified", "incomplete", "violated", or another word of the certificate."""
         return self._kernel["verdict"]
@@ -28,11 +33,18 @@ class Report:
         """The mistakes, each an object of the certificate."""
         return self._kernel["findings"]
 
+    @property
+    def refusal(self) -> str:
+        """The first finding, its smallest case and how to see it again; "" without one."""
+        if not self.findings:
+            return ""
+        return f"{self.kernel} is refused\n{finding_text(self.findings[0])}"
+
     def raise_if_refused(self) -> None:
-        """Raises AssertionError with the first finding: its smallest case and how to see it again."""
+        """Raises AssertionError with `refusal`, unless that is empty."""
         __tracebackhide__ = True
-        if self.findings:
-            raise AssertionError(f"{self._kernel['kernel']} is refused\n" + finding_text(self.findings[0]))
+        if self.refusal:
+            raise AssertionError(self.refusal)
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the certificate, for `attest report`."""
@@ -43,7 +55,7 @@ class Report:
         kernel, claims = self._kernel, self._kernel["description"]
         worst = ", ".join(f"{name} {of['error_over_bound']:.2g}" for name, of in kernel["worst"].items()
                           if of["error_over_bound"] is not None)
-        lines = [f"{kernel['kernel']}  {self.verdict.upper().replace('_', ' ')}",
+        lines = [f"{self.kernel}  {self.verdict.upper().replace('_', ' ')}",
                  f"claims {', '.join(claims['dtypes'] + claims['directions'] + claims['features'])}",
                  f"{kernel['checks']['passed']} checks passed on {kernel['cases']} cases; worst error "
                  f"over bound: {worst or 'none'}"]

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from unittest import mock
@@ -35,6 +36,41 @@ def dies(q, k, v, *, marker, causal=False, scale=1.0):
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
             os.kill(os.getpid(), signal.SIGKILL)
     return attention(q, k, v, causal=causal, scale=scale)
+
+
+def marks(q, k, v, *, calls=[], scale=1.0):
+    """Tells by a file that a worker made so many calls."""
+    calls.append(1)
+    if len(calls) == 60:
+        pathlib.Path("made calls").touch()
+    return attention(q, k, v, scale=scale)
+
+
+INTERRUPTED = """
+from executors_test import *
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with ProcessPoolExecutor(2) as pool:
+        report = attest.certify(marks, **{**SMALL, "cases": None}, executor=pool, shards=4)
+    kernel = report.certificate["kernels"][0]
+    print(report.certificate["interrupted"], kernel["checks"]["made"] > 0)
+"""
+
+
+BY_MPI = """
+from executors_test import *
+from mpi4py.futures import MPIPoolExecutor
+
+def own(q, k, v, *, scale=1.0):
+    return attention(q, k, v, scale=scale)
+
+if __name__ == "__main__":
+    with MPIPoolExecutor() as pool:
+        text = certificate(own, executor=pool, shards=3)
+    assert text == certificate(own), text
+    print("equal")
+"""
 
 
 class Unpicklable(Exception):
@@ -75,7 +111,16 @@ class Executors(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         (self.folder / "died").touch()
         self.dies_once = functools.partial(dies, marker=str(self.folder / "first death"))
-        self.whole = functools.partial(certificate, functools.partial(dies, marker=str(self.folder / "died")))
+        died_before = functools.partial(dies, marker=str(self.folder / "died"))
+        self.whole = functools.partial(certificate, died_before)
+
+    def script(self, text, *before, **options):
+        """Starts a program of that text."""
+        (self.folder / "script.py").write_text(text)
+        paths = [str(pathlib.Path(__file__).parent), *filter(None, sys.path)]
+        return subprocess.Popen([*before, "script.py"] if before else [sys.executable, "script.py"],
+                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, **options)
 
     def test_pools(self):
         for fn in (attention, top_left):
@@ -146,6 +191,14 @@ class Executors(unittest.TestCase):
             self.assertTrue(0 < checks["made"] <= checks["planned"], checks)
         self.assertLess(checks["made"], checks["planned"])
 
+    def test_ctrl_c_reaches_the_workers_of_a_pool(self):
+        child = self.script(INTERRUPTED, start_new_session=True)
+        while not (self.folder / "made calls").exists() and child.poll() is None:
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate()
+        self.assertEqual((out, child.returncode), ("True True\n", 0), err)
+
     def test_progress(self):
         terminal = io.StringIO()
         terminal.isatty = lambda: True
@@ -161,8 +214,9 @@ class Executors(unittest.TestCase):
             library.write(b"another")
         tests = pathlib.Path(__file__).parent
         script = ("from certify_test import *; from attest import _certify; "
+                  "from attest._executors import _Unseen; "
                   "print(_certify._campaign(attention, given={'dtypes': ['f32']}, options='cases=2', "
-                  "shard='1/2'))")
+                  "progress=_Unseen(), shard='1/2'))")
         text = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True,
                               cwd=self.folder, env={
             **os.environ, "PYTHONPATH": os.pathsep.join([str(self.folder), str(tests)])}).stdout
@@ -183,21 +237,9 @@ class Executors(unittest.TestCase):
     @needs("mpi4py")
     @unittest.skipUnless(MPIEXEC, "no mpiexec")
     def test_mpi(self):
-        script = self.folder / "script.py"
-        script.write_text("from executors_test import *\n"
-                          "from mpi4py.futures import MPIPoolExecutor\n"
-                          "def own(q, k, v, *, scale=1.0):\n"
-                          "    return attention(q, k, v, scale=scale)\n"
-                          "if __name__ == '__main__':\n"
-                          "    with MPIPoolExecutor() as pool:\n"
-                          "        text = certificate(own, executor=pool, shards=3)\n"
-                          "    assert text == certificate(own), text\n"
-                          "    print('equal')\n")
-        tests = str(pathlib.Path(__file__).parent)
-        done = subprocess.run([MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures", script],
-                              capture_output=True, text=True, env={
-                                  **os.environ, "PYTHONPATH": os.pathsep.join([tests, *filter(None, sys.path)])})
-        self.assertEqual((done.stdout, done.returncode), ("equal\n", 0), done.stderr)
+        child = self.script(BY_MPI, MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures")
+        out, err = child.communicate()
+        self.assertEqual((out, child.returncode), ("equal\n", 0), err)
 
 
 if __name__ == "__main__":

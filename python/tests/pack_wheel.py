@@ -22,8 +22,10 @@ def metadata(version):
     lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {version}",
              f"Requires-Python: {project['requires-python']}"]
     lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
-    scripts = [f"{name} = {call}" for name, call in project["scripts"].items()]
-    return {"METADATA": lines, "entry_points.txt": ["[console_scripts]", *scripts],
+    entries = {"console_scripts": project["scripts"], **project["entry-points"]}
+    entry_lines = [line for group, calls in entries.items()
+                   for line in (f"[{group}]", *(f"{name} = {call}" for name, call in calls.items()))]
+    return {"METADATA": lines, "entry_points.txt": entry_lines,
             "WHEEL": ["Wheel-Version: 1.0", "Generator: attest", "Root-Is-Purelib: false",
                       f"Tag: {TAG}"]}
 
