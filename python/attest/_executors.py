@@ -72,7 +72,7 @@ _ended: Set[str] = set()  # campaigns of which Ctrl-C reached this worker
 def _task(packed: bytes, asked: Dict[str, Any], campaign: str, attempt: int) -> Union[str, _Failure]:
     """Runs a part of a campaign, in a worker, and returns its certificate.
 
-    What it raises is a value: an exception of the executor's own then means a lost worker. Dask takes
+    Exceptions are returned too: one that the executor raises then means a lost worker. Dask takes
     equal calls for one, so `campaign` and `attempt` make each another.
     """
     progress = _Unseen()

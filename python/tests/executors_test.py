@@ -23,7 +23,7 @@ from certify_test import SMALL, attention, top_left
 from other_arrays_test import needs
 
 import attest
-from attest import _library
+from attest import _executors, _library
 
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([f"{sys.prefix}/bin", os.environ["PATH"]]))
 
@@ -52,10 +52,20 @@ from executors_test import *
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with ProcessPoolExecutor(2) as pool:
-        report = attest.certify(marks, **{**SMALL, "cases": None}, executor=pool, shards=4)
-    kernel = report.certificate["kernels"][0]
-    print(report.certificate["interrupted"], kernel["checks"]["made"] > 0)
+        report = attest.certify(marks, **{**SMALL, "cases": 2000, "problems": [], "only": "ones"},
+                                executor=pool, shards=4)
+        kernel = report.certificate["kernels"][0]
+        ended = pool.submit(campaigns_ended_here).result()
+    print(report.certificate["interrupted"], kernel["checks"]["made"] > 0, ended)
 """
+
+
+def certificate_of(fn, **asked):
+    return "{}"
+
+
+def campaigns_ended_here():
+    return len(_executors._ended)
 
 
 BY_MPI = """
@@ -197,7 +207,11 @@ class Executors(unittest.TestCase):
             time.sleep(0.05)
         os.killpg(child.pid, signal.SIGINT)
         out, err = child.communicate()
-        self.assertEqual((out, child.returncode), ("True True\n", 0), err)
+        self.assertEqual((out, child.returncode), ("True True 1\n", 0), err)
+        with mock.patch("attest._executors._ended", {"that one"}):
+            for campaign, kind in (("that one", _executors._Failure), ("another", str)):
+                result = _executors._task(_executors._packed(certificate_of, attention, None), {}, campaign, 0)
+                self.assertIsInstance(result, kind)
 
     def test_progress(self):
         terminal = io.StringIO()
