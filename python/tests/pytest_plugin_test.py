@@ -1,6 +1,7 @@
 """Runs pytest on kernels, where it is installed: it finds the plugin by itself."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,17 @@ class Plugin(unittest.TestCase):
         self.assertRegex(self.pytest("-k", "broken or other", "-x"), "1 failed, 4 deselected")
         self.assertRegex(self.pytest("-k", "right", "--attest-seed=2"), "assert 2 == 1")
         self.assertRegex(self.pytest("-k", "right", "-rP"), "- Captured attest call -.*\nattention  INCOMPLETE\n")
+
+    def test_the_file_of_the_documentation(self):
+        docs = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to"
+        text = (docs / "pytest" / "test_my_kernels.py").read_text()
+        shown = re.findall(r"^```py\n(.*?)^```", (docs / "python.md").read_text(), re.M | re.S)
+        self.assertEqual(len(shown), 1)
+        self.assertIn(shown[0], text)
+        path = self.folder / "test_kernels.py"
+        for content, outcome in ((text, "2 passed"), (text.replace("* scale", "* scale * 2"), "2 failed")):
+            path.write_text(content)
+            self.assertIn(outcome, self.pytest("--attest-cases=1"))
 
     @needs("xdist")
     def test_xdist(self):

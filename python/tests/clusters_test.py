@@ -1,0 +1,164 @@
+"""Runs the files of docs/how-to/clusters, with stand-ins for the schedulers."""
+
+import functools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from executors_test import MPIEXEC
+from other_arrays_test import needs
+
+import attest
+from attest import _library
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to"
+FILES = DOCS / "clusters"
+KERNEL = ["cpu/standard", "--only", "ones", "--cases", "40"]
+
+SBATCH = '''
+"""Stands in for sbatch: runs every task of the job at once, and prints its number."""
+import os, re, subprocess, sys
+words = sys.argv[1:]
+options = [word for word in words if word.startswith("--")][:words.index(next(w for w in words if w.endswith(".sh")))]
+script, *arguments = words[len(options):]
+said = dict(re.findall(r"^#SBATCH --([a-z-]+)=(\\S+)$", open(script).read(), re.M))
+said.update(re.findall(r"--([a-z-]+)=(\\S+)", " ".join(options)))
+first, last = map(int, said.get("array", "1-1").split("-"))
+for task in range(first, last + 1):
+    array = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(last - first + 1)}
+    subprocess.run([script, *arguments], stdout=sys.stderr, env={
+        **os.environ, "SLURM_CPUS_PER_TASK": said["cpus-per-task"], **(array if "array" in said else {})})
+print(len(said))
+'''
+
+CLUSTER = '''
+"""Stands in for dask_jobqueue: the jobs are processes of this machine."""
+from distributed import LocalCluster
+class SLURMCluster(LocalCluster):
+    def __init__(self, cores, processes, memory, walltime):
+        super().__init__(n_workers=2, threads_per_worker=cores, dashboard_address=None)
+    def adapt(self, minimum, maximum):
+        pass
+'''
+
+
+@functools.lru_cache(maxsize=None)
+def of_my_kernel():
+    """Returns the certificate of my_kernels.attention with two cases, without its times."""
+    with mock.patch("sys.path", [str(FILES), *sys.path]):
+        from my_kernels import attention
+    report = attest.certify(attention, isolate=False, cases=2)
+    assert report.verdict == "incomplete", report
+    return {**report.certificate, "timings": None}
+
+
+class Clusters(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        paths = [str(FILES), str(self.folder), *filter(None, sys.path)]
+        self.environment = {
+            **os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": os.pathsep.join([str(self.folder), str(_library.PACKAGE / "bin"), os.environ["PATH"]])}
+
+    def program(self, name, text):
+        """Writes a program that the files find in place of the real one."""
+        path = self.folder / name
+        path.write_text(f"#!{sys.executable}\n{text}")
+        path.chmod(0o755)
+
+    def run_in_folder(self, *words, code=0, **environment):
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True,
+                              timeout=200, env={**self.environment, **environment})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def certificate(self, name="certificate.json"):
+        return {**json.loads((self.folder / name).read_text()), "timings": None}
+
+    def whole(self, *words):
+        self.run_in_folder("attest", "certify", *words, "--out", "whole.json")
+        return self.certificate("whole.json")
+
+    def test_every_file_is_parsed(self):
+        parsed = set()
+        for path in FILES.iterdir():
+            if path.suffix == ".sh":
+                subprocess.run(["bash", "-n", path], check=True)
+                self.assertTrue(os.access(path, os.X_OK), path)
+            elif path.suffix == ".py":
+                compile(path.read_text(), path, "exec")
+            else:
+                self.assertEqual(path.name, "github_matrix.yml")  # its test reads it
+            self.assertIn(path.name, (DOCS / "clusters.md").read_text() + "my_kernels.py")
+            parsed.add(path.suffix)
+        self.assertEqual(parsed, {".sh", ".py", ".yml"})
+
+    def test_slurm_array(self):
+        self.program("sbatch", SBATCH)
+        said = self.run_in_folder(FILES / "slurm_submit.sh", "campaign", *KERNEL)
+        self.assertIn("SHARD 16/16", said)
+        self.assertEqual(len(list((self.folder / "campaign" / "shards").glob("*.jsonl"))), 16)
+        self.assertEqual(self.certificate("campaign/certificate.json"), self.whole(*KERNEL))
+        (self.folder / "campaign" / "shards" / "5.json").unlink()
+        said = self.run_in_folder(FILES / "slurm_merge.sh", "campaign", code=2, SLURM_CPUS_PER_TASK="1")
+        self.assertIn("shard 5/16 is missing", said)
+
+    @needs("yaml")
+    def test_github_matrix(self):
+        import yaml
+        workflow = yaml.safe_load((FILES / "github_matrix.yml").read_text())
+        jobs = workflow["jobs"]
+        steps = {step["name"]: step["run"] for job in jobs.values() for step in job["steps"] if "name" in step}
+        shards = jobs["shard"]["strategy"]["matrix"]["shard"]
+        self.assertEqual(shards, list(range(1, int(workflow["env"]["SHARDS"]) + 1)))
+        for shard in shards:
+            self.run_in_folder("bash", "-e", "-c", steps["certify"], LIBRARY=KERNEL[0], OPTIONS=" ".join(KERNEL[1:]),
+                               SHARDS=str(len(shards)), SHARD=str(shard))
+        self.run_in_folder("bash", "-e", "-c", steps["merge"])
+        self.assertEqual(self.certificate(), self.whole(*KERNEL))
+        self.assertTrue((self.folder / "junit.xml").exists())
+
+    def check_python(self, *words):
+        """Runs a file that certifies my_kernels.attention with two cases, as this process does."""
+        self.run_in_folder(*words, "2")
+        self.assertEqual(self.certificate(), of_my_kernel())
+
+    def few_shards(self, name, shards):
+        """Copies a file that asks for many."""
+        changed, count = re.subn(r"executor=pool|shards=256", shards, (FILES / name).read_text())
+        self.assertEqual(count, 1)
+        (self.folder / name).write_text(changed)
+        return name
+
+    def test_pool(self):
+        self.check_python(sys.executable, self.few_shards("certify_by_pool.py", "executor=pool, shards=3"))
+
+    @needs("mpi4py")
+    @unittest.skipUnless(MPIEXEC, "no mpiexec")
+    def test_mpi(self):
+        self.program("srun", f"import os, sys; assert sys.argv[1] == 'python3'; os.execv({MPIEXEC!r}, "
+                             f"[{MPIEXEC!r}, '-n', '3', {sys.executable!r}, *sys.argv[2:]])")
+        (self.folder / "certify_by_mpi.py").symlink_to(FILES / "certify_by_mpi.py")
+        self.check_python(FILES / "slurm_mpi.sh")
+
+    @needs("distributed")
+    def test_dask(self):
+        (self.folder / "dask_jobqueue.py").write_text(CLUSTER)
+        self.check_python(sys.executable, self.few_shards("certify_by_dask.py", "shards=3"))
+
+    def test_the_page_shows_calls_that_run(self):
+        calls = re.findall(r"^```py\n(.*?)^```", (DOCS / "clusters.md").read_text(), re.M | re.S)
+        self.assertEqual(len(calls), 1)
+        compile(calls[0], "clusters.md", "exec")
+
+
+if __name__ == "__main__":
+    unittest.main()
