@@ -229,12 +229,13 @@ class Executors(unittest.TestCase):
         tests = pathlib.Path(__file__).parent
         script = ("from certify_test import *; from attest import _certify; "
                   "from attest._executors import _Unseen; "
-                  "print(_certify._campaign(attention, given={'dtypes': ['f32']}, options='cases=2', "
+                  "print(_certify._campaign(attention, given={'dtypes': ['f32']}, "
+                  "limits={'isolate': False, 'timeout': None, 'memory_limit': None}, options='cases=2', "
                   "progress=_Unseen(), shard='1/2'))")
         text = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True,
                               cwd=self.folder, env={
             **os.environ, "PYTHONPATH": os.pathsep.join([str(self.folder), str(tests)])}).stdout
-        kernel, contract = attest._certify._prepared(attention, dtypes=["f32"])
+        kernel, contract = attest._certify.prepared(attention, dtypes=["f32"])
         with self.assertRaisesRegex(ValueError, "holds results of another build of attest"):
             _library.merge(kernel.struct, contract, "cases=2", [text], lambda *_: 0)
 
