@@ -41,7 +41,8 @@ class OfTheUser(Gradients):
     def test_functions_without_a_name(self):
         message = self.refused(lambda *arrays: shown(*arrays, scale=arrays[0].shape[-1]**-0.5), "outside",
                                backward=lambda q, k, v, *_: (q, k, v))
-        self.assertRegex(message.splitlines()[-1], r"^attest.replay\(fn, .*, backward=backward\)$")
+        self.assertRegex(message.splitlines()[-1],
+                         r"^attest.replay\(fn, .*, backward=backward, isolate=False\)$")
 
     def test_bits_that_differ_from_call_to_call(self):
         calls = []
