@@ -1,5 +1,7 @@
 #include "certify/bench/kernel_times.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -9,8 +11,16 @@
 namespace attest::certify {
 namespace {
 
+constexpr double kGiga = 1e-9;
+
 nlohmann::json quartiles_json(const Quartiles& q) {
   return {{"low", q.low}, {"median", q.median}, {"high", q.high}};
+}
+
+// Processors that the threads can have.
+std::int32_t processors(const BenchSetting& setting) {
+  const auto all = static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::min(setting.threads, all);
 }
 
 }  // namespace
@@ -22,10 +32,7 @@ const char* word_of(proptest::Direction direction) {
 std::vector<KernelTime> kernel_times(const Measurement& measurement, const BenchSetting& setting,
                                      proptest::Direction direction) {
   const double operations = useful_flops(setting.problem, direction);
-  const auto processors =
-      static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency()));
-  const double peak =
-      quartiles(measurement.peak_flops).median * std::min(setting.threads, processors);
+  const double peak = quartiles(measurement.peak_flops).median * processors(setting);
   std::vector<KernelTime> rows;
   for (const KernelTiming& timing : measurement.timings) {
     KernelTime row{timing.kernel, direction, quartiles(timing.seconds),
@@ -35,6 +42,22 @@ std::vector<KernelTime> kernel_times(const Measurement& measurement, const Bench
     rows.push_back(row);
   }
   return rows;
+}
+
+bool multiplies_in_float32(const attest_description& description, const Problem& problem) {
+  return (problem.dtype == DType::f32 || problem.dtype == DType::f64) &&
+         description.numerics.operand_roundoff == 0;
+}
+
+std::string too_fast(const KernelTime& row, const BenchSetting& setting, double ceiling) {
+  const double most = ceiling * processors(setting);
+  if (row.flops <= most) return "";
+  return fmt::format(
+      "faster than this machine can multiply: {:.1f} Gflop/s needed in the time measured, {:.1f} "
+      "that {} can do in float32, fused; work is left out, done before or after the "
+      "call or by more threads than --threads, or operands are rounded (declare operand_roundoff)",
+      kGiga * row.flops, kGiga * most,
+      setting.threads == 1 ? "one thread" : fmt::format("{} threads", setting.threads));
 }
 
 nlohmann::json bench_json(const BenchSetting& setting, const std::vector<KernelTime>& rows) {

@@ -34,6 +34,14 @@ struct KernelTime {
 std::vector<KernelTime> kernel_times(const Measurement& measurement, const BenchSetting& setting,
                                      proptest::Direction direction);
 
+/// Tells whether useful operations of the kernel on this problem are multiplications in float32 or
+/// wider: tensors of no narrower type, and no operand rounded to one.
+bool multiplies_in_float32(const attest_description& description, const Problem& problem);
+
+/// "" or why times are not those of the work: more useful operations per second than all threads
+/// could do at `ceiling` each.  [certify/bench/kernel_times_test "faster than"]
+std::string too_fast(const KernelTime& row, const BenchSetting& setting, double ceiling);
+
 /// By certify/bench.schema.json.  [certify/bench/kernel_times_test "bench JSON has every"]
 nlohmann::json bench_json(const BenchSetting& setting, const std::vector<KernelTime>& rows);
 

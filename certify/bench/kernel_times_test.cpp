@@ -1,7 +1,10 @@
 #include "certify/bench/kernel_times.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <optional>
 
+#include "certify/bench/arithmetic_peak.hpp"
 #include "certify/testing/schema.hpp"
 
 namespace attest::certify {
@@ -28,6 +31,28 @@ TEST_CASE("rows of a measurement", "[bench]") {
   CHECK(rows[1].share_of_peak == operations / 4 / 2000);
   CHECK(kernel_times(measurement(), setting(), proptest::Direction::backward)[1].flops >
         rows[1].flops);
+}
+
+TEST_CASE("faster than a machine is told, where operations are in float32", "[bench]") {
+  KernelTime row;
+  BenchSetting one = setting();
+  one.threads = 1;
+  row.flops = 1000;
+  CHECK(too_fast(row, one, 1000).empty());
+  CHECK(too_fast(row, one, 999).find("faster than this machine can multiply") == 0);
+  attest_description description{};
+  CHECK(multiplies_in_float32(description, one.problem));
+  description.numerics.operand_roundoff = 0x1p-11;
+  CHECK_FALSE(multiplies_in_float32(description, one.problem));
+  CHECK_FALSE(multiplies_in_float32({}, Problem::parse("sq=3,d=4,dtype=bf16")));
+}
+
+TEST_CASE("the ceiling is no lower than samples of the peak", "[bench]") {
+  const std::optional<double> ceiling = arithmetic_ceiling_flops();
+  if (!ceiling) return;
+  double least = arithmetic_peak_flops();
+  for (int sample = 0; sample < 5; ++sample) least = std::min(least, arithmetic_peak_flops());
+  CHECK(*ceiling >= least);
 }
 
 TEST_CASE("bench JSON has every required field of the schema", "[bench]") {

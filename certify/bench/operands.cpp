@@ -21,15 +21,11 @@ void copy_values(const Tensor& from, const Tensor& to) {
   }
 }
 
-void copy_bytes(const Tensor& from, const Tensor& to) {
-  std::memcpy(to.view().data(), from.view().data(), bytes_of(to));
-}
-
-}  // namespace
-
 std::size_t bytes_of(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.view().size()) * size_bytes(tensor.view().dtype());
 }
+
+}  // namespace
 
 Operands::Operands(const Problem& problem, std::int32_t threads, std::uint32_t features)
     : form_(problem, threads, features),
@@ -74,26 +70,10 @@ void Operands::poison(Direction direction) {
   }
 }
 
-std::vector<Tensor> Operands::inputs(Direction direction) const {
-  std::vector<Tensor> copies;
-  for (const Tensor* tensor : read(direction)) copies.push_back(*tensor);
-  return copies;
-}
-
 std::vector<Tensor> Operands::outputs(Direction direction) const {
   std::vector<Tensor> copies;
   for (const Tensor* tensor : written(direction)) copies.push_back(*tensor);
   return copies;
-}
-
-void Operands::set_inputs(const std::vector<Tensor>& copies, Direction direction) {
-  const std::vector<const Tensor*> tensors = read(direction);
-  for (std::size_t k = 0; k < tensors.size(); ++k) copy_bytes(copies[k], *tensors[k]);
-}
-
-std::vector<const Tensor*> Operands::read(Direction direction) const {
-  if (direction == Direction::forward) return {&Q_, &K_, &V_};
-  return {&Q_, &K_, &V_, &O_, &LSE_, &dO_};
 }
 
 std::vector<const Tensor*> Operands::written(Direction direction) const {

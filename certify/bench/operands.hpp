@@ -27,12 +27,8 @@ class Operands {
   /// Has every output of a direction hold NaN, so that none of an earlier call is left.
   void poison(proptest::Direction direction);
 
-  /// Copies of the tensors: those that a direction reads, and those that it writes.
-  std::vector<Tensor> inputs(proptest::Direction direction) const;
+  /// Copies of the tensors that a direction writes.
   std::vector<Tensor> outputs(proptest::Direction direction) const;
-
-  /// Puts such copies back. Requires: copies of `inputs` of the same direction.
-  void set_inputs(const std::vector<Tensor>& copies, proptest::Direction direction);
 
  private:
   // Where frameworks place memory too: no vector of an aligned tile lies in two cache lines.
@@ -47,7 +43,6 @@ class Operands {
     std::unique_ptr<std::byte, Free> data;
   };
 
-  std::vector<const Tensor*> read(proptest::Direction direction) const;
   std::vector<const Tensor*> written(proptest::Direction direction) const;
   const Space& space_for(const attest_kernel& kernel, proptest::Direction direction);
 
@@ -57,8 +52,5 @@ class Operands {
       lse_{LSE_.view()}, d_q_{dQ_.view()}, d_k_{dK_.view()}, d_v_{dV_.view()};
   std::vector<Space> spaces_;
 };
-
-/// Bytes of a packed tensor.
-std::size_t bytes_of(const Tensor& tensor);
 
 }  // namespace attest::certify

@@ -52,9 +52,10 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
 
 namespace {
 
-// Runs candidate k for one round; only `call` is timed.
+// Steps of a round, and those before and after the call of candidate k; only `call` is timed.
 struct Calls {
   std::function<void(std::size_t)> call;
+  std::function<void(int)> round = [](int) {};
   std::function<void(std::size_t, int)> before = [](std::size_t, int) {};
   std::function<void(std::size_t, int)> after = [](std::size_t, int) {};
 };
@@ -71,6 +72,7 @@ Measurement measure_each(const std::vector<const attest_kernel*>& kernels, int r
   Rng rng(seed, 1);
   for (int round = -1; round < rounds; ++round) {  // round -1 warms up
     shuffle(order, rng);
+    calls.round(round);
     if (round >= 0) result.peak_flops.push_back(arithmetic_peak_flops());
     for (const std::size_t candidate : order) {
       calls.before(candidate, round);
@@ -125,20 +127,27 @@ Measurement measure(const std::vector<Candidate>& candidates, Direction directio
   return measure_each(kernels, rounds, seed, {[&](std::size_t k) { call(k, direction); }});
 }
 
-Measurement measure_watched(const std::vector<Candidate>& candidates, Direction direction,
-                            std::int32_t threads, int rounds, std::uint64_t seed) {
-  if (candidates.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
-  std::vector<const attest_kernel*> kernels;
+Measurement measure_watched(const std::vector<const attest_kernel*>& kernels,
+                            const Problem& problem, Direction direction, std::int32_t threads,
+                            int rounds, std::uint64_t seed, Heartbeat& beat) {
+  if (kernels.empty()) throw InvalidProblem("kernels: none given; pass at least one to time");
   std::deque<WatchedCalls> watched;  // they do not move
-  for (const Candidate& candidate : candidates) {
-    kernels.push_back(candidate.kernel);
-    watched.emplace_back(*candidate.kernel, candidate.problem, direction, threads, rounds, seed);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    watched.emplace_back(*kernels[k], problem, direction, threads, seed, KernelHeart{beat, k});
   }
-  Measurement result = measure_each(
-      kernels, rounds, seed,
-      {[&](std::size_t k) { require_done(watched[k].call(), *kernels[k], candidates[k].problem); },
-       [&](std::size_t k, int round) { watched[k].prepare(round); },
-       [&](std::size_t k, int round) { watched[k].look(round); }});
+  proptest::InputValues values;
+  Calls calls;
+  calls.call = [&](std::size_t k) { require_done(watched[k].call(), *kernels[k], problem); };
+  calls.round = [&](int round) { values = WatchedCalls::values(problem, seed, round); };
+  calls.before = [&](std::size_t k, int round) {
+    watched[k].prepare(values, round);
+    beat.begins(k, round);
+  };
+  calls.after = [&](std::size_t k, int round) {
+    beat.ends();
+    watched[k].look(values, round);
+  };
+  Measurement result = measure_each(kernels, rounds, seed, calls);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     std::string& objection = result.timings[k].objection;
     if (objection.empty()) objection = watched[k].objection();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/bench/heartbeat.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
 #include "proptest/run.hpp"
@@ -50,12 +51,13 @@ struct Candidate {
 Measurement measure(const std::vector<Candidate>& candidates, proptest::Direction direction,
                     std::int32_t threads, int rounds, std::uint64_t seed);
 
-/// The same, with other values in the same memory for every call; the outputs are looked at between
-/// the calls, and those of one call each, chosen at random, are judged by the reference after all.
+/// Times the kernels on one problem with values that never recur, the same for all in a round, in
+/// the same memory; the outputs are looked at between the calls (certify/bench/watched_calls.hpp).
 /// A kernel that was right only while it was not timed has an objection.
-/// [certify/bench/watched_calls_test] Cost: a reference for every candidate.
-Measurement measure_watched(const std::vector<Candidate>& candidates, proptest::Direction direction,
-                            std::int32_t threads, int rounds, std::uint64_t seed);
+/// [certify/bench/watched_calls_test] Cost: a reference for every kernel.
+Measurement measure_watched(const std::vector<const attest_kernel*>& kernels,
+                            const Problem& problem, proptest::Direction direction,
+                            std::int32_t threads, int rounds, std::uint64_t seed, Heartbeat& beat);
 
 /// The same of any call: what `call` does with a kernel is timed.
 Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,

@@ -1,90 +1,88 @@
 #include "certify/bench/watched_calls.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "proptest/truth.hpp"
 
 namespace attest::certify {
-namespace {
 
 using proptest::Direction;
 
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), [](const Tensor& x, const Tensor& y) {
-    return std::memcmp(x.view().data(), y.view().data(), bytes_of(x)) == 0;
-  });
-}
-
-}  // namespace
-
 WatchedCalls::WatchedCalls(const attest_kernel& kernel, const Problem& problem, Direction direction,
-                           std::int32_t threads, int rounds, std::uint64_t seed)
+                           std::int32_t threads, std::uint64_t seed, KernelHeart heart)
     : kernel_(kernel),
       problem_(problem),
       direction_(direction),
       seed_(seed),
-      operands_(problem, threads, kernel.description.features) {
-  // Never of the first values: results that are kept from the first call are those.
-  Rng rng(seed, 2);
-  do {
-    chosen_ = static_cast<int>(rng.between(0, rounds - 1));
-  } while (set_of(chosen_) == set_of(-1));
-  for (std::size_t set = 0; set < kSets; ++set) {
-    operands_.fill(values(set));
-    if (direction == Direction::backward) {
-      require_done(operands_.call(kernel, Direction::forward), kernel, problem);
-    }
-    inputs_[set] = operands_.inputs(direction);
+      heart_(heart),
+      operands_(problem, threads, kernel.description.features) {}
+
+proptest::InputValues WatchedCalls::values(const Problem& problem, std::uint64_t seed, int round) {
+  return proptest::make_values(problem, proptest::Values::normal,
+                               mix(seed, static_cast<std::uint64_t>(round + 1)));
+}
+
+void WatchedCalls::prepare(const proptest::InputValues& values, int round) {
+  operands_.fill(values);
+  if (direction_ == Direction::backward) {
+    operands_.poison(Direction::forward);
+    heart_.begins(round);
+    require_done(operands_.call(kernel_, Direction::forward), kernel_, problem_);
+    heart_.ends();
+    stored_ = operands_.outputs(Direction::forward);
   }
-}
-
-proptest::InputValues WatchedCalls::values(std::size_t set) const {
-  return proptest::make_values(problem_, proptest::Values::normal, mix(seed_, set));
-}
-
-void WatchedCalls::prepare(int round) {
-  operands_.set_inputs(inputs_[set_of(round)], direction_);
   operands_.poison(direction_);
 }
 
-void WatchedCalls::look(int round) {
-  std::vector<Tensor> outputs = operands_.outputs(direction_);
-  if (round == chosen_) judged_ = outputs;
-  std::vector<Tensor>& first = outputs_[set_of(round)];
-  if (first.empty()) {
-    first = std::move(outputs);
-    return;
+std::int64_t WatchedCalls::drawn_below(std::int64_t count) {
+  return std::uniform_int_distribution<std::int64_t>(0, count - 1)(random_);
+}
+
+proptest::KernelRun WatchedCalls::run() const {
+  proptest::KernelRun run;
+  const std::vector<Tensor> written = operands_.outputs(direction_);
+  const bool forward = direction_ == Direction::forward;
+  const std::vector<Tensor>& of_forward = forward ? written : stored_;
+  run.O = of_forward[0];
+  if ((kernel_.description.features & ATTEST_LSE) != 0) run.LSE = of_forward[1];
+  if (!forward) run.dQ = written[0], run.dK = written[1], run.dV = written[2];
+  return run;
+}
+
+// Every round is the chosen one with the same chance, which nobody knows before the last.
+void WatchedCalls::look(const proptest::InputValues& values, int round) {
+  if (round < 0) return;
+  if (drawn_below(round + 1) == 0) {
+    chosen_ = round;
+    judged_ = run();
   }
-  if (!differs_.empty() || kernel_.description.numerics.nondeterministic != 0) return;
-  if (same_bits(first, outputs)) return;
-  differs_ = "timed call " + std::to_string(round + 1) +
-             " gave other bits than an earlier one of the same values";
+  // Gradients of a key take all rows: that would cost a reference.
+  if (direction_ == Direction::backward || !violated_.empty()) return;
+  reference::Sample sample;
+  for (const Sequence& sequence : problem_.sequences()) {
+    sample.queries.emplace_back();
+    sample.keys.emplace_back();
+    if (sequence.q_length > 0) sample.queries.back().push_back(drawn_below(sequence.q_length));
+  }
+  violated_ = violation(values, run(), std::move(sample));
+  if (!violated_.empty()) violated_ = "timed call " + std::to_string(round + 1) + ": " + violated_;
+}
+
+std::string WatchedCalls::violation(const proptest::InputValues& values,
+                                    const proptest::KernelRun& run,
+                                    std::optional<reference::Sample> sample) const {
+  attest_description description = kernel_.description;
+  description.features &= ~static_cast<std::uint32_t>(ATTEST_DLSE);  // none is passed
+  const proptest::Truth truth(description, problem_, values, direction_, seed_, std::move(sample));
+  const proptest::Judgement judgement = proptest::gravest(truth.judge(run));
+  // An error between the two bounds is no finding: it was there before timing, in one call of many.
+  return judgement.verdict == Verdict::violated ? judgement.reason : "";
 }
 
 std::string WatchedCalls::objection() const {
-  attest_description description = kernel_.description;
-  description.features &= ~static_cast<std::uint32_t>(ATTEST_DLSE);  // none is passed
-  const std::size_t set = set_of(chosen_);
-  const proptest::InputValues given = values(set);
-  proptest::KernelRun run;
-  const bool forward = direction_ == Direction::forward;
-  constexpr std::size_t kStoredO = 3, kStoredLse = 4;  // of the inputs of backward
-  run.O = forward ? judged_[0] : inputs_[set][kStoredO];
-  if ((description.features & ATTEST_LSE) != 0) {
-    run.LSE = forward ? judged_[1] : inputs_[set][kStoredLse];
-  }
-  if (!forward) run.dQ = judged_[0], run.dK = judged_[1], run.dV = judged_[2];
-  const proptest::Truth truth(description, problem_, given, direction_, seed_);
-  const proptest::Judgement judgement = proptest::gravest(truth.judge(run));
-  // An error between the two bounds is no finding: it was there before timing, in one call of many.
-  if (judgement.verdict == Verdict::violated) {
-    return "timed call " + std::to_string(chosen_ + 1) +
-           ", with other values than the first: " + judgement.reason;
-  }
-  return differs_;
+  if (!violated_.empty()) return violated_;
+  const std::string why = violation(values(problem_, seed_, chosen_), judged_, std::nullopt);
+  return why.empty() ? "" : "timed call " + std::to_string(chosen_ + 1) + ": " + why;
 }
 
 void require_done(attest_status status, const attest_kernel& kernel, const Problem& problem) {

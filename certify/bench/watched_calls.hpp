@@ -1,52 +1,59 @@
 #pragma once
 
-#include <array>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "certify/bench/heartbeat.hpp"
 #include "certify/bench/operands.hpp"
+#include "reference/sample.hpp"
 
 namespace attest::certify {
 
-/// Timed calls of one kernel on one problem, each with other values than the one before in the same
-/// memory. Their outputs are looked at between the calls, so that a kernel cannot do with less
-/// while it is timed: all of equal values must have equal bits where the kernel declares no less,
-/// and those of one call, chosen at random, are judged by the reference.
-/// [certify/bench/watched_calls_test]
+/// Timed calls of one kernel on one problem, each with values that no call had before, in the same
+/// memory. Their outputs are looked at between the calls, so that a kernel that does with less
+/// while it is timed is seen: forward a row of every call, drawn after it, and all of one call,
+/// drawn among all, are judged by the reference.  [certify/bench/watched_calls_test]
 class WatchedCalls {
  public:
-  /// Calls forward once for each set of values where `direction` is backward, for its O and LSE.
-  /// Requires: at least one round. Throws InvalidProblem when the kernel does not support the
-  /// problem. The kernel must outlive it.
+  /// The kernel and the heart must outlive it.
   WatchedCalls(const attest_kernel& kernel, const Problem& problem, proptest::Direction direction,
-               std::int32_t threads, int rounds, std::uint64_t seed);
+               std::int32_t threads, std::uint64_t seed, KernelHeart heart);
 
-  /// Before the call of a round, -1 the one that warms up: sets its values, spoils the outputs.
-  void prepare(int round);
+  /// The values of a round, -1 the one that warms up, for every kernel alike.
+  static proptest::InputValues values(const Problem& problem, std::uint64_t seed, int round);
+
+  /// Before the call of a round: takes its values, has forward store O and LSE where the direction
+  /// is backward, and spoils the outputs. Throws InvalidProblem when forward does not succeed.
+  void prepare(const proptest::InputValues& values, int round);
 
   /// Makes the call that is timed.
   attest_status call() { return operands_.call(kernel_, direction_); }
 
   /// After it.
-  void look(int round);
+  void look(const proptest::InputValues& values, int round);
 
   /// After all: "" or what was wrong. Costs a reference.
   std::string objection() const;
 
  private:
-  static constexpr std::size_t kSets = 3;
-  static std::size_t set_of(int round) { return static_cast<std::size_t>(round + 1) % kSets; }
-  proptest::InputValues values(std::size_t set) const;
+  std::string violation(const proptest::InputValues& values, const proptest::KernelRun& run,
+                        std::optional<reference::Sample> sample) const;
+  proptest::KernelRun run() const;
+  std::int64_t drawn_below(std::int64_t count);
 
   const attest_kernel& kernel_;
   const Problem problem_;
   proptest::Direction direction_;
   std::uint64_t seed_;
+  KernelHeart heart_;
   Operands operands_;
-  std::array<std::vector<Tensor>, kSets> inputs_, outputs_;  // outputs of a set's first call
-  int chosen_ = 0;                                           // round that is judged
-  std::vector<Tensor> judged_;                               // its outputs
-  std::string differs_;
+  std::random_device random_;   // a kernel may know the seed
+  std::vector<Tensor> stored_;  // O and LSE that backward reads
+  int chosen_ = -1;             // round that is judged whole
+  proptest::KernelRun judged_;  // its outputs
+  std::string violated_;
 };
 
 /// Throws InvalidProblem unless a call returned ATTEST_OK.

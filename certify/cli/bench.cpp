@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
-#include "certify/bench/kernel_times.hpp"
 #include "certify/campaign.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/interrupt.hpp"
@@ -13,6 +13,7 @@
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/cli/timer.hpp"
 #include "certify/printable.hpp"
 #include "certify/where_run.hpp"
 #include "core/error.hpp"
@@ -93,12 +94,6 @@ proptest::LawResult judged(const attest_kernel& kernel, const BenchSetting& sett
                        c);
 }
 
-// Why a kernel is not timed.
-struct Refusal {
-  CampaignResult result;
-  std::string why, details;  // details: of this problem; else the campaign's report says more
-};
-
 // The first kernel that may not be timed. This problem first: it takes less than a campaign.
 std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const KernelList& kernels,
                                const BenchSetting& setting,
@@ -122,35 +117,9 @@ std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const Kern
   return std::nullopt;
 }
 
-// The first kernel whose times are worth nothing.
-std::optional<Refusal> refusal(const Measurement& measured, const KernelList& kernels,
-                               Direction direction) {
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    if (measured.timings[k].objection.empty()) continue;
-    Refusal refused;
-    refused.result.kernel = kernels[k]->description.name;
-    refused.result.verdict = Verdict::violated;
-    refused.why = fmt::format("was not right {} while it was timed", word_of(direction));
-    refused.details = printable(measured.timings[k].objection);
-    return refused;
-  }
-  return std::nullopt;
-}
-
-int refuse(const attest_kernel& kernel, const Refusal& refused, const BenchSetting& setting,
-           bool json) {
+void print_refusal(const attest_kernel& kernel, const Refusal& refused,
+                   const BenchSetting& setting) {
   const CampaignResult& result = refused.result;
-  const int code = exit_code({result});
-  if (json) {
-    nlohmann::json object = bench_json(setting, {});
-    object["refused"] = {
-        {"kernel", result.kernel},
-        {"verdict", refused.details.empty() ? outcome(result) : name(result.verdict)},
-        {"why", refused.why + (refused.details.empty() ? "" : ": ") + refused.details}};
-    object["exit_code"] = code;
-    fmt::print("{}\n", json_text(object));
-    return code;
-  }
   if (refused.details.empty()) {
     print_result(kernel, result);
   } else {
@@ -158,7 +127,6 @@ int refuse(const attest_kernel& kernel, const Refusal& refused, const BenchSetti
                printable(setting.problem.to_string()), refused.details);
   }
   fmt::print("not timed: {} {}\n", result.kernel, refused.why);
-  return code;
 }
 
 constexpr double kMilli = 1e3, kGiga = 1e-9, kPercent = 100;
@@ -184,6 +152,59 @@ void print_times(const BenchSetting& setting, const std::vector<KernelTime>& row
       "multiplications and additions in float32, measured in every round.\n");
 }
 
+// Prints what has times and what has none; the exit status.
+int tell(const Registry& kernels, const Times& times, const BenchSetting& setting, bool json) {
+  std::vector<CampaignResult> results;
+  for (const Refusal& refused : times.refused) results.push_back(refused.result);
+  const int code = exit_code(results);
+  if (json) {
+    nlohmann::json object = bench_json(setting, times.rows);
+    if (!times.refused.empty()) {
+      const Refusal& first = times.refused.front();
+      const CampaignResult& result = first.result;
+      object["refused"] = {
+          {"kernel", result.kernel},
+          {"verdict", first.details.empty() ? outcome(result) : name(result.verdict)},
+          {"why", first.why + (first.details.empty() ? "" : ": ") + first.details}};
+    }
+    object["exit_code"] = code;
+    fmt::print("{}\n", json_text(object));
+    return code;
+  }
+  if (!times.rows.empty()) print_times(setting, times.rows);
+  for (const Refusal& refused : times.refused) {
+    if (!times.rows.empty()) fmt::print("\n");
+    print_refusal(kernels.find(refused.result.kernel), refused, setting);
+  }
+  return code;
+}
+
+int end_interrupted() {
+  constexpr int kNothingProven = 3;
+  fmt::print(stderr, "attest: interrupted, nothing was timed\n");
+  return kNothingProven;
+}
+
+// Times in every direction; a kernel that is refused in one is not timed in the next.
+Times timed(KernelList kernels, const BenchSetting& setting,
+            const std::vector<Direction>& directions, double timeout_seconds) {
+  Times all;
+  for (const Direction direction : directions) {
+    const ElapsedLine line(fmt::format("timing {}", word_of(direction)));
+    Times times = times_of(kernels, setting, direction, timeout_seconds);
+    all.interrupted = times.interrupted;
+    if (all.interrupted) return all;
+    std::move(times.rows.begin(), times.rows.end(), std::back_inserter(all.rows));
+    for (Refusal& refused : times.refused) {
+      kernels.erase(std::find_if(kernels.begin(), kernels.end(), [&](const auto* kernel) {
+        return kernel->description.name == refused.result.kernel;
+      }));
+      all.refused.push_back(std::move(refused));
+    }
+  }
+  return all;
+}
+
 int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
           const BenchOptions& options) {
   Kernels known(registry, options.isolation);
@@ -200,38 +221,16 @@ int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
     proptest::require_affordable(kernel->description, setting.problem, proptest::Work::judgement);
   }
   const std::vector<std::string> libraries = library_contents(kernels);
-  {
-    const InterruptGuard guard(OnInterrupt::ask);
-    if (const auto refused = refusal(schedules, kernels, setting, directions)) {
-      return refuse(known.registry().find(refused->result.kernel), *refused, setting, options.json);
-    }
+  const InterruptGuard guard(OnInterrupt::ask);
+  if (auto refused = refusal(schedules, kernels, setting, directions)) {
+    return tell(known.registry(), {{}, {std::move(*refused)}}, setting, options.json);
   }
+  if (interrupted()) return end_interrupted();
   // Calls through a worker would be timed with their messages.
-  std::vector<Candidate> candidates;
-  for (const attest_kernel* kernel : kernels) {
-    candidates.push_back({&find_in_process(registry, kernel->description.name), setting.problem});
-  }
+  const Times times = timed(kernels, setting, directions, options.isolation.timeout_seconds);
+  if (times.interrupted) return end_interrupted();
   require_unchanged(kernels, libraries);
-  std::vector<KernelTime> rows;
-  for (const Direction direction : directions) {
-    const ElapsedLine line(fmt::format("timing {}", word_of(direction)));
-    const Measurement measured =
-        measure_watched(candidates, direction, setting.threads, setting.rounds, setting.seed);
-    if (const auto refused = refusal(measured, kernels, direction)) {
-      return refuse(known.registry().find(refused->result.kernel), *refused, setting, options.json);
-    }
-    std::vector<KernelTime> of_direction = kernel_times(measured, setting, direction);
-    for (std::size_t k = 0; k < kernels.size(); ++k) {
-      of_direction[k].kernel = kernels[k]->description.name;  // with the library's path
-      rows.push_back(of_direction[k]);
-    }
-  }
-  if (options.json) {
-    fmt::print("{}\n", json_text(bench_json(setting, rows)));
-  } else {
-    print_times(setting, rows);
-  }
-  return 0;
+  return tell(known.registry(), times, setting, options.json);
 }
 
 }  // namespace
@@ -262,10 +261,11 @@ void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegist
   add_isolation_options(*command, options->isolation);
   command->footer(
       "Every kernel is certified first (tier smoke) and judged on this problem; one that does not\n"
-      "pass is not timed, with the exit status of attest certify. Every timed call has other "
-      "values\n"
-      "than the one before; those of one, chosen at random, are judged afterwards. Ratios are\n"
-      "paired by round, so that what slows the machine for a while cancels.\n"
+      "pass is not timed, with the exit status of attest certify. Every timed call has values of\n"
+      "its own, the same for every kernel in a round, and results are judged between the calls. "
+      "One\n"
+      "that dies or takes longer than --timeout is refused, and the others are timed without it.\n"
+      "Ratios are paired by round, so that what slows the machine for a while cancels.\n"
       "Examples:\n"
       "  attest bench cpu/standard cpu/flash2 --problem hq=8,sq=2048,d=64\n"
       "  attest bench cpu/flash2 ./libmine.so --problem sq=4096,d=128 --direction forward "

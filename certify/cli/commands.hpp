@@ -32,6 +32,7 @@ void add_reproduce(CLI::App& app, const Registry& registry, const io::ScheduleRe
                    Action& action);
 void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
                Action& action);
+void add_timer(CLI::App& app, const Registry& registry, Action& action);
 void add_worker(CLI::App& app, const Registry& registry, Action& action);
 
 /// Refuses what is not a whole number from 0 to `most`; without it "-1" and 2^64 would wrap around.

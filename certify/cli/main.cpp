@@ -100,6 +100,7 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_bench(app, registry, schedules, action);
   attest::certify::cli::add_reproduce(app, registry, schedules, action);
   attest::certify::cli::add_simulated_call(app, registry, action);
+  attest::certify::cli::add_timer(app, registry, action);
   attest::certify::cli::add_worker(app, registry, action);
   try {
     app.parse(argc, argv);

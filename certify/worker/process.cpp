@@ -6,8 +6,6 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,12 +16,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
-#include "certify/printable.hpp"
 #include "certify/worker/arguments.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "certify/worker/sent_signals.hpp"
+#include "certify/worker/spawn.hpp"
 #include "certify/worker/surroundings.hpp"
 #include "core/error.hpp"
 
@@ -37,10 +34,6 @@ using Clock = std::chrono::steady_clock;
 // A short limit is meant for calls; starting a process on a busy machine may take longer, and an
 // interpreter imports whole frameworks.
 constexpr double kLoadSeconds = 30, kImportSeconds = 120;
-
-void require(int error, const std::string& what) {
-  if (error != 0) throw InvalidProblem("worker: cannot " + what + ": " + std::strerror(error));
-}
 
 std::string own_program() {
   char path[PATH_MAX];
@@ -63,31 +56,6 @@ std::vector<std::string> worker_environment() {
   return variables;
 }
 
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    require(posix_spawnattr_init(&attributes), "prepare a process");
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    require(posix_spawn_file_actions_init(&actions), "prepare a process");
-  }
-  ~SpawnAttributes() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-
-  posix_spawnattr_t attributes{};
-  posix_spawn_file_actions_t actions{};
-};
-
 // A duplicate above every number that the child's descriptors get, so that none is overwritten
 // before it is duplicated.
 int out_of_the_way(int descriptor, const std::string& what) {
@@ -96,11 +64,6 @@ int out_of_the_way(int descriptor, const std::string& what) {
   if (descriptor >= 0) close(descriptor);
   require(error, what);
   return moved;
-}
-
-off_t size_of(const Descriptor& file) {
-  struct stat status {};
-  return fstat(file.get(), &status) == 0 ? status.st_size : 0;
 }
 
 }  // namespace
@@ -195,10 +158,7 @@ void Process::spawn(const Source& source, const Limits& limits, double load_seco
                                 pointers(words).data(), pointers(variables).data());
   if (error != 0) pid_ = -1;
   require(error, "start '" + program + "'");
-#if defined(SYS_pidfd_open)
-  process_descriptor_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-#endif
-  require(process_descriptor_.get() < 0 ? errno : 0, "watch a process (pidfd_open)");
+  process_descriptor_.reset(watch_process(pid_));
 }
 
 Process::Ending Process::run(double timeout_seconds) {
@@ -252,13 +212,8 @@ Process::Ending Process::wait(double timeout_seconds) {
 }
 
 void Process::kill() {
-  if (pid_ > 0) {
-    ::kill(-pid_, SIGKILL);  // what it started too; a dead leader keeps the group's number
-    ::kill(pid_, SIGKILL);   // should it have left its group
-    while (waitpid(pid_, &wait_status_, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-  }
+  if (pid_ > 0) wait_status_ = kill_group(pid_);
+  pid_ = -1;
 }
 
 bool Process::out_of_memory() const {
@@ -266,26 +221,6 @@ bool Process::out_of_memory() const {
          (memory_limit_bytes_ > 0 && near_limit(last_data_bytes_, memory_limit_bytes_));
 }
 
-std::string Process::last_words() const {
-  constexpr off_t kMostBytes = 1000;
-  constexpr std::size_t kMostLines = 3;
-  const off_t end = size_of(errors_), begin = std::max(errors_begin_, end - kMostBytes);
-  if (end <= begin) return "";
-  std::string text(static_cast<std::size_t>(end - begin), ' ');
-  if (pread(errors_.get(), text.data(), text.size(), begin) != static_cast<ssize_t>(text.size())) {
-    return "";
-  }
-  std::istringstream lines(text);
-  std::vector<std::string> last;
-  for (std::string line; std::getline(lines, line);) {
-    if (const std::size_t first = line.find_first_not_of(" \t\r"); first != std::string::npos) {
-      last.push_back(printable(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first)));
-    }
-    if (last.size() > kMostLines) last.erase(last.begin());
-  }
-  std::string words;
-  for (const std::string& line : last) words += (words.empty() ? "" : " | ") + line;
-  return words;
-}
+std::string Process::last_words() const { return last_lines(errors_, errors_begin_); }
 
 }  // namespace attest::certify::worker
