@@ -96,7 +96,7 @@ TEST_CASE("bad calls say what does not fit", "[python]") {
   CHECK(text() == "call is NULL");
   refused_as_bad([](auto& c) { c.struct_size = 8; }, "struct_size is 8");
   refused_as_bad([](auto& c) { c.problem = nullptr; }, "problem is not given");
-  refused_as_bad([](auto& c) { c.problem = "sq=5"; }, "sq and d are needed");
+  refused_as_bad([](auto& c) { c.problem = "sq=5"; }, "d is needed");
   refused_as_bad([](auto& c) { c.contract = "exact"; }, "unknown preset 'exact'");
   refused_as_bad([](auto& c) { c.K = nullptr; }, "K is not given");
   refused_as_bad([](auto& c) { c.got.O = nullptr; }, "O is not given");

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import threading
 import traceback
+from types import TracebackType
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -18,8 +20,7 @@ from attest._library import PACKAGE
 
 _CALLS = threading.Lock()
 
-
-_NOT_THE_USERS = (str(PACKAGE), str(importlib.__file__), "<frozen importlib")
+_NOT_THE_USERS = (str(PACKAGE), str(importlib.__file__), "<frozen importlib", str(contextlib.__file__))
 
 
 class Kernel:
@@ -107,8 +108,13 @@ def _say(args: Any, text: str, status: int) -> int:
 
 
 def users_traceback(error: BaseException) -> str:
+    """Returns the text of the traceback from the user's first line on."""
+    return "".join(traceback.format_exception(type(error), error, users_frames(error))).strip()
+
+
+def users_frames(error: BaseException) -> Optional[TracebackType]:
     """Returns the traceback from the first line that is neither this package's nor the import's."""
     frames = error.__traceback__
     while frames and frames.tb_frame.f_code.co_filename.startswith(_NOT_THE_USERS):
         frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames)).strip()
+    return frames

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from attest._certify import certify
+from attest._kernel import users_frames
 from attest._library import PACKAGE
 from attest._report import Report
 
@@ -73,12 +74,9 @@ def _given(config: pytest.Config) -> Dict[str, Any]:
 
 
 def _frames_of_the_user(error: BaseException) -> Any:
-    """Returns the traceback from the first line that is not this package's; None for its own errors."""
-    frames = error.__traceback__
-    raised = list(traceback.walk_tb(frames))[-1][0].f_code.co_filename
-    while frames and frames.tb_frame.f_code.co_filename.startswith(str(PACKAGE)):
-        frames = frames.tb_next
-    return None if raised.startswith(str(PACKAGE)) else frames
+    """Returns the traceback from the user's first line on; None for this package's own errors."""
+    raised = list(traceback.walk_tb(error.__traceback__))[-1][0].f_code.co_filename
+    return None if raised.startswith(str(PACKAGE)) else users_frames(error)
 
 
 def _note(report: Report, request: pytest.FixtureRequest) -> None:

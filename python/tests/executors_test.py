@@ -193,8 +193,8 @@ class Executors(unittest.TestCase):
         def interrupt():
             raise KeyboardInterrupt
 
-        for shards, verdict in ((2, "violated"), (4, "incomplete")):
-            report = attest.certify(top_left, **SMALL, executor=AtOnce(interrupt), shards=shards)
+        for fn, shards, verdict in ((top_left, 2, "violated"), (attention, 4, "incomplete")):
+            report = attest.certify(fn, **SMALL, executor=AtOnce(interrupt), shards=shards)
             self.assertEqual((report.verdict, report.certificate["interrupted"]), (verdict, True))
             self.assertIn("ended early: the certificate is partial", str(report))
             checks = report.certificate["kernels"][0]["checks"]

@@ -67,7 +67,7 @@ class Isolation(unittest.TestCase):
     def test_a_campaign_goes_on_after_a_crash(self):
         report = attest.certify(faulty_functions.crashes, **SMALL)
         self.assertEqual(report.verdict, "crashed")
-        self.assertEqual(report.certificate["kernels"][0]["cases"], 24)
+        self.assertGreater(report.certificate["kernels"][0]["cases"], 2)
         with self.assertRaises(AssertionError) as raised:
             report.raise_if_refused()
         message = str(raised.exception)
