@@ -10,8 +10,9 @@ from plain_gradients import GROUPED, MISTAKES, SMALL, Gradients, attention, back
 
 import attest
 
-OF_TORCH, OF_JAX = (dataclasses.replace(attest.CONVENTIONS["plain"], arrays=arrays, name="OF_" + arrays.upper())
-                    for arrays in ("torch", "jax"))
+PLAIN = attest.CONVENTIONS["plain"]
+OF_TORCH = dataclasses.replace(PLAIN, arrays="torch", name="OF_TORCH")
+OF_JAX = dataclasses.replace(PLAIN, arrays="jax", name="OF_JAX")
 
 
 def torch_attention(q, k, v, causal=False, scale=1.0):
@@ -155,7 +156,8 @@ class OfJax(Gradients):
         self.assertIn("dK", report.certificate["kernels"][0]["worst"])
 
     def test_a_mistake(self):
-        words = {"law": "reference_backward", "dtypes": ["f32"], "like": OF_JAX, "isolate": False}
+        words = {"law": "reference_backward", "dtypes": ["f32"], "like": OF_JAX, "isolate": False,
+                 "claims": self.FEW["claims"]}
         attest.replay(jax_attention_by(1), GROUPED, **words)
         custom = jax_attention_by(2)
         with self.assertRaisesRegex(AssertionError, r"outside the proved bound: dQ\[") as raised:
