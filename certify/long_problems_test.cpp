@@ -118,9 +118,11 @@ TEST_CASE("values of long problems follow from the seed, their sizes do not", "[
 }
 
 // The first law and long problem of the smoke tier that refuse the kernel; "" when none do.
+// Forward, which shows most, takes a third of the time.
 std::string refusal(const attest_kernel& kernel, std::uint64_t seed) {
-  for (const Case& c : long_cases(kernel.description, Tier::smoke, seed)) {
-    for (const char* law : {"reference_forward", "reference_backward"}) {
+  const std::vector<Case> cases = long_cases(kernel.description, Tier::smoke, seed);
+  for (const char* law : {"reference_forward", "reference_backward"}) {
+    for (const Case& c : cases) {
       const proptest::LawResult result = proptest::find_law(law).check(kernel, c);
       if (result.verdict == Verdict::violated) return std::string(law) + " " + result.message;
     }

@@ -128,10 +128,12 @@ class Command(unittest.TestCase):
 
     def test_functions_by_name(self):
         campaign = ("--cases", "2", "--dtypes", "f32", "--only", "reference_forward", "--jobs", "1")
-        for place in ("faulty_functions", "faulty_functions.py"):
-            right = self.run_command("certify", f"{place}:right", *campaign)
-            self.assertEqual(right.returncode, 0, right.stdout + right.stderr)
-            self.assertIn(f"{place}:right  LAW HOLDS", right.stdout)
+        right = self.run_command("certify", "faulty_functions:right", *campaign)
+        self.assertEqual(right.returncode, 0, right.stdout + right.stderr)
+        self.assertIn("faulty_functions:right  LAW HOLDS", right.stdout)
+        case = ("--problem", "sq=3,sk=5,d=4", "--law", "reference_forward")
+        checked = self.run_command("check", "--kernel", "faulty_functions.py:right", *case)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         crashed = self.run_command("certify", "faulty_functions:crashes", *campaign)
         self.assertEqual(crashed.returncode, 4, crashed.stdout + crashed.stderr)
         line = crashed.stdout.split("reproduce: attest ")[1].splitlines()[0]
