@@ -24,9 +24,11 @@ struct TextOption {
   std::string FunctionOptions::*value;
 };
 
-constexpr std::array<TextOption, 5> kTexts{{
+constexpr std::array<TextOption, 6> kTexts{{
     {"--like", "like", "calling convention (attest.CONVENTIONS), default: by its signature",
      &FunctionOptions::like},
+    {"--device", "device", "device of torch or jax where its arrays lie, default: the host",
+     &FunctionOptions::device},
     {"--backward", "backward", "function of its gradients, default: autograd or jax.vjp",
      &FunctionOptions::backward},
     {"--numerics", "numerics", "preset or fields of the arithmetic, default f32",

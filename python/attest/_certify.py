@@ -23,7 +23,7 @@ from attest._report import Report, finding_text, problem_of
 
 
 def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None,
-            isolate: bool = True, timeout: Optional[int] = None,
+            device: Optional[str] = None, isolate: bool = True, timeout: Optional[int] = None,
             memory_limit: Optional[int] = None, numerics: Numerics = "f32",
             dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
             gradients: Optional[bool] = None, backward: Optional[Callable[..., Any]] = None,
@@ -39,6 +39,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
                  leaves a gap in the certificate; any other exception is a finding.
     `like`       its convention: a name of `attest.CONVENTIONS` or a `Convention`; None: the one all of
                  whose keywords its signature names, else "plain".
+    `device`     of torch or jax, like "cuda" or "cuda:1": arrays are copied there, results come back.
+                 None: the host.
     `isolate`    the function is called in fresh interpreters: a crash, a hang, an exit, a write into
                  an input or outside an output is a finding. A function that is not at the top of a
                  module needs cloudpickle. False: in this process, and the certificate says what that
@@ -60,8 +62,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     Ctrl-C ends at the next check: the report is partial.
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
-    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, gradients=gradients,
-                   backward=backward, empty_row=empty_row, lse_base=lse_base)
+    given = _given(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
+                   gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     function = Function(fn, convention(like, fn))
     words = {"tier": tier, "seed": seed, "cases": cases, "only": only,
              "jobs": 1 if jobs is None and executor is not None else jobs}
@@ -104,7 +106,7 @@ def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], limits: Dict[str
 
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
            values: str = "normal", seed: int = 1, threads: int = 1,
-           like: Union[str, Convention, None] = None, isolate: bool = True,
+           like: Union[str, Convention, None] = None, device: Optional[str] = None, isolate: bool = True,
            timeout: Optional[int] = None, memory_limit: Optional[int] = None,
            numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
            claims: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
@@ -116,8 +118,8 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
     where the case has nothing to judge, and what `certify` raises.
     """
     __tracebackhide__ = True
-    given = _given(like=like, numerics=numerics, dtypes=dtypes, claims=claims, gradients=gradients,
-                   backward=backward, empty_row=empty_row, lse_base=lse_base)
+    given = _given(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
+                   gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     case = f"{problem} values={values} seed={seed} threads={threads}"
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
@@ -155,14 +157,14 @@ def _subject(fn: Callable[..., Any], given: Dict[str, Any], isolate: bool, timeo
 
 
 def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention, None] = None,
-             numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
+             device: Optional[str] = None, numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
              claims: Optional[List[str]] = None, gradients: Optional[bool] = None,
              backward: Optional[Callable[..., Any]] = None, **conventions: str) -> Tuple[Kernel, str]:
     """Returns the kernel of a function and the text of its contract.
 
     `known`: its features are not asked for, and the kernel claims none; a first call is made.
     """
-    function = Function(fn, convention(like, fn))
+    function = Function(fn, convention(like, fn), device)
     if known:
         claims = []
     kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions,

@@ -12,6 +12,7 @@ import numpy as np
 
 from attest._arrays import floats_of
 from attest._conventions import Asked, Convention, parameters_of
+from attest._devices import placing
 from attest._layouts import ARRAYS, LSE, Layout, Shape
 
 Result = Tuple[np.ndarray, Optional[np.ndarray]]
@@ -22,15 +23,20 @@ class WrongResult(TypeError):
 
 
 class Function:
-    """Holds a function, its convention, the keywords that it takes, and what differentiates it."""
+    """Holds a function, its convention, the keywords that it takes, and what differentiates it.
 
-    def __init__(self, fn: Callable[..., Any], convention: Convention):
+    Its arrays are handed over on the device, where one is named.
+    """
+
+    def __init__(self, fn: Callable[..., Any], convention: Convention, device: Optional[str] = None):
         if not callable(fn):
             raise TypeError(f"fn is a {type(fn).__name__}; give a function")
         self.fn = fn
         self.name: str = getattr(fn, "__name__", type(fn).__name__).strip("<>")
         self.convention = convention
         self.arrays = convention.arrays or _arrays_of(fn)
+        self.device = device
+        self._place = None if device is None else placing(self.arrays, device)
         self.keywords = {name: keyword for name, keyword in convention.keywords.items()
                          if _takes(fn, name)}
         self.differentiator: Any = None
@@ -109,7 +115,11 @@ class Function:
         return self._given(self._layout.there(array), dtype)
 
     def _given(self, array: np.ndarray, dtype: str = "") -> Any:
-        """Returns the array as one of the function's own kind: a view where that takes strides."""
+        """Returns the array as one of the function's own kind, on its device; a view where it can be."""
+        own = self._own(array, dtype)
+        return self._place(own) if self._place else own
+
+    def _own(self, array: np.ndarray, dtype: str) -> Any:
         if self.arrays == "torch":
             torch = importlib.import_module("torch")
             if dtype == "bf16":

@@ -155,6 +155,7 @@ class Command(unittest.TestCase):
                 ("faulty_functions:wrong", (), "faulty_functions has no function 'wrong'"),
                 ("faulty_functions:LONG", (), "fn is a int; give a function"),
                 ("faulty_functions:right", ("--like", "spda"), "like is 'spda'; it must be one of"),
+                ("faulty_functions:right", ("--device", "cuda"), "arrays of numpy lie on the host"),
                 ("faulty_functions:right", ("--numerics", "exact"), "unknown preset 'exact'"),
                 ("cpu/flash2", ("--like", "sdpa"), "'cpu/flash2' is no function in Python")):
             with self.subTest(word + " ".join(more)):

@@ -1,0 +1,70 @@
+"""Hands arrays of torch or jax over on a device: "cuda", "cuda:1", for jax any of its platforms."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from typing import Any, Callable, List
+
+_MOST_BYTES = 1 << 30  # between elements of an array that keeps its strides
+
+
+def placing(arrays: str, word: str) -> Callable[[Any], Any]:
+    """Returns what places an array of `arrays` on the device.
+
+    An array is copied there and back first. Raises ValueError where there is no such device, or it
+    holds no values.
+    """
+    if not isinstance(word, str):
+        raise TypeError(f"device is {word!r}; give a word like 'cuda' or 'cuda:1'")
+    if arrays not in _KINDS:
+        raise ValueError(f"device={word!r}, but arrays of {arrays} lie on the host; give a convention with "
+                         "arrays of torch or jax, or leave device out")
+    try:
+        return _KINDS[arrays](word)
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{arrays} has no device {word!r} that holds values; it has "
+                         f"{', '.join(_AVAILABLE[arrays]())} ({reason})") from None
+
+
+def _of_torch(word: str) -> Callable[[Any], Any]:
+    torch = importlib.import_module("torch")
+    place = functools.partial(_spanning, device=torch.device(word))
+    place(torch.zeros(1)).cpu()
+    return place
+
+
+def _spanning(tensor: Any, device: Any) -> Any:
+    """Copies all from the first to the last element, so that strides stay as they are."""
+    span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    if math.prod(tensor.shape) == 0 or span * tensor.element_size() > _MOST_BYTES:
+        return tensor.to(device)
+    return tensor.as_strided((span,), (1,)).to(device).as_strided(tensor.shape, tensor.stride())
+
+
+def _of_jax(word: str) -> Callable[[Any], Any]:
+    jax = importlib.import_module("jax")
+    platform, _, index = word.partition(":")
+    there = jax.devices(platform)
+    if not 0 <= int(index or 0) < len(there):
+        raise IndexError(f"{len(there)} of platform {platform!r}")
+    return functools.partial(jax.device_put, device=there[int(index or 0)])
+
+
+def _available_to_torch() -> List[str]:
+    torch = importlib.import_module("torch")
+    return ["cpu", *(f"{kind}:{index}" for kind in ("cuda", "xpu") if hasattr(torch, kind)
+                     for index in range(getattr(torch, kind).device_count()))]
+
+
+def _available_to_jax() -> List[str]:
+    jax = importlib.import_module("jax")
+    platforms = dict.fromkeys(["cpu", jax.default_backend()])
+    return [f"{platform}:{index}" for platform in platforms
+            for index in range(len(jax.devices(platform)))]
+
+
+_KINDS = {"torch": _of_torch, "jax": _of_jax}
+_AVAILABLE = {"torch": _available_to_torch, "jax": _available_to_jax}
