@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds ci/on-device to its word by rehearsals: a step that fails, hangs or crashes costs no other,
 records that are written stay, --resume goes on, and the committed page is that of the records."""
+import json
 import os
 import re
 import shutil
@@ -9,17 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import device_tools as tools
 from on_device import bundle, page, records, rehearsal
-from on_device.run import Run
-from on_device.steps import STEPS, Step
+from on_device.run import Run, outcome_of
+from on_device.steps import STEPS, Step, on_cuda
 
 CI = os.path.dirname(os.path.realpath(__file__))
 NAMES = [step.name for step in STEPS]
 # A program of every step.
-PROGRAMS = 'certify|^gpu_device_test|^compute-sanitizer|golden| rates|triton'
+PROGRAMS = 'attest certify|torch flash|^gpu_device_test|^compute-sanitizer|golden| rates|triton'
 failures = []
 
 
@@ -115,8 +117,8 @@ def test_programs_that_go_wrong(stand_in, what):
     for name in NAMES:
         check(f'{what}: {name}', ('refused' if name == 'sanitizers' else 'failed') in found.get(
             name, ()), True)
-    check(f'{what}: others pass', 'passed' in found['counts'] & found['times'] & found['families'],
-          True)
+    check(f'{what}: others pass', 'passed' in found['counts'] & found['times'] & found['families'] &
+          found['wild'], True)
 
 
 def test_programs_that_hang(stand_in):
@@ -128,6 +130,36 @@ def test_programs_that_hang(stand_in):
         check(f'HANGS: {name}', re.search(rf'^{name}( +\d+){{3}} +[1-9]', output, re.M) is not None,
               True)
     check('processes of what hung', stand_in.left(), [])
+
+
+def test_kernels_of_others(stand_in):
+    """Kernels of others that fail, crash and hang have records of their own, and --resume goes on."""
+    limit = ('--step', 'wild', '--limit', str(tools.LEAST_SECONDS + 2))
+    status, _ = stand_in.run(*limit, STAND_IN_FAILS='torch flash, bf16', STAND_IN_CRASHES='JAX cuDNN',
+                             STAND_IN_HANGS='torch cuDNN, bf16')
+    done = {row['task']: row['outcome'] for row in records.last_run(stand_in.path())
+            if row['kind'] == 'task'}
+    check('wild: the exit code', status, 1)
+    check('wild: outcomes', done, {
+        **{name: 'passed' for name in on_cuda.SUBJECTS if name != 'torch cuDNN, bf16'},
+        'torch flash, bf16': 'failed', 'JAX cuDNN, bf16': 'failed'})
+    check('wild: processes of what hung', stand_in.left(), [])
+    stand_in.commands()
+    stand_in.run('--step', 'wild', '--resume')
+    check('wild: resumed', [line for line in stand_in.commands().splitlines() if 'certify' in line],
+          ['certify.py --one on_cuda torch cuDNN, bf16 112'])
+
+
+def test_records_of_others():
+    """A finding is a failure, a device that refuses none; other words are no record."""
+    finding = {'law': 'l', 'message': 'm', 'case': {'problem': 'p'}}
+    for answer, wanted in (((0, json.dumps({'findings': []}), ''), ('passed', '')),
+                           ((0, 'words\n' + json.dumps({'findings': [finding]}), ''), ('failed', 'l: m: p')),
+                           ((77, '', 'skipped: no device'), ('refused', 'skipped: no device')),
+                           ((0, 'words', ''), ('failed', 'status 0')),
+                           ((-11, '', ''), ('failed', 'status -11'))):
+        with mock.patch.object(tools, 'answer_of', lambda command, answer=answer: answer):
+            check(f'of {answer}', outcome_of([{'kind': 'wild', **tools.outside('on_cuda', 'x')}]), wanted)
 
 
 def test_stops(stand_in):
@@ -235,6 +267,7 @@ def test_page(folder):
         {**golden, 'device': {'read_bytes': 1}},
         {'kind': 'run', 'date': '2026-01-03T03:04:05', 'device': 'X'},
         {'kind': 'certify', 'kernel': 'gpu/x', 'verdict': 'certified'},
+        {'kind': 'wild', 'subject': 'torch y', 'verdict': 'incomplete', 'findings': []},
         {'kind': 'certify', 'kernel': 'gpu/y', 'verdict': 'violated', 'failed': 'O differs'},
         golden, {**golden, 'device': {'read_bytes': 1}},
         {'kind': 'traffic', **small, 'counted': bytes_, 'profiled': {'read_bytes': 20}},
@@ -247,6 +280,7 @@ def test_page(folder):
     check('its line', [line for line in text.splitlines() if line.startswith('| `gpu/x`')],
           ['| `gpu/x` | 2026-01-03 | 1 of 2 | 40 | 0.50 | forward 500 ms | copies 25.0% | '
            'forward 2 |'])
+    check('a kernel of others', '- wild, `torch y`: incomplete (2026-01-03)' in text, True)
     check('one that is not', '| `gpu/y` | violated |' in text, True)
     check('a page of other records is seen', committed == text, False)
 
@@ -266,9 +300,10 @@ def test_bundle(folder):
 
 
 test_rehearsal()
+test_records_of_others()
 for test, words in ((test_programs_that_go_wrong, ('FAILS',)),
                     (test_programs_that_go_wrong, ('CRASHES',)), (test_programs_that_hang, ()),
-                    (test_stops, ()),
+                    (test_kernels_of_others, ()), (test_stops, ()),
                     (test_ends, (signal.SIGTERM,)), (test_ends, (signal.SIGKILL,)),
                     (test_no_device, ()), (test_older_system, ())):
     with tempfile.TemporaryDirectory() as folder:

@@ -9,11 +9,15 @@ import device_tools as tools
 
 PROGRAMS = ('bin/attest', 'bin/attest_gpu_measure', 'gpu/device/gpu_device_test',
             'examples/libdevice_attention.so')
-TARGETS = ('attest', 'attest_gpu_measure', 'gpu_device_test', 'example_device_attention')
+TARGETS = ('attest', 'attest_gpu_measure', 'gpu_device_test', 'example_device_attention',
+           'attest_shared')
 SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/peer_bounds.py',
-           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py')
+           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py',
+           *(f'docs/how-to/wild/{name}.py' for name in ('certify', 'on_cuda', 'triton_flash')))
 # Fit the kernel and the driver of the machine where the bundle runs, and are taken there.
 OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
+# PyTorch needs its own beside those of the package, in one process.
+OF_PYTHON = re.compile(r'lib(stdc\+\+|gcc_s)\b')
 MOST_BYTES = 60 * 1000 * 1000
 LIBRARIES = 'lib'
 # Asks for RPATH: RUNPATH is not searched for what a library needs.
@@ -66,6 +70,16 @@ def build(jobs):
     return True
 
 
+def pack_package(place):
+    """Lays the package of Python out as a wheel has it, the libraries that it needs beside it."""
+    library = tools.program('lib', 'libattest.so')
+    copy(os.path.join(tools.root, 'python', 'attest'), os.path.join(place, 'attest'))
+    copy(library, os.path.join(place, 'attest', 'libattest.so'))
+    for one in libraries(library):
+        if not OF_PYTHON.match(os.path.basename(one)):
+            copy(one, os.path.join(place, LIBRARIES, os.path.basename(one)))
+
+
 def pack(folder):
     """Fills the folder anew from build/cuda; returns its size in bytes."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -74,6 +88,7 @@ def pack(folder):
         copy(tools.program(place), os.path.join(inside, place))
         for library in libraries(tools.program(place)):
             copy(library, os.path.join(inside, LIBRARIES, os.path.basename(library)))
+    pack_package(os.path.join(inside, 'package'))
     for place in SCRIPTS:
         copy(os.path.join(tools.root, place), os.path.join(folder, place))
     manifest = {

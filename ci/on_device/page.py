@@ -100,12 +100,12 @@ def to_torch(rows, kernel):
 
 
 def others(rows):
-    """Tells of tests, libraries and sanitizers, the newest of each name."""
+    """Tells of tests, libraries, kernels of others and sanitizers, the newest of each name."""
     found = {}
     for run, row in rows:
-        if row['kind'] in ('tests', 'library', 'sanitizers'):
-            name = row.get('tool') or row.get('test') or row.get('kernel')
-            outcome, _ = outcome_of([row])
+        if row['kind'] in ('tests', 'library', 'wild', 'sanitizers'):
+            name = next(row[key] for key in ('tool', 'test', 'kernel', 'subject') if key in row)
+            outcome = row.get('verdict') or outcome_of([row])[0]
             found[row['kind'], name] = f"- {row['kind']}, `{name}`: {outcome} ({run['date'][:10]})"
     return [found[name] for name in sorted(found)]
 

@@ -51,6 +51,8 @@ def answer():
         return certificate()
     if NAME == 'compute-sanitizer':
         return 'ERROR SUMMARY: 0 errors'
+    if NAME == 'certify.py':
+        return json.dumps({'subject': WORDS[2], 'verdict': 'certified', 'findings': []})
     if NAME.endswith('.py'):
         variant = {'variant': 'a', 'direction': 'forward', 'fast_bytes': 1, 'seconds': 1}
         return '\n'.join(json.dumps({'problem': one, 'variants': [variant]}) for one in WORDS[1:])

@@ -7,8 +7,12 @@ certificates to its tasks. A task is a name and a function that answers with rec
 """
 import collections
 import os
+import sys
 
 import device_tools as tools
+
+sys.path.append(os.path.join(os.path.realpath(__file__).rpartition('/ci/')[0], 'docs', 'how-to', 'wild'))
+import on_cuda
 
 Step = collections.namedtuple('Step', 'name title seconds each at_once tasks')
 MOST_AT_ONCE = 8  # each has a context or two on the device, whose memory ends somewhere
@@ -47,6 +51,11 @@ def tests(kernels, folder):
 def library(kernels, folder):
     path = tools.program('examples', 'libdevice_attention.so')
     return [('device_attention', lambda found: {'library': [tools.certified(path, folder)]})]
+
+
+def wild(kernels, folder):
+    return [(name, lambda found, name=name: {'wild': [tools.outside('on_cuda', name)]})
+            for name in on_cuda.SUBJECTS]
 
 
 def sanitizers(kernels, folder):
@@ -96,13 +105,14 @@ def families(kernels, folder):
 
 
 STEPS = (
-    Step('certify', 'every kernel certified, tier smoke, the shortest first', 240, 150, SHARED,
+    Step('certify', 'every kernel certified, tier smoke, the shortest first', 220, 150, SHARED,
          certify),
     Step('tests', 'the tests that need a device', 45, 45, 1, tests),
     Step('library', "the documentation's library certified", 25, 25, 1, library),
-    Step('sanitizers', 'the device tests under compute-sanitizer', 70, 300, 4, sanitizers),
-    Step('counts', "counted bytes beside the emulation's and the profiler's", 60, 60, 1, counts),
-    Step('times', "times beside measured rates and PyTorch's, each verified first", 70, 60, 1,
+    Step('wild', 'attention of PyTorch, JAX and Triton certified', 50, 120, 4, wild),
+    Step('sanitizers', 'the device tests under compute-sanitizer', 55, 300, 4, sanitizers),
+    Step('counts', "counted bytes beside the emulation's and the profiler's", 55, 60, 1, counts),
+    Step('times', "times beside measured rates and PyTorch's, each verified first", 60, 60, 1,
          times),
     Step('families', "tiles of all sizes beside Triton's", 30, 120, 1, families),
 )

@@ -3,14 +3,17 @@
 
 usage: certify.py [MODULE...]   runs torch_sdpa, jax_attention, ... beside this file, all without one
        certify.py --page        writes docs/in-the-wild.md from results.jsonl
+       certify.py --one MODULE SUBJECT SECONDS
+                                prints one record, a partial one where the seconds are over
 A module says in SUBJECTS what is certified: options of attest.certify by a name. One that cannot be
-imported is listed as skipped.
+imported is listed as skipped. Exit code 77 of --one: its library or the device is not there, or refuses.
 """
 import functools
 import importlib
 import importlib.metadata
 import json
 import pathlib
+import signal
 import sys
 import time
 
@@ -18,6 +21,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 RESULTS, PAGE = FOLDER / "results.jsonl", FOLDER.parents[1] / "in-the-wild.md"
 MODULES = {"torch_sdpa": "torch", "jax_attention": "jax", "onnx_attention": "onnxruntime",
            "triton_flash": "triton"}
+SKIPPED = 77
 
 
 def subjects(module):
@@ -32,14 +36,16 @@ def subjects(module):
 def record(module, name, options):
     """Certifies a subject and returns its record."""
     import attest
+    options = dict(options)
+    library = options.pop("library", None) or MODULES[module]
     began = time.perf_counter(), time.process_time()
     report = attest.certify(isolate=False, jobs=1, **options)
     seconds = time.perf_counter() - began[0], time.process_time() - began[1]
     kernel = report.certificate["kernels"][0]
-    library = MODULES[module]
     return {"subject": name, "module": module, "date": time.strftime("%Y-%m-%d"),
             "library": f"{library} {importlib.metadata.version(library)}",
             "numerics": options.get("numerics", "f32"), "verdict": report.verdict,
+            "partial": report.certificate["interrupted"],
             "claims": kernel["description"]["features"], "cases": kernel["cases"],
             "checks": kernel["checks"]["passed"], "seconds": round(seconds[0], 1),
             "cpu_seconds": round(seconds[1], 1),
@@ -93,6 +99,19 @@ def run(modules):
             print(f"{name}: {rows[name]['verdict']} in {rows[name]['seconds']} s", flush=True)
 
 
+def one(module, name, seconds):
+    """Prints the record of a subject, of whose campaign SIGALRM ends what takes longer."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(int(seconds))
+    try:
+        print(json.dumps(record(module, name, importlib.import_module(module).SUBJECTS[name])))
+    except (ImportError, NotImplementedError, ValueError) as error:
+        print(f"skipped: {error}", file=sys.stderr)
+        sys.exit(SKIPPED)
+    except KeyboardInterrupt:
+        sys.exit(f"its first calls were not done after {seconds} s")
+
+
 def table():
     """Returns the lines of the table of subjects."""
     lines = ["| kernel | library | contract | verdict | first finding | checks | CPU time |",
@@ -118,6 +137,9 @@ def page():
 def main(words):
     if words == ["--page"]:
         PAGE.write_text(page(), encoding="utf-8")
+        return
+    if words[:1] == ["--one"] and len(words) == 4:
+        one(*words[1:])
         return
     unknown = [word for word in words if word not in MODULES]
     if unknown:

@@ -52,8 +52,8 @@ def attention(q, k, v, *, causal=False, scale=1.0):
     q, k, v = (array.transpose(1, 2).contiguous() for array in (q, k, v))
     batch, heads, rows, columns = q.shape
     keys, columns_v, tile = k.shape[2], v.shape[3], 64
-    out = torch.empty(batch, heads, rows, columns_v, dtype=q.dtype)
-    lse = torch.empty(batch, heads, rows)
+    out = torch.empty(batch, heads, rows, columns_v, dtype=q.dtype, device=q.device)
+    lse = torch.empty(batch, heads, rows, device=q.device)
     flash[(triton.cdiv(rows, tile), batch * heads)](
         q, k, v, out, lse, scale, rows, heads, heads // k.shape[1], columns, columns_v,
         keys - rows, keys, causal, tile, *(max(16, triton.next_power_of_2(n)) for n in (columns, columns_v)))
