@@ -341,8 +341,8 @@ def outside(module, subject):
     if seconds < min(LEAST_SECONDS, limit or LEAST_SECONDS):
         raise OutOfTime
     status, output, errors = answer_of([
-        'env', f"PYTHONPATH={program('package')}", sys.executable, os.path.join(root, *WILD), '--one',
-        module, subject, str(max(seconds - LAST_SECONDS, 1))])
+        'env', f"PYTHONPATH={program('package')}", sys.executable, os.path.join(root, *WILD),
+        '--one', module, subject, str(max(seconds - LAST_SECONDS, 1))])
     if status == PEER_SKIPPED:
         return {'subject': subject, 'refused': tail(errors, 1)}
     try:

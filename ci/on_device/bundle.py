@@ -17,8 +17,8 @@ SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/pee
 # Fit the kernel and the driver of the machine where the bundle runs, and are taken there.
 OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
 # PyTorch needs its own beside those of the package, in one process.
-OF_PYTHON = re.compile(r'lib(stdc\+\+|gcc_s)\b')
-MOST_BYTES = 60 * 1000 * 1000
+OF_PYTHON = re.compile(r'lib(stdc\+\+|gcc_s)\.')
+MOST_BYTES = 70 * 1000 * 1000
 LIBRARIES = 'lib'
 # Asks for RPATH: RUNPATH is not searched for what a library needs.
 CONFIGURE = ('cmake', '--preset', 'cuda', '--log-level=WARNING',

@@ -11,7 +11,7 @@ import sys
 
 import device_tools as tools
 
-sys.path.append(os.path.join(os.path.realpath(__file__).rpartition('/ci/')[0], 'docs', 'how-to', 'wild'))
+sys.path.append(os.path.join(os.path.dirname(tools.__file__), '..', 'docs', 'how-to', 'wild'))
 import on_cuda
 
 Step = collections.namedtuple('Step', 'name title seconds each at_once tasks')

@@ -1,20 +1,28 @@
 """Holds the records of docs/how-to/wild to what their libraries compute here, where they are installed."""
 
+import contextlib
 import importlib
+import io
 import json
+import os
 import pathlib
 import re
+import signal
+import subprocess
 import sys
+import time
 import unittest
+from unittest import mock
 
 import numpy as np
-from plain_attention import arrays
+from plain_attention import arrays, attention
 
 import attest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to" / "wild"
 sys.path.insert(0, str(FOLDER))
 import certify  # noqa: E402
+import on_cuda  # noqa: E402
 import wide  # noqa: E402
 
 EXACT = re.compile(r"O\[batch=0, seqlen_q=(\d+), .*?head_dim_v=(\d+)\] is (\S+), exact (\S+?)(?:,|$)")
@@ -94,6 +102,53 @@ class Wild(unittest.TestCase):
         exact = attest.reference(q, k, v).out[0, 0, 0]
         row = wide.row(numbers(q)[0], numbers(k), numbers(v), 8**-0.5)
         np.testing.assert_array_max_ulp(np.array([float(x) for x in row]), exact, 64)
+
+    def on_the_host(self, name, **options):
+        """Returns the findings of a subject of devices on the host; skips without its library."""
+        words = {**on_cuda.SUBJECTS[name], "device": "cpu", "cases": 2, "isolate": False, "jobs": 1, **options}
+        try:
+            importlib.import_module(words.pop("library"))
+        except ImportError as error:
+            self.skipTest(str(error))
+        return attest.certify(**words).findings
+
+    def test_subjects_of_devices_on_the_host(self):
+        for name in ("torch flash, bf16", "torch flash, f16", "JAX XLA, bf16"):
+            with self.subTest(name):
+                self.assertEqual(self.on_the_host(name, only="reference_forward"), [])
+        self.assertEqual(self.on_the_host("torch flash, bf16", only="reference_backward"), [])
+        self.assertNotEqual(self.on_the_host("torch flash, bf16", only="reference_forward", numerics="f32"), [])
+        for name in ("torch cuDNN, bf16", "torch efficient, f16", "JAX cuDNN, bf16"):
+            with self.subTest(name), self.assertRaises(NotImplementedError):
+                self.on_the_host(name)
+
+    def test_a_subject_without_its_device_is_skipped(self):
+        done = subprocess.run([sys.executable, FOLDER / "certify.py", "--one", "on_cuda", "torch flash, bf16",
+                               "60"], capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual(done.returncode, certify.SKIPPED, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, "No module named 'torch'|torch has no device 'cuda'")
+
+    def test_a_record_is_partial_where_time_ends_the_campaign(self):
+        def ends(number):
+            calls = iter(range(1000))
+
+            def fn(q, k, v):
+                if next(calls) == number:
+                    os.kill(os.getpid(), signal.SIGALRM)
+                    time.sleep(2)  # until the first thread has seen it
+                return attention(q, k, v)
+            return {"fn": fn, "library": "numpy", "dtypes": ["f32"], "cases": 9, "only": "reference_forward"}
+
+        module = mock.Mock(SUBJECTS={"in the campaign": ends(5), "before it": ends(0), "never": ends(1000)})
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.getsignal(signal.SIGALRM))
+        self.addCleanup(signal.alarm, 0)
+        with mock.patch.dict(sys.modules, others=module):
+            for name, partial in (("in the campaign", True), ("never", False)):
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    certify.one("others", name, "600")
+                self.assertEqual(json.loads(printed.getvalue())["partial"], partial, name)
+            with self.assertRaisesRegex(SystemExit, "its first calls were not done after 600 s"):
+                certify.one("others", "before it", "600")
 
     def test_gradients_of_torch(self):
         try:

@@ -2,7 +2,7 @@
 
 What is declared is public: P in the arrays' type before it meets V, products on tensor cores, exp by
 ex2.approx. That errs by 4 units of 2^-24 (PTX ISA), and log2(e) * scale, rounded once, moves an
-argument of -30 by as much again as the other 60 allow. Gradients add up by atomics.
+argument of -30 by as much again as the other 60 allow. Gradients add up by atomics, but in XLA.
 """
 import functools
 import importlib
@@ -10,9 +10,10 @@ import os
 
 # Others are on the device at the same time.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-NUMERICS = {"preset": "tensor_core", "exp_ulps": 64, "nondeterministic": True}
-SPLIT = {**NUMERICS, "lse_splits": 1, "gqa_partial": "input"}  # keys split among blocks, dK by heads
-NORMALIZED = {**NUMERICS, "p_normalized": True}
+FORWARD = {"preset": "tensor_core", "exp_ulps": 64}
+ATOMIC = {**FORWARD, "nondeterministic": True}
+SPLIT = {**ATOMIC, "lse_splits": 1, "gqa_partial": "input"}  # keys split among blocks, dK by heads
+NORMALIZED = {**FORWARD, "p_normalized": True}
 
 
 def sdpa(backend):
@@ -25,7 +26,7 @@ def sdpa(backend):
                 return call(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale,
                             enable_gqa=enable_gqa)
         except RuntimeError as error:
-            if "No available kernel" in str(error):
+            if "No available kernel" in str(error) or "No viable backend" in str(error):
                 raise NotImplementedError(f"{backend} does not take it") from None
             raise
 
@@ -37,11 +38,10 @@ def triton_flash(q, k, v, causal=False, softmax_scale=1.0):
     """Calls the kernel of triton_flash.py, compiled for the device."""
     if q.is_cuda:
         os.environ["TRITON_INTERPRET"] = "0"
-    triton = importlib.import_module("triton")
     attention = importlib.import_module("triton_flash").attention
     try:
         return attention(q, k, v, causal=causal, scale=softmax_scale)
-    except triton.runtime.errors.OutOfResources as error:
+    except importlib.import_module("triton").runtime.errors.OutOfResources as error:
         raise NotImplementedError(f"heads as wide as {q.shape[3]}: {error}") from None
 
 
@@ -55,7 +55,12 @@ def compiled(implementation):
 
 def jax_cudnn(query, key, value, is_causal=False, scale=None):
     """Calls the implementation of cuDNN."""
-    return compiled("cudnn")(query, key, value, is_causal=is_causal, scale=scale)
+    try:
+        return compiled("cudnn")(query, key, value, is_causal=is_causal, scale=scale)
+    except RuntimeError as error:
+        if "cuDNN is not detected" in str(error):
+            raise NotImplementedError(str(error)) from None
+        raise
 
 
 def jax_xla(query, key, value, mask=None, is_causal=False, scale=None):
@@ -74,7 +79,7 @@ def of_torch(fn, dtype, numerics, *claims):
 
 def of_triton(dtype):
     return {"library": "triton", "fn": triton_flash, "like": "flash_attn_func", "dtypes": [dtype],
-            "numerics": NUMERICS, "gradients": False, "device": "cuda"}
+            "numerics": FORWARD, "gradients": False, "device": "cuda"}
 
 
 def of_jax(fn, dtype, numerics, gradients):
@@ -85,15 +90,15 @@ def of_jax(fn, dtype, numerics, gradients):
 # In order of worth: where time is short the first are done.
 SUBJECTS = {
     "torch flash, bf16": of_torch(flash_attention, "bf16", SPLIT, "gqa"),
-    "torch efficient, bf16": of_torch(efficient_attention, "bf16", NUMERICS, "head_dim_v", "boolean_mask",
+    "torch efficient, bf16": of_torch(efficient_attention, "bf16", ATOMIC, "head_dim_v", "boolean_mask",
                                       "any_scale"),
-    "torch cuDNN, bf16": of_torch(cudnn_attention, "bf16", NUMERICS, "gqa"),
+    "torch cuDNN, bf16": of_torch(cudnn_attention, "bf16", ATOMIC, "gqa"),
     "Triton flash (own), f16": of_triton("f16"),
     "torch flash, f16": of_torch(flash_attention, "f16", SPLIT, "gqa"),
-    "torch efficient, f16": of_torch(efficient_attention, "f16", NUMERICS, "head_dim_v", "boolean_mask",
+    "torch efficient, f16": of_torch(efficient_attention, "f16", ATOMIC, "head_dim_v", "boolean_mask",
                                      "any_scale"),
-    "torch cuDNN, f16": of_torch(cudnn_attention, "f16", NUMERICS, "gqa"),
-    "JAX cuDNN, bf16": of_jax(jax_cudnn, "bf16", NUMERICS, True),
+    "torch cuDNN, f16": of_torch(cudnn_attention, "f16", ATOMIC, "gqa"),
+    "JAX cuDNN, bf16": of_jax(jax_cudnn, "bf16", ATOMIC, True),
     "JAX XLA, bf16": of_jax(jax_xla, "bf16", NORMALIZED, False),
     "Triton flash (own), bf16": of_triton("bf16"),
 }
