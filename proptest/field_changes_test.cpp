@@ -75,5 +75,23 @@ TEST_CASE("a plan kept for a shape is refused, whichever field it keeps", "[fiel
   }
 }
 
+// Such a kernel's calls are judged one by one, those without LSE too.
+TEST_CASE("a kernel whose equal calls differ in bits is judged by its bounds", "[field_changes]") {
+  const auto first_refused = [](attest_kernel kernel) {
+    kernel.description.numerics.nondeterministic = 1;
+    for (std::uint64_t seed = 0; seed < 64; ++seed) {
+      const Case c{Problem::parse("b=2,hq=2,sq=5,sk=7,d=4"), Values::normal, seed, 1};
+      const LawResult result = find_law("changed_field").check(kernel, c);
+      if (result.verdict != Verdict::passed && result.verdict != Verdict::vacuous) {
+        return result.message;
+      }
+    }
+    return std::string();
+  };
+  CHECK(first_refused(sound()).empty());
+  CHECK_FALSE(
+      first_refused(fixtures::defective_kernel(fixtures::Defect::plan_keeps_scale)).empty());
+}
+
 }  // namespace
 }  // namespace attest::proptest
