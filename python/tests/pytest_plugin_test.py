@@ -95,7 +95,8 @@ class Plugin(unittest.TestCase):
     def test_the_file_of_the_documentation(self):
         docs = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to"
         text = (docs / "pytest" / "test_my_kernels.py").read_text()
-        shown = re.findall(r"^```py\n(.*?)^```", (docs / "python.md").read_text(), re.M | re.S)
+        blocks = re.findall(r"^```py\n(.*?)^```", (docs / "python.md").read_text(), re.M | re.S)
+        shown = [block for block in blocks if "attest_certify" in block]
         self.assertEqual(len(shown), 1)
         self.assertIn(shown[0], text)
         path = self.folder / "test_kernels.py"
