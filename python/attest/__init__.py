@@ -4,7 +4,7 @@
 
     attest.assert_close(out, q, k, v, causal="bottom_right", numerics="p_cast_to_input")
     attest.assert_grads_close((dq, dk, dv), q, k, v, dout, out=out, lse=lse, causal="bottom_right")
-    attest.certify(my_attention, isolate=False).raise_if_refused()
+    attest.certify(my_attention).raise_if_refused()
 
 Arrays are numpy's, torch's, jax's or any that np.asarray takes. `Features` lists the masks and other
 features of a problem, `Numerics` how the arithmetic of a kernel is described. No tolerance is chosen.
