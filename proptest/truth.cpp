@@ -27,9 +27,9 @@ bool same_pairs(const Pattern& a, const Pattern& b) {
 
 bool same_values(const Tensor& a, const Tensor& b) {
   const std::int64_t size = a.view().size();
-  return size == b.view().size() &&
-         std::memcmp(a.doubles(), b.doubles(), static_cast<std::size_t>(size) * sizeof(double)) ==
-             0;
+  if (size != b.view().size()) return false;
+  const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(double);
+  return bytes == 0 || std::memcmp(a.doubles(), b.doubles(), bytes) == 0;  // nullptr when empty
 }
 
 // Tells whether the reference's own error counts, which is nothing beside the bounds of any other
