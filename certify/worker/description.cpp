@@ -64,6 +64,15 @@ std::string bad_size(const std::string& field, std::int64_t value) {
   return got("description." + field, std::to_string(value), "it must be 0 (any) or positive");
 }
 
+// A library may hold any number where the header has an enumeration, which C++ may not read as one.
+template <class Choice>
+std::int64_t number_of(const Choice& choice) {
+  static_assert(sizeof(Choice) == sizeof(std::int32_t));
+  std::int32_t number = 0;
+  std::memcpy(&number, &choice, sizeof number);
+  return number;
+}
+
 std::string bad_choice(const std::string& field, std::int64_t value, std::int64_t most) {
   if (value >= 0 && value <= most) return "";
   return got("description." + field, std::to_string(value),
@@ -89,13 +98,13 @@ std::string numerics_objection(const attest_numerics& n) {
   // An exponential that is 1 % off, and more merges than there are keys, bound nothing.
   constexpr double kMostUlps = 0x1p17;
   constexpr std::int64_t kMostSplits = 1 << 16;
-  if (n.accumulation == ATTEST_FUSED_BLOCKS && (n.fused_block <= 0 || n.fused_fraction_bits <= 0)) {
+  if (number_of(n.accumulation) == ATTEST_FUSED_BLOCKS &&
+      (n.fused_block <= 0 || n.fused_fraction_bits <= 0)) {
     return "description.numerics.accumulation is ATTEST_FUSED_BLOCKS; fused_block and "
            "fused_fraction_bits must be positive";
   }
   for (const std::string& text :
-       {bad_choice("numerics.accumulation", static_cast<std::int64_t>(n.accumulation),
-                   ATTEST_FUSED_BLOCKS),
+       {bad_choice("numerics.accumulation", number_of(n.accumulation), ATTEST_FUSED_BLOCKS),
         bad_dtype("accumulator", n.accumulator),
         bad_choice("numerics.fused_block", n.fused_block, kAny),
         bad_choice("numerics.fused_fraction_bits", n.fused_fraction_bits, kAny),
@@ -168,8 +177,9 @@ std::string objection(const attest_kernel& kernel) {
   if (d.name == nullptr || *d.name == '\0') {
     return "description.name is empty; give the kernel a unique name like mine/attention";
   }
-  if (d.device != ATTEST_CPU && d.device != ATTEST_CUDA) {
-    return got("description.device", std::to_string(static_cast<int>(d.device)),
+  const std::int64_t device = number_of(d.device);
+  if (device != ATTEST_CPU && device != ATTEST_CUDA) {
+    return got("description.device", std::to_string(device),
                "ATTEST_CPU and ATTEST_CUDA are known");
   }
   if (d.directions == 0) return "description.directions is 0; claim at least ATTEST_FORWARD";
@@ -186,7 +196,7 @@ std::string objection(const attest_kernel& kernel) {
         bad_bits("directions", d.directions, kDirections), bad_bits("dtypes", d.dtypes, kDtypes),
         bad_bits("features", d.features, kFeatures), bad_size("max_head_dim", d.max_head_dim),
         bad_size("head_dim_multiple", d.head_dim_multiple),
-        bad_choice("empty_row", static_cast<std::int64_t>(d.empty_row), ATTEST_ZERO_ZERO),
+        bad_choice("empty_row", number_of(d.empty_row), ATTEST_ZERO_ZERO),
         bad_bits("may_change", d.may_change, kMayChange), numerics_objection(d.numerics),
         missing_function(kernel)}) {
     if (!text.empty()) return text;
