@@ -312,7 +312,9 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
       scatter_rows(result.dQ.probable, group, 0, bounds.dQ.probabilistic);
       scatter_rows(result.dQ.sigma, group, 0, bounds.dQ.sigma);
     }
-    const auto scatter_keys = [&](const GroupBounds& of, ErrorBound& to) {
+    // Named, for clang 14 lets no lambda have a structured binding as it is.
+    const auto scatter_keys = [&group = group, &wanted = wanted](const GroupBounds& of,
+                                                                 ErrorBound& to) {
       scatter_key_rows(of.proved, group, to.deterministic, wanted.chosen_keys);
       scatter_key_rows(of.probable, group, to.probabilistic, wanted.chosen_keys);
       scatter_key_rows(of.sigma, group, to.sigma, wanted.chosen_keys);
