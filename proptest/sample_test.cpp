@@ -39,7 +39,7 @@ TEST_CASE("long sequences alone are sampled", "[sample]") {
 
 TEST_CASE("a sample has ends, powers of two and as many at random as it says", "[sample]") {
   constexpr std::int64_t kLength = 70000;
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const reference::Sample of = sample("sq=70000,sk=70000,d=1", seed);
     for (const auto& positions : {of.queries[0], of.keys[0]}) {
       CHECK(std::is_sorted(positions.begin(), positions.end()));

@@ -70,7 +70,7 @@ TEST_CASE("workspaces lie at cache lines, none is null", "[bench]") {
     const auto at = reinterpret_cast<std::uintptr_t>(args->workspace);
     return at % 64 == 0 && (at == 0) == (args->workspace_bytes == 0) ? ATTEST_OK : ATTEST_FAILED;
   };
-  for (const std::size_t bytes : {0, 1, 100, 1000}) {
+  for (const std::size_t bytes : {0U, 1U, 100U, 1000U}) {
     static std::size_t wanted;
     wanted = bytes;
     kernel.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
