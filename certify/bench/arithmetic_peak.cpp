@@ -58,9 +58,8 @@ constexpr int kFusedChains = 12;
 
 __attribute__((target("avx2,fma"))) float fused_chains_256(std::int64_t steps, float factor,
                                                            float term) {
-  constexpr int kVectors = kFusedChains;
   const __m256 by = _mm256_set1_ps(factor), and_then = _mm256_set1_ps(term);
-  __m256 sum[kVectors];
+  __m256 sum[kFusedChains];
   for (__m256& one : sum) one = and_then;
   for (std::int64_t s = 0; s < steps; ++s) {
     for (__m256& one : sum) one = _mm256_fmadd_ps(one, by, and_then);
