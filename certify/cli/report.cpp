@@ -89,6 +89,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   if (result.mask) {
     fmt::print("  on the mask {} alone: certifies no other\n", printable(*result.mask));
   }
+  if (outcome(result) == "law_holds") fmt::print("  one law alone: certifies nothing\n");
   fmt::print("  ran {}\n", where_run(kernel.description));
   // Names the device; and of a library, only its author knows what it does on the CPU.
   const auto library = worker::library_of(kernel);

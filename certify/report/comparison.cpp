@@ -62,6 +62,11 @@ class Comparer {
         before.value("mask_content", none) != after.value("mask_content", none)) {
       note("the certificates of " + kernel_ + " are not of the same masks");
     }
+    const json old_library = before.value("library_content", none),
+               library = after.value("library_content", none);
+    if (old_library != library && old_library.is_string() && library.is_string()) {
+      note("the library of " + kernel_ + " has other content");
+    }
     compare_laws(before, after);
     for (const char* part : {"dtypes", "features", "directions"}) {
       compare_sets(words_of(before.at("description").at(part)),
