@@ -97,7 +97,8 @@ Words many_queries_over(std::int64_t keys) {
 
 // Causal squares and decoding with heads of every size that is claimed.
 void add_by_head_dim(Tier tier, const Words& causal, const Words& decode, std::vector<Wish>& all) {
-  const Words one{"hq=1"}, seven{"hq=7,hkv=1", "hq=1"}, four{"hq=8,hkv=2", "hq=2,hkv=1", "hq=1"};
+  const Words one{"hq=1"}, seven{"hq=7,hkv=1", "hq=1"}, four{"hq=4,hkv=1", "hq=2,hkv=1", "hq=1"},
+      two_of_four{"hq=8,hkv=2", "hq=2,hkv=1", "hq=1"};
   const Words rows_1031 = squares({1031, 1040, 1088, 1024, 512}),
               rows_521 = squares({521, 528, 576, 512, 256}),
               keys_4099 = over(1, {4099, 4112, 4160, 4096, 2048});
@@ -105,7 +106,7 @@ void add_by_head_dim(Tier tier, const Words& causal, const Words& decode, std::v
   all.push_back({causal, rows_1031, one, heads_of(to_128), Values::normal});
   all.push_back({causal, rows_521, one, heads_of(to_256), Values::normal});
   all.push_back({causal, squares({261, 272, 320, 256}), one, heads_of(beyond), Values::normal});
-  all.push_back({decode, keys_4099, four, heads_of(to_64), Values::normal});
+  all.push_back({decode, keys_4099, two_of_four, heads_of(to_64), Values::normal});
   all.push_back({decode, keys_4099, seven, heads_of(to_128), Values::normal});
   all.push_back({decode, keys_4099, four, heads_of(to_256), Values::normal});
   all.push_back({decode, over(1, {1031, 1040, 1088, 1024}), one, heads_of(beyond), Values::normal});
@@ -114,8 +115,8 @@ void add_by_head_dim(Tier tier, const Words& causal, const Words& decode, std::v
   all.push_back(
       {causal, squares({2211, 2240, 2304}), {"hq=2,hkv=1", "hq=1"}, heads_of(to_64), Values::x4});
   all.push_back({causal, squares({2211, 2240, 2304}), one, heads_of(to_128), Values::normal});
-  all.push_back({decode, keys_16421, four, heads_of(to_64), Values::ties});
-  all.push_back({decode, keys_16421, four, heads_of(to_128), Values::normal});
+  all.push_back({decode, keys_16421, two_of_four, heads_of(to_64), Values::ties});
+  all.push_back({decode, keys_16421, two_of_four, heads_of(to_128), Values::normal});
   if (tier == Tier::fast) return;
   all.push_back({causal, squares({8209, 8256, 8448, 8192}), one, heads_of(to_64), Values::normal});
   all.push_back({causal, squares({4111, 4112, 4160, 4096}), one, heads_of(to_128), Values::normal});
@@ -124,7 +125,8 @@ void add_by_head_dim(Tier tier, const Words& causal, const Words& decode, std::v
 std::vector<Wish> wishes(Tier tier) {
   const Words causal{"causal_br", "causal_tl", "none"}, decode{"causal_br", "none"}, one{"hq=1"},
       grouped{"hq=2,hkv=1", "hq=1"}, smallest = smallest_heads();
-  Words in_use = heads_of(to_64);  // first: many rows cost little where there are few keys
+  Words in_use{"d=32"};  // many rows cost little where there are few keys
+  in_use.insert(in_use.end(), heads_of(to_64).begin(), heads_of(to_64).end());
   in_use.insert(in_use.end(), smallest.begin(), smallest.end());
   std::vector<Wish> all{
       {causal, squares({2211, 2240, 2304, 2048, 1536, 1024}), one, smallest, Values::normal},

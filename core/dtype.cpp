@@ -64,19 +64,6 @@ float float_from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
 
-std::size_t size_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 8;
-    case DType::f32:
-      return 4;
-    case DType::bf16:
-    case DType::f16:
-      return 2;
-  }
-  return 0;
-}
-
 std::string_view name(DType dtype) {
   switch (dtype) {
     case DType::f64:

@@ -26,7 +26,18 @@ std::uint16_t f16_from_float(float value);
 float float_from_f16(std::uint16_t bits);
 
 /// Bytes one element occupies.
-std::size_t size_bytes(DType dtype);
+constexpr std::size_t size_bytes(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 8;
+    case DType::f32:
+      return 4;
+    case DType::bf16:
+    case DType::f16:
+      return 2;
+  }
+  return 0;
+}
 
 /// The name used in problem strings: "f64", "f32", "bf16", "f16".
 std::string_view name(DType dtype);

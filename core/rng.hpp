@@ -44,7 +44,7 @@ class Rng {
   std::uint64_t stream_;
   std::uint64_t block_ = 0;  // the next to be made
   // Word k of several blocks in buffer_[k].
-  static constexpr unsigned kBlocks = 4, kWords = 4 * kBlocks;
+  static constexpr unsigned kBlocks = 16, kWords = 4 * kBlocks;
   std::array<std::array<std::uint32_t, kBlocks>, 4> buffer_{};
   unsigned used_ = kWords;
 };

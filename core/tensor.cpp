@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "core/error.hpp"
 
@@ -148,22 +149,33 @@ Tensor::Tensor(std::string_view name, DType dtype, std::vector<Axis> shape) {
     shape[index].stride = stride;
     stride *= shape[index].extent;
   }
-  storage_.resize(static_cast<std::size_t>(stride) * size_bytes(dtype));
-  view_ = TensorView(name, storage_.data(), dtype, shape);
+  memory_ = zeros(static_cast<std::size_t>(stride) * size_bytes(dtype));
+  view_ = TensorView(name, memory_.get(), dtype, shape);
+}
+
+Tensor::Memory Tensor::zeros(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  Memory memory(std::calloc(bytes, 1));
+  if (!memory) throw std::bad_alloc();
+  return memory;
 }
 
 Tensor::Tensor(const Tensor& other) { *this = other; }
 
 Tensor& Tensor::operator=(const Tensor& other) {
   if (this == &other) return *this;
-  storage_ = other.storage_;
+  const std::size_t bytes =
+      static_cast<std::size_t>(other.view_.size()) * size_bytes(other.view_.dtype());
+  memory_.reset();
   view_ = {};
   if (other.view_.rank() == 0) return *this;
+  memory_ = zeros(bytes);
+  if (bytes > 0) std::memcpy(memory_.get(), other.view_.data(), bytes);
   std::vector<Axis> axes;
   for (std::size_t index = 0; index < other.view_.rank(); ++index) {
     axes.push_back(other.view_.axis(index));
   }
-  view_ = TensorView(other.view_.name(), storage_.data(), other.view_.dtype(), axes);
+  view_ = TensorView(other.view_.name(), memory_.get(), other.view_.dtype(), axes);
   return *this;
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,7 +110,8 @@ class TensorView {
 /// Rounds a double to the dtype (one rounding, to nearest even) and returns its value.
 double round_to(DType dtype, double value);
 
-/// A packed tensor that owns zero-initialised memory; the last axis has stride 1.
+/// A packed tensor that owns zero-initialised memory; the last axis has stride 1. Pages of a large
+/// one cost nothing until something else than zero is stored in them.
 class Tensor {
  public:
   Tensor() = default;
@@ -136,7 +139,15 @@ class Tensor {
   ~Tensor() = default;
 
  private:
-  std::vector<std::byte> storage_;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  using Memory = std::unique_ptr<void, Free>;
+
+  // Throws std::bad_alloc.
+  static Memory zeros(std::size_t bytes);
+
+  Memory memory_;
   TensorView view_;
 };
 

@@ -16,9 +16,7 @@ constexpr unsigned char kPoison = 0xff;
 constexpr std::size_t kDenseBytes = std::size_t{1} << 28;  // above it gaps stay unmapped zeros
 
 template <class Visit>
-void for_each_index(const TensorView& view, const Visit& visit) {
-  const auto extent = [&](std::size_t axis) { return axis < view.rank() ? view.extent(axis) : 1; };
-  const std::int64_t extents[4] = {extent(0), extent(1), extent(2), extent(3)};
+void for_each_index(const std::int64_t (&extents)[TensorView::kMaxRank], const Visit& visit) {
   for (std::int64_t a = 0; a < extents[0]; ++a) {
     for (std::int64_t b = 0; b < extents[1]; ++b) {
       for (std::int64_t c = 0; c < extents[2]; ++c) {
@@ -28,15 +26,23 @@ void for_each_index(const TensorView& view, const Visit& visit) {
   }
 }
 
-// Where the elements of a tensor begin, in bytes from its first.
+// The elements of a tensor in the order of their indices, as many at once as lie side by side:
+// where they begin, in bytes from the first, and how many bytes they have.
 template <class Visit>
-void for_each_offset(const TensorView& view, const Visit& visit) {
-  const auto width = static_cast<std::int64_t>(size_bytes(view.dtype()));
-  std::int64_t strides[4] = {};
-  for (std::size_t axis = 0; axis < view.rank(); ++axis) strides[axis] = view.stride(axis) * width;
-  for_each_index(view, [&](auto a, auto b, auto c, auto d) {
-    visit(static_cast<std::size_t>(a * strides[0] + b * strides[1] + c * strides[2] +
-                                   d * strides[3]));
+void for_each_run(const TensorView& view, const Visit& visit) {
+  const std::size_t width = size_bytes(view.dtype()), rank = view.rank();
+  std::size_t run = 1;
+  if (rank > 0 && view.stride(rank - 1) == 1) run = static_cast<std::size_t>(view.extent(rank - 1));
+  std::int64_t strides[TensorView::kMaxRank] = {}, extents[TensorView::kMaxRank] = {1, 1, 1, 1};
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    strides[axis] = view.stride(axis) * static_cast<std::int64_t>(width);
+    extents[axis] = view.extent(axis);
+  }
+  if (run != 1) extents[rank - 1] = std::min<std::int64_t>(extents[rank - 1], 1);
+  for_each_index(extents, [&](auto a, auto b, auto c, auto d) {
+    visit(
+        static_cast<std::size_t>(a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]),
+        run * width);
   });
 }
 
@@ -183,26 +189,34 @@ Buffer::Buffer(std::string_view name, DType dtype, const std::vector<Axis>& axes
   view_ = TensorView(name, mapping_->base + kGuardBytes, dtype, axes);
   const std::uint64_t bits = unwritten_bits(dtype);
   auto* const elements = static_cast<unsigned char*>(view_.data());
-  for_each_offset(view_, [&](std::size_t offset) {
-    std::memcpy(elements + offset, &bits, size_bytes(dtype));  // least significant byte first
+  std::vector<unsigned char> unwritten;  // a run of them
+  for_each_run(view_, [&](std::size_t offset, std::size_t bytes) {
+    for (std::size_t width = size_bytes(dtype); unwritten.size() < bytes;) {
+      const auto* const element = reinterpret_cast<const unsigned char*>(&bits);
+      unwritten.insert(unwritten.end(), element, element + width);  // least significant byte first
+    }
+    std::memcpy(elements + offset, unwritten.data(), bytes);
   });
 }
 
 void Buffer::fill(const Tensor& values) {
-  for_each_index(
-      view_, [&](auto a, auto b, auto c, auto d) { view_.set(values(a, b, c, d), a, b, c, d); });
+  const auto extent = [&](std::size_t axis) {
+    return axis < view_.rank() ? view_.extent(axis) : 1;
+  };
+  for_each_index({extent(0), extent(1), extent(2), extent(3)}, [&](auto a, auto b, auto c, auto d) {
+    view_.set(values(a, b, c, d), a, b, c, d);
+  });
 }
 
 Tensor Buffer::packed_copy() const {
   std::vector<Axis> axes;
   for (std::size_t axis = 0; axis < view_.rank(); ++axis) axes.push_back(view_.axis(axis));
   Tensor copy(view_.name(), view_.dtype(), axes);
-  const std::size_t width = size_bytes(view_.dtype());
   const auto* const from = static_cast<const unsigned char*>(view_.data());
   auto* to = static_cast<unsigned char*>(copy.view().data());  // packed: in the order of indices
-  for_each_offset(view_, [&](std::size_t offset) {
-    std::memcpy(to, from + offset, width);
-    to += width;
+  for_each_run(view_, [&](std::size_t offset, std::size_t bytes) {
+    std::memcpy(to, from + offset, bytes);
+    to += bytes;
   });
   return copy;
 }
@@ -218,11 +232,10 @@ std::string Buffer::disturbed() const {
     return tensor + ": written past its last element";
   }
   if (!memory.dense) return "";
-  const std::size_t width = size_bytes(view_.dtype());
   if (without_gaps(view_)) return "";
   std::vector<char> owned(memory.bytes, 0);
-  for_each_offset(view_, [&](std::size_t offset) {
-    std::memset(owned.data() + kGuardBytes + offset, 1, width);
+  for_each_run(view_, [&](std::size_t offset, std::size_t bytes) {
+    std::memset(owned.data() + kGuardBytes + offset, 1, bytes);
   });
   for (std::size_t byte = kGuardBytes; byte < memory.bytes - kGuardBytes; ++byte) {
     if (owned[byte] == 0 && memory.base[byte] != kPoison) {
@@ -258,13 +271,12 @@ std::uint64_t byte_offset_of(Strides strides) {
 }
 
 std::string Buffer::changed_since(const Tensor& before) const {
-  const std::size_t width = size_bytes(view_.dtype());
   const auto* const now = static_cast<const unsigned char*>(view_.data());
   const auto* then = static_cast<const unsigned char*>(before.view().data());
   bool same = true;
-  for_each_offset(view_, [&](std::size_t offset) {
-    same = same && std::memcmp(now + offset, then, width) == 0;
-    then += width;
+  for_each_run(view_, [&](std::size_t offset, std::size_t bytes) {
+    same = same && std::memcmp(now + offset, then, bytes) == 0;
+    then += bytes;
   });
   return same ? "" : "input " + std::string(view_.name()) + " was modified";
 }

@@ -264,8 +264,8 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     unseen = forward_bounds(problem, conventions, declared, Q, K, V, exact_forward).LSE;
   }
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
-    const Tensor zeros(name, DType::f64, axes);
-    return ErrorBound{zeros, zeros, zeros};
+    const auto zeros = [&] { return Tensor(name, DType::f64, axes); };
+    return ErrorBound{zeros(), zeros(), zeros()};  // no copies: of a sample few pages are written
   };
   BackwardBounds bounds{like("bound of dQ", problem.q_axes()),
                         like("bound of dK", problem.k_axes()),

@@ -250,8 +250,8 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
   require_covered(declared);
   const Numerics numerics = with_sums_apart(declared), of_sum = of_other_sums(numerics);
   const auto like = [](const char* name, const std::vector<Axis>& axes) {
-    const Tensor zeros(name, DType::f64, axes);
-    return ErrorBound{zeros, zeros, zeros};
+    const auto zeros = [&] { return Tensor(name, DType::f64, axes); };
+    return ErrorBound{zeros(), zeros(), zeros()};  // no copies: of a sample few pages are written
   };
   ForwardBounds bounds{like("bound of O", problem.o_axes()),
                        like("bound of LSE", problem.lse_axes())};
@@ -278,7 +278,9 @@ void widen(ErrorBound& bound, const ErrorBound& by) {
   const auto combine = [](Tensor& to, const Tensor& from, const auto& sum) {
     double* const elements = to.doubles();
     const double* const added = from.doubles();
-    for (std::int64_t e = 0; e < to.view().size(); ++e) elements[e] = sum(elements[e], added[e]);
+    for (std::int64_t e = 0; e < to.view().size(); ++e) {
+      if (added[e] != 0) elements[e] = sum(elements[e], added[e]);
+    }
   };
   combine(bound.deterministic, by.deterministic, std::plus());
   combine(bound.probabilistic, by.probabilistic, std::plus());
