@@ -355,6 +355,7 @@ TEST_CASE("a certificate tells the roundoffs that each type of tensors brings", 
   d.numerics.p_cast = d.numerics.dkv_accumulator = ATTEST_INPUT_DTYPE;
   d.numerics.exp_ulps_of[ATTEST_BF16] = 839;
   d.numerics.operand_roundoff = 0x1p-11;
+  d.numerics.flushes_subnormals = 1;
   const nlohmann::json numerics = description_json(d).at("numerics");
   CHECK(numerics.at("p_roundoff") ==
         nlohmann::json{{"f64", 0.0}, {"bf16", 0x1p-8}, {"f16", 0x1p-11}});
@@ -362,6 +363,7 @@ TEST_CASE("a certificate tells the roundoffs that each type of tensors brings", 
         nlohmann::json{{"f64", 0.0}, {"bf16", 0x1p-8}, {"f16", 0x1p-11}});
   CHECK(numerics.at("exp_ulps") == nlohmann::json{{"f64", 2.0}, {"bf16", 839.0}, {"f16", 2.0}});
   CHECK(numerics.at("operand_roundoff") == 0x1p-11);
+  CHECK(numerics.at("flushes_subnormals") == true);
   CHECK(numerics.at("accumulator_roundoff") ==
         nlohmann::json{{"f64", 0x1p-53}, {"bf16", 0x1p-24}, {"f16", 0x1p-24}});
 }

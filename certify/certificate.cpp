@@ -46,6 +46,7 @@ json numerics_json(const attest_description& d) {
           {"input_roundoff", n.input_roundoff},
           {"operand_roundoff", n.operand_roundoff},
           {"scaled_q_roundoff", n.scaled_q_roundoff},
+          {"flushes_subnormals", n.flushed_below > 0},
           {"p_roundoff", by_dtype(d, [](const Numerics& of) { return of.p_roundoff; })},
           {"p_normalized_before_cast", n.normalize == CastOrder::before},
           {"row_sum_after_cast", n.row_sum == CastOrder::after},

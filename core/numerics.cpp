@@ -1,5 +1,6 @@
 #include "core/numerics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -102,6 +103,12 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   if (declared.delta_from_p != 0) numerics.delta = DeltaSource::pairs;
   numerics.output_roundoff = unit_roundoff(dtype);
   numerics.output_underflow = underflow_unit(dtype);
+  if (declared.flushes_subnormals != 0) {
+    const double smallest_normal = plain == DType::f64 ? 0x1p-1022 : 0x1p-126;
+    numerics.flushed_below = smallest_normal;
+    numerics.p_underflow = std::max(numerics.p_underflow, smallest_normal);
+    numerics.output_underflow = std::max(numerics.output_underflow, smallest_normal);
+  }
   return numerics;
 }
 

@@ -1,5 +1,7 @@
 #include "core/registry.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/testing/catch.hpp"
@@ -168,6 +170,19 @@ TEST_CASE("the exponential's error may be declared for one type of tensors", "[n
   declared.exp_ulps = 5;
   CHECK(resolve(declared, DType::bf16).exp_ulps == 839);
   CHECK(resolve(declared, DType::f32).exp_ulps == 5);
+}
+
+TEST_CASE("what is flushed is small in the arithmetic's type", "[numerics]") {
+  attest_numerics declared{};
+  CHECK(resolve(declared, DType::f32).flushed_below == 0);
+  declared.flushes_subnormals = 1;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const Numerics numerics = resolve(declared, dtype);
+    CHECK(numerics.flushed_below == 0x1p-126);
+    CHECK(numerics.p_underflow == 0x1p-126);
+    CHECK(numerics.output_underflow == std::max(0x1p-126, underflow_unit(dtype)));
+  }
+  CHECK(resolve(declared, DType::f64).flushed_below == 0x1p-1022);
 }
 
 TEST_CASE("impossible contracts are refused", "[numerics]") {

@@ -29,6 +29,12 @@ std::vector<WithoutTerm> without_each_term(const Numerics& numerics) {
       [](Numerics& n) { n.operand_roundoff = 0; });
   add("rounding of scaled Q", numerics.scaled_q_roundoff,
       [](Numerics& n) { n.scaled_q_roundoff = 0; });
+  add("flushed subnormals", numerics.flushed_below, [](Numerics& n) {
+    for (double* lost : {&n.p_underflow, &n.output_underflow}) {
+      if (*lost == n.flushed_below) *lost = 0;
+    }
+    n.flushed_below = 0;
+  });
   add("merges through LSE", static_cast<double>(numerics.lse_splits),
       [](Numerics& n) { n.lse_splits = 0; });
   add("sums of a group", numerics.gqa_partial_roundoff,

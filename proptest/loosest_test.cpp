@@ -100,7 +100,8 @@ TEST_CASE("the loosest kernels are refused where they declare nothing", "[valida
     bool refused = false;
     for (const char* text :
          {"hq=8,hkv=1,sq=40,sk=60,d=32", "sq=1,sk=300,d=64", "sq=200,sk=3,d=8"}) {
-      for (const Values values : {Values::normal, Values::all_positive, Values::logits_1e4}) {
+      for (const Values values :
+           {Values::normal, Values::all_positive, Values::logits_1e4, Values::denormals}) {
         const Case c{Problem::parse(text), values, 3, 1};
         const InputValues in = make_values(c.problem, values, c.seed);
         const Truth truth(kernel.description, c.problem, in, Direction::backward, c.seed);

@@ -90,8 +90,8 @@ struct Finish {
       const double partial = rounded.relative;
       const double chain = accumulation_error(numerics, depth);
       // Before the scale or after it.
-      const double lost = (accumulation_loss(numerics, depth) * (1 + partial) + rounded.absolute) *
-                          std::max(1.0, scale);
+      const double in_sums = accumulation_loss(numerics, sums.terms(r) + kMerges, depth, 0);
+      const double lost = (in_sums * (1 + partial) + rounded.absolute) * std::max(1.0, scale);
       const double additions = chain + operand * (1 + chain);
       // Roundings that are no small ones meet what else errs.
       const double together = numerics.sum_roundoff > 0 || numerics.operand_roundoff > 0
@@ -175,7 +175,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   Finish finish_q{numerics, scale, gradient_output, of_keys, again};
 
   const auto operand = [&](const Matrix& of, double factor) {
-    return Operand(of, operand_magnitude(numerics, of, factor));
+    return Operand(of, magnitudes(numerics, of, factor));
   };
   const Operand Q = operand(in.Q, in.problem.scale()), K = operand(in.K, 1), dO = operand(in.dO, 1);
   const Matrix dQ = finite_part(stacked_rows(exact.dQ.view(), in.group, 0, in.group.rows()));

@@ -117,7 +117,8 @@ Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Ro
       convex(sums.deviation_from_mean(c) + sums.distance.first(c), sums.farthest(c));
   const double cast =
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
-  const double vanishing = operand > 0 ? 2 * flush_unit(numerics) : 0;  // a small P or value
+  const bool vanish = operand > 0 || numerics.flushed_below > 0;  // a small P or value
+  const double vanishing = vanish ? 2 * flush_unit(numerics) : 0;
   const double flushed =
       sums.plain(c) * row.lost + magnitude * row.lost_in_sum + row.lost_in_products + vanishing;
   const double again = operand * carried * (1 + up);
@@ -200,13 +201,13 @@ struct Block {
 };
 
 void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Matrix& K,
-                 const Matrix& K_magnitude, const Values& values, ForwardBounds& bounds) {
+                 const Magnitudes& K_magnitudes, const Values& values, ForwardBounds& bounds) {
   const auto& [problem, conventions, numerics, of_sum, group, first] = block;
   const Scores exact = scores(problem, group, first, Q, K);
-  Matrix magnitude = std::abs(problem.scale()) *
-                     product(operand_magnitude(numerics, Q, problem.scale()), K_magnitude);
+  Magnitudes products = product(magnitudes(numerics, Q, problem.scale()), K_magnitudes);
+  products *= std::abs(problem.scale());
   const ScoreError error =
-      score_error(problem, numerics, group, first, 0, std::move(magnitude), exact);
+      score_error(problem, numerics, group, first, 0, std::move(products), exact);
   if (K.rows() == 0) return;
   Weights weights(numerics, Q.rows(), K.rows());
   std::vector<Row> rows(static_cast<std::size_t>(Q.rows()));
@@ -257,7 +258,7 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
                        like("bound of LSE", problem.lse_axes())};
   for (const Group& group : groups_of(problem, queries)) {
     const Matrix keys = finite_part(key_rows(K, group));
-    const Matrix keys_magnitude = operand_magnitude(numerics, keys).transpose();
+    const Magnitudes keys_magnitudes = magnitudes(numerics, keys.transpose());
     const Values values(finite_part(key_rows(V, group)));
     const bool threads = worth_threads(kProducts * score_operations({group}, problem.head_dim_qk));
     const std::int64_t blocks = (group.rows() + kBlockRows - 1) / kBlockRows;
@@ -268,7 +269,7 @@ ForwardBounds forward_bounds(const Problem& problem, const Conventions& conventi
       const Matrix rows = finite_part(stacked_rows(Q, group, first, count));
       const Matrix O = finite_part(stacked_rows(exact.O.view(), group, first, count));
       bound_block({problem, conventions, numerics, of_sum, group, first}, rows, O, keys,
-                  keys_magnitude, values, bounds);
+                  keys_magnitudes, values, bounds);
     }
   }
   return bounds;

@@ -77,6 +77,11 @@ std::string uncovered_by_loss_bounds(const Numerics& numerics) {
     return "the loss gradient's bound reads input_roundoff as that of every product's operands; "
            "declare it in place of operand_roundoff";
   }
+  if (numerics.flushed_below > 0) {
+    return "the contract flushes subnormals, but the loss gradient's bound covers gradual "
+           "underflow "
+           "alone; declare flushes_subnormals = 0";
+  }
   if (numerics.lse_splits > 0) {
     return "the contract merges splits of the keys through LSE, but the loss gradient's bound "
            "covers "

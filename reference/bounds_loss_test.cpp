@@ -256,11 +256,12 @@ TEST_CASE("the loss gradient's bounds follow the contract", "[loss_bounds]") {
   leaky.exp_zero_is_one = false;
   for (const Numerics& looser : {truncating, tf32, leaky, crude}) compared(looser, 1);
   compared(shallow, -1);
-  Numerics cast, scaled, splits, half;
+  Numerics cast, scaled, splits, half, flushing;
+  flushing.flushed_below = 0x1p-126;
   half.accumulator_roundoff = unit_roundoff(DType::f16);
   cast.p_roundoff = scaled.scaled_q_roundoff = 0x1p-8;
   splits.lse_splits = 2;
-  for (const Numerics& uncovered : {cast, scaled, splits, half}) {
+  for (const Numerics& uncovered : {cast, scaled, splits, half, flushing}) {
     CHECK_THROWS_AS(loss_bounds(uncovered, data.inputs()), InvalidProblem);
   }
   CHECK_THROWS_AS(loss_bounds(Numerics{}, make(families()[2], 0, 4, 3).inputs()), InvalidProblem);

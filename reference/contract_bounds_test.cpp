@@ -53,7 +53,7 @@ TEST_CASE("all roundings of a product may go the same way", "[reference]") {
   const Group group = groups_of(problem).front();
   const Matrix ones = Matrix::Ones(1, 1);
   const ScoreError error =
-      score_error(problem, numerics, group, 0, 0, ones, Scores{Matrix::Zero(1, 1), {}});
+      score_error(problem, numerics, group, 0, 0, {ones, {}}, Scores{Matrix::Zero(1, 1), {}});
   const double u = numerics.accumulator_roundoff, in = numerics.input_roundoff;
   // Three products and additions: each term passes through at most three roundings, and the scale.
   const double most = std::pow(1 + u, 4) * (1 + numerics.scaled_q_roundoff) * (1 + in) * (1 + in);

@@ -19,13 +19,14 @@ struct PairErrors {
 
 PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
                        const KeyTile& tile, Vector& terms) {
-  const auto& [exact, error, dP, dP_magnitude] = TileProducts(in, block, tile);
+  const auto& [exact, error, dP, of_dP] = TileProducts(in, block, tile);
   const WeightErrors weights(in.numerics, error);
   const double products = static_cast<double>(in.problem.head_dim_v), others = 2;
   const double proved = accumulation_error(in.numerics, products, others),
                bias = accumulation_bias(in.numerics, products, others),
                deviation = accumulation_deviation(in.numerics, products + others),
-               again = operand_error(in.numerics), flush = flush_unit(in.numerics);
+               again = operand_error(in.numerics), flush = flush_unit(in.numerics),
+               lost_products = accumulation_loss(in.numerics, products, products, others);
   const auto zeros = [&] { return Matrix(Matrix::Zero(block.count, tile.count)); };
   PairErrors pairs{zeros(), {zeros(), zeros(), zeros()}};
   for (Eigen::Index i = 0; i < block.count; ++i) {
@@ -36,15 +37,16 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
       if (!std::isfinite(exact.S(i, j))) continue;
       const WeightError weight = weights(i, j, exact.S(i, j), LSE, EL, 1 + growth);
       const double P = std::exp(exact.S(i, j) - LSE), x = std::abs(dP(i, j));
-      const double pi = (proved + again * (1 + proved)) * dP_magnitude(i, j);
+      const double magnitude = of_dP.all(i, j), lost = lost_products + of_dP.lost(i, j);
+      const double pi = (proved + again * (1 + proved)) * magnitude + lost * (1 + proved);
       // P below the smallest normal number, and the product.
       const double floor = 2 * flush * (1 + x + pi);
       pairs.magnitude(i, j) = P * x;
       pairs.errors.proved(i, j) = P * (weight.own * x + (1 + weight.own + growth) * pi) + floor;
       pairs.errors.linear(i, j) =
-          P * (weight.over_keys.linear * x + (bias + again) * dP_magnitude(i, j)) + floor;
+          P * (weight.over_keys.linear * x + (bias + again) * magnitude + lost) + floor;
       pairs.errors.deviation(i, j) =
-          P * std::hypot(weight.over_keys.deviation * x, deviation * dP_magnitude(i, j));
+          P * std::hypot(weight.over_keys.deviation * x, deviation * magnitude);
       terms(i) += 1;
     }
   }
@@ -60,7 +62,8 @@ void add_delta_errors(const GradientInputs& in, const RowBlock& block,
   Numerics uncast = in.numerics;  // the sum is over P and dP as they were computed
   uncast.p_roundoff = uncast.p_underflow = 0;
   const double u = uncast.accumulator_roundoff;
-  const Operand ones(Matrix::Ones(in.K.rows(), 1));
+  const Matrix one_each = Matrix::Ones(in.K.rows(), 1);
+  const Operand ones(one_each, {one_each, {}});
   SumsOfOutputs sums(uncast, ones, block.count);
   Vector terms = Vector::Zero(block.count);
   for (const KeyTile& tile : tiles) {
@@ -81,11 +84,13 @@ void add_delta_errors(const GradientInputs& in, const RowBlock& block,
     // dLSE is subtracted at either end of the sum; what LSE errs multiplies the whole of it.
     const double dLSE = std::abs(in.dLSE(r)), delta = std::abs(rows.delta(r));
     const double whole = std::abs(rows.delta(r) + in.dLSE(r)), all = of.absolute(i, 0) + dLSE;
-    const double sum = of.proved(i, 0) + growth * whole +
+    const double flushed = 2 * uncast.flushed_below;  // dLSE, and the difference
+    const double sum = of.proved(i, 0) + growth * whole + flushed +
                        chain * (all + growth * of.absolute(i, 0) + of.proved(i, 0));
     rows.delta_proved(r) = sum + 2 * u * (delta + sum);
     // The LSE that nobody saw: (U5).
-    rows.delta_bias(r) = of.linear(i, 0) + bias * all + 2 * u * delta + rows.lse_unseen(r) * whole;
+    rows.delta_bias(r) =
+        of.linear(i, 0) + bias * all + 2 * u * delta + rows.lse_unseen(r) * whole + flushed;
     // The measured part of EL is known, sign and all.
     rows.inherited(r) = std::expm1(-rows.lse_shift(r)) * (rows.delta(r) + in.dLSE(r));
     rows.delta_linear(r) =

@@ -52,22 +52,25 @@ class EntryAnalysis {
     product_ = accumulation_error(in.numerics, terms, others);
     product_deviation_ = accumulation_deviation(in.numerics, terms + others);
     product_bias_ = accumulation_bias(in.numerics, terms, others);
-    product_lost_ = accumulation_loss(in.numerics, terms, others);
+    product_lost_ = accumulation_loss(in.numerics, terms, terms, others);
+    // dS is multiplied by the slope and the scale, and read again.
+    const double scale = std::min(1.0, std::abs(in.problem.scale()));
+    flushed_dS_ = in.numerics.flushed_below * (2 + (scale > 0 ? 1 / scale : 0));
     operands_ = operand_error(in.numerics);
   }
 
-  void operator()(const RowTerms& row, double s, double dP, double dP_magnitude, double slope,
+  void operator()(const RowTerms& row, double s, double dP, const Magnitudes& of_dP, double slope,
                   Eigen::Index i, Eigen::Index j, EntryErrors& e) const {
     const double EL = row.lse_error, ED = row.delta_proved;
     const double P = std::exp(s - row.lse);
     const double raw = P * std::abs(dP - row.delta), G = std::abs(dP - row.delta);
     // A sum of dP may start from the stored delta.
-    const double magnitude = dP_magnitude + std::abs(row.delta) + ED;
+    const double magnitude = of_dP.all(i, j) + std::abs(row.delta) + ED;
     const WeightError weight = weights_(i, j, s, row.lse, EL, row.lse_factor);
     const auto& [of_row, of_key, th, own] = weight;
     // The errors of P and of the slope meet dP less the delta that the kernel has.
     const double inherited = std::abs(row.inherited), met = G + inherited;
-    const double again = operands_ * dP_magnitude + product_lost_;
+    const double again = operands_ * of_dP.all(i, j) + product_lost_ + of_dP.lost(i, j);
     const double pi = product_ * magnitude + again * (1 + product_),
                  pv = product_deviation_ * magnitude, pl = product_bias_ * magnitude + again;
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
@@ -101,7 +104,7 @@ class EntryAnalysis {
     double r = with_slope(P * (G * full + (pi + ED) * (1 + full)) + operations);
     r += up_ * (dS + r);
     // A flushed P is multiplied by dP - delta.
-    const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED);
+    const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED) + flushed_dS_;
     e.dK.proved(i, j) = r + floor;
     e.dK.linear(i, j) = steepest * P *
                             (met * (of_key.linear + row.lse_unseen + 2 * u_) + pl +
@@ -150,6 +153,7 @@ class EntryAnalysis {
   const Vector& alike_dO_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
   double product_lost_ = 0, operands_ = 0;  // of subnormal sums; of rounding dO and V again
+  double flushed_dS_ = 0;                   // what is flushed of dS after its first product
 };
 
 void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
@@ -197,6 +201,22 @@ WeightError WeightErrors::operator()(Eigen::Index i, Eigen::Index j, double s, d
   return error;
 }
 
+namespace {
+
+// Per row, what delta loses of the products dO * O where an operand vanishes.
+Vector vanished_products(const GradientInputs& in, const Matrix& O) {
+  const Magnitudes of_dO = magnitudes(in.numerics, in.dO), of_O = magnitudes(in.numerics, O);
+  Vector lost = Vector::Zero(O.rows());
+  const auto add = [&](const Matrix& vanishing, const Matrix& other) {
+    if (vanishing.size() > 0) lost += vanishing.cwiseProduct(other).rowwise().sum();
+  };
+  add(of_dO.vanishing, of_O.all);
+  add(of_O.vanishing, of_dO.all);
+  return lost;
+}
+
+}  // namespace
+
 RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& stored,
                      const ErrorBound& unseen, const Forward& exact, const Tensor& delta_error) {
   const double u = in.numerics.accumulator_roundoff;
@@ -214,6 +234,7 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
   const double terms = static_cast<double>(in.problem.head_dim_v), others = 2;
   const double product =
       std::max(gamma(terms + others, u), accumulation_error(in.numerics, terms, others));
+  const Vector vanished = vanished_products(in, stored_O);
   RowErrors rows{stacked_scalars(exact.LSE.view(), in.group),
                  Vector(count),
                  Vector(count),
@@ -236,7 +257,7 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
       const double reference = std::isfinite(reference_errors(r)) ? reference_errors(r) : 0;
       const double linear =
           std::abs(rows.inherited(r)) + 2 * u * std::abs(rows.delta(r)) + reference;
-      const double lost = accumulation_loss(in.numerics, terms, others);
+      const double lost = accumulation_loss(in.numerics, terms, terms, others) + vanished(r);
       rows.delta_proved(r) = linear + product * magnitude + lost;
       rows.delta_bias(r) = accumulation_bias(in.numerics, terms, others) * magnitude + lost;
       rows.delta_linear(r) = linear + rows.delta_bias(r);
@@ -248,7 +269,8 @@ RowErrors row_errors(const GradientInputs& in, LseBase base, const Stored& store
     }
     const double unit = base == LseBase::e ? 1 : std::numbers::ln2;
     const double roundings = base == LseBase::e ? 3 : 5;  // two more for the change of base
-    const double rounding = roundings * u * std::abs(rows.lse(r));
+    const double rounding =
+        roundings * u * std::abs(rows.lse(r)) + roundings * in.numerics.flushed_below;
     if (!seen) {
       // (U1), and as it is likely. Beyond the largest one nothing is proved, and all stays finite.
       constexpr double kNothingProved = 2 * kLargestLogError, kNoBound = 0x1p400;
@@ -286,8 +308,8 @@ std::vector<KeyTile> key_tiles(const GradientInputs& in, const std::vector<std::
     }
     tile.K = in.K.middleRows(tile.first, tile.count).transpose();
     tile.V = in.V.middleRows(tile.first, tile.count).transpose();
-    tile.K_magnitude = operand_magnitude(in.numerics, tile.K);
-    tile.V_magnitude = operand_magnitude(in.numerics, tile.V);
+    tile.of_K = magnitudes(in.numerics, tile.K);
+    tile.of_V = magnitudes(in.numerics, tile.V);
     tiles.push_back(std::move(tile));
   }
   return tiles;
@@ -298,18 +320,18 @@ RowBlock::RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_
       count(rows),
       Q(in.problem.scale() * in.Q.middleRows(first, count)),
       dO(in.dO.middleRows(first, count)),
-      Q_magnitude(std::abs(in.problem.scale()) *
-                  operand_magnitude(in.numerics, Matrix(in.Q.middleRows(first, count)),
-                                    in.problem.scale())),
-      dO_magnitude(operand_magnitude(in.numerics, dO)) {}
+      of_Q(magnitudes(in.numerics, in.Q.middleRows(first, count), in.problem.scale())),
+      of_dO(magnitudes(in.numerics, dO)) {
+  of_Q *= std::abs(in.problem.scale());
+}
 
 TileProducts::TileProducts(const GradientInputs& in, const RowBlock& block, const KeyTile& tile)
     : scores(
           shaped_scores(in.problem, in.group, block.first, tile.first, product(block.Q, tile.K))),
       error(score_error(in.problem, in.numerics, in.group, block.first, tile.first,
-                        product(block.Q_magnitude, tile.K_magnitude), scores)),
+                        product(block.of_Q, tile.of_K), scores)),
       dP(product(block.dO, tile.V)),
-      dP_magnitude(product(block.dO_magnitude, tile.V_magnitude)) {}
+      of_dP(product(block.of_dO, tile.of_V)) {}
 
 void begin_rows(const RowBlock& block, EntryErrors& entries) {
   entries.row_terms.setZero(block.count);
@@ -318,7 +340,7 @@ void begin_rows(const RowBlock& block, EntryErrors& entries) {
 
 void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBlock& block,
                   const KeyTile& tile, EntryErrors& entries) {
-  const auto& [exact, error, dP, dP_magnitude] = TileProducts(in, block, tile);
+  const auto& [exact, error, dP, of_dP] = TileProducts(in, block, tile);
   const EntryAnalysis analyse(in, error);
   resize(block.count, tile.count, entries);
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
@@ -350,7 +372,7 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
         continue;
       }
       const double slope = exact.slope.size() > 0 ? exact.slope(i, j) : 1;
-      analyse(row, exact.S(i, j), dP(i, j), dP_magnitude(i, j), slope, i, j, entries);
+      analyse(row, exact.S(i, j), dP(i, j), of_dP, slope, i, j, entries);
     }
   }
 }

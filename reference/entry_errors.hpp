@@ -6,6 +6,7 @@
 #include "core/numerics.hpp"
 #include "reference/bounds.hpp"
 #include "reference/group.hpp"
+#include "reference/magnitudes.hpp"
 #include "reference/score_error.hpp"
 
 /// Errors of a backward pass before anything is summed over keys or rows: those of each row's LSE
@@ -63,9 +64,9 @@ struct LogErrors {
 /// near the processor, and what the products with it need.
 struct KeyTile {
   std::int64_t first = 0, count = 0;
-  std::int64_t output = 0;          // of its first key, among the keys of all tiles
-  Matrix K, V;                      // transposed: (head_dim, count)
-  Matrix K_magnitude, V_magnitude;  // of those
+  std::int64_t output = 0;  // of its first key, among the keys of all tiles
+  Matrix K, V;              // transposed: (head_dim, count)
+  Magnitudes of_K, of_V;    // of those
 };
 
 /// With `keys` (not null; rising positions) those alone, neighbours together.
@@ -75,7 +76,8 @@ std::vector<KeyTile> key_tiles(const GradientInputs& in,
 /// A block of rows of the operands.
 struct RowBlock {
   std::int64_t first = 0, count = 0;
-  Matrix Q, dO, Q_magnitude, dO_magnitude;
+  Matrix Q, dO;  // Q with the scale
+  Magnitudes of_Q, of_dO;
 
   RowBlock(const GradientInputs& in, std::int64_t first_row, std::int64_t rows);
 };
@@ -84,7 +86,8 @@ struct RowBlock {
 struct TileProducts {
   Scores scores;
   ScoreError error;
-  Matrix dP, dP_magnitude;  // (rows, keys): dO V^T, |dO| |V|^T
+  Matrix dP;         // (rows, keys): dO V^T
+  Magnitudes of_dP;  // |dO| |V|^T
 
   TileProducts(const GradientInputs& in, const RowBlock& block, const KeyTile& tile);
 };

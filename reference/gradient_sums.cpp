@@ -43,33 +43,37 @@ class RowGrouping {
 
 SumsOfOutputs::SumsOfOutputs(const Numerics& numerics, const Operand& operand, Eigen::Index outputs)
     : numerics_(numerics), operand_(operand) {
-  const Eigen::Index summands = operand.magnitude.rows(), columns = operand.magnitude.cols();
+  const Eigen::Index summands = operand.square.rows(), columns = operand.square.cols();
   for (auto* sum : {&sums_.proved, &sums_.linear, &sums_.absolute}) sum->setZero(outputs, columns);
   magnitude_.resize(outputs, summands);
   deviation_.resize(outputs, summands);
 }
 
+void SumsOfOutputs::add_all(const Matrix& magnitude, const WeightedErrors& errors,
+                            const auto& add_to) {
+  const auto& [operand, vanishing] = operand_.magnitudes;
+  add_to(sums_.proved, errors.proved, operand);
+  add_to(sums_.linear, errors.linear, operand);
+  add_to(sums_.absolute, magnitude, operand);
+  if (vanishing.size() == 0) return;
+  add_to(sums_.proved, magnitude + errors.proved, vanishing);
+  add_to(sums_.linear, magnitude, vanishing);
+}
+
 void SumsOfOutputs::add(std::int64_t first, const Matrix& magnitude, const WeightedErrors& errors) {
-  const auto operand = operand_.magnitude.middleRows(first, magnitude.cols());
-  const auto add_to = [&](Matrix& sum, const Matrix& weights) {
-    add_product(weights, operand, sum.topRows(weights.rows()));
-  };
-  add_to(sums_.proved, errors.proved);
-  add_to(sums_.linear, errors.linear);
-  add_to(sums_.absolute, magnitude);
+  add_all(magnitude, errors, [&](Matrix& sum, const Matrix& weights, const Matrix& operand) {
+    add_product(weights, operand.middleRows(first, weights.cols()), sum.topRows(weights.rows()));
+  });
   magnitude_.block(0, first, magnitude.rows(), magnitude.cols()) = magnitude;
   deviation_.block(0, first, magnitude.rows(), magnitude.cols()) = errors.deviation;
 }
 
 void SumsOfOutputs::add_transposed(std::int64_t first_output, std::int64_t first,
                                    const Matrix& magnitude, const WeightedErrors& errors) {
-  const auto operand = operand_.magnitude.middleRows(first, magnitude.rows());
-  const auto add_to = [&](Matrix& sum, const Matrix& weights) {
-    add_transposed_product(weights, operand, sum.middleRows(first_output, weights.cols()));
-  };
-  add_to(sums_.proved, errors.proved);
-  add_to(sums_.linear, errors.linear);
-  add_to(sums_.absolute, magnitude);
+  add_all(magnitude, errors, [&](Matrix& sum, const Matrix& weights, const Matrix& operand) {
+    add_transposed_product(weights, operand.middleRows(first, weights.rows()),
+                           sum.middleRows(first_output, weights.cols()));
+  });
   const auto keep = [&](Matrix& all, const Matrix& tile) {
     all.block(first_output, first, tile.cols(), tile.rows()) = tile.transpose();
   };

@@ -13,14 +13,13 @@ struct GradientSums {
   Vector coherence;                           // coherent additions, as for O
 };
 
-/// |operand|, as rounding it again sees it, and its square.
+/// An operand's magnitudes, and its square.
 struct Operand {
-  Matrix magnitude, square;
+  Magnitudes magnitudes;
+  Matrix square;
 
-  explicit Operand(const Matrix& operand)
-      : magnitude(operand.cwiseAbs()), square(operand.cwiseAbs2()) {}
-  Operand(const Matrix& operand, Matrix as_rounded)
-      : magnitude(std::move(as_rounded)), square(operand.cwiseAbs2()) {}
+  Operand(const Matrix& operand, Magnitudes magnitudes_of)
+      : magnitudes(std::move(magnitudes_of)), square(operand.cwiseAbs2()) {}
 };
 
 /// The sums of some outputs, added up tile by tile: rows of dQ over keys, keys of dK or dV over
@@ -43,6 +42,9 @@ class SumsOfOutputs {
   GradientSums finish(const Vector& terms);
 
  private:
+  // add_to(sum, weights, operand) adds the products of a tile's weights to a sum.
+  void add_all(const Matrix& magnitude, const WeightedErrors& errors, const auto& add_to);
+
   const Numerics& numerics_;
   const Operand& operand_;
   GradientSums sums_;

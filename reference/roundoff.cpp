@@ -90,11 +90,11 @@ double rescaled_sum_error(const Numerics& numerics, double terms, double rescale
                                    : accumulation_error(numerics, terms + rescales);
 }
 
-double accumulation_loss(const Numerics& numerics, double terms, double others) {
-  if (numerics.sum_underflow == 0) return 0;
+double accumulation_loss(const Numerics& numerics, double terms, double depth, double others) {
+  const double each = std::max(numerics.sum_underflow, numerics.flushed_below);
+  if (each == 0) return 0;
   // A product and an addition of each term, and what is multiplied afterwards.
-  return (2 * terms + others) * numerics.sum_underflow *
-         (1 + low_sum_error(numerics, terms, others));
+  return (2 * terms + others) * each * (1 + accumulation_error(numerics, depth, others));
 }
 
 double operand_error(const Numerics& numerics) {

@@ -43,18 +43,12 @@ double accumulation_error(const Numerics& numerics, double terms, double others 
 /// The same of a sum that is rescaled so often on its way.
 double rescaled_sum_error(const Numerics& numerics, double terms, double rescales);
 
-/// Returns what a sum of so many products in a low accumulator loses where the sum and the products
-/// are subnormal.
-double accumulation_loss(const Numerics& numerics, double terms, double others = 0);
+/// Returns what a sum of so many products, in chains of `depth` additions, loses where products and
+/// sums are subnormal: in a low accumulator, and where they are flushed.
+double accumulation_loss(const Numerics& numerics, double terms, double depth, double others);
 
 /// Largest relative error that rounding both operands of a product again brings to it.
 double operand_error(const Numerics& numerics);
-
-/// Returns the size that rounding an operand again is relative to: its magnitude, and more where
-/// the operand may vanish (section "Operands rounded again"); `scale` may multiply the operand
-/// before.
-template <typename Matrix>
-Matrix operand_magnitude(const Numerics& numerics, const Matrix& operand, double scale = 1);
 
 /// The part of it that is a random walk: sqrt(n) u to nearest, 0 when the rounding is biased or the
 /// accumulator low.
@@ -82,16 +76,6 @@ inline double growth(double x, double largest) {
 
 /// Smallest normal number of the accumulator: what flushing to zero may lose.
 double flush_unit(const Numerics& numerics);
-
-template <typename Matrix>
-Matrix operand_magnitude(const Numerics& numerics, const Matrix& operand, double scale) {
-  Matrix magnitude = operand.cwiseAbs();
-  if (numerics.operand_roundoff > 0 && scale != 0) {
-    const double vanishing = flush_unit(numerics) / std::min(1.0, std::abs(scale));
-    magnitude.array() += vanishing / numerics.operand_roundoff;
-  }
-  return magnitude;
-}
 
 /// How much of a coherence is beyond what a random walk of `depth` steps covers: all of it from
 /// kDriftTerms terms on when above 3 sqrt(depth), else 0 (section "Drift").

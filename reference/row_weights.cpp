@@ -182,7 +182,8 @@ void group_variances(const RowOfScores& in, double maximum_magnitude, Row& row, 
 // Sets what weights and their sum may lose by flushing and by a cast to a subnormal.
 void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index r, Row& row) {
   const double merges = split_merges(numerics, static_cast<double>(weights.P.cols()));
-  const double flushed = flush_unit(numerics) * (1 + merges);
+  // Where subnormals are flushed, so is a sum of weights that a rescale makes one.
+  const double flushed = flush_unit(numerics) * (1 + merges) + numerics.flushed_below;
   // The kernel's own largest weight is 1 before it is divided by a sum of at least 1/2.
   const double cast = numerics.p_underflow;
   const double largest = numerics.normalize == CastOrder::before ? 1.0 : row.largest_p;
@@ -192,9 +193,11 @@ void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index 
   };
   row.lost = loss(cast);
   // The sums are divided by that of the weights, as a weight is.
-  const double sums = accumulation_loss(numerics, row.depth, row.rescales.possible);
+  const double sums = accumulation_loss(numerics, row.visible, row.depth, row.rescales.possible);
   row.lost_in_products =
       std::min(row.normalizer * sums * largest, std::max(sums * largest, 2 * sums));
+  // Partial results may be divided before they are merged: they, their products and the sum.
+  row.lost_in_products += 4 * row.visible * numerics.flushed_below;
   row.lost_in_sum = 0;
   if (numerics.row_sum == CastOrder::before || row.saturated) {
     row.lost_in_sum = row.visible * (numerics.row_sum == CastOrder::after ? row.lost : loss(0));

@@ -2,6 +2,7 @@
 
 #include "core/numerics.hpp"
 #include "reference/group.hpp"
+#include "reference/magnitudes.hpp"
 
 namespace attest::reference {
 
@@ -15,7 +16,7 @@ struct SummedError {
 /// (section "Scores"), split by nature.
 struct ScoreError {
   Matrix magnitude;   // A = |scale| |Q| |K|^T: what the rounding of q.k is relative to
-  Matrix bias;        // linear part: softcap, ALiBi, what is subnormal in a low accumulator
+  Matrix bias;        // linear part: softcap, ALiBi, what is lost where numbers are subnormal
   double proved = 0;  // |error| <= magnitude * proved + bias
   // A row's scores share the roundings of its Q, a key's those of its K.
   SummedError over_keys, over_rows;
@@ -27,9 +28,9 @@ struct ScoreError {
 };
 
 /// Errors of the scores of the stacked rows first .. with the keys first_key ..; `exact` is
-/// shaped_scores(...) of the same, `magnitude` the matrix A.
+/// shaped_scores(...) of the same, `products` the matrix A and what it loses.
 ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
-                       std::int64_t first, std::int64_t first_key, Matrix magnitude,
+                       std::int64_t first, std::int64_t first_key, Magnitudes products,
                        const Scores& exact);
 
 }  // namespace attest::reference

@@ -130,7 +130,8 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
         bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag),
         bad_choice("numerics.lse_split_keys", n.lse_split_keys, kAny),
-        bad_choice("numerics.delta_from_p", n.delta_from_p, kFlag)}) {
+        bad_choice("numerics.delta_from_p", n.delta_from_p, kFlag),
+        bad_choice("numerics.flushes_subnormals", n.flushes_subnormals, kFlag)}) {
     if (!text.empty()) return text;
   }
   return "";
@@ -170,7 +171,8 @@ std::string objection(const attest_kernel& kernel) {
   const auto set = [](const auto& reserved) {
     return std::any_of(std::begin(reserved), std::end(reserved), [](auto x) { return x != 0; });
   };
-  if (set(d.reserved) || d.reserved_bits != 0 || set(d.numerics.reserved)) {
+  if (set(d.reserved) || d.reserved_bits != 0 || set(d.numerics.reserved) ||
+      d.numerics.reserved_bits != 0) {
     return "description: a reserved field is not 0; set what this attest_kernel.h does not name to "
            "0";
   }

@@ -257,6 +257,7 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.lse_base_two = 2; }, "numerics.lse_base_two");
   refused([](auto& d) { d.numerics.lse_split_keys = -1; }, "numerics.lse_split_keys");
   refused([](auto& d) { d.numerics.delta_from_p = 2; }, "numerics.delta_from_p");
+  refused([](auto& d) { d.numerics.flushes_subnormals = -1; }, "numerics.flushes_subnormals");
   refused([](auto& d) { d.numerics.accumulation = ATTEST_FUSED_BLOCKS; }, "fused_block");
   refused([](auto& d) { d.numerics.struct_size = 0; }, "attest_numerics.struct_size is 0");
   refused([](auto& d) { ++d.struct_size; }, "attest_description.struct_size is ");
@@ -264,6 +265,7 @@ TEST_CASE("objections to numerics") {
           "description.schedule_backward has the character 0xa");
   refused([](auto& d) { d.reserved[4] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.numerics.reserved_bits = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
   refused([](auto& d) { d.numerics.lse_splits = 1 << 17; }, "numerics.lse_splits is 131072");
   refused([](auto& d) { d.device = static_cast<attest_device>(3); }, "description.device is 3");

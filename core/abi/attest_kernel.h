@@ -326,7 +326,13 @@ typedef struct attest_numerics {
   double operand_roundoff; /* operands of every product rounded again, those of QK^T too: by this
                             * much or less, in any way (tf32: 2^-11, 2^-10 where it is cut off), and
                             * those below the smallest normal number may vanish; 0 = not */
-  uint64_t reserved[4];    /* 0 */
+  /* 1: arithmetic flushes subnormals (FTZ, DAZ): operands below the smallest normal number of the
+   * type of the arithmetic, 2^-126 in f32 and with tensors of bf16 and f16, may be read as zero,
+   * and results below it may become zero, those that are stored in it too. f16 is stored with its
+   * subnormals. */
+  int32_t flushes_subnormals;
+  uint32_t reserved_bits; /* 0 */
+  uint64_t reserved[3];   /* 0 */
 } attest_numerics;
 
 /* A kernel is held to all of it: what is claimed is exercised, what is not claimed is listed as not
