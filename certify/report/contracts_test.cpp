@@ -85,10 +85,30 @@ TEST_CASE("hints name a contract, and results flushed to zero", "[contracts]") {
   tiny.values = proptest::Values::denormals;
   REQUIRE(law.check(flushing, tiny).verdict == Verdict::violated);
   CHECK(flushes_results(flushing, tiny));
-  CHECK(says(hints_of(law, flushing, tiny, tiny), "every element refused is 0 where"));
+  const Words hints = hints_of(law, flushing, tiny, tiny);
+  CHECK(says(hints, "every element refused is 0 where"));
+  CHECK_FALSE(says(hints, "would pass with numerics.flushes_subnormals"));
   CHECK_FALSE(flushes_results(fixtures::defective_kernel(fixtures::Defect::none), tiny));
   CHECK_FALSE(flushes_results(fixtures::defective_kernel(fixtures::Defect::top_left_causal),
                               case_of("sq=5,sk=9,d=4,mask=causal_br")));
+}
+
+// Inputs alone are flushed: no result is subnormal.
+TEST_CASE("hints name the contract of a kernel that flushes subnormals", "[contracts]") {
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  fixtures::Emulation emulation;
+  emulation.name = "emulated/undeclared";
+  emulation.flushes_subnormals = 1;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Case tiny = case_of("b=4,hq=4,sq=9,sk=40,d=16");
+    tiny.problem.dtype = dtype;
+    tiny.values = proptest::Values::denormals;
+    const Undeclared flushing(emulation, dtype);
+    REQUIRE(law.check(flushing.kernel, tiny).verdict == Verdict::violated);
+    const Words hints = hints_of(law, flushing.kernel, tiny, tiny);
+    CHECK(says(hints, "would pass with numerics.flushes_subnormals = 1 (FTZ)"));
+    CHECK(hints.size() == 1);
+  }
 }
 
 }  // namespace
