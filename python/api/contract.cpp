@@ -96,7 +96,7 @@ struct Field {
 };
 
 using N = attest_numerics;
-constexpr std::array<Field, 23> kFields{
+constexpr std::array<Field, 24> kFields{
     {{"accumulation", write_accumulation},
      {"accumulator", write_type<&N::accumulator>},
      {"fused_block", write_count<&N::fused_block>},
@@ -118,6 +118,7 @@ constexpr std::array<Field, 23> kFields{
      {"dq_accumulator", write_type<&N::dq_accumulator>},
      {"dkv_accumulator", write_type<&N::dkv_accumulator>},
      {"delta_from_p", write_flag<&N::delta_from_p>},
+     {"flushes_subnormals", write_flag<&N::flushes_subnormals>},
      {"lse_base", write_lse_base},
      {"nondeterministic", write_flag<&N::nondeterministic>}}};
 constexpr Field kEmptyRow{"empty_row", write_empty_row};

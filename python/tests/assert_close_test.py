@@ -112,6 +112,23 @@ class AssertClose(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "would pass with numerics p_cast_to_input"):
             attest.assert_close(out, q, k, v, numerics="f32")
 
+    def test_flushed_subnormals(self):
+        q, k, v = arrays(1, 8, 2, 16)
+
+        def flushed(array, below=np.finfo(np.float32).tiny):
+            return np.where(abs(array) < below, 0, array).astype(np.float32)
+
+        v *= np.float32(2.0**-126)
+        self.assertTrue((flushed(v) != v).any() and flushed(v).any())
+        out = flushed(attention(q, k, flushed(v))[0])
+        attest.assert_close(out, q, k, v, numerics={"flushes_subnormals": True})
+        with self.assertRaises(AssertionError):
+            attest.assert_close(out, q, k, v)
+        v *= np.float32(64)
+        out = attention(q, k, flushed(v, below=2.0**-120))[0]
+        with self.assertRaises(AssertionError):
+            attest.assert_close(out, q, k, v, numerics={"flushes_subnormals": True})
+
     def test_the_message_says_what_is_wrong(self):
         q, k, v = arrays(1, 5, 2, 8, seqlen_k=9)
         out, _ = attention(q, k, v, visible=causal(5, 9))
