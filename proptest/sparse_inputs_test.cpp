@@ -337,6 +337,8 @@ TEST_CASE("contracts without a bound are refused", "[sparse][validation]") {
                   InvalidProblem);
   CHECK_THROWS_AS(bounds([](Numerics& n) { n.accumulator_roundoff = unit_roundoff(DType::bf16); }),
                   InvalidProblem);
+  CHECK_THROWS_WITH(bounds([](Numerics& n) { n.flushed_below = 0x1p-126; }),
+                    Catch::Contains("no flushes_subnormals"));
 }
 
 TEST_CASE("wrong kernels of the identity are refused", "[sparse][validation]") {
