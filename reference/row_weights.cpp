@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kLargestExponent = 700;  // exp stays finite
 constexpr double kNoBound = 0x1p900;   // stands for infinity: its product with a weight of 0 is 0
+constexpr double kTileKeys = 16;       // the fewest of a kernel that divides O at each tile
 constexpr double kTieWidth = 0x1p-33;  // of scores, relative to 1 + their largest magnitude
 
 // How far a kernel may let its maximum stay behind undeclared: a factor of 2^8 in P.
@@ -196,8 +197,11 @@ void lost_weight(const Numerics& numerics, const Weights& weights, Eigen::Index 
   const double sums = accumulation_loss(numerics, row.visible, row.depth, row.rescales.possible);
   row.lost_in_products =
       std::min(row.normalizer * sums * largest, std::max(sums * largest, 2 * sums));
-  // Partial results may be divided before they are merged: they, their products and the sum.
-  row.lost_in_products += 4 * row.visible * numerics.flushed_below;
+  // Partial results, of splits or tiles, may be divided before they are merged: they, their
+  // products and the sum.
+  const double splits = std::max(row.merges, row.visible / kTileKeys);
+  const double parts = numerics.lse_splits > 0 ? row.visible : std::min(row.visible, splits);
+  row.lost_in_products += 4 * parts * numerics.flushed_below;
   row.lost_in_sum = 0;
   if (numerics.row_sum == CastOrder::before || row.saturated) {
     row.lost_in_sum = row.visible * (numerics.row_sum == CastOrder::after ? row.lost : loss(0));
