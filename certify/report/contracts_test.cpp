@@ -106,6 +106,7 @@ TEST_CASE("hints name the contract of a kernel that flushes subnormals", "[contr
     const Undeclared flushing(emulation, dtype);
     REQUIRE(law.check(flushing.kernel, tiny).verdict == Verdict::violated);
     const Words hints = hints_of(law, flushing.kernel, tiny, tiny);
+    for (const std::string& hint : hints) UNSCOPED_INFO(hint);
     CHECK(says(hints, "would pass with numerics.flushes_subnormals = 1 (FTZ)"));
     CHECK(hints.size() == 1);
   }
