@@ -9,8 +9,15 @@ import jax
 
 attention = jax.jit(jax.nn.dot_product_attention, static_argnames=("is_causal", "local_window_size"))
 
+P_CAST = {"p_cast": "input", "p_normalized": 1}
+FLUSHED = {"flushes_subnormals": 1}  # as XLA does on a CPU
 SUBJECTS = {
     "JAX dot_product_attention, f32": {"fn": attention, "like": "jax", "dtypes": ["f32"]},
+    "JAX dot_product_attention, f32, flushing declared": {"fn": attention, "like": "jax",
+                                                          "dtypes": ["f32"], "numerics": FLUSHED},
     "JAX dot_product_attention, bf16": {"fn": attention, "like": "jax", "dtypes": ["bf16"],
-                                        "numerics": {"p_cast": "input", "p_normalized": 1}},
+                                        "numerics": P_CAST},
+    "JAX dot_product_attention, bf16, flushing declared": {"fn": attention, "like": "jax",
+                                                           "dtypes": ["bf16"],
+                                                           "numerics": {**P_CAST, **FLUSHED}},
 }
