@@ -96,7 +96,7 @@ const std::string& own_content_id() {
                        "another file");
 }
 
-// Kernels that differ in nothing but their libraries' bytes were built again.
+// Kernels that differ in nothing but the bytes of their files were built again.
 void refuse_other_library(const json& got, const json& expected, const std::string& where) {
   if (!got.is_array() || got.size() != expected.size()) return;
   const auto built_again = [](const json& one, json other) {
@@ -106,8 +106,7 @@ void refuse_other_library(const json& got, const json& expected, const std::stri
   };
   for (std::size_t k = 0; k < got.size(); ++k) {
     if (!built_again(got[k], expected[k])) continue;
-    refuse_other_build(where,
-                       "the library of '" + expected[k].at("kernel").get<std::string>() + "'");
+    refuse_other_build(where, "the file of '" + expected[k].at("kernel").get<std::string>() + "'");
   }
 }
 

@@ -140,7 +140,7 @@ TEST_CASE("results of another build are refused", "[journal]") {
   refused(other, "'file' holds results of another build of attest; go on with that build");
   other = now;
   other["kernels"][0]["library"] = "another";
-  refused(other, "of another build of the library of 'fixtures/correct'");
+  refused(other, "of another build of the file of 'fixtures/correct'");
   other["kernels"][0]["description"]["summary"] = "another";
   refused(other, "its kernels differ");
   other = now;

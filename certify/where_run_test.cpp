@@ -31,6 +31,18 @@ TEST_CASE("a kernel of gpu/ is emulated, one for a device runs there, others on 
   CHECK(where_run(of_library) == "on the CPU");
 }
 
+TEST_CASE("a function in Python runs where its arrays are", "[ran]") {
+  Registry registry;
+  register_cpu(registry);
+  attest_description description = registry.kernels().front()->description;
+  description.summary = "a function in Python, with arrays of torch";
+  CHECK(where_run(description) == "on the CPU");
+  description.summary = "a function in Python, with arrays of torch on cuda:1";
+  CHECK(where_run(description) == "on cuda:1");
+  description.summary = "of a library, on cuda:1";
+  CHECK(where_run(description) == "on the CPU");
+}
+
 TEST_CASE("a certificate says where each kernel ran", "[ran]") {
   Registry registry;
   register_emulated(registry);

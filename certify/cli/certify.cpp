@@ -155,10 +155,10 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   }
   if (options.resume.empty()) return;
   for (const attest_kernel* kernel : order.kernels) {
-    if (!names_function(kernel->description.name)) continue;
+    if (!names_function(kernel->description.name) || worker::library_of(*kernel)) continue;
     throw InvalidProblem(fmt::format(
-        "--resume: a journal cannot tell whether '{}' is still the same function; leave --resume "
-        "out",
+        "--resume: '{}' is in no file, so a journal cannot tell whether it is still the same "
+        "function; leave --resume out",
         kernel->description.name));
   }
   order.journal.open(options.resume, campaign_header(order.kernels, order.campaign));

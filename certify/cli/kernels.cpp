@@ -157,7 +157,7 @@ void require_unchanged(const std::vector<const attest_kernel*>& kernels,
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (now[k] == before[k]) continue;
     throw InvalidProblem(fmt::format(
-        "the library of '{}' was built again while it was certified; certify it once it is built",
+        "the file of '{}' was written again while it was certified; certify it once that is done",
         kernels[k]->description.name));
   }
 }

@@ -96,7 +96,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
   if (kernel.description.device == ATTEST_CUDA || library) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
-  if (library) fmt::print("  content of the library    {}\n", content_id(*library));
+  if (library) fmt::print("  content of the file       {}\n", content_id(*library));
   for (const auto& [law, count] : result.laws) {
     fmt::print("  {:<24} passed {:>5}  vacuous {:>4}  unsupported {:>4}", law, count.passed,
                count.vacuous, count.unsupported);

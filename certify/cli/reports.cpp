@@ -72,7 +72,7 @@ void print_certificate(const nlohmann::json& certificate) {
       if (kernel.contains("ran"))
         fmt::print("  ran {}\n", text_of(kernel, "ran"));  // not in older ones
       if (const auto id = kernel.value("library_content", nlohmann::json()); id.is_string()) {
-        fmt::print("  content of the library    {}\n", printable(id.get<std::string>()));
+        fmt::print("  content of the file       {}\n", printable(id.get<std::string>()));
       }
       const auto sizes = kernel.at("coverage").value("sizes", nlohmann::json::object());
       for (const auto& [mask, covered] : sizes.items()) {

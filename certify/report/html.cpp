@@ -319,7 +319,7 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
       text_of(description, "summary"));
   // Older certificates do not say.
   if (const json id = kernel.value("library_content", json()); id.is_string()) {
-    html += "<p class=\"soft small\">content of the library: <span class=\"mono\">" +
+    html += "<p class=\"soft small\">content of the file: <span class=\"mono\">" +
             escaped(id.get<std::string>()) + "</span></p>";
   }
   if (!kernel.at("findings").empty()) {

@@ -40,7 +40,7 @@ struct IsolatedKernel::State {
   Source source;
   Limits limits;
   std::uint32_t index = 0;
-  std::string name, summary, schedule, schedule_backward;
+  std::string name, summary, schedule, schedule_backward, file;
   attest_limits claimed{};
   std::mutex mutex;                                          // of what follows
   std::map<std::thread::id, std::unique_ptr<Process>> idle;  // one for each calling thread
@@ -273,6 +273,9 @@ IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_
   state_->summary = description.summary;
   state_->schedule = description.schedule;
   state_->schedule_backward = description.schedule_backward;
+  const std::vector<std::string>& words = state_->source.words;
+  const bool of_library = !words.empty() && words.front() == kLibraryWord;
+  state_->file = of_library ? words.back() : description.file;
   state_->timeout_seconds = limits.timeout_seconds;
   kernel_.struct_size = sizeof kernel_;
   kernel_.abi_version = ATTEST_ABI_VERSION;
@@ -344,9 +347,8 @@ std::string isolation_words(const attest_kernel& kernel) {
 
 std::optional<std::string> library_of(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return std::nullopt;
-  const std::vector<std::string>& words = state_of(kernel.self).source.words;
-  if (words.empty() || words.front() != kLibraryWord) return std::nullopt;
-  return words.back();
+  const std::string& file = state_of(kernel.self).file;
+  return file.empty() ? std::nullopt : std::optional(file);
 }
 
 std::vector<std::string> loaded_in_calls(const attest_kernel& kernel) {

@@ -67,7 +67,8 @@ bool is_isolated(const attest_kernel& kernel);
 /// "same limits"]
 std::string isolation_words(const attest_kernel& kernel);
 
-/// The file of the library that an isolated kernel is of; nothing for a kernel that is built in.
+/// The file of an isolated kernel's code: its library, or the file that its program tells of;
+/// nothing for a kernel that is built in.
 /// [certify/worker/library_test "a good library"]
 std::optional<std::string> library_of(const attest_kernel& kernel);
 

@@ -333,7 +333,7 @@ class Rebuilt(unittest.TestCase):
         self.assertIn("holds results of another build of attest; go on with that build", error)
         self.build_again(self.mine)
         error = self.run_as(ATTEST, 2, *self.words, *journal)
-        self.assertIn(f"another build of the library of '{self.mine}:example/attention'", error)
+        self.assertIn(f"another build of the file of '{self.mine}:example/attention'", error)
 
     def test_merge(self):
         parts = [self.path("1.json"), self.path("2.json")]
@@ -343,10 +343,10 @@ class Rebuilt(unittest.TestCase):
         self.run_as(ATTEST, 0, "certify", "--merge", *parts)
         self.build_again(self.mine)
         error = self.run_as(ATTEST, 2, "certify", "--merge", *parts)
-        self.assertIn(f"'{parts[0]}' holds results of another build of the library", error)
+        self.assertIn(f"'{parts[0]}' holds results of another build of the file", error)
         self.run_as(ATTEST, 0, *shard(1))
         error = self.run_as(ATTEST, 2, "certify", "--merge", *parts)
-        self.assertIn(f"'{parts[1]}' holds results of another build of the library", error)
+        self.assertIn(f"'{parts[1]}' holds results of another build of the file", error)
 
 
     def test_while_certified(self):
@@ -360,7 +360,7 @@ class Rebuilt(unittest.TestCase):
             self.build_again(self.mine)
             _, error = campaign.communicate(timeout=LIMIT)
         self.assertEqual(campaign.returncode, 2, error)
-        self.assertIn("was built again while it was certified", error)
+        self.assertIn("was written again while it was certified", error)
         self.assertFalse(os.path.exists(out))
 
 

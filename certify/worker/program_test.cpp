@@ -25,7 +25,7 @@ TEST_CASE("a program that serves", "[worker]") {
   const attest_kernel& kernel = kernels.front()->kernel();
   CHECK(std::string(kernel.description.name) == "its:early_descriptor");
   CHECK(is_isolated(kernel));
-  CHECK_FALSE(library_of(kernel));
+  CHECK(library_of(kernel) == ATTEST_EARLY_DESCRIPTOR);
   CHECK(isolation_words(kernel) == " --like plain");
 }
 

@@ -41,6 +41,7 @@ inline constexpr std::size_t kMostSegments = 24;
 struct Description {
   attest_description fields{};
   char name[256] = "", summary[1024] = "", schedule[512] = "", schedule_backward[512] = "";
+  char file[1024] = "";  // of the kernel's code; "" where nobody said
   std::uint32_t has_schedule = 0, has_schedule_backward = 0, has_workspace = 0, has_limits = 0;
   attest_limits limits{};
 };

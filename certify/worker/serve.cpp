@@ -38,6 +38,7 @@ namespace {
 constexpr int kFatalSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 Control* control = nullptr;  // handlers need them
+std::string file_of_code;
 std::uint64_t data_limit_bytes = 0;
 pid_t server = 0;  // this process, and the thread that carries out tasks
 
@@ -177,6 +178,7 @@ void describe(const attest_kernel& kernel) {
   put_text(out.schedule_backward, sizeof out.schedule_backward,
            d.schedule_backward == nullptr ? "" : d.schedule_backward);
   out.has_schedule_backward = d.schedule_backward != nullptr ? 1 : 0;
+  if (file_of_code.size() < sizeof out.file) put_text(out.file, sizeof out.file, file_of_code);
   out.has_workspace = kernel.workspace_bytes != nullptr ? 1 : 0;
 }
 
@@ -274,7 +276,7 @@ bool attach() {
 
 }  // namespace
 
-int serve(const Loader& load) {
+int serve(const Loader& load, const std::string& file) {
   constexpr int kUsage = 2;
   if (!attach()) return kUsage;
   if (!(control->layout == layout_of_messages())) _exit(kOtherVersion);
@@ -303,6 +305,7 @@ int serve(const Loader& load) {
   std::atexit(note_exit);  // after loading: before what the library does at the end
   surroundings.loaded();
   LoadedFiles files;
+  file_of_code = file;
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
   control->phase = Phase::idle;
   if (!reply()) return 0;

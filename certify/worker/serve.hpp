@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
@@ -12,7 +13,7 @@ using Loader = std::function<std::vector<const attest_kernel*>()>;
 
 /// The whole life of a worker process: loads, then carries out tasks until the certifier closes
 /// its end, which ends the process. Returns the exit status where that begins badly: 2 when the
-/// process was not started by a certifier.
-int serve(const Loader& load);
+/// process was not started by a certifier. `file` is that of the kernels' code, "" for none.
+int serve(const Loader& load, const std::string& file = "");
 
 }  // namespace attest::certify::worker

@@ -174,9 +174,10 @@ int attest_isolate(const char* const* command, const char* limits, const attest_
 
 void attest_release(const attest_kernel* kernel) { python::release(kernel); }
 
-int attest_serve(const attest_kernel* kernel, const char* contract, const char* refusal) {
+int attest_serve(const attest_kernel* kernel, const char* contract, const char* refusal,
+                 const char* file) {
   return guarded([&] {
-    python::serve(kernel, contract, refusal);
+    python::serve(kernel, contract, refusal, file);
     return ATTEST_PASSED;
   });
 }

@@ -115,9 +115,10 @@ ATTEST_EXPORT void attest_release(const attest_kernel *kernel);
 /* The life of a program that attest_isolate started: carries out calls of the kernel, then ends the
  * process. Called once, when all that belongs to starting is done: the process must not change from
  * then on. `contract` is as in attest_certify; with a kernel that is NULL `refusal` says why there
- * is none. Returns, with ATTEST_BAD_INPUT, where no certifier started this process. */
+ * is none. `file`, NULL or "" for none, holds the kernel's code: certificates identify its bytes.
+ * Returns, with ATTEST_BAD_INPUT, where no certifier started this process. */
 ATTEST_EXPORT int attest_serve(const attest_kernel *kernel, const char *contract,
-                               const char *refusal);
+                               const char *refusal, const char *file);
 
 /* Says why the last call of this thread did not return ATTEST_PASSED; "" where it did, unless
  * the call says otherwise. Valid until this thread's next call. */

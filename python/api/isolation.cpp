@@ -65,9 +65,10 @@ void release(const attest_kernel* kernel) {
   if (found != started.end()) started.erase(found);
 }
 
-void serve(const attest_kernel* kernel, const char* contract, const char* refusal) {
+void serve(const attest_kernel* kernel, const char* contract, const char* refusal,
+           const char* file) {
   attest_kernel served{};
-  const int status = certify::worker::serve([&]() -> std::vector<const attest_kernel*> {
+  const auto load = [&]() -> std::vector<const attest_kernel*> {
     if (kernel == nullptr) {
       throw InvalidProblem(refusal == nullptr ? "the program has no kernel" : refusal);
     }
@@ -76,7 +77,8 @@ void serve(const attest_kernel* kernel, const char* contract, const char* refusa
       throw InvalidProblem(why);
     }
     return {&served};
-  });
+  };
+  const int status = certify::worker::serve(load, file == nullptr ? "" : file);
   if (status != 0) {
     throw InvalidProblem(
         "no certifier started this process; attest_isolate starts programs that "

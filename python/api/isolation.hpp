@@ -16,7 +16,9 @@ const attest_kernel* isolate(const char* const* command, std::string_view limits
 void release(const attest_kernel* kernel);
 
 /// Carries out calls until the certifier has no more, then ends the process. Without a kernel it
-/// says the refusal. Throws InvalidProblem where no certifier started this process.
-void serve(const attest_kernel* kernel, const char* contract, const char* refusal);
+/// says the refusal; nullptr is no file of its code. Throws InvalidProblem where no certifier
+/// started this process.
+void serve(const attest_kernel* kernel, const char* contract, const char* refusal,
+           const char* file);
 
 }  // namespace attest::python

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "certify/files.hpp"
 #include "core/testing/catch.hpp"
 #include "python/api/attest_api.h"
 
@@ -25,6 +26,7 @@ TEST_CASE("a kernel of another program", "[python]") {
                        nullptr) == ATTEST_REFUSED);
   const auto certificate = nlohmann::json::parse(attest_text());
   CHECK_FALSE(certificate["kernels"][0].contains("not_seen"));
+  CHECK(certificate["kernels"][0]["library_content"] == certify::content_id(kProgram[0]));
   attest_release(kernel);
   attest_release(kernel);  // is forgotten
   attest_release(nullptr);
@@ -43,7 +45,8 @@ TEST_CASE("programs and limits that make no sense", "[python]") {
                  "loading the kernel ended the process with status 0");
   refused_as_bad(attest_isolate(kProgram, "timeout=0", &kernel), "timeout=0 must be");
   refused_as_bad(attest_isolate(kProgram, "memory=1", &kernel), "unknown option 'memory=1'");
-  refused_as_bad(attest_serve(nullptr, nullptr, "no"), "no certifier started this process");
+  refused_as_bad(attest_serve(nullptr, nullptr, "no", nullptr),
+                 "no certifier started this process");
   CHECK(kernel == nullptr);
 }
 

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
-from attest import _executors, _library
+from attest import _executors, _library, _place
 from attest._claims import claims_of
 from attest._conventions import Convention, convention
 from attest._features import Numerics, contract_text
@@ -65,6 +65,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     given = _given(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
                    gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     function = Function(fn, convention(like, fn))
+    if isinstance(problems, str):
+        raise TypeError(f"problems is {problems!r}; give a list of problems")
     words = {"tier": tier, "seed": seed, "cases": cases, "only": only,
              "jobs": 1 if jobs is None and executor is not None else jobs}
     options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
@@ -133,6 +135,9 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
 def _given(**options: Any) -> Dict[str, Any]:
     """Returns the options that were given, iterables as lists, so that a line can spell them."""
     usual = {"numerics": "f32", "isolate": True}
+    for name in ("dtypes", "claims"):
+        if isinstance(options.get(name), str):
+            raise TypeError(f"{name} is {options[name]!r}; give a list of words, like [{options[name]!r}]")
     return {name: sorted(value) if name in ("dtypes", "claims") else value
             for name, value in options.items() if value is not None and value != usual.get(name)}
 
@@ -180,13 +185,9 @@ def _replay_line(fn: Callable[..., Any], finding: Dict[str, Any], given: Dict[st
 
 
 def _spelled(keyword: str, value: Any) -> str:
-    """Returns Python for a keyword's value; a function goes by its name, one without by the keyword."""
-    if isinstance(value, Convention):
-        return value.name
-    if not callable(value):
-        return repr(value)
-    name = getattr(value, "__name__", keyword)
-    return name if name.isidentifier() else keyword
+    """Returns Python for a keyword's value; what a variable holds goes by its name."""
+    named = isinstance(value, Convention) or callable(value)
+    return _place.name_of(value, keyword) if named else repr(value)
 
 
 class _Progress:

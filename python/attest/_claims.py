@@ -53,6 +53,8 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
     """
     means = differentiator(function.arrays, gradients, backward)
     served = tuple(dtypes) if dtypes is not None else _served_dtypes(function)
+    if not served:
+        raise ValueError("dtypes is empty; give one at least, or leave it out")
     for word in served:
         if word not in _abi.DTYPES:
             raise ValueError(f"dtypes: {word!r} must be one of {', '.join(_abi.DTYPES)}")

@@ -70,14 +70,12 @@ class Convention:
     `align`     alignment of causal masks and windows, "top_left" or "bottom_right"
     `keywords`  by name; those that the function's signature does not have are left out, with what
                 they claim
-    `name`      of the variable that holds it, for the last line of a finding
     """
 
     arrays: Optional[str]
     layout: str
     align: str
     keywords: Mapping[str, Keyword]
-    name: str = "like"
 
     def __post_init__(self) -> None:
         if self.layout not in ARRAYS:

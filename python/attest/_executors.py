@@ -45,7 +45,9 @@ def certify(run: Run, fn: Callable[..., Any], arrays: str, executor: Executors,
         return tasks.results({"the merge of all shards": {"shards": parts}})[0]
     except KeyboardInterrupt:
         progress.ended = True
-        return run(fn, shards=tasks.known() or None, progress=progress)
+        parts = tasks.known() or None
+        run, fn, by_value = _unpacked(tasks.packed)  # the function as the shards' workers had it
+        return run(fn, arrays=by_value, shards=parts, progress=progress)
     finally:
         tasks.close()
 
@@ -102,7 +104,7 @@ class _Tasks:
                             "concurrent.futures, or a function that makes one")
         self._make: Any = None if hasattr(executor, "submit") else executor
         self._executor: Any = self._make() if self._make else executor
-        self._packed, self._campaign = packed, os.urandom(8).hex()
+        self.packed, self._campaign = packed, os.urandom(8).hex()
         self._pending: Dict[Future[Any], str] = {}
         self._done: Dict[str, str] = {}
 
@@ -146,7 +148,7 @@ class _Tasks:
             self._executor.shutdown(wait=not self._pending)
 
     def _submit(self, name: str, attempt: int, asked: Dict[str, Dict[str, Any]]) -> None:
-        call = (_task, self._packed, asked[name], self._campaign, attempt)
+        call = (_task, self.packed, asked[name], self._campaign, attempt)
         try:
             future = self._executor.submit(*call)
         except Exception as error:

@@ -27,7 +27,7 @@ class IsolatedKernel:
         try:
             options = json.dumps(given, default=_place.word_of)
         except TypeError:
-            place = None  # a convention of one's own
+            place = None
         try:
             if place is None:
                 place = _place.write_pickled(pathlib.Path(self._folder.name) / "function", fn, given)

@@ -60,6 +60,10 @@ def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout
         dq, dk, dv = grads
     except (TypeError, ValueError):
         raise TypeError("grads must be the three arrays (dq, dk, dv)") from None
+    for name, gradient in (("dq", dq), ("dk", dk), ("dv", dv)):
+        if gradient is None:
+            raise TypeError(f"{name} is None; give an array (torch leaves grad None where an input lacks "
+                            "requires_grad)")
     if dout is None:
         raise TypeError("dout is None; give the gradient of out")
     _library.judge(Call(q, k, v, numerics, features).asking(

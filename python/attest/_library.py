@@ -128,14 +128,15 @@ def release(pointer: Any) -> None:
     _library.attest_release(pointer)
 
 
-def serve(kernel: Optional[ctypes.Structure], contract: str, refusal: str) -> None:
+def serve(kernel: Optional[ctypes.Structure], contract: str, refusal: str, file: str = "") -> None:
     """Carries out the certifier's calls, then ends this process. Raises ValueError without one.
 
-    The end of a long refusal is told: of a traceback it says most.
+    The end of a long refusal is told: of a traceback it says most. `file` holds the function.
     """
     most_bytes = 1000
     _require(_library.attest_serve(None if kernel is None else ctypes.byref(kernel),
-                                   contract.encode(), refusal.encode()[-most_bytes:]))
+                                   contract.encode(), refusal.encode()[-most_bytes:],
+                                   os.fsencode(file)))
 
 
 def check(kernel: ctypes.Structure, contract: Optional[str], case: str, law: str) -> str:

@@ -6,11 +6,12 @@ import functools
 import importlib
 import importlib.util
 import operator
+import os
 import pathlib
 import pickle
 import sys
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 _PICKLED = "pickled:"
 
@@ -18,30 +19,52 @@ loading = False
 """A function is being looked up: the file that holds it must not begin a campaign."""
 
 
-def place_of(fn: Callable[..., Any]) -> Optional[str]:
-    """Returns the word by which `at` finds the function; None where no word does."""
-    name = getattr(fn, "__qualname__", "")
-    module = sys.modules.get(getattr(fn, "__module__", None) or "")
-    if module is None or "<" in name or not name:
+def place_of(option: Any) -> Optional[str]:
+    """Returns the word by which `at` finds a function or a convention; None where no word does."""
+    module, name = _variable_of(option)
+    if module is None:
         return None
-    try:
-        found = operator.attrgetter(name)(module)
-    except AttributeError:
-        return None
-    if found is not fn:
-        return None
-    if module.__name__ != "__main__":
+    if module.__name__ not in ("__main__", "__mp_main__"):  # the latter in a pool's processes
         return f"{module.__name__}:{name}"
     file = getattr(module, "__file__", None)
     return f"{file}:{name}" if file and pathlib.Path(file).is_file() else None
 
 
+def name_of(option: Any, otherwise: str) -> str:
+    """Returns the name of the variable that holds a function or a convention, for a line of Python."""
+    name = _variable_of(option)[1] or getattr(option, "__name__", "")
+    return name if name.replace(".", "").isidentifier() else otherwise
+
+
 def word_of(option: Any) -> str:
-    """Returns the word for an option that is a function; raises TypeError where there is none."""
-    place = place_of(option) if callable(option) else None
+    """Returns the word for an option that is a function or a convention.
+
+    Raises TypeError where there is none.
+    """
+    place = place_of(option)
     if place is None:
         raise TypeError(f"{option!r} has no place")
     return place
+
+
+def _variable_of(option: Any) -> Tuple[Optional[ModuleType], str]:
+    """Returns the module and the name in it of what holds the option; (None, "") where none does.
+
+    Looks for what its own name does not find, as the result of jax.jit or a convention: among modules
+    of its package first, in others the youngest first, for the older ones import from it.
+    """
+    home, name = getattr(option, "__module__", None) or "", getattr(option, "__qualname__", "")
+    try:
+        if home in sys.modules and operator.attrgetter(name)(sys.modules[home]) is option:
+            return sys.modules[home], name
+    except AttributeError:
+        pass
+    modules = [one for word, one in reversed(list(sys.modules.items()))
+               if isinstance(one, ModuleType) and one.__name__ == word]
+    package = home.partition(".")[0]
+    modules.sort(key=lambda one: (one.__name__ != home, one.__name__.partition(".")[0] != package))
+    return next(((module, name) for module in modules for name, held in list(vars(module).items())
+                 if held is option), (None, ""))
 
 
 def write_pickled(path: pathlib.Path, fn: Callable[..., Any], given: Dict[str, Any]) -> str:
@@ -68,8 +91,16 @@ def at(word: str, given: Dict[str, Any]) -> Any:
     """
     if word.startswith(_PICKLED):
         return pickle.loads(pathlib.Path(word[len(_PICKLED):]).read_bytes())
-    functions = {key: _found(given[key]) for key in ("backward",) if key in given}
-    return _found(word), {**given, **functions}
+    words = {key: value for key, value in given.items() if key in ("backward", "like") and ":" in value}
+    return _found(word), {**given, **{key: _found(value) for key, value in words.items()}}
+
+
+def file_of(word: str) -> str:
+    """Returns the file of the module in which `at` found the function; "" where there is none."""
+    place = word.rpartition(":")[0]
+    if word.startswith(_PICKLED) or place.endswith(".py"):
+        return "" if word.startswith(_PICKLED) else os.path.abspath(place)
+    return os.path.abspath(file) if (file := getattr(sys.modules[place], "__file__", None)) else ""
 
 
 def _found(word: str) -> Any:

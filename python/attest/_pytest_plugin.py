@@ -1,7 +1,7 @@
 """Certifies functions in tests of pytest, which finds this file by itself:
 
     def test_my_attention(attest_certify):
-        attest_certify(my_attention, like="sdpa", isolate=False)
+        attest_certify(my_attention, like="sdpa")
 """
 
 from __future__ import annotations

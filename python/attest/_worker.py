@@ -12,7 +12,7 @@ from typing import List
 
 from attest import _library, _place
 from attest._certify import prepared
-from attest._kernel import users_traceback
+from attest._kernel import users_frames, users_traceback
 
 
 def main(words: List[str]) -> None:
@@ -22,10 +22,11 @@ def main(words: List[str]) -> None:
         fn, given = _place.at(place, json.loads(options))
         kernel, contract = prepared(fn, known=bool(described), **given)
     except BaseException as error:  # the certifier shows it; nothing else would
-        _library.serve(None, "", users_traceback(error))
+        of_package = users_frames(error) is None and isinstance(error, (TypeError, ValueError))
+        _library.serve(None, "", str(error) if of_package else users_traceback(error))
     else:
         kernel.struct.description.name = name.encode()
-        _library.serve(kernel.struct, contract, "")
+        _library.serve(kernel.struct, contract, "", _place.file_of(place))
 
 
 if __name__ == "__main__":

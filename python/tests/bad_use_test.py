@@ -91,7 +91,7 @@ class BadUse(unittest.TestCase):
             attest.assert_grads_close(Q, Q, K, V, OUT, out=OUT, lse=LSE)
         with self.assertRaisesRegex(TypeError, "dout is None"):
             attest.assert_grads_close(grads, Q, K, V, None, out=OUT, lse=LSE)
-        with self.assertRaisesRegex(TypeError, "dk is None; give an array"):
+        with self.assertRaisesRegex(TypeError, r"dk is None; give an array \(torch .* lacks requires_grad"):
             attest.assert_grads_close((Q, None, V), Q, K, V, OUT, out=OUT, lse=LSE)
 
     def test_too_large_for_the_machine(self):

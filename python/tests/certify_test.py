@@ -199,12 +199,27 @@ class Certify(unittest.TestCase):
                 ({"cases": -1}, ValueError, "cases=-1 must be a whole number"),
                 ({"numerics": "exact"}, ValueError, "unknown preset 'exact'"),
                 ({"dtypes": ["float32"]}, ValueError, "'float32' must be one of f64"),
+                ({"dtypes": "f32"}, TypeError, "dtypes is 'f32'; give a list of words, like ['f32']"),
+                ({"dtypes": []}, ValueError, "dtypes is empty; give one at least"),
                 ({"claims": ["grouped"]}, ValueError, "'grouped' must be one of causal"),
+                ({"claims": "gqa"}, TypeError, "claims is 'gqa'; give a list of words"),
+                ({"problems": CROSS}, TypeError, "give a list of problems"),
+                ({"problems": ["b=64,sq=1048576,sk=1048576,hq=64,d=256"]}, ValueError,
+                 "GiB; make sq smaller"),
                 ({"only": "reference"}, ValueError, "unknown law 'reference'")):
             with self.assertRaisesRegex(kind, re.escape(words)):
                 attest.certify(attention, **{**SMALL, **options})
         with self.assertRaisesRegex(TypeError, "fn is a int; give a function"):
             attest.certify(3, isolate=False)
+
+    def test_strides_that_a_function_does_not_take(self):
+        def dense(q, k, v):
+            if not q.flags.c_contiguous:
+                raise RuntimeError("q must be contiguous")
+            return attention(q, k, v, scale=q.shape[-1]**-0.5)
+
+        message, _ = refusal_of(dense, problems=["sq=5,d=8,layout=bhsd"])
+        self.assertRegex(message, r"certify_test.py.*in dense\n(?s:.*)RuntimeError: q must be contiguous")
 
     def test_an_interrupt_leaves_a_partial_certificate(self):
         calls = []

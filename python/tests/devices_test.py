@@ -39,7 +39,9 @@ def too_large(query, key, value, is_causal=False, scale=None):
 class Devices(unittest.TestCase):
     def summary(self, report):
         self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
-        return report.certificate["kernels"][0]["description"]["summary"]
+        kernel = report.certificate["kernels"][0]
+        self.assertEqual(kernel["ran"], "on " + kernel["description"]["summary"].rpartition(" on ")[2])
+        return kernel["description"]["summary"]
 
     @needs("jax")
     def test_arrays_are_on_the_device(self):

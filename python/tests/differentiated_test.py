@@ -11,8 +11,8 @@ from plain_gradients import GROUPED, MISTAKES, SMALL, Gradients, attention, back
 import attest
 
 PLAIN = attest.CONVENTIONS["plain"]
-OF_TORCH = dataclasses.replace(PLAIN, arrays="torch", name="OF_TORCH")
-OF_JAX = dataclasses.replace(PLAIN, arrays="jax", name="OF_JAX")
+OF_TORCH = dataclasses.replace(PLAIN, arrays="torch")
+OF_JAX = dataclasses.replace(PLAIN, arrays="jax")
 
 
 def torch_attention(q, k, v, causal=False, scale=1.0):

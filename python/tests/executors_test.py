@@ -83,6 +83,21 @@ if __name__ == "__main__":
 """
 
 
+SPAWNED = """
+from multiprocessing import get_context
+from executors_test import *
+
+def own(q, k, v, *, scale=1.0):
+    return attention(q, k, v, scale=scale)
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        text = certificate(own, executor=pool, shards=2, isolate=True, only="reference_forward")
+    assert text == certificate(own, isolate=True, only="reference_forward"), text
+    print("equal")
+"""
+
+
 class Unpicklable(Exception):
     def __init__(self, text):
         super().__init__(text)
@@ -248,6 +263,11 @@ class Executors(unittest.TestCase):
                              certificate(top_left))
             self.assertEqual(certificate(self.dies_once, executor=client.get_executor(), shards=6), self.whole())
             self.assertTrue(os.path.exists(self.dies_once.keywords["marker"]))
+
+    def test_a_script_in_spawned_processes(self):
+        child = self.script(SPAWNED, sys.executable)
+        out, err = child.communicate()
+        self.assertEqual((out, child.returncode), ("equal\n", 0), err)
 
     @needs("mpi4py")
     @unittest.skipUnless(MPIEXEC, "no mpiexec")

@@ -1,12 +1,16 @@
 """Harms the process of a call, most functions for more than six queries only."""
 
 import ctypes
+import dataclasses
+import functools
 import os
 import sys
 import time
 
 import numpy as np
 from plain_attention import attention
+
+import attest
 
 LONG = 6
 
@@ -23,6 +27,12 @@ def crashes(q, k, v):
     if q.shape[1] > LONG:
         ctypes.string_at(8)
     return attention(q, k, v)
+
+
+held = functools.partial(crashes)
+"""A function that only this variable names."""
+
+NUMPY = dataclasses.replace(attest.CONVENTIONS["plain"], arrays="numpy")
 
 
 def hangs(q, k, v):

@@ -1,5 +1,6 @@
 """Certifies functions in interpreters of their own: harm is a finding, and the campaign goes on."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -31,6 +32,8 @@ class Isolation(unittest.TestCase):
         self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
         self.assertNotIn("not_seen", report.certificate["kernels"][0])
         apart = attest.certify(faulty_functions.right, **SMALL, isolate=False)
+        self.assertIsNotNone(report.certificate["kernels"][0]["library_content"])
+        self.assertIsNone(apart.certificate["kernels"][0]["library_content"])
         self.assertEqual(apart.certificate["kernels"][0]["worst"], report.certificate["kernels"][0]["worst"])
 
     def test_gradients(self):
@@ -75,6 +78,13 @@ class Isolation(unittest.TestCase):
             eval(message.splitlines()[-1], {"attest": attest, **vars(faulty_functions)})
         self.assertEqual(str(again.exception), message)
 
+    def test_variables_name_functions_and_conventions(self):
+        report = attest.certify(faulty_functions.held, like=faulty_functions.NUMPY, **SMALL)
+        line = report.findings[0]["reproduce"]
+        self.assertRegex(line, r"^attest\.replay\(held, .* like=NUMPY, ")
+        with self.assertRaisesRegex(AssertionError, "crash: segmentation fault"):
+            eval(line, {"attest": attest, **vars(faulty_functions)})
+
     def test_a_function_of_a_notebook(self):
         def inside(q, k, v):
             return faulty_functions.right(q, k, v)
@@ -112,6 +122,7 @@ class Isolation(unittest.TestCase):
 
     def test_bad_use(self):
         for options, words in (({"timeout": 0}, "timeout=0 must be a whole number from 1"),
+                               ({"device": "cuda", "like": "numpy"}, "^device='cuda', but arrays of numpy"),
                                ({"memory_limit": -1}, "memory_limit=-1 must be a whole number"),
                                ({"like": "spda"}, "like is 'spda'; it must be one of plain, ")):
             with self.assertRaisesRegex(ValueError, words):
@@ -134,11 +145,34 @@ class Command(unittest.TestCase):
         case = ("--problem", "sq=3,sk=5,d=4", "--law", "reference_forward")
         checked = self.run_command("check", "--kernel", "faulty_functions.py:right", *case)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        held = self.run_command("check", "--kernel", "faulty_functions:held", "--like",
+                                "faulty_functions:NUMPY", *case)
+        self.assertEqual(held.returncode, 0, held.stdout + held.stderr)
         crashed = self.run_command("certify", "faulty_functions:crashes", *campaign)
         self.assertEqual(crashed.returncode, 4, crashed.stdout + crashed.stderr)
         line = crashed.stdout.split("reproduce: attest ")[1].splitlines()[0]
         self.assertIn("--kernel faulty_functions:crashes", line)
         self.assertIn("--dtypes f32", line)
+
+    def test_a_journal_is_of_one_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, journal, out = (pathlib.Path(folder) / name for name in ("mine.py", "journal.jsonl", "out.json"))
+            words = ("certify", f"{file}:right", "--cases", "1", "--dtypes", "f32", "--only", "ones", "--jobs", "1",
+                     "--resume", journal, "--out", out)
+            file.write_text("from faulty_functions import right\n")
+            first, again = (self.run_command(*words) for _ in range(2))
+            self.assertEqual((first.returncode, again.returncode), (0, 0), first.stderr + again.stderr)
+            content = json.loads(out.read_text())["kernels"][0]["library_content"]
+            self.assertIn(f"content of the file       {content}", again.stdout)
+            file.write_text("from faulty_functions import right  # is another\n")
+            other = self.run_command(*words)
+            self.assertEqual(other.returncode, 2, other.stdout)
+            self.assertIn("another build of the file of", other.stderr)
+            shown = self.run_command("report", out)
+            self.assertIn(f"content of the file       {content}", shown.stdout)
+        nowhere = self.run_command("certify", "time:sleep", "--resume", "journal.jsonl")
+        self.assertEqual(nowhere.returncode, 2, nowhere.stdout)
+        self.assertFalse((TESTS / "journal.jsonl").exists())
 
     def test_gradients(self):
         options = ("--dtypes", "f32", "--law", "reference_backward", "--problem", plain_gradients.GROUPED)
@@ -164,9 +198,6 @@ class Command(unittest.TestCase):
                 self.assertIn(words, done.stderr)
         absent = self.run_command("check", "--kernel", "a:b", *case, ATTEST_PYTHON="/nowhere/python")
         self.assertIn("ATTEST_PYTHON: '/nowhere/python' is no program", absent.stderr)
-        journal = self.run_command("certify", "faulty_functions:right", "--resume", "journal.jsonl")
-        self.assertIn("--resume: a journal cannot tell", journal.stderr)
-        self.assertFalse((TESTS / "journal.jsonl").exists())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from plain_gradients import Gradients, backward, shown
 
 import attest
 
-VARLEN = dataclasses.replace(attest.CONVENTIONS["flash_attn_varlen_func"], arrays="numpy", name="VARLEN")
+VARLEN = dataclasses.replace(attest.CONVENTIONS["flash_attn_varlen_func"], arrays="numpy")
 PACKED = "hq=4,hkv=2,d=8,mask=cu_3x5_1x4_2x2+causal_br"
 OPTIONS = {"like": VARLEN, "problems": [PACKED]}
 

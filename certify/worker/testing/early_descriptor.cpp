@@ -19,7 +19,7 @@ attest_status forward(const void* self, const attest_forward_args*) {
 
 }  // namespace
 
-int main() {
+int main(int, char** words) {
   int early = open("/dev/null", O_RDONLY);
   attest_kernel kernel{};
   kernel.struct_size = sizeof kernel;
@@ -32,5 +32,6 @@ int main() {
   kernel.description.numerics.struct_size = sizeof kernel.description.numerics;
   kernel.self = &early;
   kernel.forward = forward;
-  return attest::certify::worker::serve([&] { return std::vector<const attest_kernel*>{&kernel}; });
+  return attest::certify::worker::serve([&] { return std::vector<const attest_kernel*>{&kernel}; },
+                                        words[0]);
 }

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     with SLURMCluster(cores=1, processes=1, memory="8GB", walltime="02:00:00") as cluster:
         cluster.adapt(minimum=0, maximum=64)
         with Client(cluster) as client:
-            report = attest.certify(attention, isolate=False, cases=cases,
+            report = attest.certify(attention, cases=cases,
                                     executor=client.get_executor(), shards=256)
     report.save("certificate.json")
     print(report)

@@ -13,7 +13,7 @@ import attest
 if __name__ == "__main__":
     cases = int(sys.argv[1]) if sys.argv[1:] else None
     with MPIPoolExecutor() as pool:
-        report = attest.certify(attention, isolate=False, cases=cases, executor=pool,
+        report = attest.certify(attention, cases=cases, executor=pool,
                                 shards=4 * pool.num_workers)
     report.save("certificate.json")
     print(report)

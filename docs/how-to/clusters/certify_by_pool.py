@@ -19,7 +19,7 @@ def pool() -> ProcessPoolExecutor:
 
 if __name__ == "__main__":
     cases = int(sys.argv[1]) if sys.argv[1:] else None
-    report = attest.certify(attention, isolate=False, cases=cases, executor=pool)
+    report = attest.certify(attention, cases=cases, executor=pool)
     report.save("certificate.json")
     print(report)
     report.raise_if_refused()

@@ -15,4 +15,4 @@ def attention(q, k, v, *, causal=False, scale=1.0):
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_attention(attest_certify, dtype):
-    attest_certify(attention, isolate=False, dtypes=[dtype])
+    attest_certify(attention, dtypes=[dtype])

@@ -77,7 +77,7 @@ def witness(fn, options, case):
 
     words = {name: options[name] for name in ("like", "numerics", "dtypes", "claims") if name in options}
     try:
-        attest.replay(noted, **case, **words)
+        attest.replay(noted, isolate=False, **case, **words)  # the calls are noted in this process
     except AssertionError:
         return calls
     raise RuntimeError("the finding is not seen again")
