@@ -96,11 +96,21 @@ def at(word: str, given: Dict[str, Any]) -> Any:
 
 
 def file_of(word: str) -> str:
-    """Returns the file of the module in which `at` found the function; "" where there is none."""
+    """Returns the file of the module in which `at` found the function; "" where there is none.
+
+    A module inside an extension, as torch._C._nn, has the extension's.
+    """
+    if word.startswith(_PICKLED):
+        return ""
     place = word.rpartition(":")[0]
-    if word.startswith(_PICKLED) or place.endswith(".py"):
-        return "" if word.startswith(_PICKLED) else os.path.abspath(place)
-    return os.path.abspath(file) if (file := getattr(sys.modules[place], "__file__", None)) else ""
+    if place.endswith(".py"):
+        return os.path.abspath(place)
+    while place:
+        file = getattr(sys.modules.get(place), "__file__", None)
+        if file:
+            return os.path.abspath(file)
+        place = place.rpartition(".")[0]
+    return ""
 
 
 def _found(word: str) -> Any:

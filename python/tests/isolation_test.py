@@ -7,15 +7,18 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
+from unittest import mock
 
 import faulty_functions
 import plain_gradients
 
 import attest
+from attest import _place
 
 SMALL = {"cases": 2, "dtypes": ["f32"], "only": "reference_forward", "jobs": 1}
-TESTS = pathlib.Path(__file__).parent
+TESTS = pathlib.Path(__file__).resolve().parent
 
 
 def cloudpickle_is_there():
@@ -84,6 +87,14 @@ class Isolation(unittest.TestCase):
         self.assertRegex(line, r"^attest\.replay\(held, .* like=NUMPY, ")
         with self.assertRaisesRegex(AssertionError, "crash: segmentation fault"):
             eval(line, {"attest": attest, **vars(faulty_functions)})
+
+    def test_files_of_functions(self):
+        own = str(TESTS / "faulty_functions.py")
+        inside = {"faulty_functions.inside": types.ModuleType("inside")}  # has no file of its own
+        with mock.patch.dict(sys.modules, inside):
+            for word, file in (("faulty_functions:right", own), (f"{own}:right", own), ("sys:exit", ""),
+                               ("faulty_functions.inside:f", own), ("pickled:function", "")):
+                self.assertEqual(_place.file_of(word), file, word)
 
     def test_a_function_of_a_notebook(self):
         def inside(q, k, v):
