@@ -65,7 +65,7 @@ class Comparer {
     const json old_library = before.value("library_content", none),
                library = after.value("library_content", none);
     if (old_library != library && old_library.is_string() && library.is_string()) {
-      note("the library of " + kernel_ + " has other content");
+      note("the file of " + kernel_ + " has other content");
     }
     compare_laws(before, after);
     for (const char* part : {"dtypes", "features", "directions"}) {

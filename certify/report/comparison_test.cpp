@@ -32,7 +32,7 @@ TEST_CASE("equal certificates have no difference", "[comparison]") {
   CHECK(exit_code(compare_certificates(sample_certificate(), later)) == 0);
 }
 
-TEST_CASE("another library is told of", "[comparison]") {
+TEST_CASE("another file is told of", "[comparison]") {
   json before = sample_certificate(), after = sample_certificate();
   before["kernels"][0]["library_content"] = "1f2e";
   CHECK(lines(before, after).empty());  // older certificates do not say
@@ -40,7 +40,7 @@ TEST_CASE("another library is told of", "[comparison]") {
   CHECK(lines(before, after).empty());
   after["kernels"][0]["library_content"] = "3a4b";
   REQUIRE(lines(before, after).size() == 1);
-  CHECK(lines(before, after)[0] == "note : the library of cpu/good has other content");
+  CHECK(lines(before, after)[0] == "note : the file of cpu/good has other content");
 }
 
 TEST_CASE("every regression is an improvement the other way round", "[comparison]") {

@@ -140,7 +140,7 @@ Counts add_kernel(pugi::xml_node suites, const json& kernel, double seconds) {
   Suite suite(suites, kernel.at("kernel").get<std::string>());
   if (kernel.contains("ran")) suite.tell("ran", kernel.at("ran").get<std::string>());
   if (const json id = kernel.value("library_content", json()); id.is_string()) {
-    suite.tell("library content", id.get<std::string>());
+    suite.tell("content of the file", id.get<std::string>());
   }
   const json mask = kernel.value("mask", json(nullptr));
   if (mask.is_string()) suite.tell("mask", mask.get<std::string>());

@@ -61,7 +61,7 @@ TEST_CASE("the sizes covered are a property", "[junit]") {
   CHECK(properties.find_child_by_attribute("name", "ran"));  // one list of all properties
 }
 
-TEST_CASE("the content of a library is a property", "[junit]") {
+TEST_CASE("the content of a file is a property", "[junit]") {
   nlohmann::json certificate = sample_certificate();
   certificate["kernels"][1]["library_content"] = "1f2e";
   pugi::xml_document xml;
@@ -69,7 +69,7 @@ TEST_CASE("the content of a library is a property", "[junit]") {
   const auto content = [&](const char* kernel) {
     return suite_of(xml, kernel)
         .child("properties")
-        .find_child_by_attribute("name", "library content");
+        .find_child_by_attribute("name", "content of the file");
   };
   CHECK(std::string(content("./<b>.so:x").attribute("value").value()) == "1f2e");
   CHECK_FALSE(content("cpu/good"));  // a kernel of the program itself
