@@ -2,7 +2,8 @@
 
 What is declared is public: P in the arrays' type before it meets V, products on tensor cores, exp by
 ex2.approx. That errs by 4 units of 2^-24 (PTX ISA), and log2(e) * scale, rounded once, moves an
-argument of -30 by as much again as the other 60 allow. Gradients add up by atomics, but in XLA.
+argument of -30 by as much again as the other 60 allow. Fast math flushes subnormals. Gradients add
+up by atomics, but in XLA.
 """
 import functools
 import importlib
@@ -10,7 +11,7 @@ import os
 
 # Others are on the device at the same time.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-FORWARD = {"preset": "tensor_core", "exp_ulps": 64}
+FORWARD = {"preset": "tensor_core", "exp_ulps": 64, "flushes_subnormals": 1}
 ATOMIC = {**FORWARD, "nondeterministic": True}
 SPLIT = {**ATOMIC, "lse_splits": 1, "gqa_partial": "input"}  # keys split among blocks, dK by heads
 NORMALIZED = {**FORWARD, "p_normalized": True}
