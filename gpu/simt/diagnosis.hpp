@@ -53,6 +53,12 @@ enum class Fault : std::uint8_t {
 /// "deadlock", "divergence", ...
 const char* name(Fault fault);
 
+/// Fault found in an access, before it is known where the access stands.
+struct Finding {
+  Fault fault = Fault::deadlock;
+  std::string text;
+};
+
 struct Diagnosis {
   Fault fault = Fault::deadlock;
   std::string text;  // what happened, in one line

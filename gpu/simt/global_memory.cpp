@@ -18,55 +18,72 @@ int GlobalMemory::find(const void* pointer) const {
   return -1;
 }
 
+int GlobalMemory::find_nearest(const void* pointer) const {
+  const auto place = reinterpret_cast<std::uintptr_t>(pointer);
+  int nearest = -1;
+  std::uintptr_t least = ~std::uintptr_t{0};
+  for (std::size_t k = 0; k < ranges_.size(); ++k) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(ranges_[k].data);
+    const auto end = begin + static_cast<std::uintptr_t>(ranges_[k].bytes);
+    const std::uintptr_t distance = place < begin  ? begin - place
+                                    : place >= end ? place - end + 1
+                                                   : 0;
+    if (ranges_[k].data == nullptr || distance >= least) continue;
+    least = distance;
+    nearest = static_cast<int>(k);
+  }
+  return nearest;
+}
+
+bool GlobalMemory::has(int tensor, const void* pointer, std::size_t bytes,
+                       std::size_t alignment) const {
+  if (static_cast<std::size_t>(tensor) >= ranges_.size()) return false;  // negative: too large
+  const GlobalRange& range = ranges_[static_cast<std::size_t>(tensor)];
+  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+  return range.data != nullptr && offset >= 0 &&
+         offset + static_cast<std::int64_t>(bytes) <= range.bytes &&
+         (reinterpret_cast<std::uintptr_t>(pointer) & (alignment - 1)) == 0;
+}
+
+Finding GlobalMemory::fault(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
+                            std::uint32_t lane) const {
+  const std::string verb =
+      "lane " + std::to_string(lane) + (use == GlobalUse::read ? " reads " : " writes ");
+  if (tensor < 0 || static_cast<std::size_t>(tensor) >= ranges_.size()) {
+    return {Fault::out_of_bounds, verb + "through a pointer to no tensor"};
+  }
+  const GlobalRange& range = ranges_[static_cast<std::size_t>(tensor)];
+  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+  if (range.data == nullptr || offset < 0 ||
+      offset + static_cast<std::int64_t>(bytes) > range.bytes) {
+    return {Fault::out_of_bounds, verb + std::to_string(bytes) + " bytes at byte " +
+                                      std::to_string(offset) + " of '" + range.name +
+                                      "', which has " +
+                                      std::to_string(range.data == nullptr ? 0 : range.bytes)};
+  }
+  return {Fault::misaligned, verb + std::to_string(bytes) + " bytes of '" + range.name +
+                                 "' at an address that is no multiple of that"};
+}
+
 namespace {
 
 // Code that kernels run rarely stands apart from the code that they run for every word.
 [[gnu::cold, gnu::noinline]] void report_access(Block& block, int tensor, const void* pointer,
                                                 std::size_t bytes, GlobalUse use,
                                                 SourceLine where) {
-  const std::string verb = "lane " + std::to_string(block.lane().number) +
-                           (use == GlobalUse::read ? " reads " : " writes ");
-  const std::vector<GlobalRange>& ranges = block.global().ranges();
-  if (tensor < 0 || static_cast<std::size_t>(tensor) >= ranges.size()) {
-    block.report(Fault::out_of_bounds, verb + "through a pointer to no tensor", where);
-    return;
-  }
-  const GlobalRange& range = ranges[static_cast<std::size_t>(tensor)];
-  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
-  if (range.data == nullptr || offset < 0 ||
-      offset + static_cast<std::int64_t>(bytes) > range.bytes) {
-    block.report(Fault::out_of_bounds,
-                 verb + std::to_string(bytes) + " bytes at byte " + std::to_string(offset) +
-                     " of '" + range.name + "', which has " +
-                     std::to_string(range.data == nullptr ? 0 : range.bytes),
-                 where);
-    return;
-  }
-  block.report(Fault::misaligned,
-               verb + std::to_string(bytes) + " bytes of '" + range.name +
-                   "' at an address that is no multiple of that",
-               where);
+  Finding found = block.global().fault(tensor, pointer, bytes, use, block.lane().number);
+  block.report(found.fault, std::move(found.text), where);
 }
 
-// `alignment` is a power of two.
 bool may_access(Block& block, int tensor, const void* pointer, std::size_t bytes,
                 std::size_t alignment, GlobalUse use, SourceLine where) {
-  const std::vector<GlobalRange>& ranges = block.global().ranges();
-  const bool known = static_cast<std::size_t>(tensor) < ranges.size();  // negative: too large
-  const GlobalRange* const range = known ? &ranges[static_cast<std::size_t>(tensor)] : nullptr;
-  const auto size = static_cast<std::int64_t>(bytes);
-  const auto offset = known ? static_cast<const std::byte*>(pointer) - range->data : 0;
-  if (!known || range->data == nullptr || offset < 0 || offset + size > range->bytes ||
-      (reinterpret_cast<std::uintptr_t>(pointer) & (alignment - 1)) != 0) {
+  if (!block.global().has(tensor, pointer, bytes, alignment)) {
     report_access(block, tensor, pointer, bytes, use, where);
     return false;
   }
-  GlobalTraffic& traffic = block.traffic(tensor);
-  if (use != GlobalUse::write) traffic.read_bytes += size;
-  if (use != GlobalUse::read) traffic.written_bytes += size;
+  block.traffic(tensor).add(bytes, use);
   return true;
 }
-
 Block& running_block() {
   Block* const block = Block::current();
   if (block == nullptr) throw InternalError("global memory opened outside of an emulated kernel");
@@ -78,19 +95,10 @@ void look_for_races(Block& block, int tensor, const void* pointer, std::size_t b
                     SourceLine where) {
   GlobalRaces* const races = block.races();
   if (races == nullptr) return;
-  const std::uint32_t lane = block.lane().number;
-  const auto found =
-      races->note(pointer, bytes, use, {block.index(), lane, &block.shared().order()});
-  if (!found) return;
   const GlobalRange& range = block.global().ranges()[static_cast<std::size_t>(tensor)];
-  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
-  block.report_once({Fault::race, "lane " + std::to_string(lane) +
-                                      (use == GlobalUse::read    ? " reads "
-                                       : use == GlobalUse::write ? " writes "
-                                                                 : " adds to ") +
-                                      std::to_string(bytes) + " bytes at byte " +
-                                      std::to_string(offset) + " of '" + range.name + "'" + *found},
-                    where);
+  const auto found = races->check(range, pointer, bytes, use,
+                                  {block.index(), block.lane().number, &block.shared().order()});
+  if (found) block.report_once(*found, where);
 }
 
 bool read(Block& block, int tensor, const void* from, void* to, std::size_t bytes,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -11,10 +12,18 @@
 /// Global memory of an emulated launch: the tensors that its kernel may touch, and what it moves.
 namespace attest::simt {
 
+/// Use of a word of global memory by a lane.
+enum class GlobalUse : std::uint8_t { read, write, add };
+
 /// Bytes moved between global memory and the blocks. An atomic addition reads and writes.
 struct GlobalTraffic {
   std::int64_t read_bytes = 0, written_bytes = 0;
 
+  void add(std::size_t bytes, GlobalUse use) {
+    const auto count = static_cast<std::int64_t>(bytes);
+    if (use != GlobalUse::write) read_bytes += count;
+    if (use != GlobalUse::read) written_bytes += count;
+  }
   GlobalTraffic& operator+=(const GlobalTraffic& other) {
     read_bytes += other.read_bytes;
     written_bytes += other.written_bytes;
@@ -67,6 +76,14 @@ class GlobalMemory {
 
   /// The tensor in which a byte lies, or -1.
   int find(const void* pointer) const;
+  /// The tensor in which a byte lies or to which it is nearest, -1 where there is none.
+  int find_nearest(const void* pointer) const;
+
+  /// Tells whether the tensor has all these bytes, the first at a multiple of `alignment`.
+  bool has(int tensor, const void* pointer, std::size_t bytes, std::size_t alignment) const;
+  /// The fault of a lane's access that it has not: beyond the tensor, or not aligned.
+  Finding fault(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
+                std::uint32_t lane) const;
 
  private:
   std::vector<GlobalRange> ranges_;

@@ -101,4 +101,18 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
   return found;
 }
 
+std::optional<Finding> GlobalRaces::check(const GlobalRange& range, const void* pointer,
+                                          std::size_t bytes, GlobalUse use,
+                                          const Accessor& accessor) {
+  const auto found = note(pointer, bytes, use, accessor);
+  if (!found) return std::nullopt;
+  const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+  return Finding{Fault::race, "lane " + std::to_string(accessor.lane) +
+                                  (use == GlobalUse::read    ? " reads "
+                                   : use == GlobalUse::write ? " writes "
+                                                             : " adds to ") +
+                                  std::to_string(bytes) + " bytes at byte " +
+                                  std::to_string(offset) + " of '" + range.name + "'" + *found};
+}
+
 }  // namespace attest::simt

@@ -14,9 +14,6 @@
 
 namespace attest::simt {
 
-/// Use of a word of global memory by a lane.
-enum class GlobalUse : std::uint8_t { read, write, add };
-
 /// Accesses of one launch to the same element of a tensor that nothing orders, one of which writes
 /// and not both are additions.
 ///
@@ -42,6 +39,9 @@ class GlobalRaces {
   /// ", which lane 3 of block 1,0,0 wrote; nothing orders the two".
   std::optional<std::string> note(const void* pointer, std::size_t bytes, GlobalUse use,
                                   const Accessor& accessor);
+  /// The same as a finding that says what the lane does with which bytes of the tensor.
+  std::optional<Finding> check(const GlobalRange& range, const void* pointer, std::size_t bytes,
+                               GlobalUse use, const Accessor& accessor);
 
  private:
   struct Known {

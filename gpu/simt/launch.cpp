@@ -66,19 +66,19 @@ std::uint64_t block_at(std::uint64_t k, std::uint64_t count, const Emulation& em
   return (offset + k % count * (stride % count)) % count;
 }
 
-void add(std::vector<GlobalTraffic>& sums, const std::vector<GlobalTraffic>& traffic) {
-  sums.resize(std::max(sums.size(), traffic.size()));
-  for (std::size_t k = 0; k < traffic.size(); ++k) sums[k] += traffic[k];
-}
-
 }  // namespace
+
+void LaunchReport::add_traffic(const std::vector<GlobalTraffic>& moved) {
+  traffic.resize(std::max(traffic.size(), moved.size()));
+  for (std::size_t k = 0; k < moved.size(); ++k) traffic[k] += moved[k];
+}
 
 LaunchReport& LaunchReport::operator+=(const LaunchReport& later) {
   diagnoses.insert(diagnoses.end(), later.diagnoses.begin(), later.diagnoses.end());
   blocks_given_up += later.blocks_given_up;
   shared_bytes = std::max(shared_bytes, later.shared_bytes);
   switches += later.switches;
-  add(traffic, later.traffic);
+  add_traffic(later.traffic);
   return *this;
 }
 
@@ -92,8 +92,8 @@ std::string LaunchReport::to_string() const {
   return text;
 }
 
-LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
-                           const GlobalMemory& global, const std::function<void()>& kernel) {
+LaunchReport run_blocks(const LaunchShape& shape, const Emulation& wanted,
+                        const GlobalMemory& global, const RunBlock& run_block) {
   require_valid(shape);
   Watch* const watch = Watch::current();
   const Emulation emulation = watch == nullptr ? wanted : watch->emulation_of(wanted);
@@ -111,15 +111,8 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
     for (std::uint64_t k = 0; k < count; ++k) {
       if (own_error) continue;
       try {
-        static thread_local Block block;  // keeps its lanes' stacks from launch to launch
-        const std::uint64_t switches = block.switches();
-        const bool ended = block.run(
-            emulation, shape.grid, shape.block, index_of(block_at(k, count, emulation), shape.grid),
-            shape.dynamic_shared_bytes, global, races ? &*races : nullptr, kernel, own.diagnoses);
-        own.blocks_given_up += ended ? 0 : 1;
-        own.switches += block.switches() - switches;
-        add(own.traffic, block.traffic());
-        own.shared_bytes = std::max(own.shared_bytes, block.shared().used_bytes());
+        run_block(index_of(block_at(k, count, emulation), shape.grid), emulation,
+                  races ? &*races : nullptr, own);
       } catch (...) {
         own_error = std::current_exception();
       }
@@ -141,6 +134,23 @@ LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
   }
   if (watch != nullptr) watch->add(report);
   return report;
+}
+
+LaunchReport launch_blocks(const LaunchShape& shape, const Emulation& wanted,
+                           const GlobalMemory& global, const std::function<void()>& kernel) {
+  return run_blocks(
+      shape, wanted, global,
+      [&](Index3 index, const Emulation& emulation, GlobalRaces* races, LaunchReport& report) {
+        static thread_local Block block;  // keeps its lanes' stacks from launch to launch
+        const std::uint64_t switches = block.switches();
+        const bool ended =
+            block.run(emulation, shape.grid, shape.block, index, shape.dynamic_shared_bytes, global,
+                      races, kernel, report.diagnoses);
+        report.blocks_given_up += ended ? 0 : 1;
+        report.switches += block.switches() - switches;
+        report.add_traffic(block.traffic());
+        report.shared_bytes = std::max(report.shared_bytes, block.shared().used_bytes());
+      });
 }
 
 }  // namespace attest::simt

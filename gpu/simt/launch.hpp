@@ -23,6 +23,8 @@ struct LaunchReport {
   // By tensor, in the order in which they were added to the global memory.
   std::vector<GlobalTraffic> traffic;
 
+  /// Adds what a block moved.
+  void add_traffic(const std::vector<GlobalTraffic>& moved);
   /// Adds the report of a later launch of the same tensors.
   LaunchReport& operator+=(const LaunchReport& later);
 
@@ -32,6 +34,17 @@ struct LaunchReport {
   /// All diagnoses and how many blocks were given up, one to a line; empty when clean.
   std::string to_string() const;
 };
+
+/// Runs each block of a launch once, some at a time, in the order of the emulation, and adds up
+/// their reports. A block that is given up leaves the others alone.
+///
+/// `run_block` gets the block's index, the emulation as the watch of this thread would have it, and
+/// the launch's races in global memory, null without checks; it runs on several threads.
+/// Requires: extents as launch_blocks.
+using RunBlock = std::function<void(Index3 index, const Emulation& emulation, GlobalRaces* races,
+                                    LaunchReport& report)>;
+LaunchReport run_blocks(const LaunchShape& shape, const Emulation& emulation,
+                        const GlobalMemory& global, const RunBlock& run_block);
 
 /// Runs a kernel's body once for each lane of each block. A block that is given up leaves the
 /// others alone. With one thread, blocks run one after the other in the order of the emulation.

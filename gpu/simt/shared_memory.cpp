@@ -191,7 +191,9 @@ std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access acces
   if (!shadow.written && (access == Access::read || access == Access::atomic)) {
     return Finding{Fault::uninitialised, ", which nothing has written"};
   }
-  if (!shadow.writes.ordered(lane, order_)) return race(shadow.writes, " wrote");
+  if (access != Access::rewrite && !shadow.writes.ordered(lane, order_)) {
+    return race(shadow.writes, " wrote");
+  }
   if (!is_atomic(access) && !shadow.atomics.ordered(lane, order_)) {
     return race(shadow.atomics, " changed atomically");
   }
@@ -209,6 +211,10 @@ void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
   shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
   if (is_atomic(access)) {
     shadow.atomics.add(lane, order_);
+    return;
+  }
+  if (access == Access::rewrite && !shadow.writes.ordered(lane, order_)) {
+    shadow.writes.add(lane, order_);  // later accesses must come after both
     return;
   }
   // Accesses after this write come after all that the write came after.

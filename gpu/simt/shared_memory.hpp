@@ -15,12 +15,6 @@ namespace attest::simt {
 /// compiled with hooks (gpu/simt/hooks.cpp); takes about ten times as long.
 enum class SharedChecks : std::uint8_t { off, on };
 
-/// Fault found in an access.
-struct Finding {
-  Fault fault;
-  std::string text;
-};
-
 /// The shared memory of one block: dynamic first, then static variables as they are met.
 ///
 /// Words begin as NaN, so that what reads them before they are written shows. With checks on, each
@@ -59,8 +53,9 @@ class SharedMemory {
     return byte >= mapped_ && byte < mapped_ + kMappedBytes;
   }
 
-  /// `exchange` is atomic, too, but needs no value to be there.
-  enum class Access : std::uint8_t { read, write, atomic, exchange };
+  /// `exchange` is atomic, too, but needs no value to be there. `rewrite` writes the value that is
+  /// there: two such writes are no race, whichever comes first.
+  enum class Access : std::uint8_t { read, write, atomic, exchange, rewrite };
 
   /// Returns the fault of a lane's access. Without checks, tests only that the access stays within.
   std::optional<Finding> check(const void* pointer, std::size_t bytes, Access access,

@@ -47,6 +47,17 @@ TEST_CASE("accesses of one lane are ordered", "[shared]") {
   }
 }
 
+TEST_CASE("writes of the value that is there are no race with one another", "[shared]") {
+  Checked shared;
+  CHECK_FALSE(shared.write(5));
+  CHECK_FALSE(shared.access(Access::rewrite, 37));
+  CHECK(shared.read(5) == Fault::race);  // with lane 37's
+  CHECK(shared.read(37) == Fault::race);
+  shared.memory().block_barrier();
+  CHECK_FALSE(shared.read(5));
+  CHECK(shared.access(Access::rewrite, 6) == Fault::race);  // with the read
+}
+
 TEST_CASE("what nothing orders is a race", "[shared]") {
   for (const std::uint32_t other : {6U, 37U}) {  // of the same warp, of another
     INFO("lane " << other);

@@ -100,8 +100,9 @@ struct ProductCall {
 // PTX ISA, matrix fragments for mma.m16n8k16: register and half r of lane 4 i + j.
 void finish_product(Block& in, std::uint32_t, const Exchange& exchange) {
   if (!is_whole<ProductCall>(in, exchange, "mma.sync")) return;
-  std::array<std::array<float, 16>, 16> A{};
-  std::array<std::array<float, 8>, 16> B{};
+  FragmentA A{};
+  FragmentB B{};
+  FragmentC C{};
   for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
     const auto& call = *static_cast<const ProductCall*>(exchange.given[lane]);
     const std::size_t group = lane / 4, pair = lane % 4 * 2;
@@ -117,20 +118,32 @@ void finish_product(Block& in, std::uint32_t, const Exchange& exchange) {
       }
     }
   }
-  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-    const auto& call = *static_cast<const ProductCall*>(exchange.given[lane]);
-    for (std::size_t word = 0; word < 4; ++word) {
-      const std::size_t row = lane / 4 + 8 * (word / 2), column = lane % 4 * 2 + word % 2;
-      double sum = static_cast<double>(call.c[word]);
-      for (std::size_t k = 0; k < 16; ++k) {
-        sum += static_cast<double>(A[row][k]) * static_cast<double>(B[k][column]);  // exact product
+  const auto each_sum = [&](auto&& function) {
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+      const auto& call = *static_cast<const ProductCall*>(exchange.given[lane]);
+      for (std::size_t word = 0; word < 4; ++word) {
+        function(call, word, C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2]);
       }
-      call.d[word] = static_cast<float>(sum);
     }
-  }
+  };
+  each_sum([](const ProductCall& call, std::size_t word, float& sum) { sum = call.c[word]; });
+  multiply_fragments(A, B, C);
+  each_sum([](const ProductCall& call, std::size_t word, float sum) { call.d[word] = sum; });
 }
 
 }  // namespace
+
+void multiply_fragments(const FragmentA& A, const FragmentB& B, FragmentC& C) {
+  for (std::size_t row = 0; row < A.size(); ++row) {
+    for (std::size_t column = 0; column < C[row].size(); ++column) {
+      double sum = static_cast<double>(C[row][column]);
+      for (std::size_t k = 0; k < B.size(); ++k) {
+        sum += static_cast<double>(A[row][k]) * static_cast<double>(B[k][column]);  // exact product
+      }
+      C[row][column] = static_cast<float>(sum);
+    }
+  }
+}
 
 void load_matrices(std::uint32_t* fragments, const void* row, std::uint32_t matrices,
                    bool transposed, std::string_view operation, SourceLine where) {
