@@ -1,0 +1,95 @@
+#include "gpu/ptx/addresses.hpp"
+
+#include <cstring>
+#include <string>
+
+namespace attest::ptx {
+namespace {
+
+using SharedAccess = simt::SharedMemory::Access;
+
+SharedAccess shared_access(Use use, const void* there, const void* value, std::size_t bytes) {
+  switch (use) {
+    case Use::read:
+      return SharedAccess::read;
+    case Use::add:
+      return SharedAccess::atomic;
+    case Use::exchange:
+      return SharedAccess::exchange;
+    case Use::write:
+      break;
+  }
+  const bool is_same = value != nullptr && std::memcmp(there, value, bytes) == 0;
+  return is_same ? SharedAccess::rewrite : SharedAccess::write;
+}
+
+simt::GlobalUse global_use(Use use) {
+  if (use == Use::read) return simt::GlobalUse::read;
+  return use == Use::write ? simt::GlobalUse::write : simt::GlobalUse::add;
+}
+
+std::byte* access_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
+                         std::uint64_t address, std::size_t bytes, Use use, const void* value) {
+  BlockRun& block = warp.block();
+  auto* const data = static_cast<std::byte*>(block.shared().dynamic()) + address;
+  const bool is_inside = address + bytes <= static_cast<std::uint64_t>(block.shared().used_bytes());
+  const SharedAccess how = is_inside ? shared_access(use, data, value, bytes) : SharedAccess::write;
+  return block.touch_shared(warp, in, lane, data, bytes, how) && is_inside ? data : nullptr;
+}
+
+std::byte* access_local(const Warp& warp, const Instruction& in, std::uint32_t lane,
+                        std::uint64_t address, std::size_t bytes) {
+  BlockRun& block = warp.block();
+  if (address % bytes == 0 && address + bytes <= block.program().local_bytes) {
+    return block.local(warp, lane) + address;
+  }
+  block.report(
+      {simt::Fault::out_of_bounds,
+       "lane " + std::to_string(lane) + " of warp " + std::to_string(warp.number()) + " accesses " +
+           std::to_string(bytes) + " bytes at byte " + std::to_string(address) +
+           " of its local memory, which has " + std::to_string(block.program().local_bytes)},
+      in);
+  return nullptr;
+}
+
+}  // namespace
+
+Space space_of(std::uint64_t generic) {
+  if (generic - kSharedWindow < kWindowBytes) return Space::shared;
+  return generic - kLocalWindow < kWindowBytes ? Space::local : Space::global;
+}
+
+std::uint64_t window_of(Space space) {
+  if (space == Space::shared) return kSharedWindow;
+  return space == Space::local ? kLocalWindow : 0;
+}
+
+std::uint64_t address_of(const Warp& warp, const Instruction& in, std::uint32_t slot,
+                         std::uint32_t lane) {
+  const auto offset = static_cast<std::uint64_t>(in.offset);
+  if (in.is_address_wide) return warp.read<std::uint64_t>(slot)[lane] + offset;
+  return static_cast<std::uint32_t>(warp.read<std::uint32_t>(slot)[lane] + offset);
+}
+
+std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t slot, std::uint32_t lane,
+                  std::size_t bytes, Use use, const void* value) {
+  std::uint64_t address = address_of(warp, in, slot, lane);
+  Space space = in.space;
+  if (in.is_generic) {
+    space = space_of(address);
+    address -= window_of(space);
+  }
+  switch (space) {
+    case Space::shared:
+      return access_shared(warp, in, lane, address, bytes, use, value);
+    case Space::local:
+      return access_local(warp, in, lane, address, bytes);
+    default:
+      break;
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): global addresses are pointers of the host
+  auto* const data = reinterpret_cast<std::byte*>(address);
+  return warp.block().touch_global(warp, in, lane, data, bytes, global_use(use)) ? data : nullptr;
+}
+
+}  // namespace attest::ptx

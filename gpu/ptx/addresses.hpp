@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/ptx/block_run.hpp"
+
+/// Addresses: global and constant ones are the host's, shared and local ones begin at zero.
+namespace attest::ptx {
+
+/// Generic addresses of shared and local memory, where no pointer of the host is.
+inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x7F} << 56;
+inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x7E} << 56;
+inline constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 32;
+
+/// The space that a generic address lies in.
+Space space_of(std::uint64_t generic);
+/// The first generic address of a space.
+std::uint64_t window_of(Space space);
+
+/// Address of a lane's access: register and offset.
+std::uint64_t address_of(const Warp& warp, const Instruction& in, std::uint32_t slot,
+                         std::uint32_t lane);
+
+enum class Use : std::uint8_t { read, write, add, exchange };
+
+/// The bytes of a lane's access, checked, noted and counted; null where it may not be carried out.
+/// `value`: the bytes that a write brings, as two writes of equal values are no race.
+std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t slot, std::uint32_t lane,
+                  std::size_t bytes, Use use, const void* value = nullptr);
+
+}  // namespace attest::ptx

@@ -1,0 +1,110 @@
+#include <mpfr.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/testing/catch.hpp"
+#include "gpu/ptx/testing/definitions.hpp"
+#include "gpu/ptx/testing/opcode_runner.hpp"
+
+/// Approximations are within the error that PTX ISA gives for them.
+namespace attest::ptx {
+namespace {
+
+using Function = int (*)(mpfr_t, const mpfr_t, mpfr_rnd_t);
+
+struct Row {
+  const char* opcode;
+  Function function;
+  double relative, absolute;  // either is enough
+};
+// MPFR's own has infinity for -0, where PTX has -infinity.
+int reciprocal_root(mpfr_t result, const mpfr_t a, mpfr_rnd_t rounding) {
+  mpfr_sqrt(result, a, rounding);
+  return mpfr_ui_div(result, 1, result, rounding);
+}
+
+// The errors that PTX ISA 8.7 documents; of sine and cosine between -pi and pi.
+constexpr Row kRows[] = {
+    {"ex2.approx.f32", mpfr_exp2, 0x1p-22, 0.0},
+    {"lg2.approx.f32", mpfr_log2, 0x1p-22, 0x1p-22},
+    {"rsqrt.approx.f32", reciprocal_root, 0x1p-22, 0.0},
+    {"sqrt.approx.f32", mpfr_sqrt, 0x1p-23, 0.0},
+    {"sin.approx.f32", mpfr_sin, 0.0, 0x1p-20},
+    {"cos.approx.f32", mpfr_cos, 0.0, 0x1p-20},
+    {"tanh.approx.f32", mpfr_tanh, 0x1p-11, 0.0},
+    {"rcp.approx.f32",
+     [](mpfr_t r, const mpfr_t a, mpfr_rnd_t rounding) { return mpfr_ui_div(r, 1, a, rounding); },
+     0x1p-23, 0.0},
+};
+
+double exact(Function function, double a) {
+  mpfr_t value, result;
+  mpfr_init2(value, 53);
+  mpfr_init2(result, 53);
+  mpfr_set_d(value, a, MPFR_RNDN);
+  function(result, value, MPFR_RNDN);
+  const double found = mpfr_get_d(result, MPFR_RNDN);
+  mpfr_clear(value);
+  mpfr_clear(result);
+  return found;
+}
+
+TEST_CASE("approximations are within PTX's errors, special values as they are", "[ptx]") {
+  for (const Row& row : kRows) {
+    const auto a = testing::edge_values(Type::f32);
+    const auto results = testing::results_of(row.opcode, {Type::f32, Type::f32}, {a});
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const double x = testing::value_of(a[k], Type::f32);
+      const double got = testing::value_of(results[k], Type::f32), wanted = exact(row.function, x);
+      INFO(row.opcode << " of " << x << " is " << got << ", " << wanted << " in exact arithmetic");
+      const double largest = static_cast<double>(std::numeric_limits<float>::max());
+      if (wanted != wanted) {
+        CHECK(results[k] == 0x7FFFFFFF);
+      } else if (std::fabs(wanted) > largest) {
+        CHECK(got == std::copysign(INFINITY, wanted));
+      } else {
+        const double underflow = 0x1p-149;  // the last place of subnormal numbers
+        CHECK(std::fabs(got - wanted) <=
+              std::fmax(row.relative * std::fabs(wanted), row.absolute) + underflow);
+        CHECK(std::signbit(got) == std::signbit(wanted));
+      }
+    }
+  }
+}
+
+TEST_CASE("quotients that are approximate", "[ptx]") {
+  const auto operands = testing::edge_operands({Type::f32, Type::f32});
+  for (const char* opcode : {"div.full.f32", "div.approx.f32"}) {
+    const auto results = testing::results_of(opcode, {Type::f32, Type::f32, Type::f32}, operands);
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const auto a = std::bit_cast<float>(static_cast<std::uint32_t>(operands[0][k]));
+      const auto b = std::bit_cast<float>(static_cast<std::uint32_t>(operands[1][k]));
+      const auto got = std::bit_cast<float>(static_cast<std::uint32_t>(results[k]));
+      INFO(opcode << " of " << a << " and " << b << " is " << got);
+      const float magnitude = std::fabs(b);
+      const bool is_large = magnitude > 0x1p126F && !std::isinf(b);
+      if (is_large && opcode[4] == 'a') {
+        CHECK((std::isfinite(a) ? got == 0.0F : got != got));
+      } else {
+        const float quotient = a / b;
+        CHECK((got == quotient || (got != got && quotient != quotient)));
+      }
+    }
+  }
+}
+
+TEST_CASE("ftz flushes operands and results of approximations", "[ptx]") {
+  const std::vector<std::uint64_t> tiny{0x00400000, 0x80400000};  // subnormal
+  const auto powers = testing::results_of("ex2.approx.ftz.f32", {Type::f32, Type::f32},
+                                          {{std::bit_cast<std::uint32_t>(-127.5F)}});
+  CHECK(powers[0] == 0);
+  const auto reciprocals =
+      testing::results_of("rcp.approx.ftz.f32", {Type::f32, Type::f32}, {tiny});
+  CHECK(reciprocals[0] == 0x7F800000);
+  CHECK(reciprocals[1] == 0xFF800000);
+}
+
+}  // namespace
+}  // namespace attest::ptx

@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cstring>
+
+#include "gpu/ptx/addresses.hpp"
+#include "gpu/ptx/lanes.hpp"
+
+/// Atomic operations, with and without a result. Blocks run on several threads of the host: these
+/// are atomic there, too.
+namespace attest::ptx {
+namespace {
+
+struct Add {
+  template <class T>
+  T operator()(T there, T value) const {
+    if constexpr (std::is_floating_point_v<T>) return there + value;
+    return static_cast<T>(static_cast<std::uint64_t>(there) + static_cast<std::uint64_t>(value));
+  }
+};
+struct Min {
+  template <class T>
+  T operator()(T there, T value) const {
+    return std::min(there, value);
+  }
+};
+struct Max {
+  template <class T>
+  T operator()(T there, T value) const {
+    return std::max(there, value);
+  }
+};
+struct And {
+  template <class T>
+  T operator()(T there, T value) const {
+    return there & value;
+  }
+};
+struct Or {
+  template <class T>
+  T operator()(T there, T value) const {
+    return there | value;
+  }
+};
+struct Xor {
+  template <class T>
+  T operator()(T there, T value) const {
+    return there ^ value;
+  }
+};
+struct Exchange {
+  template <class T>
+  T operator()(T, T value) const {
+    return value;
+  }
+};
+struct Increment {
+  std::uint32_t operator()(std::uint32_t there, std::uint32_t value) const {
+    return there >= value ? 0 : there + 1;
+  }
+};
+struct Decrement {
+  std::uint32_t operator()(std::uint32_t there, std::uint32_t value) const {
+    return there == 0 || there > value ? value : there - 1;
+  }
+};
+
+// Replaces what is at `place`; returns what was.
+template <class T, class F>
+T update(std::byte* place, F&& function) {
+  auto* const word = reinterpret_cast<T*>(place);
+  T seen, next;
+  __atomic_load(word, &seen, __ATOMIC_SEQ_CST);
+  do {
+    next = function(seen);
+  } while (
+      !__atomic_compare_exchange(word, &seen, &next, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+  return seen;
+}
+
+// `address`: the slot of the address, after that of a result.
+template <class T, class F>
+void for_each_place(Warp& warp, const Instruction& in, std::size_t address, Use use, F&& next) {
+  Lanes<T> before{};
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if ((warp.mask() >> lane & 1U) == 0) continue;
+    std::byte* const place = access(warp, in, in.slots[address], lane, sizeof(T), use);
+    if (place == nullptr) continue;
+    before[lane] = update<T>(place, [&](T there) { return next(there, lane); });
+  }
+  if (address == 1) warp.write(in.slots[0], before);
+}
+
+template <class Op, class T>
+void run_atomic(Warp& warp, const Instruction& in) {
+  const std::size_t address = in.slots.size() - 2;
+  const Lanes<T> values = warp.read<T>(in.slots[address + 1]);
+  constexpr Use kUse = std::is_same_v<Op, Exchange> ? Use::exchange : Use::add;
+  for_each_place<T>(warp, in, address, kUse,
+                    [&](T there, std::uint32_t lane) { return Op{}(there, values[lane]); });
+}
+
+template <class T>
+void run_compare_and_swap(Warp& warp, const Instruction& in) {
+  const Lanes<T> expected = warp.read<T>(in.slots[2]), values = warp.read<T>(in.slots[3]);
+  for_each_place<T>(warp, in, 1, Use::add, [&](T there, std::uint32_t lane) {
+    return there == expected[lane] ? values[lane] : there;
+  });
+}
+
+using Numbers = TypeList<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double>;
+
+template <class Op>
+Execute atomic(const Spelling& spelling, Instruction&) {
+  return Numbers::pick(spelling.last_type(),
+                       []<class T>() -> Execute { return run_atomic<Op, T>; });
+}
+template <class Op>
+Execute atomic_integer(const Spelling& spelling, Instruction&) {
+  return TypeList<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>::pick(
+      spelling.last_type(), []<class T>() -> Execute { return run_atomic<Op, T>; });
+}
+template <class Op>
+Execute atomic_count(const Spelling&, Instruction&) {
+  return run_atomic<Op, std::uint32_t>;
+}
+Execute compare_and_swap(const Spelling& spelling, Instruction&) {
+  return Words::pick(spelling.last_type(),
+                     []<class T>() -> Execute { return run_compare_and_swap<T>; });
+}
+
+// Triton writes the space first, nvcc the ordering.
+constexpr Form kForms[] = {
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
+     "u32|.s32|.u64|.f32|.f64)",
+     "d [a] b", atomic<Add>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).add(."
+     "u32|.s32|.u64|.f32|.f64)",
+     "d [a] b", atomic<Add>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
+     "u32|.s32|.u64|.s64)",
+     "d [a] b", atomic_integer<Min>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).min(."
+     "u32|.s32|.u64|.s64)",
+     "d [a] b", atomic_integer<Min>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
+     "u32|.s32|.u64|.s64)",
+     "d [a] b", atomic_integer<Max>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).max(."
+     "u32|.s32|.u64|.s64)",
+     "d [a] b", atomic_integer<Max>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
+     "b32|.b64)",
+     "d [a] b", atomic_integer<And>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).and(."
+     "b32|.b64)",
+     "d [a] b", atomic_integer<And>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
+     "b32|.b64)",
+     "d [a] b", atomic_integer<Or>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).or(."
+     "b32|.b64)",
+     "d [a] b", atomic_integer<Or>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
+     "b32|.b64)",
+     "d [a] b", atomic_integer<Xor>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).xor(."
+     "b32|.b64)",
+     "d [a] b", atomic_integer<Xor>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].exch("
+     ".b32|.b64)",
+     "d [a] b", atomic_integer<Exchange>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).exch("
+     ".b32|.b64)",
+     "d [a] b", atomic_integer<Exchange>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
+     "u32",
+     "d [a] b", atomic_count<Increment>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).inc."
+     "u32",
+     "d [a] b", atomic_count<Increment>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
+     "u32",
+     "d [a] b", atomic_count<Decrement>},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).dec."
+     "u32",
+     "d [a] b", atomic_count<Decrement>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].cas(."
+     "b16|.b32|.b64)",
+     "d [a] b c", compare_and_swap},
+    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).cas(."
+     "b16|.b32|.b64)",
+     "d [a] b c", compare_and_swap},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
+     "u32|.s32|.u64|.f32|.f64)",
+     "[a] b", atomic<Add>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).add(."
+     "u32|.s32|.u64|.f32|.f64)",
+     "[a] b", atomic<Add>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
+     "u32|.s32|.u64|.s64)",
+     "[a] b", atomic_integer<Min>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).min(."
+     "u32|.s32|.u64|.s64)",
+     "[a] b", atomic_integer<Min>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
+     "u32|.s32|.u64|.s64)",
+     "[a] b", atomic_integer<Max>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).max(."
+     "u32|.s32|.u64|.s64)",
+     "[a] b", atomic_integer<Max>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
+     "b32|.b64)",
+     "[a] b", atomic_integer<And>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).and(."
+     "b32|.b64)",
+     "[a] b", atomic_integer<And>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
+     "b32|.b64)",
+     "[a] b", atomic_integer<Or>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).or(."
+     "b32|.b64)",
+     "[a] b", atomic_integer<Or>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
+     "b32|.b64)",
+     "[a] b", atomic_integer<Xor>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).xor(."
+     "b32|.b64)",
+     "[a] b", atomic_integer<Xor>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
+     "u32",
+     "[a] b", atomic_count<Increment>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).inc."
+     "u32",
+     "[a] b", atomic_count<Increment>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
+     "u32",
+     "[a] b", atomic_count<Decrement>},
+    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).dec."
+     "u32",
+     "[a] b", atomic_count<Decrement>},
+};
+
+}  // namespace
+
+std::span<const Form> atomic_forms() { return kForms; }
+
+}  // namespace attest::ptx

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/ptx/barriers.hpp"
+#include "gpu/ptx/program.hpp"
+#include "gpu/ptx/special_registers.hpp"
+#include "gpu/ptx/warp.hpp"
+#include "gpu/simt/async_copy.hpp"
+#include "gpu/simt/global_memory.hpp"
+#include "gpu/simt/global_races.hpp"
+#include "gpu/simt/launch.hpp"
+#include "gpu/simt/shared_memory.hpp"
+
+namespace attest::ptx {
+
+/// A launch as each of its blocks sees it.
+struct Launch {
+  const Program& program;
+  const simt::LaunchShape& shape;
+  const simt::GlobalMemory& global;  // buffers and the module's own variables
+  std::span<const std::byte> parameters;
+  std::uint64_t most_instructions;  // of a block, of warps
+};
+
+/// One block: warps that take turns on one thread, its memory, and what is found in it.
+class BlockRun {
+ public:
+  /// Runs the block to its end, or until it is given up.
+  void run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
+           simt::GlobalRaces* races, simt::LaunchReport& report);
+
+  const Program& program() const { return launch_->program; }
+  std::span<const std::byte> parameters() const { return launch_->parameters; }
+  LanePlace place(std::uint32_t warp, std::uint32_t lane) const;
+  std::vector<Warp>& warps() { return warps_; }
+  Barriers& barriers() { return barriers_; }
+  simt::SharedMemory& shared() { return shared_; }
+  std::byte* local(const Warp& warp, std::uint32_t lane) {
+    return local_.data() + (warp.number() * kWarpLanes + lane) * program().local_bytes;
+  }
+  simt::AsyncCopies& copies(const Warp& warp, std::uint32_t lane) {
+    return copies_[warp.number() * kWarpLanes + lane];
+  }
+
+  /// Checks, notes and counts an access to global memory; false where it may not be carried out.
+  bool touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
+                    const void* pointer, std::size_t bytes, simt::GlobalUse use);
+  /// The same for shared memory, with nothing to count.
+  bool touch_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
+                    const void* pointer, std::size_t bytes, simt::SharedMemory::Access access);
+
+  /// Adds a diagnosis with the lines of PTX and source, once for each fault and instruction.
+  void report(const simt::Finding& finding, const Instruction& in);
+  /// Adds one and gives the block up.
+  void give_up(const simt::Finding& finding, const Instruction& in);
+  void give_up_endless(const Instruction& in);
+
+  /// False once the block has executed more than it may.
+  bool count_instruction() { return ++instructions_ <= launch_->most_instructions; }
+
+ private:
+  void begin(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation);
+  std::vector<std::size_t> order_of_warps();
+
+  const Launch* launch_ = nullptr;
+  simt::Index3 index_;
+  simt::Emulation emulation_;
+  simt::GlobalRaces* races_ = nullptr;
+  simt::LaunchReport* report_ = nullptr;
+  std::vector<Warp> warps_;
+  Barriers barriers_;
+  simt::SharedMemory shared_;
+  std::vector<std::byte> local_;
+  std::vector<simt::AsyncCopies> copies_;
+  std::vector<simt::GlobalTraffic> traffic_;
+  std::vector<std::pair<simt::Fault, int>> reported_;  // with the PTX line
+  std::uint64_t instructions_ = 0, random_ = 0;
+  std::uint32_t lanes_ = 0;
+  bool given_up_ = false;
+};
+
+}  // namespace attest::ptx

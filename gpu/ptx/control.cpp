@@ -1,0 +1,80 @@
+#include <bit>
+
+#include "gpu/ptx/block_run.hpp"
+
+/// Control flow, barriers and fences.
+namespace attest::ptx {
+namespace {
+
+void branch(Warp& warp, const Instruction& in) { warp.branch(in.target); }
+void leave(Warp& warp, const Instruction&) { warp.exit(); }
+// Warps of a block take turns, and memory shows every write at once.
+void fence(Warp&, const Instruction&) {}
+
+void trap(Warp& warp, const Instruction& in) {
+  warp.block().give_up(
+      {simt::Fault::exception, "warp " + std::to_string(warp.number()) + " comes to a trap"}, in);
+}
+
+std::uint32_t first_value(const Warp& warp, const Instruction& in, std::size_t operand) {
+  const auto first = static_cast<std::size_t>(std::countr_zero(warp.mask()));
+  return warp.read<std::uint32_t>(in.slots[operand])[first];
+}
+
+// Operands of a barrier: its number, then the threads that come, if they are said.
+template <bool kWaits>
+void synchronise(Warp& warp, const Instruction& in) {
+  const std::uint32_t threads = in.slots.size() > 1 ? first_value(warp, in, 1) : 0;
+  warp.block().barriers().arrive(warp, in, first_value(warp, in, 0), threads,
+                                 Barriers::Reduction::none, 0, kWaits);
+}
+
+template <Barriers::Reduction kReduction>
+void reduce(Warp& warp, const Instruction& in) {
+  const std::size_t last = in.slots.size() - 1;
+  const std::uint32_t threads = last > 2 ? first_value(warp, in, 2) : 0;
+  warp.block().barriers().arrive(warp, in, first_value(warp, in, 1), threads, kReduction,
+                                 warp.predicates(in, last), true);
+}
+
+template <Execute kExecute>
+Execute as(const Spelling&, Instruction&) {
+  return kExecute;
+}
+template <Execute kExecute>
+Execute partial(const Spelling&, Instruction& in) {
+  in.is_partial_barrier = true;
+  return kExecute;
+}
+Execute reductions(const Spelling& spelling, Instruction& in) {
+  in.is_partial_barrier = in.slots.size() > 3;
+  if (spelling.has("popc")) return reduce<Barriers::Reduction::popc>;
+  return spelling.has("and") ? reduce<Barriers::Reduction::and_> : reduce<Barriers::Reduction::or_>;
+}
+
+constexpr Form kForms[] = {
+    {"bra[.uni]", "L", as<branch>},
+    {"ret[.uni]", "", as<leave>},
+    {"exit", "", as<leave>},
+    {"trap", "", as<trap>},
+    {"bar[.cta].sync", "a:b32", as<synchronise<true>>},
+    {"bar[.cta].sync", "a:b32 b:b32", partial<synchronise<true>>},
+    {"bar[.cta].arrive", "a:b32 b:b32", partial<synchronise<false>>},
+    {"barrier[.cta].sync.aligned", "a:b32", as<synchronise<true>>},
+    {"barrier[.cta].sync.aligned", "a:b32 b:b32", partial<synchronise<true>>},
+    {"barrier[.cta].arrive.aligned", "a:b32 b:b32", partial<synchronise<false>>},
+    {"bar[.cta].red.popc.u32", "d a:b32 c:pred", reductions},
+    {"bar[.cta].red.popc.u32", "d a:b32 b:b32 c:pred", reductions},
+    {"bar[.cta].red(.and|.or).pred", "d a:b32 c", reductions},
+    {"bar[.cta].red(.and|.or).pred", "d a:b32 b:b32 c", reductions},
+    {"barrier[.cta].red.popc.aligned.u32", "d a:b32 c:pred", reductions},
+    {"barrier[.cta].red(.and|.or).aligned.pred", "d a:b32 c", reductions},
+    {"membar(.cta|.gl|.sys)", "", as<fence>},
+    {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", as<fence>},
+};
+
+}  // namespace
+
+std::span<const Form> control_forms() { return kForms; }
+
+}  // namespace attest::ptx

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "gpu/ptx/lanes.hpp"
+#include "gpu/ptx/rounding_scope.hpp"
+
+/// Parts of floating-point instructions: .ftz, .sat and NaN as PTX has them.
+namespace attest::ptx {
+
+/// The NaN that an operation gives, of f32 the canonical one.
+template <class T>
+T result_nan() {
+  if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(0x7FFFFFFFU);
+  return std::numeric_limits<T>::quiet_NaN();
+}
+
+/// Subnormal numbers become zero of the same sign.
+template <class T>
+T flushed(T value) {
+  return std::fabs(value) < std::numeric_limits<T>::min() ? std::copysign(T{0}, value) : value;
+}
+
+/// To 0 … 1, NaN to 0.
+template <class T>
+T saturated(T value) {
+  return value > T{0} ? (value < T{1} ? value : T{1}) : T{0};
+}
+
+template <class T>
+T finished(T value, const Instruction& in) {
+  if (value != value) value = result_nan<T>();
+  if (in.ftz) value = flushed(value);
+  return in.sat ? saturated(value) : value;
+}
+
+/// One rounded operation in each lane.
+template <class Op, class T, class... S>
+void run_rounded(Warp& warp, const Instruction& in) {
+  const auto run = [&]<std::size_t... K>(std::index_sequence<K...>) {
+    std::tuple<Lanes<S>...> sources{warp.read<S>(in.slots[K + 1])...};
+    if (in.ftz) {
+      const auto flush = [](auto& lanes) {
+        for (auto& lane : lanes) lane = flushed(lane);
+      };
+      (flush(std::get<K>(sources)), ...);
+    }
+    Lanes<T> results;
+    {
+      const RoundingScope scope(in.rounding);
+      RoundingScope::pin(std::get<K>(sources)...);
+      for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+        results[lane] = Op{}(std::get<K>(sources)[lane]...);
+      }
+      RoundingScope::pin(results);
+    }
+    for (T& lane : results) lane = finished(lane, in);
+    warp.write(in.slots[0], results);
+  };
+  run(std::index_sequence_for<S...>{});
+}
+
+template <class Op>
+Execute rounded_one(const Spelling& spelling, Instruction&) {
+  return Floats::pick(spelling.last_type(),
+                      []<class T>() -> Execute { return run_rounded<Op, T, T>; });
+}
+template <class Op>
+Execute rounded_two(const Spelling& spelling, Instruction&) {
+  return Floats::pick(spelling.last_type(),
+                      []<class T>() -> Execute { return run_rounded<Op, T, T, T>; });
+}
+template <class Op>
+Execute rounded_three(const Spelling& spelling, Instruction&) {
+  return Floats::pick(spelling.last_type(),
+                      []<class T>() -> Execute { return run_rounded<Op, T, T, T, T>; });
+}
+
+/// The smaller of two; NaN only where both are, -0 below +0.
+struct FloatMin {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (a != a) return b;
+    if (b != b) return a;
+    if (a == b) return std::signbit(a) ? a : b;
+    return a < b ? a : b;
+  }
+};
+struct FloatMax {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (a != a) return b;
+    if (b != b) return a;
+    if (a == b) return std::signbit(a) ? b : a;
+    return a > b ? a : b;
+  }
+};
+/// .NaN: NaN where one is.
+template <class Op>
+struct PassingNaN {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (a != a || b != b) return result_nan<T>();
+    return Op{}(a, b);
+  }
+};
+
+}  // namespace attest::ptx

@@ -1,0 +1,98 @@
+#include <array>
+#include <cstring>
+
+#include "gpu/ptx/addresses.hpp"
+#include "gpu/ptx/lanes.hpp"
+
+/// Loads and stores of all state spaces.
+namespace attest::ptx {
+namespace {
+
+constexpr std::size_t kMostBytes = 32;  // of a lane's access
+
+template <class F>
+void for_each_active(const Warp& warp, F&& function) {
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if ((warp.mask() >> lane & 1U) != 0) function(lane);
+  }
+}
+
+std::byte* register_of(Warp& warp, const Instruction& in, std::size_t k, std::uint32_t lane) {
+  return &warp.at<std::byte>(in.slots[k])[0] + lane * in.widths[k];
+}
+
+// An element in a register that may be wider: zeros above it, or its sign.
+void write_element(Warp& warp, const Instruction& in, std::size_t k, std::uint32_t lane,
+                   const std::byte* from) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, in.element_bytes);
+  const std::uint32_t above = 64 - 8 * in.element_bytes;
+  if (in.is_signed) {
+    value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << above) >> above);
+  }
+  std::memcpy(register_of(warp, in, k, lane), &value, in.widths[k]);
+}
+
+void load(Warp& warp, const Instruction& in) {
+  const std::size_t bytes = std::size_t{in.element_bytes} * in.elements;
+  // The address may be one of the registers that are written.
+  const std::uint32_t address = in.slots[in.elements];
+  std::array<std::array<std::byte, kMostBytes>, kWarpLanes> values{};
+  for_each_active(warp, [&](std::uint32_t lane) {
+    const std::byte* const from = access(warp, in, address, lane, bytes, Use::read);
+    if (from != nullptr) std::memcpy(values[lane].data(), from, bytes);
+  });
+  for_each_active(warp, [&](std::uint32_t lane) {
+    for (std::size_t k = 0; k < in.elements; ++k) {
+      write_element(warp, in, k, lane, values[lane].data() + k * in.element_bytes);
+    }
+  });
+}
+
+void store(Warp& warp, const Instruction& in) {
+  const std::size_t bytes = std::size_t{in.element_bytes} * in.elements;
+  for_each_active(warp, [&](std::uint32_t lane) {
+    std::array<std::byte, kMostBytes> value;
+    for (std::size_t k = 0; k < in.elements; ++k) {
+      std::memcpy(value.data() + k * in.element_bytes, register_of(warp, in, k + 1, lane),
+                  in.element_bytes);
+    }
+    std::byte* const to = access(warp, in, in.slots[0], lane, bytes, Use::write, value.data());
+    if (to != nullptr) std::memcpy(to, value.data(), bytes);
+  });
+}
+
+void load_parameter(Warp& warp, const Instruction& in) {
+  const std::byte* const from =
+      warp.block().parameters().data() + static_cast<std::size_t>(in.offset);
+  for_each_active(warp, [&](std::uint32_t lane) {
+    for (std::size_t k = 0; k < in.elements; ++k) {
+      write_element(warp, in, k, lane, from + k * in.element_bytes);
+    }
+  });
+}
+
+template <Execute kExecute>
+Execute as(const Spelling&, Instruction&) {
+  return kExecute;
+}
+
+constexpr Form kForms[] = {
+    {"ld.param[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
+     "{d+} [a]", as<load_parameter>},
+    {"ld[.weak|.volatile][.global|.shared|.shared::cta|.local|.const][.ca|.cg|.cs|.lu|.cv|.nc]"
+     "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
+     "[.L2::64B|.L2::128B|.L2::256B][.v2|.v4]"
+     "(.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
+     "{d+} [a]", as<load>},
+    {"st[.weak|.volatile][.global|.shared|.shared::cta|.local][.wb|.cg|.cs|.wt]"
+     "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
+     "[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
+     "[a] {a+}", as<store>},
+};
+
+}  // namespace
+
+std::span<const Form> memory_forms() { return kForms; }
+
+}  // namespace attest::ptx

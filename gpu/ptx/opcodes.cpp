@@ -1,0 +1,160 @@
+#include "gpu/ptx/opcodes.hpp"
+
+#include <algorithm>
+
+#include "core/suggest.hpp"
+
+namespace attest::ptx {
+namespace {
+
+// One part of a pattern: alternatives without their dots, of which one must or may be there.
+struct Part {
+  std::vector<std::string_view> alternatives;
+  bool is_optional = false;
+};
+
+// "mul" for "mul.lo.s32" and for "mul(.lo|.hi).s32".
+std::string_view name_of(std::string_view opcode) {
+  return opcode.substr(0, opcode.find_first_of(".[("));
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<Part> parts_of(std::string_view pattern) {
+  std::vector<Part> parts;
+  pattern.remove_prefix(name_of(pattern).size());
+  while (!pattern.empty()) {
+    Part part;
+    if (pattern[0] == '.') {
+      const std::size_t end = std::min(pattern.find_first_of(".[(", 1), pattern.size());
+      part.alternatives.push_back(pattern.substr(1, end - 1));
+      pattern.remove_prefix(end);
+    } else {
+      part.is_optional = pattern[0] == '[';
+      const std::size_t end = pattern.find_first_of("])");
+      for (const std::string_view each : split(pattern.substr(1, end - 1), '|')) {
+        part.alternatives.push_back(each.substr(1));
+      }
+      pattern.remove_prefix(end + 1);
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// How many modifiers a form takes, and whether these are all and enough.
+struct Match {
+  std::size_t taken = 0;
+  bool is_whole = false;
+};
+
+Match match_parts(const Form& form, std::span<const std::string_view> modifiers) {
+  Match match;
+  for (const Part& part : parts_of(form.pattern)) {
+    const bool fits = match.taken < modifiers.size() &&
+                      std::find(part.alternatives.begin(), part.alternatives.end(),
+                                modifiers[match.taken]) != part.alternatives.end();
+    if (fits) {
+      ++match.taken;
+    } else if (!part.is_optional) {
+      return match;
+    }
+  }
+  match.is_whole = match.taken == modifiers.size();
+  return match;
+}
+
+std::vector<std::string_view> modifiers_of(std::string_view opcode) {
+  std::vector<std::string_view> modifiers = split(opcode, '.');
+  modifiers.erase(modifiers.begin());
+  return modifiers;
+}
+
+[[noreturn]] void refuse_name(std::string_view opcode, Position at) {
+  std::vector<std::string> names;
+  for (const Form* form : forms()) names.emplace_back(name_of(form->pattern));
+  refuse(at,
+         "'" + std::string(opcode) + "' is not carried out" + did_you_mean(name_of(opcode), names));
+}
+
+}  // namespace
+
+bool Spelling::has(std::string_view modifier) const {
+  return std::find(modifiers.begin(), modifiers.end(), modifier) != modifiers.end();
+}
+
+std::vector<Type> Spelling::types() const {
+  std::vector<Type> types;
+  for (const std::string_view modifier : modifiers) {
+    if (const auto type = type_named(modifier)) types.push_back(*type);
+  }
+  return types;
+}
+
+std::span<const Form* const> forms() {
+  static const std::vector<const Form*> all = [] {
+    std::vector<const Form*> rows;
+    for (const auto& family :
+         {integer_forms(), bit_forms(), floating_forms(), half_forms(), approximate_forms(),
+          comparison_forms(), conversion_forms(), move_forms(), memory_forms(), atomic_forms(),
+          exchange_forms(), control_forms()}) {
+      for (const Form& form : family) rows.push_back(&form);
+    }
+    return rows;
+  }();
+  return all;
+}
+
+std::optional<std::vector<std::string_view>> match(const Form& form, std::string_view opcode) {
+  std::vector<std::string_view> modifiers = modifiers_of(opcode);
+  if (name_of(form.pattern) != name_of(opcode) || !match_parts(form, modifiers).is_whole) {
+    return std::nullopt;
+  }
+  return modifiers;
+}
+
+std::vector<Spelling> match(std::string_view opcode, Position at) {
+  std::vector<Spelling> all;
+  const std::vector<std::string_view> modifiers = modifiers_of(opcode);
+  const Form* nearest_form = nullptr;
+  std::size_t most_taken = 0;
+  for (const Form* form : forms()) {
+    if (name_of(form->pattern) != name_of(opcode)) continue;
+    const Match found = match_parts(*form, modifiers);
+    if (found.is_whole) all.push_back({form, modifiers});
+    if (nearest_form == nullptr || found.taken > most_taken) nearest_form = form;
+    most_taken = std::max(most_taken, found.taken);
+  }
+  if (!all.empty()) return all;
+  if (nearest_form == nullptr) refuse_name(opcode, at);
+  const std::string wrong = most_taken < modifiers.size()
+                                ? "'." + std::string(modifiers[most_taken]) + "' there"
+                                : "it without more modifiers";
+  refuse(at, "'" + std::string(opcode) + "' is not carried out, for " + wrong +
+                 "; the nearest form is " + std::string(nearest_form->pattern));
+}
+
+std::vector<std::string> spellings(const Form& form) {
+  std::vector<std::string> all{std::string(name_of(form.pattern))};
+  for (const Part& part : parts_of(form.pattern)) {
+    std::vector<std::string> longer;
+    for (const std::string& begin : all) {
+      if (part.is_optional) longer.push_back(begin);
+      for (const std::string_view each : part.alternatives) {
+        longer.push_back(begin + "." + std::string(each));
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+}  // namespace attest::ptx

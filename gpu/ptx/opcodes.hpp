@@ -1,0 +1,77 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/ptx/position.hpp"
+#include "gpu/ptx/types.hpp"
+
+/// Instructions that are carried out: one row for each form, an allow-list of whole spellings.
+namespace attest::ptx {
+
+class Warp;
+struct Instruction;
+struct Form;
+
+/// Carries out an instruction for the lanes of the warp's mask.
+using Execute = void (*)(Warp& warp, const Instruction& instruction);
+
+/// An opcode with its modifiers, as a form matched it.
+struct Spelling {
+  const Form* form = nullptr;
+  std::vector<std::string_view> modifiers;  // without dots
+
+  bool has(std::string_view modifier) const;
+  /// Types among the modifiers, in their order.
+  std::vector<Type> types() const;
+  Type first_type() const { return types().front(); }
+  Type last_type() const { return types().back(); }
+};
+
+/// `pattern`: "add[.rn|.rz|.rm|.rp][.ftz].f32", an alternative of round brackets must be there, one
+/// of square brackets may.
+///
+/// `operands`: "d a b" with a type where it is none of the opcode's ("b:u32"): destinations have
+/// its first type, others its last. "d+": the register may be wider. "{d}": as many as .v2 and .v4
+/// say;
+/// "{d:b32*4}": four. "[a]" an address, "#i" an integer, "L" a label, "|p" a predicate in the same
+/// operand, "?" one that may be absent.
+struct Form {
+  std::string_view pattern;
+  std::string_view operands;
+  /// Returns how to carry a spelling out; may set the instruction's variant.
+  Execute (*make)(const Spelling& spelling, Instruction& instruction);
+};
+
+/// All forms, by families: the table that programs are checked against and that
+/// docs/reference/ptx-opcodes.md shows.
+std::span<const Form* const> forms();
+
+/// The forms that an opcode has; several differ in their operands. Throws InvalidProblem with the
+/// nearest known one otherwise: an unknown modifier is never guessed at. [gpu/ptx/opcodes_test]
+std::vector<Spelling> match(std::string_view opcode, Position at);
+
+/// Modifiers that `form` gives to the opcode; none where it does not match.
+std::optional<std::vector<std::string_view>> match(const Form& form, std::string_view opcode);
+
+/// Every spelling that a form has. [gpu/ptx/opcodes_test]
+std::vector<std::string> spellings(const Form& form);
+
+// The families, each in a file of its own.
+std::span<const Form> integer_forms();
+std::span<const Form> bit_forms();
+std::span<const Form> floating_forms();
+std::span<const Form> half_forms();
+std::span<const Form> approximate_forms();
+std::span<const Form> comparison_forms();
+std::span<const Form> conversion_forms();
+std::span<const Form> move_forms();
+std::span<const Form> memory_forms();
+std::span<const Form> atomic_forms();
+std::span<const Form> exchange_forms();
+std::span<const Form> control_forms();
+
+}  // namespace attest::ptx

@@ -1,0 +1,307 @@
+#include "gpu/ptx/operand_checker.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "core/suggest.hpp"
+#include "gpu/ptx/special_registers.hpp"
+
+namespace attest::ptx {
+namespace {
+
+std::string text_of(Type type) { return "." + std::string(info(type).name); }
+
+// "a|b" are two operands, of which the form may have only the first.
+std::vector<Operand> flattened(const Statement& statement, const std::vector<OperandSpec>& specs) {
+  std::vector<Operand> all;
+  for (const Operand& operand : statement.operands) {
+    const bool takes_pair =
+        all.size() + 1 < specs.size() && specs[all.size() + 1].is_second_of_pair;
+    if (operand.kind == Operand::Kind::pair) {
+      if (!takes_pair) refuse(operand.at, "'" + statement.opcode + "' takes no '|' here");
+      all.insert(all.end(), operand.parts.begin(), operand.parts.end());
+    } else {
+      all.push_back(operand);
+      if (takes_pair) all.emplace_back();  // a sink
+    }
+  }
+  return all;
+}
+
+Rounding rounding_of(const Spelling& spelling) {
+  if (spelling.has("rz") || spelling.has("rzi")) return Rounding::zero;
+  if (spelling.has("rm") || spelling.has("rmi")) return Rounding::down;
+  if (spelling.has("rp") || spelling.has("rpi")) return Rounding::up;
+  return Rounding::nearest;
+}
+
+void note_memory(Instruction& in, const Spelling& spelling) {
+  in.is_generic = true;
+  const auto names = [&](Space space, const char* name, const char* also) {
+    if (!spelling.has(name) && !spelling.has(also)) return;
+    in.space = space;
+    in.is_generic = false;
+  };
+  names(Space::global, "global", "global");
+  names(Space::shared, "shared", "shared::cta");
+  names(Space::local, "local", "local");
+  names(Space::constant, "const", "const");
+  names(Space::param, "param", "param::entry");
+  const std::vector<Type> types = spelling.types();
+  if (types.empty()) return;
+  in.element_bytes = bits(types.back()) / 8;
+  in.is_signed = info(types.back()).type_class == TypeClass::signed_integer;
+}
+
+}  // namespace
+
+const Spelling& OperandChecker::choose(const Statement& statement,
+                                       const std::vector<Spelling>& spellings) {
+  const auto fits = [&](const Spelling& spelling) {
+    const std::vector<OperandSpec> specs = operand_specs(spelling);
+    std::size_t k = 0;
+    for (const OperandSpec& spec : specs) {
+      if (spec.is_second_of_pair) continue;
+      if (k == statement.operands.size()) return spec.may_be_absent;
+      const bool is_vector = statement.operands[k++].kind == Operand::Kind::vector;
+      if (is_vector != (spec.kind == OperandSpec::Kind::vector && spec.count > 1)) return false;
+    }
+    return k == statement.operands.size();
+  };
+  const auto found = std::find_if(spellings.begin(), spellings.end(), fits);
+  return found == spellings.end() ? spellings.front() : *found;
+}
+
+Instruction OperandChecker::check(const Statement& statement, const Spelling& spelling) {
+  instruction_ = {};
+  scope_ = statement.scope;
+  instruction_.rounding = rounding_of(spelling);
+  instruction_.ftz = spelling.has("ftz");
+  instruction_.sat = spelling.has("sat");
+  note_memory(instruction_, spelling);
+  if (statement.predicate) {
+    const OperandSpec predicate{OperandSpec::Kind::value, Type::pred};
+    instruction_.has_predicate = true;
+    instruction_.is_predicate_negated = statement.predicate->negated;
+    instruction_.predicate = value_slot(*statement.predicate, predicate);
+  }
+  const std::vector<OperandSpec> specs = operand_specs(spelling);
+  const std::vector<Operand> operands = flattened(statement, specs);
+  std::size_t least = 0;
+  for (const OperandSpec& spec : specs) least += spec.may_be_absent ? 0 : 1;
+  if (operands.size() < least || operands.size() > specs.size()) {
+    refuse(statement.at, "'" + statement.opcode + "' has " + std::to_string(operands.size()) +
+                             " operands; it takes: " + std::string(spelling.form->operands));
+  }
+  for (std::size_t k = 0; k < operands.size(); ++k) operand(operands[k], specs[k]);
+  return instruction_;
+}
+
+void OperandChecker::add_slot(std::uint32_t slot, bool is_negated) {
+  if (is_negated) instruction_.negated |= 1U << instruction_.slots.size();
+  instruction_.slots.push_back(slot);
+  instruction_.widths.push_back(width_);
+}
+
+void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
+  switch (spec.kind) {
+    case OperandSpec::Kind::address:
+      return address(operand);
+    case OperandSpec::Kind::label:
+      return label(operand);
+    case OperandSpec::Kind::vector:
+      return vector(operand, spec);
+    case OperandSpec::Kind::integer:
+      if (operand.kind != Operand::Kind::number || operand.value.kind != Literal::Kind::integer) {
+        refuse(operand.at, "expected an integer constant");
+      }
+      instruction_.immediate = operand.value.bits;
+      return;
+    case OperandSpec::Kind::value:
+      if (operand.negated && (spec.type != Type::pred || spec.is_destination)) {
+        refuse(operand.at, "'!' belongs before predicates that are read");
+      }
+      add_slot(value_slot(operand, spec), operand.negated);
+      return;
+  }
+}
+
+void OperandChecker::vector(const Operand& operand, const OperandSpec& spec) {
+  const bool is_vector = operand.kind == Operand::Kind::vector;
+  const std::size_t count = is_vector ? operand.parts.size() : 1;
+  if (count != spec.count) {
+    refuse(operand.at,
+           std::to_string(count) + " registers where there must be " + std::to_string(spec.count));
+  }
+  instruction_.elements = spec.count;
+  const auto add = [&](const Operand& part) {
+    if (part.negated) refuse(part.at, "'!' belongs before predicates that are read");
+    add_slot(value_slot(part, spec));
+  };
+  if (!is_vector) return add(operand);
+  for (const Operand& part : operand.parts) add(part);
+}
+
+void OperandChecker::address(const Operand& operand) {
+  if (operand.kind != Operand::Kind::address || !operand.parts.empty()) {
+    refuse(operand.at, "expected an address such as [%rd1 + 4]");
+  }
+  instruction_.offset = operand.offset;
+  std::uint32_t slot = registers_.constant(0, 64);
+  if (!operand.name.empty()) {
+    const Named& named = find(operand);
+    if (const auto* const base = std::get_if<NamedRegister>(&named)) {
+      if (bits(base->type) != 32 && bits(base->type) != 64) {
+        refuse(operand.at, "'" + operand.name + "' has no 32 or 64 bits");
+      }
+      slot = base->slot;
+      instruction_.is_address_wide = bits(base->type) == 64;
+    } else if (const auto* const variable = std::get_if<NamedVariable>(&named)) {
+      const bool is_const_read =
+          variable->space == Space::constant && instruction_.space == Space::constant;
+      if (instruction_.is_generic || (variable->space != instruction_.space && !is_const_read)) {
+        refuse(operand.at, "'" + operand.name + "' lies in another state space");
+      }
+      slot = registers_.constant(address_of(*variable), 64);
+    } else if (const auto* const parameter = std::get_if<NamedParameter>(&named);
+               parameter != nullptr && instruction_.space == Space::param &&
+               !instruction_.is_generic) {
+      const std::int64_t end =
+          operand.offset +
+          static_cast<std::int64_t>(instruction_.element_bytes * instruction_.elements);
+      if (operand.offset < 0 || end > static_cast<std::int64_t>(parameter->bytes)) {
+        refuse(operand.at,
+               "'" + operand.name + "' has " + std::to_string(parameter->bytes) + " bytes");
+      }
+      instruction_.offset += static_cast<std::int64_t>(parameter->offset);
+    } else {
+      refuse(operand.at, "'" + operand.name + "' is no address here");
+    }
+  }
+  if (instruction_.space == Space::param && !instruction_.is_generic &&
+      (operand.name.empty() || !std::holds_alternative<NamedParameter>(find(operand)))) {
+    refuse(operand.at, "a parameter is named where it is read");
+  }
+  add_slot(slot);
+}
+
+void OperandChecker::label(const Operand& operand) {
+  if (operand.kind == Operand::Kind::name && !operand.negated) {
+    const Named* const named = names_.find(scope_, operand.name);
+    if (named != nullptr && std::holds_alternative<NamedLabel>(*named)) {
+      instruction_.target = std::get<NamedLabel>(*named).statement;
+      return;
+    }
+  }
+  refuse(operand.at, "'" + operand.name + "' is no label of this function");
+}
+
+const Named& OperandChecker::find(const Operand& operand) const {
+  const Named* const named = names_.find(scope_, operand.name);
+  if (named == nullptr) {
+    refuse(operand.at,
+           "'" + operand.name + "' is not declared" + did_you_mean(operand.name, names_.all()));
+  }
+  return *named;
+}
+
+std::uint32_t OperandChecker::value_slot(const Operand& operand, const OperandSpec& spec) {
+  switch (operand.kind) {
+    case Operand::Kind::sink:
+      if (!spec.is_destination) refuse(operand.at, "'_' takes results; here a value is read");
+      width_ = bits(spec.type) / 8;
+      return registers_.sink();
+    case Operand::Kind::number:
+      if (spec.is_destination) refuse(operand.at, "a number takes no result");
+      return constant_slot(operand, spec);
+    case Operand::Kind::name:
+      break;
+    default:
+      refuse(operand.at, "expected one register or number");
+  }
+  if (const auto special = special_named(operand.name))
+    return special_slot(*special, operand, spec);
+  const Named& named = find(operand);
+  if (const auto* const found = std::get_if<NamedRegister>(&named)) {
+    return register_slot(*found, operand, spec);
+  }
+  if (const auto* const found = std::get_if<NamedVariable>(&named)) {
+    return variable_slot(*found, operand, spec);
+  }
+  refuse(operand.at, "'" + operand.name + "' is neither a register nor a variable");
+}
+
+std::uint32_t OperandChecker::register_slot(const NamedRegister& named, const Operand& operand,
+                                            const OperandSpec& spec) {
+  const bool both_or_none = (named.type == Type::pred) == (spec.type == Type::pred);
+  const bool fits = bits(named.type) == bits(spec.type) ||
+                    (spec.may_be_wider && bits(named.type) > bits(spec.type));
+  if (!both_or_none || !fits) {
+    refuse(operand.at, "'" + operand.name + "' is declared as " + text_of(named.type) +
+                           "; this operand takes " + text_of(spec.type));
+  }
+  width_ = bits(named.type) / 8;
+  return named.slot;
+}
+
+std::uint64_t OperandChecker::address_of(const NamedVariable& named) const {
+  return named.is_extern_shared ? program_.extern_shared_offset() : named.address;
+}
+
+std::uint32_t OperandChecker::variable_slot(const NamedVariable& named, const Operand& operand,
+                                            const OperandSpec& spec) {
+  const bool is_narrow = named.space == Space::shared || named.space == Space::local;
+  if (spec.is_destination || (bits(spec.type) != 64 && !(is_narrow && bits(spec.type) == 32))) {
+    refuse(operand.at, "the address of '" + operand.name + "' does not fit here");
+  }
+  width_ = bits(spec.type) / 8;
+  return registers_.constant(address_of(named), bits(spec.type));
+}
+
+std::uint32_t OperandChecker::special_slot(Special special, const Operand& operand,
+                                           const OperandSpec& spec) {
+  if (spec.is_destination || bits(spec.type) != 32) {
+    refuse(operand.at, "'" + operand.name + "' is read, with 32 bits");
+  }
+  width_ = sizeof(std::uint32_t);
+  for (const Program::SpecialSlot& known : program_.specials) {
+    if (known.special == special) return known.slot;
+  }
+  const std::uint32_t slot = registers_.add(Type::b32);
+  program_.specials.push_back({special, slot});
+  return slot;
+}
+
+std::uint32_t OperandChecker::constant_slot(const Operand& operand, const OperandSpec& spec) {
+  const Literal value = operand.value;
+  const TypeClass type_class = info(spec.type).type_class;
+  if (spec.type == Type::pred) return registers_.constant_predicate(value.bits != 0);
+  const std::uint32_t width = std::max(bits(spec.type), 16U);  // as registers have at least
+  width_ = width / 8;
+  const bool is_f32 = value.kind == Literal::Kind::f32;
+  if (value.kind == Literal::Kind::integer) {
+    if (type_class == TypeClass::floating && value.bits != 0) {
+      refuse(operand.at, "an integer where " + text_of(spec.type) + " is read; write 0f…");
+    }
+    const std::uint64_t all = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+    const auto number = static_cast<std::int64_t>(value.bits);
+    if (value.bits > all && (number >= 0 || number < -static_cast<std::int64_t>(all / 2) - 1)) {
+      refuse(operand.at, "a number of more than " + std::to_string(width) + " bits");
+    }
+    return registers_.constant(value.bits & all, width);
+  }
+  if (type_class == TypeClass::signed_integer || type_class == TypeClass::unsigned_integer) {
+    refuse(operand.at, "a floating-point number where " + text_of(spec.type) + " is read");
+  }
+  if (!is_f32 && width == 32 && type_class == TypeClass::floating) {
+    const auto narrow = static_cast<float>(std::bit_cast<double>(value.bits));
+    return registers_.constant(std::bit_cast<std::uint32_t>(narrow), 32);
+  }
+  if (width != (is_f32 ? 32U : 64U)) {
+    refuse(operand.at, "a number of another width than " + text_of(spec.type));
+  }
+  return registers_.constant(value.bits, width);
+}
+
+}  // namespace attest::ptx

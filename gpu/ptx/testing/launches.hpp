@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu/ptx/executor.hpp"
+#include "gpu/ptx/parser.hpp"
+
+namespace attest::ptx::testing {
+
+/// One launch of a PTX text's kernel with buffers and numbers as its parameters, in their order.
+class Call {
+ public:
+  explicit Call(const std::string& text, const std::string& kernel = "")
+      : program_(check(parse(text), kernel)), parameters_(program_) {}
+
+  template <class T>
+  Call& buffer(const char* name, std::vector<T>& values) {
+    memory_.add(name, values.data(), static_cast<std::int64_t>(values.size()));
+    parameters_.add(values.data());
+    return *this;
+  }
+  template <class T>
+  Call& input(const char* name, const std::vector<T>& values) {
+    memory_.add(name, values.data(), static_cast<std::int64_t>(values.size()));
+    parameters_.add(values.data());
+    return *this;
+  }
+  template <class T>
+  Call& value(T value) {
+    parameters_.add(value);
+    return *this;
+  }
+
+  /// With checks, in that order of warps and blocks.
+  simt::LaunchReport run(unsigned blocks, unsigned threads, std::int64_t dynamic_bytes = 0,
+                         simt::Order order = simt::Order::ascending) const {
+    simt::Emulation emulation;
+    emulation.order = order;
+    emulation.shared_checks = simt::SharedChecks::on;
+    emulation.threads = blocks > 1 ? 2 : 1;
+    constexpr std::uint64_t kMost = 1'000'000;
+    return execute(program_, {{blocks, 1, 1}, {threads, 1, 1}, dynamic_bytes}, emulation, memory_,
+                   parameters_, kMost);
+  }
+
+ private:
+  Program program_;
+  simt::GlobalMemory memory_;
+  Parameters parameters_;
+};
+
+/// The faults of a report, one name each.
+inline std::vector<simt::Fault> faults(const simt::LaunchReport& report) {
+  std::vector<simt::Fault> all;
+  for (const simt::Diagnosis& each : report.diagnoses) all.push_back(each.fault);
+  return all;
+}
+
+inline constexpr simt::Order kOrders[] = {simt::Order::ascending, simt::Order::descending,
+                                          simt::Order::shuffled};
+
+}  // namespace attest::ptx::testing

@@ -1,0 +1,77 @@
+#include "gpu/ptx/warp.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "gpu/ptx/block_run.hpp"
+#include "gpu/ptx/special_registers.hpp"
+
+namespace attest::ptx {
+namespace {
+
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+void Warp::begin(BlockRun& block, std::uint32_t number, std::uint32_t lanes) {
+  block_ = &block;
+  number_ = number;
+  live_ = lanes;
+  group_ = {0, lanes};
+  others_.clear();
+  stop_ = kNever;
+  state_ = lanes == 0 ? State::ended : State::running;
+  registers_ = block.program().registers;
+  for (const Program::SpecialSlot& each : block.program().specials) {
+    auto& values = at<std::uint32_t>(each.slot);
+    for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+      values[lane] = special_value(each.special, block.place(number, lane));
+    }
+  }
+}
+
+void Warp::run() {
+  const Instruction* const code = block_->program().code.data();
+  while (state_ == State::running) {
+    if (group_.pc >= stop_ || group_.lanes == 0) next_group();
+    const Instruction& in = code[group_.pc++];
+    mask_ = group_.lanes;
+    if (in.has_predicate) {
+      const std::uint32_t bits = predicate_at(in.predicate);
+      mask_ &= in.is_predicate_negated ? ~bits : bits;
+    }
+    if (!block_->count_instruction()) return block_->give_up_endless(in);
+    if (mask_ != 0) in.execute(*this, in);
+  }
+}
+
+void Warp::note_others() {
+  stop_ = kNever;
+  for (const Group& each : others_) stop_ = std::min(stop_, each.pc);
+}
+
+void Warp::next_group() {
+  if (group_.lanes != 0) others_.push_back(group_);
+  group_ = {stop_, 0};
+  for (const Group& each : others_) group_.lanes |= each.pc == stop_ ? each.lanes : 0;
+  std::erase_if(others_, [this](const Group& each) { return each.pc == group_.pc; });
+  note_others();
+}
+
+void Warp::branch(std::size_t target) {
+  group_.lanes &= ~mask_;
+  if (group_.lanes == 0) {
+    group_ = {target, mask_};
+    return;
+  }
+  others_.push_back({target, mask_});
+  stop_ = std::min(stop_, target);
+}
+
+void Warp::exit() {
+  live_ &= ~mask_;
+  group_.lanes &= ~mask_;
+  if (group_.lanes == 0 && others_.empty()) state_ = State::ended;
+}
+
+}  // namespace attest::ptx
