@@ -31,7 +31,7 @@ simt::GlobalUse global_use(Use use) {
 std::byte* access_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
                          std::uint64_t address, std::size_t bytes, Use use, const void* value) {
   BlockRun& block = warp.block();
-  auto* const data = static_cast<std::byte*>(block.shared().dynamic()) + address;
+  std::byte* const data = shared_pointer(warp, address);
   const bool is_inside = address + bytes <= static_cast<std::uint64_t>(block.shared().used_bytes());
   const SharedAccess how = is_inside ? shared_access(use, data, value, bytes) : SharedAccess::write;
   return block.touch_shared(warp, in, lane, data, bytes, how) && is_inside ? data : nullptr;
@@ -64,21 +64,18 @@ std::uint64_t window_of(Space space) {
   return space == Space::local ? kLocalWindow : 0;
 }
 
-std::uint64_t address_of(const Warp& warp, const Instruction& in, std::uint32_t slot,
-                         std::uint32_t lane) {
-  const auto offset = static_cast<std::uint64_t>(in.offset);
-  if (in.is_address_wide) return warp.read<std::uint64_t>(slot)[lane] + offset;
-  return static_cast<std::uint32_t>(warp.read<std::uint32_t>(slot)[lane] + offset);
+std::uint64_t address_of(const Warp& warp, const Address& address, std::uint32_t lane) {
+  const auto offset = static_cast<std::uint64_t>(address.offset);
+  if (address.is_wide) return warp.read<std::uint64_t>(address.slot)[lane] + offset;
+  return static_cast<std::uint32_t>(warp.read<std::uint32_t>(address.slot)[lane] + offset);
 }
 
-std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t slot, std::uint32_t lane,
-                  std::size_t bytes, Use use, const void* value) {
-  std::uint64_t address = address_of(warp, in, slot, lane);
-  Space space = in.space;
-  if (in.is_generic) {
-    space = space_of(address);
-    address -= window_of(space);
-  }
+std::byte* shared_pointer(const Warp& warp, std::uint64_t address) {
+  return static_cast<std::byte*>(warp.block().shared().dynamic()) + address;
+}
+
+std::byte* access(const Warp& warp, const Instruction& in, Space space, std::uint64_t address,
+                  std::uint32_t lane, std::size_t bytes, Use use, const void* value) {
   switch (space) {
     case Space::shared:
       return access_shared(warp, in, lane, address, bytes, use, value);
@@ -90,6 +87,14 @@ std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t slot, s
   // NOLINTNEXTLINE(performance-no-int-to-ptr): global addresses are pointers of the host
   auto* const data = reinterpret_cast<std::byte*>(address);
   return warp.block().touch_global(warp, in, lane, data, bytes, global_use(use)) ? data : nullptr;
+}
+
+std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t lane, std::size_t bytes,
+                  Use use, const void* value) {
+  const std::uint64_t address = address_of(warp, in.addresses[0], lane);
+  if (!in.is_generic) return access(warp, in, in.space, address, lane, bytes, use, value);
+  const Space space = space_of(address);
+  return access(warp, in, space, address - window_of(space), lane, bytes, use, value);
 }
 
 }  // namespace attest::ptx

@@ -19,14 +19,20 @@ Space space_of(std::uint64_t generic);
 std::uint64_t window_of(Space space);
 
 /// Address of a lane's access: register and offset.
-std::uint64_t address_of(const Warp& warp, const Instruction& in, std::uint32_t slot,
-                         std::uint32_t lane);
+std::uint64_t address_of(const Warp& warp, const Address& address, std::uint32_t lane);
 
 enum class Use : std::uint8_t { read, write, add, exchange };
 
 /// The bytes of a lane's access, checked, noted and counted; null where it may not be carried out.
 /// `value`: the bytes that a write brings, as two writes of equal values are no race.
-std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t slot, std::uint32_t lane,
-                  std::size_t bytes, Use use, const void* value = nullptr);
+std::byte* access(const Warp& warp, const Instruction& in, Space space, std::uint64_t address,
+                  std::uint32_t lane, std::size_t bytes, Use use, const void* value = nullptr);
+/// The same at the instruction's first address, in its space or the one that a generic address
+/// says.
+std::byte* access(const Warp& warp, const Instruction& in, std::uint32_t lane, std::size_t bytes,
+                  Use use, const void* value = nullptr);
+
+/// Where a byte of shared memory is, whatever is there.
+std::byte* shared_pointer(const Warp& warp, std::uint64_t address);
 
 }  // namespace attest::ptx

@@ -76,32 +76,31 @@ T update(std::byte* place, F&& function) {
   return seen;
 }
 
-// `address`: the slot of the address, after that of a result.
 template <class T, class F>
-void for_each_place(Warp& warp, const Instruction& in, std::size_t address, Use use, F&& next) {
+void for_each_place(Warp& warp, const Instruction& in, bool has_result, Use use, F&& next) {
   Lanes<T> before{};
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     if ((warp.mask() >> lane & 1U) == 0) continue;
-    std::byte* const place = access(warp, in, in.slots[address], lane, sizeof(T), use);
+    std::byte* const place = access(warp, in, lane, sizeof(T), use);
     if (place == nullptr) continue;
     before[lane] = update<T>(place, [&](T there) { return next(there, lane); });
   }
-  if (address == 1) warp.write(in.slots[0], before);
+  if (has_result) warp.write(in.slots[0], before);
 }
 
 template <class Op, class T>
 void run_atomic(Warp& warp, const Instruction& in) {
-  const std::size_t address = in.slots.size() - 2;
-  const Lanes<T> values = warp.read<T>(in.slots[address + 1]);
+  const bool has_result = in.slots.size() == 2;
+  const Lanes<T> values = warp.read<T>(in.slots.back());
   constexpr Use kUse = std::is_same_v<Op, Exchange> ? Use::exchange : Use::add;
-  for_each_place<T>(warp, in, address, kUse,
+  for_each_place<T>(warp, in, has_result, kUse,
                     [&](T there, std::uint32_t lane) { return Op{}(there, values[lane]); });
 }
 
 template <class T>
 void run_compare_and_swap(Warp& warp, const Instruction& in) {
-  const Lanes<T> expected = warp.read<T>(in.slots[2]), values = warp.read<T>(in.slots[3]);
-  for_each_place<T>(warp, in, 1, Use::add, [&](T there, std::uint32_t lane) {
+  const Lanes<T> expected = warp.read<T>(in.slots[1]), values = warp.read<T>(in.slots[2]);
+  for_each_place<T>(warp, in, true, Use::add, [&](T there, std::uint32_t lane) {
     return there == expected[lane] ? values[lane] : there;
   });
 }

@@ -83,7 +83,7 @@ void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulati
 bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
                             const void* pointer, std::size_t bytes, simt::GlobalUse use) {
   const simt::GlobalMemory& global = launch_->global;
-  const auto number = warp.number() * static_cast<std::uint32_t>(kWarpLanes) + lane;
+  const std::uint32_t number = number_of(warp, lane);
   const int tensor = global.find_nearest(pointer);
   if (!global.has(tensor, pointer, bytes, bytes)) {
     report(global.fault(tensor, pointer, bytes, use, number), in);
@@ -104,18 +104,29 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
   return true;
 }
 
+bool BlockRun::is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane,
+                          const void* pointer, std::size_t bytes) {
+  if ((reinterpret_cast<std::uintptr_t>(pointer) & (bytes - 1)) == 0) return true;
+  report(
+      {Fault::misaligned, "lane " + std::to_string(number_of(warp, lane)) + " accesses " +
+                              shared_.describe(pointer, bytes) + ", which is no multiple of that"},
+      in);
+  return false;
+}
+
 bool BlockRun::touch_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
                             const void* pointer, std::size_t bytes,
                             simt::SharedMemory::Access access) {
-  const auto number = warp.number() * static_cast<std::uint32_t>(kWarpLanes) + lane;
-  if ((reinterpret_cast<std::uintptr_t>(pointer) & (bytes - 1)) != 0) {
-    report({Fault::misaligned, "lane " + std::to_string(number) + " accesses " +
-                                   shared_.describe(pointer, bytes) +
-                                   ", which is no multiple of that"},
-           in);
-    return false;
-  }
-  const auto found = shared_.check(pointer, bytes, access, number);
+  if (!is_aligned(warp, in, lane, pointer, bytes)) return false;
+  const auto found = shared_.check(pointer, bytes, access, number_of(warp, lane));
+  if (found) report(*found, in);
+  return !found || found->fault != Fault::out_of_bounds;
+}
+
+bool BlockRun::begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane,
+                          const void* to, std::size_t bytes) {
+  if (!is_aligned(warp, in, lane, to, bytes)) return false;
+  const auto found = shared_.begin_copy(to, bytes, number_of(warp, lane));
   if (found) report(*found, in);
   return !found || found->fault != Fault::out_of_bounds;
 }

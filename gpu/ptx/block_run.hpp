@@ -40,10 +40,10 @@ class BlockRun {
   Barriers& barriers() { return barriers_; }
   simt::SharedMemory& shared() { return shared_; }
   std::byte* local(const Warp& warp, std::uint32_t lane) {
-    return local_.data() + (warp.number() * kWarpLanes + lane) * program().local_bytes;
+    return local_.data() + number_of(warp, lane) * program().local_bytes;
   }
   simt::AsyncCopies& copies(const Warp& warp, std::uint32_t lane) {
-    return copies_[warp.number() * kWarpLanes + lane];
+    return copies_[number_of(warp, lane)];
   }
 
   /// Checks, notes and counts an access to global memory; false where it may not be carried out.
@@ -52,6 +52,15 @@ class BlockRun {
   /// The same for shared memory, with nothing to count.
   bool touch_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
                     const void* pointer, std::size_t bytes, simt::SharedMemory::Access access);
+
+  /// An asynchronous copy to shared memory begins; false where it may not be carried out.
+  bool begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane, const void* to,
+                  std::size_t bytes);
+
+  /// A lane's number in the block.
+  static std::uint32_t number_of(const Warp& warp, std::uint32_t lane) {
+    return warp.number() * static_cast<std::uint32_t>(kWarpLanes) + lane;
+  }
 
   /// Adds a diagnosis with the lines of PTX and source, once for each fault and instruction.
   void report(const simt::Finding& finding, const Instruction& in);
@@ -63,6 +72,8 @@ class BlockRun {
   bool count_instruction() { return ++instructions_ <= launch_->most_instructions; }
 
  private:
+  bool is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane, const void* pointer,
+                  std::size_t bytes);
   void begin(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation);
   std::vector<std::size_t> order_of_warps();
 

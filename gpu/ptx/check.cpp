@@ -170,7 +170,7 @@ class Checker {
         OperandChecker(names_, registers_, program_).check(statement, spelling);
     instruction.execute = spelling.form->make(spelling, instruction);
     if (instruction.execute == nullptr) {
-      throw InternalError("no way to carry out " + statement.opcode);
+      refuse(statement.at, "'" + statement.opcode + "' with this constant is not carried out");
     }
     instruction.line = statement.at.line;
     instruction.source = source_of(statement);

@@ -35,11 +35,10 @@ void write_element(Warp& warp, const Instruction& in, std::size_t k, std::uint32
 
 void load(Warp& warp, const Instruction& in) {
   const std::size_t bytes = std::size_t{in.element_bytes} * in.elements;
-  // The address may be one of the registers that are written.
-  const std::uint32_t address = in.slots[in.elements];
+  // All are read before one is written: the address may be in one of the registers.
   std::array<std::array<std::byte, kMostBytes>, kWarpLanes> values{};
   for_each_active(warp, [&](std::uint32_t lane) {
-    const std::byte* const from = access(warp, in, address, lane, bytes, Use::read);
+    const std::byte* const from = access(warp, in, lane, bytes, Use::read);
     if (from != nullptr) std::memcpy(values[lane].data(), from, bytes);
   });
   for_each_active(warp, [&](std::uint32_t lane) {
@@ -54,17 +53,17 @@ void store(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) {
     std::array<std::byte, kMostBytes> value;
     for (std::size_t k = 0; k < in.elements; ++k) {
-      std::memcpy(value.data() + k * in.element_bytes, register_of(warp, in, k + 1, lane),
+      std::memcpy(value.data() + k * in.element_bytes, register_of(warp, in, k, lane),
                   in.element_bytes);
     }
-    std::byte* const to = access(warp, in, in.slots[0], lane, bytes, Use::write, value.data());
+    std::byte* const to = access(warp, in, lane, bytes, Use::write, value.data());
     if (to != nullptr) std::memcpy(to, value.data(), bytes);
   });
 }
 
 void load_parameter(Warp& warp, const Instruction& in) {
   const std::byte* const from =
-      warp.block().parameters().data() + static_cast<std::size_t>(in.offset);
+      warp.block().parameters().data() + static_cast<std::size_t>(in.addresses[0].offset);
   for_each_active(warp, [&](std::uint32_t lane) {
     for (std::size_t k = 0; k < in.elements; ++k) {
       write_element(warp, in, k, lane, from + k * in.element_bytes);

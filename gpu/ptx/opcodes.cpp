@@ -105,20 +105,12 @@ std::span<const Form* const> forms() {
     for (const auto& family :
          {integer_forms(), bit_forms(), floating_forms(), half_forms(), approximate_forms(),
           comparison_forms(), conversion_forms(), move_forms(), memory_forms(), atomic_forms(),
-          exchange_forms(), control_forms()}) {
+          exchange_forms(), async_copy_forms(), matrix_forms(), control_forms()}) {
       for (const Form& form : family) rows.push_back(&form);
     }
     return rows;
   }();
   return all;
-}
-
-std::optional<std::vector<std::string_view>> match(const Form& form, std::string_view opcode) {
-  std::vector<std::string_view> modifiers = modifiers_of(opcode);
-  if (name_of(form.pattern) != name_of(opcode) || !match_parts(form, modifiers).is_whole) {
-    return std::nullopt;
-  }
-  return modifiers;
 }
 
 std::vector<Spelling> match(std::string_view opcode, Position at) {

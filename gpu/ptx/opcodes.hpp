@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,9 +53,6 @@ std::span<const Form* const> forms();
 /// nearest known one otherwise: an unknown modifier is never guessed at. [gpu/ptx/opcodes_test]
 std::vector<Spelling> match(std::string_view opcode, Position at);
 
-/// Modifiers that `form` gives to the opcode; none where it does not match.
-std::optional<std::vector<std::string_view>> match(const Form& form, std::string_view opcode);
-
 /// Every spelling that a form has. [gpu/ptx/opcodes_test]
 std::vector<std::string> spellings(const Form& form);
 
@@ -72,6 +68,8 @@ std::span<const Form> move_forms();
 std::span<const Form> memory_forms();
 std::span<const Form> atomic_forms();
 std::span<const Form> exchange_forms();
+std::span<const Form> async_copy_forms();
+std::span<const Form> matrix_forms();
 std::span<const Form> control_forms();
 
 }  // namespace attest::ptx

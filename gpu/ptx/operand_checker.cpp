@@ -147,23 +147,22 @@ void OperandChecker::address(const Operand& operand) {
   if (operand.kind != Operand::Kind::address || !operand.parts.empty()) {
     refuse(operand.at, "expected an address such as [%rd1 + 4]");
   }
-  instruction_.offset = operand.offset;
-  std::uint32_t slot = registers_.constant(0, 64);
+  Address address{registers_.constant(0, 64), true, operand.offset};
   if (!operand.name.empty()) {
     const Named& named = find(operand);
     if (const auto* const base = std::get_if<NamedRegister>(&named)) {
       if (bits(base->type) != 32 && bits(base->type) != 64) {
         refuse(operand.at, "'" + operand.name + "' has no 32 or 64 bits");
       }
-      slot = base->slot;
-      instruction_.is_address_wide = bits(base->type) == 64;
+      address.slot = base->slot;
+      address.is_wide = bits(base->type) == 64;
     } else if (const auto* const variable = std::get_if<NamedVariable>(&named)) {
       const bool is_const_read =
           variable->space == Space::constant && instruction_.space == Space::constant;
       if (instruction_.is_generic || (variable->space != instruction_.space && !is_const_read)) {
         refuse(operand.at, "'" + operand.name + "' lies in another state space");
       }
-      slot = registers_.constant(address_of(*variable), 64);
+      address.slot = registers_.constant(address_of(*variable), 64);
     } else if (const auto* const parameter = std::get_if<NamedParameter>(&named);
                parameter != nullptr && instruction_.space == Space::param &&
                !instruction_.is_generic) {
@@ -174,7 +173,7 @@ void OperandChecker::address(const Operand& operand) {
         refuse(operand.at,
                "'" + operand.name + "' has " + std::to_string(parameter->bytes) + " bytes");
       }
-      instruction_.offset += static_cast<std::int64_t>(parameter->offset);
+      address.offset += static_cast<std::int64_t>(parameter->offset);
     } else {
       refuse(operand.at, "'" + operand.name + "' is no address here");
     }
@@ -183,7 +182,7 @@ void OperandChecker::address(const Operand& operand) {
       (operand.name.empty() || !std::holds_alternative<NamedParameter>(find(operand)))) {
     refuse(operand.at, "a parameter is named where it is read");
   }
-  add_slot(slot);
+  instruction_.addresses.push_back(address);
 }
 
 void OperandChecker::label(const Operand& operand) {

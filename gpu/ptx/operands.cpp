@@ -26,9 +26,8 @@ Type type_of(std::string_view name, bool is_destination, const Spelling& spellin
 }
 
 std::uint32_t elements_of(const Spelling& spelling) {
-  if (spelling.has("v8")) return 8;
-  if (spelling.has("v4")) return 4;
-  return spelling.has("v2") ? 2 : 1;
+  if (spelling.has("v4") || spelling.has("x4")) return 4;
+  return spelling.has("v2") || spelling.has("x2") ? 2 : 1;
 }
 
 OperandSpec spec_of(std::string_view word, const Spelling& spelling) {

@@ -17,6 +17,13 @@ inline constexpr std::size_t kWarpLanes = 32;
 
 enum class Rounding : std::uint8_t { nearest, zero, down, up };
 
+/// Address of an access: the register at a slot, of 64 bits or of 32, and an offset.
+struct Address {
+  std::uint32_t slot = 0;
+  bool is_wide = true;
+  std::int64_t offset = 0;
+};
+
 /// Instruction ready to be executed. Its slots are places among a warp's registers: of each operand
 /// in the order of its form, immediates among them, for each lane has its value in a row.
 struct Instruction {
@@ -38,9 +45,9 @@ struct Instruction {
 
   // Accesses to memory.
   Space space = Space::global;
-  bool is_generic = false, is_address_wide = true, is_signed = false;
+  bool is_generic = false, is_signed = false;
   std::uint32_t element_bytes = 0, elements = 1;
-  std::int64_t offset = 0;
+  std::vector<Address> addresses;
 
   int line = 0;             // of the PTX
   simt::SourceLine source;  // of what was compiled; the PTX's own where that is unknown

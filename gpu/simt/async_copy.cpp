@@ -7,19 +7,22 @@
 #include "gpu/simt/warp.hpp"
 
 namespace attest::simt {
+void AsyncCopies::end(std::uint64_t before, SharedMemory& shared, std::uint32_t lane) {
+  const auto last = std::find_if(pending.begin(), pending.end(),
+                                 [before](const Copy& copy) { return copy.group >= before; });
+  for (auto copy = pending.begin(); copy != last; ++copy) {
+    std::memcpy(copy->to, copy->from.data(), copy->bytes);
+    shared.end_copy(copy->to, copy->bytes, lane);
+  }
+  pending.erase(pending.begin(), last);
+}
+
 namespace {
 
 // Ends the running lane's copies of groups before `group`.
 void end_copies(std::uint64_t group) {
   Block& block = Block::running();
-  AsyncCopies& copies = block.copies();
-  const auto end = std::find_if(copies.pending.begin(), copies.pending.end(),
-                                [group](const auto& copy) { return copy.group >= group; });
-  for (auto copy = copies.pending.begin(); copy != end; ++copy) {
-    std::memcpy(copy->to, copy->from.data(), copy->bytes);
-    block.shared().end_copy(copy->to, copy->bytes, block.lane().number);
-  }
-  copies.pending.erase(copies.pending.begin(), end);
+  block.copies().end(group, block.shared(), block.lane().number);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu/simt/diagnosis.hpp"
+#include "gpu/simt/shared_memory.hpp"
 
 /// Host functions behind the words of async_copy.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
@@ -21,6 +22,9 @@ struct AsyncCopies {
     std::size_t bytes;
     std::uint64_t group;
   };
+
+  /// Ends the lane's copies of groups before that one.
+  void end(std::uint64_t before, SharedMemory& shared, std::uint32_t lane);
 
   std::vector<Copy> pending;  // ascending by group
   std::uint64_t group = 0;    // that copies join until the next commit

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/dtype.hpp"
+#include "core/vector_clones.hpp"
 #include "gpu/simt/block.hpp"
 
 namespace attest::simt {
@@ -133,14 +134,23 @@ void finish_product(Block& in, std::uint32_t, const Exchange& exchange) {
 
 }  // namespace
 
-void multiply_fragments(const FragmentA& A, const FragmentB& B, FragmentC& C) {
+// By rows, so that the columns' sums, each in the order of k, are computed together.
+ATTEST_VECTOR_CLONES
+void multiply_fragments(const FragmentA& A, const FragmentB& B, FragmentC& C, std::size_t depth) {
+  constexpr std::size_t kColumns = 8;
   for (std::size_t row = 0; row < A.size(); ++row) {
-    for (std::size_t column = 0; column < C[row].size(); ++column) {
-      double sum = static_cast<double>(C[row][column]);
-      for (std::size_t k = 0; k < B.size(); ++k) {
-        sum += static_cast<double>(A[row][k]) * static_cast<double>(B[k][column]);  // exact product
+    std::array<double, kColumns> sums;
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      sums[column] = static_cast<double>(C[row][column]);
+    }
+    for (std::size_t k = 0; k < depth; ++k) {
+      const auto a = static_cast<double>(A[row][k]);
+      for (std::size_t column = 0; column < kColumns; ++column) {
+        sums[column] += a * static_cast<double>(B[k][column]);  // exact product
       }
-      C[row][column] = static_cast<float>(sum);
+    }
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      C[row][column] = static_cast<float>(sums[column]);
     }
   }
 }

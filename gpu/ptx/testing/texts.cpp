@@ -17,7 +17,8 @@ std::string text(const std::string& name) {
 }
 
 const std::vector<std::string>& texts() {
-  static const std::vector<std::string> names{"divergent_nvcc", "softmax_nvcc", "softmax_triton"};
+  static const std::vector<std::string> names{"attention_triton", "divergent_nvcc", "dot_triton",
+                                              "softmax_nvcc", "softmax_triton"};
   return names;
 }
 

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "gpu/ptx/addresses.hpp"
+
+/// cp.async: bytes are read when the copy is issued and arrive at the wait that covers them, the
+/// latest that a device may be.
+namespace attest::ptx {
+namespace {
+
+template <class F>
+void for_each_active(const Warp& warp, F&& function) {
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if ((warp.mask() >> lane & 1U) != 0) function(lane);
+  }
+}
+
+bool is_size(std::uint64_t bytes, bool is_cached) {
+  return bytes == 16 || (is_cached && (bytes == 4 || bytes == 8));
+}
+
+// The first `taken` bytes come from the source, the others are zero.
+void begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane, std::size_t taken) {
+  BlockRun& block = warp.block();
+  const std::size_t bytes = in.immediate;
+  std::byte* const to = shared_pointer(warp, address_of(warp, in.addresses[0], lane));
+  const bool may_write = block.begin_copy(warp, in, lane, to, bytes);
+  simt::AsyncCopies& copies = block.copies(warp, lane);
+  simt::AsyncCopies::Copy copy{to, {}, bytes, copies.group};
+  if (taken > 0) {
+    const std::uint64_t source = address_of(warp, in.addresses[1], lane);
+    const std::byte* const from = access(warp, in, Space::global, source, lane, taken, Use::read);
+    if (from != nullptr) std::memcpy(copy.from.data(), from, taken);
+  }
+  if (may_write) copies.pending.push_back(copy);
+}
+
+void copy(Warp& warp, const Instruction& in) {
+  for_each_active(warp, [&](std::uint32_t lane) {
+    const std::uint64_t taken =
+        in.slots.empty() ? in.immediate : warp.read<std::uint32_t>(in.slots[0])[lane];
+    begin_copy(warp, in, lane, static_cast<std::size_t>(std::min(taken, in.immediate)));
+  });
+}
+
+void commit(Warp& warp, const Instruction&) {
+  for_each_active(warp, [&](std::uint32_t lane) { ++warp.block().copies(warp, lane).group; });
+}
+
+template <bool kAll>
+void wait(Warp& warp, const Instruction& in) {
+  BlockRun& block = warp.block();
+  for_each_active(warp, [&](std::uint32_t lane) {
+    simt::AsyncCopies& copies = block.copies(warp, lane);
+    const std::uint64_t before =
+        kAll ? copies.group + 1 : copies.group - std::min(copies.group, in.immediate);
+    copies.end(before, block.shared(), BlockRun::number_of(warp, lane));
+  });
+}
+
+template <Execute kExecute>
+Execute as(const Spelling&, Instruction&) {
+  return kExecute;
+}
+// Only 16 bytes may pass by the first cache.
+Execute copies(const Spelling& spelling, Instruction& in) {
+  return is_size(in.immediate, spelling.has("ca")) ? copy : nullptr;
+}
+
+constexpr Form kForms[] = {
+    {"cp.async(.ca|.cg)(.shared|.shared::cta).global[.L2::64B|.L2::128B|.L2::256B]",
+     "[d] [a] #i b:b32?", copies},
+    {"cp.async.commit_group", "", as<commit>},
+    {"cp.async.wait_group", "#i", as<wait<false>>},
+    {"cp.async.wait_all", "", as<wait<true>>},
+};
+
+}  // namespace
+
+std::span<const Form> async_copy_forms() { return kForms; }
+
+}  // namespace attest::ptx
