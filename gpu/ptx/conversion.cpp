@@ -194,7 +194,7 @@ void run_pack(Warp& warp, const Instruction& in) {
   each_lane<std::uint32_t, float, float>(warp, in, [&in](float high, float low) {
     const auto rounded_half = [&in](float value) {
       if (in.variant != 0) value = value != value ? value : FloatMax{}(value, 0.0F);  // .relu
-      return std::uint32_t{encode<Half>(static_cast<double>(value), in.rounding)};
+      return std::uint32_t{encode<Half>(value, in.rounding)};
     };
     return rounded_half(high) << 16 | rounded_half(low);
   });

@@ -27,6 +27,16 @@ struct Bf16 {
   }
 };
 
+/// Rounds a value of float32.
+template <class Half>
+std::uint16_t encode(float value, Rounding rounding) {
+  if (value != value) return Half::kNaN;
+  const auto exact = static_cast<double>(value);
+  // encode_exact rounds to the nearest by itself, and faster.
+  if (rounding == Rounding::nearest) return Half::encode_exact(exact);
+  return Half::encode_exact(rounded(exact, Half::kFormat, rounding));
+}
+
 /// Rounds a value that has no more bits than double, or was rounded to odd there.
 template <class Half>
 std::uint16_t encode(double value, Rounding rounding) {

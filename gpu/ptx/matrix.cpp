@@ -106,7 +106,8 @@ template <Factor kFactor>
 float factor_of(std::uint32_t word, std::size_t part) {
   if constexpr (kFactor == Factor::tf32) return from_tf32(word);
   const auto half = static_cast<std::uint16_t>(word >> 16 * part);
-  return kFactor == Factor::f16 ? float_from_f16(half) : float_from_bf16(half);
+  if constexpr (kFactor == Factor::f16) return float_from_f16(half);
+  return std::bit_cast<float>(std::uint32_t{half} << 16);
 }
 
 // D = A B + C, 16 x 8, `kDepth` deep. Lane 4 i + j has of A rows i and i + 8, of B column i, and
@@ -119,22 +120,23 @@ void multiply(Warp& warp, const Instruction& in) {
   simt::FragmentA A{};
   simt::FragmentB B{};
   simt::FragmentC C{};
-  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-    const std::size_t group = lane / 4, member = lane % 4;
-    for (std::size_t step = 0; step < kSteps; ++step) {
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    const auto& upper = warp.read<std::uint32_t>(in.slots[kA + 2 * step]);
+    const auto& lower = warp.read<std::uint32_t>(in.slots[kA + 2 * step + 1]);
+    const auto& column = warp.read<std::uint32_t>(in.slots[kB + step]);
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
       for (std::size_t part = 0; part < kParts; ++part) {
-        const std::size_t k = (4 * step + member) * kParts + part;
-        for (std::size_t upper = 0; upper < 2; ++upper) {
-          const std::uint32_t word =
-              warp.read<std::uint32_t>(in.slots[kA + 2 * step + upper])[lane];
-          A[group + 8 * upper][k] = factor_of<kFactor>(word, part);
-        }
-        B[k][group] = factor_of<kFactor>(warp.read<std::uint32_t>(in.slots[kB + step])[lane], part);
+        const std::size_t group = lane / 4, k = (4 * step + lane % 4) * kParts + part;
+        A[group][k] = factor_of<kFactor>(upper[lane], part);
+        A[group + 8][k] = factor_of<kFactor>(lower[lane], part);
+        B[k][group] = factor_of<kFactor>(column[lane], part);
       }
     }
-    for (std::size_t word = 0; word < 4; ++word) {
-      C[group + 8 * (word / 2)][2 * member + word % 2] =
-          warp.read<float>(in.slots[kC + word])[lane];
+  }
+  for (std::size_t word = 0; word < 4; ++word) {
+    const auto& sums = warp.read<float>(in.slots[kC + word]);
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+      C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2] = sums[lane];
     }
   }
   simt::multiply_fragments(A, B, C, kDepth);

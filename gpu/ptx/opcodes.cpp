@@ -1,6 +1,7 @@
 #include "gpu/ptx/opcodes.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "core/suggest.hpp"
 
@@ -50,15 +51,34 @@ std::vector<Part> parts_of(std::string_view pattern) {
   return parts;
 }
 
+struct KnownForm {
+  const Form* form;
+  std::vector<Part> parts;
+};
+
+// The forms of each name, with their patterns read.
+const std::map<std::string_view, std::vector<KnownForm>>& known_forms() {
+  static const auto all = [] {
+    std::map<std::string_view, std::vector<KnownForm>> rows;
+    for (const Family& family : families()) {
+      for (const Form& form : family.forms) {
+        rows[name_of(form.pattern)].push_back({&form, parts_of(form.pattern)});
+      }
+    }
+    return rows;
+  }();
+  return all;
+}
+
 // How many modifiers a form takes, and whether these are all and enough.
 struct Match {
   std::size_t taken = 0;
   bool is_whole = false;
 };
 
-Match match_parts(const Form& form, std::span<const std::string_view> modifiers) {
+Match match_parts(const std::vector<Part>& parts, std::span<const std::string_view> modifiers) {
   Match match;
-  for (const Part& part : parts_of(form.pattern)) {
+  for (const Part& part : parts) {
     const bool fits = match.taken < modifiers.size() &&
                       std::find(part.alternatives.begin(), part.alternatives.end(),
                                 modifiers[match.taken]) != part.alternatives.end();
@@ -80,7 +100,7 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode) {
 
 [[noreturn]] void refuse_name(std::string_view opcode, Position at) {
   std::vector<std::string> names;
-  for (const Form* form : forms()) names.emplace_back(name_of(form->pattern));
+  for (const auto& [name, forms] : known_forms()) names.emplace_back(name);
   refuse(at,
          "'" + std::string(opcode) + "' is not carried out" + did_you_mean(name_of(opcode), names));
 }
@@ -99,34 +119,40 @@ std::vector<Type> Spelling::types() const {
   return types;
 }
 
-std::span<const Form* const> forms() {
-  static const std::vector<const Form*> all = [] {
-    std::vector<const Form*> rows;
-    for (const auto& family :
-         {integer_forms(), bit_forms(), floating_forms(), half_forms(), approximate_forms(),
-          comparison_forms(), conversion_forms(), move_forms(), memory_forms(), atomic_forms(),
-          exchange_forms(), async_copy_forms(), matrix_forms(), control_forms()}) {
-      for (const Form& form : family) rows.push_back(&form);
-    }
-    return rows;
-  }();
+std::span<const Family> families() {
+  static const Family all[] = {
+      {"Integer arithmetic", integer_forms()},
+      {"Bits, shifts and fields", bit_forms()},
+      {"Floating-point arithmetic, rounded once", floating_forms()},
+      {"Arithmetic of f16 and bf16, rounded once", half_forms()},
+      {"Approximations, rounded to the nearest", approximate_forms()},
+      {"Comparisons and selections", comparison_forms()},
+      {"Conversions", conversion_forms()},
+      {"Moves and addresses", move_forms()},
+      {"Loads and stores", memory_forms()},
+      {"Atomic operations", atomic_forms()},
+      {"Exchange between the lanes of a warp", exchange_forms()},
+      {"Asynchronous copies", async_copy_forms()},
+      {"Matrices", matrix_forms()},
+      {"Control flow, barriers and fences", control_forms()},
+  };
   return all;
 }
 
 std::vector<Spelling> match(std::string_view opcode, Position at) {
   std::vector<Spelling> all;
   const std::vector<std::string_view> modifiers = modifiers_of(opcode);
+  const auto known = known_forms().find(name_of(opcode));
+  if (known == known_forms().end()) refuse_name(opcode, at);
   const Form* nearest_form = nullptr;
   std::size_t most_taken = 0;
-  for (const Form* form : forms()) {
-    if (name_of(form->pattern) != name_of(opcode)) continue;
-    const Match found = match_parts(*form, modifiers);
-    if (found.is_whole) all.push_back({form, modifiers});
-    if (nearest_form == nullptr || found.taken > most_taken) nearest_form = form;
+  for (const KnownForm& each : known->second) {
+    const Match found = match_parts(each.parts, modifiers);
+    if (found.is_whole) all.push_back({each.form, modifiers});
+    if (nearest_form == nullptr || found.taken > most_taken) nearest_form = each.form;
     most_taken = std::max(most_taken, found.taken);
   }
   if (!all.empty()) return all;
-  if (nearest_form == nullptr) refuse_name(opcode, at);
   const std::string wrong = most_taken < modifiers.size()
                                 ? "'." + std::string(modifiers[most_taken]) + "' there"
                                 : "it without more modifiers";

@@ -45,9 +45,18 @@ struct Form {
   Execute (*make)(const Spelling& spelling, Instruction& instruction);
 };
 
-/// All forms, by families: the table that programs are checked against and that
-/// docs/reference/ptx-opcodes.md shows.
-std::span<const Form* const> forms();
+/// Forms that belong together, in a file of their own.
+struct Family {
+  std::string_view title;
+  std::span<const Form> forms;
+};
+
+/// All families: the table that programs are checked against.
+std::span<const Family> families();
+
+/// The table as a page, docs/reference/ptx-opcodes.md.
+/// [gpu/ptx/opcode_page_test "the page of opcodes is the table"]
+std::string opcode_page();
 
 /// The forms that an opcode has; several differ in their operands. Throws InvalidProblem with the
 /// nearest known one otherwise: an unknown modifier is never guessed at. [gpu/ptx/opcodes_test]
@@ -56,7 +65,6 @@ std::vector<Spelling> match(std::string_view opcode, Position at);
 /// Every spelling that a form has. [gpu/ptx/opcodes_test]
 std::vector<std::string> spellings(const Form& form);
 
-// The families, each in a file of its own.
 std::span<const Form> integer_forms();
 std::span<const Form> bit_forms();
 std::span<const Form> floating_forms();

@@ -64,8 +64,10 @@ const Spelling& OperandChecker::choose(const Statement& statement,
     for (const OperandSpec& spec : specs) {
       if (spec.is_second_of_pair) continue;
       if (k == statement.operands.size()) return spec.may_be_absent;
-      const bool is_vector = statement.operands[k++].kind == Operand::Kind::vector;
-      if (is_vector != (spec.kind == OperandSpec::Kind::vector && spec.count > 1)) return false;
+      const Operand& operand = statement.operands[k++];
+      const std::size_t count =
+          operand.kind == Operand::Kind::vector ? operand.parts.size() : std::size_t{1};
+      if (count != spec.count) return false;
     }
     return k == statement.operands.size();
   };

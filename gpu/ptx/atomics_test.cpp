@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <bit>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "gpu/ptx/testing/definitions.hpp"
+#include "gpu/ptx/testing/launches.hpp"
+#include "gpu/ptx/testing/opcode_runner.hpp"
+#include "gpu/ptx/testing/texts.hpp"
+
+/// Atomic operations of each form: what they leave and what they return.
+namespace attest::ptx {
+namespace {
+
+using testing::Call;
+using testing::kernel;
+using Bits = std::vector<std::uint64_t>;
+
+// PTX ISA, atom: the new value of a place.
+std::uint64_t defined(const Spelling& spelling, std::uint64_t there, std::uint64_t b,
+                      std::uint64_t c) {
+  const Type type = spelling.last_type();
+  const std::uint64_t all =
+      bits(type) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits(type)) - 1;
+  const auto x = testing::integer_of(there, type), y = testing::integer_of(b, type);
+  if (spelling.has("add") && type == Type::f32) {
+    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(static_cast<std::uint32_t>(there)) +
+                                        std::bit_cast<float>(static_cast<std::uint32_t>(b)));
+  }
+  if (spelling.has("add") && type == Type::f64) {
+    return std::bit_cast<std::uint64_t>(std::bit_cast<double>(there) + std::bit_cast<double>(b));
+  }
+  if (spelling.has("add")) return static_cast<std::uint64_t>(x + y) & all;
+  if (spelling.has("min")) return x < y ? there : b;
+  if (spelling.has("max")) return x < y ? b : there;
+  if (spelling.has("and")) return there & b;
+  if (spelling.has("or")) return there | b;
+  if (spelling.has("xor")) return (there | b) & ~(there & b);
+  if (spelling.has("exch")) return b;
+  if (spelling.has("inc")) return x >= y ? 0 : there + 1;
+  if (spelling.has("dec")) return x == 0 || x > y ? b : there - 1;
+  if (spelling.has("cas")) return there == b ? c : there;
+  throw InternalError("no definition of " + std::string(spelling.form->pattern));
+}
+
+std::string replaced(std::string text, const std::string& part, const std::string& other) {
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += other.size()) {
+    text.replace(at, part.size(), other);
+  }
+  return text;
+}
+
+struct Result {
+  Bits places, returned;
+};
+// Each thread applies the instruction to a place of its own, in the space that the opcode says.
+Result run(const std::string& opcode, const Spelling& spelling, const Bits& there, const Bits& b,
+           const Bits& c) {
+  const bool is_shared = spelling.has("shared") || spelling.has("shared::cta");
+  const bool has_result = opcode[0] == 'a';
+  const std::string width = std::to_string(bits(spelling.last_type()));
+  Result result{there, Bits(there.size(), 0)};
+  std::string body =
+      ".shared .b64 s[32]; .reg .b64 %a<9>; .reg .bW %v<4>; .reg .b32 %r<5>;\n"
+      "mov.u32 %r0, %tid.x; mul.wide.u32 %a0, %r0, 8;\n"
+      "ld.param.u64 %a1, [places]; add.u64 %a1, %a1, %a0;\n"
+      "ld.param.u64 %a2, [returned]; add.u64 %a2, %a2, %a0;\n"
+      "ld.param.u64 %a3, [b]; add.u64 %a3, %a3, %a0; ld.global.bW %v0, [%a3];\n"
+      "ld.param.u64 %a4, [c]; add.u64 %a4, %a4, %a0; ld.global.bW %v1, [%a4];\n"
+      "mov.u64 %a5, s; add.u64 %a5, %a5, %a0; ld.global.b64 %a6, [%a1]; st.shared.b64 [%a5], "
+      "%a6;\n";
+  body += opcode + (has_result ? " %v2, [" : " [") + (is_shared ? "%a5]" : "%a1]") + ", %v0" +
+          (spelling.has("cas") ? ", %v1;\n" : ";\n");
+  body += is_shared ? "ld.shared.b64 %a6, [%a5]; st.global.b64 [%a1], %a6;\n" : "";
+  body += has_result ? "st.global.bW [%a2], %v2; ret;" : "ret;";
+  Call call(kernel(".param .u64 places, .param .u64 returned, .param .u64 b, .param .u64 c",
+                   replaced(body, "bW", "b" + width)));
+  call.buffer("places", result.places).buffer("returned", result.returned);
+  call.input("b", b).input("c", c);
+  CHECK(call.run(1, static_cast<unsigned>(there.size())).to_string() == "");
+  return result;
+}
+
+TEST_CASE("atomic operations leave and return what they should", "[ptx]") {
+  for (const Form& form : atomic_forms()) {
+    const std::vector<std::string> all = spellings(form);
+    constexpr std::size_t kEvery = 11;  // of spellings that differ in ordering, scope and space
+    for (std::size_t k = 0; k < all.size(); k += kEvery) {
+      const Spelling spelling = match(all[k], {}).front();
+      Bits values = testing::edge_values(spelling.last_type());
+      std::erase_if(values, [&](std::uint64_t each) {  // NaN has no bits of its own
+        return info(spelling.last_type()).type_class == TypeClass::floating &&
+               testing::is_nan(each & ~std::uint64_t{0}, spelling.last_type());
+      });
+      values.resize(14);
+      Bits there, b, c;
+      for (std::size_t i = 0; i < 32; ++i) {
+        there.push_back(values[i % values.size()]);
+        b.push_back(values[(3 * i + i / 14) % values.size()]);
+        c.push_back(values[(5 * i + 2) % values.size()]);
+      }
+      const Result result = run(all[k], spelling, there, b, c);
+      for (std::size_t i = 0; i < there.size(); ++i) {
+        INFO(all[k] << " of " << std::hex << there[i] << ", " << b[i] << ", " << c[i]);
+        CHECK(result.places[i] == defined(spelling, there[i], b[i], c[i]));
+        CHECK(result.returned[i] == (all[k][0] == 'a' ? there[i] : 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("an atomic operation and a plain one on one place are a race", "[ptx]") {
+  std::vector<std::uint32_t> place(1, 0);
+  const std::string add = "red.global.add.u32 [%a], 1; ";
+  const auto faults = [&](const std::string& statements, unsigned blocks) {
+    Call call(
+        kernel(".param .u64 place",
+               ".reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [place];\n" + statements + "ret;"));
+    return testing::faults(call.buffer("place", place).run(blocks, 32));
+  };
+  CHECK(faults(add, 3).empty());
+  CHECK_FALSE(faults(add + "ld.global.u32 %r, [%a]; ", 3).empty());
+  CHECK_FALSE(faults("st.global.u32 [%a], 1; " + add, 1).empty());
+}
+
+}  // namespace
+}  // namespace attest::ptx
