@@ -1,15 +1,40 @@
+#include "gpu/ptx/block_run.hpp"
 #include "gpu/ptx/floating.hpp"
 
-/// Approximations of f32. PTX gives an error that a device may have; here each is the nearest
-/// number to the exact value (from double, but for a tie that double misses), which is within it.
+/// Approximations of f32, from their values in double.
 namespace attest::ptx {
 namespace {
 
-// Evaluates in double and rounds once more.
-template <double (*kFunction)(double)>
-struct ThroughDouble {
-  float operator()(float a) const { return static_cast<float>(kFunction(static_cast<double>(a))); }
+// An error that PTX ISA allows, relative to the exact value or absolute, whichever is larger;
+// rounded down to a power of two.
+struct Error {
+  double relative, absolute;
 };
+
+// The number farthest from the exact value that is within the error, above or below it by the
+// parity of the operand.
+float farthest(double exact, Error error, bool is_above) {
+  const double most = std::fmax(error.relative * std::fabs(exact), error.absolute);
+  if (exact == 0.0 || !std::isfinite(static_cast<float>(exact)) || most == 0.0) {
+    return static_cast<float>(exact);
+  }
+  const auto far = static_cast<float>(is_above ? exact + most : exact - most);
+  const bool is_within = std::fabs(static_cast<double>(far) - exact) <= most;
+  return is_within ? far : std::nextafter(far, static_cast<float>(exact));
+}
+
+template <double (*kFunction)(double), Error kError>
+void run_approximate(Warp& warp, const Instruction& in) {
+  const bool is_nearest = warp.block().choices().approximation == Approximation::nearest;
+  each_lane<float, float>(warp, in, [&](float a) {
+    if (in.ftz) a = flushed(a);
+    const double exact = kFunction(static_cast<double>(a));
+    const bool is_above = (std::bit_cast<std::uint32_t>(a) & 1U) != 0;
+    return finished(
+        is_nearest || std::isinf(a) ? static_cast<float>(exact) : farthest(exact, kError, is_above),
+        in);
+  });
+}
 
 double exp2_of(double a) { return std::exp2(a); }
 double log2_of(double a) { return std::log2(a); }
@@ -32,9 +57,9 @@ struct FastQuotient {
   }
 };
 
-template <double (*kFunction)(double)>
+template <double (*kFunction)(double), Error kError>
 Execute function(const Spelling&, Instruction&) {
-  return run_rounded<ThroughDouble<kFunction>, float, float>;
+  return run_approximate<kFunction, kError>;
 }
 template <class Op>
 Execute quotient(const Spelling&, Instruction&) {
@@ -42,14 +67,14 @@ Execute quotient(const Spelling&, Instruction&) {
 }
 
 constexpr Form kForms[] = {
-    {"ex2.approx[.ftz].f32", "d a", function<exp2_of>},
-    {"lg2.approx[.ftz].f32", "d a", function<log2_of>},
-    {"sin.approx[.ftz].f32", "d a", function<sin_of>},
-    {"cos.approx[.ftz].f32", "d a", function<cos_of>},
-    {"tanh.approx.f32", "d a", function<tanh_of>},
-    {"rsqrt.approx[.ftz].f32", "d a", function<rsqrt_of>},
-    {"sqrt.approx[.ftz].f32", "d a", function<sqrt_of>},
-    {"rcp.approx[.ftz].f32", "d a", function<rcp_of>},
+    {"ex2.approx[.ftz].f32", "d a", function<exp2_of, Error{0x1p-23, 0.0}>},
+    {"lg2.approx[.ftz].f32", "d a", function<log2_of, Error{0x1p-23, 0x1p-23}>},
+    {"sin.approx[.ftz].f32", "d a", function<sin_of, Error{0.0, 0x1p-21}>},
+    {"cos.approx[.ftz].f32", "d a", function<cos_of, Error{0.0, 0x1p-21}>},
+    {"tanh.approx.f32", "d a", function<tanh_of, Error{0x1p-11, 0.0}>},
+    {"rsqrt.approx[.ftz].f32", "d a", function<rsqrt_of, Error{0x1p-23, 0.0}>},
+    {"sqrt.approx[.ftz].f32", "d a", function<sqrt_of, Error{0x1p-23, 0.0}>},
+    {"rcp.approx[.ftz].f32", "d a", function<rcp_of, Error{0x1p-23, 0.0}>},
     {"div.full[.ftz].f32", "d a b", quotient<Quotient>},
     {"div.approx[.ftz].f32", "d a b", quotient<FastQuotient>},
 };

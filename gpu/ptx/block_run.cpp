@@ -80,11 +80,23 @@ void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulati
   report.add_traffic(traffic_);
 }
 
+// Buffers may lie on one another: a write goes to one that may be written.
+int BlockRun::tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse use) const {
+  const simt::GlobalMemory& global = launch_->global;
+  const int nearest = global.find_nearest(pointer);
+  if (use == simt::GlobalUse::read || nearest < 0) return nearest;
+  for (std::size_t k = static_cast<std::size_t>(nearest); k < global.ranges().size(); ++k) {
+    const int tensor = static_cast<int>(k);
+    if (global.ranges()[k].writable && global.has(tensor, pointer, bytes, 1)) return tensor;
+  }
+  return nearest;
+}
+
 bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
                             const void* pointer, std::size_t bytes, simt::GlobalUse use) {
   const simt::GlobalMemory& global = launch_->global;
   const std::uint32_t number = number_of(warp, lane);
-  const int tensor = global.find_nearest(pointer);
+  const int tensor = tensor_of(pointer, bytes, use);
   if (!global.has(tensor, pointer, bytes, bytes)) {
     report(global.fault(tensor, pointer, bytes, use, number), in);
     return false;
@@ -150,7 +162,8 @@ void BlockRun::give_up(const simt::Finding& finding, const Instruction& in) {
 }
 
 void BlockRun::give_up_endless(const Instruction& in) {
-  give_up({Fault::deadlock, "the block has executed " + std::to_string(launch_->most_instructions) +
+  give_up({Fault::deadlock, "the block has executed " +
+                                std::to_string(launch_->choices.most_instructions) +
                                 " instructions of its warps and does not end"},
           in);
 }

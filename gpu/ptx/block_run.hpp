@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu/ptx/barriers.hpp"
+#include "gpu/ptx/choices.hpp"
 #include "gpu/ptx/program.hpp"
 #include "gpu/ptx/special_registers.hpp"
 #include "gpu/ptx/warp.hpp"
@@ -23,7 +24,7 @@ struct Launch {
   const simt::LaunchShape& shape;
   const simt::GlobalMemory& global;  // buffers and the module's own variables
   std::span<const std::byte> parameters;
-  std::uint64_t most_instructions;  // of a block, of warps
+  Choices choices;
 };
 
 /// One block: warps that take turns on one thread, its memory, and what is found in it.
@@ -33,6 +34,7 @@ class BlockRun {
   void run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
            simt::GlobalRaces* races, simt::LaunchReport& report);
 
+  const Choices& choices() const { return launch_->choices; }
   const Program& program() const { return launch_->program; }
   std::span<const std::byte> parameters() const { return launch_->parameters; }
   LanePlace place(std::uint32_t warp, std::uint32_t lane) const;
@@ -69,9 +71,10 @@ class BlockRun {
   void give_up_endless(const Instruction& in);
 
   /// False once the block has executed more than it may.
-  bool count_instruction() { return ++instructions_ <= launch_->most_instructions; }
+  bool count_instruction() { return ++instructions_ <= launch_->choices.most_instructions; }
 
  private:
+  int tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse use) const;
   bool is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane, const void* pointer,
                   std::size_t bytes);
   void begin(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation);

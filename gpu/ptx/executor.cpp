@@ -70,10 +70,10 @@ simt::GlobalMemory with_residents(simt::GlobalMemory global, const Program& prog
 
 simt::LaunchReport execute(const Program& program, const simt::LaunchShape& shape,
                            const simt::Emulation& emulation, const simt::GlobalMemory& buffers,
-                           const Parameters& parameters, std::uint64_t most_instructions) {
+                           const Parameters& parameters, const Choices& choices) {
   require_fit(program, shape, emulation);
   const simt::GlobalMemory global = with_residents(buffers, program);
-  const Launch launch{program, shape, global, parameters.bytes(), most_instructions};
+  const Launch launch{program, shape, global, parameters.bytes(), choices};
   return simt::run_blocks(shape, emulation, global,
                           [&](simt::Index3 index, const simt::Emulation& wanted,
                               simt::GlobalRaces* races, simt::LaunchReport& report) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/ptx/choices.hpp"
 #include "gpu/ptx/program.hpp"
 #include "gpu/simt/launch.hpp"
 
@@ -36,9 +37,6 @@ class Parameters {
   std::size_t count_ = 0;
 };
 
-/// Warp instructions that a block may execute before it is given up as endless.
-inline constexpr std::uint64_t kMostInstructions = std::uint64_t{1} << 34;
-
 /// Executes a kernel: warps take turns at barriers, blocks run on several threads.
 ///
 /// Pointers among the parameters are the host's; each access must stay within a buffer of `global`
@@ -51,7 +49,6 @@ inline constexpr std::uint64_t kMostInstructions = std::uint64_t{1} << 34;
 /// [gpu/ptx/executor_test]
 simt::LaunchReport execute(const Program& program, const simt::LaunchShape& shape,
                            const simt::Emulation& emulation, const simt::GlobalMemory& global,
-                           const Parameters& parameters,
-                           std::uint64_t most_instructions = kMostInstructions);
+                           const Parameters& parameters, const Choices& choices = {});
 
 }  // namespace attest::ptx

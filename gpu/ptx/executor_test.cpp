@@ -131,7 +131,7 @@ TEST_CASE("atomic additions of blocks on several threads", "[ptx]") {
   Call call(kernel(".param .u64 sum",
                    ".reg .b64 %a; ld.param.u64 %a, [sum];\n"
                    "red.global.add.u32 [%a], 3; ret;"));
-  const auto report = call.buffer("sum", sum).run(20, 64);
+  const auto report = call.buffer("sum", sum).on_threads(2).run(20, 64);
   CHECK(report.to_string() == "");
   CHECK(sum[0] == 20 * 64 * 3);
   CHECK(report.traffic[0] == simt::GlobalTraffic{20 * 64 * 4, 20 * 64 * 4});

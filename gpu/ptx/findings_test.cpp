@@ -96,6 +96,20 @@ TEST_CASE("faults of memory", "[ptx]") {
   CHECK(faults(run("ld.shared.u32 %r3, [%r2]; ret;")) == Faults{Fault::uninitialised});
 }
 
+TEST_CASE("an input is written; the same memory as an output is not", "[ptx]") {
+  std::vector<std::uint32_t> x(32, 1);
+  const std::string text = kernel(".param .u64 x, .param .u64 y",
+                                  ".reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [x];\n"
+                                  "mov.u32 %r, %tid.x; mad.wide.u32 %a, %r, 4, %a;\n"
+                                  "st.global.u32 [%a], %r; ret;");
+  const std::vector<std::uint32_t>& input = x;
+  CHECK(faults(Call(text).input("x", input).input("y", input).run(1, 32)) ==
+        Faults{Fault::out_of_bounds});
+  CHECK(x[5] == 1);
+  CHECK(Call(text).input("x", input).buffer("y", x).run(1, 32).clean());
+  CHECK(x[5] == 5);
+}
+
 TEST_CASE("orders between the lanes of a warp are made by bar.warp.sync alone", "[ptx]") {
   const std::string exchange =
       "xor.b32 %r3, %r2, 4; st.shared.u32 [%r2], %r0; SYNC ld.shared.u32 %r4, [%r3]; ret;";

@@ -29,7 +29,8 @@ bool is_accepted(const std::string& text) {
       constexpr std::uint64_t kMost = 2000;
       simt::Emulation emulation;
       emulation.shared_checks = simt::SharedChecks::on;
-      execute(program, {{1, 1, 1}, {64, 1, 1}, 512}, emulation, {}, parameters, kMost);
+      execute(program, {{1, 1, 1}, {64, 1, 1}, 512}, emulation, {}, parameters,
+              {Approximation::nearest, kMost});
     }
   } catch (const InvalidProblem&) {
     return false;

@@ -207,7 +207,7 @@ std::uint64_t defined_conversion(const Spelling& spelling, const Bits& sources) 
   } else {
     const __int128 integer = integer_of(sources[0], from);
     const auto magnitude = static_cast<std::uint64_t>(integer < 0 ? -integer : integer);
-    mpfr_set_uj(exact.get(), magnitude, MPFR_RNDN);
+    mpfr_set_ui(exact.get(), magnitude, MPFR_RNDN);
     if (integer < 0) mpfr_neg(exact.get(), exact.get(), MPFR_RNDN);
   }
   const mpfr_rnd_t rounding = rounding_of(spelling);

@@ -32,22 +32,29 @@ class Call {
     return *this;
   }
 
+  /// Blocks run on so many threads of the host.
+  Call& on_threads(int threads) {
+    threads_ = threads;
+    return *this;
+  }
+
   /// With checks, in that order of warps and blocks.
   simt::LaunchReport run(unsigned blocks, unsigned threads, std::int64_t dynamic_bytes = 0,
                          simt::Order order = simt::Order::ascending) const {
     simt::Emulation emulation;
     emulation.order = order;
     emulation.shared_checks = simt::SharedChecks::on;
-    emulation.threads = blocks > 1 ? 2 : 1;
+    emulation.threads = threads_;
     constexpr std::uint64_t kMost = 1'000'000;
     return execute(program_, {{blocks, 1, 1}, {threads, 1, 1}, dynamic_bytes}, emulation, memory_,
-                   parameters_, kMost);
+                   parameters_, {Approximation::nearest, kMost});
   }
 
  private:
   Program program_;
   simt::GlobalMemory memory_;
   Parameters parameters_;
+  int threads_ = 1;
 };
 
 /// The faults of a report, one name each.

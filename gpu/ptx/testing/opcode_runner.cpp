@@ -36,7 +36,7 @@ std::string operand(std::size_t k, Type type) {
 
 std::vector<std::uint64_t> results_of(const std::string& opcode, const std::vector<Type>& types,
                                       const std::vector<std::vector<std::uint64_t>>& operands,
-                                      const std::string& last_operand) {
+                                      const std::string& last_operand, const Choices& choices) {
   const std::size_t sources = types.size() - 1, count = operands.at(0).size();
   std::string parameters = ".param .u64 out, .param .u32 n";
   std::string body =
@@ -75,7 +75,7 @@ std::vector<std::uint64_t> results_of(const std::string& opcode, const std::vect
   }
   const simt::LaunchShape shape{{static_cast<unsigned>((count + kThreads - 1) / kThreads), 1, 1},
                                 {kThreads, 1, 1}};
-  const simt::LaunchReport report = execute(program, shape, {}, memory, values);
+  const simt::LaunchReport report = execute(program, shape, {}, memory, values, choices);
   if (!report.clean()) throw InternalError(report.to_string());
   return results;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/ptx/choices.hpp"
 #include "gpu/ptx/types.hpp"
 
 namespace attest::ptx::testing {
@@ -14,7 +15,8 @@ namespace attest::ptx::testing {
 /// call. Returns the bits of the destination, a predicate as 0 or 1.
 std::vector<std::uint64_t> results_of(const std::string& opcode, const std::vector<Type>& types,
                                       const std::vector<std::vector<std::uint64_t>>& operands,
-                                      const std::string& last_operand = "");
+                                      const std::string& last_operand = "",
+                                      const Choices& choices = {});
 
 /// Numbers at which a type's arithmetic has its edges, as bits.
 std::vector<std::uint64_t> edge_values(Type type);
