@@ -39,7 +39,7 @@ void begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane, std
 void copy(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) {
     const std::uint64_t taken =
-        in.slots.empty() ? in.immediate : warp.read<std::uint32_t>(in.slots[0])[lane];
+        in.variant == 0 ? in.immediate : warp.read<std::uint32_t>(in.slots[0])[lane];
     begin_copy(warp, in, lane, static_cast<std::size_t>(std::min(taken, in.immediate)));
   });
 }
@@ -63,14 +63,19 @@ template <Execute kExecute>
 Execute as(const Spelling&, Instruction&) {
   return kExecute;
 }
-// Only 16 bytes may pass by the first cache.
+// Only 16 bytes may pass by the first cache. The variant tells whether the source's bytes are said.
 Execute copies(const Spelling& spelling, Instruction& in) {
+  in.variant = in.slots.size() > (spelling.has("L2::cache_hint") ? 1U : 0U) ? 1 : 0;
   return is_size(in.immediate, spelling.has("ca")) ? copy : nullptr;
 }
 
 constexpr Form kForms[] = {
     {"cp.async(.ca|.cg)(.shared|.shared::cta).global[.L2::64B|.L2::128B|.L2::256B]",
      "[d] [a] #i b:b32?", copies},
+    {"cp.async(.ca|.cg)(.shared|.shared::cta).global.L2::cache_hint[.L2::64B|.L2::128B|.L2::256B]",
+     "[d] [a] #i c:b64", copies},
+    {"cp.async(.ca|.cg)(.shared|.shared::cta).global.L2::cache_hint[.L2::64B|.L2::128B|.L2::256B]",
+     "[d] [a] #i b:b32 c:b64", copies},
     {"cp.async.commit_group", "", as<commit>},
     {"cp.async.wait_group", "#i", as<wait<false>>},
     {"cp.async.wait_all", "", as<wait<true>>},

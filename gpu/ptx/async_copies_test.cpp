@@ -67,6 +67,16 @@ TEST_CASE("bytes beyond a copy's source are zero, and not read", "[ptx]") {
   CHECK(done.report.traffic[0] == simt::GlobalTraffic{4 * kThreads, 0});
   CHECK(done.out[4] == done.in[0]);
   CHECK(done.out[5] == 0);
+  const Run hinted =
+      run("mov.u32 %r5, 4; createpolicy.fractional.L2::evict_last.b64 %a4;\n"
+          "cp.async.cg.shared.global.L2::cache_hint [%r3], [%a1], 16, %r5, %a4;\n" +
+          kWait);
+  CHECK(hinted.out == done.out);
+  const Run whole =
+      run("createpolicy.fractional.L2::evict_last.b64 %a4, 1.0;\n"
+          "cp.async.cg.shared.global.L2::cache_hint [%r3], [%a1], 16, %a4;\n" +
+          kWait);
+  CHECK(whole.out[5] == whole.in[1]);
   const Run none = run("cp.async.cg.shared.global [%r3], [8], 16, 0;\n" + kWait);
   CHECK(none.report.to_string() == "");
   CHECK(none.out[4] == 0);

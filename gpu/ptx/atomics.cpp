@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "gpu/ptx/addresses.hpp"
+#include "gpu/ptx/floating.hpp"
+#include "gpu/ptx/half_values.hpp"
 #include "gpu/ptx/lanes.hpp"
 
 /// Atomic operations, with and without a result. Blocks run on several threads of the host: these
@@ -12,7 +14,10 @@ namespace {
 struct Add {
   template <class T>
   T operator()(T there, T value) const {
-    if constexpr (std::is_floating_point_v<T>) return there + value;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T sum = there + value;
+      return sum == sum ? sum : result_nan<T>();
+    }
     return static_cast<T>(static_cast<std::uint64_t>(there) + static_cast<std::uint64_t>(value));
   }
 };
@@ -97,6 +102,33 @@ void run_atomic(Warp& warp, const Instruction& in) {
                     [&](T there, std::uint32_t lane) { return Op{}(there, values[lane]); });
 }
 
+// Each half of a word is added to alone; PTX does not say that both are at once.
+template <class Half, class Word>
+void run_add_halves(Warp& warp, const Instruction& in) {
+  const bool has_result = in.slots.size() == 2;
+  const Lanes<Word> values = warp.read<Word>(in.slots.back());
+  for_each_place<Word>(warp, in, has_result, Use::add, [&](Word there, std::uint32_t lane) {
+    Word sums = 0;
+    for (std::size_t shift = 0; shift < 8 * sizeof(Word); shift += 16) {
+      const auto value = [shift](Word word) {
+        return Half::decode(static_cast<std::uint16_t>(word >> shift));
+      };
+      const double sum = sum_to_odd(value(there), value(values[lane]));
+      sums = static_cast<Word>(sums | Word{encode<Half>(sum, Rounding::nearest)} << shift);
+    }
+    return sums;
+  });
+}
+template <class Half>
+Execute add_halves(Type type) {
+  return bits(type) == 32 ? run_add_halves<Half, std::uint32_t>
+                          : run_add_halves<Half, std::uint16_t>;
+}
+Execute atomic_halves(const Spelling& spelling, Instruction&) {
+  const Type type = spelling.last_type();
+  return type == Type::f16 || type == Type::f16x2 ? add_halves<F16>(type) : add_halves<Bf16>(type);
+}
+
 template <class T>
 void run_compare_and_swap(Warp& warp, const Instruction& in) {
   const Lanes<T> expected = warp.read<T>(in.slots[1]), values = warp.read<T>(in.slots[2]);
@@ -126,114 +158,65 @@ Execute compare_and_swap(const Spelling& spelling, Instruction&) {
                      []<class T>() -> Execute { return run_compare_and_swap<T>; });
 }
 
-// Triton writes the space first, nvcc the ordering.
 constexpr Form kForms[] = {
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
      "u32|.s32|.u64|.f32|.f64)",
      "d [a] b", atomic<Add>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).add(."
-     "u32|.s32|.u64|.f32|.f64)",
-     "d [a] b", atomic<Add>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
+     "noftz(.f16|.f16x2|.bf16|.bf16x2)",
+     "d [a] b", atomic_halves},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
-     "u32|.s32|.u64|.s64)",
-     "d [a] b", atomic_integer<Min>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).min(."
      "u32|.s32|.u64|.s64)",
      "d [a] b", atomic_integer<Min>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
      "u32|.s32|.u64|.s64)",
      "d [a] b", atomic_integer<Max>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).max(."
-     "u32|.s32|.u64|.s64)",
-     "d [a] b", atomic_integer<Max>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
-     "b32|.b64)",
-     "d [a] b", atomic_integer<And>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).and(."
      "b32|.b64)",
      "d [a] b", atomic_integer<And>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
      "b32|.b64)",
      "d [a] b", atomic_integer<Or>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).or(."
-     "b32|.b64)",
-     "d [a] b", atomic_integer<Or>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
-     "b32|.b64)",
-     "d [a] b", atomic_integer<Xor>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).xor(."
      "b32|.b64)",
      "d [a] b", atomic_integer<Xor>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].exch("
      ".b32|.b64)",
      "d [a] b", atomic_integer<Exchange>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).exch("
-     ".b32|.b64)",
-     "d [a] b", atomic_integer<Exchange>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
-     "u32",
-     "d [a] b", atomic_count<Increment>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).inc."
      "u32",
      "d [a] b", atomic_count<Increment>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
      "u32",
      "d [a] b", atomic_count<Decrement>},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).dec."
-     "u32",
-     "d [a] b", atomic_count<Decrement>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].cas(."
-     "b16|.b32|.b64)",
-     "d [a] b c", compare_and_swap},
-    {"atom(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).cas(."
      "b16|.b32|.b64)",
      "d [a] b c", compare_and_swap},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
      "u32|.s32|.u64|.f32|.f64)",
      "[a] b", atomic<Add>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).add(."
-     "u32|.s32|.u64|.f32|.f64)",
-     "[a] b", atomic<Add>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
+     "noftz(.f16|.f16x2|.bf16|.bf16x2)",
+     "[a] b", atomic_halves},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
-     "u32|.s32|.u64|.s64)",
-     "[a] b", atomic_integer<Min>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).min(."
      "u32|.s32|.u64|.s64)",
      "[a] b", atomic_integer<Min>},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
      "u32|.s32|.u64|.s64)",
      "[a] b", atomic_integer<Max>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).max(."
-     "u32|.s32|.u64|.s64)",
-     "[a] b", atomic_integer<Max>},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
-     "b32|.b64)",
-     "[a] b", atomic_integer<And>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).and(."
      "b32|.b64)",
      "[a] b", atomic_integer<And>},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
      "b32|.b64)",
      "[a] b", atomic_integer<Or>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).or(."
-     "b32|.b64)",
-     "[a] b", atomic_integer<Or>},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
-     "b32|.b64)",
-     "[a] b", atomic_integer<Xor>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).xor(."
      "b32|.b64)",
      "[a] b", atomic_integer<Xor>},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
      "u32",
      "[a] b", atomic_count<Increment>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).inc."
-     "u32",
-     "[a] b", atomic_count<Increment>},
     {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
-     "u32",
-     "[a] b", atomic_count<Decrement>},
-    {"red(.global|.shared|.shared::cta)(.cta|.gpu|.sys)(.relaxed|.acquire|.release|.acq_rel).dec."
      "u32",
      "[a] b", atomic_count<Decrement>},
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/ptx/testing/definitions.hpp"
@@ -16,6 +17,17 @@ using testing::Call;
 using testing::kernel;
 using Bits = std::vector<std::uint64_t>;
 
+Type half_of(Type type) {
+  return type == Type::f16 || type == Type::f16x2 ? Type::f16 : Type::bf16;
+}
+
+bool has_nan(std::uint64_t value, Type type) {
+  if (info(type).type_class != TypeClass::floating) return false;
+  if (type == Type::f32 || type == Type::f64) return testing::is_nan(value, type);
+  return testing::is_nan(value & 0xFFFF, half_of(type)) ||
+         testing::is_nan(value >> 16, half_of(type));
+}
+
 // PTX ISA, atom: the new value of a place.
 std::uint64_t defined(const Spelling& spelling, std::uint64_t there, std::uint64_t b,
                       std::uint64_t c) {
@@ -24,11 +36,24 @@ std::uint64_t defined(const Spelling& spelling, std::uint64_t there, std::uint64
       bits(type) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits(type)) - 1;
   const auto x = testing::integer_of(there, type), y = testing::integer_of(b, type);
   if (spelling.has("add") && type == Type::f32) {
-    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(static_cast<std::uint32_t>(there)) +
-                                        std::bit_cast<float>(static_cast<std::uint32_t>(b)));
+    const float sum = std::bit_cast<float>(static_cast<std::uint32_t>(there)) +
+                      std::bit_cast<float>(static_cast<std::uint32_t>(b));
+    return sum == sum ? std::bit_cast<std::uint32_t>(sum) : 0x7FFFFFFF;
   }
   if (spelling.has("add") && type == Type::f64) {
     return std::bit_cast<std::uint64_t>(std::bit_cast<double>(there) + std::bit_cast<double>(b));
+  }
+  if (spelling.has("noftz")) {  // rounding to float first changes nothing
+    const Type half = half_of(type);
+    std::uint64_t sums = 0;
+    for (std::uint32_t shift = 0; shift < bits(type); shift += 16) {
+      const auto sum = static_cast<float>(testing::value_of(there >> shift & 0xFFFF, half) +
+                                          testing::value_of(b >> shift & 0xFFFF, half));
+      const std::uint16_t number = half == Type::f16 ? f16_from_float(sum) : bf16_from_float(sum);
+      const std::uint16_t found = sum == sum ? number : std::uint16_t{0x7FFF};
+      sums |= std::uint64_t{found} << shift;
+    }
+    return sums;
   }
   if (spelling.has("add")) return static_cast<std::uint64_t>(x + y) & all;
   if (spelling.has("min")) return x < y ? there : b;
@@ -88,11 +113,10 @@ TEST_CASE("atomic operations leave and return what they should", "[ptx]") {
     for (std::size_t k = 0; k < all.size(); k += kEvery) {
       const Spelling spelling = match(all[k], {}).front();
       Bits values = testing::edge_values(spelling.last_type());
-      std::erase_if(values, [&](std::uint64_t each) {  // NaN has no bits of its own
-        return info(spelling.last_type()).type_class == TypeClass::floating &&
-               testing::is_nan(each & ~std::uint64_t{0}, spelling.last_type());
-      });
-      values.resize(14);
+      // NaN has no bits of its own.
+      std::erase_if(values,
+                    [&](std::uint64_t each) { return has_nan(each, spelling.last_type()); });
+      values.resize(std::min<std::size_t>(values.size(), 14));
       Bits there, b, c;
       for (std::size_t i = 0; i < 32; ++i) {
         there.push_back(values[i % values.size()]);
@@ -107,6 +131,16 @@ TEST_CASE("atomic operations leave and return what they should", "[ptx]") {
       }
     }
   }
+}
+
+TEST_CASE("the space, the scope and the ordering may stand in any order", "[ptx]") {
+  const Form* const form = match("atom.acq_rel.gpu.global.add.f32", {}).front().form;
+  for (const char* opcode : {"atom.global.gpu.acq_rel.add.f32", "atom.global.acq_rel.gpu.add.f32",
+                             "atom.gpu.global.add.f32", "atom.add.f32"}) {
+    CHECK(match(opcode, {}).front().form == form);
+  }
+  CHECK_THROWS_AS(match("atom.global.shared.add.f32", {}), InvalidProblem);
+  CHECK_THROWS_AS(match("atom.gpu.sys.add.f32", {}), InvalidProblem);
 }
 
 TEST_CASE("an atomic operation and a plain one on one place are a race", "[ptx]") {

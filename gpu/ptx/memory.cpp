@@ -76,6 +76,11 @@ Execute as(const Spelling&, Instruction&) {
   return kExecute;
 }
 
+// Which data caches should keep changes no value.
+void make_policy(Warp& warp, const Instruction& in) {
+  warp.write(in.slots[0], Lanes<std::uint64_t>{});
+}
+
 constexpr Form kForms[] = {
     {"ld.param[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "{d+} [a]", as<load_parameter>},
@@ -88,6 +93,17 @@ constexpr Form kForms[] = {
      "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
      "[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "[a] {a+}", as<store>},
+    {"createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict_first"
+     "|.L2::evict_unchanged).b64",
+     "d a:f32?", as<make_policy>},
+    {"ld.global[.nc][.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last"
+     "|.L1::no_allocate].L2::cache_hint[.L2::64B|.L2::128B|.L2::256B][.v2|.v4]"
+     "(.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
+     "{d+} [a] c:b64", as<load>},
+    {"st.global[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last"
+     "|.L1::no_allocate].L2::cache_hint[.v2|.v4]"
+     "(.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
+     "[a] {a+} c:b64", as<store>},
 };
 
 }  // namespace

@@ -65,6 +65,14 @@ TEST_CASE("loads and stores of every width, with hints of caches", "[ptx]") {
       Bits{0x0002'0001'55FF'7788, ~std::uint64_t{0}, 0});
 }
 
+TEST_CASE("policies of caches change no value", "[ptx]") {
+  CHECK(run("createpolicy.fractional.L2::evict_last.b64 %out2, 1.0;\n"
+            "createpolicy.fractional.L2::evict_first.b64 %out2;\n"
+            "st.global.L1::evict_first.L2::cache_hint.b64 [%a], %in, %out2;\n"
+            "ld.global.L1::evict_last.L2::cache_hint.v2.b32 {%r0, %r1}, [%a], %out2;\n"
+            "mov.b64 %out0, {%r1, %r0}; mov.b64 %out2, 0;") == Bits{0x5566'7788'1122'3344, 0, 0});
+}
+
 TEST_CASE("an address may be in a register that is loaded", "[ptx]") {
   CHECK(run("st.global.b64 [%a], %in; mov.b64 %out2, %a; ld.global.b64 %out2, [%out2];")[2] ==
         0x1122'3344'5566'7788);

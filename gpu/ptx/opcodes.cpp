@@ -92,9 +92,28 @@ Match match_parts(const std::vector<Part>& parts, std::span<const std::string_vi
   return match;
 }
 
+// Atomic operations are written with their space, scope and ordering in any order; PTX ISA has the
+// ordering first, then the scope, then the space.
+void order_atomic(std::vector<std::string_view>& modifiers) {
+  const std::vector<std::vector<std::string_view>> kinds{
+      {"relaxed", "acquire", "release", "acq_rel"},
+      {"cta", "cluster", "gpu", "sys"},
+      {"global", "shared", "shared::cta"}};
+  const auto kind_of = [&](std::string_view modifier) {
+    return std::find_if(kinds.begin(), kinds.end(),
+                        [&](const auto& kind) {
+                          return std::find(kind.begin(), kind.end(), modifier) != kind.end();
+                        }) -
+           kinds.begin();
+  };
+  std::stable_sort(modifiers.begin(), modifiers.end(),
+                   [&](std::string_view a, std::string_view b) { return kind_of(a) < kind_of(b); });
+}
+
 std::vector<std::string_view> modifiers_of(std::string_view opcode) {
   std::vector<std::string_view> modifiers = split(opcode, '.');
   modifiers.erase(modifiers.begin());
+  if (name_of(opcode) == "atom" || name_of(opcode) == "red") order_atomic(modifiers);
   return modifiers;
 }
 
@@ -122,6 +141,7 @@ std::vector<Type> Spelling::types() const {
 std::span<const Family> families() {
   static const Family all[] = {
       {"Integer arithmetic", integer_forms()},
+      {"Integer arithmetic of several words", carry_forms()},
       {"Bits, shifts and fields", bit_forms()},
       {"Floating-point arithmetic, rounded once", floating_forms()},
       {"Arithmetic of f16 and bf16, rounded once", half_forms()},

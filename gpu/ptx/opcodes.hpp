@@ -66,6 +66,7 @@ std::vector<Spelling> match(std::string_view opcode, Position at);
 std::vector<std::string> spellings(const Form& form);
 
 std::span<const Form> integer_forms();
+std::span<const Form> carry_forms();
 std::span<const Form> bit_forms();
 std::span<const Form> floating_forms();
 std::span<const Form> half_forms();

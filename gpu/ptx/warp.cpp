@@ -17,6 +17,7 @@ void Warp::begin(BlockRun& block, std::uint32_t number, std::uint32_t lanes) {
   block_ = &block;
   number_ = number;
   live_ = lanes;
+  carries_ = 0;
   group_ = {0, lanes};
   others_.clear();
   stop_ = kNever;

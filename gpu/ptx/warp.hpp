@@ -74,6 +74,10 @@ class Warp {
     std::memcpy(registers_.data() + slot, &merged, sizeof merged);
   }
 
+  /// Carries of all lanes as bits (carries.cpp).
+  std::uint32_t carries() const { return carries_; }
+  void write_carries(std::uint32_t bits) { carries_ = (carries_ & ~mask_) | (bits & mask_); }
+
   /// The lanes of the mask go on at `target`, the others at the next instruction.
   void branch(std::size_t target);
   /// The lanes of the mask end.
@@ -94,7 +98,7 @@ class Warp {
 
   std::vector<std::byte> registers_;
   BlockRun* block_ = nullptr;
-  std::uint32_t number_ = 0, mask_ = 0, live_ = 0;
+  std::uint32_t number_ = 0, mask_ = 0, live_ = 0, carries_ = 0;
   Group group_;
   std::vector<Group> others_;
   std::size_t stop_ = 0;  // the least program counter of the others
