@@ -10,6 +10,17 @@ namespace attest::ptx {
 
 using simt::Fault;
 
+namespace {
+
+template <class F>
+void for_each_lane(const Warp& warp, std::uint32_t lanes, F&& function) {
+  for (; lanes != 0; lanes &= lanes - 1) {
+    function(BlockRun::number_of(warp, static_cast<std::uint32_t>(std::countr_zero(lanes))));
+  }
+}
+
+}  // namespace
+
 void Barriers::begin(BlockRun& block) {
   block_ = &block;
   for (Barrier& barrier : barriers_) barrier = {};
@@ -44,6 +55,11 @@ void Barriers::arrive(Warp& warp, const Instruction& in, std::uint32_t number,
   barrier.threads = threads;
   barrier.reduction = reduction;
   barrier.arrivals.push_back({&warp, &in, warp.mask(), values & warp.mask(), waits});
+  simt::AccessOrder& order = block_->shared().order();
+  if (order.has_hand_overs()) {  // what the warp does later is not handed over
+    for_each_lane(warp, warp.mask(),
+                  [&](std::uint32_t lane) { order.release(lane, barrier.clock); });
+  }
   if (waits) warp.wait_at_barrier();
   if (!waits && is_complete(barrier)) release(barrier);
 }
@@ -70,22 +86,17 @@ void Barriers::report_ended(const Barrier& barrier) {
   }
 }
 
+// A barrier at which all wait, or all that have not returned, orders the whole block.
 void Barriers::order(const Barrier& barrier) {
   simt::AccessOrder& order = block_->shared().order();
-  if (barrier.arrivals.size() == block_->warps().size()) return block_->shared().block_barrier();
-  if (!order.has_hand_overs()) return block_->shared().block_barrier();  // others have returned
-  const auto each_lane = [&](const Arrival& arrival, auto&& function) {
-    for (std::uint32_t lanes = arrival.lanes; lanes != 0; lanes &= lanes - 1) {
-      function(arrival.warp->number() * static_cast<std::uint32_t>(kWarpLanes) +
-               static_cast<std::uint32_t>(std::countr_zero(lanes)));
-    }
-  };
-  simt::AccessOrder::Clock clock;
+  const bool all_wait = std::all_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                                    [](const Arrival& each) { return each.waits; });
+  const bool is_whole = barrier.arrivals.size() == block_->warps().size();
+  if (!order.has_hand_overs() || (is_whole && all_wait)) return block_->shared().block_barrier();
   for (const Arrival& each : barrier.arrivals) {
-    each_lane(each, [&](std::uint32_t lane) { order.release(lane, clock); });
-  }
-  for (const Arrival& each : barrier.arrivals) {
-    if (each.waits) each_lane(each, [&](std::uint32_t lane) { order.acquire(lane, clock); });
+    if (!each.waits) continue;
+    for_each_lane(*each.warp, each.lanes,
+                  [&](std::uint32_t lane) { order.acquire(lane, barrier.clock); });
   }
 }
 
@@ -111,6 +122,7 @@ void Barriers::release(Barrier& barrier) {
     if (each.waits) each.warp->leave_barrier();
   }
   barrier.arrivals.clear();
+  barrier.clock.clear();
 }
 
 void Barriers::release_complete() {

@@ -41,6 +41,7 @@ class Barriers {
     std::uint32_t threads = 0;  // 0: all
     Reduction reduction = Reduction::none;
     std::vector<Arrival> arrivals;
+    simt::AccessOrder::Clock clock;  // before the arrivals
   };
   static constexpr std::uint32_t kBarriers = 16;
 

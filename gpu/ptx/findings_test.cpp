@@ -154,6 +154,9 @@ TEST_CASE("a hand-over by a named barrier orders two warps", "[ptx]") {
     CHECK(run(text("bar.arrive 1, 64;", "bar.sync 1, 64;"), order).to_string() == "");
     CHECK_FALSE(run(text("", ""), order).clean());  // a race, or read before it is written
     CHECK(faults(run(text("", "bar.sync 1, 64;"), order)) == Faults{Fault::deadlock});
+    // A write after the arrival is not handed over.
+    CHECK_FALSE(
+        run(text("bar.arrive 1, 64; st.shared.u32 [%r2], 7;", "bar.sync 1, 64;"), order).clean());
   }
 }
 
