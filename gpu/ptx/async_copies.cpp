@@ -28,8 +28,13 @@ void begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane, std
   const bool may_write = block.begin_copy(warp, in, lane, to, bytes);
   simt::AsyncCopies& copies = block.copies(warp, lane);
   simt::AsyncCopies::Copy copy{to, {}, bytes, copies.group};
-  if (taken > 0) {
-    const std::uint64_t source = address_of(warp, in.addresses[1], lane);
+  const std::uint64_t source = address_of(warp, in.addresses[1], lane);
+  if (taken > 0 && source % bytes != 0) {
+    block.report({simt::Fault::misaligned,
+                  "lane " + std::to_string(BlockRun::number_of(warp, lane)) + " copies " +
+                      std::to_string(bytes) + " bytes from an address that is no multiple of that"},
+                 in);
+  } else if (taken > 0) {
     const std::byte* const from = access(warp, in, Space::global, source, lane, taken, Use::read);
     if (from != nullptr) std::memcpy(copy.from.data(), from, taken);
   }

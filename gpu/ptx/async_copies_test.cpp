@@ -101,6 +101,8 @@ TEST_CASE("copies that leave memory, and sizes that there are not", "[ptx]") {
         Fault::out_of_bounds);
   CHECK(faults(run("cp.async.cg.shared.global [%r3+4], [%a1], 16;\n" + kWait).report)[0] ==
         Fault::misaligned);
+  CHECK(faults(run("mov.u32 %r5, 4; cp.async.cg.shared.global [%r3], [%a1+4], 16, %r5;\n" + kWait)
+                   .report)[0] == Fault::misaligned);
   CHECK_THROWS_WITH(run("cp.async.cg.shared.global [%r3], [%a1], 8;\n"),
                     Catch::Matchers::Contains("with this constant is not carried out"));
 }
