@@ -23,11 +23,6 @@ long faults_of_waited() {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-bool has_children() {
-  siginfo_t info{};
-  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
-}
-
 // Returns the children of all threads, those too that have ended and were not waited for. Empty
 // where the system does not list children.
 std::set<pid_t> living() {
@@ -47,6 +42,11 @@ std::set<pid_t> living() {
 }
 
 }  // namespace
+
+bool has_children() {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
 
 void Children::watch() {
   pthread_atfork([] { fork_seen = true; }, nullptr, nullptr);

@@ -6,6 +6,9 @@
 
 namespace attest::certify::worker {
 
+/// Tells whether this process has children that it has not waited for.
+bool has_children();
+
 /// The processes that this one has started, those that it has waited for too. A process that a
 /// library starts while it loads is not a call's.  [certify/worker/runtime_test "what a library
 /// starts"]

@@ -12,9 +12,11 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "certify/worker/diagnosis.hpp"
 #include "certify/worker/elf.hpp"
+#include "certify/worker/processes.hpp"
 #include "certify/worker/transfer.hpp"
 #include "core/error.hpp"
 
@@ -37,8 +39,10 @@ std::string absolute_path(const std::string& path) {
 }  // namespace
 
 struct IsolatedKernel::State {
-  Source source;
+  State(Source source, const Limits& given) : limits(given), processes(std::move(source), given) {}
+
   Limits limits;
+  Processes processes;
   std::uint32_t index = 0;
   std::string name, summary, schedule, schedule_backward, file;
   attest_limits claimed{};
@@ -76,7 +80,7 @@ std::unique_ptr<Process> IsolatedKernel::State::take() {
       return process;
     }
   }
-  return std::make_unique<Process>(source, limits);
+  return processes.begin();
 }
 
 void IsolatedKernel::State::give_back(std::unique_ptr<Process> process, double seconds) {
@@ -244,7 +248,9 @@ attest_status loss_proxy(const void* self, const attest_loss_args* args) {
 }
 
 IsolatedKernels load(Source source, const Limits& limits, const std::string& prefix) {
+  const bool forks = std::exchange(source.forks, false);  // one that describes itself is not kept
   Process process(source, limits);
+  source.forks = forks;
   source.words.insert(source.words.end(), source.again.begin(), source.again.end());
   Control& control = process.arena().control();
   IsolatedKernels kernels;
@@ -265,15 +271,13 @@ IsolatedKernels load(Source source, const Limits& limits, const std::string& pre
 
 IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_t index,
                                const std::string& name, const Description& description)
-    : state_(std::make_unique<State>()) {
-  state_->source = std::move(source);
-  state_->limits = limits;
+    : state_(std::make_unique<State>(std::move(source), limits)) {
   state_->index = index;
   state_->name = name;
   state_->summary = description.summary;
   state_->schedule = description.schedule;
   state_->schedule_backward = description.schedule_backward;
-  const std::vector<std::string>& words = state_->source.words;
+  const std::vector<std::string>& words = state_->processes.source().words;
   const bool of_library = !words.empty() && words.front() == kLibraryWord;
   state_->file = of_library ? words.back() : description.file;
   state_->timeout_seconds = limits.timeout_seconds;
@@ -335,7 +339,7 @@ std::string isolation_words(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return "";
   const State& state = state_of(kernel.self);
   const Limits usual;
-  std::string words = state.source.options;
+  std::string words = state.processes.source().options;
   if (state.limits.timeout_seconds != usual.timeout_seconds) {
     words += fmt::format(" --timeout {}", state.limits.timeout_seconds);
   }

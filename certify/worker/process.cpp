@@ -68,12 +68,12 @@ int out_of_the_way(int descriptor, const std::string& what) {
 
 }  // namespace
 
-Process::Process(const Source& source, const Limits& limits)
+Process::Process(const Source& source, const Limits& limits, Process* origin)
     : memory_limit_bytes_(kMemoryLimits ? limits.memory_limit_bytes : 0) {
   const double load_seconds =
       std::max(limits.timeout_seconds, source.program.empty() ? kLoadSeconds : kImportSeconds);
   try {
-    spawn(source, limits, load_seconds);
+    begin(source, limits, load_seconds, origin);
   } catch (...) {
     kill();
     throw;
@@ -91,7 +91,7 @@ Process::Process(const Source& source, const Limits& limits)
   } else if (ending == Ending::died) {
     why = source.subject + ": " + source.loading + " ended the process with status " +
           std::to_string(WEXITSTATUS(wait_status_));
-  } else if (control().kernel_count == 0) {
+  } else if (control().kernel_count == 0 && !forks()) {
     why = control().text;
   }
   if (const std::string words = last_words(); ending == Ending::died && !words.empty()) {
@@ -116,11 +116,13 @@ void Process::keep_memory() {
   kept_ = now;
 }
 
-void Process::spawn(const Source& source, const Limits& limits, double load_seconds) {
+void Process::begin(const Source& source, const Limits& limits, double load_seconds,
+                    Process* origin) {
   Control& control = arena_.control();
   control.layout = layout_of_messages();
   control.timeout_seconds = load_seconds;
   control.memory_limit_bytes = limits.memory_limit_bytes;
+  control.forks = source.forks && origin == nullptr ? 1 : 0;
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0,
           "make a socket");
@@ -133,13 +135,20 @@ void Process::spawn(const Source& source, const Limits& limits, double load_seco
   const std::string arena_path = "/proc/self/fd/" + std::to_string(arena.get());
   const Descriptor read_only(
       out_of_the_way(open(arena_path.c_str(), O_RDONLY | O_CLOEXEC), "open a file for reading"));
+  const Given given{output_.get(), errors_.get(), child_end.get(), arena.get(), read_only.get()};
+  if (origin == nullptr) {
+    spawn(source, limits, given);
+  } else {
+    pid_ = origin->fork(given, load_seconds);
+  }
+  process_descriptor_.reset(watch_process(pid_));
+}
+
+void Process::spawn(const Source& source, const Limits& limits, const Given& given) {
   SpawnAttributes spawn;
   posix_spawn_file_actions_addopen(&spawn.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&spawn.actions, output_.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&spawn.actions, errors_.get(), STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&spawn.actions, child_end.get(), kSocket);
-  posix_spawn_file_actions_adddup2(&spawn.actions, arena.get(), kArena);
-  posix_spawn_file_actions_adddup2(&spawn.actions, read_only.get(), kReadOnlyArena);
+  int descriptor = STDOUT_FILENO;
+  for (const int own : given) posix_spawn_file_actions_adddup2(&spawn.actions, own, descriptor++);
 #if defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
   // Before the program starts: what it opens itself is not the certifier's.
@@ -158,7 +167,24 @@ void Process::spawn(const Source& source, const Limits& limits, double load_seco
                                 pointers(words).data(), pointers(variables).data());
   if (error != 0) pid_ = -1;
   require(error, "start '" + program + "'");
-  process_descriptor_.reset(watch_process(pid_));
+}
+
+pid_t Process::fork(const Given& given, double seconds) {
+  const std::lock_guard<std::mutex> lock(forking_);
+  const bool asked = send_descriptors(socket_, given);
+  if (!asked) kill();
+  if (!asked || wait(seconds) != Ending::finished) {
+    throw InvalidProblem("worker: the process that others are forked from has died");
+  }
+  const pid_t forked = control().forked;
+  if (forked < 0) arena_.control().forks = 0;
+  require(forked < 0 ? -forked : 0, "fork");
+  return forked;
+}
+
+bool Process::alive() {
+  const std::lock_guard<std::mutex> lock(forking_);
+  return pid_ > 0;
 }
 
 Process::Ending Process::run(double timeout_seconds) {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,21 +29,30 @@ struct Source {
   std::string subject;             // in messages: "library './libmine.so'"
   std::string loading;             // in messages: what runs before the first call
   std::string options;  // of `attest check` that call it in the same way, each after a blank
+  bool forks = false;   // it calls fork_when_asked
 };
 
-/// A worker process. It is started by posix_spawn, never by a bare fork, with nothing but two
-/// descriptors of ours, in a process group of its own that is killed as a whole.
+/// A worker process. It is started by posix_spawn, never by a bare fork of this process, with
+/// nothing but two descriptors of ours, in a process group of its own that is killed as a whole.
 class Process {
  public:
-  /// Starts and loads. Throws InvalidProblem when the source cannot be loaded: with the worker's
-  /// reason, or because it died or hung meanwhile.
-  Process(const Source& source, const Limits& limits);
+  /// Starts and loads; where the source forks it is one to fork from, if it can be. With an
+  /// `origin` it is forked from that one. Throws InvalidProblem when the source cannot be loaded:
+  /// with the worker's reason, or because it died or hung meanwhile; and when the origin does not
+  /// fork.
+  Process(const Source& source, const Limits& limits, Process* origin = nullptr);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   Arena& arena() { return arena_; }
   const Control& control() const { return arena_.control(); }
+
+  /// Tells whether processes can be forked from it, in place of calls.
+  bool forks() const { return control().forks != 0; }
+
+  /// Tells whether it has not been seen to end.
+  bool alive();
 
   enum class Ending { finished, died, timed_out };
 
@@ -75,13 +85,16 @@ class Process {
   void keep_memory();
 
  private:
-  void spawn(const Source& source, const Limits& limits, double load_seconds);
+  void begin(const Source& source, const Limits& limits, double load_seconds, Process* origin);
+  void spawn(const Source& source, const Limits& limits, const Given& given);
+  pid_t fork(const Given& given, double seconds);
   Ending wait(double timeout_seconds);
   void kill();
 
   Arena arena_;
   std::uint64_t memory_limit_bytes_;
   Descriptor socket_, output_, errors_, process_descriptor_;
+  std::mutex forking_;
   pid_t pid_ = -1;
   int wait_status_ = 0;
   std::optional<int> sent_signal_;

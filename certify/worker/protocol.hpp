@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,9 @@ namespace attest::certify::worker {
 /// (mprotect).
 inline constexpr int kSocket = 3, kArena = 4, kReadOnlyArena = 5;
 inline constexpr int kLastDescriptor = kReadOnlyArena;
+
+/// The descriptors of a worker from 1 on.
+using Given = std::array<int, kLastDescriptor>;
 
 /// The worker dies by itself so long after a call's time is up, should nobody be left to end it.
 inline constexpr int kGraceSeconds = 10;
@@ -65,6 +69,7 @@ struct Control {
   std::uint32_t direction = 0;  // of a workspace question
   double timeout_seconds = 0;
   std::uint64_t memory_limit_bytes = 0;
+  std::uint32_t forks = 0;      // 1: processes are to be forked from this one; 0 where it cannot be
   std::uint64_t arguments = 0;  // address of the task's argument struct
   std::uint64_t range_begin = 0, range_end = 0;
   std::uint32_t segment_count = 0;
@@ -73,6 +78,7 @@ struct Control {
   std::atomic<Phase> phase{Phase::starting};
   std::uint64_t reserved_begin = 0, reserved_end = 0;  // addresses calls may use
   std::uint32_t kernel_count = 0;
+  std::int32_t forked = 0;  // the process that was forked last, or minus the error
   Description description;
   std::int32_t status = 0;
   std::uint64_t workspace_bytes = 0;
@@ -90,6 +96,9 @@ struct Control {
 /// Bytes at the begin of the arena that hold the Control.
 inline constexpr std::size_t kControlBytes = std::size_t{1} << 16;
 static_assert(sizeof(Control) <= kControlBytes);
+
+/// The worker's view of its Control; nullptr where no certifier started this process.
+Control* map_control();
 
 /// The exit status of a worker whose structs are not those of the certifier.
 inline constexpr int kOtherVersion = 3;

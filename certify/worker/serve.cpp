@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -263,22 +262,12 @@ bool next_task() {
   return count == 1;
 }
 
-bool attach() {
-  struct stat arena {};
-  struct stat link {};
-  if (fstat(kSocket, &link) != 0 || !S_ISSOCK(link.st_mode)) return false;
-  if (fstat(kArena, &arena) != 0 || arena.st_size < static_cast<off_t>(kControlBytes)) return false;
-  void* const memory = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, kArena, 0);
-  if (memory == MAP_FAILED) return false;
-  control = static_cast<Control*>(memory);
-  return true;
-}
-
 }  // namespace
 
 int serve(const Loader& load, const std::string& file) {
   constexpr int kUsage = 2;
-  if (!attach()) return kUsage;
+  control = map_control();
+  if (control == nullptr) return kUsage;
   if (!(control->layout == layout_of_messages())) _exit(kOtherVersion);
   server = getpid();
   use_alternative_stack();

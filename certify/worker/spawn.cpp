@@ -1,6 +1,7 @@
 #include "certify/worker/spawn.hpp"
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,6 +38,23 @@ SpawnAttributes::SpawnAttributes() {
 SpawnAttributes::~SpawnAttributes() {
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
+}
+
+bool send_descriptors(const Descriptor& socket, const Given& given) {
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof given)] = {};
+  char byte = 'f';
+  iovec text{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &text;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof given);
+  std::memcpy(CMSG_DATA(head), &given, sizeof given);
+  return sendmsg(socket.get(), &message, MSG_NOSIGNAL) == 1;
 }
 
 int watch_process(pid_t process) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "certify/worker/descriptor.hpp"
+#include "certify/worker/protocol.hpp"
 
 /// Parts of starting a process that a kernel may end.
 namespace attest::certify::worker {
@@ -24,6 +25,9 @@ class SpawnAttributes {
   posix_spawnattr_t attributes{};
   posix_spawn_file_actions_t actions{};
 };
+
+/// Sends one byte and the descriptors; tells whether the other end took them.
+bool send_descriptors(const Descriptor& socket, const Given& given);
 
 /// A descriptor that is readable once the process has ended.
 int watch_process(pid_t process);

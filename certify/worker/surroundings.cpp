@@ -47,12 +47,6 @@ std::string current_directory() {
   return getcwd(path, sizeof path) == nullptr ? "" : path;
 }
 
-// Links of the folder: two of its own and one for each thread.
-std::uint64_t thread_count() {
-  struct stat tasks {};
-  return stat("/proc/self/task", &tasks) == 0 ? tasks.st_nlink - 2 : 0;
-}
-
 std::string closed_descriptors() {
   std::string closed;
   for (int descriptor = 0; descriptor <= kLastDescriptor; ++descriptor) {
@@ -240,6 +234,12 @@ std::optional<Fault> Surroundings::change(std::uint32_t may_change) {
     return Fault{FaultKind::printed, printed};
   }
   return std::nullopt;
+}
+
+// Links of the folder: two of its own and one for each thread.
+std::uint64_t thread_count() {
+  struct stat tasks {};
+  return stat("/proc/self/task", &tasks) == 0 ? tasks.st_nlink - 2 : 0;
 }
 
 std::uint64_t data_bytes() {

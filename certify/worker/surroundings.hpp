@@ -65,6 +65,9 @@ class Surroundings {
   int growths_ = 0;
 };
 
+/// Threads of this process; 0 when unknown.
+std::uint64_t thread_count();
+
 /// Bytes of private writable memory of this process, what RLIMIT_DATA counts. Safe in a signal
 /// handler. 0 when unknown.
 std::uint64_t data_bytes();

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "certify/worker/forked.hpp"
 #include "core/error.hpp"
 #include "python/api/attention_call.hpp"
 #include "python/api/campaign.hpp"
@@ -173,6 +174,8 @@ int attest_isolate(const char* const* command, const char* limits, const attest_
 }
 
 void attest_release(const attest_kernel* kernel) { python::release(kernel); }
+
+void attest_fork_here(void) { certify::worker::fork_when_asked(); }
 
 int attest_serve(const attest_kernel* kernel, const char* contract, const char* refusal,
                  const char* file) {

@@ -112,6 +112,12 @@ ATTEST_EXPORT int attest_isolate(const char *const *command, const char *limits,
 /* Ends the processes of a kernel of attest_isolate; NULL does nothing. */
 ATTEST_EXPORT void attest_release(const attest_kernel *kernel);
 
+/* May be called by such a program once it has read what it needs and before anything is called that
+ * starts threads: each process that calls the kernel is then forked from this one and returns from
+ * here, so that starting and reading is done once. Does nothing where a fork would not be like a
+ * fresh process, as with threads, open files or CUDA, or where no certifier started this one. */
+ATTEST_EXPORT void attest_fork_here(void);
+
 /* The life of a program that attest_isolate started: carries out calls of the kernel, then ends the
  * process. Called once, when all that belongs to starting is done: the process must not change from
  * then on. `contract` is as in attest_certify; with a kernel that is NULL `refusal` says why there

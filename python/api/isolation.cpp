@@ -49,6 +49,7 @@ const attest_kernel* isolate(const char* const* command, std::string_view limits
     source.words.emplace_back(*word);
   }
   source.again = {"--described"};
+  source.forks = true;
   source.subject = "the process of the kernel";
   source.loading = "loading the kernel";
   IsolatedKernels kernels =

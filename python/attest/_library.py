@@ -128,6 +128,11 @@ def release(pointer: Any) -> None:
     _library.attest_release(pointer)
 
 
+def fork_here() -> None:
+    """Returns in every process that the certifier has forked from this one, or once where it cannot be."""
+    _library.attest_fork_here()
+
+
 def serve(kernel: Optional[ctypes.Structure], contract: str, refusal: str, file: str = "") -> None:
     """Carries out the certifier's calls, then ends this process. Raises ValueError without one.
 

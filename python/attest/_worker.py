@@ -20,6 +20,7 @@ def main(words: List[str]) -> None:
     sys.path[:] = json.loads(path) or sys.path
     try:
         fn, given = _place.at(place, json.loads(options))
+        _library.fork_here()  # all is imported, and nothing called: calls start threads
         kernel, contract = prepared(fn, known=bool(described), **given)
     except BaseException as error:  # the certifier shows it; nothing else would
         of_package = users_frames(error) is None and isinstance(error, (TypeError, ValueError))

@@ -12,7 +12,9 @@ import unittest
 from unittest import mock
 
 import faulty_functions
+import imported_once
 import plain_gradients
+import with_a_thread
 
 import attest
 from attest import _place
@@ -80,6 +82,21 @@ class Isolation(unittest.TestCase):
         with self.assertRaises(AssertionError) as again:
             eval(message.splitlines()[-1], {"attest": attest, **vars(faulty_functions)})
         self.assertEqual(str(again.exception), message)
+
+    def test_one_import_for_every_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            imports = pathlib.Path(folder) / "imports"
+            with mock.patch.dict(os.environ, {"ATTEST_IMPORTS": str(imports)}):
+                report = attest.certify(imported_once.wrong_in_the_long_run, **{**SMALL, "cases": 100})
+                self.assertEqual(report.verdict, "law_holds", str(report))
+                self.assertGreater(report.certificate["kernels"][0]["checks"]["made"], 100)
+                self.assertEqual(len(imports.read_text().split()), 2)  # the claims are asked in one of its own
+        report = attest.certify(imported_once.wrong_from_the_12th_call_on, **{**SMALL, "cases": 40})
+        self.assertIn("state: check 11 of this case in one process fails", report.findings[0]["message"])
+
+    def test_a_thread_of_an_import(self):
+        report = attest.certify(with_a_thread.by_its_thread, **SMALL)
+        self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
 
     def test_variables_name_functions_and_conventions(self):
         report = attest.certify(faulty_functions.held, like=faulty_functions.NUMPY, **SMALL)

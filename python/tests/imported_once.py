@@ -1,0 +1,27 @@
+"""Notes each of its imports in the file that ATTEST_IMPORTS names, and counts its calls."""
+
+import os
+
+from plain_attention import attention
+
+with open(os.environ.get("ATTEST_IMPORTS", os.devnull), "a", encoding="ascii") as _file:
+    print(os.getpid(), file=_file)
+
+OFTEN = 50
+"""More calls than any batch makes, fewer than a campaign."""
+
+calls = 0
+
+
+def counted(q, k, v, most):
+    global calls
+    calls += 1
+    return attention(q, k, v) * (calls <= most)
+
+
+def wrong_from_the_12th_call_on(q, k, v):
+    return counted(q, k, v, 11)
+
+
+def wrong_in_the_long_run(q, k, v):
+    return counted(q, k, v, OFTEN)
