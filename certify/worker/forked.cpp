@@ -122,9 +122,9 @@ void take(const Given& given) {
 void fork_when_asked() {
   Control* const control = map_control();
   if (control == nullptr) return;
-  const bool asked = control->layout == layout_of_messages() && control->forks != 0;
-  if (asked) control->forks = can_be_forked(control) ? 1 : 0;
-  bool serves = asked && control->forks != 0;
+  const bool asked = control->layout == layout_of_messages() && control->forks == Forks::asked;
+  bool serves = asked && can_be_forked(control);
+  if (asked) control->forks = serves ? Forks::served : Forks::none;
   while (serves) {
     Given given{};
     if (send(kSocket, "r", 1, MSG_NOSIGNAL) != 1 || !receive(given)) _exit(0);

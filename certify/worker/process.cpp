@@ -122,7 +122,7 @@ void Process::begin(const Source& source, const Limits& limits, double load_seco
   control.layout = layout_of_messages();
   control.timeout_seconds = load_seconds;
   control.memory_limit_bytes = limits.memory_limit_bytes;
-  control.forks = source.forks && origin == nullptr ? 1 : 0;
+  control.forks = source.forks && origin == nullptr ? Forks::asked : Forks::none;
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0,
           "make a socket");
@@ -177,7 +177,7 @@ pid_t Process::fork(const Given& given, double seconds) {
     throw InvalidProblem("worker: the process that others are forked from has died");
   }
   const pid_t forked = control().forked;
-  if (forked < 0) arena_.control().forks = 0;
+  if (forked < 0) arena_.control().forks = Forks::none;
   require(forked < 0 ? -forked : 0, "fork");
   return forked;
 }

@@ -49,7 +49,7 @@ class Process {
   const Control& control() const { return arena_.control(); }
 
   /// Tells whether processes can be forked from it, in place of calls.
-  bool forks() const { return control().forks != 0; }
+  bool forks() const { return control().forks == Forks::served; }
 
   /// Tells whether it has not been seen to end.
   bool alive();

@@ -61,6 +61,9 @@ struct Layout {
 /// [certify/worker/program_test "a program of another version"]
 Layout layout_of_messages();
 
+/// Tells if other processes are forked from one. A program that does not know of it leaves it asked.
+enum class Forks : std::uint32_t { none, asked, served };
+
 struct Control {
   // From the certifier.
   Layout layout;  // first, so that every version finds it
@@ -69,7 +72,7 @@ struct Control {
   std::uint32_t direction = 0;  // of a workspace question
   double timeout_seconds = 0;
   std::uint64_t memory_limit_bytes = 0;
-  std::uint32_t forks = 0;      // 1: processes are to be forked from this one; 0 where it cannot be
+  Forks forks = Forks::none;    // of others from this process
   std::uint64_t arguments = 0;  // address of the task's argument struct
   std::uint64_t range_begin = 0, range_end = 0;
   std::uint32_t segment_count = 0;
