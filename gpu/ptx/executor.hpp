@@ -26,12 +26,11 @@ class Parameters {
     add_bytes(&value, sizeof value);
     return *this;
   }
+  void add_bytes(const void* value, std::size_t bytes);
   /// Throws InvalidProblem where some are missing.
   std::span<const std::byte> bytes() const;
 
  private:
-  void add_bytes(const void* value, std::size_t bytes);
-
   const Program& program_;
   std::vector<std::byte> bytes_;
   std::size_t count_ = 0;

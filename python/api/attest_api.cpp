@@ -7,10 +7,12 @@
 
 #include "certify/worker/forked.hpp"
 #include "core/error.hpp"
+#include "gpu/ptx/parser.hpp"
 #include "python/api/attention_call.hpp"
 #include "python/api/campaign.hpp"
 #include "python/api/isolation.hpp"
 #include "python/api/judgement.hpp"
+#include "python/api/ptx_launch.hpp"
 
 namespace {
 
@@ -182,6 +184,27 @@ int attest_serve(const attest_kernel* kernel, const char* contract, const char* 
   return guarded([&] {
     python::serve(kernel, contract, refusal, file);
     return ATTEST_PASSED;
+  });
+}
+
+int attest_ptx_load(const char* text, const char* kernel, const attest_ptx** loaded) {
+  return guarded([&] {
+    require_given(text, "text");
+    require_given(loaded, "loaded");
+    *loaded = new attest_ptx{ptx::check(ptx::parse(text), kernel == nullptr ? "" : kernel)};
+    return ATTEST_PASSED;
+  });
+}
+
+void attest_ptx_release(const attest_ptx* loaded) { delete loaded; }
+
+int attest_ptx_launch(const attest_ptx* loaded, const attest_ptx_shape* shape) {
+  return guarded([&] {
+    require_given(loaded, "loaded");
+    require_given(shape, "shape");
+    python::PtxLaunch launch = python::launch(*loaded, *shape);
+    text_of_last_call = std::move(launch.report);
+    return launch.outcome;
   });
 }
 

@@ -1,6 +1,6 @@
 /* Attest's judge as a C library: libattest.so, plain C99. It holds results of attention that the
- * caller has against the exact ones, within error bounds derived from the inputs; and it runs
- * campaigns on kernels of the caller's process.
+ * caller has against the exact ones, within error bounds derived from the inputs; it runs
+ * campaigns on kernels of the caller's process; and it executes kernels of PTX on the host.
  *
  *     attest_attention call = {sizeof call, "hq=8,sq=128,d=64,mask=causal_br,dtype=bf16",
  *                              "p_cast_to_input"};
@@ -125,6 +125,52 @@ ATTEST_EXPORT void attest_fork_here(void);
  * Returns, with ATTEST_BAD_INPUT, where no certifier started this process. */
 ATTEST_EXPORT int attest_serve(const attest_kernel *kernel, const char *contract,
                                const char *refusal, const char *file);
+
+/* Kernel of a PTX text, read and checked for attest_ptx_launch. */
+typedef struct attest_ptx attest_ptx;
+
+/* Memory that a launched kernel may touch, to the byte. */
+typedef struct attest_ptx_buffer {
+  const char *name; /* for findings */
+  void *data;
+  size_t bytes;
+} attest_ptx_buffer;
+
+/* Value of a kernel's parameter; a pointer's is the host's address. */
+typedef struct attest_ptx_value {
+  const void *data;
+  size_t bytes;
+} attest_ptx_value;
+
+typedef struct attest_ptx_shape {
+  size_t struct_size;
+  uint32_t grid[3], block[3];  /* blocks, and threads of one */
+  size_t dynamic_shared_bytes; /* of a block */
+  const attest_ptx_value *parameters;
+  size_t parameter_count;
+  const attest_ptx_buffer *buffers;
+  size_t buffer_count;
+} attest_ptx_shape;
+
+/* Reads a PTX text of version 7 to 9 and checks the kernel of that name; NULL or "": the only one.
+ * With ATTEST_BAD_INPUT attest_text() names line and column, and the opcode that is not carried
+ * out. `*loaded` is for attest_ptx_launch, until attest_ptx_release. */
+ATTEST_EXPORT int attest_ptx_load(const char *text, const char *kernel, const attest_ptx **loaded);
+
+/* Frees a kernel of attest_ptx_load; NULL does nothing. */
+ATTEST_EXPORT void attest_ptx_release(const attest_ptx *loaded);
+
+/* Executes a launch on the host, on all threads. attest_text() is then a report (JSON):
+ *     {"blocks_given_up": 0, "shared_bytes": 2048,
+ *      "buffers": [{"read_bytes": 4000, "written_bytes": 0}],
+ *      "findings": [{"fault": "race", "text": "… (PTX line 95)", "file": "softmax.py", "line": 9,
+ *                    "block": [0, 0, 0]}]}
+ * ATTEST_REFUSED where there are findings: races, accesses outside the buffers, shared memory read
+ * before it is written, barriers that some threads miss, blocks that do not end. `file` and `line`
+ * are those of what was compiled (.loc), line 0 where the text does not say. `shared_bytes`: of a
+ * block, static and dynamic. Bytes are counted by buffer, in the order given; those of buffers that
+ * lie on one another by the first. */
+ATTEST_EXPORT int attest_ptx_launch(const attest_ptx *loaded, const attest_ptx_shape *shape);
 
 /* Says why the last call of this thread did not return ATTEST_PASSED; "" where it did, unless
  * the call says otherwise. Valid until this thread's next call. */

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "gpu/ptx/program.hpp"
+#include "python/api/attest_api.h"
+
+/// Checked kernel behind the C API's name.
+struct attest_ptx {
+  attest::ptx::Program program;
+};
+
+namespace attest::python {
+
+struct PtxLaunch {
+  attest_outcome outcome = ATTEST_PASSED;
+  std::string report;  // JSON
+};
+
+/// Executes the launch with all checks. Throws InvalidProblem where it makes no sense.
+/// [python/api/ptx_launch_test]
+PtxLaunch launch(const attest_ptx& loaded, const attest_ptx_shape& shape);
+
+}  // namespace attest::python
