@@ -14,6 +14,7 @@ from attest._call import Results, problem
 from attest._certify import certify, replay
 from attest._command import count, regime
 from attest._conventions import CONVENTIONS, Asked, Convention, Keyword
+from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, emulated_gpu
 from attest._features import Features, Numerics
 from attest._judge import Bounds, assert_close, assert_grads_close, bounds, reference
 from attest._library import InternalError, NothingProved, version
@@ -21,6 +22,7 @@ from attest._report import Report
 
 __version__ = version()
 
-__all__ = ["CONVENTIONS", "Asked", "Bounds", "Convention", "Features", "InternalError", "Keyword",
-           "NothingProved", "Numerics", "Report", "Results", "assert_close", "assert_grads_close",
-           "bounds", "certify", "count", "problem", "reference", "regime", "replay"]
+__all__ = ["CONVENTIONS", "Asked", "Bounds", "Convention", "EmulatedGpu", "EmulationError", "Features",
+           "InternalError", "Keyword", "Launch", "NothingProved", "Numerics", "Report", "Results",
+           "assert_close", "assert_grads_close", "bounds", "certify", "count", "emulated_gpu", "problem",
+           "reference", "regime", "replay"]

@@ -153,6 +153,26 @@ def check(kernel: ctypes.Structure, contract: Optional[str], case: str, law: str
     return _text()
 
 
+def ptx_load(text: str, kernel: str) -> Any:
+    """Reads a PTX text and returns a pointer to its kernel; raises ValueError with the line."""
+    pointer = ctypes.c_void_p()
+    _require(_library.attest_ptx_load(text.encode(), kernel.encode(), ctypes.byref(pointer)))
+    return pointer
+
+
+def ptx_release(pointer: Any) -> None:
+    """Frees a kernel of `ptx_load`."""
+    _library.attest_ptx_release(pointer)
+
+
+def ptx_launch(pointer: Any, shape: ctypes.Structure) -> str:
+    """Returns the report of a launch (JSON); raises ValueError where it makes no sense."""
+    outcome = _library.attest_ptx_launch(pointer, ctypes.byref(shape))
+    if outcome != _REFUSED:
+        _require(outcome)
+    return _text()
+
+
 def _text_or_null(text: Optional[str]) -> Optional[bytes]:
     return None if text is None else text.encode()
 

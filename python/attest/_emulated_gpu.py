@@ -1,0 +1,115 @@
+"""Executes Triton's kernels on the host as they were compiled for a GPU: `emulated_gpu`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import linecache
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+LEAST_TRITON = (3, 5)
+
+
+class EmulationError(RuntimeError):
+    """Says what an emulated GPU found in a kernel, or which of its instructions it does not carry out.
+
+    `findings`  each with "fault", "text", "file", "line" and "block"; empty for an instruction
+    """
+
+    def __init__(self, message: str, findings: Tuple[Dict[str, Any], ...] = ()):
+        super().__init__(message)
+        self.findings = findings
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """Holds what a launch moved and took.
+
+    Words are elements of the tensor, by the argument's name; tensors that share their storage are
+    counted together under a name like "q, k".
+    """
+
+    kernel: str
+    grid: Tuple[int, int, int]
+    read: Dict[str, int]
+    written: Dict[str, int]
+    shared_bytes: int
+    """Shared memory of a block."""
+
+
+class Target(NamedTuple):
+    """Describes a GPU as Triton asks for it."""
+
+    name: str
+    capability: int
+    shared_bytes: int  # that a block may have
+
+
+TARGETS = {"sm_80": Target("sm_80", 80, 163 << 10)}
+_LATER = {"sm_90": "wgmma and tensor copies", "sm_100": "tcgen05"}
+
+
+@dataclasses.dataclass
+class EmulatedGpu:
+    """Holds the launches within one `emulated_gpu`, in their order; those that failed are none."""
+
+    target: Target
+    launches: List[Launch] = dataclasses.field(default_factory=list)
+
+
+@contextlib.contextmanager
+def emulated_gpu(target: str = "sm_80") -> Iterator[EmulatedGpu]:
+    """Executes Triton's kernels on tensors of the CPU, compiled for the target, within the context.
+
+        with attest.emulated_gpu("sm_80") as gpu:
+            my_triton_function(q, k, v)
+        print(gpu.launches[0].read)
+
+    Raises EmulationError at the launch that races, accesses what lies outside its tensors, reads
+    shared memory before it is written, or never ends. There is no GPU, no CUDA and no ptxas needed.
+    """
+    gpu = EmulatedGpu(_target(target))
+    _require_triton()
+    from attest import _triton_driver
+    with _triton_driver.installed(gpu):
+        yield gpu
+
+
+def finding_error(kernel: str, target: Target, findings: Tuple[Dict[str, Any], ...],
+                  given_up: int) -> EmulationError:
+    """Returns the error of a launch: its first finding with the line of the source, and how many more."""
+    first = findings[0]
+    message = (f"kernel '{kernel}' on {target.name}: {first['fault']}: {first['text']} "
+               f"in block {','.join(map(str, first['block']))}")
+    if first["line"]:
+        source = linecache.getline(first["file"], first["line"]).strip()
+        message += f"\n  {os.path.basename(first['file'])}:{first['line']}: {source}"
+    if len(findings) > 1:
+        message += f"\n  and {len(findings) - 1} more: EmulationError.findings"
+    if given_up:
+        message += f"\n  blocks that did not come to their end: {given_up}"
+    return EmulationError(message, findings)
+
+
+def _target(name: str) -> Target:
+    if name in TARGETS:
+        return TARGETS[name]
+    known = ", ".join(TARGETS)
+    if name in _LATER:
+        raise ValueError(f"target {name!r} is not emulated yet ({_LATER[name]}); give one of: {known}")
+    raise ValueError(f"no target {name!r}; give one of: {known}")
+
+
+def _require_triton() -> None:
+    try:
+        triton = importlib.import_module("triton")
+    except ImportError:
+        raise ImportError("emulated_gpu needs Triton, which compiles without a GPU too: pip install triton") from None
+    if tuple(map(int, triton.__version__.split(".")[:2])) < LEAST_TRITON:
+        raise ImportError(f"emulated_gpu needs Triton {'.'.join(map(str, LEAST_TRITON))} or later, this is "
+                          f"{triton.__version__}: pip install --upgrade triton")
+    if triton.knobs.runtime.interpret:
+        raise ValueError("TRITON_INTERPRET is set, so Triton interprets the source of kernels and compiles "
+                         "none; unset it before Triton is imported")

@@ -1,0 +1,166 @@
+"""Drives Triton's runtime with the executor of PTX in place of a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Dict, Iterator
+
+import triton
+from triton.backends import Backend, backends
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver as runtime_driver
+
+from attest import _triton_arguments
+from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, finding_error
+from attest._ptx import PtxKernel
+
+_WARP_LANES = 32
+_PTX_VERSION = 86
+_NVIDIA: Backend = backends["nvidia"]
+
+
+@contextlib.contextmanager
+def installed(gpu: EmulatedGpu) -> Iterator[None]:
+    """Makes the emulated GPU Triton's, then the one before again."""
+    before = runtime_driver._active, backends["nvidia"]  # `active` would look for a GPU
+    backends["nvidia"] = Backend(_PtxBackend, _NVIDIA.driver)
+    runtime_driver.set_active(EmulatedDriver(gpu))
+    try:
+        yield
+    finally:
+        runtime_driver._active, backends["nvidia"] = before
+
+
+class _PtxBackend(_NVIDIA.compiler):  # type: ignore[misc,name-defined]
+    """Compiles to PTX and no further."""
+
+    def __init__(self, target: GPUTarget):
+        super().__init__(target)
+        self.binary_ext = "ptx"
+
+    def parse_options(self, options: Dict[str, Any]) -> Any:
+        """Names a version of PTX; else ptxas is asked for the newest."""
+        return super().parse_options({**options, "ptx_version": options.get("ptx_version") or _PTX_VERSION})
+
+    def add_stages(self, stages: Dict[str, Any], *rest: Any) -> None:
+        super().add_stages(stages, *rest)
+        del stages["cubin"]
+
+    def hash(self) -> str:
+        """Keeps what is compiled apart from a GPU's in the cache."""
+        return f"attest-ptx-{triton.__version__}-{self.target.arch}"
+
+
+class _Binary:
+    """Reads the PTX at the first launch; an error then comes at every launch."""
+
+    def __init__(self, name: str, text: str):
+        self._name, self._text = name, text
+        self._kernel: Any = None
+
+    def kernel(self, target: str) -> PtxKernel:
+        if self._kernel is None:
+            try:
+                self._kernel = PtxKernel(self._text, self._name)
+            except ValueError as error:
+                raise EmulationError(
+                    f"kernel '{self._name}' is not carried out as compiled for {target}: {error}\n"
+                    f"  Which instructions a kernel becomes depends on the target; see "
+                    f"docs/reference/ptx-opcodes.md for those carried out") from None
+        return self._kernel
+
+
+class _Utils:
+    def __init__(self, gpu: EmulatedGpu):
+        self._gpu = gpu
+
+    def get_device_properties(self, device: Any) -> Dict[str, int]:
+        return {"max_shared_mem": self._gpu.target.shared_bytes, "multiprocessor_count": 1,
+                "max_num_regs": 1 << 16, "warpSize": _WARP_LANES}
+
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: Any) -> Any:
+        """Returns module, function, registers, spills and the most threads of a block."""
+        return self, _Binary(name, kernel.decode()), 0, 0, 1024
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+
+class _Launcher:
+    """Launches one compiled kernel on the emulated GPU that is Triton's by then."""
+
+    def __init__(self, source: Any, metadata: Any):
+        self._signature, self._metadata = source.signature, metadata
+
+    def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, binary: _Binary, packed: Any,
+                 launch_metadata: Any, enter: Any, leave: Any, *arguments: Any) -> None:
+        driver, name = runtime_driver.active, self._metadata.name
+        if not isinstance(driver, EmulatedDriver):
+            raise EmulationError(f"kernel '{name}' was compiled within attest.emulated_gpu; "
+                                 "launch it there too")
+        kernel = binary.kernel(driver.gpu.target.name)
+        grid = grid_x, grid_y, grid_z
+        if 0 in grid:
+            return
+        given = _triton_arguments.collect(name, self._signature, arguments, self._scratch(grid))
+        if enter is not None:
+            enter(launch_metadata)
+        report = kernel.launch(grid, (_WARP_LANES * self._metadata.num_warps, 1, 1), self._metadata.shared,
+                               given.values, given.buffers)
+        if leave is not None:
+            leave(launch_metadata)
+        if report["findings"] or report["blocks_given_up"]:
+            raise finding_error(name, driver.gpu.target, tuple(report["findings"]), report["blocks_given_up"])
+        driver.gpu.launches.append(Launch(
+            name, grid, *(given.words(report["buffers"], kind) for kind in ("read_bytes", "written_bytes")),
+            report["shared_bytes"]))
+
+    def _scratch(self, grid: Any) -> Any:
+        blocks = grid[0] * grid[1] * grid[2]
+        return [blocks * getattr(self._metadata, f"{kind}_scratch_size") for kind in ("global", "profile")]
+
+
+class EmulatedDriver:
+    """Answers what Triton's runtime asks of a driver."""
+
+    launcher_cls = _Launcher
+
+    def __init__(self, gpu: EmulatedGpu):
+        self.gpu, self.utils = gpu, _Utils(gpu)
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.gpu.target.capability, _WARP_LANES)
+
+    def get_current_device(self) -> str:
+        """Returns a key that no GPU has, for compiled kernels are kept by it."""
+        return f"emulated {self.gpu.target.name}"
+
+    def set_current_device(self, device: Any) -> None:
+        pass
+
+    def get_current_stream(self, device: Any) -> int:
+        return 0
+
+    def get_device_capability(self, device: Any = None) -> Any:
+        return divmod(self.gpu.target.capability, 10)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+        return torch.device("cpu")
+
+    def get_benchmarker(self) -> Any:
+        """Returns what takes words for time, so that autotuning picks what moves the fewest."""
+        def moved(call: Any, quantiles: Any = None, **_: Any) -> Any:
+            known = len(self.gpu.launches)
+            call()
+            words = sum(sum(one.read.values()) + sum(one.written.values())
+                        for one in self.gpu.launches[known:])
+            del self.gpu.launches[known:]
+            return [float(words)] * len(quantiles) if quantiles else float(words)
+        return moved
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        return None
+
+    def clear_cache(self, cache: Any) -> None:
+        pass

@@ -1,0 +1,231 @@
+"""Kernels in Triton on an emulated GPU: run by emulated_gpu_test.py in a process of its own."""
+
+import importlib.util
+import os
+import pathlib
+import unittest
+from unittest import mock
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+import attest
+
+WILD = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to" / "wild"
+
+
+@triton.jit
+def add(x, y, z, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(z + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def add_one_too_far(x, y, z, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(z + i + 1, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def add_without_mask(x, y, z, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(z + i, tl.load(x + i) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def last_sum_wins(x, z, TILE: tl.constexpr):
+    tl.store(z, tl.sum(tl.load(x + tl.program_id(0) * TILE + tl.arange(0, TILE)), 0))
+
+
+@triton.jit
+def softmax(x, z, columns, TILE: tl.constexpr):
+    row, c = tl.program_id(0) * columns, tl.arange(0, TILE)
+    v = tl.load(x + row + c, mask=c < columns, other=float("-inf"))
+    v = tl.exp(v - tl.max(v, 0))
+    tl.store(z + row + c, v / tl.sum(v, 0), mask=c < columns)
+
+
+@triton.jit
+def eight_bits(x, z, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    s = tl.load(x + i[:, None] * TILE + i[None, :])
+    tl.store(z + i[:, None] * TILE + i[None, :], tl.dot(s, s))
+
+
+@triton.autotune(configs=[triton.Config({"TILE": tile}, num_warps=1) for tile in (32, 128)], key=["n"])
+@triton.jit
+def padded_sum(x, z, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    total = 0.0
+    for at in range(0, n, TILE):
+        total += tl.sum(tl.load(x + at + i), 0)
+    tl.store(z, total)
+
+
+def flash():
+    """Returns the module of the documentation's flash attention, compiled rather than interpreted."""
+    spec = importlib.util.spec_from_file_location("compiled_flash", WILD / "triton_flash.py")
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(os.environ, TRITON_INTERPRET="0"):
+        spec.loader.exec_module(module)
+    return module
+
+
+def line_of(text):
+    """Returns the line of this file that has the text first."""
+    lines = pathlib.Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+class Wrapped:
+    """An array of numpy as Triton takes it."""
+
+    def __init__(self, array):
+        self.array, self.dtype, self.nbytes = array, array.dtype, array.nbytes
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+class EmulatedKernels(unittest.TestCase):
+    def refused(self, kernel, fault, line, words):
+        x, y, z = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
+        with attest.emulated_gpu("sm_80") as gpu:
+            with self.assertRaises(attest.EmulationError) as caught:
+                kernel[(4,)](x, y, z, 1000, TILE=256)
+        message = str(caught.exception)
+        self.assertEqual(caught.exception.findings[0]["fault"], fault)
+        self.assertIn(f"kernel '{kernel.__name__}' on sm_80: {fault}: ", message)
+        self.assertRegex(message, words + r" \(PTX line \d+\) in block 3,0,0")
+        self.assertRegex(message, rf"emulated_kernels\.py:{line}: tl\.store")
+        self.assertEqual(gpu.launches, [])
+
+    def test_vector_addition(self):
+        x, y = torch.randn(1000), torch.randn(1000)
+        z = torch.full((1000,), float("nan"))
+        with attest.emulated_gpu("sm_80") as gpu:
+            add[(4,)](x, y, z, 1000, TILE=256)
+        np.testing.assert_array_equal(z.numpy(), x.numpy() + y.numpy())
+        self.assertEqual(gpu.launches, [attest.Launch(
+            "add", (4, 1, 1), {"x": 1000, "y": 1000, "z": 0}, {"x": 0, "y": 0, "z": 1000}, 0)])
+
+    def test_arrays_of_numpy(self):
+        x, z = np.arange(300, dtype=np.float32), np.zeros(300, np.float32)
+        with attest.emulated_gpu() as gpu:
+            add[(2,)](Wrapped(x), Wrapped(x), Wrapped(z), 300, TILE=256)
+        np.testing.assert_array_equal(z, 2 * x)
+        self.assertEqual(gpu.launches[0].read, {"x, y": 600, "z": 0})
+
+    def test_softmax(self):
+        for columns in (1, 300, 512):
+            x = torch.randn(7, columns)
+            z = torch.zeros_like(x)
+            with attest.emulated_gpu() as gpu:
+                softmax[(7,)](x, z, columns, TILE=512)
+            wide = np.exp(x.numpy().astype(np.float64))
+            exact = wide / wide.sum(1, keepdims=True)
+            np.testing.assert_array_max_ulp(z.numpy(), exact.astype(np.float32), 16)
+            self.assertEqual((gpu.launches[0].read["x"], gpu.launches[0].written["z"]), (7 * columns,) * 2)
+            self.assertGreater(gpu.launches[0].shared_bytes, 0)
+
+    def test_flash_attention(self):
+        module, tile = flash(), 64
+        for dtype, numerics in ((torch.float32, "f32"), (torch.float16, "p_cast_to_input")):
+            for rows, keys, causal in ((64, 64, False), (70, 45, False), (33, 130, True)):
+                q, k, v = (torch.randn(1, length, heads, 32, dtype=dtype)
+                           for length, heads in ((rows, 4), (keys, 2), (keys, 2)))
+                with self.subTest(dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu() as gpu:
+                    out, lse = module.attention(q, k, v, causal=causal, scale=32**-0.5)
+                    attest.assert_close(out, q, k, v, lse=lse, numerics=numerics,
+                                        causal="bottom_right" if causal else None)
+                    (launch,) = gpu.launches
+                    tiles = triton.cdiv(rows, tile)
+                    self.assertEqual(launch.read, {
+                        "Q": 4 * rows * 32, "K": tiles * 4 * keys * 32, "V": tiles * 4 * keys * 32,
+                        "O": 0, "LSE": 0})
+                    self.assertEqual(launch.written, {"Q": 0, "K": 0, "V": 0, "O": 4 * rows * 32,
+                                                      "LSE": 4 * rows})
+
+    def test_a_wrong_flash_attention_is_refused(self):
+        q, k, v = (torch.randn(1, 40, 2, 32) for _ in range(3))
+        with attest.emulated_gpu():
+            out, _ = flash().attention(q, k, v, causal=True, scale=32**-0.5)
+        with self.assertRaises(AssertionError):
+            attest.assert_close(out, q, k, v)
+
+    def test_a_store_that_is_one_too_far(self):
+        self.refused(add_one_too_far, "out of bounds", line_of("tl.store(z + i + 1"),
+                     r"writes \d+ bytes at byte \d+ of 'z', which has 4000")
+
+    def test_a_missing_mask(self):
+        self.refused(add_without_mask, "out of bounds", line_of("tl.store(z + i, tl.load(x + i) "),
+                     r"reads \d+ bytes at byte \d+ of 'x', which has 4000")
+
+    def race(self, call, *, other):
+        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
+            call()
+        self.assertRegex(str(caught.exception), rf"race: lane \d+ writes 4 bytes .*{other}.*nothing orders")
+        self.assertRegex(str(caught.exception), r"\n  emulated_kernels\.py:\d+: tl\.store")
+
+    def test_a_race_between_blocks(self):
+        self.race(lambda: last_sum_wins[(4,)](torch.randn(512), torch.zeros(1), TILE=128), other="block")
+
+    def test_a_race_of_the_copies_of_an_element(self):
+        x = torch.zeros(8)
+        self.race(lambda: add[(1,)](x, x, x, 8, TILE=16), other="which lane 16 read")
+
+    def test_autotuning_takes_the_fewest_words(self):
+        x, z = torch.ones(256), torch.zeros(1)
+        with attest.emulated_gpu() as gpu:
+            padded_sum[(1,)](x, z, 160)
+        self.assertEqual(z.item(), 160)
+        self.assertEqual([launch.read["x"] for launch in gpu.launches], [160])
+
+    def test_an_instruction_that_is_not_carried_out(self):
+        x, z = torch.ones(32, 32, dtype=torch.int8), torch.zeros(32, 32, dtype=torch.int32)
+        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
+            eight_bits[(1,)](x, z, TILE=32)
+        self.assertRegex(str(caught.exception), r"kernel 'eight_bits' is not carried out as compiled for "
+                         r"sm_80: PTX line \d+, column 2: 'mma\.sync\..*s8.* the nearest form is mma\.sync")
+
+    def test_a_tensor_on_another_device(self):
+        x = torch.zeros(8, device="meta")
+        with attest.emulated_gpu(), self.assertRaisesRegex(
+                ValueError, "argument 'x' lies on meta; .* hand tensors of the CPU over"):
+            add[(1,)](x, torch.zeros(8), torch.zeros(8), 8, TILE=16)
+
+    def test_an_array_without_extent(self):
+        class Bare:
+            dtype = np.dtype(np.float32)
+
+            def data_ptr(self):
+                return 0
+        with attest.emulated_gpu(), self.assertRaisesRegex(ValueError, "argument 'z' has .* no extent"):
+            add[(1,)](torch.zeros(8), torch.zeros(8), Bare(), 8, TILE=16)
+
+    def test_the_driver_before_is_restored(self):
+        driver = triton.runtime.driver
+        before, backend = driver._active, triton.backends.backends["nvidia"]
+        x, y = torch.zeros(8), torch.zeros(8)
+        with self.assertRaises(KeyError), attest.emulated_gpu() as outer:
+            with attest.emulated_gpu() as inner:
+                add[(1,)](x, x, y, 8, TILE=16)
+            add[(1,)](x, x, y, 8, TILE=16)
+            self.assertEqual((len(outer.launches), len(inner.launches)), (1, 1))
+            raise KeyError
+        self.assertIs(driver._active, before)
+        self.assertIs(triton.backends.backends["nvidia"], backend)
+
+    def test_a_kernel_that_is_kept_beyond_the_context(self):
+        x, y = torch.zeros(8), torch.zeros(8)
+        with attest.emulated_gpu():
+            compiled = add[(1,)](x, x, y, 8, TILE=16)
+        with mock.patch.object(triton.runtime.driver, "_active", mock.Mock()):
+            with self.assertRaisesRegex(attest.EmulationError, "was compiled within attest.emulated_gpu"):
+                compiled[(1, 1, 1)](x, x, y, 8, 16)
+
+
+if __name__ == "__main__":
+    unittest.main()
