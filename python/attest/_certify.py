@@ -40,7 +40,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     `like`       its convention: a name of `attest.CONVENTIONS` or a `Convention`; None: the one all of
                  whose keywords its signature names, else "plain".
     `device`     of torch or jax, like "cuda" or "cuda:1": arrays are copied there, results come back.
-                 None: the host.
+                 "emulated:sm_80": kernels in Triton run as within `emulated_gpu`. None: the host.
     `isolate`    the function is called in fresh interpreters: a crash, a hang, an exit, a write into
                  an input or outside an output is a finding. A function that is not at the top of a
                  module needs cloudpickle. False: in this process, and the certificate says what that

@@ -1,12 +1,19 @@
-"""Hands arrays of torch or jax over on a device: "cuda", "cuda:1", for jax any of its platforms."""
+"""Hands arrays of torch or jax over on a device: "cuda", "cuda:1", for jax any of its platforms.
+
+On "emulated:sm_80" they stay the host's, and kernels in Triton are executed there.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import math
-from typing import Any, Callable, List
+from typing import Any, Callable, ContextManager, List, Optional
 
+from attest._emulated_gpu import emulated_gpu
+
+_EMULATED = "emulated:"
 _MOST_BYTES = 1 << 30  # between elements of an array that keeps its strides
 
 
@@ -18,6 +25,8 @@ def placing(arrays: str, word: str) -> Callable[[Any], Any]:
     """
     if not isinstance(word, str):
         raise TypeError(f"device is {word!r}; give a word like 'cuda' or 'cuda:1'")
+    if word.startswith(_EMULATED):
+        return lambda array: array
     if arrays not in _KINDS:
         raise ValueError(f"device={word!r}, but arrays of {arrays} lie on the host; give a convention with "
                          "arrays of torch or jax, or leave device out")
@@ -27,6 +36,18 @@ def placing(arrays: str, word: str) -> Callable[[Any], Any]:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{arrays} has no device {word!r} that holds values; it has "
                          f"{', '.join(_AVAILABLE[arrays]())} ({reason})") from None
+
+
+def running(word: Optional[str]) -> Callable[[], ContextManager[Any]]:
+    """Returns what a function is called within. Raises ValueError where the device cannot be emulated."""
+    if word is None or not word.startswith(_EMULATED):
+        return contextlib.nullcontext
+    emulated = functools.partial(emulated_gpu, word[len(_EMULATED):])
+    try:
+        with emulated():  # loads Triton before a call is watched
+            return emulated
+    except ImportError as error:
+        raise ValueError(str(error)) from None
 
 
 def _of_torch(word: str) -> Callable[[Any], Any]:

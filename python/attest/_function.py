@@ -12,7 +12,7 @@ import numpy as np
 
 from attest._arrays import floats_of
 from attest._conventions import Asked, Convention, parameters_of
-from attest._devices import placing
+from attest._devices import placing, running
 from attest._layouts import ARRAYS, LSE, Layout, Shape
 
 Result = Tuple[np.ndarray, Optional[np.ndarray]]
@@ -37,6 +37,7 @@ class Function:
         self.arrays = convention.arrays or _arrays_of(fn)
         self.device = device
         self._place = None if device is None else placing(self.arrays, device)
+        self._running = running(device)
         self.keywords = {name: keyword for name, keyword in convention.keywords.items()
                          if _takes(fn, name)}
         self.differentiator: Any = None
@@ -50,8 +51,9 @@ class Function:
         A bf16 element is 16 bits. Raises what the function raises, and WrongResult.
         """
         arrays, words = self._arguments((q, k, v), dtype, asked)
-        called = self.differentiator.forward(self.fn, arrays, words) if self.differentiator else \
-            self.fn(*arrays, **words)
+        with self._running():
+            called = self.differentiator.forward(self.fn, arrays, words) if self.differentiator else \
+                self.fn(*arrays, **words)
         return self._results(called, q, v, dtype)
 
     def gradients(self, inputs: Tuple[np.ndarray, np.ndarray, np.ndarray], stored: Result,
@@ -65,7 +67,8 @@ class Function:
         out, lse = stored
         given = (self._turned(out, dtype),
                  None if lse is None else self._given(self._lse.there(lse), _wide(dtype)))
-        pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given)
+        with self._running():
+            pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given)
         if pulled.returned is not None:
             again = self._results(pulled.returned, q, v, dtype)[0]
             if not np.array_equal(again, out, equal_nan=True):

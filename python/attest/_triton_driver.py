@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any, Dict, Iterator
 
 import triton
@@ -16,12 +17,18 @@ from attest._ptx import PtxKernel
 
 _WARP_LANES = 32
 _PTX_VERSION = 86
+_one_thread = threading.RLock()
 _NVIDIA: Backend = backends["nvidia"]
 
 
 @contextlib.contextmanager
 def installed(gpu: EmulatedGpu) -> Iterator[None]:
-    """Makes the emulated GPU Triton's, then the one before again."""
+    """Makes the emulated GPU Triton's, then the one before again; for one thread at a time."""
+    with _one_thread:
+        yield from _exchanged(gpu)
+
+
+def _exchanged(gpu: EmulatedGpu) -> Iterator[None]:
     before = runtime_driver._active, backends["nvidia"]  # `active` would look for a GPU
     backends["nvidia"] = Backend(_PtxBackend, _NVIDIA.driver)
     runtime_driver.set_active(EmulatedDriver(gpu))

@@ -64,6 +64,32 @@ def padded_sum(x, z, n, TILE: tl.constexpr):
     tl.store(z, total)
 
 
+@triton.jit(do_not_specialize=["keys", "columns"])
+def one_row(Q, K, V, O, scale, keys, columns, beyond, TILE: tl.constexpr, WIDE: tl.constexpr):
+    """Computes one row of attention, of one head and batch; keys are seen `beyond` their number."""
+    row, j, c = tl.program_id(0) * columns, tl.arange(0, TILE), tl.arange(0, WIDE)
+    seen, wide = j < keys + beyond, c < columns
+    at = j[:, None] * columns + c[None, :]
+    k = tl.load(K + at, mask=seen[:, None] & wide[None, :], other=0.0)
+    v = tl.load(V + at, mask=seen[:, None] & wide[None, :], other=0.0)
+    scores = tl.sum(k * tl.load(Q + row + c, mask=wide, other=0.0)[None, :], 1) * scale
+    scores = tl.where(seen, scores, float("-inf"))
+    weights = tl.exp(scores - tl.max(scores, 0))
+    tl.store(O + row + c, tl.sum(weights[:, None] * v, 0) / tl.sum(weights, 0), mask=wide)
+
+
+def row_attention(q, k, v, beyond=0):
+    """Computes attention of (1, seqlen, 1, head_dim) for up to 16 keys and columns."""
+    out = torch.empty_like(q)
+    one_row[(q.shape[1],)](q.contiguous(), k.contiguous(), v.contiguous(), out, q.shape[3]**-0.5, k.shape[1],
+                           q.shape[3], beyond, TILE=16, WIDE=16, num_warps=1)
+    return out
+
+
+def row_attention_beyond(q, k, v):
+    return row_attention(q, k, v, beyond=1)
+
+
 def flash():
     """Returns the module of the documentation's flash attention, compiled rather than interpreted."""
     spec = importlib.util.spec_from_file_location("compiled_flash", WILD / "triton_flash.py")
@@ -204,6 +230,16 @@ class EmulatedKernels(unittest.TestCase):
                 return 0
         with attest.emulated_gpu(), self.assertRaisesRegex(ValueError, "argument 'z' has .* no extent"):
             add[(1,)](torch.zeros(8), torch.zeros(8), Bare(), 8, TILE=16)
+
+    def test_a_function_on_an_emulated_device(self):
+        words = {"like": "plain", "device": "emulated:sm_80", "claims": [], "dtypes": ["f32"]}
+        attest.replay(row_attention, "sq=5,sk=5,d=8", **words)
+        with self.assertRaisesRegex(AssertionError, "(?s)out of bounds: .*tl.load.*device='emulated:sm_80'"):
+            attest.replay(row_attention_beyond, "sq=5,sk=5,d=8", isolate=False, **words)
+
+    def test_an_unknown_emulated_device(self):
+        with self.assertRaisesRegex(ValueError, "'sm_90' is not emulated yet"):
+            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_90")
 
     def test_the_driver_before_is_restored(self):
         driver = triton.runtime.driver
