@@ -78,14 +78,19 @@ def emulated_gpu(target: str = "sm_80") -> Iterator[EmulatedGpu]:
 
 
 def finding_error(kernel: str, target: Target, findings: Tuple[Dict[str, Any], ...],
-                  given_up: int) -> EmulationError:
-    """Returns the error of a launch: its first finding with the line of the source, and how many more."""
+                  given_up: int, file: str = "") -> EmulationError:
+    """Returns the error of a launch: its first finding with the line of the source, and how many more.
+
+    `file` is the kernel's; what was compiled before, in another folder, names a file there.
+    """
     first = findings[0]
     message = (f"kernel '{kernel}' on {target.name}: {first['fault']}: {first['text']} "
                f"in block {','.join(map(str, first['block']))}")
     if first["line"]:
-        source = linecache.getline(first["file"], first["line"]).strip()
-        message += f"\n  {os.path.basename(first['file'])}:{first['line']}: {source}"
+        name = os.path.basename(first["file"])
+        path = file if name == os.path.basename(file) else first["file"]
+        source = linecache.getline(path, first["line"]).strip()
+        message += f"\n  {name}:{first['line']}" + (f": {source}" if source else "")
     if len(findings) > 1:
         message += f"\n  and {len(findings) - 1} more: EmulationError.findings"
     if given_up:

@@ -98,6 +98,8 @@ class _Launcher:
 
     def __init__(self, source: Any, metadata: Any):
         self._signature, self._metadata = source.signature, metadata
+        function = getattr(getattr(source, "fn", None), "fn", None)
+        self._file: str = getattr(getattr(function, "__code__", None), "co_filename", "")
 
     def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, binary: _Binary, packed: Any,
                  launch_metadata: Any, enter: Any, leave: Any, *arguments: Any) -> None:
@@ -117,7 +119,8 @@ class _Launcher:
         if leave is not None:
             leave(launch_metadata)
         if report["findings"] or report["blocks_given_up"]:
-            raise finding_error(name, driver.gpu.target, tuple(report["findings"]), report["blocks_given_up"])
+            raise finding_error(name, driver.gpu.target, tuple(report["findings"]), report["blocks_given_up"],
+                                self._file)
         driver.gpu.launches.append(Launch(
             name, grid, *(given.words(report["buffers"], kind) for kind in ("read_bytes", "written_bytes")),
             report["shared_bytes"]))
