@@ -61,7 +61,7 @@ struct Layout {
 /// [certify/worker/program_test "a program of another version"]
 Layout layout_of_messages();
 
-/// Tells if other processes are forked from one. A program that does not know of it leaves it asked.
+/// Tells if others are forked from a process. A program that does not know of it leaves it asked.
 enum class Forks : std::uint32_t { none, asked, served };
 
 struct Control {
