@@ -66,6 +66,11 @@ ScheduleKernel::ScheduleKernel(const std::string& prefix, const ScheduleEntry& e
   kernel_.abi_version = ATTEST_ABI_VERSION;
   kernel_.self = this;
   kernel_.description = describe(entry);
+  constexpr std::int64_t kWidestInUse = 576;
+  limits_.struct_size = sizeof limits_;
+  limits_.seqlen_k.most =
+      most_keys(without_lists_, smaller_limit(kernel_.description.max_head_dim, kWidestInUse));
+  if (limits_.seqlen_k.most > 0) kernel_.description.limits = &limits_;
   kernel_.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
     return std::size_t{0};
   };
@@ -166,6 +171,35 @@ std::int64_t ScheduleKernel::largest_head_dim(const Choice& choice, const attest
     }
   }
   return low == capacity_.bytes ? 0 : low;
+}
+
+// The most keys for which the smallest tiles fit, as of a schedule that holds a row of scores; 0:
+// any.
+std::int64_t ScheduleKernel::most_keys(const Choice& choice, std::int64_t head_dim) const {
+  constexpr std::int64_t kAny = std::int64_t{1} << 20;
+  attest_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.batch = problem.num_heads_q = problem.num_heads_kv = problem.seqlen_q = 1;
+  problem.head_dim_qk = problem.head_dim_v = head_dim;
+  problem.dtype = ATTEST_F32;
+  problem.mask.window_left = problem.mask.window_right = -1;
+  const io::ScheduleSpec smallest = smallest_tiles(choice);
+  const auto fits = [&](std::int64_t keys) {
+    problem.seqlen_k = keys;
+    try {
+      choice.family->make(smallest, problem, capacity_);
+      return true;
+    } catch (const InvalidProblem&) {
+      return false;
+    }
+  };
+  if (named_.family->direction() == io::Direction::loss_gradient || fits(kAny)) return 0;
+  std::int64_t low = 1, high = kAny;  // the first fits, the second does not
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 template <class Arguments>

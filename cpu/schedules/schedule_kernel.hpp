@@ -62,6 +62,7 @@ class ScheduleKernel {
   io::ScheduleSpec chosen_for(const attest_problem& problem) const;
   io::ScheduleSpec smallest_tiles(const Choice& choice) const;
   std::int64_t largest_head_dim(const Choice& choice, const attest_mask& mask) const;
+  std::int64_t most_keys(const Choice& choice, std::int64_t head_dim) const;
   bool merges_as_declared(const io::ScheduleSpec& spec, const attest_problem& problem) const;
   io::ScheduleSpec merging_as_declared(io::ScheduleSpec spec, const attest_problem& problem) const;
   template <class Arguments>
@@ -72,6 +73,7 @@ class ScheduleKernel {
   io::FastMemory capacity_;
   std::int32_t most_key_blocks_, least_keys_;
   const attest_kernel* forward_;
+  attest_limits limits_{};
   attest_kernel kernel_{};
   mutable std::mutex mutex_;
   mutable std::map<std::vector<std::int64_t>, io::ScheduleSpec> chosen_;

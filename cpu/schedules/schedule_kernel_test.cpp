@@ -54,5 +54,19 @@ TEST_CASE("what does not fit is refused", "[cpu][schedules]") {
   CHECK(status(most + 1) == ATTEST_UNSUPPORTED);
 }
 
+TEST_CASE("a row of scores that does not fit is not claimed", "[cpu][schedules]") {
+  const ScheduleEntry entry{"standard", "scores in slow memory"};
+  const ScheduleKernel kernel("test/", entry, cpu_schedules(), nullptr);
+  REQUIRE(kernel.abi().description.limits != nullptr);
+  const std::int64_t most = kernel.abi().description.limits->seqlen_k.most;
+  REQUIRE(most > 0);
+  const auto status = [&](std::int64_t keys) {
+    const Problem problem = Problem::parse("sq=1,d=8,sk=" + std::to_string(keys));
+    return Call(problem, 1, {}).forward(kernel.abi());
+  };
+  CHECK(status(most) == ATTEST_OK);
+  CHECK(status(8 * most) == ATTEST_UNSUPPORTED);
+}
+
 }  // namespace
 }  // namespace attest::cpu
