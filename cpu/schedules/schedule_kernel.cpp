@@ -48,6 +48,20 @@ std::vector<std::int64_t> sizes_of(const attest_problem& problem) {
   return sizes;
 }
 
+// The largest number of `low` (which fits) to `high` that fits, where all below it do.
+template <class Fits>
+std::int64_t largest_fitting(std::int64_t low, std::int64_t high, const Fits& fits) {
+  while (low < high) {
+    const std::int64_t middle = low + (high - low + 1) / 2;
+    if (fits(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
 }  // namespace
 
 ScheduleKernel::ScheduleKernel(const std::string& prefix, const ScheduleEntry& entry,
@@ -160,17 +174,9 @@ std::int64_t ScheduleKernel::largest_head_dim(const Choice& choice, const attest
       return false;
     }
   };
-  // Every schedule holds at least a word of a row; beyond `high` no row fits.
-  std::int64_t low = 0, high = capacity_.bytes;
-  while (low < high) {
-    const std::int64_t middle = low + (high - low + 1) / 2;
-    if (fits(middle)) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low == capacity_.bytes ? 0 : low;
+  // Every schedule holds at least a word of a row; beyond that many no row fits.
+  const std::int64_t most = largest_fitting(0, capacity_.bytes, fits);
+  return most == capacity_.bytes ? 0 : most;
 }
 
 // The most keys for which the smallest tiles fit, as of a schedule that holds a row of scores; 0:
@@ -194,12 +200,7 @@ std::int64_t ScheduleKernel::most_keys(const Choice& choice, std::int64_t head_d
     }
   };
   if (named_.family->direction() == io::Direction::loss_gradient || fits(kAny)) return 0;
-  std::int64_t low = 1, high = kAny;  // the first fits, the second does not
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  return low;
+  return largest_fitting(1, kAny, fits);
 }
 
 template <class Arguments>
