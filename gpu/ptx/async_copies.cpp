@@ -64,10 +64,6 @@ void wait(Warp& warp, const Instruction& in) {
   });
 }
 
-template <Execute kExecute>
-Execute as(const Spelling&, Instruction&) {
-  return kExecute;
-}
 // Only 16 bytes may pass by the first cache. The variant tells whether the source's bytes are said.
 Execute copies(const Spelling& spelling, Instruction& in) {
   in.variant = in.slots.size() > (spelling.has("L2::cache_hint") ? 1U : 0U) ? 1 : 0;

@@ -38,10 +38,6 @@ void reduce(Warp& warp, const Instruction& in) {
 }
 
 template <Execute kExecute>
-Execute as(const Spelling&, Instruction&) {
-  return kExecute;
-}
-template <Execute kExecute>
 Execute partial(const Spelling&, Instruction& in) {
   in.is_partial_barrier = true;
   return kExecute;

@@ -214,11 +214,6 @@ void warp_barrier(Warp& warp, const Instruction& in) {
   warp.block().shared().warp_barrier(warp.number(), members(warp, in, 0));
 }
 
-template <Execute kExecute>
-Execute as(const Spelling&, Instruction&) {
-  return kExecute;
-}
-
 constexpr Form kForms[] = {
     {"shfl.sync(.up|.down|.bfly|.idx).b32", "d |p a b:b32 c:b32 m:b32", shuffles},
     {"vote.sync.ballot.b32", "d a:pred m:b32", as<ballot>},

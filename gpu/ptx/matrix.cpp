@@ -149,11 +149,6 @@ void multiply(Warp& warp, const Instruction& in) {
   }
 }
 
-template <Execute kExecute>
-Execute as(const Spelling&, Instruction&) {
-  return kExecute;
-}
-
 constexpr Form kForms[] = {
     {"ldmatrix.sync.aligned.m8n8(.x1|.x2|.x4)[.trans](.shared|.shared::cta).b16", "{d:b32} [a]",
      loads},

@@ -71,11 +71,6 @@ void load_parameter(Warp& warp, const Instruction& in) {
   });
 }
 
-template <Execute kExecute>
-Execute as(const Spelling&, Instruction&) {
-  return kExecute;
-}
-
 // Which data caches should keep changes no value.
 void make_policy(Warp& warp, const Instruction& in) {
   warp.write(in.slots[0], Lanes<std::uint64_t>{});

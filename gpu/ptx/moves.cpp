@@ -72,11 +72,6 @@ void is_in_space(Warp& warp, const Instruction& in) {
   warp.write_predicates(in.slots[0], bits);
 }
 
-template <Execute kExecute>
-Execute as(const Spelling&, Instruction&) {
-  return kExecute;
-}
-
 constexpr Form kForms[] = {
     {"mov(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "d a", move},
     {"mov.pred", "d a", as<move_predicate>},

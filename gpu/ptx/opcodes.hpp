@@ -45,6 +45,12 @@ struct Form {
   Execute (*make)(const Spelling& spelling, Instruction& instruction);
 };
 
+/// The `make` of a form that is carried out in one way, whatever its spelling.
+template <Execute kExecute>
+Execute as(const Spelling&, Instruction&) {
+  return kExecute;
+}
+
 /// Forms that belong together, in a file of their own.
 struct Family {
   std::string_view title;
