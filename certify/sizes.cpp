@@ -27,13 +27,17 @@ std::string head_dim_kind(const Problem& p) {
 }  // namespace
 
 void LargestSizes::include(const Problem& p) {
-  const auto raise = [](std::int64_t& most, std::int64_t size) { most = std::max(most, size); };
-  raise(seqlen_q, p.seqlen_q);
-  raise(seqlen_k, p.seqlen_k);
-  raise(head_dim, std::max(p.head_dim_qk, p.head_dim_v));
-  raise(batch, p.batch);
-  raise(heads, p.num_heads_q);
-  if (p.mask.packed()) raise(tokens, std::max(p.tensor_seqlen_q(), p.tensor_seqlen_k()));
+  const std::int64_t tokens_of =
+      p.mask.packed() ? std::max(p.tensor_seqlen_q(), p.tensor_seqlen_k()) : 0;
+  include(LargestSizes{p.seqlen_q, p.seqlen_k, std::max(p.head_dim_qk, p.head_dim_v), p.batch,
+                       p.num_heads_q, tokens_of});
+}
+
+void LargestSizes::include(const LargestSizes& other) {
+  for (const auto size : {&LargestSizes::seqlen_q, &LargestSizes::seqlen_k, &LargestSizes::head_dim,
+                          &LargestSizes::batch, &LargestSizes::heads, &LargestSizes::tokens}) {
+    this->*size = std::max(this->*size, other.*size);
+  }
 }
 
 void CoveredSizes::include(const Problem& problem) {
@@ -44,6 +48,15 @@ void include(const Problem& problem, SizesByKind& sizes) {
   for (const std::string& kind : {mask_kind(problem.mask), head_dim_kind(problem)}) {
     sizes[kind].include(problem);
   }
+}
+
+CoveredSizes of_all_kinds(const SizesByKind& sizes) {
+  CoveredSizes all;
+  for (const auto& [kind, covered] : sizes) {
+    all.whole.include(covered.whole);
+    all.sampled.include(covered.sampled);
+  }
+  return all;
 }
 
 std::string mask_kind(const Pattern& mask) {

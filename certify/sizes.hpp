@@ -17,6 +17,7 @@ struct LargestSizes {
   std::int64_t seqlen_q = 0, seqlen_k = 0, head_dim = 0, batch = 0, heads = 0, tokens = 0;
 
   void include(const Problem& problem);
+  void include(const LargestSizes& other);
 };
 
 /// Sizes of the problems of one kind: those of which the reference judged every element,
@@ -34,6 +35,9 @@ using SizesByKind = std::map<std::string, CoveredSizes>;
 /// Includes the problem's sizes under the kind of its mask and the size of its heads.
 /// [certify/sizes_test]
 void include(const Problem& problem, SizesByKind& sizes);
+
+/// Joins the sizes of all kinds. [certify/sizes_test]
+CoveredSizes of_all_kinds(const SizesByKind& sizes);
 
 /// "none", "causal", "window", "lengths", "packed" or "pairs"; joined with '+' where a mask has
 /// several parts. [certify/sizes_test]

@@ -121,7 +121,7 @@ void print_refusal(const attest_kernel& kernel, const Refusal& refused,
                    const BenchSetting& setting) {
   const CampaignResult& result = refused.result;
   if (refused.details.empty()) {
-    print_result(kernel, result);
+    print_result(kernel, result, Detail::summary);
   } else {
     fmt::print("{}  {}\n  {}\n  {}\n", bold(result.kernel), verdict_text(result.verdict),
                printable(setting.problem.to_string()), refused.details);

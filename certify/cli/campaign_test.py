@@ -172,6 +172,21 @@ class Campaigns(unittest.TestCase):
         self.assertNotEqual(problems["1", "1"], problems["2", "1"])
         self.assertNotEqual(found["1", "1"][1], found["1", "2"][1])
 
+    def test_summary_and_all_of_it(self):
+        # Every list of a summary has more than it prints: gaps, and schedules of both directions.
+        words = ["certify", "cpu/flash2", "cpu/loss_gradient", "--cases", "1"]
+        summary = attest(*words, code=3).stdout.splitlines()
+        second = next(i for i, line in enumerate(summary) if line.startswith("cpu/loss_gradient"))
+        self.assertLessEqual(second, 16)  # of an incomplete one, one line more says what to do
+        self.assertRegex(summary[second - 1], "run it without --cases")
+        self.assertRegex("\n".join(summary), r"… and \d+ more such lines: --verbose")
+        self.assertRegex(summary[-1], r"^2 kernels: 2 INCOMPLETE; \d+ cases, \d+ checks passed, 0 findings$")
+        whole = attest(*words, "--verbose", code=3).stdout
+        self.assertNotIn("more such lines", whole)
+        self.assertRegex(whole, r"(?m)^  reference_backward +passed +\d+  vacuous")
+        self.assertRegex(whole, r"(?m)^  sizes covered: d > 256 ")
+        self.assertIn("times compulsory_backward", whole)
+
     def test_progress_elsewhere_than_on_a_terminal(self):
         code = [ATTEST, "certify", "cpu/standard", "--tier", "full"]
         with subprocess.Popen(code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -32,7 +32,7 @@ constexpr std::uint64_t kMostCases = 1000000000;
 
 struct CertifyOptions {
   std::vector<std::string> kernels, except;
-  bool all = false, correct = false, json = false, defects = false;
+  bool all = false, correct = false, json = false, verbose = false, defects = false;
   std::string tier = "smoke", only, mask, out, resume, shard = "1/1";
   std::vector<std::string> problems;
   std::string problem_file;
@@ -207,12 +207,13 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
     results.push_back(kernel_campaign(schedules, *kernel, campaign, &order.journal));
     if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
     if (!options.json) {
-      print_result(*kernel, results.back());
+      print_result(*kernel, results.back(), options.verbose ? Detail::whole : Detail::summary);
       if (campaign.cases && outcome(results.back()) == "incomplete") {
         fmt::print("  run it without --cases: a tier adds the cases that are missing\n");
       }
     }
   }
+  if (!options.json) print_total(results);
   require_unchanged(order.kernels, order.libraries);
   if (campaign.mask) require_unchanged(*campaign.mask);
   const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
@@ -293,6 +294,8 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                    "folder: the tensors of every failure as safetensors, see attest check --file")
       ->check(not_empty());
   command->add_flag("--json", options->json, "print the certificate instead of the report");
+  command->add_flag("--verbose", options->verbose,
+                    "print every law, kind of mask, model shape and lower bound");
   add_isolation_options(*command, options->isolation);
   add_function_options(*command, options->isolation.functions);
   command->footer(

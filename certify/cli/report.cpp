@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "certify/cli/terminal.hpp"
@@ -47,15 +48,36 @@ std::string cases_text(std::uint64_t done, std::uint64_t planned) {
                          : fmt::format("{} of {} cases", done, planned);
 }
 
-void print_io(const ScheduleAudit& io) {
-  fmt::print("  I/O of {}", bold(io.schedule));
-  if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
-  fmt::print(": {} cases counted with data, {} with the kernel's bits\n", io.cases, io.equal_bits);
-  // Prints the class that the lower bounds below hold for; a problem to which one does not apply
-  // has none printed.
-  if (!io.table.empty()) {
-    fmt::print("{}", indented(::attest::io::class_text(io.table.front().count.kernel), 4));
+void print_sampled(std::int64_t positions) {
+  if (positions > 0) fmt::print("  {}\n", sampled_words(positions));
+}
+
+namespace {
+
+// Lines of one kind that a summary prints; the others are counted.
+constexpr std::size_t kFew = 3;
+
+template <typename Items, typename Print>
+void print_some(const Items& items, Detail detail, const Print& print) {
+  std::size_t printed = 0;
+  for (const auto& item : items) {
+    if (detail == Detail::summary && printed == kFew) {
+      fmt::print("  … and {} more such lines: --verbose\n", items.size() - printed);
+      return;
+    }
+    print(item);
+    ++printed;
   }
+}
+
+double times(const ::attest::io::Traffic& moved, std::int64_t words) {
+  return static_cast<double>(moved.total_words().value()) / static_cast<double>(words);
+}
+
+// Prints the class that the lower bounds hold for, and of each problem the words beside them; a
+// problem to which a bound does not apply has it not.
+void print_table(const ScheduleAudit& io) {
+  fmt::print("{}", indented(::attest::io::class_text(io.table.front().count.kernel), 4));
   for (const CountedProblem& counted : io.table) {
     const ::attest::io::ScheduleCount& count = counted.count;
     const ::attest::io::Traffic& moved = count.counted;
@@ -65,25 +87,91 @@ void print_io(const ScheduleAudit& io) {
                count.closed_form_equal() ? "equal" : bad("differs"));
     for (const ::attest::io::Bound& bound : count.bounds) {
       if (!bound.is_lower_bound() || bound.words == 0) continue;
-      fmt::print(
-          "      {:.3f} times {}, {} words, {}\n",
-          static_cast<double>(moved.total_words().value()) / static_cast<double>(bound.words),
-          bound.name, bound.words, bound.label());
+      fmt::print("      {:.3f} times {}, {} words, {}\n", times(moved, bound.words), bound.name,
+                 bound.words, bound.label());
     }
   }
-  for (const std::string& reason : io.not_counted) {
-    fmt::print("    {} {}\n", warning("not counted:"), reason);
+}
+
+// Prints the least and the most of words over the highest lower bound among the model shapes.
+void print_nearness(const ScheduleAudit& io) {
+  double least = 0, most = 0;
+  for (const CountedProblem& counted : io.table) {
+    std::int64_t highest = 0;
+    for (const ::attest::io::Bound& bound : counted.count.bounds) {
+      if (bound.is_lower_bound()) highest = std::max(highest, bound.words);
+    }
+    if (highest == 0) continue;
+    const double ratio = times(counted.count.counted, highest);
+    least = least == 0 ? ratio : std::min(least, ratio);
+    most = std::max(most, ratio);
   }
+  if (most > 0) {
+    fmt::print("    on {} model shapes {:.3f} to {:.3f} times the highest lower bound\n",
+               io.table.size(), least, most);
+  }
+}
+
+void print_io(const ScheduleAudit& io, Detail detail) {
+  fmt::print("  I/O of {}", bold(io.schedule));
+  if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
+  fmt::print(": {} cases counted with data, {} with the kernel's bits\n", io.cases, io.equal_bits);
+  if (detail == Detail::whole && !io.table.empty()) print_table(io);
+  if (detail == Detail::summary) print_nearness(io);
+  print_some(io.not_counted, detail, [](const std::string& reason) {
+    fmt::print("    {} {}\n", warning("not counted:"), reason);
+  });
   for (const std::string& violation : io.violations) {
     fmt::print("    {} {}\n", bad("violated:"), violation);
   }
 }
 
-void print_sampled(std::int64_t positions) {
-  if (positions > 0) fmt::print("  {}\n", sampled_words(positions));
+void print_laws(const std::map<std::string, LawCount>& laws, Detail detail) {
+  if (detail == Detail::summary) {
+    std::vector<std::string> failed;
+    std::size_t held = 0;  // not a law that counted on no case
+    for (const auto& [law, count] : laws) {
+      if (count.failed > 0) failed.push_back(law);
+      if (count.failed == 0 && count.passed > 0) ++held;
+    }
+    fmt::print("  laws                     {} of {} held", held, laws.size());
+    if (!failed.empty()) fmt::print("; {} {}", bad("FAILED:"), fmt::join(failed, " "));
+    fmt::print("\n");
+    return;
+  }
+  for (const auto& [law, count] : laws) {
+    fmt::print("  {:<24} passed {:>5}  vacuous {:>4}  unsupported {:>4}", law, count.passed,
+               count.vacuous, count.unsupported);
+    if (count.improbable > 0) fmt::print("  improbable once {}", count.improbable);
+    if (count.failed > 0) fmt::print("  {}", bad("FAILED"));
+    fmt::print("\n");
+  }
 }
 
-void print_result(const attest_kernel& kernel, const CampaignResult& result) {
+void print_not_claimed(const std::map<std::string, std::uint64_t>& missing) {
+  std::vector<std::string> features;
+  for (const auto& [feature, count] : missing) {
+    const char* unit = count == 1 ? "check" : "checks";
+    features.push_back(count == 0 ? feature : fmt::format("{} ({} {})", feature, count, unit));
+  }
+  if (!features.empty()) fmt::print("  not covered: {}\n", fmt::join(features, ", "));
+}
+
+void print_sizes(const SizesByKind& sizes, Detail detail) {
+  if (sizes.empty()) return;
+  if (detail == Detail::summary) {
+    fmt::print("  sizes covered            {}\n", sizes_text(sizes_json(of_all_kinds(sizes))));
+    return;
+  }
+  for (const auto& [mask, covered] : sizes) {
+    fmt::print("  sizes covered: {:<9} {}\n", mask, sizes_text(sizes_json(covered)));
+  }
+  print_sampled(sampled_positions(sizes));
+}
+
+}  // namespace
+
+void print_result(const attest_kernel& kernel, const CampaignResult& result, Detail detail) {
   fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
              cases_text(result.cases, result.planned_cases), result.passed(), result.vacuous());
   if (result.mask) {
@@ -97,13 +185,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
   if (library) fmt::print("  content of the file       {}\n", content_id(*library));
-  for (const auto& [law, count] : result.laws) {
-    fmt::print("  {:<24} passed {:>5}  vacuous {:>4}  unsupported {:>4}", law, count.passed,
-               count.vacuous, count.unsupported);
-    if (count.improbable > 0) fmt::print("  improbable once {}", count.improbable);
-    if (count.failed > 0) fmt::print("  {}", bad("FAILED"));
-    fmt::print("\n");
-  }
+  print_laws(result.laws, detail);
   if (!result.worst.empty()) {
     fmt::print("  worst error/bound       ");
     for (const auto& [output, worst] : result.worst) {
@@ -115,33 +197,45 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result) {
     fmt::print("  pairs of properties      {} of {} claimed met against the reference\n",
                result.claimed.size() - unmet_pairs(result).size(), result.claimed.size());
   }
-  for (const auto& [mask, covered] : result.sizes) {
-    fmt::print("  sizes covered: {:<9} {}\n", mask, sizes_text(sizes_json(covered)));
-  }
-  print_sampled(sampled_positions(result.sizes));
+  print_sizes(result.sizes, detail);
   const std::vector<std::string> missed = unexercised(kernel.description, result);
   if (!missed.empty() && outcome(result) != "incomplete" && result.shard.whole()) {
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
   }
-  for (const auto& [feature, count] : result.not_claimed) {
-    const std::string checks = count == 0 ? "" : fmt::format(" ({} checks)", count);
-    fmt::print("  not covered: {}{}\n", feature, checks);
-  }
-  for (const std::string& file : result.loaded) {
+  print_not_claimed(result.not_claimed);
+  print_some(result.loaded, detail, [](const std::string& file) {
     fmt::print("  loaded in a call: {}\n", printable(file));
-  }
-  for (const Refusal& one : result.refused) {
+  });
+  print_some(result.refused, detail, [](const Refusal& one) {
     fmt::print("  {} ({} {}), first: {}\n", warning(printable(one.message)), one.checks,
                one.checks == 1 ? "check" : "checks", one.example);
-  }
+  });
   if (outcome(result) == "incomplete" || result.interrupted) {
-    for (const std::string& gap : result.gaps) {
+    print_some(result.gaps, detail, [](const std::string& gap) {
       fmt::print("  {} {}\n", warning("incomplete:"), gap);
-    }
+    });
   }
-  if (result.io) print_io(*result.io);
-  if (result.io_backward) print_io(*result.io_backward);
+  if (result.io) print_io(*result.io, detail);
+  if (result.io_backward) print_io(*result.io_backward, detail);
   for (const Finding& finding : result.findings) print_finding(result.kernel, finding);
+}
+
+void print_total(const std::vector<CampaignResult>& results) {
+  if (results.size() < 2) return;
+  std::map<std::string, std::size_t> outcomes;
+  std::uint64_t cases = 0, checks = 0;
+  std::size_t findings = 0;
+  for (const CampaignResult& result : results) {
+    ++outcomes[headline(result)];
+    cases += result.cases;
+    checks += result.passed();
+    findings += result.findings.size();
+  }
+  std::vector<std::string> counts;
+  for (const auto& [word, count] : outcomes) counts.push_back(fmt::format("{} {}", count, word));
+  fmt::print("{} kernels: {}; {} cases, {} checks passed, {} {}\n", results.size(),
+             fmt::join(counts, ", "), cases, checks, findings,
+             findings == 1 ? "finding" : "findings");
 }
 
 }  // namespace attest::certify::cli

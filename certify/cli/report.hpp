@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "certify/campaign.hpp"
 
@@ -13,15 +14,20 @@ std::string headline(const CampaignResult& result);
 /// "60 cases", or where not all were done "12 of 60 cases".  [certify/cli/campaign_test]
 std::string cases_text(std::uint64_t done, std::uint64_t planned);
 
-/// Prints what a campaign found, for people: verdict, laws, worst ratios, findings with the line
-/// that reproduces each.
-void print_result(const attest_kernel& kernel, const CampaignResult& result);
+/// How much is printed of a campaign: at most 15 lines a kernel beside its findings, or every law,
+/// kind of mask, model shape and lower bound.
+enum class Detail : std::uint8_t { summary, whole };
+
+/// Prints what a campaign found, for people: verdict, laws, worst ratios, sizes, words beside lower
+/// bounds, and findings with the line that reproduces each.  [certify/cli/campaign_test]
+void print_result(const attest_kernel& kernel, const CampaignResult& result, Detail detail);
+
+/// Prints how many of several campaigns had which outcome, with their cases, checks and findings;
+/// nothing of one.  [certify/cli/campaign_test]
+void print_total(const std::vector<CampaignResult>& results);
 
 /// Prints how many positions a sample drew at random; nothing for 0.
 void print_sampled(std::int64_t positions);
-
-/// Prints the words of the schedule that a kernel names, beside the lower bounds.
-void print_io(const ScheduleAudit& io);
 
 /// The first finding only, in three lines.
 void print_finding(const std::string& kernel, const Finding& finding);
