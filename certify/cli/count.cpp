@@ -6,6 +6,7 @@
 
 #include "certify/cli/commands.hpp"
 #include "certify/cli/count_cache.hpp"
+#include "certify/cli/python_function.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
@@ -26,6 +27,7 @@ struct CountOptions {
   CacheCountOptions cache;
   std::string trace;
   std::vector<std::string> replays;
+  FunctionOptions function;
   bool without_best = false, json = false;
 };
 
@@ -168,13 +170,32 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
   return code;
 }
 
-// A schedule is counted exactly in a fast memory, a kernel is simulated with a cache.
+// Counts what the kernels of a function move, in this process's place.
+[[noreturn]] void count_function(const CountOptions& options) {
+  if (!options.cache.cache.empty() || options.cache.direction != "forward") {
+    throw InvalidProblem(
+        "--cache and --direction are for kernels in C; a function's kernels in Triton are "
+        "executed, "
+        "forward, and their words counted as they are loaded and stored");
+  }
+  std::vector<std::string> flags;
+  if (options.json) flags.emplace_back("--json");
+  if (options.without_best) flags.emplace_back("--no-best");
+  become_function_count(options.cache.kernel, options.function, options.problem, flags);
+}
+
+// A schedule is counted exactly in a fast memory, a kernel in C is simulated with a cache, and one
+// of a function in Python is executed on an emulated GPU.
 int count_either(const Registry& registry, const io::ScheduleRegistry& schedules,
                  CountOptions& options) {
   const bool of_schedule = !options.schedule.empty();
   if (of_schedule == !options.cache.kernel.empty()) {
     throw InvalidProblem(
         "pass --schedule S with --fast-words or --fast-bytes, or --kernel K with --cache");
+  }
+  const bool of_function = !of_schedule && names_function(options.cache.kernel);
+  if (options.function.given() && !of_function) {
+    throw InvalidProblem("--device, --like and --numerics are for functions in Python");
   }
   if (of_schedule) {
     if (!options.cache.cache.empty()) {
@@ -183,11 +204,13 @@ int count_either(const Registry& registry, const io::ScheduleRegistry& schedules
     return count(schedules, options);
   }
   if (options.fast_words || options.fast_bytes || !options.trace.empty() ||
-      !options.replays.empty() || !options.inputs.empty() || options.without_best) {
+      !options.replays.empty() || !options.inputs.empty() ||
+      (options.without_best && !of_function)) {
     throw InvalidProblem(
         "--fast-words, --fast-bytes, --trace, --replay, --inputs and --no-best are for --schedule; "
         "--kernel takes --cache");
   }
+  if (of_function) count_function(options);
   if (options.cache.cache.empty()) {
     throw InvalidProblem("--kernel needs --cache SIZE,ASSOC,LINE, as in --cache 32768,8,64");
   }
@@ -212,7 +235,8 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
   command
       ->add_option("--kernel,--plugin", options->cache.kernel,
                    "or a kernel, built in or of a library (./libmine.so, ./libmine.so:name): one "
-                   "call under valgrind, with --cache")
+                   "call under valgrind, with --cache; or a function in Python with kernels in "
+                   "Triton (file.py:function), executed on an emulated GPU")
       ->check(not_empty());
   command->add_option("--problem", options->problem, "problem string, for example sq=4096,d=64")
       ->required();
@@ -246,6 +270,7 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
                     "long on large masks");
   command->add_flag("--json", options->json,
                     "as JSON (certify/count.schema.json, cache_count.schema.json)");
+  add_function_options(*command, options->function);
   command->footer(
       "Tiles left open are searched for the fewest words (bytes, with --fast-bytes).\n"
       "Examples:\n"
@@ -260,7 +285,9 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "--fast-words 4096\n"
       "  attest count --schedule flash2 --problem sq=4096,d=64,mask=block_64_25_1 "
       "--fast-words 65536 --no-best\n"
-      "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64");
+      "  attest count --plugin ./libmine.so --cache 32768,8,64 --problem sq=256,d=64\n"
+      "  attest count --kernel flash.py:attention --device emulated:sm_80 --numerics "
+      "p_cast_to_input --problem sq=1024,d=64,dtype=f16");
   command->callback([&registry, &schedules, &action, options] {
     action = [&registry, &schedules, options] {
       return count_either(registry, schedules, *options);

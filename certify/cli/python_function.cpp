@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -88,6 +90,18 @@ bool is_dotted_name(std::string_view text) {
   return !begins;
 }
 
+// As JSON, the keywords of attest.certify.
+std::string keywords_of(const FunctionOptions& options) {
+  nlohmann::json given = nlohmann::json::object();
+  for (const TextOption& option : kTexts) {
+    if (!(options.*option.value).empty()) given[option.keyword] = options.*option.value;
+  }
+  for (const ListOption& option : kLists) {
+    if (!(options.*option.value).empty()) given[option.keyword] = options.*option.value;
+  }
+  return given.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 bool FunctionOptions::given() const {
@@ -124,32 +138,38 @@ bool names_function(const std::string& word) {
 }
 
 worker::Source function_source(const std::string& word, const FunctionOptions& options) {
-  nlohmann::json given = nlohmann::json::object();
   worker::Source source;
   for (const TextOption& option : kTexts) {
     const std::string& text = options.*option.value;
     if (text.empty()) continue;
-    given[option.keyword] = text;
     source.options += fmt::format(" {} '{}'", option.flag, text);
   }
   for (const ListOption& option : kLists) {
     const std::vector<std::string>& list = options.*option.value;
     if (list.empty()) continue;
-    given[option.keyword] = list;
     source.options += fmt::format(" {} {}", option.flag, fmt::join(list, ","));
   }
   source.program = python_of_environment();
-  source.words = {"-u",
-                  "-m",
-                  "attest._worker",
-                  word.substr(word.rfind(':') + 1),
-                  word,
-                  given.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                  "[]"};
+  source.words = {
+      "-u", "-m", "attest._worker", word.substr(word.rfind(':') + 1), word, keywords_of(options),
+      "[]"};
   source.again = {"--described"};
   source.subject = "function '" + word + "'";
   source.loading = "its interpreter (" + source.program + ", which needs the package attest)";
   return source;
+}
+
+void become_function_count(const std::string& word, const FunctionOptions& options,
+                           const std::string& problem, const std::vector<std::string>& flags) {
+  const std::string python = python_of_environment();
+  std::vector<std::string> words{python, "-m", "attest._count_command", word, keywords_of(options),
+                                 problem};
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<char*> arguments;
+  for (std::string& one : words) arguments.push_back(one.data());
+  arguments.push_back(nullptr);
+  execv(python.c_str(), arguments.data());
+  throw InvalidProblem("'" + python + "' cannot be run: " + std::strerror(errno));
 }
 
 }  // namespace attest::certify::cli

@@ -29,4 +29,10 @@ bool names_function(const std::string& word);
 /// InvalidProblem where there is no Python.
 worker::Source function_source(const std::string& word, const FunctionOptions& options);
 
+/// Becomes the count of the function's kernels (attest.count of the package), with flags for
+/// attest._count_command. Throws InvalidProblem where there is no Python.
+[[noreturn]] void become_function_count(const std::string& word, const FunctionOptions& options,
+                                        const std::string& problem,
+                                        const std::vector<std::string>& flags);
+
 }  // namespace attest::certify::cli

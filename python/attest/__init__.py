@@ -12,8 +12,9 @@ features of a problem, `Numerics` how the arithmetic of a kernel is described. N
 
 from attest._call import Results, problem
 from attest._certify import certify, replay
-from attest._command import count, regime
+from attest._command import regime
 from attest._conventions import CONVENTIONS, Asked, Convention, Keyword
+from attest._count import count
 from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, emulated_gpu
 from attest._features import Features, Numerics
 from attest._judge import Bounds, assert_close, assert_grads_close, bounds, reference

@@ -62,7 +62,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     Ctrl-C ends at the next check: the report is partial.
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
-    given = _given(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
+    given = given_options(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
                    gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     function = Function(fn, convention(like, fn))
     if isinstance(problems, str):
@@ -82,7 +82,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
             text = _executors.certify(run, fn, function.arrays, executor, shards, progress)
     report = Report(json.loads(text))
     for finding in report.findings:
-        finding["reproduce"] = _replay_line(fn, finding, {**given, **_given(**limits)})
+        finding["reproduce"] = replay_line(fn, finding, {**given, **given_options(**limits)})
     return report
 
 
@@ -120,19 +120,19 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
     where the case has nothing to judge, and what `certify` raises.
     """
     __tracebackhide__ = True
-    given = _given(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
+    given = given_options(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
                    gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     case = f"{problem} values={values} seed={seed} threads={threads}"
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
     if text:
         finding = json.loads(text)
-        limits = _given(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
-        finding["reproduce"] = _replay_line(fn, finding, {**given, **limits})
+        limits = given_options(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
+        finding["reproduce"] = replay_line(fn, finding, {**given, **limits})
         raise AssertionError(f"{kernel.name} is refused\n" + finding_text(finding))
 
 
-def _given(**options: Any) -> Dict[str, Any]:
+def given_options(**options: Any) -> Dict[str, Any]:
     """Returns the options that were given, iterables as lists, so that a line can spell them."""
     usual = {"numerics": "f32", "isolate": True}
     for name in ("dtypes", "claims"):
@@ -177,7 +177,8 @@ def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Conve
     return kernel, contract_text(numerics, conventions)
 
 
-def _replay_line(fn: Callable[..., Any], finding: Dict[str, Any], given: Dict[str, Any]) -> str:
+def replay_line(fn: Callable[..., Any], finding: Dict[str, Any], given: Dict[str, Any]) -> str:
+    """Returns the line of Python that checks a finding's case again."""
     case = finding["shrunk"]
     words = {"law": finding["law"], **{key: case[key] for key in ("values", "seed", "threads")}, **given}
     options = ", ".join(f"{key}={_spelled(key, value)}" for key, value in words.items())

@@ -20,16 +20,9 @@ def main() -> None:
     os.execv(_PROGRAM, ["attest", *sys.argv[1:]])
 
 
-def count(schedule: str, problem: str, *, fast_words: Optional[int] = None,
-          fast_bytes: Optional[int] = None, best: bool = True) -> Dict[str, Any]:
-    """Returns the words that a schedule moves, and every kernel must, as `attest count --json` says.
-
-    `schedule` is like "flash2" or "flash2:bq=64,bk=64" (`attest list schedules`), `problem` a line like
-    "sq=4096,d=64" or what `attest.problem` returns. One size of fast memory is needed. The fields of the
-    result are described in certify/count.schema.json. `best=False` leaves out the best tiles of every
-    other schedule, which take long on large masks.
-    Raises ValueError with the command's message where they make no sense.
-    """
+def count_schedule(schedule: str, problem: str, fast_words: Optional[int], fast_bytes: Optional[int],
+                   best: bool) -> Dict[str, Any]:
+    """Returns what `attest count --json` prints; raises ValueError with the command's message."""
     options = ["--schedule", schedule, "--problem", problem]
     options += _option("--fast-words", fast_words) + _option("--fast-bytes", fast_bytes)
     return _run("count", options + ([] if best else ["--no-best"]))

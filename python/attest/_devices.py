@@ -42,12 +42,19 @@ def running(word: Optional[str]) -> Callable[[], ContextManager[Any]]:
     """Returns what a function is called within. Raises ValueError where the device cannot be emulated."""
     if word is None or not word.startswith(_EMULATED):
         return contextlib.nullcontext
-    emulated = functools.partial(emulated_gpu, word[len(_EMULATED):])
+    emulated = functools.partial(emulated_gpu, emulated_target(word))
     try:
         with emulated():  # loads Triton before a call is watched
             return emulated
     except ImportError as error:
         raise ValueError(str(error)) from None
+
+
+def emulated_target(word: str) -> str:
+    """Returns the target of a word like "emulated:sm_80". Raises ValueError for another device."""
+    if not isinstance(word, str) or not word.startswith(_EMULATED):
+        raise ValueError(f"device is {word!r}; words are counted on an emulated one, like 'emulated:sm_80'")
+    return word[len(_EMULATED):]
 
 
 def _of_torch(word: str) -> Callable[[Any], Any]:

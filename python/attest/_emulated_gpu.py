@@ -37,6 +37,12 @@ class Launch:
     written: Dict[str, int]
     shared_bytes: int
     """Shared memory of a block."""
+    moved_bytes: int = dataclasses.field(default=0, compare=False)
+    """Read and written, of all tensors."""
+    threads: int = dataclasses.field(default=0, compare=False)
+    """Threads of a block."""
+    ptx: str = dataclasses.field(default="", repr=False, compare=False)
+    """The text that was executed."""
 
 
 class Target(NamedTuple):

@@ -49,6 +49,7 @@ class Kernel:
         described.dtypes = sum(1 << _abi.DTYPES.index(word) for word in claims.dtypes)
         described.features = sum(_abi.FEATURES[word] for word in claims.features)
         described.limits = ctypes.pointer(self._limits)
+        self.claims_lse = "lse" in claims.features
 
     def _call(self, work: Callable[[Any], None], args: Any) -> int:
         try:

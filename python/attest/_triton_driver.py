@@ -62,13 +62,13 @@ class _Binary:
     """Reads the PTX at the first launch; an error then comes at every launch."""
 
     def __init__(self, name: str, text: str):
-        self._name, self._text = name, text
+        self._name, self.text = name, text
         self._kernel: Any = None
 
     def kernel(self, target: str) -> PtxKernel:
         if self._kernel is None:
             try:
-                self._kernel = PtxKernel(self._text, self._name)
+                self._kernel = PtxKernel(self.text, self._name)
             except ValueError as error:
                 raise EmulationError(
                     f"kernel '{self._name}' is not carried out as compiled for {target}: {error}\n"
@@ -114,7 +114,8 @@ class _Launcher:
         given = _triton_arguments.collect(name, self._signature, arguments, self._scratch(grid))
         if enter is not None:
             enter(launch_metadata)
-        report = kernel.launch(grid, (_WARP_LANES * self._metadata.num_warps, 1, 1), self._metadata.shared,
+        threads = _WARP_LANES * self._metadata.num_warps
+        report = kernel.launch(grid, (threads, 1, 1), self._metadata.shared,
                                given.values, given.buffers)
         if leave is not None:
             leave(launch_metadata)
@@ -123,7 +124,8 @@ class _Launcher:
                                 self._file)
         driver.gpu.launches.append(Launch(
             name, grid, *(given.words(report["buffers"], kind) for kind in ("read_bytes", "written_bytes")),
-            report["shared_bytes"]))
+            report["shared_bytes"], sum(one["read_bytes"] + one["written_bytes"] for one in report["buffers"]),
+            threads, binary.text))
 
     def _scratch(self, grid: Any) -> Any:
         blocks = grid[0] * grid[1] * grid[2]

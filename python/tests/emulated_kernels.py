@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import pathlib
+import subprocess
+import sys
 import unittest
 from unittest import mock
 
@@ -12,6 +14,7 @@ import triton
 import triton.language as tl
 
 import attest
+from attest import _command, _count
 
 WILD = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to" / "wild"
 
@@ -84,6 +87,11 @@ def row_attention(q, k, v, beyond=0):
     one_row[(q.shape[1],)](q.contiguous(), k.contiguous(), v.contiguous(), out, q.shape[3]**-0.5, k.shape[1],
                            q.shape[3], beyond, TILE=16, WIDE=16, num_warps=1)
     return out
+
+
+def plain_attention(q, k, v, scale=1.0):
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * scale
+    return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v), torch.logsumexp(scores, -1)
 
 
 def row_attention_beyond(q, k, v):
@@ -236,6 +244,50 @@ class EmulatedKernels(unittest.TestCase):
         attest.replay(row_attention, "sq=5,sk=5,d=8", **words)
         with self.assertRaisesRegex(AssertionError, "(?s)out of bounds: .*tl.load.*device='emulated:sm_80'"):
             attest.replay(row_attention_beyond, "sq=5,sk=5,d=8", isolate=False, **words)
+
+    def test_a_count_beside_the_bound(self):
+        line = "hq=2,hkv=1,sq=100,sk=130,d=32,dtype=f16,mask=causal_br"
+        counted = attest.count(flash().attention, line, numerics="p_cast_to_input", best=False)
+        (launch,) = counted["launches"]
+        self.assertEqual(launch["read"], {"Q": 6400, "K": 4 * 130 * 32, "V": 4 * 130 * 32, "O": 0, "LSE": 0})
+        self.assertEqual(counted["moved"], {"words": 2 * 6400 + 8 * 130 * 32 + 200,
+                                            "bytes": 2 * (2 * 6400 + 8 * 130 * 32) + 4 * 200})
+        self.assertEqual(launch["register_bytes"], launch["registers"] * 128 * 4)
+        self.assertEqual(counted["fast_bytes"], launch["shared_bytes"] + launch["register_bytes"])
+        beside = attest.count("flash2", line, fast_bytes=counted["fast_bytes"], best=False)
+        self.assertEqual(counted["lower_bound"], beside["lower_of_every"])
+        self.assertEqual(counted["ratio"], counted["moved"]["bytes"] / counted["lower_bound"]["bytes"])
+        with mock.patch("attest._count._ptxas", lambda: None):
+            _count._registers_of.cache_clear()
+            most = attest.count(flash().attention, line, numerics="p_cast_to_input", best=False)
+            _count._registers_of.cache_clear()
+        self.assertEqual((most["registers_by"], most["launches"][0]["registers"]), ("target", 255))
+
+    def test_what_is_not_counted(self):
+        with self.assertRaisesRegex(AssertionError, "(?s)is not counted, for it is refused.*attest.replay"):
+            attest.count(flash().attention, "sq=100,sk=130,d=32,dtype=f16", best=False)
+        with self.assertRaisesRegex(ValueError, "returns no lse"):
+            attest.count(row_attention, "sq=4,d=8")
+        with self.assertRaisesRegex(ValueError, "launched no kernel in Triton"):
+            attest.count(plain_attention, "sq=4,d=8")
+        with self.assertRaisesRegex(ValueError, "fast_words and fast_bytes are for schedules"):
+            attest.count(row_attention, "sq=4,d=8", fast_bytes=100)
+
+    def test_a_count_by_the_command(self):
+        words = [_command._PROGRAM, "count", "--kernel", f"{WILD}/triton_flash.py:attention", "--no-best"]
+        environment = {**os.environ, "TRITON_INTERPRET": "0", "ATTEST_PYTHON": sys.executable,
+                       "PYTHONPATH": os.pathsep.join(sys.path)}
+        given = {"--problem": "sq=64,d=16,dtype=f16", "--numerics": "p_cast_to_input"}
+        for more, code, text in (
+                (given, 0, r"(?s)launch of flash, grid 1x1x1\n  Q +1024 words read.*moved / lower bound: 1\.015"),
+                ({**given, "--numerics": "f32"}, 1, "is not counted, for it is refused"),
+                ({**given, "--claims": "causal"}, 2, "--claims is not for"),
+                ({**given, "--problem": "sq=8,d=8,mask=random_50_1"}, 3, "not claimed: boolean mask")):
+            with self.subTest(more):
+                options = [word for pair in more.items() for word in pair]
+                done = subprocess.run([*words, *options], env=environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertRegex(done.stdout + done.stderr, text)
 
     def test_an_unknown_emulated_device(self):
         with self.assertRaisesRegex(ValueError, "'sm_90' is not emulated yet"):

@@ -1,0 +1,144 @@
+"""Counts words beside lower bounds: of a schedule, or of a function's kernels in Triton: `count`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from attest import _command, _library
+from attest._certify import given_options, prepared, replay_line
+from attest._conventions import Convention
+from attest._devices import emulated_target
+from attest._emulated_gpu import EmulatedGpu, Launch, emulated_gpu
+from attest._report import finding_text
+
+DEVICE = "emulated:sm_80"
+_WIDEST = 255  # registers of a thread that PTX's targets have
+_REGISTERS = 1 << 16  # of a multiprocessor
+_REGISTER_BYTES = 4
+
+
+def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: Optional[int] = None,
+          fast_bytes: Optional[int] = None, best: bool = True, device: str = DEVICE,
+          like: Union[str, Convention, None] = None, numerics: Any = "f32") -> Dict[str, Any]:
+    """Returns the words that a schedule or a function moves, and every kernel must.
+
+    `subject`  a schedule like "flash2" or "flash2:bq=64,bk=64" (`attest list schedules`), or a function
+               whose kernels are Triton's
+    `problem`  a line like "sq=4096,d=64", or what `attest.problem` returns
+
+    For a schedule the result is that of `attest count --json` (certify/count.schema.json), and one size of
+    fast memory is needed. For a function, whose forward pass is counted, it has:
+
+    `launches`       of one call, each with its words by tensor, and the registers of a thread
+    `moved`          words and bytes of all of them together
+    `fast_bytes`     shared memory and registers of a block, of the launch that has most of them
+    `registers_by`   "ptxas" where one was found, else "target": the most that a thread can have
+    `lower_bound`    for every kernel of the class with that fast memory: the greatest, in bytes
+    `ratio`          bytes moved over it; both are None where no bound applies
+    `class`, `best_schedule`  as `attest count --json` has them
+
+    The function is called as `certify` calls it (`like`, `numerics`), and judged before it is counted.
+    Raises AssertionError where its result is outside its bound, and ValueError with the reason where
+    there is nothing to count. `best=False` leaves out the best tiles of every schedule,
+    which take long on large masks.
+    """
+    if isinstance(subject, str):
+        return _command.count_schedule(subject, problem, fast_words, fast_bytes, best)
+    if not callable(subject):
+        raise TypeError(f"count takes a schedule's name or a function, not a {type(subject).__name__}")
+    if fast_words is not None or fast_bytes is not None:
+        raise ValueError("fast_words and fast_bytes are for schedules; a function's blocks have what they "
+                         "were compiled for")
+    return _of_function(subject, problem, best, device, like, numerics)
+
+
+def _of_function(fn: Callable[..., Any], problem: str, best: bool, device: str,
+                 like: Union[str, Convention, None], numerics: Any) -> Dict[str, Any]:
+    target = emulated_target(device)
+    with emulated_gpu(target) as gpu:
+        launches = _judged_launches(fn, problem, device, like, numerics, gpu)
+    kernels = [_with_registers(one, target) for one in launches]
+    fast_bytes = max(one["shared_bytes"] + one["register_bytes"] for one in kernels)
+    # The bound for kernels that declare nothing is the same beside any schedule.
+    beside = _command.count_schedule("flash2", problem, None, fast_bytes, best)
+    lower = beside["lower_of_every"]
+    moved = {"words": sum(sum(one["read"].values()) + sum(one["written"].values()) for one in kernels),
+             "bytes": sum(one["moved_bytes"] for one in kernels)}
+    return {"schema": "attest-function-count-1", "function": getattr(fn, "__name__", type(fn).__name__),
+            "device": device, "problem": beside["problem"], "launches": kernels, "moved": moved, "fast_bytes": fast_bytes,
+            "registers_by": "ptxas" if all(one["registers_by"] == "ptxas" for one in kernels) else "target",
+            "lower_bound": lower, "ratio": moved["bytes"] / lower["bytes"] if lower else None,
+            "class": beside["class"], "best_schedule": beside["best_schedule"]}
+
+
+def _judged_launches(fn: Callable[..., Any], problem: str, device: str, like: Union[str, Convention, None],
+                     numerics: Any, gpu: EmulatedGpu) -> List[Launch]:
+    """Returns the launches of the last call, which the reference judged."""
+    calls: List[List[Launch]] = []
+
+    @functools.wraps(fn)
+    def counted(*arrays: Any, **words: Any) -> Any:
+        before = len(gpu.launches)
+        returned = fn(*arrays, **words)
+        calls.append(gpu.launches[before:])
+        return returned
+
+    kernel, contract = prepared(counted, like=like, numerics=numerics, gradients=False)
+    if not kernel.claims_lse:
+        raise ValueError(f"{kernel.name} returns no lse, and the bounds are of kernels that write it; "
+                         "return (out, lse)")
+    del calls[:]
+    text = _library.check(kernel.struct, contract, f"{problem} values=normal seed=1 threads=1",
+                          "reference_forward")
+    if text:
+        finding = json.loads(text)
+        finding["reproduce"] = replay_line(fn, finding, given_options(like=like, device=device, numerics=numerics))
+        raise AssertionError(f"{kernel.name} is not counted, for it is refused\n" + finding_text(finding))
+    if not calls or not calls[-1]:
+        raise ValueError(f"{kernel.name} launched no kernel in Triton, so there is nothing to count")
+    return calls[-1]
+
+
+def _with_registers(launch: Launch, target: str) -> Dict[str, Any]:
+    """Returns the fields of a launch with the registers of its threads."""
+    fields = dataclasses.asdict(launch)
+    found = _registers_of(fields.pop("ptx"), target)
+    fields["registers"] = found or min(_WIDEST, _REGISTERS // launch.threads)
+    fields["registers_by"] = "ptxas" if found else "target"
+    fields["register_bytes"] = fields["registers"] * launch.threads * _REGISTER_BYTES
+    return fields
+
+
+@functools.lru_cache(maxsize=None)
+def _registers_of(ptx: str, target: str) -> Optional[int]:
+    """Returns the registers of a thread as ptxas allots them; None without ptxas."""
+    program = _ptxas()
+    if program is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.ptx")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ptx)
+        done = subprocess.run([program, "-v", "--gpu-name", target, "-o", os.path.join(folder, "kernel"), path],
+                              capture_output=True, text=True)
+    found = re.search(r"Used (\d+) registers", done.stderr)
+    return int(found[1]) if done.returncode == 0 and found else None
+
+
+def _ptxas() -> Optional[str]:
+    """Returns Triton's ptxas, or the one in the path."""
+    with contextlib.suppress(Exception):  # where Triton has none it raises one of several
+        path: str = importlib.import_module("triton").knobs.nvidia.ptxas.path
+        if os.access(path, os.X_OK):
+            return path
+    return shutil.which("ptxas")
