@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from attest import _command, _library
 from attest._certify import given_options, prepared, replay_line
@@ -40,8 +40,9 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
     fast memory is needed. For a function, whose forward pass is counted, it has:
 
     `launches`       of one call, each with its words by tensor, and the registers of a thread
+                     (and `local_bytes`, where ptxas found too few of them)
     `moved`          words and bytes of all of them together
-    `fast_bytes`     shared memory and registers of a block, of the launch that has most of them
+    `fast_bytes`     shared memory, registers and local memory of a block, of the launch that has most
     `registers_by`   "ptxas" where one was found, else "target": the most that a thread can have
     `lower_bound`    for every kernel of the class with that fast memory: the greatest, in bytes
     `ratio`          bytes moved over it; both are None where no bound applies
@@ -68,7 +69,7 @@ def _of_function(fn: Callable[..., Any], problem: str, best: bool, device: str,
     with emulated_gpu(target) as gpu:
         launches = _judged_launches(fn, problem, device, like, numerics, gpu)
     kernels = [_with_registers(one, target) for one in launches]
-    fast_bytes = max(one["shared_bytes"] + one["register_bytes"] for one in kernels)
+    fast_bytes = max(_fast_bytes(one) for one in kernels)
     # The bound for kernels that declare nothing is the same beside any schedule.
     beside = _command.count_schedule("flash2", problem, None, fast_bytes, best)
     lower = beside["lower_of_every"]
@@ -112,16 +113,22 @@ def _judged_launches(fn: Callable[..., Any], problem: str, device: str, like: Un
 def _with_registers(launch: Launch, target: str) -> Dict[str, Any]:
     """Returns the fields of a launch with the registers of its threads."""
     fields = dataclasses.asdict(launch)
-    found = _registers_of(fields.pop("ptx"), target)
-    fields["registers"] = found or min(_WIDEST, _REGISTERS // launch.threads)
+    found = _allotted(fields.pop("ptx"), target)
+    fields["registers"], fields["local_bytes"] = found or (min(_WIDEST, _REGISTERS // launch.threads), 0)
     fields["registers_by"] = "ptxas" if found else "target"
-    fields["register_bytes"] = fields["registers"] * launch.threads * _REGISTER_BYTES
     return fields
 
 
+def _fast_bytes(launch: Dict[str, Any]) -> int:
+    """Returns what a block holds: what is spilled is not counted as moved, so it is held."""
+    of_a_thread = launch["registers"] * _REGISTER_BYTES + launch["local_bytes"]
+    held: int = launch["shared_bytes"] + launch["threads"] * of_a_thread
+    return held
+
+
 @functools.lru_cache(maxsize=None)
-def _registers_of(ptx: str, target: str) -> Optional[int]:
-    """Returns the registers of a thread as ptxas allots them; None without ptxas."""
+def _allotted(ptx: str, target: str) -> Optional[Tuple[int, int]]:
+    """Returns registers and bytes of local memory of a thread as ptxas allots them; None without ptxas."""
     program = _ptxas()
     if program is None:
         return None
@@ -132,7 +139,8 @@ def _registers_of(ptx: str, target: str) -> Optional[int]:
         done = subprocess.run([program, "-v", "--gpu-name", target, "-o", os.path.join(folder, "kernel"), path],
                               capture_output=True, text=True)
     found = re.search(r"Used (\d+) registers", done.stderr)
-    return int(found[1]) if done.returncode == 0 and found else None
+    stack = re.search(r"(\d+) bytes stack frame", done.stderr)
+    return (int(found[1]), int(stack[1]) if stack else 0) if done.returncode == 0 and found else None
 
 
 def _ptxas() -> Optional[str]:

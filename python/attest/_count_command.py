@@ -52,6 +52,9 @@ def _text(counted: Dict[str, Any]) -> str:
         by = "as ptxas allots them" if launch["registers_by"] == "ptxas" else "at most, no ptxas was found"
         lines.append(f"  a block: {launch['shared_bytes']} bytes of shared memory, {launch['threads']} threads with "
                      f"{launch['registers']} registers each ({by})")
+        if launch["local_bytes"]:
+            lines.append(f"  and {launch['local_bytes']} bytes of local memory a thread, which its registers do not hold: "
+                         "counted as fast memory, for its words are not")
     moved, lower, best = counted["moved"], counted["lower_bound"], counted["best_schedule"]
     lines += ["", f"  {'moved':<24} {moved['words']:>16} words {moved['bytes']:>16} bytes",
               f"  {'fast memory of a block':<24} {counted['fast_bytes']:>39} bytes"]

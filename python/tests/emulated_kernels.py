@@ -1,6 +1,7 @@
 """Kernels in Triton on an emulated GPU: run by emulated_gpu_test.py in a process of its own."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -16,7 +17,9 @@ import triton.language as tl
 import attest
 from attest import _command, _count
 
-WILD = pathlib.Path(__file__).resolve().parents[2] / "docs" / "how-to" / "wild"
+TREE = pathlib.Path(__file__).resolve().parents[2]
+WILD = TREE / "docs" / "how-to" / "wild"
+RECORDS = TREE / "certify" / "reproduce" / "records" / "triton_words.jsonl"
 
 
 @triton.jit
@@ -105,6 +108,13 @@ def flash():
     with mock.patch.dict(os.environ, TRITON_INTERPRET="0"):
         spec.loader.exec_module(module)
     return module
+
+
+def flash_of_large_tiles(module):
+    def attention(q, k, v, *, scale=1.0):
+        assert isinstance(q, torch.Tensor)  # the kind that this module uses
+        return module.attention(q, k, v, scale=scale, tile=128)
+    return attention
 
 
 def line_of(text):
@@ -252,16 +262,36 @@ class EmulatedKernels(unittest.TestCase):
         self.assertEqual(launch["read"], {"Q": 6400, "K": 4 * 130 * 32, "V": 4 * 130 * 32, "O": 0, "LSE": 0})
         self.assertEqual(counted["moved"], {"words": 2 * 6400 + 8 * 130 * 32 + 200,
                                             "bytes": 2 * (2 * 6400 + 8 * 130 * 32) + 4 * 200})
-        self.assertEqual(launch["register_bytes"], launch["registers"] * 128 * 4)
-        self.assertEqual(counted["fast_bytes"], launch["shared_bytes"] + launch["register_bytes"])
+        self.assertEqual((launch["registers_by"], launch["local_bytes"]), ("ptxas", 0))
+        self.assertEqual(counted["fast_bytes"], launch["shared_bytes"] + launch["registers"] * 128 * 4)
         beside = attest.count("flash2", line, fast_bytes=counted["fast_bytes"], best=False)
         self.assertEqual(counted["lower_bound"], beside["lower_of_every"])
         self.assertEqual(counted["ratio"], counted["moved"]["bytes"] / counted["lower_bound"]["bytes"])
         with mock.patch("attest._count._ptxas", lambda: None):
-            _count._registers_of.cache_clear()
+            _count._allotted.cache_clear()
             most = attest.count(flash().attention, line, numerics="p_cast_to_input", best=False)
-            _count._registers_of.cache_clear()
+            _count._allotted.cache_clear()
         self.assertEqual((most["registers_by"], most["launches"][0]["registers"]), ("target", 255))
+
+    def test_words_on_record(self):
+        # docs/how-to/wild/triton_words.py wrote them.
+        lines = [json.loads(line) for line in RECORDS.read_text(encoding="utf-8").splitlines()]
+        recorded = next(line for line in lines if (line["head_dim"], line["tile"]) == (64, 128))
+        module = flash()
+        q, k, v = (torch.zeros(1, recorded["seqlen"], 1, 64, dtype=torch.float16) for _ in range(3))
+        with attest.emulated_gpu(recorded["target"]) as gpu:
+            module.attention(q, k, v, tile=recorded["tile"])
+        (launch,) = gpu.launches
+        self.assertEqual((launch.read, launch.written, launch.moved_bytes),
+                         (recorded["read"], recorded["written"], recorded["moved_bytes"]))
+
+    def test_what_a_thread_spills_is_fast_memory(self):
+        counted = attest.count(flash_of_large_tiles(flash()), "sq=512,d=128,dtype=f16", best=False,
+                               numerics="p_cast_to_input")
+        (launch,) = counted["launches"]
+        self.assertGreater(launch["local_bytes"], 0)
+        self.assertEqual(counted["fast_bytes"], launch["shared_bytes"]
+                         + 128 * (launch["registers"] * 4 + launch["local_bytes"]))
 
     def test_what_is_not_counted(self):
         with self.assertRaisesRegex(AssertionError, "(?s)is not counted, for it is refused.*attest.replay"):

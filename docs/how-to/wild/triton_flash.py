@@ -47,11 +47,11 @@ def flash(Q, K, V, O, LSE, scale, rows, heads, group, columns, columns_v, shift,
     tl.store(LSE + head * rows + i, largest + tl.log(total), mask=i < rows)
 
 
-def attention(q, k, v, *, causal=False, scale=1.0):
+def attention(q, k, v, *, causal=False, scale=1.0, tile=64):
     """Calls the kernel; returns out and lse."""
     q, k, v = (array.transpose(1, 2).contiguous() for array in (q, k, v))
     batch, heads, rows, columns = q.shape
-    keys, columns_v, tile = k.shape[2], v.shape[3], 64
+    keys, columns_v = k.shape[2], v.shape[3]
     out = torch.empty(batch, heads, rows, columns_v, dtype=q.dtype, device=q.device)
     lse = torch.empty(batch, heads, rows, device=q.device)
     flash[(triton.cdiv(rows, tile), batch * heads)](
