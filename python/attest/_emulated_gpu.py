@@ -9,6 +9,8 @@ import linecache
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
+import numpy as np
+
 LEAST_TRITON = (3, 5)
 
 
@@ -57,12 +59,30 @@ TARGETS = {"sm_80": Target("sm_80", 80, 163 << 10)}
 _LATER = {"sm_90": "wgmma and tensor copies", "sm_100": "tcgen05"}
 
 
+class NumpyTensor:
+    """Shows an array of numpy to Triton as a tensor, without a copy."""
+
+    def __init__(self, array: np.ndarray):
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"array takes arrays of numpy, not a {type(array).__name__}; tensors of torch are "
+                            "handed over as they are")
+        self.array, self.dtype, self.nbytes = array, array.dtype, array.nbytes
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+
 @dataclasses.dataclass
 class EmulatedGpu:
     """Holds the launches within one `emulated_gpu`, in their order; those that failed are none."""
 
     target: Target
     launches: List[Launch] = dataclasses.field(default_factory=list)
+
+    @staticmethod
+    def array(array: np.ndarray) -> NumpyTensor:
+        """Returns an array of numpy as kernels in Triton take it: they read and write its memory."""
+        return NumpyTensor(array)
 
 
 @contextlib.contextmanager
