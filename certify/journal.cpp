@@ -257,6 +257,16 @@ std::optional<ShrunkRecord> Journal::shrunk(const CheckName& name) const {
   return found == shrunk_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::vector<ShrunkRecord> Journal::shrunk_cases(const std::string& kernel,
+                                                const std::string& law) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<ShrunkRecord> cases;
+  for (const auto& [name, record] : shrunk_) {
+    if (std::get<0>(name) == kernel && std::get<1>(name) == law) cases.push_back(record);
+  }
+  return cases;
+}
+
 json Journal::records() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   json list = json::array();

@@ -67,6 +67,9 @@ class Journal {
   std::optional<CheckRecord> check(const CheckName& name) const;
   std::optional<ShrunkRecord> shrunk(const CheckName& name) const;
 
+  /// Every smallest case of a kernel and a law, by position: shards have one each.
+  std::vector<ShrunkRecord> shrunk_cases(const std::string& kernel, const std::string& law) const;
+
   /// Every record, sorted; and back again. Throws InvalidProblem for what is no record.
   nlohmann::json records() const;
   void read_records(const nlohmann::json& records, const std::string& where);

@@ -109,6 +109,29 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   std::remove("sharing_test_other.json");
 }
 
+TEST_CASE("shards that are merged early list one mistake once", "[sharing]") {
+  constexpr std::uint32_t kShards = 4;
+  const attest_kernel& kernel = small(Defect::dv_halved);
+  REQUIRE(run_campaign(kernel, few(), ignore).findings.size() == 1);
+  std::vector<ShardCertificate> parts;
+  std::size_t findings = 0;
+  for (std::uint32_t index = 1; index < kShards; ++index) {
+    CampaignOptions options = few();
+    options.shard = {index, kShards};
+    Journal journal;
+    const CampaignResult part = run_campaign(kernel, options, ignore, {nullptr, &journal});
+    findings += part.findings.size();
+    parts.push_back({"part", certificate(registry(), options, {part}, &journal).dump()});
+  }
+  REQUIRE(findings > 1);
+  Journal journal;
+  merge_shards(parts, Shards::given, journal);
+  const CampaignResult early = run_campaign(kernel, few(), ignore, {[] { return true; }, &journal});
+  CHECK(early.interrupted);
+  REQUIRE(early.findings.size() == 1);
+  CHECK_FALSE(early.findings.front().also.empty());
+}
+
 TEST_CASE("a shard that finds nothing passes, whatever it holds", "[sharing]") {
   CampaignOptions options = few();
   options.law = "uniform_probe";

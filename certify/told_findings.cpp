@@ -31,8 +31,7 @@ class Teller {
       // Its smallest case may be one on which the earlier law fails too, where that of the earlier
       // finding was too small to say anything by this law.
       const auto cause = std::find_if(told.begin(), told.end(), [&](const Finding& earlier) {
-        return same_mistake(earlier, head) ||
-               (!run_.interrupted() && same_cause(run_.kernel, head, earlier));
+        return same_mistake(earlier, head) || of_its_cause(head, earlier);
       });
       worker::restart(run_.kernel);
       if (cause != told.end()) {
@@ -46,6 +45,29 @@ class Teller {
   }
 
  private:
+  // Tells whether `other` fails of the cause of `head`. Where the campaign is ended nothing is
+  // shrunk any more; each of its shards may have found a smallest case of the law, on which a call
+  // costs little. One that may hang is not called.
+  bool of_its_cause(const Finding& head, const Finding& other) const {
+    if (!run_.interrupted()) return same_cause(run_.kernel, head, other);
+    const auto known = run_.journal.shrunk_cases(run_.kernel.description.name, head.law);
+    return std::any_of(known.begin(), known.end(), [&](const ShrunkRecord& record) {
+      Finding smallest = head;
+      take(smallest, record);
+      return !worker::kind_in(record.message) && same_cause(run_.kernel, smallest, other);
+    });
+  }
+
+  static void take(Finding& finding, const ShrunkRecord& record) {
+    finding.shrunk = record.shrunk;
+    finding.message = record.message;
+    if (const auto kind = worker::kind_in(record.message)) {
+      finding.verdict = worker::verdict_of(*kind);
+    }
+    finding.checks = record.checks;
+    finding.after = record.after;
+  }
+
   static void fold(Finding& head, const Finding& other) {
     head.also.push_back(other.law);
     head.also.insert(head.also.end(), other.also.begin(), other.also.end());
@@ -54,8 +76,7 @@ class Teller {
   void fold_same_cause(Finding& head, std::vector<Finding>& pending) const {
     std::vector<char> same(pending.size(), 0);
     run_parallel(run_.jobs, pending.size(), [&](std::size_t k) {
-      if (run_.interrupted()) return;
-      same[k] = same_cause(run_.kernel, head, pending[k]) ? 1 : 0;
+      same[k] = of_its_cause(head, pending[k]) ? 1 : 0;
       worker::restart(run_.kernel);
     });
     std::vector<Finding> others;
@@ -101,13 +122,7 @@ class Teller {
   void find_smallest(Finding& finding) const {
     const CheckName name{run_.kernel.description.name, finding.law, finding.position};
     if (const auto known = run_.journal.shrunk(name)) {
-      finding.shrunk = known->shrunk;
-      finding.message = known->message;
-      if (const auto kind = worker::kind_in(known->message)) {
-        finding.verdict = worker::verdict_of(*kind);
-      }
-      finding.checks = known->checks;
-      finding.after = known->after;
+      take(finding, *known);
       return;
     }
     if (run_.interrupted()) return;

@@ -19,7 +19,7 @@ import unittest
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from unittest import mock
 
-from certify_test import SMALL, attention, top_left
+from certify_test import SMALL, attention, top_left, without_last_key
 from other_arrays_test import needs
 
 import attest
@@ -216,6 +216,15 @@ class Executors(unittest.TestCase):
             self.assertTrue(0 < checks["made"] <= checks["planned"], checks)
         self.assertLess(checks["made"], checks["planned"])
 
+    def test_what_is_known_lists_one_mistake_once(self):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        report = attest.certify(without_last_key, **SMALL, executor=AtOnce(interrupt), shards=3)
+        self.assertTrue(report.certificate["interrupted"])
+        self.assertEqual([one["law"] for one in report.findings], ["reference_forward"], str(report))
+        self.assertGreater(len(report.findings[0]["also"]), 5)
+
     def test_ctrl_c_reaches_the_workers_of_a_pool(self):
         child = self.script(INTERRUPTED, start_new_session=True)
         while not (self.folder / "made calls").exists() and child.poll() is None:
@@ -239,6 +248,9 @@ class Executors(unittest.TestCase):
     def test_shards_of_another_build_are_refused(self):
         package = self.folder / "attest"
         shutil.copytree(_library.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", "bin"))
+        bundled = _library.PACKAGE.with_name("attest.libs")  # beside the package where a wheel brought it
+        if bundled.exists():
+            shutil.copytree(bundled, self.folder / bundled.name)
         with open(package / "libattest.so", "ab") as library:
             library.write(b"another")
         tests = pathlib.Path(__file__).parent
