@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +57,15 @@ bool shares_memory(const Control* control) {
   return false;
 }
 
+bool has_timers() {
+  for (const auto which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
+    itimerval left{};
+    if (getitimer(which, &left) != 0 || timerisset(&left.it_value)) return true;
+  }
+  std::ifstream others("/proc/self/timers");  // of timer_create
+  return others.peek() != std::ifstream::traits_type::eof();
+}
+
 bool has_printed() {
   std::fflush(stdout);
   struct stat status {};
@@ -72,7 +82,7 @@ int* place_of_thread_number() {
 bool can_be_forked(const Control* control) {
   stop_idle_threads();
   return thread_count() == 1 && !has_children() && !has_own_files() && !shares_memory(control) &&
-         !has_printed() && place_of_thread_number() != nullptr;
+         !has_timers() && !has_printed() && place_of_thread_number() != nullptr;
 }
 
 // Forks a child of the certifier, which waits for it as for any worker. The C library's own `fork`
@@ -117,26 +127,53 @@ void take(const Given& given) {
   for (const int own : given) dup2(own, descriptor++);
 }
 
+void close_all(const Given& given) {
+  for (const int own : given) close(own);
+}
+
+// Holds signals back: no handler of the program changes what is forked from, and no fork has one
+// that is held.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// Returns in every fork, and never in this process.
+void serve_forks(Control& control) {
+  const HeldSignals held;
+  while (true) {
+    Given given{};
+    if (send(kSocket, "r", 1, MSG_NOSIGNAL) != 1 || !receive(given)) _exit(0);
+    const pid_t child = fork_sibling();
+    if (child == 0) {
+      take(given);
+      close_all(given);
+      return;
+    }
+    control.forked = child < 0 ? -errno : child;
+    close_all(given);
+  }
+}
+
 }  // namespace
 
 void fork_when_asked() {
   Control* const control = map_control();
   if (control == nullptr) return;
   const bool asked = control->layout == layout_of_messages() && control->forks == Forks::asked;
-  bool serves = asked && can_be_forked(control);
+  const bool serves = asked && can_be_forked(control);
   if (asked) control->forks = serves ? Forks::served : Forks::none;
-  while (serves) {
-    Given given{};
-    if (send(kSocket, "r", 1, MSG_NOSIGNAL) != 1 || !receive(given)) _exit(0);
-    const pid_t child = fork_sibling();
-    if (child == 0) {
-      take(given);
-      serves = false;
-    } else {
-      control->forked = child < 0 ? -errno : child;
-    }
-    for (const int own : given) close(own);
-  }
+  if (serves) serve_forks(*control);
   munmap(control, kControlBytes);
 }
 

@@ -9,8 +9,10 @@ namespace attest::certify::worker {
 /// certifier closes its end.
 ///
 /// Returns at once, in the process that the certifier started, where nothing is asked for or a fork
-/// would not be such a process: where it lacked threads or children of this one, or shared open
-/// files or memory with it.  [certify/worker/forked_test "a program that is forked"]
+/// would not be such a process: where it lacked threads, children or timers of this one, or shared
+/// open files or memory with it. Signals are held back while it serves.
+/// [certify/worker/forked_test "a program that is forked"]
+/// [certify/worker/forked_test "what is forked from gets a signal"]
 void fork_when_asked();
 
 }  // namespace attest::certify::worker

@@ -63,7 +63,7 @@ TEST_CASE("a program that is forked", "[worker]") {
 }
 
 TEST_CASE("a program that a fork would lack something of", "[worker]") {
-  for (const char* has : {"thread", "child", "file", "memory"}) {
+  for (const char* has : {"thread", "child", "file", "memory", "timer", "other timer"}) {
     INFO(has);
     const Forked program(has);
     for (int batch = 0; batch < 2; ++batch) {
@@ -84,6 +84,16 @@ TEST_CASE("a program that prints before it could be forked", "[worker]") {
                Catch::StartsWith("printed: 6 bytes, beginning with 'ready'"));
   }
   CHECK(program.started().size() == 3);
+}
+
+TEST_CASE("what is forked from gets a signal", "[worker]") {
+  const Forked program("handler");
+  for (int batch = 0; batch < 2; ++batch) {
+    CHECK(program.ask() == 1);
+    restart(program.kernel());
+    if (kMemoryLimits) REQUIRE(::kill(program.started().back(), SIGUSR1) == 0);
+  }
+  if (kMemoryLimits) CHECK(program.started().size() == 2);
 }
 
 TEST_CASE("what is forked from is killed", "[worker]") {

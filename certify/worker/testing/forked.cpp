@@ -3,7 +3,10 @@
 #include "certify/worker/forked.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -17,11 +20,13 @@
 
 namespace {
 
-// How many calls the process has carried out; for a workspace of backward its parent.
+std::size_t own_calls = 0;
+std::size_t* calls = &own_calls;
+
+// How many calls and signals the process has seen; for a workspace of backward its parent.
 std::size_t answer(const void*, const attest_problem*, std::uint32_t direction) {
-  static std::size_t calls = 0;
-  ++calls;
-  return direction == ATTEST_FORWARD ? calls : static_cast<std::size_t>(getppid());
+  ++*calls;
+  return direction == ATTEST_FORWARD ? *calls : static_cast<std::size_t>(getppid());
 }
 
 attest_status forward(const void*, const attest_forward_args*) { return ATTEST_OK; }
@@ -31,8 +36,18 @@ void have(const std::string& what) {
   if (what == "child" && fork() == 0) execlp("sleep", "sleep", "20", nullptr);
   if (what == "file") static_cast<void>(open("/dev/null", O_RDONLY));
   if (what == "memory") {
-    static_cast<void>(mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    calls = static_cast<std::size_t*>(
+        mmap(nullptr, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   }
+  if (what == "timer") {
+    constexpr itimerval kLate{{}, {1000, 0}};
+    setitimer(ITIMER_REAL, &kLate, nullptr);
+  }
+  if (what == "other timer") {
+    timer_t timer = nullptr;
+    timer_create(CLOCK_MONOTONIC, nullptr, &timer);
+  }
+  if (what == "handler") ::signal(SIGUSR1, [](int) { ++*calls; });
   if (what == "output") std::puts("ready");
 }
 
