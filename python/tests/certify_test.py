@@ -223,6 +223,8 @@ class Certify(unittest.TestCase):
 
     def test_an_interrupt_leaves_a_partial_certificate(self):
         calls, threads = [], threading.active_count()
+        # A shell starts what is in its background with SIGINT ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
         def interrupted(q, k, v):
             calls.append(1)
