@@ -106,4 +106,5 @@ def problem(q: Any, k: Any, v: Any, **features: Unpack[Features]) -> str:
 
     A mask given as an array is not in it.
     """
-    return Call(q, k, v, "f32", features).problem
+    words = features if isinstance(features.get("mask"), str) else {**features, "mask": None}
+    return Call(q, k, v, "f32", words).problem

@@ -36,8 +36,9 @@ class Features(TypedDict, total=False):
     """Alignment of a window or ALiBi, "top_left" or "bottom_right"; needed where they differ without
     `causal`."""
     mask: Any
-    """(seqlen_q, seqlen_k) booleans, True = visible, the same for every head and batch entry; or the
-    spelling of a mask (docs/how-to/masks.md), like "block_64x64_25_1"."""
+    """(seqlen_q, seqlen_k) booleans, True = visible, or (batch, heads_q, seqlen_q, seqlen_k), each 1
+    where it is the same for all; or the spelling of a mask (docs/how-to/masks.md), like
+    "block_64x64_25_1"."""
     key_lengths: Optional[Sequence[int]]
     """(batch): only so many keys exist. Bottom-right alignment counts them in place of seqlen_k."""
     cu_seqlens_q: Optional[Sequence[int]]
@@ -49,8 +50,9 @@ class Features(TypedDict, total=False):
     """Factor of the scores; None is 1/sqrt(head_dim)."""
     softcap: float
     """Scores become softcap * tanh(score / softcap); 0 is none."""
-    alibi: Union[bool, str]
-    """True or "standard": slopes 2^(-8 (h + 1) / heads); "drawn_7": random ones, of seed 7."""
+    alibi: Any
+    """True or "standard": slopes 2^(-8 (h + 1) / heads), or an array (heads_q) or (batch, heads_q) that
+    holds these; "drawn_7": random ones, of seed 7."""
     layout: str
     """"bshd" (batch, seqlen, heads, head_dim), also where it is left out, or "bhsd"."""
     empty_row: str
@@ -106,8 +108,8 @@ def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
         fields["scale"] = _number("scale", features["scale"])
     if features.get("softcap"):
         fields["softcap"] = _number("softcap", features["softcap"])
-    if features.get("alibi"):
-        fields["alibi"] = _slopes(features["alibi"])
+    if _has_slopes(features):
+        fields["alibi"] = _slopes(features["alibi"], sizes.heads_q)
     return ",".join(f"{key}={value}" for key, value in fields.items())
 
 
@@ -124,8 +126,9 @@ def boolean_mask(features: Mapping[str, Any], sizes: Sizes) -> Optional[np.ndarr
         pairs = _packed_lengths(features)
     needed = tuple(max(lengths) for lengths in zip(*pairs))
     if mask.shape[-2:] != needed or mask.size != needed[0] * needed[1]:
-        raise ValueError(f"mask has shape {mask.shape}; it must be {needed}, (seqlen_q, seqlen_k), the "
-                         "same for every head and batch entry")
+        heads = (sizes.batch, sizes.heads_q, *needed)
+        raise ValueError(f"mask has shape {mask.shape}; it must be {needed}, (seqlen_q, seqlen_k), the same for "
+                         f"every head and batch entry, or {heads} with some of these 1")
     return np.ascontiguousarray(mask != 0, dtype=np.uint8)
 
 
@@ -158,10 +161,26 @@ def _number(name: str, value: Any) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def _slopes(alibi: Any) -> str:
+def _has_slopes(features: Mapping[str, Any]) -> bool:
+    alibi = features.get("alibi")
+    return alibi is not None and alibi is not False
+
+
+def _slopes(alibi: Any, heads: int) -> str:
     if alibi is True or isinstance(alibi, str):
         return "standard" if alibi is True else alibi
-    raise TypeError("alibi: slopes of one's own are not known; give True, 'standard' or 'drawn_SEED'")
+    slopes = numpy_of("alibi", alibi)
+    if slopes.ndim not in (1, 2) or slopes.shape[-1] != heads or slopes.dtype.kind not in "fiu":
+        raise ValueError(f"alibi has shape {slopes.shape}; give True, 'standard', 'drawn_SEED' or the slopes of "
+                         f"the {heads} heads")
+    standard = np.exp2(-8 * np.arange(1, heads + 1) / heads).astype(np.float32)
+    others = np.argwhere(slopes.astype(np.float32) != standard)
+    if others.size:
+        place = tuple(others[0])
+        raise ValueError(f"alibi has slopes of its own: head {place[-1]} has {float(slopes[place])}, not "
+                         f"{float(standard[place[-1]])}; exact results are known for 2^(-8 (h + 1) / heads) in "
+                         "float32, and 'drawn_SEED'")
+    return "standard"
 
 
 def _packed_lengths(features: Mapping[str, Any]) -> list[tuple[int, int]]:
@@ -191,7 +210,7 @@ def _band(features: Mapping[str, Any], pairs: Sequence[tuple[int, int]]) -> Opti
     if causal:
         right = 0
     unbounded = left < 0 and right < 0
-    if unbounded and not features.get("alibi"):
+    if unbounded and not _has_slopes(features):
         return None
     differ = [pair for pair in pairs if pair[0] != pair[1]]
     if align is None and differ:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Tuple
 
 from attest import _library
 from attest._call import Call, Results
 from attest._features import Features, Numerics
+from attest._parts import Part, parts_of, whole_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +42,7 @@ def assert_close(out: Any, q: Any, k: Any, v: Any, *, lse: Any = None, numerics:
              problem that needs more memory than the machine has is a ValueError.
     """
     __tracebackhide__ = True
-    _library.judge(Call(q, k, v, numerics, features).asking(out=out, lse=lse))
+    _judge(q, k, v, numerics, features, out=out, lse=lse)
 
 
 def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout: Any, *, out: Any,
@@ -66,8 +67,7 @@ def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout
                             "requires_grad)")
     if dout is None:
         raise TypeError("dout is None; give the gradient of out")
-    _library.judge(Call(q, k, v, numerics, features).asking(
-        dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv))
+    _judge(q, k, v, numerics, features, dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv)
 
 
 def reference(q: Any, k: Any, v: Any, *, dout: Any = None, dlse: Any = None,
@@ -78,10 +78,13 @@ def reference(q: Any, k: Any, v: Any, *, dout: Any = None, dlse: Any = None,
     Cost:    4 (forward) or 12 (with gradients) floating-point operations in float64 for every query,
              visible key and head dimension, on all threads.
     """
-    call = Call(q, k, v, "f32", features)
-    struct, arrays = call.to_write(dout is not None)
-    _library.write_reference(call.asking(dout=dout, dlse=dlse), struct)
-    return arrays
+    parts, made = parts_of(q, k, features, dout is not None), []
+    for part in parts:
+        call = _call(part, q, k, v, "f32")
+        struct, arrays = call.to_write(dout is not None)
+        _library.write_reference(call.asking(**part.of_all(dout=dout, dlse=dlse)), struct)
+        made.append(arrays)
+    return whole_of(parts, made)
 
 
 def bounds(q: Any, k: Any, v: Any, *, dout: Any = None, out: Any = None, lse: Any = None,
@@ -92,9 +95,33 @@ def bounds(q: Any, k: Any, v: Any, *, dout: Any = None, out: Any = None, lse: An
     `lse` narrows them. Shapes, dtypes, errors as `assert_close`.
     Cost:    a few references; of gradients, memory for 24 float64 matrices (seqlen_q, seqlen_k).
     """
-    call = Call(q, k, v, numerics, features)
-    (proved, proved_arrays), (probable, probable_arrays) = (
-        call.to_write(dout is not None) for _ in range(2))
     stored = {} if out is None else {"out": out, "lse": lse}
-    _library.write_bounds(call.asking(dout=dout, dlse=dlse, **stored), proved, probable)
-    return Bounds(proved_arrays, probable_arrays)
+    parts, made = parts_of(q, k, features, dout is not None), []
+    for part in parts:
+        call = _call(part, q, k, v, numerics)
+        structs, arrays = zip(*(call.to_write(dout is not None) for _ in range(2)))
+        _library.write_bounds(call.asking(**part.of_all(dout=dout, dlse=dlse, **stored)), *structs)
+        made.append(arrays)
+    return Bounds(*(whole_of(parts, kind) for kind in zip(*made)))
+
+
+def _call(part: Part, q: Any, k: Any, v: Any, numerics: Numerics) -> Call:
+    return Call(*part.of_all(q=q, k=k, v=v).values(), numerics, part.features)
+
+
+def _judge(q: Any, k: Any, v: Any, numerics: Numerics, features: Mapping[str, Any], **given: Any) -> None:
+    """Judges each part of a problem; raises NothingProved where that is so of all."""
+    __tracebackhide__ = True
+    unproved = []
+    parts = parts_of(q, k, features, "dout" in given)
+    for part in parts:
+        try:
+            _library.judge(_call(part, q, k, v, numerics).asking(**part.of_all(**given)))
+        except _library.NothingProved as error:
+            unproved.append(error)
+        except (AssertionError, ValueError) as error:
+            if not part.name:
+                raise
+            raise type(error)(f"{error}\nindices count from {part.name}, which has a mask of its own") from None
+    if len(unproved) == len(parts):
+        raise unproved[0]

@@ -10,6 +10,10 @@ from plain_attention import arrays, attention, causal
 import attest
 from attest._call import Call
 
+OF_HEADS = np.random.default_rng(0).random((2, 4, 5, 5)) < 0.5
+OF_HEADS[..., 0] = True
+STANDARD = np.array([2.0**-4, 2.0**-8], np.float32)
+
 CASES = {  # arrays, what numpy is told, what attest is told
     "plain": (arrays(2, 5, 4, 8), {}, {}),
     "grouped heads": (arrays(2, 5, 4, 8, heads_kv=2, seqlen_k=9, head_dim_v=6), {}, {}),
@@ -29,6 +33,15 @@ CASES = {  # arrays, what numpy is told, what attest is told
     "mask": (arrays(2, 5, 2, 8), {"visible": causal(5, 5)}, {"mask": causal(5, 5)}),
     "broadcast mask": (arrays(2, 5, 2, 8), {"visible": causal(5, 5)},
                        {"mask": causal(5, 5)[None, None]}),
+    "masks of heads": (arrays(2, 5, 4, 8), {"visible": OF_HEADS}, {"mask": OF_HEADS}),
+    "masks of grouped heads": (arrays(2, 5, 4, 8, heads_kv=2), {"visible": OF_HEADS[:1, [0, 0, 1, 1]]},
+                               {"mask": OF_HEADS[:1, [0, 0, 1, 1]]}),
+    "masks within a group": (arrays(2, 5, 4, 8, heads_kv=2), {"visible": OF_HEADS[:1]}, {"mask": OF_HEADS[:1]}),
+    "padding mask": (arrays(2, 5, 4, 8, heads_kv=2), {"visible": OF_HEADS[:, :1, 1:2]},
+                     {"mask": OF_HEADS[:, :1, 1:2]}),
+    "padding mask and lengths": (arrays(2, 5, 2, 8),
+                                 {"visible": OF_HEADS[:, :1] & (np.arange(5) < np.array([3, 5])[:, None, None, None])},
+                                 {"mask": OF_HEADS[:, :1], "key_lengths": [3, 5]}),
     "spelled mask": (arrays(1, 4, 1, 8),
                      {"visible": np.kron(np.eye(2, dtype=bool), np.ones((2, 2), bool))},
                      {"mask": "documents_2_2"}),
@@ -36,10 +49,10 @@ CASES = {  # arrays, what numpy is told, what attest is told
                     {"key_lengths": [3, 5]}),
     "scale": (arrays(1, 5, 2, 8), {"scale": -0.25}, {"scale": -0.25}),
     "softcap": (arrays(1, 5, 2, 8), {"softcap": 1.5}, {"softcap": 1.5}),
-    "alibi": (arrays(1, 5, 2, 8, seqlen_k=9),
-              {"bias": -np.array([2.0**-4, 2.0**-8])[:, None, None]
-                       * abs(np.arange(5)[:, None] + 4 - np.arange(9))},
-              {"alibi": True, "align": "bottom_right"}),
+    **{f"alibi {name}": (arrays(1, 5, 2, 8, seqlen_k=9),
+                         {"bias": -STANDARD[:, None, None] * abs(np.arange(5)[:, None] + 4 - np.arange(9))},
+                         {"alibi": alibi, "align": "bottom_right"})
+       for name, alibi in (("", True), ("as slopes", STANDARD), ("as slopes of entries", STANDARD[None]))},
 }
 
 
@@ -156,9 +169,31 @@ class AssertClose(unittest.TestCase):
         tiny = (q * np.float32(2.0**-30), k, v)
         with self.assertRaisesRegex(attest.NothingProved, "cannot tell it from a wrong result"):
             attest.assert_close(attention(*tiny)[0], *tiny)
+        q, k, v = (np.concatenate([array, array]) for array in (q, k, v))
+        hidden = np.zeros((2, 1, 5, 5), bool)
+        with self.assertRaises(attest.NothingProved):
+            attest.assert_close(np.zeros_like(q), q, k, v, mask=hidden)
+        hidden[1] = causal(5, 5)  # the other entry proves something
+        out = np.concatenate([np.zeros_like(q[:1]), attention(q[1:], k[1:], v[1:], visible=causal(5, 5))[0]])
+        attest.assert_close(out, q, k, v, mask=hidden)
 
 
 class AssertGradsClose(unittest.TestCase):
+    def test_masks_of_heads(self):
+        (q, k, v), mask = arrays(2, 5, 4, 8, heads_kv=2), OF_HEADS[:, [0, 0, 1, 1]]
+        dout = arrays(2, 5, 4, 8, seed=1)[0]
+        out, lse, *grads = (array.astype(np.float32) for array in attest.reference(q, k, v, dout=dout, mask=mask))
+        whole = attest.reference(q, k, v, dout=dout, mask=mask[0, 0])
+        self.assertEqual([array.shape for array in grads], [array.shape for array in whole[2:]])
+        attest.assert_grads_close(grads, q, k, v, dout, out=out, lse=lse, mask=mask)
+        proved, _ = attest.bounds(q, k, v, dout=dout, out=out, lse=lse, mask=mask)
+        self.assertEqual(proved.dk.shape, k.shape)
+        grads[1] = spoilt(grads[1])
+        with self.assertRaisesRegex(AssertionError, r"bound: dK\[(?s:.*)\nindices count from batch entry 1, heads 2 to 3"):
+            attest.assert_grads_close(grads, q, k, v, dout, out=out, lse=lse, mask=mask)
+        with self.assertRaisesRegex(ValueError, "mask differs between heads that share keys"):
+            attest.reference(q, k, v, dout=dout, mask=OF_HEADS)
+
     def test_right_and_wrong_gradients(self):
         q, k, v = arrays(1, 5, 2, 8, seqlen_k=9, head_dim_v=6, heads_kv=1)
         dout = arrays(1, 5, 2, 6, seed=1)[0]

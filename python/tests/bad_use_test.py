@@ -61,14 +61,21 @@ class BadUse(unittest.TestCase):
         self.refused(TypeError, "window is (1.5, 2)", window=(1.5, 2), align="top_left")
         self.refused(ValueError, "mask has shape (9, 5); it must be (5, 9)", mask=np.ones((9, 5), bool))
         self.refused(ValueError, "same for every head", mask=np.ones((2, 5, 9), bool))
+        self.refused(ValueError, "or (1, 2, 5, 9) with some of these 1", mask=np.ones((1, 3, 5, 9), bool))
+        heads = np.ones((1, 2, 5, 9), bool)
+        heads[:, 1, :, 2:] = False
+        self.refused(ValueError, "out has shape (1, 5, 1, 8); it must have 1 batch entries and 2 heads",
+                     out=OUT[:, :, :1], mask=heads)
         self.refused(TypeError, "mask has dtype float32; give booleans", mask=np.zeros((5, 9), "f"))
         self.refused(ValueError, "'blok_64'", mask="blok_64")
         self.refused(ValueError, "key lengths", key_lengths=[3, 3])
         self.refused(TypeError, "key_lengths is [2.5]; give a list of integers", key_lengths=[2.5])
         self.refused(TypeError, "scale is 'half'; give a number", scale="half")
         self.refused(ValueError, "softcap is -1", softcap=-1)
-        self.refused(TypeError, "alibi: slopes of one's own", alibi=[0.5, 0.25],
-                     align="top_left")
+        self.refused(ValueError, "head 0 has 0.5, not 0.0625; exact results are known for 2^(-8 (h + 1) / heads)",
+                     alibi=[0.5, 0.25], align="top_left")
+        self.refused(ValueError, "alibi has shape (3,); give True, 'standard', 'drawn_SEED' or the slopes of the 2",
+                     alibi=[0.5, 0.25, 0.125], align="top_left")
 
     def test_packed_sequences(self):
         packed = {"out": OUT[0], "q": Q[0], "k": K[0], "v": V[0]}
