@@ -82,6 +82,44 @@ Judgement nothing_proved(const AttentionCall& call, const std::string& why) {
   return {ATTEST_NOTHING_PROVED, "nothing is proved: " + why + case_words(call)};
 }
 
+// Tells whether each element of (batch, seqlen, heads, columns) is as `expected` says.
+template <class Expected>
+bool holds(const TensorView& view, const Expected& expected) {
+  for (std::int64_t b = 0; b < view.extent(0); ++b) {
+    for (std::int64_t i = 0; i < view.extent(1); ++i) {
+      for (std::int64_t h = 0; h < view.extent(2); ++h) {
+        for (std::int64_t d = 0; d < view.extent(3); ++d) {
+          if (view(b, i, h, d) != expected(b, h, d)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+bool same_for_every_key(const TensorView& view) {
+  return holds(view, [&](auto b, auto h, auto d) { return view(b, 0, h, d); });
+}
+
+// Says why forward's result would be the same whatever Q and K hold; "" where it would not.
+// Decoys that equal the exact result do not tell: a problem of one key has them, too.
+std::string scores_without_effect(const AttentionCall& call) {
+  const Problem& p = call.problem;
+  std::int64_t queries = 0;
+  for (const Sequence& sequence : p.sequences()) queries += sequence.q_length;
+  const bool choice = p.visible_pairs() > queries;  // some query sees more keys than one
+  if (!choice || call.direction != proptest::Direction::forward) return "";
+  const bool equal = p.scale() == 0 ||
+                     holds(call.values.Q.view(), [](auto, auto, auto) { return 0.0; }) ||
+                     same_for_every_key(call.values.K.view());
+  if (equal && p.alibi == Alibi::none) return "all scores of a query are equal; give other Q and K";
+  const bool lse = (call.description.features & ATTEST_LSE) != 0;
+  if (!lse && same_for_every_key(call.values.V.view())) {
+    return "V is the same for every key, so that no score matters; give another V, or the LSE";
+  }
+  return "";
+}
+
 }  // namespace
 
 void require_bounds(const AttentionCall& call) {
@@ -99,6 +137,9 @@ Judgement judge(const AttentionCall& call, const KernelRun& run) {
   if (worst.verdict == Verdict::vacuous) return nothing_proved(call, worst.reason);
   if (worst.verdict != Verdict::passed) return refused(call, truth, run, worst);
   if (call.problem.visible_pairs() == 0) return nothing_proved(call, "no query sees a key");
+  if (const std::string why = scores_without_effect(call); !why.empty()) {
+    return nothing_proved(call, why);
+  }
   const std::vector<std::string> decoys = truth.passing_decoys(run);
   if (decoys.empty()) return {};
   return nothing_proved(call, "these inputs cannot tell it from a wrong result, '" +

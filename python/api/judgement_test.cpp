@@ -1,6 +1,9 @@
 #include "python/api/judgement.hpp"
 
+#include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "core/testing/catch.hpp"
 #include "python/api/testing/example.hpp"
@@ -67,6 +70,34 @@ TEST_CASE("inputs on which wrong results would pass prove nothing", "[python]") 
   REQUIRE(attest_reference(&call, &call.got) == ATTEST_PASSED);
   CHECK(judged(zero).outcome == ATTEST_NOTHING_PROVED);
   CHECK_THAT(judged(zero).text, Catch::Contains("cannot tell it from a wrong result"));
+}
+
+TEST_CASE("inputs on which no score matters prove nothing", "[python]") {
+  const auto outcome = [](const char* problem, bool lse, double q, double k, double v) {
+    Example example(problem);
+    for (auto [tensor, value] :
+         {std::pair{&example.Q, q}, std::pair{&example.K, k}, std::pair{&example.V, v}}) {
+      if (std::isnan(value)) continue;  // as they are
+      for (std::int64_t i = 0; i < tensor->view().extent(1); ++i) {
+        for (std::int64_t c = 0; c < 4; ++c) tensor->set(value, 0, i, 0, c);
+      }
+    }
+    attest_attention& call = example.call();
+    REQUIRE(attest_reference(&call, &call.got) == ATTEST_PASSED);
+    if (!lse) call.got.LSE = nullptr;
+    const AttentionCall read = read_call(call, proptest::Work::sampled_judgement);
+    return judge(read, read_run(read, call.got)).outcome;
+  };
+  const double as_it_is = std::numeric_limits<double>::quiet_NaN();
+  const char* const some = "sq=3,d=4";
+  CHECK(outcome(some, true, as_it_is, as_it_is, as_it_is) == ATTEST_PASSED);
+  CHECK(outcome(some, true, 0, as_it_is, as_it_is) == ATTEST_NOTHING_PROVED);
+  CHECK(outcome(some, true, as_it_is, 2, as_it_is) == ATTEST_NOTHING_PROVED);
+  CHECK(outcome("sq=3,d=4,scale=0", true, as_it_is, as_it_is, as_it_is) == ATTEST_NOTHING_PROVED);
+  CHECK(outcome(some, false, as_it_is, as_it_is, 1) == ATTEST_NOTHING_PROVED);
+  CHECK(outcome(some, true, as_it_is, as_it_is, 1) == ATTEST_PASSED);
+  CHECK(outcome("sq=3,sk=1,d=4", false, as_it_is, as_it_is, as_it_is) == ATTEST_PASSED);
+  CHECK(outcome("sq=3,d=4,alibi=standard", true, 0, as_it_is, as_it_is) == ATTEST_PASSED);
 }
 
 TEST_CASE("a long problem is judged by a sample", "[python]") {
