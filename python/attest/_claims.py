@@ -64,6 +64,7 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
     _, lse = _ask(function, served[0])
     if claims is not None:
         features = set(claims)
+        _require_keywords(function, features)
     else:
         features = {word for word in _candidates(function) if _serves(function, served[0], word)}
         if lse is not None:
@@ -82,6 +83,15 @@ def _candidates(function: Function) -> Iterable[str]:
     of_keywords = {keyword.claims for keyword in function.keywords.values()}
     needs_keyword = {keyword.claims for keyword in function.convention.keywords.values()}
     return of_keywords | (_SHAPES.keys() - needs_keyword)
+
+
+def _require_keywords(function: Function, claimed: Iterable[str]) -> None:
+    """Raises ValueError for a claim that could not be asked for."""
+    for word in sorted(claimed):
+        of_word = {name for name, keyword in function.convention.keywords.items() if keyword.claims == word}
+        if of_word and word not in _SHAPES and not of_word & function.keywords.keys():
+            raise ValueError(f"claims: {word!r} is asked for by {' or '.join(sorted(of_word))}, which "
+                             f"{function.name} does not take; add it, or give a convention that has another name")
 
 
 def _served_dtypes(function: Function) -> Tuple[str, ...]:

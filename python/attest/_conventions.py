@@ -80,6 +80,8 @@ class Convention:
     def __post_init__(self) -> None:
         if self.layout not in ARRAYS:
             raise ValueError(f"layout is {self.layout!r}; it must be one of {', '.join(ARRAYS)}")
+        if self.arrays not in (None, "numpy", "torch", "jax"):
+            raise ValueError(f"arrays is {self.arrays!r}; it must be numpy, torch, jax or None")
 
 
 _PLAIN: Dict[str, Keyword] = {

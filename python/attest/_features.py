@@ -76,13 +76,23 @@ class Sizes:
     dtype: str
 
 
+_NAMES_ELSEWHERE = {"softmax_scale": "scale", "sm_scale": "scale", "is_causal": "causal", "attn_mask": "mask",
+                    "window_size": "window", "local_window_size": "window", "alibi_slopes": "alibi",
+                    "key_value_seq_lengths": "key_lengths"}
+
+
 def require_known(features: Mapping[str, Any]) -> None:
     """Raises TypeError for a keyword that Features does not have."""
     for word in features:
-        if word not in Features.__annotations__:
-            near = difflib.get_close_matches(word, Features.__annotations__, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"unexpected keyword {word!r}{hint} (attest.Features lists them)")
+        if word in Features.__annotations__:
+            continue
+        if word in ("atol", "rtol"):
+            raise TypeError(f"unexpected keyword {word!r}: no tolerance is chosen here; numerics= says what the "
+                            "kernel does that costs accuracy")
+        near = [_NAMES_ELSEWHERE[word]] if word in _NAMES_ELSEWHERE else \
+            difflib.get_close_matches(word, Features.__annotations__, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"unexpected keyword {word!r}{hint} (attest.Features lists them)")
 
 
 def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:

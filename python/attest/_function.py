@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterable, Optional, Tuple
@@ -35,6 +36,9 @@ class Function:
         self.name: str = getattr(fn, "__name__", type(fn).__name__).strip("<>")
         self.convention = convention
         self.arrays = convention.arrays or _arrays_of(fn)
+        if importlib.util.find_spec(self.arrays) is None:
+            raise ValueError(f"{self.name} would be called with arrays of {self.arrays}, which is not installed "
+                             "here; install it, or give a convention with others, as like='numpy'")
         self.device = device
         self._place = None if device is None else placing(self.arrays, device)
         self._running = running(device)

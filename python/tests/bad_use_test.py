@@ -52,6 +52,8 @@ class BadUse(unittest.TestCase):
 
     def test_keywords(self):
         self.refused(TypeError, "unexpected keyword 'casual'; did you mean 'causal'?", casual=True)
+        self.refused(TypeError, "unexpected keyword 'softmax_scale'; did you mean 'scale'?", softmax_scale=0.5)
+        self.refused(TypeError, "'atol': no tolerance is chosen here", atol=1e-3)
         self.refused(ValueError, "layout is 'sbhd'; it must be 'bshd' or 'bhsd'", layout="sbhd")
         self.refused(ValueError, "5 queries and 9 keys can be aligned at either end", causal=True)
         self.refused(ValueError, "5 queries and 9 keys can be aligned at either end", window=(2, 2))

@@ -9,6 +9,7 @@ import signal
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -146,8 +147,11 @@ class Certify(unittest.TestCase):
         self.assertEqual(described["limits"]["only"], ["only_bottom_right", "only_one_scale"])
 
     def test_words_of_claims_are_those_of_the_library(self):
+        def takes_all(q, k, v, **keywords):
+            return attention(q, k, v)
+
         for word in FEATURES:
-            report = attest.certify(attention, isolate=False, cases=0, dtypes=["f32"], claims=[word],
+            report = attest.certify(takes_all, isolate=False, cases=0, dtypes=["f32"], claims=[word],
                                     only="reference_backward")
             features = report.certificate["kernels"][0]["description"]["features"]
             self.assertEqual(set(features), {word, "any_strides"})
@@ -202,6 +206,8 @@ class Certify(unittest.TestCase):
                 ({"dtypes": "f32"}, TypeError, "dtypes is 'f32'; give a list of words, like ['f32']"),
                 ({"dtypes": []}, ValueError, "dtypes is empty; give one at least"),
                 ({"claims": ["grouped"]}, ValueError, "'grouped' must be one of causal"),
+                ({"claims": ["softcap"]}, ValueError,
+                 "'softcap' is asked for by softcap, which attention does not take"),
                 ({"claims": "gqa"}, TypeError, "claims is 'gqa'; give a list of words"),
                 ({"problems": CROSS}, TypeError, "give a list of problems"),
                 ({"problems": ["b=64,sq=1048576,sk=1048576,hq=64,d=256"]}, ValueError,
@@ -211,6 +217,11 @@ class Certify(unittest.TestCase):
                 attest.certify(attention, **{**SMALL, **options})
         with self.assertRaisesRegex(TypeError, "fn is a int; give a function"):
             attest.certify(3, isolate=False)
+        with self.assertRaisesRegex(ValueError, "arrays is 'cupy'; it must be numpy, torch, jax or None"):
+            dataclasses.replace(attest.CONVENTIONS["plain"], arrays="cupy")
+        with mock.patch("importlib.util.find_spec", lambda name: None), self.assertRaisesRegex(
+                ValueError, "attention would be called with arrays of torch, which is not installed"):
+            attest.certify(attention, like="sdpa", isolate=False)
 
     def test_strides_that_a_function_does_not_take(self):
         def dense(q, k, v):
