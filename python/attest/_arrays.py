@@ -19,7 +19,10 @@ def numpy_of(name: str, given: Any) -> np.ndarray:
     if given is None:
         raise TypeError(f"{name} is None; give an array")
     if type(given).__module__.split(".")[0] == "torch":
-        return _of_torch(given)
+        try:
+            return _of_torch(given)
+        except (TypeError, RuntimeError) as error:  # sparse, of a dtype without a numpy one, on no real device
+            raise TypeError(f"{name} ({given.dtype} on {given.device}): {error}") from error
     try:
         array = np.asarray(given)
     except (TypeError, ValueError) as error:

@@ -36,6 +36,15 @@ class OtherArrays(unittest.TestCase):
         self.check(torch.from_numpy, dtype=np.float16)
 
     @needs("torch")
+    def test_tensors_of_torch_that_are_no_arrays(self):
+        import torch
+        q, k, v = map(torch.from_numpy, arrays(1, 5, 2, 8))
+        for given, words in ((q.to("meta"), r"q \(torch.float32 on meta\): "), (q.to_sparse(), "q .*Sparse"),
+                             (q.to(torch.float8_e4m3fn), r"q \(torch.float8_e4m3fn on cpu\): ")):
+            with self.assertRaisesRegex(TypeError, words):
+                attest.assert_close(q, given, k, v)
+
+    @needs("torch")
     def test_bfloat16_of_torch(self):
         import torch
         q, k, v = (torch.from_numpy(array).bfloat16() for array in arrays(1, 5, 2, 8))
