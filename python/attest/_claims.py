@@ -88,7 +88,8 @@ def _candidates(function: Function) -> Iterable[str]:
 def _require_keywords(function: Function, claimed: Iterable[str]) -> None:
     """Raises ValueError for a claim that could not be asked for."""
     for word in sorted(claimed):
-        of_word = {name for name, keyword in function.convention.keywords.items() if keyword.claims == word}
+        claims = {word, "window"} if word == "causal" else {word}
+        of_word = {name for name, keyword in function.convention.keywords.items() if keyword.claims in claims}
         if of_word and word not in _SHAPES and not of_word & function.keywords.keys():
             raise ValueError(f"claims: {word!r} is asked for by {' or '.join(sorted(of_word))}, which "
                              f"{function.name} does not take; add it, or give a convention that has another name")

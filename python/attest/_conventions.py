@@ -21,7 +21,8 @@ class Asked:
     grouped: bool = False
     """Heads of q share heads of k and v."""
     window: Tuple[int, int] = (-1, -1)
-    """(left, right) of the aligned key, -1 without limit; causal alone is (-1, 0)."""
+    """(left, right) of the aligned key, -1 without limit; causal alone is (-1, 0), but (-1, -1) for a
+    keyword that claims windows where another claims causal masks."""
     align: str = "bottom_right"
     """Alignment of the window and of ALiBi, "top_left" or "bottom_right"."""
     mask: Optional[np.ndarray] = None

@@ -91,9 +91,12 @@ class Function:
         if self.convention.layout == "thd" and asked.cu_seqlens_q is None:
             asked = dataclasses.replace(asked, cu_seqlens_q=_equal_lengths(q),
                                         cu_seqlens_k=_equal_lengths(k))
+        windowed = asked
+        if asked.window == (-1, 0) and any(one.claims == "causal" for one in self.keywords.values()):
+            windowed = dataclasses.replace(asked, window=(-1, -1))  # many take no window with a causal mask
         words: Dict[str, Any] = {}
         for name, keyword in self.keywords.items():
-            value = keyword.value(asked)
+            value = keyword.value(windowed if keyword.claims == "window" else asked)
             words[name] = self._given(value) if isinstance(value, np.ndarray) else value
         return [self._turned(array, dtype) for array in (q, k, v)], words
 

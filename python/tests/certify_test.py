@@ -146,6 +146,24 @@ class Certify(unittest.TestCase):
         self.assertEqual(described["features"], ["head_dim_v", "any_strides", "cross_lengths"])
         self.assertEqual(described["limits"]["only"], ["only_bottom_right", "only_one_scale"])
 
+    def test_a_causal_mask_alone_is_no_window(self):
+        def without_windows(q, k, v, *, causal=False, window=(-1, -1), scale=1.0):
+            if window != (-1, -1):
+                raise NotImplementedError("no windows")
+            return attention(q, k, v, causal=causal, scale=scale)
+
+        def by_window(q, k, v, *, window, scale=1.0):
+            if window[0] >= 0 or window[1] > 0:
+                raise NotImplementedError("causal alone")
+            return attention(q, k, v, causal=window[1] == 0, scale=scale)
+
+        report = attest.certify(without_windows, **SMALL)
+        features = report.certificate["kernels"][0]["description"]["features"]
+        self.assertEqual((report.findings, "causal_bottom_right" in features, "window" in features),
+                         ([], True, False), str(report))
+        report = attest.certify(by_window, **SMALL, claims=["causal", "cross_lengths"], only="reference_forward")
+        self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
+
     def test_words_of_claims_are_those_of_the_library(self):
         def takes_all(q, k, v, **keywords):
             return attention(q, k, v)

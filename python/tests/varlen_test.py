@@ -113,7 +113,7 @@ class Varlen(Gradients):
         def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
                                    dropout_p=0.0, softmax_scale=None, causal=False,
                                    window_size=(-1, -1), softcap=0.0, alibi_slopes=None):
-            if softcap or alibi_slopes is not None or window_size not in ((-1, -1), (-1, 0)):
+            if softcap or alibi_slopes is not None or window_size != (-1, -1):
                 raise NotImplementedError("a plain or causal mask alone")
             results = []
             for begin, end, first, last in zip(cu_seqlens_q, cu_seqlens_q[1:], cu_seqlens_k,
