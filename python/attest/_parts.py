@@ -25,10 +25,10 @@ class Part(NamedTuple):
         if not self.name or array is None:
             return array
         axis, heads, count = self._heads(name)
-        needed = self.extents[0], count
-        if len(array.shape) <= axis or (array.shape[0], array.shape[axis]) != needed:
-            raise ValueError(f"{name} has shape {tuple(array.shape)}; it must have {needed[0]} batch entries "
-                             f"and {needed[1]} heads")
+        shape = tuple(getattr(array, "shape", ()))
+        if len(shape) <= axis or (shape[0], shape[axis]) != (self.extents[0], count):
+            raise ValueError(f"{name} has shape {shape}; it must have {self.extents[0]} batch entries and "
+                             f"{count} heads")
         return array[self.batch, heads] if axis == 1 else array[self.batch, :, heads]
 
     def of_all(self, **arrays: Any) -> Dict[str, Any]:
@@ -63,13 +63,14 @@ def parts_of(q: Any, k: Any, features: Mapping[str, Any], gradients: bool = Fals
     fits = all(has in (1, needed) for has, needed in zip(mask.shape, full))
     if not fits or 0 in full or heads_kv == 0 or heads_q % heads_kv:
         return whole
-    mask, group = np.broadcast_to(mask, full), heads_q // heads_kv
+    group = heads_q // heads_kv
     step = next(step for step in (heads_q, group, 1) if _repeats(mask, 1, step))
     if gradients and step < group:
         raise ValueError("mask differs between heads that share keys, whose gradients belong to no one of "
                          "them; give k and v for every head, or a mask that is the same in each group")
-    parts = []
-    for entry in ([slice(None)] if _repeats(mask, 0, batch) else _slices(batch, 1)):
+    entries = [slice(None)] if _repeats(mask, 0, batch) else _slices(batch, 1)
+    mask, parts = np.broadcast_to(mask, full), []
+    for entry in entries:
         for heads in _slices(heads_q, step):
             own = {**features, "mask": mask[entry, heads][0, 0]}
             if features.get("key_lengths") is not None:
@@ -110,6 +111,8 @@ def _heads_axis(features: Mapping[str, Any]) -> int:
 
 def _repeats(mask: np.ndarray, axis: int, step: int) -> bool:
     """Tells whether the mask is the same within every `step` of that axis."""
+    if mask.shape[axis] == 1:
+        return True
     firsts = np.repeat(mask.take(range(0, mask.shape[axis], step), axis), step, axis)
     return bool((firsts == mask).all())
 
