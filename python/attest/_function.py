@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import inspect
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterable, Optional, Tuple
@@ -36,9 +35,6 @@ class Function:
         self.name: str = getattr(fn, "__name__", type(fn).__name__).strip("<>")
         self.convention = convention
         self.arrays = convention.arrays or _arrays_of(fn)
-        if importlib.util.find_spec(self.arrays) is None:
-            raise ValueError(f"{self.name} would be called with arrays of {self.arrays}, which is not installed "
-                             "here; install it, or give a convention with others, as like='numpy'")
         self.device = device
         self._place = None if device is None else placing(self.arrays, device)
         self._running = running(device)
@@ -131,13 +127,22 @@ class Function:
 
     def _own(self, array: np.ndarray, dtype: str) -> Any:
         if self.arrays == "torch":
-            torch = importlib.import_module("torch")
+            torch = _module("torch")
             if dtype == "bf16":
                 return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
             return torch.from_numpy(array)
         if dtype == "bf16":
             array = array.view(importlib.import_module("ml_dtypes").bfloat16)
-        return importlib.import_module("jax.numpy").asarray(array) if self.arrays == "jax" else array
+        return _module("jax.numpy").asarray(array) if self.arrays == "jax" else array
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        kind = name.split(".")[0]
+        raise ValueError(f"the function is to be called with arrays of {kind} ({error}); install it, or give a "
+                         "convention with others, as like='numpy'") from None
 
 
 def first_two(returned: Any) -> Tuple[Any, Any]:
