@@ -76,6 +76,7 @@ void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulati
     if (!given_up_) barriers_.release_complete();
   }
   report.blocks_given_up += given_up_ ? 1 : 0;
+  report.instructions += instructions_;
   report.shared_bytes = std::max(report.shared_bytes, shared_.used_bytes());
   report.add_traffic(traffic_);
 }

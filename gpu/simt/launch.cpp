@@ -78,6 +78,7 @@ LaunchReport& LaunchReport::operator+=(const LaunchReport& later) {
   blocks_given_up += later.blocks_given_up;
   shared_bytes = std::max(shared_bytes, later.shared_bytes);
   switches += later.switches;
+  instructions += later.instructions;
   add_traffic(later.traffic);
   return *this;
 }

@@ -20,6 +20,7 @@ struct LaunchReport {
   std::int64_t blocks_given_up = 0;  // whose kernel did not come to its end
   std::int64_t shared_bytes = 0;     // the most of any block, static and dynamic
   std::uint64_t switches = 0;        // between lanes
+  std::uint64_t instructions = 0;    // of warps, where PTX was executed
   // By tensor, in the order in which they were added to the global memory.
   std::vector<GlobalTraffic> traffic;
 
