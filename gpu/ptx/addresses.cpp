@@ -31,6 +31,12 @@ simt::GlobalUse global_use(Use use) {
 std::byte* access_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
                          std::uint64_t address, std::size_t bytes, Use use, const void* value) {
   BlockRun& block = warp.block();
+  if (use == Use::read || use == Use::write) {
+    const SharedAccess plain = use == Use::read ? SharedAccess::read : SharedAccess::write;
+    std::byte* const seen =
+        block.shared().glance(address, bytes, plain, BlockRun::number_of(warp, lane));
+    if (seen != nullptr) return seen;
+  }
   std::byte* const data = shared_pointer(warp, address);
   const bool is_inside = address + bytes <= static_cast<std::uint64_t>(block.shared().used_bytes());
   const SharedAccess how = is_inside ? shared_access(use, data, value, bytes) : SharedAccess::write;

@@ -21,6 +21,19 @@ std::uint64_t window_of(Space space);
 /// Address of a lane's access: register and offset.
 std::uint64_t address_of(const Warp& warp, const Address& address, std::uint32_t lane);
 
+/// Those of all lanes.
+inline Lanes<std::uint64_t> addresses_of(const Warp& warp, const Address& address) {
+  const auto offset = static_cast<std::uint64_t>(address.offset);
+  Lanes<std::uint64_t> addresses;
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    addresses[lane] =
+        address.is_wide
+            ? warp.read<std::uint64_t>(address.slot)[lane] + offset
+            : static_cast<std::uint32_t>(warp.read<std::uint32_t>(address.slot)[lane] + offset);
+  }
+  return addresses;
+}
+
 enum class Use : std::uint8_t { read, write, add, exchange };
 
 /// The bytes of a lane's access, checked, noted and counted; null where it may not be carried out.

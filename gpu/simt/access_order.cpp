@@ -96,33 +96,26 @@ std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t warp_numb
   return lanes;
 }
 
-void Accesses::add(std::uint32_t lane, const AccessOrder& order) {
+void Accesses::add_later(std::uint32_t lane, const AccessOrder& order) {
   const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
-  const auto is_now = [&](const AtTime& each) { return each.warp == warp && each.time == time; };
-  if (block_time_ != order.block_time()) {
-    block_time_ = order.block_time();
-    elsewhere_ = kNone;
-    earlier_.clear();
-  } else if (is_now(latest_)) {
-    latest_.lanes |= bit(lane);
-    return;
-  } else if (latest_.warp != warp && !order.has_hand_overs()) {
+  if (latest_.warp != warp && !order.has_hand_overs()) {
     elsewhere_ =
         static_cast<std::uint16_t>(lane);  // nothing in this block time is after both warps
     return;
-  } else {
-    const auto now = std::find_if(earlier_.begin(), earlier_.end(), is_now);
-    if (now != earlier_.end()) {
-      now->lanes |= bit(lane);
-      return;
-    }
-    // Accesses after this one come after those before this one, too.
-    earlier_.push_back(latest_);
-    for (AtTime& each : earlier_) {
-      each.lanes = order.unordered(lane, each.warp, each.lanes, each.time);
-    }
-    std::erase_if(earlier_, [](const AtTime& each) { return each.lanes == 0; });
   }
+  const auto now = std::find_if(earlier_.begin(), earlier_.end(), [&](const AtTime& each) {
+    return each.warp == warp && each.time == time;
+  });
+  if (now != earlier_.end()) {
+    now->lanes |= bit(lane);
+    return;
+  }
+  // Accesses after this one come after those before this one, too.
+  earlier_.push_back(latest_);
+  for (AtTime& each : earlier_) {
+    each.lanes = order.unordered(lane, each.warp, each.lanes, each.time);
+  }
+  std::erase_if(earlier_, [](const AtTime& each) { return each.lanes == 0; });
   latest_ = {warp, time, bit(lane)};
 }
 

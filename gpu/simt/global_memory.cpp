@@ -31,6 +31,7 @@ int GlobalMemory::find_nearest(const void* pointer) const {
     if (ranges_[k].data == nullptr || distance >= least) continue;
     least = distance;
     nearest = static_cast<int>(k);
+    if (distance == 0) break;
   }
   return nearest;
 }

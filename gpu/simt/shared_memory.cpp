@@ -11,7 +11,6 @@ namespace attest::simt {
 namespace {
 
 constexpr int kNaNByte = 0xFF;  // in every floating-point type
-constexpr std::size_t kWord = 4;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -55,8 +54,8 @@ void SharedMemory::begin(std::int64_t dynamic_bytes, std::int64_t limit_bytes, S
   order_.begin(warps);
   fences_ = 1;
   last_fence_.assign(std::size_t{warps} * AccessOrder::kWarpLanes, 0);
-  place(nullptr, "dynamic shared memory", bytes_,
-        std::min(static_cast<std::size_t>(dynamic_bytes), kMostBytes), 0);
+  dynamic_bytes_ = std::min(static_cast<std::size_t>(dynamic_bytes), kMostBytes);
+  place(nullptr, "dynamic shared memory", bytes_, dynamic_bytes_, 0);
 }
 
 void SharedMemory::place(const void* tag, const char* name, std::byte* begin, std::size_t bytes,
@@ -65,12 +64,13 @@ void SharedMemory::place(const void* tag, const char* name, std::byte* begin, st
   used_ = offset + bytes;
   variables_.push_back({tag, name, begin, bytes, offset});
   if (checks_ == SharedChecks::off) return;
-  const std::size_t end = rounded_up(used_, kWord) / kWord;
-  if (words_.size() < end) words_.resize(end);
-  apart_.resize(end);
-  for (std::size_t word = offset / kWord; word < end; ++word) {
-    apart_[word] = false;
-    words_[word].clear();
+  const std::size_t end = rounded_up(used_, kRow) / kRow;
+  Parts& rows = parts_[0];
+  if (rows.shadows.size() < end) rows.shadows.resize(end);
+  rows.apart.resize(rows.shadows.size());
+  for (std::size_t row = offset / kRow; row < end; ++row) {
+    rows.apart[row] = 0;
+    rows.shadows[row].clear();
   }
 }
 
@@ -135,25 +135,34 @@ std::string SharedMemory::describe(const void* place, std::size_t bytes) const {
   return text;
 }
 
-// One shadow for a word as long as all accesses to it are to the whole word, as most are.
+void SharedMemory::take_apart(std::size_t level, std::size_t part) {
+  Parts &whole = parts_[level], &smaller = parts_[level + 1];
+  const std::size_t count = std::size_t{1} << (whole.shift - smaller.shift);
+  const std::size_t all = parts_[0].shadows.size() << (parts_[0].shift - smaller.shift);
+  if (smaller.shadows.size() < all) smaller.shadows.resize(all);
+  smaller.apart.resize(smaller.shadows.size());
+  whole.apart[part] = 1;
+  for (std::size_t k = part * count; k < (part + 1) * count; ++k) {
+    smaller.shadows[k] = whole.shadows[part];
+    smaller.apart[k] = 0;
+  }
+}
+
 template <class Function>
 void SharedMemory::for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function) {
-  for (const std::size_t end = offset + bytes; offset < end;) {
-    const std::size_t word = offset / kWord;
-    const bool whole = offset % kWord == 0 && end - offset >= kWord;
-    if (whole && !apart_[word]) {
-      function(words_[word]);
-      offset += kWord;
+  const std::size_t end = offset + bytes;
+  for (std::size_t level = 0; offset < end;) {
+    Parts& parts = parts_[level];
+    const std::size_t part = offset >> parts.shift, size = std::size_t{1} << parts.shift;
+    const bool is_whole = offset % size == 0 && end - offset >= size;
+    if (parts.apart[part] == 0 && !is_whole) take_apart(level, part);
+    if (parts.apart[part] != 0) {
+      ++level;
       continue;
     }
-    if (!apart_[word]) {
-      apart_[word] = true;
-      if (bytes_apart_.size() < words_.size() * kWord) bytes_apart_.resize(words_.size() * kWord);
-      std::fill_n(bytes_apart_.begin() + static_cast<std::ptrdiff_t>(word * kWord), kWord,
-                  words_[word]);
-    }
-    function(bytes_apart_[offset]);
-    ++offset;
+    function(parts.shadows[part]);
+    offset += size;
+    level = 0;
   }
 }
 
@@ -235,8 +244,10 @@ std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t byte
   const Variable* const variable = holder(first, bytes);
   if (variable == nullptr) return found({Fault::out_of_bounds, ""});
   if (checks_ == SharedChecks::off) return std::nullopt;
-  std::optional<Finding> finding;
   const auto offset = variable->offset + static_cast<std::size_t>(first - variable->begin);
+  const bool is_aligned = offset % kRow == 0 || (bytes == kWord && offset % kWord == 0);
+  if (is_aligned && note_plain(whole(offset, bytes), access, lane)) return std::nullopt;
+  std::optional<Finding> finding;
   for_each_shadow(offset, bytes, [&](Shadow& shadow) {
     if (!finding) finding = conflict(shadow, access, lane);
     if (!shadow.copying) note(shadow, access, lane);

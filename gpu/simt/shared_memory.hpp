@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -61,6 +62,18 @@ class SharedMemory {
   std::optional<Finding> check(const void* pointer, std::size_t bytes, Access access,
                                std::uint32_t lane);
 
+  /// Notes a lane's access to dynamic memory; where its first byte is. Null, with nothing noted,
+  /// where it takes more than a glance to tell that the access is in order: then `check` does.
+  ///
+  /// Requires: a power of two of bytes.
+  std::byte* glance(std::uint64_t offset, std::size_t bytes, Access access, std::uint32_t lane) {
+    if (offset > dynamic_bytes_ || bytes > dynamic_bytes_ - offset || (offset & (bytes - 1)) != 0) {
+      return nullptr;
+    }
+    if (is_checked() && !note_plain(whole(offset, bytes), access, lane)) return nullptr;
+    return bytes_ + offset;
+  }
+
   /// Who writes asynchronously: copies of a lane, or tensor copies.
   enum class Copier : std::uint8_t { lane, tensor };
 
@@ -115,7 +128,7 @@ class SharedMemory {
     std::size_t offset;  // on a device, and of its shadows
   };
 
-  // History of a word that was never accessed in parts, or of a byte of one that was.
+  // History of bytes that were never accessed but together.
   struct Shadow {
     bool written = false, copying = false, is_barrier = false;
     Copier copier = Copier::lane;
@@ -127,10 +140,45 @@ class SharedMemory {
     void clear();
   };
 
+  // Histories of rows of 16 bytes, of words and of bytes, each as long as no access is to less.
+  // Most accesses are to whole rows.
+  struct Parts {
+    std::size_t shift;  // log2 of the bytes of each
+    std::vector<Shadow> shadows{};
+    std::vector<std::uint8_t> apart{};  // those whose parts have a history each
+  };
+  static constexpr std::size_t kRow = 16, kWord = 4;
+
+  // The history of just those bytes, where it is of a row or a word; the first is at a multiple of
+  // their number.
+  Shadow* whole(std::size_t offset, std::size_t bytes) {
+    const bool is_apart = parts_[0].apart[offset / kRow] != 0;
+    if (bytes == kRow) return is_apart ? nullptr : &parts_[0].shadows[offset / kRow];
+    const bool is_word = bytes == kWord && is_apart && parts_[1].apart[offset / kWord] == 0;
+    return is_word ? &parts_[1].shadows[offset / kWord] : nullptr;
+  }
+  // Notes an access before which, since the block's last barrier, nothing was that it could be in
+  // conflict with; else false.
+  bool note_plain(Shadow* shadow, Access access, std::uint32_t lane) {
+    if (shadow == nullptr || shadow->copying || shadow->is_barrier ||
+        shadow->writes.has_any_now(order_) || shadow->atomics.has_any_now(order_)) {
+      return false;
+    }
+    if (access == Access::read) {
+      if (shadow->written) shadow->reads.add(lane, order_);
+      return shadow->written;
+    }
+    const bool is_plain = (access == Access::write || access == Access::rewrite) &&
+                          shadow->async_readers == 0 && !shadow->reads.has_any_now(order_);
+    if (is_plain) note(*shadow, access, lane);
+    return is_plain;
+  }
+
   void open_pages(SharedChecks checks);
   void place(const void* tag, const char* name, std::byte* begin, std::size_t bytes,
              std::size_t offset);
   const Variable* holder(const std::byte* pointer, std::size_t bytes) const;
+  void take_apart(std::size_t level, std::size_t part);
   template <class Function>
   void for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function);
   // Visits the shadows of bytes that one variable holds; with checks alone.
@@ -144,11 +192,10 @@ class SharedMemory {
 
   std::byte* mapped_ = nullptr;
   std::byte* bytes_ = nullptr;
-  std::size_t used_ = 0, static_bytes_ = 0, limit_ = 0;
+  std::size_t used_ = 0, static_bytes_ = 0, dynamic_bytes_ = 0, limit_ = 0;
   std::vector<Variable> variables_;
   SharedChecks checks_ = SharedChecks::off;
-  std::vector<Shadow> words_, bytes_apart_;
-  std::vector<bool> apart_;  // words whose bytes have a shadow each
+  std::array<Parts, 3> parts_{{{4}, {2}, {0}}};
   AccessOrder order_;
   std::uint32_t fences_ = 0;               // fence.proxy.async of any lane
   std::vector<std::uint32_t> last_fence_;  // by lane, in the order of all
