@@ -16,6 +16,32 @@ using simt::Fault;
 
 constexpr std::size_t kRow = 8;  // elements of a row of a small matrix
 using Row = std::array<std::uint16_t, kRow>;
+// A small matrix by rows. A register of a warp holds one: lane 4 i + j has elements (i, 2 j) and
+// (i, 2 j + 1), the first in the low half, which is the order of its bytes.
+using Small = std::array<Row, kRow>;
+static_assert(sizeof(Small) == sizeof(Lanes<std::uint32_t>));
+static_assert(std::endian::native == std::endian::little);
+
+// Rows k and k + 4 are interleaved, three times over: element 8 i + j moves to 8 j + i, as its
+// index of six bits is turned by one each time.
+Small transposed(const Small& matrix) {
+  using Halves = std::uint16_t __attribute__((vector_size(sizeof(Row))));
+  std::array<Halves, kRow> from, to;
+  std::memcpy(from.data(), matrix.data(), sizeof matrix);
+#pragma GCC unroll 3
+  for (std::size_t pass = 0; pass < 3; ++pass) {
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kRow / 2; ++k) {
+      const Halves a = from[k], b = from[k + kRow / 2];
+      to[2 * k] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      to[2 * k + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    from = to;
+  }
+  Small result;
+  std::memcpy(result.data(), from.data(), sizeof result);
+  return result;
+}
 
 // `.sync.aligned`: all lanes of the warp, else undefined.
 bool is_whole(const Warp& warp, const Instruction& in) {
@@ -30,58 +56,36 @@ bool is_whole(const Warp& warp, const Instruction& in) {
 // The k-th eight lanes name the rows of matrix k.
 template <class F>
 void for_each_row(const Warp& warp, const Instruction& in, Use use, F&& function) {
+  const Lanes<std::uint64_t> addresses = addresses_of(warp, in.addresses[0]);
   for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {
-    const std::uint64_t address = address_of(warp, in.addresses[0], lane);
-    function(lane, access(warp, in, Space::shared, address, lane, sizeof(Row), use));
+    function(lane, access(warp, in, Space::shared, addresses[lane], lane, sizeof(Row), use));
   }
-}
-
-// Where lane 4 i + j has the halves of its register of a matrix: (i, 2 j) and (i, 2 j + 1), the
-// transposed way (2 j, i) and (2 j + 1, i).
-struct Place {
-  std::size_t row, column;
-};
-Place place_of(std::size_t lane, std::size_t half, bool is_transposed) {
-  const Place place{lane / 4, lane % 4 * 2 + half};
-  return is_transposed ? Place{place.column, place.row} : place;
 }
 
 template <bool kTransposed>
 void load_matrices(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
-  std::array<Row, kWarpLanes> rows;
+  std::array<Small, kWarpLanes / kRow> matrices;
   for_each_row(warp, in, Use::read, [&](std::uint32_t lane, const std::byte* from) {
-    rows[lane].fill(0xFFFF);  // a NaN of both types
-    if (from != nullptr) std::memcpy(rows[lane].data(), from, sizeof(Row));
+    Row& row = matrices[lane / kRow][lane % kRow];
+    row.fill(0xFFFF);  // a NaN of both types
+    if (from != nullptr) std::memcpy(row.data(), from, sizeof(Row));
   });
-  for (std::size_t matrix = 0; matrix < in.elements; ++matrix) {
-    Lanes<std::uint32_t> words{};
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      for (std::size_t half = 0; half < 2; ++half) {
-        const Place place = place_of(lane, half, kTransposed);
-        words[lane] |= std::uint32_t{rows[kRow * matrix + place.row][place.column]} << 16 * half;
-      }
-    }
-    warp.write(in.slots[matrix], words);
+  for (std::size_t k = 0; k < in.elements; ++k) {
+    warp.at<Small>(in.slots[k])[0] = kTransposed ? transposed(matrices[k]) : matrices[k];
   }
 }
 
 template <bool kTransposed>
 void store_matrices(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
-  std::array<Row, kWarpLanes> rows{};
-  for (std::size_t matrix = 0; matrix < in.elements; ++matrix) {
-    const auto& words = warp.read<std::uint32_t>(in.slots[matrix]);
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      for (std::size_t half = 0; half < 2; ++half) {
-        const Place place = place_of(lane, half, kTransposed);
-        rows[kRow * matrix + place.row][place.column] =
-            static_cast<std::uint16_t>(words[lane] >> 16 * half);
-      }
-    }
+  std::array<Small, kWarpLanes / kRow> matrices;
+  for (std::size_t k = 0; k < in.elements; ++k) {
+    const Small& matrix = warp.read<Small>(in.slots[k])[0];
+    matrices[k] = kTransposed ? transposed(matrix) : matrix;
   }
   for_each_row(warp, in, Use::write, [&](std::uint32_t lane, std::byte* to) {
-    if (to != nullptr) std::memcpy(to, rows[lane].data(), sizeof(Row));
+    if (to != nullptr) std::memcpy(to, matrices[lane / kRow][lane % kRow].data(), sizeof(Row));
   });
 }
 
@@ -92,60 +96,96 @@ Execute stores(const Spelling& spelling, Instruction&) {
   return spelling.has("trans") ? store_matrices<true> : store_matrices<false>;
 }
 
+enum class Factor : std::uint8_t { f16, bf16, tf32 };
+
+// The same as float_from_f16, without a branch: the multiplication is exact, of subnormals too.
+float from_f16(std::uint16_t bits) {
+  const std::uint32_t magnitude = std::uint32_t{bits & 0x7FFFU} << 13;
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112F;
+  const std::uint32_t special = magnitude >= 0x0F800000U ? 0x7F800000U : 0;  // infinite or NaN
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
+                              std::uint32_t{bits & 0x8000U} << 16);
+}
+template <Factor kFactor>
+float factor_of(std::uint16_t bits) {
+  return kFactor == Factor::f16 ? from_f16(bits) : std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 float from_tf32(std::uint32_t bits) {
   constexpr std::uint32_t kIgnored = (1U << 13) - 1;  // below the 10 bits of the mantissa
   return std::bit_cast<float>(bits & ~kIgnored);
 }
 
-// A register of 16-bit factors has two of a row, of tf32 one.
-enum class Factor : std::uint8_t { f16, bf16, tf32 };
-template <Factor kFactor>
-constexpr std::size_t kPerWord = kFactor == Factor::tf32 ? 1 : 2;
-
-template <Factor kFactor>
-float factor_of(std::uint32_t word, std::size_t part) {
-  if constexpr (kFactor == Factor::tf32) return from_tf32(word);
-  const auto half = static_cast<std::uint16_t>(word >> 16 * part);
-  if constexpr (kFactor == Factor::f16) return float_from_f16(half);
-  return std::bit_cast<float>(std::uint32_t{half} << 16);
-}
-
-// D = A B + C, 16 x 8, `kDepth` deep. Lane 4 i + j has of A rows i and i + 8, of B column i, and
-// of both each fourth group of k from j on; of C columns 2 j and 2 j + 1.
+// Registers of 16-bit factors: a small matrix each, of B a transposed one.
 template <Factor kFactor, std::size_t kDepth>
-void multiply(Warp& warp, const Instruction& in) {
-  if (!is_whole(warp, in)) return;
-  constexpr std::size_t kParts = kPerWord<kFactor>, kSteps = kDepth / (4 * kParts);
-  constexpr std::size_t kA = 4, kB = kA + 2 * kSteps, kC = kB + kSteps;  // first slots; D has four
-  simt::FragmentA A{};
-  simt::FragmentB B{};
-  simt::FragmentC C{};
-  for (std::size_t step = 0; step < kSteps; ++step) {
-    const auto& upper = warp.read<std::uint32_t>(in.slots[kA + 2 * step]);
-    const auto& lower = warp.read<std::uint32_t>(in.slots[kA + 2 * step + 1]);
-    const auto& column = warp.read<std::uint32_t>(in.slots[kB + step]);
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      for (std::size_t part = 0; part < kParts; ++part) {
-        const std::size_t group = lane / 4, k = (4 * step + lane % 4) * kParts + part;
-        A[group][k] = factor_of<kFactor>(upper[lane], part);
-        A[group + 8][k] = factor_of<kFactor>(lower[lane], part);
-        B[k][group] = factor_of<kFactor>(column[lane], part);
+void read_factors(const Warp& warp, const std::uint32_t* slots, simt::FragmentA& A,
+                  simt::FragmentB& B) {
+  for (std::size_t word = 0; word < kDepth / 4; ++word) {
+    const Small& part = warp.read<Small>(slots[word])[0];
+    for (std::size_t row = 0; row < kRow; ++row) {
+      float* const to = &A[row + kRow * (word % 2)][kRow * (word / 2)];
+      for (std::size_t k = 0; k < kRow; ++k) to[k] = factor_of<kFactor>(part[row][k]);
+    }
+  }
+  for (std::size_t word = 0; word < kDepth / 8; ++word) {
+    const Small part = transposed(warp.read<Small>(slots[kDepth / 4 + word])[0]);
+    for (std::size_t k = 0; k < kRow; ++k) {
+      for (std::size_t column = 0; column < kRow; ++column) {
+        B[k + kRow * word][column] = factor_of<kFactor>(part[k][column]);
       }
     }
   }
-  for (std::size_t word = 0; word < 4; ++word) {
-    const auto& sums = warp.read<float>(in.slots[kC + word]);
+}
+// Of tf32, a register holds half of one: four columns of A, four rows of B.
+template <std::size_t kDepth>
+void read_tf32(const Warp& warp, const std::uint32_t* slots, simt::FragmentA& A,
+               simt::FragmentB& B) {
+  for (std::size_t step = 0; step < kDepth / 4; ++step) {
+    const auto& upper = warp.read<std::uint32_t>(slots[2 * step]);
+    const auto& lower = warp.read<std::uint32_t>(slots[2 * step + 1]);
+    const auto& column = warp.read<std::uint32_t>(slots[kDepth / 2 + step]);
     for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2] = sums[lane];
+      const std::size_t group = lane / 4, k = 4 * step + lane % 4;
+      A[group][k] = from_tf32(upper[lane]);
+      A[group + kRow][k] = from_tf32(lower[lane]);
+      B[k][group] = from_tf32(column[lane]);
+    }
+  }
+}
+
+// D = A B + C, 16 x 8, `kDepth` deep. Lane 4 i + j has of C rows i and i + 8, columns 2 j and
+// 2 j + 1.
+template <Factor kFactor, std::size_t kDepth>
+void multiply(Warp& warp, const Instruction& in) {
+  if (!is_whole(warp, in)) return;
+  constexpr std::size_t kA = 4;  // its first slot; D has four before it
+  constexpr std::size_t kC = kA + (kFactor == Factor::tf32 ? 3 * kDepth / 4 : 3 * kDepth / 8);
+  simt::FragmentA A;
+  simt::FragmentB B;
+  simt::FragmentC C;
+  if constexpr (kDepth < 16) A = {}, B = {};
+  if constexpr (kFactor == Factor::tf32) {
+    read_tf32<kDepth>(warp, &in.slots[kA], A, B);
+  } else {
+    read_factors<kFactor, kDepth>(warp, &in.slots[kA], A, B);
+  }
+  for (std::size_t half = 0; half < 2; ++half) {
+    const auto& even = warp.read<float>(in.slots[kC + 2 * half]);
+    const auto& odd = warp.read<float>(in.slots[kC + 2 * half + 1]);
+    float* const sums = &C[kRow * half][0];
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+      sums[2 * lane] = even[lane];
+      sums[2 * lane + 1] = odd[lane];
     }
   }
   simt::multiply_fragments(A, B, C, kDepth);
-  for (std::size_t word = 0; word < 4; ++word) {
-    Lanes<float> values;
+  for (std::size_t half = 0; half < 2; ++half) {
+    auto& even = warp.at<float>(in.slots[2 * half]);
+    auto& odd = warp.at<float>(in.slots[2 * half + 1]);
+    const float* const sums = &C[kRow * half][0];
     for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      values[lane] = C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2];
+      even[lane] = sums[2 * lane];
+      odd[lane] = sums[2 * lane + 1];
     }
-    warp.write(in.slots[word], values);
   }
 }
 

@@ -134,23 +134,43 @@ void finish_product(Block& in, std::uint32_t, const Exchange& exchange) {
 
 }  // namespace
 
-// By rows, so that the columns' sums, each in the order of k, are computed together.
+// Four rows at once, so that no sum waits for the one before it; the columns of a row together,
+// each summed in the order of k.
 ATTEST_VECTOR_CLONES
 void multiply_fragments(const FragmentA& A, const FragmentB& B, FragmentC& C, std::size_t depth) {
   constexpr std::size_t kColumns = 8;
+  using Sums = double __attribute__((vector_size(kColumns * sizeof(double))));
+  std::array<std::array<double, 16>, 16> a;
+  std::array<Sums, 16> b, c;
   for (std::size_t row = 0; row < A.size(); ++row) {
-    std::array<double, kColumns> sums;
+    for (std::size_t k = 0; k < A[row].size(); ++k) a[row][k] = static_cast<double>(A[row][k]);
+  }
+  for (std::size_t k = 0; k < B.size(); ++k) {
     for (std::size_t column = 0; column < kColumns; ++column) {
-      sums[column] = static_cast<double>(C[row][column]);
+      b[k][column] = static_cast<double>(B[k][column]);
     }
-    for (std::size_t k = 0; k < depth; ++k) {
-      const auto a = static_cast<double>(A[row][k]);
-      for (std::size_t column = 0; column < kColumns; ++column) {
-        sums[column] += a * static_cast<double>(B[k][column]);  // exact product
-      }
-    }
+  }
+  for (std::size_t row = 0; row < C.size(); ++row) {
     for (std::size_t column = 0; column < kColumns; ++column) {
-      C[row][column] = static_cast<float>(sums[column]);
+      c[row][column] = static_cast<double>(C[row][column]);
+    }
+  }
+  for (std::size_t row = 0; row < A.size(); row += 4) {
+    Sums first = c[row], second = c[row + 1], third = c[row + 2], fourth = c[row + 3];
+    for (std::size_t k = 0; k < depth; ++k) {  // exact products
+      first += a[row][k] * b[k];
+      second += a[row + 1][k] * b[k];
+      third += a[row + 2][k] * b[k];
+      fourth += a[row + 3][k] * b[k];
+    }
+    c[row] = first;
+    c[row + 1] = second;
+    c[row + 2] = third;
+    c[row + 3] = fourth;
+  }
+  for (std::size_t row = 0; row < C.size(); ++row) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      C[row][column] = static_cast<float>(c[row][column]);
     }
   }
 }
