@@ -199,9 +199,20 @@ void run_pack(Warp& warp, const Instruction& in) {
     return rounded_half(high) << 16 | rounded_half(low);
   });
 }
+// The same without a choice for each lane: probabilities become factors by it.
+template <class Half>
+void run_pack_nearest(Warp& warp, const Instruction& in) {
+  each_lane<std::uint32_t, float, float>(warp, in, [](float high, float low) {
+    return std::uint32_t{Half::nearest(high)} << 16 | Half::nearest(low);
+  });
+}
 Execute pack(const Spelling& spelling, Instruction& in) {
   in.variant = spelling.has("relu") ? 1 : 0;
-  return spelling.first_type() == Type::f16x2 ? run_pack<F16> : run_pack<Bf16>;
+  const bool is_f16 = spelling.first_type() == Type::f16x2;
+  if (in.variant == 0 && in.rounding == Rounding::nearest) {
+    return is_f16 ? run_pack_nearest<F16> : run_pack_nearest<Bf16>;
+  }
+  return is_f16 ? run_pack<F16> : run_pack<Bf16>;
 }
 
 constexpr Form kForms[] = {

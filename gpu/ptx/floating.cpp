@@ -1,5 +1,7 @@
 #include "gpu/ptx/floating.hpp"
 
+#include "core/vector_clones.hpp"
+
 /// Arithmetic of f32 and f64 that is rounded once, as IEEE 754 has it.
 namespace attest::ptx {
 namespace {
@@ -22,7 +24,19 @@ struct Mul {
     return a * b;
   }
 };
+// Without an instruction for it, a call for each lane.
+ATTEST_VECTOR_CLONES
+void multiply_add(Lanes<float>& results, const Lanes<float>& a, const Lanes<float>& b,
+                  const Lanes<float>& c) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    results[lane] = std::fma(a[lane], b[lane], c[lane]);
+  }
+}
 struct Fma {
+  static void all(Lanes<float>& results, const Lanes<float>& a, const Lanes<float>& b,
+                  const Lanes<float>& c) {
+    multiply_add(results, a, b, c);
+  }
   template <class T>
   T operator()(T a, T b, T c) const {
     return std::fma(a, b, c);

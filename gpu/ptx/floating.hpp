@@ -36,7 +36,19 @@ T finished(T value, const Instruction& in) {
   return in.sat ? saturated(value) : value;
 }
 
-/// One rounded operation in each lane.
+/// The same of all lanes: a loop for each, which the compiler makes one of vectors.
+template <class T>
+void finish(Lanes<T>& values, const Instruction& in) {
+  for (T& value : values) value = value != value ? result_nan<T>() : value;
+  if (in.ftz) {
+    for (T& value : values) value = flushed(value);
+  }
+  if (in.sat) {
+    for (T& value : values) value = saturated(value);
+  }
+}
+
+/// One rounded operation in each lane; `Op` may have a function of all lanes.
 template <class Op, class T, class... S>
 void run_rounded(Warp& warp, const Instruction& in) {
   const auto run = [&]<std::size_t... K>(std::index_sequence<K...>) {
@@ -51,12 +63,16 @@ void run_rounded(Warp& warp, const Instruction& in) {
     {
       const RoundingScope scope(in.rounding);
       RoundingScope::pin(std::get<K>(sources)...);
-      for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-        results[lane] = Op{}(std::get<K>(sources)[lane]...);
+      if constexpr (requires { Op::all(results, std::get<K>(sources)...); }) {
+        Op::all(results, std::get<K>(sources)...);
+      } else {
+        for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+          results[lane] = Op{}(std::get<K>(sources)[lane]...);
+        }
       }
       RoundingScope::pin(results);
     }
-    for (T& lane : results) lane = finished(lane, in);
+    finish(results, in);
     warp.write(in.slots[0], results);
   };
   run(std::index_sequence_for<S...>{});
