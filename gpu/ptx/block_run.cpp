@@ -1,6 +1,7 @@
 #include "gpu/ptx/block_run.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "core/rng.hpp"
@@ -20,7 +21,8 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
                 warps);
   barriers_.begin(*this);
   local_.assign(warps * kWarpLanes * program().local_bytes, std::byte{0xFF});
-  copies_.assign(warps * kWarpLanes, {});
+  copies_.resize(warps * kWarpLanes);
+  for (simt::AsyncCopies& each : copies_) each.clear();
   traffic_.assign(launch.global.ranges().size(), {});
   reported_.clear();
   instructions_ = 0;
@@ -110,11 +112,47 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
     return false;
   }
   traffic_[static_cast<std::size_t>(tensor)].add(bytes, use);
-  if (races_ != nullptr) {
+  if (races_ != nullptr && races_->may_race(pointer, bytes)) {
     const auto race = races_->check(range, pointer, bytes, use, {index_, number, &shared_.order()});
     if (race) report(*race, in);
   }
   return true;
+}
+
+std::uint32_t BlockRun::glance_global(const Warp& warp, std::uint32_t lanes,
+                                      const Lanes<std::uint64_t>& addresses, std::size_t bytes) {
+  const auto range_at = [this](std::size_t k) {
+    const simt::GlobalRange& range = launch_->global.ranges()[k];
+    const auto begin = reinterpret_cast<std::uint64_t>(range.data);
+    return std::pair{begin, begin + static_cast<std::uint64_t>(range.bytes)};
+  };
+  const auto first = static_cast<std::size_t>(std::countr_zero(lanes));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): global addresses are pointers of the host
+  const int tensor = launch_->global.find_nearest(reinterpret_cast<void*>(addresses[first]));
+  if (tensor < 0) return 0;
+  const auto number = static_cast<std::size_t>(tensor);
+  const auto [begin, end] = range_at(number);
+  for (std::size_t k = 0; k < number; ++k) {  // what lies in two tensors counts for the first
+    const auto [other_begin, other_end] = range_at(k);
+    if (other_begin < end && begin < other_end) return 0;
+  }
+  std::uint32_t within = 0;
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    const std::uint64_t address = addresses[lane];
+    const bool is_within =
+        (address & (bytes - 1)) == 0 && address - begin < end - begin && end - address >= bytes;
+    within |= std::uint32_t{is_within} << lane;
+  }
+  within &= lanes;
+  const std::size_t all = static_cast<std::size_t>(end - begin);
+  if (races_ != nullptr && races_->may_race(launch_->global.ranges()[number].data, all)) {
+    if (bytes > simt::AsyncCopies::kMostBytes) return 0;
+    within = races_->note_reads(addresses.data(), within, bytes,
+                                {index_, number_of(warp, 0), &shared_.order()});
+  }
+  const auto count = static_cast<std::size_t>(std::popcount(within));
+  traffic_[number].add(count * bytes, simt::GlobalUse::read);
+  return within;
 }
 
 bool BlockRun::is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane,

@@ -51,7 +51,11 @@ class BlockRun {
   /// Checks, notes and counts an access to global memory; false where it may not be carried out.
   bool touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
                     const void* pointer, std::size_t bytes, simt::GlobalUse use);
-  /// The same for shared memory, with nothing to count.
+  /// Carries out in one go what touch_global does for reads of the lanes, each where its address
+  /// says, as far as a glance tells that they are in order; which lanes' those are.
+  std::uint32_t glance_global(const Warp& warp, std::uint32_t lanes,
+                              const Lanes<std::uint64_t>& addresses, std::size_t bytes);
+  /// As touch_global for shared memory, with nothing to count.
   bool touch_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
                     const void* pointer, std::size_t bytes, simt::SharedMemory::Access access);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -78,6 +79,10 @@ class AccessOrder {
 /// after all that are kept comes after all there were.
 class Accesses {
  public:
+  Accesses() = default;
+  Accesses(const Accesses& other) { *this = other; }
+  Accesses& operator=(const Accesses& other);
+
   void clear() { block_time_ = 0; }
   /// Runs at each access, as the next two do: the usual cases without a call.
   void add(std::uint32_t lane, const AccessOrder& order) {
@@ -85,9 +90,8 @@ class Accesses {
     const std::uint32_t bit = std::uint32_t{1} << lane % AccessOrder::kWarpLanes;
     if (!has_any_now(order)) {
       block_time_ = order.block_time();
-      elsewhere_ = kNone;
-      latest_ = {warp, time, bit};
-      earlier_.clear();
+      latest_ = {time, bit, static_cast<std::uint16_t>(warp)};
+      earlier_.reset();
     } else if (latest_.warp == warp && latest_.time == time) {
       latest_.lanes |= bit;
     } else {
@@ -114,15 +118,18 @@ class Accesses {
   void add_later(std::uint32_t lane, const AccessOrder& order);
   std::optional<std::uint32_t> unordered_now(std::uint32_t lane, const AccessOrder& order) const;
 
-  struct AtTime {
-    std::uint32_t warp = 0, time = 0, lanes = 0;  // time of the warp
-  };
   static constexpr std::uint16_t kNone = 0xFFFF;
+  struct AtTime {
+    std::uint32_t time = 0, lanes = 0;  // time of the warp
+    std::uint16_t warp = 0;
+    std::uint16_t elsewhere = kNone;  // a lane of another warp than the latest, without hand-overs
+  };
+  using Earlier = std::vector<AtTime>;
 
-  std::uint32_t block_time_ = 0;     // 0: none
-  std::uint16_t elsewhere_ = kNone;  // a lane of another warp than the latest, without hand-overs
+  std::uint32_t block_time_ = 0;  // 0: none
   AtTime latest_;
-  std::vector<AtTime> earlier_;  // not before the latest: barriers of all lanes leave none
+  std::unique_ptr<Earlier> earlier_;  // not before the latest: barriers of all lanes leave none
 };
+static_assert(sizeof(Accesses) == 24, "histories of all words fit into a cache");
 
 }  // namespace attest::simt

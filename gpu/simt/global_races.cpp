@@ -1,6 +1,7 @@
 #include "gpu/simt/global_races.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace attest::simt {
@@ -8,37 +9,26 @@ namespace attest::simt {
 GlobalRaces::GlobalRaces(const GlobalMemory& memory) {
   for (const GlobalRange& range : memory.ranges()) {
     if (!range.writable || range.bytes == 0) continue;
-    Region region{range.data, range.data + range.bytes, range.element_bytes};
+    Region region{range.data, range.data + range.bytes};
     const auto apart = std::partition(regions_.begin(), regions_.end(), [&](const Region& known) {
       return known.end <= region.begin || region.end <= known.begin;
     });
     for (auto known = apart; known != regions_.end(); ++known) {
       region.begin = std::min(region.begin, known->begin);
       region.end = std::max(region.end, known->end);
-      region.element_bytes = std::min(region.element_bytes, known->element_bytes);
     }
     regions_.erase(apart, regions_.end());
     regions_.push_back(std::move(region));
   }
   for (Region& region : regions_) {
-    const auto bytes = static_cast<std::size_t>(region.end - region.begin);
-    region.elements.resize((bytes + region.element_bytes - 1) / region.element_bytes);
+    region.chunks = std::vector<Chunk>(region.row_of(region.end - 1) / kChunkRows + 1);
   }
-}
-
-void GlobalRaces::Uses::add(const Accessor& accessor) {
-  if (!latest_ || latest_->block != accessor.block) {
-    other_ = latest_;
-    in_latest_.clear();
-  }
-  latest_ = Known{accessor.block, accessor.lane};
-  in_latest_.add(accessor.lane, *accessor.order);
 }
 
 std::optional<GlobalRaces::Known> GlobalRaces::Uses::unordered(const Accessor& accessor) const {
-  if (!latest_) return std::nullopt;
-  if (latest_->block != accessor.block) return latest_;
-  if (other_ && other_->block != accessor.block) return other_;
+  if (!any()) return std::nullopt;
+  if (latest_.is_other_than(accessor.block)) return latest_;
+  if (other_.is_other_than(accessor.block)) return other_;
   const auto lane = in_latest_.unordered(accessor.lane, *accessor.order);
   if (!lane) return std::nullopt;
   return Known{accessor.block, *lane};
@@ -80,25 +70,91 @@ void GlobalRaces::add(Element& element, GlobalUse use, const Accessor& accessor)
   element.writes.add(accessor);
 }
 
-std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t bytes, GlobalUse use,
-                                             const Accessor& accessor) {
-  const auto* const byte = static_cast<const std::byte*>(pointer);
+GlobalRaces::Region* GlobalRaces::region_of(const std::byte* byte) {
   const auto region = std::find_if(regions_.begin(), regions_.end(), [byte](const Region& each) {
     return byte >= each.begin && byte < each.end;
   });
-  if (region == regions_.end()) return std::nullopt;
-  const auto offset = static_cast<std::size_t>(byte - region->begin);
-  // A constant tensor may reach beyond the region that it overlaps.
-  const std::size_t last =
-      std::min((offset + bytes - 1) / region->element_bytes, region->elements.size() - 1);
+  return region == regions_.end() ? nullptr : &*region;
+}
+
+GlobalRaces::Row& GlobalRaces::lock(Region& region, std::size_t row,
+                                    std::unique_lock<std::mutex>& held) {
+  Chunk& chunk = region.chunks[row / kChunkRows];
+  if (held.mutex() != &chunk.lock) {
+    if (held) held.unlock();
+    held = std::unique_lock(chunk.lock);
+  }
+  if (!chunk.rows) chunk.rows = std::make_unique<Row[]>(kChunkRows);
+  return chunk.rows[row % kChunkRows];
+}
+
+void GlobalRaces::take_apart(Row& row, std::size_t part_bytes) {
+  if (!row.parts) {
+    row.parts = std::make_unique<Parts>();
+    row.parts->elements[0].reads = row.reads;
+  }
+  if (part_bytes >= row.parts->bytes) return;
+  Parts smaller{part_bytes, std::vector<Element>(kRowBytes / part_bytes)};
+  for (std::size_t k = 0; k < smaller.elements.size(); ++k) {
+    smaller.elements[k] = row.parts->elements[k * part_bytes / row.parts->bytes];
+  }
+  *row.parts = std::move(smaller);
+}
+
+std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t bytes, GlobalUse use,
+                                             const Accessor& accessor) {
+  const auto* byte = static_cast<const std::byte*>(pointer);
+  Region* const region = region_of(byte);
+  if (region == nullptr) return std::nullopt;
   std::optional<std::string> found;
-  for (std::size_t k = offset / region->element_bytes; k <= last; ++k) {
-    const std::lock_guard lock(locks_[k % kLocks]);
-    Element& element = region->elements[k];
-    if (!found) found = conflict(element, use, accessor);
-    add(element, use, accessor);
+  std::unique_lock<std::mutex> held;
+  // A constant tensor may reach beyond the region that it overlaps.
+  const std::byte* const end = std::min(byte + bytes, region->end);
+  while (byte < end) {
+    Row& row = lock(*region, region->row_of(byte), held);
+    const std::size_t first = reinterpret_cast<std::uintptr_t>(byte) % kRowBytes;
+    const std::size_t count = std::min(kRowBytes - first, static_cast<std::size_t>(end - byte));
+    const std::size_t both = first | count;
+    take_apart(row, both & (~both + 1));  // the largest parts that are accessed as a whole
+    Parts& parts = *row.parts;
+    for (std::size_t k = first / parts.bytes; k * parts.bytes < first + count; ++k) {
+      if (!found) found = conflict(parts.elements[k], use, accessor);
+      add(parts.elements[k], use, accessor);
+    }
+    byte += count;
   }
   return found;
+}
+
+std::uint32_t GlobalRaces::note_reads(const std::uint64_t* addresses, std::uint32_t lanes,
+                                      std::size_t bytes, const Accessor& first) {
+  std::uint32_t noted = 0;
+  Region* region = nullptr;
+  std::unique_lock<std::mutex> held;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): global addresses are pointers of the host
+    const auto* const byte = reinterpret_cast<const std::byte*>(addresses[lane]);
+    if (region == nullptr) region = region_of(byte);
+    if (region == nullptr || byte < region->begin || byte + bytes > region->end) continue;
+    Row& row = lock(*region, region->row_of(byte), held);
+    const Accessor accessor{first.block, first.lane + lane, first.order};
+    if (!row.parts && bytes == kRowBytes) {
+      row.reads.add(accessor);
+      noted |= std::uint32_t{1} << lane;
+    }
+    if (!row.parts || bytes < row.parts->bytes) continue;
+    Element* const part = &row.parts->elements[addresses[lane] % kRowBytes / row.parts->bytes];
+    Element* const end = part + bytes / row.parts->bytes;
+    if (std::any_of(part, end, [](const Element& each) {
+          return each.writes.any() || each.additions.any();
+        })) {
+      continue;
+    }
+    for (Element* each = part; each != end; ++each) each->reads.add(accessor);
+    noted |= std::uint32_t{1} << lane;
+  }
+  return noted;
 }
 
 std::optional<Finding> GlobalRaces::check(const GlobalRange& range, const void* pointer,

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -22,8 +23,9 @@ namespace attest::simt {
 /// that of their calls: each has races of its own. Tensor copies are not looked at.
 /// [gpu/simt/hooks_test "every race in global memory is found in every order, at its line"]
 ///
-/// Cost: 264 bytes for each element of a tensor that the launch may write; tensors that it can only
-///       read need none. Blocks may run on several threads.
+/// Cost: 64 bytes for each 16 bytes that are read of a tensor that the launch may write, 232 where
+///       they are written, and 168 for each part of them that is accessed by itself; other tensors
+///       need none. Blocks may run on several threads.
 class GlobalRaces {
  public:
   explicit GlobalRaces(const GlobalMemory& memory);
@@ -35,6 +37,20 @@ class GlobalRaces {
     const AccessOrder* order = nullptr;
   };
 
+  /// Tells whether the launch may write some of those bytes: accesses elsewhere need no look.
+  bool may_race(const void* pointer, std::size_t bytes) const {
+    const auto* const byte = static_cast<const std::byte*>(pointer);
+    return std::any_of(regions_.begin(), regions_.end(), [byte, bytes](const Region& each) {
+      return byte < each.end && byte + bytes > each.begin;
+    });
+  }
+  /// Remembers reads, of that many bytes by each of the lanes, where nothing was written before;
+  /// which lanes' those are. The others' want a look: `check`.
+  ///
+  /// Requires: addresses within one tensor and multiples of `bytes`, a power of two up to 16.
+  std::uint32_t note_reads(const std::uint64_t* addresses, std::uint32_t lanes, std::size_t bytes,
+                           const Accessor& first);
+
   /// Remembers an access within a tensor; what of those before it nothing orders with this one, as
   /// ", which lane 3 of block 1,0,0 wrote; nothing orders the two".
   std::optional<std::string> note(const void* pointer, std::size_t bytes, GlobalUse use,
@@ -44,40 +60,79 @@ class GlobalRaces {
                                GlobalUse use, const Accessor& accessor);
 
  private:
+  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
   struct Known {
     Index3 block;
-    std::uint32_t lane = 0;
+    std::uint32_t lane = kNobody;
+
+    bool is_other_than(const Index3& accessing) const {
+      return lane != kNobody && block != accessing;
+    }
   };
 
   // The accesses of one kind to an element: those of the latest block, and one of another.
   class Uses {
    public:
-    void clear() { latest_.reset(), other_.reset(); }
-    void add(const Accessor& accessor);
+    void clear() { latest_.lane = other_.lane = kNobody; }
+    bool any() const { return latest_.lane != kNobody; }
+    void add(const Accessor& accessor) {
+      if (!any() || latest_.block != accessor.block) {
+        other_ = latest_;
+        in_latest_.clear();
+      }
+      latest_ = {accessor.block, accessor.lane};
+      in_latest_.add(accessor.lane, *accessor.order);
+    }
     std::optional<Known> unordered(const Accessor& accessor) const;
 
    private:
-    std::optional<Known> latest_, other_;
+    Known latest_, other_;
     Accesses in_latest_;
   };
   struct Element {
     Uses reads, writes, additions;
   };
+  static constexpr std::size_t kRowBytes = 16;
+  // Histories of parts of a row, of the size of the least access to them.
+  struct Parts {
+    std::size_t bytes = kRowBytes;
+    std::vector<Element> elements{1};
+  };
+  // A row that is not read alone, or not as a whole, has parts, which have its reads then.
+  struct alignas(64) Row {
+    Uses reads;
+    std::unique_ptr<Parts> parts;
+  };
+  static_assert(sizeof(Row) == 64, "a look at a row that is read takes one line of a cache");
+
+  // Rows that lie together share a lock, and are there once one of them is accessed.
+  struct Chunk {
+    std::mutex lock;
+    std::unique_ptr<Row[]> rows;
+  };
+  static constexpr std::size_t kChunkRows = 64;
   // Bytes that tensors have which the launch may write, and that touch one another: rows of several
   // may take turns.
   struct Region {
     const std::byte *begin, *end;
-    std::size_t element_bytes;
-    std::vector<Element> elements{};
+    std::vector<Chunk> chunks{};
+
+    // Rows lie at multiples of their size.
+    std::size_t row_of(const std::byte* byte) const {
+      return reinterpret_cast<std::uintptr_t>(byte) / kRowBytes -
+             reinterpret_cast<std::uintptr_t>(begin) / kRowBytes;
+    }
   };
+  Region* region_of(const std::byte* byte);
+  // Holds the lock of the row's chunk.
+  static Row& lock(Region& region, std::size_t row, std::unique_lock<std::mutex>& held);
+  static void take_apart(Row& row, std::size_t part_bytes);
 
   static std::optional<std::string> conflict(const Element& element, GlobalUse use,
                                              const Accessor& accessor);
   static void add(Element& element, GlobalUse use, const Accessor& accessor);
 
-  static constexpr std::size_t kLocks = 64;
   std::vector<Region> regions_;
-  std::array<std::mutex, kLocks> locks_;  // of elements by their number
 };
 
 }  // namespace attest::simt

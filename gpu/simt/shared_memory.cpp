@@ -169,8 +169,9 @@ void SharedMemory::for_each_shadow(std::size_t offset, std::size_t bytes, Functi
 template <class Function>
 void SharedMemory::for_each_shadow_at(const void* pointer, std::size_t bytes, Function&& function) {
   const auto* const first = static_cast<const std::byte*>(pointer);
+  if (checks_ == SharedChecks::off) return;
   const Variable* const variable = holder(first, bytes);
-  if (checks_ == SharedChecks::off || variable == nullptr) return;
+  if (variable == nullptr) return;
   for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
                   function);
 }
@@ -215,22 +216,14 @@ void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
     shadow.reads.add(lane, order_);
     return;
   }
+  Accesses* beside = is_atomic(access) ? &shadow.atomics : nullptr;
+  // Later accesses must come after both writes of one value.
+  if (access == Access::rewrite && !shadow.writes.ordered(lane, order_)) beside = &shadow.writes;
+  if (beside == nullptr) return note_write(shadow, lane);
   shadow.written = true;
-  shadow.writer = lane;
+  shadow.writer = static_cast<std::uint16_t>(lane);
   shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
-  if (is_atomic(access)) {
-    shadow.atomics.add(lane, order_);
-    return;
-  }
-  if (access == Access::rewrite && !shadow.writes.ordered(lane, order_)) {
-    shadow.writes.add(lane, order_);  // later accesses must come after both
-    return;
-  }
-  // Accesses after this write come after all that the write came after.
-  shadow.writes.clear();
-  shadow.atomics.clear();
-  shadow.reads.clear();
-  shadow.writes.add(lane, order_);
+  beside->add(lane, order_);
 }
 
 std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t bytes, Access access,
@@ -269,7 +262,7 @@ std::optional<Finding> SharedMemory::begin_copy(const void* pointer, std::size_t
 void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane) {
   for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
     shadow.copying = false;
-    note(shadow, Access::write, lane);
+    note_write(shadow, lane);
   });
 }
 

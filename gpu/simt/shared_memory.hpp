@@ -62,18 +62,6 @@ class SharedMemory {
   std::optional<Finding> check(const void* pointer, std::size_t bytes, Access access,
                                std::uint32_t lane);
 
-  /// Notes a lane's access to dynamic memory; where its first byte is. Null, with nothing noted,
-  /// where it takes more than a glance to tell that the access is in order: then `check` does.
-  ///
-  /// Requires: a power of two of bytes.
-  std::byte* glance(std::uint64_t offset, std::size_t bytes, Access access, std::uint32_t lane) {
-    if (offset > dynamic_bytes_ || bytes > dynamic_bytes_ - offset || (offset & (bytes - 1)) != 0) {
-      return nullptr;
-    }
-    if (is_checked() && !note_plain(whole(offset, bytes), access, lane)) return nullptr;
-    return bytes_ + offset;
-  }
-
   /// Who writes asynchronously: copies of a lane, or tensor copies.
   enum class Copier : std::uint8_t { lane, tensor };
 
@@ -82,6 +70,26 @@ class SharedMemory {
                                     Copier copier = Copier::lane);
   void end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
 
+  /// Notes a lane's access to dynamic memory; where its first byte is. Null, with nothing noted,
+  /// where it takes more than a glance to tell that the access is in order: then `check` does.
+  ///
+  /// Requires: a power of two of bytes.
+  std::byte* glance(std::uint64_t offset, std::size_t bytes, Access access, std::uint32_t lane) {
+    if (!is_plain_place(offset, bytes)) return nullptr;
+    if (is_checked() && !note_plain(whole(offset, bytes), access, lane)) return nullptr;
+    return bytes_ + offset;
+  }
+  /// The same where an asynchronous copy of the lane begins.
+  std::byte* glance_copy(std::uint64_t offset, std::size_t bytes, std::uint32_t lane) {
+    if (!is_plain_place(offset, bytes)) return nullptr;
+    if (is_checked()) {
+      Shadow* const shadow = whole(offset, bytes);
+      if (!note_plain(shadow, Access::write, lane)) return nullptr;
+      shadow->copying = true;
+      shadow->copier = Copier::lane;
+    }
+    return bytes_ + offset;
+  }
   /// Who begins an asynchronous read: `sets` times so many lanes in a row. A write comes before it
   /// when it comes before what one lane of each set does.
   struct Readers {
@@ -133,9 +141,9 @@ class SharedMemory {
     bool written = false, copying = false, is_barrier = false;
     Copier copier = Copier::lane;
     std::uint16_t async_readers = 0;
-    std::uint32_t writer = 0;      // the last lane
+    std::uint16_t writer = 0;      // the last lane
     std::uint32_t write_time = 0;  // of a lane's plain write, by fences before it; 0: of none
-    Accesses writes, atomics, reads;
+    Accesses writes, reads, atomics;
 
     void clear();
   };
@@ -149,6 +157,10 @@ class SharedMemory {
   };
   static constexpr std::size_t kRow = 16, kWord = 4;
 
+  bool is_plain_place(std::uint64_t offset, std::size_t bytes) const {
+    return offset <= dynamic_bytes_ && bytes <= dynamic_bytes_ - offset &&
+           (offset & (bytes - 1)) == 0;
+  }
   // The history of just those bytes, where it is of a row or a word; the first is at a multiple of
   // their number.
   Shadow* whole(std::size_t offset, std::size_t bytes) {
@@ -170,7 +182,7 @@ class SharedMemory {
     }
     const bool is_plain = (access == Access::write || access == Access::rewrite) &&
                           shadow->async_readers == 0 && !shadow->reads.has_any_now(order_);
-    if (is_plain) note(*shadow, access, lane);
+    if (is_plain) note_write(*shadow, lane);
     return is_plain;
   }
 
@@ -189,6 +201,17 @@ class SharedMemory {
   std::string who(std::uint32_t lane) const;
   bool is_visible_to_async(const Shadow& shadow) const;
   void note(Shadow& shadow, Access access, std::uint32_t lane);
+  // A plain write that comes after all that there is.
+  void note_write(Shadow& shadow, std::uint32_t lane) {
+    shadow.written = true;
+    shadow.writer = static_cast<std::uint16_t>(lane);
+    shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
+    // Accesses after this write come after all that the write came after.
+    shadow.atomics.clear();
+    shadow.reads.clear();
+    shadow.writes.clear();
+    shadow.writes.add(lane, order_);
+  }
 
   std::byte* mapped_ = nullptr;
   std::byte* bytes_ = nullptr;
