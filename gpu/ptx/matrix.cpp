@@ -3,10 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include "core/dtype.hpp"
 #include "gpu/ptx/addresses.hpp"
 #include "gpu/ptx/lanes.hpp"
-#include "gpu/simt/tensor_core.hpp"
+#include "gpu/simt/warp_product.hpp"
 
 /// Matrices of a warp: ldmatrix, stmatrix and mma.sync, from PTX ISA's tables of fragments.
 namespace attest::ptx {
@@ -25,14 +24,14 @@ static_assert(std::endian::native == std::endian::little);
 // Rows k and k + 4 are interleaved, three times over: element 8 i + j moves to 8 j + i, as its
 // index of six bits is turned by one each time.
 Small transposed(const Small& matrix) {
-  using Halves = std::uint16_t __attribute__((vector_size(sizeof(Row))));
-  std::array<Halves, kRow> from, to;
+  using Rows = std::uint16_t __attribute__((vector_size(sizeof(Row))));
+  std::array<Rows, kRow> from, to;
   std::memcpy(from.data(), matrix.data(), sizeof matrix);
 #pragma GCC unroll 3
   for (std::size_t pass = 0; pass < 3; ++pass) {
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < kRow / 2; ++k) {
-      const Halves a = from[k], b = from[k + kRow / 2];
+      const Rows a = from[k], b = from[k + kRow / 2];
       to[2 * k] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
       to[2 * k + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
     }
@@ -56,9 +55,16 @@ bool is_whole(const Warp& warp, const Instruction& in) {
 // The k-th eight lanes name the rows of matrix k.
 template <class F>
 void for_each_row(const Warp& warp, const Instruction& in, Use use, F&& function) {
+  simt::SharedMemory& shared = warp.block().shared();
+  const auto how =
+      use == Use::read ? simt::SharedMemory::Access::read : simt::SharedMemory::Access::write;
   const Lanes<std::uint64_t> addresses = addresses_of(warp, in.addresses[0]);
+  const std::uint32_t first = BlockRun::number_of(warp, 0);
   for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {
-    function(lane, access(warp, in, Space::shared, addresses[lane], lane, sizeof(Row), use));
+    std::byte* const seen = shared.glance(addresses[lane], sizeof(Row), how, first + lane);
+    function(lane, seen != nullptr
+                       ? seen
+                       : access(warp, in, Space::shared, addresses[lane], lane, sizeof(Row), use));
   }
 }
 
@@ -96,97 +102,21 @@ Execute stores(const Spelling& spelling, Instruction&) {
   return spelling.has("trans") ? store_matrices<true> : store_matrices<false>;
 }
 
-enum class Factor : std::uint8_t { f16, bf16, tf32 };
-
-// The same as float_from_f16, without a branch: the multiplication is exact, of subnormals too.
-float from_f16(std::uint16_t bits) {
-  const std::uint32_t magnitude = std::uint32_t{bits & 0x7FFFU} << 13;
-  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112F;
-  const std::uint32_t special = magnitude >= 0x0F800000U ? 0x7F800000U : 0;  // infinite or NaN
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
-                              std::uint32_t{bits & 0x8000U} << 16);
-}
-template <Factor kFactor>
-float factor_of(std::uint16_t bits) {
-  return kFactor == Factor::f16 ? from_f16(bits) : std::bit_cast<float>(std::uint32_t{bits} << 16);
-}
-float from_tf32(std::uint32_t bits) {
-  constexpr std::uint32_t kIgnored = (1U << 13) - 1;  // below the 10 bits of the mantissa
-  return std::bit_cast<float>(bits & ~kIgnored);
-}
-
-// Registers of 16-bit factors: a small matrix each, of B a transposed one.
-template <Factor kFactor, std::size_t kDepth>
-void read_factors(const Warp& warp, const std::uint32_t* slots, simt::FragmentA& A,
-                  simt::FragmentB& B) {
-  for (std::size_t word = 0; word < kDepth / 4; ++word) {
-    const Small& part = warp.read<Small>(slots[word])[0];
-    for (std::size_t row = 0; row < kRow; ++row) {
-      float* const to = &A[row + kRow * (word % 2)][kRow * (word / 2)];
-      for (std::size_t k = 0; k < kRow; ++k) to[k] = factor_of<kFactor>(part[row][k]);
-    }
-  }
-  for (std::size_t word = 0; word < kDepth / 8; ++word) {
-    const Small part = transposed(warp.read<Small>(slots[kDepth / 4 + word])[0]);
-    for (std::size_t k = 0; k < kRow; ++k) {
-      for (std::size_t column = 0; column < kRow; ++column) {
-        B[k + kRow * word][column] = factor_of<kFactor>(part[k][column]);
-      }
-    }
-  }
-}
-// Of tf32, a register holds half of one: four columns of A, four rows of B.
-template <std::size_t kDepth>
-void read_tf32(const Warp& warp, const std::uint32_t* slots, simt::FragmentA& A,
-               simt::FragmentB& B) {
-  for (std::size_t step = 0; step < kDepth / 4; ++step) {
-    const auto& upper = warp.read<std::uint32_t>(slots[2 * step]);
-    const auto& lower = warp.read<std::uint32_t>(slots[2 * step + 1]);
-    const auto& column = warp.read<std::uint32_t>(slots[kDepth / 2 + step]);
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      const std::size_t group = lane / 4, k = 4 * step + lane % 4;
-      A[group][k] = from_tf32(upper[lane]);
-      A[group + kRow][k] = from_tf32(lower[lane]);
-      B[k][group] = from_tf32(column[lane]);
-    }
-  }
-}
-
-// D = A B + C, 16 x 8, `kDepth` deep. Lane 4 i + j has of C rows i and i + 8, columns 2 j and
-// 2 j + 1.
-template <Factor kFactor, std::size_t kDepth>
+template <simt::Factor kType, std::size_t kDepth>
 void multiply(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
-  constexpr std::size_t kA = 4;  // its first slot; D has four before it
-  constexpr std::size_t kC = kA + (kFactor == Factor::tf32 ? 3 * kDepth / 4 : 3 * kDepth / 8);
-  simt::FragmentA A;
-  simt::FragmentB B;
-  simt::FragmentC C;
-  if constexpr (kDepth < 16) A = {}, B = {};
-  if constexpr (kFactor == Factor::tf32) {
-    read_tf32<kDepth>(warp, &in.slots[kA], A, B);
-  } else {
-    read_factors<kFactor, kDepth>(warp, &in.slots[kA], A, B);
+  constexpr std::size_t kRegisters = kDepth / (kType == simt::Factor::tf32 ? 4 : 8);
+  auto slot = in.slots.begin();
+  simt::WarpProduct product;
+  for (std::size_t k = 0; k < 4; ++k) product.d[k] = warp.at<float>(*slot++).data();
+  for (std::size_t k = 0; k < 2 * kRegisters; ++k) {
+    product.a[k] = warp.read<std::uint32_t>(*slot++).data();
   }
-  for (std::size_t half = 0; half < 2; ++half) {
-    const auto& even = warp.read<float>(in.slots[kC + 2 * half]);
-    const auto& odd = warp.read<float>(in.slots[kC + 2 * half + 1]);
-    float* const sums = &C[kRow * half][0];
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      sums[2 * lane] = even[lane];
-      sums[2 * lane + 1] = odd[lane];
-    }
+  for (std::size_t k = 0; k < kRegisters; ++k) {
+    product.b[k] = warp.read<std::uint32_t>(*slot++).data();
   }
-  simt::multiply_fragments(A, B, C, kDepth);
-  for (std::size_t half = 0; half < 2; ++half) {
-    auto& even = warp.at<float>(in.slots[2 * half]);
-    auto& odd = warp.at<float>(in.slots[2 * half + 1]);
-    const float* const sums = &C[kRow * half][0];
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      even[lane] = sums[2 * lane];
-      odd[lane] = sums[2 * lane + 1];
-    }
-  }
+  for (std::size_t k = 0; k < 4; ++k) product.c[k] = warp.read<float>(*slot++).data();
+  product.multiply(kType, kDepth);
 }
 
 constexpr Form kForms[] = {
@@ -195,17 +125,17 @@ constexpr Form kForms[] = {
     {"stmatrix.sync.aligned.m8n8(.x1|.x2|.x4)[.trans](.shared|.shared::cta).b16", "[a] {a:b32}",
      stores},
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}",
-     as<multiply<Factor::f16, 16>>},
+     as<multiply<simt::Factor::f16, 16>>},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<Factor::bf16, 16>>},
+     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<simt::Factor::bf16, 16>>},
     {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}",
-     as<multiply<Factor::f16, 8>>},
+     as<multiply<simt::Factor::f16, 8>>},
     {"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
-     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<Factor::bf16, 8>>},
+     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<simt::Factor::bf16, 8>>},
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<Factor::tf32, 8>>},
+     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<simt::Factor::tf32, 8>>},
     {"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
-     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<Factor::tf32, 4>>},
+     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<simt::Factor::tf32, 4>>},
 };
 
 }  // namespace
