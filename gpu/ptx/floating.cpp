@@ -1,12 +1,32 @@
 #include "gpu/ptx/floating.hpp"
 
-#include "core/vector_clones.hpp"
-
 /// Arithmetic of f32 and f64 that is rounded once, as IEEE 754 has it.
 namespace attest::ptx {
 namespace {
 
+// The most frequent ones of f32 for all lanes in the widest vectors that there are; without an
+// instruction for it, the last one is a call for each lane.
+using Values = Lanes<float>;
+ATTEST_VECTOR_CLONES
+void add(Values& results, const Values& a, const Values& b) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) results[lane] = a[lane] + b[lane];
+  give_result_nan(results);
+}
+ATTEST_VECTOR_CLONES
+void multiply(Values& results, const Values& a, const Values& b) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) results[lane] = a[lane] * b[lane];
+  give_result_nan(results);
+}
+ATTEST_VECTOR_CLONES
+void multiply_add(Values& results, const Values& a, const Values& b, const Values& c) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    results[lane] = std::fma(a[lane], b[lane], c[lane]);
+  }
+  give_result_nan(results);
+}
+
 struct Add {
+  static void all(Values& results, const Values& a, const Values& b) { add(results, a, b); }
   template <class T>
   T operator()(T a, T b) const {
     return a + b;
@@ -19,22 +39,14 @@ struct Sub {
   }
 };
 struct Mul {
+  static void all(Values& results, const Values& a, const Values& b) { multiply(results, a, b); }
   template <class T>
   T operator()(T a, T b) const {
     return a * b;
   }
 };
-// Without an instruction for it, a call for each lane.
-ATTEST_VECTOR_CLONES
-void multiply_add(Lanes<float>& results, const Lanes<float>& a, const Lanes<float>& b,
-                  const Lanes<float>& c) {
-  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-    results[lane] = std::fma(a[lane], b[lane], c[lane]);
-  }
-}
 struct Fma {
-  static void all(Lanes<float>& results, const Lanes<float>& a, const Lanes<float>& b,
-                  const Lanes<float>& c) {
+  static void all(Values& results, const Values& a, const Values& b, const Values& c) {
     multiply_add(results, a, b, c);
   }
   template <class T>

@@ -105,11 +105,6 @@ Accesses& Accesses::operator=(const Accesses& other) {
 
 void Accesses::add_later(std::uint32_t lane, const AccessOrder& order) {
   const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
-  if (latest_.warp != warp && !order.has_hand_overs()) {
-    // Nothing in this block time is after both warps.
-    latest_.elsewhere = static_cast<std::uint16_t>(lane);
-    return;
-  }
   if (!earlier_) earlier_ = std::make_unique<Earlier>();
   const auto now = std::find_if(earlier_->begin(), earlier_->end(), [&](const AtTime& each) {
     return each.warp == warp && each.time == time;

@@ -94,6 +94,9 @@ class Accesses {
       earlier_.reset();
     } else if (latest_.warp == warp && latest_.time == time) {
       latest_.lanes |= bit;
+    } else if (latest_.warp != warp && !order.has_hand_overs()) {
+      // Nothing in this block time is after both warps.
+      latest_.elsewhere = static_cast<std::uint16_t>(lane);
     } else {
       add_later(lane, order);
     }

@@ -77,28 +77,34 @@ GlobalRaces::Region* GlobalRaces::region_of(const std::byte* byte) {
   return region == regions_.end() ? nullptr : &*region;
 }
 
-GlobalRaces::Row& GlobalRaces::lock(Region& region, std::size_t row,
-                                    std::unique_lock<std::mutex>& held) {
+GlobalRaces::Held GlobalRaces::hold(Region& region, std::size_t row,
+                                    std::unique_lock<std::mutex>& lock) {
   Chunk& chunk = region.chunks[row / kChunkRows];
-  if (held.mutex() != &chunk.lock) {
-    if (held) held.unlock();
-    held = std::unique_lock(chunk.lock);
+  if (lock.mutex() != &chunk.lock) {
+    if (lock) lock.unlock();
+    lock = std::unique_lock(chunk.lock);
   }
-  if (!chunk.rows) chunk.rows = std::make_unique<Row[]>(kChunkRows);
-  return chunk.rows[row % kChunkRows];
+  if (!chunk.rows) {
+    chunk.rows = std::make_unique<Row[]>(kChunkRows);
+    chunk.part_bytes.fill(kRowBytes);
+  }
+  return {chunk.rows[row % kChunkRows], chunk.part_bytes[row % kChunkRows]};
 }
 
-void GlobalRaces::take_apart(Row& row, std::size_t part_bytes) {
-  if (!row.parts) {
-    row.parts = std::make_unique<Parts>();
-    row.parts->elements[0].reads = row.reads;
+void GlobalRaces::Held::take_apart(std::size_t bytes) const {
+  if (row.parts && bytes >= part_bytes) return;
+  bytes = std::min<std::size_t>(bytes, part_bytes);
+  const std::size_t count = kRowBytes / bytes;
+  auto parts = std::make_unique<Element[]>(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (row.parts) {
+      parts[k] = row.parts[k * bytes / part_bytes];
+    } else {
+      parts[k].reads = row.reads;
+    }
   }
-  if (part_bytes >= row.parts->bytes) return;
-  Parts smaller{part_bytes, std::vector<Element>(kRowBytes / part_bytes)};
-  for (std::size_t k = 0; k < smaller.elements.size(); ++k) {
-    smaller.elements[k] = row.parts->elements[k * part_bytes / row.parts->bytes];
-  }
-  *row.parts = std::move(smaller);
+  row.parts = std::move(parts);
+  part_bytes = static_cast<std::uint8_t>(bytes);
 }
 
 std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t bytes, GlobalUse use,
@@ -107,19 +113,19 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
   Region* const region = region_of(byte);
   if (region == nullptr) return std::nullopt;
   std::optional<std::string> found;
-  std::unique_lock<std::mutex> held;
+  std::unique_lock<std::mutex> lock;
   // A constant tensor may reach beyond the region that it overlaps.
   const std::byte* const end = std::min(byte + bytes, region->end);
   while (byte < end) {
-    Row& row = lock(*region, region->row_of(byte), held);
+    const Held held = hold(*region, region->row_of(byte), lock);
     const std::size_t first = reinterpret_cast<std::uintptr_t>(byte) % kRowBytes;
     const std::size_t count = std::min(kRowBytes - first, static_cast<std::size_t>(end - byte));
     const std::size_t both = first | count;
-    take_apart(row, both & (~both + 1));  // the largest parts that are accessed as a whole
-    Parts& parts = *row.parts;
-    for (std::size_t k = first / parts.bytes; k * parts.bytes < first + count; ++k) {
-      if (!found) found = conflict(parts.elements[k], use, accessor);
-      add(parts.elements[k], use, accessor);
+    held.take_apart(both & (~both + 1));  // the largest parts that are accessed as a whole
+    const std::size_t size = held.part_bytes;
+    for (std::size_t k = first / size; k * size < first + count; ++k) {
+      if (!found) found = conflict(held.row.parts[k], use, accessor);
+      add(held.row.parts[k], use, accessor);
     }
     byte += count;
   }
@@ -130,22 +136,22 @@ std::uint32_t GlobalRaces::note_reads(const std::uint64_t* addresses, std::uint3
                                       std::size_t bytes, const Accessor& first) {
   std::uint32_t noted = 0;
   Region* region = nullptr;
-  std::unique_lock<std::mutex> held;
+  std::unique_lock<std::mutex> lock;
   for (; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
     // NOLINTNEXTLINE(performance-no-int-to-ptr): global addresses are pointers of the host
     const auto* const byte = reinterpret_cast<const std::byte*>(addresses[lane]);
     if (region == nullptr) region = region_of(byte);
     if (region == nullptr || byte < region->begin || byte + bytes > region->end) continue;
-    Row& row = lock(*region, region->row_of(byte), held);
+    const auto [row, part_bytes] = hold(*region, region->row_of(byte), lock);
     const Accessor accessor{first.block, first.lane + lane, first.order};
     if (!row.parts && bytes == kRowBytes) {
       row.reads.add(accessor);
       noted |= std::uint32_t{1} << lane;
     }
-    if (!row.parts || bytes < row.parts->bytes) continue;
-    Element* const part = &row.parts->elements[addresses[lane] % kRowBytes / row.parts->bytes];
-    Element* const end = part + bytes / row.parts->bytes;
+    if (!row.parts || bytes < part_bytes) continue;
+    Element* const part = &row.parts[addresses[lane] % kRowBytes / part_bytes];
+    Element* const end = part + bytes / part_bytes;
     if (std::any_of(part, end, [](const Element& each) {
           return each.writes.any() || each.additions.any();
         })) {

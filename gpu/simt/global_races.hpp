@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -93,24 +94,21 @@ class GlobalRaces {
     Uses reads, writes, additions;
   };
   static constexpr std::size_t kRowBytes = 16;
-  // Histories of parts of a row, of the size of the least access to them.
-  struct Parts {
-    std::size_t bytes = kRowBytes;
-    std::vector<Element> elements{1};
-  };
-  // A row that is not read alone, or not as a whole, has parts, which have its reads then.
+  // A row that is not read alone, or not as a whole, has histories of its parts, which have its
+  // reads then: parts of the size of the least access to them.
   struct alignas(64) Row {
     Uses reads;
-    std::unique_ptr<Parts> parts;
+    std::unique_ptr<Element[]> parts;
   };
   static_assert(sizeof(Row) == 64, "a look at a row that is read takes one line of a cache");
 
+  static constexpr std::size_t kChunkRows = 64;
   // Rows that lie together share a lock, and are there once one of them is accessed.
   struct Chunk {
     std::mutex lock;
     std::unique_ptr<Row[]> rows;
+    std::array<std::uint8_t, kChunkRows> part_bytes;
   };
-  static constexpr std::size_t kChunkRows = 64;
   // Bytes that tensors have which the launch may write, and that touch one another: rows of several
   // may take turns.
   struct Region {
@@ -124,9 +122,15 @@ class GlobalRaces {
     }
   };
   Region* region_of(const std::byte* byte);
-  // Holds the lock of the row's chunk.
-  static Row& lock(Region& region, std::size_t row, std::unique_lock<std::mutex>& held);
-  static void take_apart(Row& row, std::size_t part_bytes);
+  // A row, whose lock is held.
+  struct Held {
+    Row& row;
+    std::uint8_t& part_bytes;
+
+    // Has parts of at most that size then.
+    void take_apart(std::size_t bytes) const;
+  };
+  static Held hold(Region& region, std::size_t row, std::unique_lock<std::mutex>& lock);
 
   static std::optional<std::string> conflict(const Element& element, GlobalUse use,
                                              const Accessor& accessor);

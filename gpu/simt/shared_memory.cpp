@@ -75,9 +75,9 @@ void SharedMemory::place(const void* tag, const char* name, std::byte* begin, st
 }
 
 void SharedMemory::Shadow::clear() {
-  written = copying = is_barrier = false;
+  state = 0;
   async_readers = 0;
-  write_time = 0;
+  write_time = changed = 0;
   writes.clear();
   atomics.clear();
   reads.clear();
@@ -186,8 +186,8 @@ std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access acces
     return Finding{Fault::race, ", which " + who(*others.unordered(lane, order_)) + what +
                                     "; nothing orders the two"};
   };
-  if (shadow.is_barrier) return Finding{Fault::mbarrier, ", which is an mbarrier"};
-  if (shadow.copying) {
+  if (shadow.is(Shadow::kBarrier)) return Finding{Fault::mbarrier, ", which is an mbarrier"};
+  if (shadow.is(Shadow::kCopying)) {
     return Finding{
         Fault::async_pending,
         shadow.copier == Copier::tensor
@@ -198,7 +198,7 @@ std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access acces
     return Finding{Fault::async_pending,
                    ", which an asynchronous instruction reads that has not ended"};
   }
-  if (!shadow.written && (access == Access::read || access == Access::atomic)) {
+  if (!shadow.is(Shadow::kWritten) && (access == Access::read || access == Access::atomic)) {
     return Finding{Fault::uninitialised, ", which nothing has written"};
   }
   if (access != Access::rewrite && !shadow.writes.ordered(lane, order_)) {
@@ -220,9 +220,7 @@ void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
   // Later accesses must come after both writes of one value.
   if (access == Access::rewrite && !shadow.writes.ordered(lane, order_)) beside = &shadow.writes;
   if (beside == nullptr) return note_write(shadow, lane);
-  shadow.written = true;
-  shadow.writer = static_cast<std::uint16_t>(lane);
-  shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
+  note_change(shadow, lane);
   beside->add(lane, order_);
 }
 
@@ -243,7 +241,7 @@ std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t byte
   std::optional<Finding> finding;
   for_each_shadow(offset, bytes, [&](Shadow& shadow) {
     if (!finding) finding = conflict(shadow, access, lane);
-    if (!shadow.copying) note(shadow, access, lane);
+    if (!shadow.is(Shadow::kCopying)) note(shadow, access, lane);
   });
   if (finding) return found(std::move(*finding));
   return std::nullopt;
@@ -253,15 +251,22 @@ std::optional<Finding> SharedMemory::begin_copy(const void* pointer, std::size_t
                                                 std::uint32_t lane, Copier copier) {
   std::optional<Finding> finding = check(pointer, bytes, Access::write, lane);
   for_each_shadow_at(pointer, bytes, [copier](Shadow& shadow) {
-    shadow.copying = true;
+    shadow.set(Shadow::kCopying, true);
     shadow.copier = copier;
   });
   return finding;
 }
 
 void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane) {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - bytes_);
+  if (is_checked() && is_plain_place(offset, bytes)) {
+    if (Shadow* const shadow = whole(offset, bytes); shadow != nullptr) {
+      shadow->set(Shadow::kCopying, false);
+      return note_write(*shadow, lane);
+    }
+  }
   for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
-    shadow.copying = false;
+    shadow.set(Shadow::kCopying, false);
     note_write(shadow, lane);
   });
 }
@@ -313,8 +318,8 @@ void SharedMemory::fence_async(std::uint32_t lane) { last_fence_[lane] = ++fence
 
 void SharedMemory::set_barrier(const void* pointer, std::size_t bytes, bool is_barrier) {
   for_each_shadow_at(pointer, bytes, [is_barrier](Shadow& shadow) {
-    shadow.is_barrier = is_barrier;
-    shadow.written = false;
+    shadow.set(Shadow::kBarrier, is_barrier);
+    shadow.set(Shadow::kWritten, false);
   });
 }
 

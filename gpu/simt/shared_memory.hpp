@@ -85,7 +85,7 @@ class SharedMemory {
     if (is_checked()) {
       Shadow* const shadow = whole(offset, bytes);
       if (!note_plain(shadow, Access::write, lane)) return nullptr;
-      shadow->copying = true;
+      shadow->set(Shadow::kCopying, true);
       shadow->copier = Copier::lane;
     }
     return bytes_ + offset;
@@ -138,13 +138,19 @@ class SharedMemory {
 
   // History of bytes that were never accessed but together.
   struct Shadow {
-    bool written = false, copying = false, is_barrier = false;
+    enum State : std::uint8_t { kWritten = 1, kCopying = 2, kBarrier = 4 };
+    std::uint8_t state = 0;  // a set of these
     Copier copier = Copier::lane;
     std::uint16_t async_readers = 0;
     std::uint16_t writer = 0;      // the last lane
     std::uint32_t write_time = 0;  // of a lane's plain write, by fences before it; 0: of none
+    std::uint32_t changed = 0;     // the block's time of the latest write or atomic operation
     Accesses writes, reads, atomics;
 
+    bool is(State which) const { return (state & which) != 0; }
+    void set(State which, bool value) {
+      state = static_cast<std::uint8_t>(value ? state | which : state & ~which);
+    }
     void clear();
   };
 
@@ -172,16 +178,15 @@ class SharedMemory {
   // Notes an access before which, since the block's last barrier, nothing was that it could be in
   // conflict with; else false.
   bool note_plain(Shadow* shadow, Access access, std::uint32_t lane) {
-    if (shadow == nullptr || shadow->copying || shadow->is_barrier ||
-        shadow->writes.has_any_now(order_) || shadow->atomics.has_any_now(order_)) {
-      return false;
-    }
+    if (shadow == nullptr || shadow->changed == order_.block_time()) return false;
     if (access == Access::read) {
-      if (shadow->written) shadow->reads.add(lane, order_);
-      return shadow->written;
+      const bool is_plain = shadow->state == Shadow::kWritten;
+      if (is_plain) shadow->reads.add(lane, order_);
+      return is_plain;
     }
     const bool is_plain = (access == Access::write || access == Access::rewrite) &&
-                          shadow->async_readers == 0 && !shadow->reads.has_any_now(order_);
+                          shadow->state <= Shadow::kWritten && shadow->async_readers == 0 &&
+                          !shadow->reads.has_any_now(order_);
     if (is_plain) note_write(*shadow, lane);
     return is_plain;
   }
@@ -201,11 +206,15 @@ class SharedMemory {
   std::string who(std::uint32_t lane) const;
   bool is_visible_to_async(const Shadow& shadow) const;
   void note(Shadow& shadow, Access access, std::uint32_t lane);
-  // A plain write that comes after all that there is.
-  void note_write(Shadow& shadow, std::uint32_t lane) {
-    shadow.written = true;
+  void note_change(Shadow& shadow, std::uint32_t lane) {
+    shadow.set(Shadow::kWritten, true);
     shadow.writer = static_cast<std::uint16_t>(lane);
     shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
+    shadow.changed = order_.block_time();
+  }
+  // A plain write that comes after all that there is.
+  void note_write(Shadow& shadow, std::uint32_t lane) {
+    note_change(shadow, lane);
     // Accesses after this write come after all that the write came after.
     shadow.atomics.clear();
     shadow.reads.clear();

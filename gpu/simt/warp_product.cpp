@@ -100,15 +100,17 @@ ATTEST_INLINE_CLONE void multiply_as(const WarpProduct& in, std::size_t depth) {
     turn(words, in.b[k]);
     From::widen(words, &b[k * kParts]);
   }
+  Row sums[2][kGroups];  // all of C before any of D, which may have the same registers
+  for (std::size_t half = 0; half < 2; ++half) {
+    for (std::size_t row = 0; row < kGroups; ++row) {
+      load(sums[half][row], in.c[2 * half] + row * kOfGroup, in.c[2 * half + 1] + row * kOfGroup);
+    }
+  }
   for (std::size_t half = 0; half < 2; ++half) {
     // Four rows at once, so that no sum waits for the one before it.
-    for (std::size_t row = 0; row < kLanes; row += 4 * kOfGroup) {
-      Row sums[4];
-#pragma GCC unroll 4
-      for (std::size_t r = 0; r < 4; ++r) {
-        const std::size_t lane = row + r * kOfGroup;
-        load(sums[r], in.c[2 * half] + lane, in.c[2 * half + 1] + lane);
-      }
+    for (std::size_t row = 0; row < kGroups; row += 4) {
+      Row* const four = &sums[half][row];
+      Row first = four[0], second = four[1], third = four[2], fourth = four[3];
       for (std::size_t k = 0; k < registers * kParts; k += kParts) {
 #pragma GCC unroll 4
         for (std::size_t j = 0; j < kOfGroup; ++j) {
@@ -116,18 +118,19 @@ ATTEST_INLINE_CLONE void multiply_as(const WarpProduct& in, std::size_t depth) {
           for (std::size_t part = k; part < k + kParts; ++part) {
             Row factors;
             std::memcpy(&factors, &b[part][j * kGroups], sizeof factors);
-            const double* const from = &a[half][part][row + j];
-            sums[0] += from[0] * factors;
-            sums[1] += from[kOfGroup] * factors;
-            sums[2] += from[2 * kOfGroup] * factors;
-            sums[3] += from[3 * kOfGroup] * factors;
+            const double* const from = &a[half][part][row * kOfGroup + j];
+            first += from[0] * factors;
+            second += from[kOfGroup] * factors;
+            third += from[2 * kOfGroup] * factors;
+            fourth += from[3 * kOfGroup] * factors;
           }
         }
       }
+      const Row* const results[] = {&first, &second, &third, &fourth};
 #pragma GCC unroll 4
-      for (std::size_t r = 0; r < 4; ++r) {
-        const std::size_t lane = row + r * kOfGroup;
-        store(sums[r], in.d[2 * half] + lane, in.d[2 * half + 1] + lane);
+      for (std::size_t k = 0; k < 4; ++k) {
+        const std::size_t lane = (row + k) * kOfGroup;
+        store(*results[k], in.d[2 * half] + lane, in.d[2 * half + 1] + lane);
       }
     }
   }
