@@ -147,13 +147,15 @@ TEST_CASE("an atomic operation and a plain one on one place are a race", "[ptx]"
   std::vector<std::uint32_t> place(1, 0);
   const std::string add = "red.global.add.u32 [%a], 1; ";
   const auto faults = [&](const std::string& statements, unsigned blocks) {
-    Call call(
-        kernel(".param .u64 place",
-               ".reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [place];\n" + statements + "ret;"));
+    Call call(kernel(".param .u64 place",
+                     ".reg .b64 %a; .reg .b32 %r; .reg .pred %p; ld.param.u64 %a, [place];\n" +
+                         statements + "ret;"));
     return testing::faults(call.buffer("place", place).run(blocks, 32));
   };
   CHECK(faults(add, 3).empty());
-  CHECK_FALSE(faults(add + "ld.global.u32 %r, [%a]; ", 3).empty());
+  const std::string read = "ld.global.u32 %r, [%a]; ";
+  CHECK_FALSE(faults(add + read + "setp.eq.u32 %p, %r, 7; @%p trap; ", 3).empty());
+  CHECK(faults(add + read, 3).empty());  // the value goes unused
   CHECK_FALSE(faults("st.global.u32 [%a], 1; " + add, 1).empty());
 }
 

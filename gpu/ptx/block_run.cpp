@@ -28,6 +28,7 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
   instructions_ = 0;
   random_ = mix(emulation.seed, mix(index.x, mix(index.y, index.z)));
   given_up_ = false;
+  late_lanes_ = 0;
   warps_.resize(warps);
   for (std::uint32_t k = 0; k < warps; ++k) {
     const std::uint32_t left = lanes_ - k * static_cast<std::uint32_t>(kWarpLanes);
@@ -113,8 +114,11 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
   }
   traffic_[static_cast<std::size_t>(tensor)].add(bytes, use);
   if (races_ != nullptr && races_->may_race(pointer, bytes)) {
-    const auto race = races_->check(range, pointer, bytes, use, {index_, number, &shared_.order()});
+    const simt::GlobalRaces::Accessor accessor{index_, number, &shared_.order()};
+    const auto race = races_->check(range, pointer, bytes, use, accessor);
     if (race) report(*race, in);
+    const bool is_late = use == simt::GlobalUse::read && races_->is_late(pointer, bytes, accessor);
+    late_lanes_ |= std::uint32_t{is_late} << lane;
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/ptx/barriers.hpp"
@@ -74,6 +75,12 @@ class BlockRun {
   void give_up(const simt::Finding& finding, const Instruction& in);
   void give_up_endless(const Instruction& in);
 
+  /// Whether values are followed that were read while another thread may write there; lanes that
+  /// have read some since the last call; that one of them matters.
+  bool follows_late_values() const { return races_ != nullptr && races_->knows_late_reads(); }
+  std::uint32_t take_late_lanes() { return std::exchange(late_lanes_, 0); }
+  void note_late_matters() { races_->note_late_matters(); }
+
   /// False once the block has executed more than it may.
   bool count_instruction() { return ++instructions_ <= launch_->choices.most_instructions; }
 
@@ -97,7 +104,7 @@ class BlockRun {
   std::vector<simt::GlobalTraffic> traffic_;
   std::vector<std::pair<simt::Fault, int>> reported_;  // with the PTX line
   std::uint64_t instructions_ = 0, random_ = 0;
-  std::uint32_t lanes_ = 0;
+  std::uint32_t lanes_ = 0, late_lanes_ = 0;
   bool given_up_ = false;
 };
 

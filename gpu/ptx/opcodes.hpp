@@ -51,14 +51,20 @@ Execute as(const Spelling&, Instruction&) {
   return kExecute;
 }
 
+/// How far what an instruction reads from registers reaches: its results of the same lane, those of
+/// the whole warp, or beyond its results.
+enum class Reach : std::uint8_t { lane, warp, beyond };
+
 /// Forms that belong together, in a file of their own.
 struct Family {
   std::string_view title;
+  Reach reach;
   std::span<const Form> forms;
 };
 
 /// All families: the table that programs are checked against.
 std::span<const Family> families();
+Reach reach_of(const Form& form);
 
 /// The table as a page, docs/reference/ptx-opcodes.md.
 /// [gpu/ptx/opcode_page_test "the page of opcodes is the table"]

@@ -77,6 +77,7 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   instruction_.rounding = rounding_of(spelling);
   instruction_.ftz = spelling.has("ftz");
   instruction_.sat = spelling.has("sat");
+  instruction_.reach = reach_of(*spelling.form);
   note_memory(instruction_, spelling);
   if (statement.predicate) {
     const OperandSpec predicate{OperandSpec::Kind::value, Type::pred};
@@ -96,10 +97,11 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   return instruction_;
 }
 
-void OperandChecker::add_slot(std::uint32_t slot, bool is_negated) {
+void OperandChecker::add_slot(std::uint32_t slot, bool is_result, bool is_negated) {
   if (is_negated) instruction_.negated |= 1U << instruction_.slots.size();
   instruction_.slots.push_back(slot);
   instruction_.widths.push_back(width_);
+  if (is_result) ++instruction_.results;
 }
 
 void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
@@ -120,7 +122,7 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
       if (operand.negated && (spec.type != Type::pred || spec.is_destination)) {
         refuse(operand.at, "'!' belongs before predicates that are read");
       }
-      add_slot(value_slot(operand, spec), operand.negated);
+      add_slot(value_slot(operand, spec), spec.is_destination, operand.negated);
       return;
   }
 }
@@ -135,7 +137,7 @@ void OperandChecker::vector(const Operand& operand, const OperandSpec& spec) {
   instruction_.elements = spec.count;
   const auto add = [&](const Operand& part) {
     if (part.negated) refuse(part.at, "'!' belongs before predicates that are read");
-    add_slot(value_slot(part, spec));
+    add_slot(value_slot(part, spec), spec.is_destination);
   };
   if (!is_vector) return add(operand);
   for (const Operand& part : operand.parts) add(part);

@@ -15,6 +15,9 @@ namespace attest::ptx {
 
 inline constexpr std::size_t kWarpLanes = 32;
 
+/// Lanes that get a value of those lanes.
+using Receivers = std::uint32_t (*)(const Warp& warp, const Instruction& in, std::uint32_t lanes);
+
 enum class Rounding : std::uint8_t { nearest, zero, down, up };
 
 /// Address of an access: the register at a slot, of 64 bits or of 32, and an offset.
@@ -30,10 +33,14 @@ struct Instruction {
   Execute execute = nullptr;
   std::vector<std::uint32_t> slots;
   std::vector<std::uint32_t> widths;  // of the slots, in bytes: registers may be wider than types
+  std::uint32_t results = 0;          // so many of the first slots are written
   std::uint32_t negated = 0;          // slots that are predicates with "!" before them, as bits
 
   bool has_predicate = false, is_predicate_negated = false;
   std::uint32_t predicate = 0;  // slot
+
+  Reach reach = Reach::beyond;
+  Receivers receivers = nullptr;  // of a shuffle
 
   Rounding rounding = Rounding::nearest;
   bool ftz = false, sat = false;

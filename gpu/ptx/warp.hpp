@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/ptx/late_values.hpp"
 #include "gpu/ptx/program.hpp"
 
 namespace attest::ptx {
@@ -95,8 +96,10 @@ class Warp {
   }
   void next_group();
   void note_others();
+  void execute_followed(const Instruction& in);
 
   std::vector<std::byte> registers_;
+  LateValues late_values_;
   BlockRun* block_ = nullptr;
   std::uint32_t number_ = 0, mask_ = 0, live_ = 0, carries_ = 0;
   Group group_;

@@ -2,11 +2,22 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace attest::simt {
 
-GlobalRaces::GlobalRaces(const GlobalMemory& memory) {
+GlobalRaces::GlobalRaces(const GlobalMemory& memory, const LateReads& late_reads) {
+  for (const auto& [begin, each] : late_reads) {
+    LateRead* const last = known_late_.empty() ? nullptr : &known_late_.back();
+    if (last == nullptr || begin >= last->begin + last->bytes) {
+      known_late_.push_back(each);
+      continue;
+    }
+    const std::byte* const end = std::max(last->begin + last->bytes, begin + each.bytes);
+    last->bytes = static_cast<std::size_t>(end - last->begin);
+    if (last->writer != each.writer) last->writer = {};
+  }
   for (const GlobalRange& range : memory.ranges()) {
     if (!range.writable || range.bytes == 0) continue;
     Region region{range.data, range.data + range.bytes};
@@ -34,22 +45,84 @@ std::optional<GlobalRaces::Known> GlobalRaces::Uses::unordered(const Accessor& a
   return Known{accessor.block, *lane};
 }
 
-std::optional<std::string> GlobalRaces::conflict(const Element& element, GlobalUse use,
-                                                 const Accessor& accessor) {
-  const auto with = [&](const Uses& uses, const char* verb) -> std::optional<std::string> {
-    const auto known = uses.unordered(accessor);
-    if (!known) return std::nullopt;
-    std::string who = ", which lane " + std::to_string(known->lane);
-    if (known->block != accessor.block) {
-      who += " of block " + std::to_string(known->block.x) + "," + std::to_string(known->block.y) +
-             "," + std::to_string(known->block.z);
+std::optional<GlobalRaces::Conflict> GlobalRaces::conflict(const Element& element, GlobalUse use,
+                                                           const Accessor& accessor) {
+  const bool reads = use == GlobalUse::read;
+  if (const auto with = element.writes.unordered(accessor)) return Conflict{*with, " wrote", reads};
+  if (use != GlobalUse::add) {
+    const auto with = element.additions.unordered(accessor);
+    if (with) return Conflict{*with, " added to", reads};
+  }
+  if (reads) return std::nullopt;
+  const auto with = element.reads.unordered(accessor);
+  return with ? std::optional(Conflict{*with, " read", true}) : std::nullopt;
+}
+
+std::optional<std::string> GlobalRaces::judge(const Conflict& conflict, const std::byte* begin,
+                                              std::size_t bytes, GlobalUse use,
+                                              const Accessor& accessor) {
+  if (conflict.is_of_read) {
+    if (known_late(begin, bytes) != nullptr) return std::nullopt;
+    const Known self{accessor.block, accessor.lane};
+    const std::lock_guard lock(late_lock_);
+    const Known writer = use == GlobalUse::read ? conflict.with : self;
+    LateRead& late = found_late_.try_emplace(begin, LateRead{begin, bytes, writer}).first->second;
+    late.bytes = std::max(late.bytes, bytes);
+    if (late.writer != writer) late.writer = {};
+  }
+  const Index3 block = conflict.with.block;
+  std::string who = ", which lane " + std::to_string(conflict.with.lane);
+  if (block != accessor.block) {
+    who += " of block " + std::to_string(block.x) + "," + std::to_string(block.y) + "," +
+           std::to_string(block.z);
+  }
+  return who + conflict.verb + "; nothing orders the two";
+}
+
+const GlobalRaces::LateRead* GlobalRaces::known_late(const std::byte* begin,
+                                                     std::size_t bytes) const {
+  const auto after =
+      std::lower_bound(known_late_.begin(), known_late_.end(), begin + bytes,
+                       [](const LateRead& each, const std::byte* end) { return each.begin < end; });
+  if (after == known_late_.begin()) return nullptr;
+  const LateRead& last = *std::prev(after);
+  return begin < last.begin + last.bytes ? &last : nullptr;
+}
+
+bool GlobalRaces::is_late(const void* pointer, std::size_t bytes, const Accessor& accessor) const {
+  const auto* begin = static_cast<const std::byte*>(pointer);
+  for (const std::byte* end = begin + bytes; begin < end;) {  // the last of them first
+    const LateRead* const late = known_late(begin, static_cast<std::size_t>(end - begin));
+    if (late == nullptr) return false;
+    if (late->writer != Known{accessor.block, accessor.lane}) return true;
+    end = late->begin;
+  }
+  return false;
+}
+
+// The bytes of a row within its region.
+void GlobalRaces::keep(const Region& region, std::size_t row, Chunk& chunk) {
+  const std::uint64_t bit = std::uint64_t{1} << row % kChunkRows;
+  if ((chunk.kept & bit) != 0) return;
+  chunk.kept |= bit;
+  if (!chunk.before) chunk.before = std::make_unique<std::byte[]>(kChunkRows * kRowBytes);
+  const auto [begin, end] = region.bytes_of(row);
+  std::copy(begin, end, &chunk.before[row % kChunkRows * kRowBytes]);
+}
+
+void GlobalRaces::restore_memory() const {
+  for (const Region& region : regions_) {
+    for (std::size_t k = 0; k < region.chunks.size(); ++k) {
+      const Chunk& chunk = region.chunks[k];
+      for (std::uint64_t kept = chunk.kept; kept != 0; kept &= kept - 1) {
+        const auto row = static_cast<std::size_t>(std::countr_zero(kept));
+        const auto [begin, end] = region.bytes_of(k * kChunkRows + row);
+        // The launch may write there.
+        std::memcpy(const_cast<std::byte*>(begin), &chunk.before[row * kRowBytes],
+                    static_cast<std::size_t>(end - begin));
+      }
     }
-    return who + verb + "; nothing orders the two";
-  };
-  auto found = with(element.writes, " wrote");
-  if (!found && use != GlobalUse::add) found = with(element.additions, " added to");
-  if (!found && use != GlobalUse::read) found = with(element.reads, " read");
-  return found;
+  }
 }
 
 void GlobalRaces::add(Element& element, GlobalUse use, const Accessor& accessor) {
@@ -117,14 +190,20 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
   // A constant tensor may reach beyond the region that it overlaps.
   const std::byte* const end = std::min(byte + bytes, region->end);
   while (byte < end) {
-    const Held held = hold(*region, region->row_of(byte), lock);
+    const std::size_t number = region->row_of(byte);
+    const Held held = hold(*region, number, lock);
     const std::size_t first = reinterpret_cast<std::uintptr_t>(byte) % kRowBytes;
     const std::size_t count = std::min(kRowBytes - first, static_cast<std::size_t>(end - byte));
     const std::size_t both = first | count;
     held.take_apart(both & (~both + 1));  // the largest parts that are accessed as a whole
+    if (use != GlobalUse::read) keep(*region, number, region->chunks[number / kChunkRows]);
     const std::size_t size = held.part_bytes;
     for (std::size_t k = first / size; k * size < first + count; ++k) {
-      if (!found) found = conflict(held.row.parts[k], use, accessor);
+      const auto with = conflict(held.row.parts[k], use, accessor);
+      const std::byte* const part = byte - first + k * size;
+      if (auto text = with ? judge(*with, part, size, use, accessor) : std::nullopt; !found) {
+        found = std::move(text);
+      }
       add(held.row.parts[k], use, accessor);
     }
     byte += count;
@@ -134,6 +213,7 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
 
 std::uint32_t GlobalRaces::note_reads(const std::uint64_t* addresses, std::uint32_t lanes,
                                       std::size_t bytes, const Accessor& first) {
+  if (knows_late_reads()) return 0;
   std::uint32_t noted = 0;
   Region* region = nullptr;
   std::unique_lock<std::mutex> lock;

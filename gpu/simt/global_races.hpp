@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/simt/access_order.hpp"
@@ -29,7 +32,28 @@ namespace attest::simt {
 ///       need none. Blocks may run on several threads.
 class GlobalRaces {
  public:
-  explicit GlobalRaces(const GlobalMemory& memory);
+  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+  struct Known {
+    Index3 block;
+    std::uint32_t lane = kNobody;
+
+    bool is_other_than(const Index3& accessing) const {
+      return lane != kNobody && block != accessing;
+    }
+    friend bool operator==(const Known&, const Known&) = default;
+  };
+  /// Bytes that a thread reads while another may write them; the writer, nobody where there are
+  /// several.
+  struct LateRead {
+    const std::byte* begin;
+    std::size_t bytes;
+    Known writer;
+  };
+
+  using LateReads = std::map<const std::byte*, LateRead>;  // by their first byte
+
+  /// `late_reads`: of the same launch when it was run before. Races of theirs are left out.
+  explicit GlobalRaces(const GlobalMemory& memory, const LateReads& late_reads = {});
 
   /// Who accesses: a lane of a block of the launch's grid, in the order of the block's barriers.
   struct Accessor {
@@ -60,17 +84,19 @@ class GlobalRaces {
   std::optional<Finding> check(const GlobalRange& range, const void* pointer, std::size_t bytes,
                                GlobalUse use, const Accessor& accessor);
 
+  /// Races found between a read and a write, which another run of the launch may judge: from the
+  /// memory as it was, with what is known of them.
+  bool found_late_reads() const { return !found_late_.empty(); }
+  const LateReads& late_reads() const { return found_late_; }
+  void restore_memory() const;
+
+  /// In that run: whether some are known, whether a read is one, and whether its value matters.
+  bool knows_late_reads() const { return !known_late_.empty(); }
+  bool is_late(const void* pointer, std::size_t bytes, const Accessor& accessor) const;
+  void note_late_matters() { late_matters_ = true; }
+  bool late_matters() const { return late_matters_; }
+
  private:
-  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
-  struct Known {
-    Index3 block;
-    std::uint32_t lane = kNobody;
-
-    bool is_other_than(const Index3& accessing) const {
-      return lane != kNobody && block != accessing;
-    }
-  };
-
   // The accesses of one kind to an element: those of the latest block, and one of another.
   class Uses {
    public:
@@ -108,6 +134,9 @@ class GlobalRaces {
     std::mutex lock;
     std::unique_ptr<Row[]> rows;
     std::array<std::uint8_t, kChunkRows> part_bytes;
+    // Rows that are written, as they were before.
+    std::uint64_t kept = 0;
+    std::unique_ptr<std::byte[]> before;
   };
   // Bytes that tensors have which the launch may write, and that touch one another: rows of several
   // may take turns.
@@ -119,6 +148,12 @@ class GlobalRaces {
     std::size_t row_of(const std::byte* byte) const {
       return reinterpret_cast<std::uintptr_t>(byte) / kRowBytes -
              reinterpret_cast<std::uintptr_t>(begin) / kRowBytes;
+    }
+    // Those of a row, from the first to after the last.
+    std::pair<const std::byte*, const std::byte*> bytes_of(std::size_t row) const {
+      const std::size_t before = reinterpret_cast<std::uintptr_t>(begin) % kRowBytes;
+      const std::byte* const first = begin - before + row * kRowBytes;
+      return {std::max(first, begin), std::min(first + kRowBytes, end)};
     }
   };
   Region* region_of(const std::byte* byte);
@@ -132,11 +167,25 @@ class GlobalRaces {
   };
   static Held hold(Region& region, std::size_t row, std::unique_lock<std::mutex>& lock);
 
-  static std::optional<std::string> conflict(const Element& element, GlobalUse use,
-                                             const Accessor& accessor);
+  struct Conflict {
+    Known with;
+    const char* verb;
+    bool is_of_read;
+  };
+  static std::optional<Conflict> conflict(const Element& element, GlobalUse use,
+                                          const Accessor& accessor);
+  // What is to be said of a conflict over those bytes, unless it is known.
+  std::optional<std::string> judge(const Conflict& conflict, const std::byte* begin,
+                                   std::size_t bytes, GlobalUse use, const Accessor& accessor);
+  const LateRead* known_late(const std::byte* begin, std::size_t bytes) const;
+  static void keep(const Region& region, std::size_t row, Chunk& chunk);
   static void add(Element& element, GlobalUse use, const Accessor& accessor);
 
   std::vector<Region> regions_;
+  std::mutex late_lock_;
+  LateReads found_late_;
+  std::vector<LateRead> known_late_;  // ascending, apart from one another
+  std::atomic<bool> late_matters_ = false;
 };
 
 }  // namespace attest::simt

@@ -36,6 +36,10 @@ struct LaunchReport {
   std::string to_string() const;
 };
 
+/// Races of a read with a write: reported as they are, or only where what depends on the value
+/// matters, which `run_block` tells GlobalRaces when the launch is run again from the same memory.
+enum class LateReads : std::uint8_t { reported, judged };
+
 /// Runs each block of a launch once, some at a time, in the order of the emulation, and adds up
 /// their reports. A block that is given up leaves the others alone.
 ///
@@ -45,7 +49,8 @@ struct LaunchReport {
 using RunBlock = std::function<void(Index3 index, const Emulation& emulation, GlobalRaces* races,
                                     LaunchReport& report)>;
 LaunchReport run_blocks(const LaunchShape& shape, const Emulation& emulation,
-                        const GlobalMemory& global, const RunBlock& run_block);
+                        const GlobalMemory& global, const RunBlock& run_block,
+                        LateReads late_reads = LateReads::reported);
 
 /// Runs a kernel's body once for each lane of each block. A block that is given up leaves the
 /// others alone. With one thread, blocks run one after the other in the order of the emulation.
