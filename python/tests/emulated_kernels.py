@@ -48,6 +48,18 @@ def softmax(x, z, columns, TILE: tl.constexpr):
 
 
 @triton.jit
+def doubled_in_place(x, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    tl.store(x + i, 2.0 * tl.load(x + i))
+
+
+@triton.jit
+def neighbours_in_place(x, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    tl.store(x + i, 2.0 * tl.load(x + (i + 1) % TILE))
+
+
+@triton.jit
 def eight_bits(x, z, TILE: tl.constexpr):
     i = tl.arange(0, TILE)
     s = tl.load(x + i[:, None] * TILE + i[None, :])
@@ -137,6 +149,22 @@ class EmulatedKernels(unittest.TestCase):
         self.assertEqual(gpu.launches, [attest.Launch(
             "add", (4, 1, 1), {"x": 1000, "y": 1000, "z": 0}, {"x": 0, "y": 0, "z": 1000}, 0)])
 
+    def test_updates_in_place(self):
+        for tile in (4, 32, 64, 1024):  # threads hold copies of elements where there are fewer than 128
+            with self.subTest(tile), attest.emulated_gpu("sm_80"):
+                x, y = torch.randn(tile), torch.randn(1, tile)
+                before, expected = x.clone(), y.softmax(1)
+                doubled_in_place[(1,)](x, TILE=tile)
+                softmax[(1,)](y, y, tile, TILE=tile)
+                self.assertTrue(torch.equal(x, 2 * before))
+                self.assertTrue(torch.allclose(y, expected))
+
+    def test_an_update_in_place_of_other_elements(self):
+        for tile in (32, 1024):
+            with self.subTest(tile), attest.emulated_gpu("sm_80"):
+                with self.assertRaisesRegex(attest.EmulationError, "race: lane .* nothing orders the two"):
+                    neighbours_in_place[(1,)](torch.randn(tile), TILE=tile)
+
     def test_arrays_of_numpy(self):
         x, z = np.arange(300, dtype=np.float32), np.zeros(300, np.float32)
         with attest.emulated_gpu() as gpu:
@@ -189,18 +217,11 @@ class EmulatedKernels(unittest.TestCase):
         self.refused(add_without_mask, "out of bounds", line_of("tl.store(z + i, tl.load(x + i) "),
                      r"reads \d+ bytes at byte \d+ of 'x', which has 4000")
 
-    def race(self, call, *, other):
-        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
-            call()
-        self.assertRegex(str(caught.exception), rf"race: lane \d+ writes 4 bytes .*{other}.*nothing orders")
-        self.assertRegex(str(caught.exception), r"\n  emulated_kernels\.py:\d+: tl\.store")
-
     def test_a_race_between_blocks(self):
-        self.race(lambda: last_sum_wins[(4,)](torch.randn(512), torch.zeros(1), TILE=128), other="block")
-
-    def test_a_race_of_the_copies_of_an_element(self):
-        x = torch.zeros(8)
-        self.race(lambda: add[(1,)](x, x, x, 8, TILE=16), other="which lane 16 read")
+        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
+            last_sum_wins[(4,)](torch.randn(512), torch.zeros(1), TILE=128)
+        self.assertRegex(str(caught.exception), r"race: lane \d+ writes 4 bytes .*block.*nothing orders")
+        self.assertRegex(str(caught.exception), r"\n  emulated_kernels\.py:\d+: tl\.store")
 
     def test_autotuning_takes_the_fewest_words(self):
         x, z = torch.ones(256), torch.zeros(1)
