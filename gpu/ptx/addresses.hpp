@@ -21,7 +21,7 @@ std::uint64_t window_of(Space space);
 /// Address of a lane's access: register and offset.
 std::uint64_t address_of(const Warp& warp, const Address& address, std::uint32_t lane);
 
-/// Those of all lanes.
+/// Returns those of all lanes.
 inline Lanes<std::uint64_t> addresses_of(const Warp& warp, const Address& address) {
   const auto offset = static_cast<std::uint64_t>(address.offset);
   Lanes<std::uint64_t> addresses;

@@ -75,8 +75,8 @@ class BlockRun {
   void give_up(const simt::Finding& finding, const Instruction& in);
   void give_up_endless(const Instruction& in);
 
-  /// Whether values are followed that were read while another thread may write there; lanes that
-  /// have read some since the last call; that one of them matters.
+  /// Tells whether values are followed that are read while another thread may write there; gives
+  /// the lanes that have read some since the last call; notes that one of them matters.
   bool follows_late_values() const { return races_ != nullptr && races_->knows_late_reads(); }
   std::uint32_t take_late_lanes() { return std::exchange(late_lanes_, 0); }
   void note_late_matters() { races_->note_late_matters(); }

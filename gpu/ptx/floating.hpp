@@ -37,7 +37,7 @@ T finished(T value, const Instruction& in) {
   return in.sat ? saturated(value) : value;
 }
 
-/// Of all lanes.
+/// Gives NaN its bits in all lanes.
 template <class T>
 ATTEST_INLINE_CLONE void give_result_nan(Lanes<T>& values) {
   for (T& value : values) value = value != value ? result_nan<T>() : value;

@@ -22,7 +22,7 @@ class LateValues {
   void begin(bool is_on, std::size_t register_bytes);
   bool is_on() const { return is_on_; }
 
-  /// What an instruction is about to do with them: returns whether one matters.
+  /// Follows what an instruction is about to do with them; returns whether one matters.
   bool pass_on(const Warp& warp, const Instruction& in);
   /// The lanes have read such values to the instruction's results.
   void add(const Instruction& in, std::uint32_t lanes);

@@ -149,7 +149,7 @@ class GlobalRaces {
       return reinterpret_cast<std::uintptr_t>(byte) / kRowBytes -
              reinterpret_cast<std::uintptr_t>(begin) / kRowBytes;
     }
-    // Those of a row, from the first to after the last.
+    // The bytes of a row, from the first to after the last.
     std::pair<const std::byte*, const std::byte*> bytes_of(std::size_t row) const {
       const std::size_t before = reinterpret_cast<std::uintptr_t>(begin) % kRowBytes;
       const std::byte* const first = begin - before + row * kRowBytes;
@@ -174,7 +174,7 @@ class GlobalRaces {
   };
   static std::optional<Conflict> conflict(const Element& element, GlobalUse use,
                                           const Accessor& accessor);
-  // What is to be said of a conflict over those bytes, unless it is known.
+  // Words for a conflict over those bytes, unless it is known.
   std::optional<std::string> judge(const Conflict& conflict, const std::byte* begin,
                                    std::size_t bytes, GlobalUse use, const Accessor& accessor);
   const LateRead* known_late(const std::byte* begin, std::size_t bytes) const;
