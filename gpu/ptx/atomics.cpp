@@ -89,6 +89,7 @@ void for_each_place(Warp& warp, const Instruction& in, bool has_result, Use use,
     std::byte* const place = access(warp, in, lane, sizeof(T), use);
     if (place == nullptr) continue;
     before[lane] = update<T>(place, [&](T there) { return next(there, lane); });
+    warp.block().note_operation(warp, lane, place);
   }
   if (has_result) warp.write(in.slots[0], before);
 }

@@ -20,6 +20,8 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
   shared_.begin(place(0, 0).shared_bytes, emulation.shared_bytes_limit, emulation.shared_checks,
                 warps);
   barriers_.begin(*this);
+  fences_.begin();
+  seen_.clear();
   local_.assign(warps * kWarpLanes * program().local_bytes, std::byte{0xFF});
   copies_.resize(warps * kWarpLanes);
   for (simt::AsyncCopies& each : copies_) each.clear();
@@ -114,10 +116,14 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
   }
   traffic_[static_cast<std::size_t>(tensor)].add(bytes, use);
   if (races_ != nullptr && races_->may_race(pointer, bytes)) {
-    const simt::GlobalRaces::Accessor accessor{index_, number, &shared_.order()};
-    const auto race = races_->check(range, pointer, bytes, use, accessor);
+    const simt::GlobalRaces::Accessor who = accessor(warp, lane);
+    if (use == simt::GlobalUse::add) {
+      if (in.is_release) fences_.fence(number, shared_.order());
+      races_->blocks().release(pointer, {who.block, who.lane, who.order, who.fences});
+    }
+    const auto race = races_->check(range, pointer, bytes, use, who);
     if (race) report(*race, in);
-    const bool is_late = use == simt::GlobalUse::read && races_->is_late(pointer, bytes, accessor);
+    const bool is_late = use == simt::GlobalUse::read && races_->is_late(pointer, bytes, who);
     late_lanes_ |= std::uint32_t{is_late} << lane;
   }
   return true;
@@ -151,12 +157,21 @@ std::uint32_t BlockRun::glance_global(const Warp& warp, std::uint32_t lanes,
   const std::size_t all = static_cast<std::size_t>(end - begin);
   if (races_ != nullptr && races_->may_race(launch_->global.ranges()[number].data, all)) {
     if (bytes > simt::AsyncCopies::kMostBytes) return 0;
-    within = races_->note_reads(addresses.data(), within, bytes,
-                                {index_, number_of(warp, 0), &shared_.order()});
+    within = races_->note_reads(addresses.data(), within, bytes, accessor(warp, 0));
   }
   const auto count = static_cast<std::size_t>(std::popcount(within));
   traffic_[number].add(count * bytes, simt::GlobalUse::read);
   return within;
+}
+
+void BlockRun::fence_device(const Warp& warp, std::uint32_t lane) {
+  fences_.fence(number_of(warp, lane), shared_.order());
+}
+
+void BlockRun::note_operation(const Warp& warp, std::uint32_t lane, const void* place) {
+  if (races_ == nullptr) return;
+  races_->blocks().acquire(place, {index_, number_of(warp, lane), &shared_.order(), &fences_},
+                           seen_);
 }
 
 bool BlockRun::is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane,

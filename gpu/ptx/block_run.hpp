@@ -75,6 +75,10 @@ class BlockRun {
   void give_up(const simt::Finding& finding, const Instruction& in);
   void give_up_endless(const Instruction& in);
 
+  /// A fence of the device's scope; an atomic operation on global memory has been carried out.
+  void fence_device(const Warp& warp, std::uint32_t lane);
+  void note_operation(const Warp& warp, std::uint32_t lane, const void* place);
+
   /// Tells whether values are followed that are read while another thread may write there; gives
   /// the lanes that have read some since the last call; notes that one of them matters.
   bool follows_late_values() const { return races_ != nullptr && races_->knows_late_reads(); }
@@ -85,6 +89,9 @@ class BlockRun {
   bool count_instruction() { return ++instructions_ <= launch_->choices.most_instructions; }
 
  private:
+  simt::GlobalRaces::Accessor accessor(const Warp& warp, std::uint32_t lane) const {
+    return {index_, number_of(warp, lane), &shared_.order(), &fences_, &seen_};
+  }
   int tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse use) const;
   bool is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane, const void* pointer,
                   std::size_t bytes);
@@ -99,6 +106,8 @@ class BlockRun {
   std::vector<Warp> warps_;
   Barriers barriers_;
   simt::SharedMemory shared_;
+  simt::BlockFences fences_;
+  std::vector<simt::BlockOrder::Seen> seen_;  // atomic operations of other blocks
   std::vector<std::byte> local_;
   std::vector<simt::AsyncCopies> copies_;
   std::vector<simt::GlobalTraffic> traffic_;

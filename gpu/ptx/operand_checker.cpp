@@ -77,6 +77,8 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   instruction_.rounding = rounding_of(spelling);
   instruction_.ftz = spelling.has("ftz");
   instruction_.sat = spelling.has("sat");
+  instruction_.is_release =
+      (spelling.has("release") || spelling.has("acq_rel")) && !spelling.has("cta");
   instruction_.reach = reach_of(*spelling.form);
   note_memory(instruction_, spelling);
   if (statement.predicate) {

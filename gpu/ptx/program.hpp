@@ -53,6 +53,7 @@ struct Instruction {
   // Accesses to memory.
   Space space = Space::global;
   bool is_generic = false, is_signed = false;
+  bool is_release = false;  // of what comes before, to other blocks
   std::uint32_t element_bytes = 0, elements = 1;
   std::vector<Address> addresses;
 

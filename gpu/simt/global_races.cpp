@@ -36,26 +36,37 @@ GlobalRaces::GlobalRaces(const GlobalMemory& memory, const LateReads& late_reads
   }
 }
 
-std::optional<GlobalRaces::Known> GlobalRaces::Uses::unordered(const Accessor& accessor) const {
+std::optional<GlobalRaces::Known> GlobalRaces::Uses::unordered(
+    const Accessor& accessor, const BlockOrder& blocks, BlockOrder::Access::Kind kind) const {
   if (!any()) return std::nullopt;
-  if (latest_.is_other_than(accessor.block)) return latest_;
-  if (other_.is_other_than(accessor.block)) return other_;
+  const auto is_unordered = [&](const Known& known) {
+    if (!known.is_other_than(accessor.block)) return false;
+    if (accessor.seen == nullptr || accessor.seen->empty() || known.time == kLate) return true;
+    return !blocks.is_before({kind, known.block, known.lane, known.time},
+                             {accessor.block, accessor.lane, accessor.order, accessor.fences},
+                             *accessor.seen);
+  };
+  if (is_unordered(latest_)) return latest_;
+  if (is_unordered(other_)) return other_;
+  if (latest_.block != accessor.block) return std::nullopt;
   const auto lane = in_latest_.unordered(accessor.lane, *accessor.order);
   if (!lane) return std::nullopt;
-  return Known{accessor.block, *lane};
+  return Known{accessor.block, static_cast<std::uint16_t>(*lane)};
 }
 
 std::optional<GlobalRaces::Conflict> GlobalRaces::conflict(const Element& element, GlobalUse use,
-                                                           const Accessor& accessor) {
+                                                           const Accessor& accessor) const {
   const bool reads = use == GlobalUse::read;
-  if (const auto with = element.writes.unordered(accessor)) return Conflict{*with, " wrote", reads};
+  using Kind = BlockOrder::Access::Kind;
+  const auto written = element.writes.unordered(accessor, blocks_, Kind::write);
+  if (written) return Conflict{*written, " wrote", reads};
   if (use != GlobalUse::add) {
-    const auto with = element.additions.unordered(accessor);
-    if (with) return Conflict{*with, " added to", reads};
+    const auto added = element.additions.unordered(accessor, blocks_, Kind::operation);
+    if (added) return Conflict{*added, " added to", reads};
   }
   if (reads) return std::nullopt;
-  const auto with = element.reads.unordered(accessor);
-  return with ? std::optional(Conflict{*with, " read", true}) : std::nullopt;
+  const auto read = element.reads.unordered(accessor, blocks_, Kind::read);
+  return read ? std::optional(Conflict{*read, " read", true}) : std::nullopt;
 }
 
 std::optional<std::string> GlobalRaces::judge(const Conflict& conflict, const std::byte* begin,
@@ -63,7 +74,7 @@ std::optional<std::string> GlobalRaces::judge(const Conflict& conflict, const st
                                               const Accessor& accessor) {
   if (conflict.is_of_read) {
     if (known_late(begin, bytes) != nullptr) return std::nullopt;
-    const Known self{accessor.block, accessor.lane};
+    const Known self = accessor.known();
     const std::lock_guard lock(late_lock_);
     const Known writer = use == GlobalUse::read ? conflict.with : self;
     LateRead& late = found_late_.try_emplace(begin, LateRead{begin, bytes, writer}).first->second;
@@ -94,7 +105,7 @@ bool GlobalRaces::is_late(const void* pointer, std::size_t bytes, const Accessor
   for (const std::byte* end = begin + bytes; begin < end;) {  // the last of them first
     const LateRead* const late = known_late(begin, static_cast<std::size_t>(end - begin));
     if (late == nullptr) return false;
-    if (late->writer != Known{accessor.block, accessor.lane}) return true;
+    if (late->writer != accessor.known()) return true;
     end = late->begin;
   }
   return false;
@@ -224,7 +235,8 @@ std::uint32_t GlobalRaces::note_reads(const std::uint64_t* addresses, std::uint3
     if (region == nullptr) region = region_of(byte);
     if (region == nullptr || byte < region->begin || byte + bytes > region->end) continue;
     const auto [row, part_bytes] = hold(*region, region->row_of(byte), lock);
-    const Accessor accessor{first.block, first.lane + lane, first.order};
+    Accessor accessor = first;
+    accessor.lane += lane;
     if (!row.parts && bytes == kRowBytes) {
       row.reads.add(accessor);
       noted |= std::uint32_t{1} << lane;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gpu/simt/access_order.hpp"
+#include "gpu/simt/block_order.hpp"
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/global_memory.hpp"
 
@@ -22,25 +23,30 @@ namespace attest::simt {
 /// Accesses of one launch to the same element of a tensor that nothing orders, one of which writes
 /// and not both are additions.
 ///
-/// Blocks are never in order: the traffic policy's addition gives no value back by which one could
-/// wait for another. Lanes of one block are in the order of its barriers (AccessOrder), launches in
-/// that of their calls: each has races of its own. Tensor copies are not looked at.
-/// [gpu/simt/hooks_test "every race in global memory is found in every order, at its line"]
+/// Blocks are in order where fences and atomic operations make one (BlockOrder), which the traffic
+/// policy's addition does not: it gives no value back by which one could wait for another. Lanes of
+/// one block are in the order of its barriers (AccessOrder), launches in that of their calls: each
+/// has races of its own. Tensor copies are not looked at. [gpu/simt/hooks_test "every race in
+/// global memory is found in every order, at its line"]
 ///
 /// Cost: 64 bytes for each 16 bytes that are read of a tensor that the launch may write, 232 where
 ///       they are written, and 168 for each part of them that is accessed by itself; other tensors
 ///       need none. Blocks may run on several threads.
 class GlobalRaces {
  public:
-  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+  static constexpr std::uint16_t kNobody = 0xFFFF;
+  static constexpr std::uint16_t kLate = 0xFFFF;  // a time that no fence covers
   struct Known {
     Index3 block;
-    std::uint32_t lane = kNobody;
+    std::uint16_t lane = kNobody;
+    std::uint16_t time = kLate;  // of the block's fences
 
     bool is_other_than(const Index3& accessing) const {
       return lane != kNobody && block != accessing;
     }
-    friend bool operator==(const Known&, const Known&) = default;
+    friend bool operator==(const Known& a, const Known& b) {
+      return a.block == b.block && a.lane == b.lane;
+    }
   };
   /// Bytes that a thread reads while another may write them; the writer, nobody where there are
   /// several.
@@ -55,11 +61,20 @@ class GlobalRaces {
   /// `late_reads`: of the same launch when it was run before. Races of theirs are left out.
   explicit GlobalRaces(const GlobalMemory& memory, const LateReads& late_reads = {});
 
-  /// Who accesses: a lane of a block of the launch's grid, in the order of the block's barriers.
+  /// Who accesses: a lane of a block of the launch's grid, in the order of the block's barriers,
+  /// and of its fences and atomic operations where these are followed.
   struct Accessor {
     Index3 block;
     std::uint32_t lane = 0;
     const AccessOrder* order = nullptr;
+    const BlockFences* fences = nullptr;
+    const std::vector<BlockOrder::Seen>* seen = nullptr;
+
+    Known known() const {
+      const std::uint32_t time = fences == nullptr ? kLate : fences->time(*order);
+      return {block, static_cast<std::uint16_t>(lane),
+              static_cast<std::uint16_t>(std::min<std::uint32_t>(time, kLate))};
+    }
   };
 
   /// Tells whether the launch may write some of those bytes: accesses elsewhere need no look.
@@ -84,6 +99,9 @@ class GlobalRaces {
   std::optional<Finding> check(const GlobalRange& range, const void* pointer, std::size_t bytes,
                                GlobalUse use, const Accessor& accessor);
 
+  /// The order that atomic operations make between blocks.
+  BlockOrder& blocks() { return blocks_; }
+
   /// Races found between a read and a write, which another run of the launch may judge: from the
   /// memory as it was, with what is known of them.
   bool found_late_reads() const { return !found_late_.empty(); }
@@ -107,10 +125,11 @@ class GlobalRaces {
         other_ = latest_;
         in_latest_.clear();
       }
-      latest_ = {accessor.block, accessor.lane};
+      latest_ = accessor.known();
       in_latest_.add(accessor.lane, *accessor.order);
     }
-    std::optional<Known> unordered(const Accessor& accessor) const;
+    std::optional<Known> unordered(const Accessor& accessor, const BlockOrder& blocks,
+                                   BlockOrder::Access::Kind kind) const;
 
    private:
     Known latest_, other_;
@@ -172,8 +191,8 @@ class GlobalRaces {
     const char* verb;
     bool is_of_read;
   };
-  static std::optional<Conflict> conflict(const Element& element, GlobalUse use,
-                                          const Accessor& accessor);
+  std::optional<Conflict> conflict(const Element& element, GlobalUse use,
+                                   const Accessor& accessor) const;
   // Words for a conflict over those bytes, unless it is known.
   std::optional<std::string> judge(const Conflict& conflict, const std::byte* begin,
                                    std::size_t bytes, GlobalUse use, const Accessor& accessor);
@@ -182,6 +201,7 @@ class GlobalRaces {
   static void add(Element& element, GlobalUse use, const Accessor& accessor);
 
   std::vector<Region> regions_;
+  BlockOrder blocks_;
   std::mutex late_lock_;
   LateReads found_late_;
   std::vector<LateRead> known_late_;  // ascending, apart from one another

@@ -117,6 +117,7 @@ class SharedMemory {
 
   bool is_checked() const { return checks_ == SharedChecks::on; }
   AccessOrder& order() { return order_; }
+  const AccessOrder& order() const { return order_; }
   void block_barrier() { order_.block_barrier(); }
   void warp_barrier(std::uint32_t warp, std::uint32_t lanes) {
     if (checks_ == SharedChecks::on) order_.warp_barrier(warp, lanes);

@@ -60,6 +60,15 @@ def neighbours_in_place(x, TILE: tl.constexpr):
 
 
 @triton.jit
+def last_program_sums(x, parts, counter, z, PROGRAMS: tl.constexpr, TILE: tl.constexpr, ORDER: tl.constexpr):
+    at = tl.program_id(0)
+    tl.store(parts + at, tl.sum(tl.load(x + at * TILE + tl.arange(0, TILE)), 0))
+    tl.debug_barrier()
+    if tl.atomic_add(counter, 1, sem=ORDER) == PROGRAMS - 1:
+        tl.store(z, tl.sum(tl.load(parts + tl.arange(0, PROGRAMS)), 0))
+
+
+@triton.jit
 def eight_bits(x, z, TILE: tl.constexpr):
     i = tl.arange(0, TILE)
     s = tl.load(x + i[:, None] * TILE + i[None, :])
@@ -216,6 +225,18 @@ class EmulatedKernels(unittest.TestCase):
     def test_a_missing_mask(self):
         self.refused(add_without_mask, "out of bounds", line_of("tl.store(z + i, tl.load(x + i) "),
                      r"reads \d+ bytes at byte \d+ of 'x', which has 4000")
+
+    def test_the_last_program_reads_what_all_have_written(self):
+        x, z = torch.ones(512), torch.zeros(1)
+        for order in ("acq_rel", "relaxed"):
+            with self.subTest(order), attest.emulated_gpu():
+                arguments = x, torch.zeros(8), torch.zeros(1, dtype=torch.int32), z
+                if order == "acq_rel":
+                    last_program_sums[(8,)](*arguments, PROGRAMS=8, TILE=64, ORDER=order)
+                    self.assertEqual(z.item(), 512)
+                else:
+                    with self.assertRaisesRegex(attest.EmulationError, "race: lane .* reads .* of 'parts'"):
+                        last_program_sums[(8,)](*arguments, PROGRAMS=8, TILE=64, ORDER=order)
 
     def test_a_race_between_blocks(self):
         with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
