@@ -23,7 +23,7 @@ bool is_size(std::uint64_t bytes, bool is_cached) {
 // The first `taken` bytes come from the source, the others are zero.
 void begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane, std::size_t taken) {
   BlockRun& block = warp.block();
-  const std::size_t bytes = in.immediate;
+  const std::size_t bytes = in.immediates[0];
   std::byte* const to = shared_pointer(warp, address_of(warp, in.addresses[0], lane));
   const bool may_write = block.begin_copy(warp, in, lane, to, bytes);
   simt::AsyncCopies& copies = block.copies(warp, lane);
@@ -44,8 +44,8 @@ void begin_copy(const Warp& warp, const Instruction& in, std::uint32_t lane, std
 void copy(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) {
     const std::uint64_t taken =
-        in.variant == 0 ? in.immediate : warp.read<std::uint32_t>(in.slots[0])[lane];
-    begin_copy(warp, in, lane, static_cast<std::size_t>(std::min(taken, in.immediate)));
+        in.variant == 0 ? in.immediates[0] : warp.read<std::uint32_t>(in.slots[0])[lane];
+    begin_copy(warp, in, lane, static_cast<std::size_t>(std::min(taken, in.immediates[0])));
   });
 }
 
@@ -59,7 +59,7 @@ void wait(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) {
     simt::AsyncCopies& copies = block.copies(warp, lane);
     const std::uint64_t before =
-        kAll ? copies.group + 1 : copies.group - std::min(copies.group, in.immediate);
+        kAll ? copies.group + 1 : copies.group - std::min(copies.group, in.immediates[0]);
     copies.end(before, block.shared(), BlockRun::number_of(warp, lane));
   });
 }
@@ -67,7 +67,7 @@ void wait(Warp& warp, const Instruction& in) {
 // Only 16 bytes may pass by the first cache. The variant tells whether the source's bytes are said.
 Execute copies(const Spelling& spelling, Instruction& in) {
   in.variant = in.slots.size() > (spelling.has("L2::cache_hint") ? 1U : 0U) ? 1 : 0;
-  return is_size(in.immediate, spelling.has("ca")) ? copy : nullptr;
+  return is_size(in.immediates[0], spelling.has("ca")) ? copy : nullptr;
 }
 
 constexpr Form kForms[] = {

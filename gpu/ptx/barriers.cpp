@@ -126,13 +126,12 @@ void Barriers::release(Barrier& barrier) {
 }
 
 void Barriers::release_complete() {
-  bool any = false;
   for (Barrier& barrier : barriers_) {
-    if (!is_complete(barrier)) continue;
-    release(barrier);
-    any = true;
+    if (is_complete(barrier)) release(barrier);
   }
-  if (any) return;
+}
+
+void Barriers::give_up_deadlocked() {
   for (const Barrier& barrier : barriers_) {
     for (const Arrival& each : barrier.arrivals) {
       if (!each.waits || each.warp->state() != Warp::State::at_barrier) continue;

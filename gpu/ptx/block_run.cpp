@@ -31,6 +31,7 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
     const std::uint32_t left = lanes_ - k * static_cast<std::uint32_t>(kWarpLanes);
     warps_[k].begin(*this, k, left >= kWarpLanes ? kAllLanes : (1U << left) - 1);
   }
+  warpgroups_.begin(*this);
 }
 
 LanePlace BlockRun::place(std::uint32_t warp, std::uint32_t lane) const {
@@ -63,6 +64,18 @@ std::vector<std::size_t> BlockRun::order_of_warps() {
   return order;
 }
 
+bool BlockRun::can_go_on() const {
+  const auto has = [](Warp::State state) {
+    return [state](const Warp& warp) { return warp.state() == state; };
+  };
+  return std::any_of(warps_.begin(), warps_.end(), has(Warp::State::running)) ||
+         std::all_of(warps_.begin(), warps_.end(), has(Warp::State::ended));
+}
+
+void BlockRun::give_up_deadlocked() {
+  if (!warpgroups_.give_up_deadlocked()) barriers_.give_up_deadlocked();
+}
+
 void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
                    simt::GlobalRaces* races, simt::LaunchReport& report) {
   races_ = races;
@@ -73,8 +86,11 @@ void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulati
     for (const std::size_t k : order_of_warps()) {
       if (!given_up_) warps_[k].run();
     }
-    if (!given_up_) barriers_.release_complete();
+    if (given_up_) break;
+    barriers_.release_complete();
+    if (!can_go_on()) give_up_deadlocked();
   }
+  if (!given_up_) warpgroups_.end();
   report.blocks_given_up += given_up_ ? 1 : 0;
   report.shared_bytes = std::max(report.shared_bytes, shared_.used_bytes());
   report.add_traffic(traffic_);

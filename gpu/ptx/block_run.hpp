@@ -10,6 +10,7 @@
 #include "gpu/ptx/program.hpp"
 #include "gpu/ptx/special_registers.hpp"
 #include "gpu/ptx/warp.hpp"
+#include "gpu/ptx/warpgroups.hpp"
 #include "gpu/simt/async_copy.hpp"
 #include "gpu/simt/global_memory.hpp"
 #include "gpu/simt/global_races.hpp"
@@ -40,6 +41,7 @@ class BlockRun {
   LanePlace place(std::uint32_t warp, std::uint32_t lane) const;
   std::vector<Warp>& warps() { return warps_; }
   Barriers& barriers() { return barriers_; }
+  Warpgroups& warpgroups() { return warpgroups_; }
   simt::SharedMemory& shared() { return shared_; }
   std::byte* local(const Warp& warp, std::uint32_t lane) {
     return local_.data() + number_of(warp, lane) * program().local_bytes;
@@ -79,6 +81,8 @@ class BlockRun {
                   std::size_t bytes);
   void begin(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation);
   std::vector<std::size_t> order_of_warps();
+  bool can_go_on() const;
+  void give_up_deadlocked();
 
   const Launch* launch_ = nullptr;
   simt::Index3 index_;
@@ -87,6 +91,7 @@ class BlockRun {
   simt::LaunchReport* report_ = nullptr;
   std::vector<Warp> warps_;
   Barriers barriers_;
+  Warpgroups warpgroups_;
   simt::SharedMemory shared_;
   std::vector<std::byte> local_;
   std::vector<simt::AsyncCopies> copies_;

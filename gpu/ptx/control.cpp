@@ -48,6 +48,14 @@ Execute reductions(const Spelling& spelling, Instruction& in) {
   return spelling.has("and") ? reduce<Barriers::Reduction::and_> : reduce<Barriers::Reduction::or_>;
 }
 
+// Shared memory alone: nothing reads global memory otherwise than lanes do.
+void fence_proxy(Warp& warp, const Instruction&) {
+  simt::SharedMemory& shared = warp.block().shared();
+  for (std::uint32_t lane = 0; shared.is_checked() && lane < kWarpLanes; ++lane) {
+    if ((warp.mask() >> lane & 1U) != 0) shared.fence_async(BlockRun::number_of(warp, lane));
+  }
+}
+
 constexpr Form kForms[] = {
     {"bra[.uni]", "L", as<branch>},
     {"ret[.uni]", "", as<leave>},
@@ -67,6 +75,7 @@ constexpr Form kForms[] = {
     {"barrier[.cta].red(.and|.or).aligned.pred", "d a:b32 c", reductions},
     {"membar(.cta|.gl|.sys)", "", as<fence>},
     {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", as<fence>},
+    {"fence.proxy.async[.shared::cta|.shared::cluster]", "", as<fence_proxy>},
 };
 
 }  // namespace

@@ -154,6 +154,7 @@ std::span<const Family> families() {
       {"Exchange between the lanes of a warp", exchange_forms()},
       {"Asynchronous copies", async_copy_forms()},
       {"Matrices", matrix_forms()},
+      {"Matrix products of a warpgroup", group_product_forms()},
       {"Control flow, barriers and fences", control_forms()},
   };
   return all;

@@ -8,6 +8,8 @@
 namespace attest::ptx {
 namespace {
 
+constexpr std::size_t kMostNegatable = 32;  // as many bits has Instruction::negated
+
 // "a|b" are two operands, of which the form may have only the first.
 std::vector<Operand> flattened(const Statement& statement, const std::vector<OperandSpec>& specs) {
   std::vector<Operand> all;
@@ -114,11 +116,14 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
       if (operand.kind != Operand::Kind::number || operand.value.kind != Literal::Kind::integer) {
         refuse(operand.at, "expected an integer constant");
       }
-      instruction_.immediate = operand.value.bits;
+      instruction_.immediates.push_back(operand.value.bits);
       return;
     case OperandSpec::Kind::value:
       if (operand.negated && (spec.type != Type::pred || spec.is_destination)) {
         refuse(operand.at, "'!' belongs before predicates that are read");
+      }
+      if (operand.negated && instruction_.slots.size() >= kMostNegatable) {
+        refuse(operand.at, "'!' is not carried out so far behind");
       }
       add_slot(value_slot(operand, spec), operand.negated);
       return;

@@ -26,10 +26,12 @@ bool is_accepted(const std::string& text) {
         if (each.bytes == 4) parameters.add(std::uint32_t{16});
         if (each.bytes == 2) parameters.add(std::uint16_t{16});
       }
-      constexpr std::uint64_t kMost = 2000;
+      constexpr std::uint64_t kMost = 2000, kThreads = 64;
       simt::Emulation emulation;
       emulation.shared_checks = simt::SharedChecks::on;
-      execute(program, {{1, 1, 1}, {64, 1, 1}, 512}, emulation, {}, parameters,
+      const auto threads = static_cast<unsigned>(
+          program.required_threads.empty() ? kThreads : program.required_threads[0]);
+      execute(program, {{1, 1, 1}, {threads, 1, 1}, 512}, emulation, {}, parameters,
               {Approximation::nearest, kMost});
     }
   } catch (const InvalidProblem&) {

@@ -38,10 +38,12 @@ struct Instruction {
   Rounding rounding = Rounding::nearest;
   bool ftz = false, sat = false;
 
-  std::uint64_t immediate = 0;      // "#i"
-  std::uint32_t variant = 0;        // as its family numbers them
-  std::size_t target = 0;           // of a branch
-  bool is_partial_barrier = false;  // of a number of threads, or without a wait
+  std::vector<std::uint64_t> immediates;  // "#i", in their order
+  std::uint32_t variant = 0;              // as its family numbers them
+  std::uint32_t product_registers = 0;    // so many slots are registers that a wgmma takes
+  Execute watched = nullptr;              // carried out after a look at such registers
+  std::size_t target = 0;                 // of a branch
+  bool is_partial_barrier = false;        // of a number of threads, or without a wait
 
   // Accesses to memory.
   Space space = Space::global;

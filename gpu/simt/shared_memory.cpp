@@ -259,6 +259,7 @@ void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_
   for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
     shadow.copying = false;
     note(shadow, Access::write, lane);
+    shadow.write_time = 0;
   });
 }
 

@@ -158,11 +158,13 @@ class EmulatedKernels(unittest.TestCase):
 
     def test_flash_attention(self):
         module, tile = flash(), 64
-        for dtype, numerics in ((torch.float32, "f32"), (torch.float16, "p_cast_to_input")):
+        kinds = (("sm_80", torch.float32, "f32"), ("sm_80", torch.float16, "p_cast_to_input"),
+                 ("sm_90", torch.float16, "p_cast_to_input"), ("sm_90", torch.bfloat16, "p_cast_to_input"))
+        for target, dtype, numerics in kinds:
             for rows, keys, causal in ((64, 64, False), (70, 45, False), (33, 130, True)):
                 q, k, v = (torch.randn(1, length, heads, 32, dtype=dtype)
                            for length, heads in ((rows, 4), (keys, 2), (keys, 2)))
-                with self.subTest(dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu() as gpu:
+                with self.subTest(target, dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu(target) as gpu:
                     out, lse = module.attention(q, k, v, causal=causal, scale=32**-0.5)
                     attest.assert_close(out, q, k, v, lse=lse, numerics=numerics,
                                         causal="bottom_right" if causal else None)
@@ -238,8 +240,8 @@ class EmulatedKernels(unittest.TestCase):
             attest.replay(row_attention_beyond, "sq=5,sk=5,d=8", isolate=False, **words)
 
     def test_an_unknown_emulated_device(self):
-        with self.assertRaisesRegex(ValueError, "'sm_90' is not emulated yet"):
-            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_90")
+        with self.assertRaisesRegex(ValueError, "'sm_100' is not emulated yet"):
+            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_100")
 
     def test_the_driver_before_is_restored(self):
         driver = triton.runtime.driver
