@@ -88,6 +88,8 @@ void Barriers::report_ended(const Barrier& barrier) {
 
 // A barrier at which all wait, or all that have not returned, orders the whole block.
 void Barriers::order(const Barrier& barrier) {
+  // Compilers have no fence between mbarriers' initialisation, a barrier and tensor copies.
+  block_->mbarriers().fence_init(0, true);
   simt::AccessOrder& order = block_->shared().order();
   const bool all_wait = std::all_of(barrier.arrivals.begin(), barrier.arrivals.end(),
                                     [](const Arrival& each) { return each.waits; });

@@ -32,6 +32,9 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
     warps_[k].begin(*this, k, left >= kWarpLanes ? kAllLanes : (1U << left) - 1);
   }
   warpgroups_.begin(*this);
+  mbarriers_.begin();
+  tensor_copies_.begin(warps * static_cast<std::uint32_t>(kWarpLanes));
+  waiting_.assign(warps, {});
 }
 
 LanePlace BlockRun::place(std::uint32_t warp, std::uint32_t lane) const {
@@ -73,7 +76,30 @@ bool BlockRun::can_go_on() const {
 }
 
 void BlockRun::give_up_deadlocked() {
-  if (!warpgroups_.give_up_deadlocked()) barriers_.give_up_deadlocked();
+  if (warpgroups_.give_up_deadlocked()) return;
+  const auto waits = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [](const Waiting& each) { return each.lanes > 0; });
+  if (waits == waiting_.end()) return barriers_.give_up_deadlocked();
+  give_up({Fault::deadlock, "warp " + std::to_string(waits - waiting_.begin()) +
+                                " waits for an mbarrier" + mbarriers_.explain_deadlock(*this)},
+          *waits->in);
+}
+
+void BlockRun::take_turns() {
+  const auto has_ended = [](const Warp& warp) { return warp.state() == Warp::State::ended; };
+  while (!given_up_ && !std::all_of(warps_.begin(), warps_.end(), has_ended)) {
+    for (const std::size_t k : order_of_warps()) {
+      if (!given_up_) warps_[k].run();
+    }
+    if (given_up_) return;
+    barriers_.release_complete();
+    while (!can_go_on() && tensor_copies_.arrive(*this)) {
+    }
+    if (!can_go_on()) give_up_deadlocked();
+  }
+  if (given_up_) return;
+  tensor_copies_.end(*this);
+  warpgroups_.end();
 }
 
 void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
@@ -81,16 +107,11 @@ void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulati
   races_ = races;
   report_ = &report;
   begin(launch, index, emulation);
-  const auto has_ended = [](const Warp& warp) { return warp.state() == Warp::State::ended; };
-  while (!given_up_ && !std::all_of(warps_.begin(), warps_.end(), has_ended)) {
-    for (const std::size_t k : order_of_warps()) {
-      if (!given_up_) warps_[k].run();
-    }
-    if (given_up_) break;
-    barriers_.release_complete();
-    if (!can_go_on()) give_up_deadlocked();
+  try {
+    take_turns();
+  } catch (const Stopped&) {
+    // The diagnosis has been made.
   }
-  if (!given_up_) warpgroups_.end();
   report.blocks_given_up += given_up_ ? 1 : 0;
   report.shared_bytes = std::max(report.shared_bytes, shared_.used_bytes());
   report.add_traffic(traffic_);
@@ -110,10 +131,14 @@ int BlockRun::tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse 
 
 bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
                             const void* pointer, std::size_t bytes, simt::GlobalUse use) {
+  return touch_global(number_of(warp, lane), in, pointer, bytes, bytes, use);
+}
+
+bool BlockRun::touch_global(std::uint32_t number, const Instruction& in, const void* pointer,
+                            std::size_t bytes, std::size_t alignment, simt::GlobalUse use) {
   const simt::GlobalMemory& global = launch_->global;
-  const std::uint32_t number = number_of(warp, lane);
   const int tensor = tensor_of(pointer, bytes, use);
-  if (!global.has(tensor, pointer, bytes, bytes)) {
+  if (!global.has(tensor, pointer, bytes, alignment)) {
     report(global.fault(tensor, pointer, bytes, use, number), in);
     return false;
   }

@@ -124,7 +124,10 @@ class Checker {
         break;
       case Space::shared:
         named.is_extern_shared = variable.elements == 0;
-        if (!named.is_extern_shared) {
+        if (named.is_extern_shared) {
+          program_.extern_shared_alignment =
+              std::max<std::size_t>(program_.extern_shared_alignment, variable.alignment);
+        } else {
           named.address = place(program_.static_shared_bytes, variable, kMostSharedBytes);
         }
         break;

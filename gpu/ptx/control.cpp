@@ -48,14 +48,6 @@ Execute reductions(const Spelling& spelling, Instruction& in) {
   return spelling.has("and") ? reduce<Barriers::Reduction::and_> : reduce<Barriers::Reduction::or_>;
 }
 
-// Shared memory alone: nothing reads global memory otherwise than lanes do.
-void fence_proxy(Warp& warp, const Instruction&) {
-  simt::SharedMemory& shared = warp.block().shared();
-  for (std::uint32_t lane = 0; shared.is_checked() && lane < kWarpLanes; ++lane) {
-    if ((warp.mask() >> lane & 1U) != 0) shared.fence_async(BlockRun::number_of(warp, lane));
-  }
-}
-
 constexpr Form kForms[] = {
     {"bra[.uni]", "L", as<branch>},
     {"ret[.uni]", "", as<leave>},
@@ -64,9 +56,9 @@ constexpr Form kForms[] = {
     {"bar[.cta].sync", "a:b32", as<synchronise<true>>},
     {"bar[.cta].sync", "a:b32 b:b32", partial<synchronise<true>>},
     {"bar[.cta].arrive", "a:b32 b:b32", partial<synchronise<false>>},
-    {"barrier[.cta].sync.aligned", "a:b32", as<synchronise<true>>},
-    {"barrier[.cta].sync.aligned", "a:b32 b:b32", partial<synchronise<true>>},
-    {"barrier[.cta].arrive.aligned", "a:b32 b:b32", partial<synchronise<false>>},
+    {"barrier[.cta].sync[.aligned]", "a:b32", as<synchronise<true>>},
+    {"barrier[.cta].sync[.aligned]", "a:b32 b:b32", partial<synchronise<true>>},
+    {"barrier[.cta].arrive[.aligned]", "a:b32 b:b32", partial<synchronise<false>>},
     {"bar[.cta].red.popc.u32", "d a:b32 c:pred", reductions},
     {"bar[.cta].red.popc.u32", "d a:b32 b:b32 c:pred", reductions},
     {"bar[.cta].red(.and|.or).pred", "d a:b32 c", reductions},
@@ -75,7 +67,6 @@ constexpr Form kForms[] = {
     {"barrier[.cta].red(.and|.or).aligned.pred", "d a:b32 c", reductions},
     {"membar(.cta|.gl|.sys)", "", as<fence>},
     {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", as<fence>},
-    {"fence.proxy.async[.shared::cta|.shared::cluster]", "", as<fence_proxy>},
 };
 
 }  // namespace

@@ -154,6 +154,8 @@ std::span<const Family> families() {
       {"Exchange between the lanes of a warp", exchange_forms()},
       {"Asynchronous copies", async_copy_forms()},
       {"Matrices", matrix_forms()},
+      {"Barriers in shared memory, fences of asynchronous instructions", mbarrier_forms()},
+      {"Copies of tensors and rows", bulk_copy_forms()},
       {"Matrix products of a warpgroup", group_product_forms()},
       {"Control flow, barriers and fences", control_forms()},
   };

@@ -65,7 +65,8 @@ const Spelling& OperandChecker::choose(const Statement& statement,
       const Operand& operand = statement.operands[k++];
       const std::size_t count =
           operand.kind == Operand::Kind::vector ? operand.parts.size() : std::size_t{1};
-      if (count != spec.count) return false;
+      const bool has_coordinates = spec.kind == OperandSpec::Kind::tensor;
+      if (count != (has_coordinates ? 1 : spec.count)) return false;
     }
     return k == statement.operands.size();
   };
@@ -108,6 +109,8 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
   switch (spec.kind) {
     case OperandSpec::Kind::address:
       return address(operand);
+    case OperandSpec::Kind::tensor:
+      return tensor(operand, spec);
     case OperandSpec::Kind::label:
       return label(operand);
     case OperandSpec::Kind::vector:
@@ -186,6 +189,18 @@ void OperandChecker::address(const Operand& operand) {
     refuse(operand.at, "a parameter is named where it is read");
   }
   instruction_.addresses.push_back(address);
+}
+
+void OperandChecker::tensor(const Operand& operand, const OperandSpec& spec) {
+  if (operand.kind != Operand::Kind::address || operand.parts.size() != spec.count) {
+    refuse(operand.at,
+           "expected a tensor map with coordinates, " + std::to_string(spec.count) + " of them");
+  }
+  Operand map = operand;
+  map.parts.clear();
+  address(map);
+  instruction_.elements = spec.count;
+  for (const Operand& part : operand.parts) add_slot(value_slot(part, spec));
 }
 
 void OperandChecker::label(const Operand& operand) {

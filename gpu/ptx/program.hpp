@@ -106,13 +106,14 @@ struct Program {
   std::vector<Parameter> parameters;
   std::size_t parameter_bytes = 0, local_bytes = 0;
   std::size_t static_shared_bytes = 0;  // before the extern ones
+  std::size_t extern_shared_alignment = 16;
   std::vector<Resident> residents;
   std::vector<std::uint64_t> required_threads;
 
   /// Where extern shared memory begins, after the static variables.
   std::size_t extern_shared_offset() const {
-    constexpr std::size_t kAlignment = 16;
-    return (static_shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t alignment = extern_shared_alignment;
+    return (static_shared_bytes + alignment - 1) / alignment * alignment;
   }
   /// Bytes of shared memory of a block whose launch brings so many.
   std::size_t shared_bytes(std::size_t dynamic_bytes) const {
