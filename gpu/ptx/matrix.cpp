@@ -27,15 +27,6 @@ bool is_whole(const Warp& warp, const Instruction& in) {
   return false;
 }
 
-// The k-th eight lanes name the rows of matrix k.
-template <class F>
-void for_each_row(const Warp& warp, const Instruction& in, Use use, F&& function) {
-  for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {
-    const std::uint64_t address = address_of(warp, in.addresses[0], lane);
-    function(lane, access(warp, in, Space::shared, address, lane, sizeof(Row), use));
-  }
-}
-
 // Where lane 4 i + j has the halves of its register of a matrix: (i, 2 j) and (i, 2 j + 1), the
 // transposed way (2 j, i) and (2 j + 1, i).
 struct Place {
@@ -50,10 +41,13 @@ template <bool kTransposed>
 void load_matrices(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
   std::array<Row, kWarpLanes> rows;
-  for_each_row(warp, in, Use::read, [&](std::uint32_t lane, const std::byte* from) {
+  for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {  // eight for a matrix
+    const std::uint64_t address = address_of(warp, in.addresses[0], lane);
+    const std::byte* const from =
+        access(warp, in, Space::shared, address, lane, sizeof(Row), Use::read);
     rows[lane].fill(0xFFFF);  // a NaN of both types
     if (from != nullptr) std::memcpy(rows[lane].data(), from, sizeof(Row));
-  });
+  }
   for (std::size_t matrix = 0; matrix < in.elements; ++matrix) {
     Lanes<std::uint32_t> words{};
     for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
@@ -80,9 +74,13 @@ void store_matrices(Warp& warp, const Instruction& in) {
       }
     }
   }
-  for_each_row(warp, in, Use::write, [&](std::uint32_t lane, std::byte* to) {
-    if (to != nullptr) std::memcpy(to, rows[lane].data(), sizeof(Row));
-  });
+  for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {
+    const std::uint64_t address = address_of(warp, in.addresses[0], lane);
+    const void* const row = rows[lane].data();
+    std::byte* const to =
+        access(warp, in, Space::shared, address, lane, sizeof(Row), Use::write, row);
+    if (to != nullptr) std::memcpy(to, row, sizeof(Row));
+  }
 }
 
 Execute loads(const Spelling& spelling, Instruction&) {
