@@ -24,21 +24,21 @@ bool is_size(std::uint64_t bytes, bool is_cached) {
 std::byte* begin(const Warp& warp, const Instruction& in, std::uint32_t lane, std::uint64_t to) {
   BlockRun& block = warp.block();
   std::byte* const seen =
-      block.shared().glance_copy(to, in.immediate, BlockRun::number_of(warp, lane));
+      block.shared().glance_copy(to, in.immediates[0], BlockRun::number_of(warp, lane));
   if (seen != nullptr) return seen;
   std::byte* const data = shared_pointer(warp, to);
-  return block.begin_copy(warp, in, lane, data, in.immediate) ? data : nullptr;
+  return block.begin_copy(warp, in, lane, data, in.immediates[0]) ? data : nullptr;
 }
 
 // Where a lane's copy reads; null where it may not.
 const std::byte* source_of(const Warp& warp, const Instruction& in, std::uint32_t lane,
                            std::uint64_t source, std::size_t taken) {
-  if (source % in.immediate == 0) {
+  if (source % in.immediates[0] == 0) {
     return access(warp, in, Space::global, source, lane, taken, Use::read);
   }
   warp.block().report(
       {simt::Fault::misaligned, "lane " + std::to_string(BlockRun::number_of(warp, lane)) +
-                                    " copies " + std::to_string(in.immediate) +
+                                    " copies " + std::to_string(in.immediates[0]) +
                                     " bytes from an address that is no multiple of that"},
       in);
   return nullptr;
@@ -46,7 +46,7 @@ const std::byte* source_of(const Warp& warp, const Instruction& in, std::uint32_
 
 // The first bytes come from the source, as many as the last operand says, the others are zero.
 void copy(Warp& warp, const Instruction& in) {
-  const auto bytes = static_cast<std::size_t>(in.immediate);
+  const auto bytes = static_cast<std::size_t>(in.immediates[0]);
   const Lanes<std::uint64_t> to = addresses_of(warp, in.addresses[0]),
                              source = addresses_of(warp, in.addresses[1]);
   Lanes<std::size_t> taken;
@@ -93,7 +93,7 @@ void wait(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) {
     simt::AsyncCopies& copies = block.copies(warp, lane);
     const std::uint64_t before =
-        kAll ? copies.group + 1 : copies.group - std::min(copies.group, in.immediate);
+        kAll ? copies.group + 1 : copies.group - std::min(copies.group, in.immediates[0]);
     copies.end(before, block.shared(), BlockRun::number_of(warp, lane));
   });
 }
@@ -101,7 +101,7 @@ void wait(Warp& warp, const Instruction& in) {
 // Only 16 bytes may pass by the first cache. The variant tells whether the source's bytes are said.
 Execute copies(const Spelling& spelling, Instruction& in) {
   in.variant = in.slots.size() > (spelling.has("L2::cache_hint") ? 1U : 0U) ? 1 : 0;
-  return is_size(in.immediate, spelling.has("ca")) ? copy : nullptr;
+  return is_size(in.immediates[0], spelling.has("ca")) ? copy : nullptr;
 }
 
 constexpr Form kForms[] = {

@@ -36,6 +36,10 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
     const std::uint32_t left = lanes_ - k * static_cast<std::uint32_t>(kWarpLanes);
     warps_[k].begin(*this, k, left >= kWarpLanes ? kAllLanes : (1U << left) - 1);
   }
+  warpgroups_.begin(*this);
+  mbarriers_.begin();
+  tensor_copies_.begin(warps * static_cast<std::uint32_t>(kWarpLanes));
+  waiting_.assign(warps, {});
 }
 
 LanePlace BlockRun::place(std::uint32_t warp, std::uint32_t lane) const {
@@ -68,17 +72,50 @@ std::vector<std::size_t> BlockRun::order_of_warps() {
   return order;
 }
 
-void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
-                   simt::GlobalRaces* races, simt::LaunchReport& report) {
-  races_ = races;
-  report_ = &report;
-  begin(launch, index, emulation);
+bool BlockRun::can_go_on() const {
+  const auto has = [](Warp::State state) {
+    return [state](const Warp& warp) { return warp.state() == state; };
+  };
+  return std::any_of(warps_.begin(), warps_.end(), has(Warp::State::running)) ||
+         std::all_of(warps_.begin(), warps_.end(), has(Warp::State::ended));
+}
+
+void BlockRun::give_up_deadlocked() {
+  if (warpgroups_.give_up_deadlocked()) return;
+  const auto waits = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [](const Waiting& each) { return each.lanes > 0; });
+  if (waits == waiting_.end()) return barriers_.give_up_deadlocked();
+  give_up({Fault::deadlock, "warp " + std::to_string(waits - waiting_.begin()) +
+                                " waits for an mbarrier" + mbarriers_.explain_deadlock(*this)},
+          *waits->in);
+}
+
+void BlockRun::take_turns() {
   const auto has_ended = [](const Warp& warp) { return warp.state() == Warp::State::ended; };
   while (!given_up_ && !std::all_of(warps_.begin(), warps_.end(), has_ended)) {
     for (const std::size_t k : order_of_warps()) {
       if (!given_up_) warps_[k].run();
     }
-    if (!given_up_) barriers_.release_complete();
+    if (given_up_) return;
+    barriers_.release_complete();
+    while (!can_go_on() && tensor_copies_.arrive(*this)) {
+    }
+    if (!can_go_on()) give_up_deadlocked();
+  }
+  if (given_up_) return;
+  tensor_copies_.end(*this);
+  warpgroups_.end();
+}
+
+void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
+                   simt::GlobalRaces* races, simt::LaunchReport& report) {
+  races_ = races;
+  report_ = &report;
+  begin(launch, index, emulation);
+  try {
+    take_turns();
+  } catch (const Stopped&) {
+    // The diagnosis has been made.
   }
   report.blocks_given_up += given_up_ ? 1 : 0;
   report.instructions += instructions_;
@@ -100,10 +137,14 @@ int BlockRun::tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse 
 
 bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
                             const void* pointer, std::size_t bytes, simt::GlobalUse use) {
+  return touch_global(number_of(warp, lane), in, pointer, bytes, bytes, use);
+}
+
+bool BlockRun::touch_global(std::uint32_t number, const Instruction& in, const void* pointer,
+                            std::size_t bytes, std::size_t alignment, simt::GlobalUse use) {
   const simt::GlobalMemory& global = launch_->global;
-  const std::uint32_t number = number_of(warp, lane);
   const int tensor = tensor_of(pointer, bytes, use);
-  if (!global.has(tensor, pointer, bytes, bytes)) {
+  if (!global.has(tensor, pointer, bytes, alignment)) {
     report(global.fault(tensor, pointer, bytes, use, number), in);
     return false;
   }
@@ -116,7 +157,7 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
   }
   traffic_[static_cast<std::size_t>(tensor)].add(bytes, use);
   if (races_ != nullptr && races_->may_race(pointer, bytes)) {
-    const simt::GlobalRaces::Accessor who = accessor(warp, lane);
+    const simt::GlobalRaces::Accessor who = accessor(number);
     if (use == simt::GlobalUse::add) {
       if (in.is_release) fences_.fence(number, shared_.order());
       races_->blocks().release(pointer, {who.block, who.lane, who.order, who.fences});
@@ -124,7 +165,7 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
     const auto race = races_->check(range, pointer, bytes, use, who);
     if (race) report(*race, in);
     const bool is_late = use == simt::GlobalUse::read && races_->is_late(pointer, bytes, who);
-    late_lanes_ |= std::uint32_t{is_late} << lane;
+    late_lanes_ |= std::uint32_t{is_late} << number % kWarpLanes;
   }
   return true;
 }
@@ -157,7 +198,7 @@ std::uint32_t BlockRun::glance_global(const Warp& warp, std::uint32_t lanes,
   const std::size_t all = static_cast<std::size_t>(end - begin);
   if (races_ != nullptr && races_->may_race(launch_->global.ranges()[number].data, all)) {
     if (bytes > simt::AsyncCopies::kMostBytes) return 0;
-    within = races_->note_reads(addresses.data(), within, bytes, accessor(warp, 0));
+    within = races_->note_reads(addresses.data(), within, bytes, accessor(number_of(warp, 0)));
   }
   const auto count = static_cast<std::size_t>(std::popcount(within));
   traffic_[number].add(count * bytes, simt::GlobalUse::read);

@@ -52,19 +52,22 @@ bool is_whole(const Warp& warp, const Instruction& in) {
   return false;
 }
 
-// The k-th eight lanes name the rows of matrix k.
+// The k-th eight lanes name the rows of matrix k. `matrices`: what a write brings.
 template <class F>
-void for_each_row(const Warp& warp, const Instruction& in, Use use, F&& function) {
+void for_each_row(const Warp& warp, const Instruction& in, const Small* matrices, F&& function) {
   simt::SharedMemory& shared = warp.block().shared();
-  const auto how =
-      use == Use::read ? simt::SharedMemory::Access::read : simt::SharedMemory::Access::write;
+  const bool reads = matrices == nullptr;
+  const auto how = reads ? simt::SharedMemory::Access::read : simt::SharedMemory::Access::write;
   const Lanes<std::uint64_t> addresses = addresses_of(warp, in.addresses[0]);
   const std::uint32_t first = BlockRun::number_of(warp, 0);
   for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {
-    std::byte* const seen = shared.glance(addresses[lane], sizeof(Row), how, first + lane);
-    function(lane, seen != nullptr
-                       ? seen
-                       : access(warp, in, Space::shared, addresses[lane], lane, sizeof(Row), use));
+    std::byte* data = shared.glance(addresses[lane], sizeof(Row), how, first + lane);
+    if (data == nullptr) {
+      const void* const row = reads ? nullptr : matrices[lane / kRow][lane % kRow].data();
+      data = access(warp, in, Space::shared, addresses[lane], lane, sizeof(Row),
+                    reads ? Use::read : Use::write, row);
+    }
+    function(lane, data);
   }
 }
 
@@ -72,7 +75,7 @@ template <bool kTransposed>
 void load_matrices(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
   std::array<Small, kWarpLanes / kRow> matrices;
-  for_each_row(warp, in, Use::read, [&](std::uint32_t lane, const std::byte* from) {
+  for_each_row(warp, in, nullptr, [&](std::uint32_t lane, const std::byte* from) {
     Row& row = matrices[lane / kRow][lane % kRow];
     row.fill(0xFFFF);  // a NaN of both types
     if (from != nullptr) std::memcpy(row.data(), from, sizeof(Row));
@@ -90,7 +93,7 @@ void store_matrices(Warp& warp, const Instruction& in) {
     const Small& matrix = warp.read<Small>(in.slots[k])[0];
     matrices[k] = kTransposed ? transposed(matrix) : matrix;
   }
-  for_each_row(warp, in, Use::write, [&](std::uint32_t lane, std::byte* to) {
+  for_each_row(warp, in, matrices.data(), [&](std::uint32_t lane, std::byte* to) {
     if (to != nullptr) std::memcpy(to, matrices[lane / kRow][lane % kRow].data(), sizeof(Row));
   });
 }

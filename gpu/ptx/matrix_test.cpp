@@ -182,6 +182,20 @@ TEST_CASE("Triton's product of two tiles", "[ptx]") {
   }
 }
 
+// Two warps store at one place, as layouts do that hold a tile twice.
+TEST_CASE("equal matrices may be stored by two warps, others not", "[ptx]") {
+  const auto faults = [](const std::string& value) {
+    Call call(kernel("",
+                     ".shared .align 16 .b8 s[512]; .reg .b32 %w<4>; .reg .b32 %r<3>;\n"
+                     "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31; shl.b32 %r1, %r1, 4;\n"
+                     "mov.u32 %r2, s; add.u32 %r2, %r2, %r1; mov.b32 %w0, " +
+                         value + ";\nstmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%w0}; ret;"));
+    return testing::faults(call.run(1, 64));
+  };
+  CHECK(faults("%r1").empty());
+  CHECK(faults("%r0") == std::vector{simt::Fault::race});
+}
+
 TEST_CASE("matrices need the whole warp", "[ptx]") {
   Call call(kernel("",
                    ".reg .b32 %w<4>; .reg .pred %p; mov.u32 %w0, %tid.x;\n"

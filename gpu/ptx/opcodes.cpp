@@ -154,6 +154,10 @@ std::span<const Family> families() {
       {"Exchange between the lanes of a warp", Reach::warp, exchange_forms()},
       {"Asynchronous copies", Reach::beyond, async_copy_forms()},
       {"Matrices", Reach::warp, matrix_forms()},
+      {"Barriers in shared memory, fences of asynchronous instructions", Reach::beyond,
+       mbarrier_forms()},
+      {"Copies of tensors and rows", Reach::beyond, bulk_copy_forms()},
+      {"Matrix products of a warpgroup", Reach::beyond, group_product_forms()},
       {"Control flow, barriers and fences", Reach::beyond, control_forms()},
   };
   return all;

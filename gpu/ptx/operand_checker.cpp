@@ -8,6 +8,8 @@
 namespace attest::ptx {
 namespace {
 
+constexpr std::size_t kMostNegatable = 32;  // as many bits has Instruction::negated
+
 // "a|b" are two operands, of which the form may have only the first.
 std::vector<Operand> flattened(const Statement& statement, const std::vector<OperandSpec>& specs) {
   std::vector<Operand> all;
@@ -63,7 +65,8 @@ const Spelling& OperandChecker::choose(const Statement& statement,
       const Operand& operand = statement.operands[k++];
       const std::size_t count =
           operand.kind == Operand::Kind::vector ? operand.parts.size() : std::size_t{1};
-      if (count != spec.count) return false;
+      const bool has_coordinates = spec.kind == OperandSpec::Kind::tensor;
+      if (count != (has_coordinates ? 1 : spec.count)) return false;
     }
     return k == statement.operands.size();
   };
@@ -110,6 +113,8 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
   switch (spec.kind) {
     case OperandSpec::Kind::address:
       return address(operand);
+    case OperandSpec::Kind::tensor:
+      return tensor(operand, spec);
     case OperandSpec::Kind::label:
       return label(operand);
     case OperandSpec::Kind::vector:
@@ -118,11 +123,14 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
       if (operand.kind != Operand::Kind::number || operand.value.kind != Literal::Kind::integer) {
         refuse(operand.at, "expected an integer constant");
       }
-      instruction_.immediate = operand.value.bits;
+      instruction_.immediates.push_back(operand.value.bits);
       return;
     case OperandSpec::Kind::value:
       if (operand.negated && (spec.type != Type::pred || spec.is_destination)) {
         refuse(operand.at, "'!' belongs before predicates that are read");
+      }
+      if (operand.negated && instruction_.slots.size() >= kMostNegatable) {
+        refuse(operand.at, "'!' is not carried out so far behind");
       }
       add_slot(value_slot(operand, spec), spec.is_destination, operand.negated);
       return;
@@ -185,6 +193,18 @@ void OperandChecker::address(const Operand& operand) {
     refuse(operand.at, "a parameter is named where it is read");
   }
   instruction_.addresses.push_back(address);
+}
+
+void OperandChecker::tensor(const Operand& operand, const OperandSpec& spec) {
+  if (operand.kind != Operand::Kind::address || operand.parts.size() != spec.count) {
+    refuse(operand.at,
+           "expected a tensor map with coordinates, " + std::to_string(spec.count) + " of them");
+  }
+  Operand map = operand;
+  map.parts.clear();
+  address(map);
+  instruction_.elements = spec.count;
+  for (const Operand& part : operand.parts) add_slot(value_slot(part, spec), false);
 }
 
 void OperandChecker::label(const Operand& operand) {

@@ -22,6 +22,7 @@ class OperandChecker {
   void operand(const Operand& operand, const OperandSpec& spec);
   void vector(const Operand& operand, const OperandSpec& spec);
   void address(const Operand& operand);
+  void tensor(const Operand& operand, const OperandSpec& spec);
   void label(const Operand& operand);
   void add_slot(std::uint32_t slot, bool is_result, bool is_negated = false);
 

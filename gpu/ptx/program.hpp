@@ -45,10 +45,12 @@ struct Instruction {
   Rounding rounding = Rounding::nearest;
   bool ftz = false, sat = false;
 
-  std::uint64_t immediate = 0;      // "#i"
-  std::uint32_t variant = 0;        // as its family numbers them
-  std::size_t target = 0;           // of a branch
-  bool is_partial_barrier = false;  // of a number of threads, or without a wait
+  std::vector<std::uint64_t> immediates;  // "#i", in their order
+  std::uint32_t variant = 0;              // as its family numbers them
+  std::uint32_t product_registers = 0;    // so many slots are registers that a wgmma takes
+  Execute watched = nullptr;              // carried out after a look at such registers
+  std::size_t target = 0;                 // of a branch
+  bool is_partial_barrier = false;        // of a number of threads, or without a wait
 
   // Accesses to memory.
   Space space = Space::global;
@@ -112,13 +114,14 @@ struct Program {
   std::vector<Parameter> parameters;
   std::size_t parameter_bytes = 0, local_bytes = 0;
   std::size_t static_shared_bytes = 0;  // before the extern ones
+  std::size_t extern_shared_alignment = 16;
   std::vector<Resident> residents;
   std::vector<std::uint64_t> required_threads;
 
   /// Where extern shared memory begins, after the static variables.
   std::size_t extern_shared_offset() const {
-    constexpr std::size_t kAlignment = 16;
-    return (static_shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t alignment = extern_shared_alignment;
+    return (static_shared_bytes + alignment - 1) / alignment * alignment;
   }
   /// Bytes of shared memory of a block whose launch brings so many.
   std::size_t shared_bytes(std::size_t dynamic_bytes) const {

@@ -262,12 +262,15 @@ void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_
   if (is_checked() && is_plain_place(offset, bytes)) {
     if (Shadow* const shadow = whole(offset, bytes); shadow != nullptr) {
       shadow->set(Shadow::kCopying, false);
-      return note_write(*shadow, lane);
+      note_write(*shadow, lane);
+      shadow->write_time = 0;
+      return;
     }
   }
   for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
     shadow.set(Shadow::kCopying, false);
     note_write(shadow, lane);
+    shadow.write_time = 0;
   });
 }
 

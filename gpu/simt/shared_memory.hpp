@@ -65,7 +65,8 @@ class SharedMemory {
   /// Who writes asynchronously: copies of a lane, or tensor copies.
   enum class Copier : std::uint8_t { lane, tensor };
 
-  /// An asynchronous copy to those bytes begins, or has ended and counts as the lane's own write.
+  /// An asynchronous copy to those bytes begins, or has ended and counts as the lane's own write,
+  /// but is visible to asynchronous reads: no library fences after cp.async.
   std::optional<Finding> begin_copy(const void* pointer, std::size_t bytes, std::uint32_t lane,
                                     Copier copier = Copier::lane);
   void end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane);
@@ -144,7 +145,7 @@ class SharedMemory {
     Copier copier = Copier::lane;
     std::uint16_t async_readers = 0;
     std::uint16_t writer = 0;      // the last lane
-    std::uint32_t write_time = 0;  // of a lane's plain write, by fences before it; 0: of none
+    std::uint32_t write_time = 0;  // of a lane's own write, by fences before it; 0: of none
     std::uint32_t changed = 0;     // the block's time of the latest write or atomic operation
     Accesses writes, reads, atomics;
 

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace attest::simt {
+#include "gpu/simt/factor.hpp"
 
-/// Type of a product's factors: a register has two of 16 bits, the first in the low half, or one.
-enum class Factor : std::uint8_t { f16, bf16, tf32 };
+namespace attest::simt {
 
 /// Registers of a warp for D = A B + C, 16 x 16 by 16 x 8 or less deep, each with 32 lanes in a
 /// row.

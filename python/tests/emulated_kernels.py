@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 import attest
 
@@ -97,6 +98,33 @@ def one_row(Q, K, V, O, scale, keys, columns, beyond, TILE: tl.constexpr, WIDE: 
     scores = tl.where(seen, scores, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, 0))
     tl.store(O + row + c, tl.sum(weights[:, None] * v, 0) / tl.sum(weights, 0), mask=wide)
+
+
+@triton.jit
+def tensor_flash(Q, K, V, O, rows, keys, scale, WIDE: tl.constexpr, TILE: tl.constexpr):
+    """Computes one tile of queries, moving boxes of descriptors of (heads, length, columns)."""
+    head, i = tl.program_id(1), tl.program_id(0) * TILE
+    q = Q.load([head, i, 0]).reshape(TILE, WIDE)
+    largest, total = tl.full([TILE], float("-inf"), tl.float32), tl.zeros([TILE], tl.float32)
+    sums = tl.zeros([TILE, WIDE], tl.float32)
+    for j in range(0, keys, TILE):
+        k, v = K.load([head, j, 0]).reshape(TILE, WIDE), V.load([head, j, 0]).reshape(TILE, WIDE)
+        scores = tl.where((j + tl.arange(0, TILE))[None, :] < keys, tl.dot(q, k.T) * scale, float("-inf"))
+        raised = tl.maximum(largest, tl.max(scores, 1))
+        weights, kept = tl.exp(scores - raised[:, None]), tl.exp(largest - raised)
+        total, largest = total * kept + tl.sum(weights, 1), raised
+        sums = sums * kept[:, None] + tl.dot(weights.to(v.dtype), v)
+    O.store([head, i, 0], (sums / total[:, None]).to(O.dtype).reshape(1, TILE, WIDE))
+
+
+def tensor_attention(q, k, v):
+    """Computes attention of (1, seqlen, heads, 64) by tensor copies."""
+    q, k, v = (array[0].transpose(0, 1).contiguous() for array in (q, k, v))
+    out, tile = torch.empty_like(q), 64
+    described = (TensorDescriptor.from_tensor(array, [1, tile, q.shape[2]]) for array in (q, k, v, out))
+    tensor_flash[(triton.cdiv(q.shape[1], tile), q.shape[0])](*described, q.shape[1], k.shape[1], q.shape[2]**-0.5,
+                                                            WIDE=q.shape[2], TILE=tile)
+    return out.transpose(0, 1)[None]
 
 
 def row_attention(q, k, v, beyond=0):
@@ -195,11 +223,13 @@ class EmulatedKernels(unittest.TestCase):
 
     def test_flash_attention(self):
         module, tile = flash(), 64
-        for dtype, numerics in ((torch.float32, "f32"), (torch.float16, "p_cast_to_input")):
+        kinds = (("sm_80", torch.float32, "f32"), ("sm_80", torch.float16, "p_cast_to_input"),
+                 ("sm_90", torch.float16, "p_cast_to_input"), ("sm_90", torch.bfloat16, "p_cast_to_input"))
+        for target, dtype, numerics in kinds:
             for rows, keys, causal in ((64, 64, False), (70, 45, False), (33, 130, True)):
                 q, k, v = (torch.randn(1, length, heads, 32, dtype=dtype)
                            for length, heads in ((rows, 4), (keys, 2), (keys, 2)))
-                with self.subTest(dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu() as gpu:
+                with self.subTest(target, dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu(target) as gpu:
                     out, lse = module.attention(q, k, v, causal=causal, scale=32**-0.5)
                     attest.assert_close(out, q, k, v, lse=lse, numerics=numerics,
                                         causal="bottom_right" if causal else None)
@@ -210,6 +240,27 @@ class EmulatedKernels(unittest.TestCase):
                         "O": 0, "LSE": 0})
                     self.assertEqual(launch.written, {"Q": 0, "K": 0, "V": 0, "O": 4 * rows * 32,
                                                       "LSE": 4 * rows})
+
+    def test_flash_attention_by_tensor_copies(self):
+        for target in ("sm_80", "sm_90"):
+            for rows, keys in ((64, 64), (70, 145), (1, 3)):
+                q, k, v = (torch.randn(1, length, 2, 64, dtype=torch.float16) for length in (rows, keys, keys))
+                with self.subTest(target, rows=rows), attest.emulated_gpu(target) as gpu:
+                    out = tensor_attention(q, k, v)
+                    attest.assert_close(out, q, k, v, numerics="p_cast_to_input")
+                    (launch,) = gpu.launches
+                    tiles = triton.cdiv(rows, 64)
+                    self.assertEqual(launch.read, {"Q": 2 * rows * 64, "K": tiles * 2 * keys * 64,
+                                                   "V": tiles * 2 * keys * 64, "O": 0})
+                    self.assertEqual(launch.written["O"], 2 * rows * 64)
+
+    def test_a_tensor_that_ends_before_its_descriptor(self):
+        x = torch.randn(64, 64, dtype=torch.float16)
+        short = TensorDescriptor(x, [1, 80, 64], [4096, 64, 1], [1, 64, 64])
+        with attest.emulated_gpu("sm_90"), self.assertRaises(attest.EmulationError) as caught:
+            tensor_flash[(2, 1)](short, short, short, short, 80, 80, 0.1, WIDE=64, TILE=64)
+        self.assertRegex(str(caught.exception), r"out of bounds: lane 0 reads \d+ bytes at byte 8192 of .*has 8192")
+        self.assertRegex(str(caught.exception), r"emulated_kernels\.py:\d+: .*load\(")
 
     def test_a_wrong_flash_attention_is_refused(self):
         q, k, v = (torch.randn(1, 40, 2, 32) for _ in range(3))
@@ -280,8 +331,8 @@ class EmulatedKernels(unittest.TestCase):
             attest.replay(row_attention_beyond, "sq=5,sk=5,d=8", isolate=False, **words)
 
     def test_an_unknown_emulated_device(self):
-        with self.assertRaisesRegex(ValueError, "'sm_90' is not emulated yet"):
-            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_90")
+        with self.assertRaisesRegex(ValueError, "'sm_100' is not emulated yet"):
+            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_100")
 
     def test_the_driver_before_is_restored(self):
         driver = triton.runtime.driver
