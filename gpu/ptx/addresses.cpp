@@ -1,10 +1,14 @@
 #include "gpu/ptx/addresses.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 
 namespace attest::ptx {
 namespace {
+
+constexpr std::size_t kMostAlignment = 16;  // of what a lane reads at once
 
 using SharedAccess = simt::SharedMemory::Access;
 
@@ -31,6 +35,12 @@ simt::GlobalUse global_use(Use use) {
 std::byte* access_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
                          std::uint64_t address, std::size_t bytes, Use use, const void* value) {
   BlockRun& block = warp.block();
+  if (use == Use::read || use == Use::write) {
+    const SharedAccess plain = use == Use::read ? SharedAccess::read : SharedAccess::write;
+    std::byte* const seen =
+        block.shared().glance(address, bytes, plain, BlockRun::number_of(warp, lane));
+    if (seen != nullptr) return seen;
+  }
   std::byte* const data = shared_pointer(warp, address);
   const bool is_inside = address + bytes <= static_cast<std::uint64_t>(block.shared().used_bytes());
   const SharedAccess how = is_inside ? shared_access(use, data, value, bytes) : SharedAccess::write;
@@ -52,15 +62,35 @@ std::byte* access_local(const Warp& warp, const Instruction& in, std::uint32_t l
   return nullptr;
 }
 
+// Which may only be read.
+std::byte* access_parameters(const Warp& warp, const Instruction& in, std::uint64_t address,
+                             std::size_t bytes, Use use) {
+  BlockRun& block = warp.block();
+  const std::span<const std::byte> parameters = block.parameters();
+  if (use == Use::read && address % std::min<std::size_t>(bytes, kMostAlignment) == 0 &&
+      address + bytes <= parameters.size()) {
+    return const_cast<std::byte*>(parameters.data()) + address;
+  }
+  block.report(
+      {simt::Fault::out_of_bounds,
+       "warp " + std::to_string(warp.number()) + " accesses " + std::to_string(bytes) +
+           " bytes at byte " + std::to_string(address) + " of the kernel's parameters, which has " +
+           std::to_string(parameters.size()) + " that are only read"},
+      in);
+  return nullptr;
+}
+
 }  // namespace
 
 Space space_of(std::uint64_t generic) {
   if (generic - kSharedWindow < kWindowBytes) return Space::shared;
+  if (generic - kParamWindow < kWindowBytes) return Space::param;
   return generic - kLocalWindow < kWindowBytes ? Space::local : Space::global;
 }
 
 std::uint64_t window_of(Space space) {
   if (space == Space::shared) return kSharedWindow;
+  if (space == Space::param) return kParamWindow;
   return space == Space::local ? kLocalWindow : 0;
 }
 
@@ -81,6 +111,8 @@ std::byte* access(const Warp& warp, const Instruction& in, Space space, std::uin
       return access_shared(warp, in, lane, address, bytes, use, value);
     case Space::local:
       return access_local(warp, in, lane, address, bytes);
+    case Space::param:
+      return access_parameters(warp, in, address, bytes, use);
     default:
       break;
   }

@@ -5,12 +5,13 @@
 
 #include "gpu/ptx/block_run.hpp"
 
-/// Addresses: global and constant ones are the host's, shared and local ones begin at zero.
+/// Addresses: global and constant ones are the host's, others begin at zero.
 namespace attest::ptx {
 
-/// Generic addresses of shared and local memory, where no pointer of the host is.
+/// Generic addresses of shared and local memory and of parameters, where no pointer of the host is.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x7F} << 56;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x7E} << 56;
+inline constexpr std::uint64_t kParamWindow = std::uint64_t{0x7D} << 56;
 inline constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 32;
 
 /// The space that a generic address lies in.
@@ -20,6 +21,22 @@ std::uint64_t window_of(Space space);
 
 /// Address of a lane's access: register and offset.
 std::uint64_t address_of(const Warp& warp, const Address& address, std::uint32_t lane);
+
+/// Returns those of all lanes.
+inline Lanes<std::uint64_t> addresses_of(const Warp& warp, const Address& address) {
+  const auto offset = static_cast<std::uint64_t>(address.offset);
+  Lanes<std::uint64_t> addresses;
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    addresses[lane] =
+        address.is_wide
+            ? warp.read<std::uint64_t>(address.slot)[lane] + offset
+            : static_cast<std::uint32_t>(warp.read<std::uint32_t>(address.slot)[lane] + offset);
+  }
+  return addresses;
+}
+
+/// An instruction's place as checks of asynchronous instructions take it: its line of the PTX.
+inline simt::SourceLine where(const Instruction& in) { return {"PTX", in.line}; }
 
 enum class Use : std::uint8_t { read, write, add, exchange };
 

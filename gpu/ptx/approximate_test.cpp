@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/ptx/testing/definitions.hpp"
 #include "gpu/ptx/testing/opcode_runner.hpp"
@@ -90,6 +91,23 @@ TEST_CASE("the farthest approximations are other numbers than the nearest", "[pt
     CHECK(run(Approximation::nearest) == run(Approximation::nearest));
     CHECK(run(Approximation::nearest) != run(Approximation::farthest));
   }
+}
+
+TEST_CASE("ex2 in vectors has the bits of exp2 in each lane", "[ptx]") {
+  constexpr std::size_t kCount = 1U << 18;
+  std::vector<std::uint64_t> operands(kCount);
+  for (std::size_t k = 0; k < kCount; ++k) {
+    const auto share = static_cast<float>(mix(7, k) % 16777216) / 16777216.0F;
+    operands[k] = std::bit_cast<std::uint32_t>((share - 0.5F) * (k % 2 == 0 ? 300.0F : 4.0F));
+  }
+  const auto results = testing::results_of("ex2.approx.f32", {Type::f32, Type::f32}, {operands});
+  std::size_t other = 0;
+  for (std::size_t k = 0; k < kCount; ++k) {
+    const auto x = std::bit_cast<float>(static_cast<std::uint32_t>(operands[k]));
+    const auto nearest = static_cast<float>(std::exp2(static_cast<double>(x)));
+    other += results[k] != std::bit_cast<std::uint32_t>(nearest) ? 1 : 0;
+  }
+  CHECK(other == 0);
 }
 
 TEST_CASE("quotients that are approximate", "[ptx]") {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "gpu/ptx/addresses.hpp"
@@ -10,6 +11,8 @@
 /// are atomic there, too.
 namespace attest::ptx {
 namespace {
+
+constexpr std::size_t kMostElements = 4;  // of a vector
 
 struct Add {
   template <class T>
@@ -89,6 +92,7 @@ void for_each_place(Warp& warp, const Instruction& in, bool has_result, Use use,
     std::byte* const place = access(warp, in, lane, sizeof(T), use);
     if (place == nullptr) continue;
     before[lane] = update<T>(place, [&](T there) { return next(there, lane); });
+    warp.block().note_operation(warp, lane, place);
   }
   if (has_result) warp.write(in.slots[0], before);
 }
@@ -100,6 +104,24 @@ void run_atomic(Warp& warp, const Instruction& in) {
   constexpr Use kUse = std::is_same_v<Op, Exchange> ? Use::exchange : Use::add;
   for_each_place<T>(warp, in, has_result, kUse,
                     [&](T there, std::uint32_t lane) { return Op{}(there, values[lane]); });
+}
+
+// Each element of a vector is added to alone.
+template <bool kHasResult>
+void run_add_vector(Warp& warp, const Instruction& in) {
+  const std::size_t count = in.elements, first = kHasResult ? count : 0;
+  std::array<Lanes<float>, kMostElements> before{};
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if ((warp.mask() >> lane & 1U) == 0) continue;
+    std::byte* const place = access(warp, in, lane, count * sizeof(float), Use::add);
+    for (std::size_t k = 0; place != nullptr && k < count; ++k) {
+      const float value = warp.read<float>(in.slots[first + k])[lane];
+      before[k][lane] = update<float>(place + k * sizeof(float),
+                                      [&](float there) { return Add{}(there, value); });
+    }
+    if (place != nullptr) warp.block().note_operation(warp, lane, place);
+  }
+  for (std::size_t k = 0; kHasResult && k < count; ++k) warp.write(in.slots[k], before[k]);
 }
 
 // Each half of a word is added to alone; PTX does not say that both are at once.
@@ -162,6 +184,10 @@ constexpr Form kForms[] = {
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
      "u32|.s32|.u64|.f32|.f64)",
      "d [a] b", atomic<Add>},
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global].add(.v2|.v4).f32",
+     "{d} [a] {b}", as<run_add_vector<true>>},
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global].add(.v2|.v4).f32",
+     "[a] {b}", as<run_add_vector<false>>},
     {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
      "noftz(.f16|.f16x2|.bf16|.bf16x2)",
      "d [a] b", atomic_halves},

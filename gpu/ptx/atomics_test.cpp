@@ -112,6 +112,7 @@ TEST_CASE("atomic operations leave and return what they should", "[ptx]") {
     constexpr std::size_t kEvery = 11;  // of spellings that differ in ordering, scope and space
     for (std::size_t k = 0; k < all.size(); k += kEvery) {
       const Spelling spelling = match(all[k], {}).front();
+      if (spelling.has("v2") || spelling.has("v4")) continue;
       Bits values = testing::edge_values(spelling.last_type());
       // NaN has no bits of its own.
       std::erase_if(values,
@@ -133,6 +134,30 @@ TEST_CASE("atomic operations leave and return what they should", "[ptx]") {
   }
 }
 
+TEST_CASE("vectors are added to element by element", "[ptx]") {
+  for (const std::string count : {"2", "4"}) {
+    const std::string vector = count == "2" ? "{%f0, %f1}" : "{%f0, %f1, %f2, %f3}";
+    const auto number = static_cast<std::size_t>(count[0] - '0');
+    for (const bool has_result : {true, false}) {
+      std::vector<float> places{1, 2, 3, 4}, returned(4);
+      Call call(kernel(
+          ".param .u64 places, .param .u64 returned",
+          ".reg .b64 %a<2>; .reg .f32 %f<4>; ld.param.u64 %a0, [places];\n"
+          "mov.f32 %f0, 0f40A00000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n" +
+              (has_result ? "atom.global.gpu.acq_rel.add.v" + count + ".f32 " + vector + ", "
+                          : "red.global.add.v" + count + ".f32 ") +
+              "[%a0], " + vector + ";\nld.param.u64 %a1, [returned]; st.global.v" + count +
+              ".f32 [%a1], " + vector + "; ret;"));
+      CHECK(call.buffer("places", places).buffer("returned", returned).run(1, 1).clean());
+      for (std::size_t k = 0; k < 4; ++k) {
+        const float before = static_cast<float>(k) + 1.0F;
+        CHECK(places[k] == (k < number ? before + 5.0F : before));
+        CHECK(returned[k] == (k >= number ? 0.0F : has_result ? before : 5.0F));
+      }
+    }
+  }
+}
+
 TEST_CASE("the space, the scope and the ordering may stand in any order", "[ptx]") {
   const Form* const form = match("atom.acq_rel.gpu.global.add.f32", {}).front().form;
   for (const char* opcode : {"atom.global.gpu.acq_rel.add.f32", "atom.global.acq_rel.gpu.add.f32",
@@ -147,13 +172,15 @@ TEST_CASE("an atomic operation and a plain one on one place are a race", "[ptx]"
   std::vector<std::uint32_t> place(1, 0);
   const std::string add = "red.global.add.u32 [%a], 1; ";
   const auto faults = [&](const std::string& statements, unsigned blocks) {
-    Call call(
-        kernel(".param .u64 place",
-               ".reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [place];\n" + statements + "ret;"));
+    Call call(kernel(".param .u64 place",
+                     ".reg .b64 %a; .reg .b32 %r; .reg .pred %p; ld.param.u64 %a, [place];\n" +
+                         statements + "ret;"));
     return testing::faults(call.buffer("place", place).run(blocks, 32));
   };
   CHECK(faults(add, 3).empty());
-  CHECK_FALSE(faults(add + "ld.global.u32 %r, [%a]; ", 3).empty());
+  const std::string read = "ld.global.u32 %r, [%a]; ";
+  CHECK_FALSE(faults(add + read + "setp.eq.u32 %p, %r, 7; @%p trap; ", 3).empty());
+  CHECK(faults(add + read, 3).empty());  // the value goes unused
   CHECK_FALSE(faults("st.global.u32 [%a], 1; " + add, 1).empty());
 }
 

@@ -7,15 +7,24 @@
 #include "gpu/ptx/testing/launches.hpp"
 #include "gpu/ptx/testing/texts.hpp"
 
-/// A FlashAttention forward that Triton compiled for sm_80: tiles of 32 queries and 16 keys, d
-/// = 16.
+/// A FlashAttention forward that Triton compiled for sm_80 (mma.sync, tiles of 32 queries) and for
+/// sm_90 (wgmma, of 64): tiles of 16 keys, d = 16.
 namespace attest::ptx {
 namespace {
 
 using testing::Call;
 
-constexpr std::size_t kDepth = 16, kQueries = 32;
+constexpr std::size_t kDepth = 16;
 constexpr float kScale = 0.25F;
+
+struct Compiled {
+  const char* text;
+  std::size_t queries;  // of a block
+  unsigned threads;
+  std::int64_t shared_bytes;
+};
+constexpr Compiled kSm80{"attention_triton", 32, 64, 2048},
+    kSm90{"attention_triton_sm90", 64, 128, 4096};
 
 std::vector<std::uint16_t> random_rows(std::uint64_t seed, std::size_t rows) {
   std::vector<std::uint16_t> values(rows * kDepth);
@@ -31,13 +40,17 @@ struct Attention {
                              v = random_rows(3, keys), o = random_rows(4, queries);
   std::vector<float> lse = std::vector<float>(queries, NAN);
 
-  simt::LaunchReport run(const std::string& text, simt::Order order) {
+  simt::LaunchReport run(const Compiled& compiled, const std::string& text, simt::Order order) {
     Call call(text);
     call.input("q", q).input("k", k).input("v", v).buffer("o", o).buffer("lse", lse);
     call.value(kScale).value(static_cast<std::uint32_t>(queries));
     call.value(static_cast<std::uint32_t>(keys)).value(std::uint64_t{0}).value(std::uint64_t{0});
-    const auto blocks = static_cast<unsigned>((queries + kQueries - 1) / kQueries);
-    return call.run(blocks, 64, 2048, order);
+    const auto blocks = static_cast<unsigned>(blocks_of(compiled));
+    return call.run(blocks, compiled.threads, compiled.shared_bytes, order);
+  }
+
+  std::size_t blocks_of(const Compiled& compiled) const {
+    return (queries + compiled.queries - 1) / compiled.queries;
   }
 
   // Errors of O and of LSE in units of what bf16's P and O, and float32's sums, may give.
@@ -74,18 +87,19 @@ struct Attention {
 };
 
 TEST_CASE("Triton's attention is right, its words equal the formula, nothing is found", "[ptx]") {
-  for (const auto& [queries, keys] :
-       {std::pair{32U, 16U}, std::pair{70U, 45U}, std::pair{1U, 1U}}) {
+  for (const auto& [queries, keys, compiled] :
+       {std::tuple{32U, 16U, kSm80}, std::tuple{70U, 45U, kSm80}, std::tuple{1U, 1U, kSm80},
+        std::tuple{64U, 16U, kSm90}, std::tuple{70U, 45U, kSm90}, std::tuple{1U, 1U, kSm90}}) {
     for (const simt::Order order : testing::kOrders) {
       Attention attention{queries, keys};
-      const auto report = attention.run(testing::text("attention_triton"), order);
-      INFO(queries << " queries, " << keys << " keys");
+      const auto report = attention.run(compiled, testing::text(compiled.text), order);
+      INFO(compiled.text << ": " << queries << " queries, " << keys << " keys");
       CHECK(report.to_string() == "");
       CHECK(attention.worst_error() <= 1.0);
       const auto bytes = [](std::size_t rows) {
         return static_cast<std::int64_t>(rows * kDepth * 2);
       };
-      const std::size_t blocks = (queries + kQueries - 1) / kQueries;
+      const std::size_t blocks = attention.blocks_of(compiled);
       CHECK(report.traffic[0] == simt::GlobalTraffic{bytes(queries), 0});
       CHECK(report.traffic[1] == simt::GlobalTraffic{bytes(keys * blocks), 0});
       CHECK(report.traffic[2] == simt::GlobalTraffic{bytes(keys * blocks), 0});
@@ -96,15 +110,15 @@ TEST_CASE("Triton's attention is right, its words equal the formula, nothing is 
 }
 
 // Removes each in turn; how many of them leave something to find.
-std::size_t found_without(const std::string& removed) {
-  const std::string text = testing::text("attention_triton");
+std::size_t found_without(const Compiled& compiled, const std::string& removed) {
+  const std::string text = testing::text(compiled.text);
   std::size_t found = 0;
   for (std::size_t at = 0; (at = text.find(removed, at)) != std::string::npos; ++at) {
     std::string broken = text;
     broken.replace(at, removed.size(), "");
     found += std::any_of(std::begin(testing::kOrders), std::end(testing::kOrders),
                          [&](simt::Order order) {
-                           return !Attention{70, 45}.run(broken, order).clean();
+                           return !Attention{70, 45}.run(compiled, broken, order).clean();
                          })
                  ? 1
                  : 0;
@@ -115,19 +129,29 @@ std::size_t found_without(const std::string& removed) {
 // A wait and a barrier after the loop guard nothing: no copy is under way there, and the barrier
 // after them stands before the next store.
 TEST_CASE("barriers and waits that are removed from Triton's attention are found", "[ptx]") {
-  CHECK(found_without("bar.sync \t0;") == 4);             // of 5
-  CHECK(found_without("cp.async.wait_group \t0;") == 1);  // of 2
-  CHECK(found_without("cp.async.commit_group;") > 0);
+  CHECK(found_without(kSm80, "bar.sync \t0;") == 4);             // of 5
+  CHECK(found_without(kSm80, "cp.async.wait_group \t0;") == 1);  // of 2
+  CHECK(found_without(kSm80, "cp.async.commit_group;") > 0);
+}
+
+TEST_CASE("waits and fences that are removed from Triton's attention for sm_90 are found",
+          "[ptx]") {
+  CHECK(found_without(kSm90, "fence.proxy.async.shared::cta;") == 1);
+  CHECK(found_without(kSm90, "wgmma.fence.sync.aligned;") == 2);
+  CHECK(found_without(kSm90, "wgmma.commit_group.sync.aligned;") == 2);
+  CHECK(found_without(kSm90, "wgmma.wait_group.sync.aligned 0;") == 2);
+  CHECK(found_without(kSm90, "bar.sync \t0;") == 4);             // of 5
+  CHECK(found_without(kSm90, "cp.async.wait_group \t0;") == 1);  // of 2
 }
 
 TEST_CASE("a wrong mask in Triton's attention shows", "[ptx]") {
   Attention attention{32, 13};
-  std::string broken = testing::text("attention_triton");
+  std::string broken = testing::text(kSm80.text);
   const std::string masked = "0fFF800000, %p", unmasked = "0f00000000, %p";
   for (std::size_t at = 0; (at = broken.find(masked, at)) != std::string::npos;) {
     broken.replace(at, masked.size(), unmasked);
   }
-  attention.run(broken, simt::Order::ascending);
+  attention.run(kSm80, broken, simt::Order::ascending);
   CHECK_FALSE(attention.worst_error() <= 1.0);
 }
 

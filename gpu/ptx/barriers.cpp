@@ -88,6 +88,8 @@ void Barriers::report_ended(const Barrier& barrier) {
 
 // A barrier at which all wait, or all that have not returned, orders the whole block.
 void Barriers::order(const Barrier& barrier) {
+  // Compilers have no fence between mbarriers' initialisation, a barrier and tensor copies.
+  block_->mbarriers().fence_init(0, true);
   simt::AccessOrder& order = block_->shared().order();
   const bool all_wait = std::all_of(barrier.arrivals.begin(), barrier.arrivals.end(),
                                     [](const Arrival& each) { return each.waits; });
@@ -126,13 +128,12 @@ void Barriers::release(Barrier& barrier) {
 }
 
 void Barriers::release_complete() {
-  bool any = false;
   for (Barrier& barrier : barriers_) {
-    if (!is_complete(barrier)) continue;
-    release(barrier);
-    any = true;
+    if (is_complete(barrier)) release(barrier);
   }
-  if (any) return;
+}
+
+void Barriers::give_up_deadlocked() {
   for (const Barrier& barrier : barriers_) {
     for (const Arrival& each : barrier.arrivals) {
       if (!each.waits || each.warp->state() != Warp::State::at_barrier) continue;

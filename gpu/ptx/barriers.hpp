@@ -27,8 +27,10 @@ class Barriers {
   void arrive(Warp& warp, const Instruction& in, std::uint32_t number, std::uint32_t threads,
               Reduction reduction, std::uint32_t values, bool waits);
 
-  /// Lets go on where all have come. Where nobody can go on, the block is given up.
+  /// Lets go on where all have come.
   void release_complete();
+  /// Gives the block up for the first barrier at which a warp waits.
+  void give_up_deadlocked();
 
  private:
   struct Arrival {

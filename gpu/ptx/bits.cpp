@@ -159,7 +159,7 @@ Execute insert(const Spelling& spelling, Instruction&) {
 
 void look_up(Warp& warp, const Instruction& in) {
   each_lane<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>(
-      warp, in, Lookup{static_cast<std::uint32_t>(in.immediate)});
+      warp, in, Lookup{static_cast<std::uint32_t>(in.immediates[0])});
 }
 
 template <bool kLeft, bool kClamped>

@@ -1,6 +1,7 @@
 #include "gpu/ptx/block_run.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "core/rng.hpp"
@@ -19,18 +20,26 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
   shared_.begin(place(0, 0).shared_bytes, emulation.shared_bytes_limit, emulation.shared_checks,
                 warps);
   barriers_.begin(*this);
+  fences_.begin();
+  seen_.clear();
   local_.assign(warps * kWarpLanes * program().local_bytes, std::byte{0xFF});
-  copies_.assign(warps * kWarpLanes, {});
+  copies_.resize(warps * kWarpLanes);
+  for (simt::AsyncCopies& each : copies_) each.clear();
   traffic_.assign(launch.global.ranges().size(), {});
   reported_.clear();
   instructions_ = 0;
   random_ = mix(emulation.seed, mix(index.x, mix(index.y, index.z)));
   given_up_ = false;
+  late_lanes_ = 0;
   warps_.resize(warps);
   for (std::uint32_t k = 0; k < warps; ++k) {
     const std::uint32_t left = lanes_ - k * static_cast<std::uint32_t>(kWarpLanes);
     warps_[k].begin(*this, k, left >= kWarpLanes ? kAllLanes : (1U << left) - 1);
   }
+  warpgroups_.begin(*this);
+  mbarriers_.begin();
+  tensor_copies_.begin(warps * static_cast<std::uint32_t>(kWarpLanes));
+  waiting_.assign(warps, {});
 }
 
 LanePlace BlockRun::place(std::uint32_t warp, std::uint32_t lane) const {
@@ -63,19 +72,53 @@ std::vector<std::size_t> BlockRun::order_of_warps() {
   return order;
 }
 
-void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
-                   simt::GlobalRaces* races, simt::LaunchReport& report) {
-  races_ = races;
-  report_ = &report;
-  begin(launch, index, emulation);
+bool BlockRun::can_go_on() const {
+  const auto has = [](Warp::State state) {
+    return [state](const Warp& warp) { return warp.state() == state; };
+  };
+  return std::any_of(warps_.begin(), warps_.end(), has(Warp::State::running)) ||
+         std::all_of(warps_.begin(), warps_.end(), has(Warp::State::ended));
+}
+
+void BlockRun::give_up_deadlocked() {
+  if (warpgroups_.give_up_deadlocked()) return;
+  const auto waits = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [](const Waiting& each) { return each.lanes > 0; });
+  if (waits == waiting_.end()) return barriers_.give_up_deadlocked();
+  give_up({Fault::deadlock, "warp " + std::to_string(waits - waiting_.begin()) +
+                                " waits for an mbarrier" + mbarriers_.explain_deadlock(*this)},
+          *waits->in);
+}
+
+void BlockRun::take_turns() {
   const auto has_ended = [](const Warp& warp) { return warp.state() == Warp::State::ended; };
   while (!given_up_ && !std::all_of(warps_.begin(), warps_.end(), has_ended)) {
     for (const std::size_t k : order_of_warps()) {
       if (!given_up_) warps_[k].run();
     }
-    if (!given_up_) barriers_.release_complete();
+    if (given_up_) return;
+    barriers_.release_complete();
+    while (!can_go_on() && tensor_copies_.arrive(*this)) {
+    }
+    if (!can_go_on()) give_up_deadlocked();
+  }
+  if (given_up_) return;
+  tensor_copies_.end(*this);
+  warpgroups_.end();
+}
+
+void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulation& emulation,
+                   simt::GlobalRaces* races, simt::LaunchReport& report) {
+  races_ = races;
+  report_ = &report;
+  begin(launch, index, emulation);
+  try {
+    take_turns();
+  } catch (const Stopped&) {
+    // The diagnosis has been made.
   }
   report.blocks_given_up += given_up_ ? 1 : 0;
+  report.instructions += instructions_;
   report.shared_bytes = std::max(report.shared_bytes, shared_.used_bytes());
   report.add_traffic(traffic_);
 }
@@ -94,10 +137,14 @@ int BlockRun::tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse 
 
 bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32_t lane,
                             const void* pointer, std::size_t bytes, simt::GlobalUse use) {
+  return touch_global(number_of(warp, lane), in, pointer, bytes, bytes, use);
+}
+
+bool BlockRun::touch_global(std::uint32_t number, const Instruction& in, const void* pointer,
+                            std::size_t bytes, std::size_t alignment, simt::GlobalUse use) {
   const simt::GlobalMemory& global = launch_->global;
-  const std::uint32_t number = number_of(warp, lane);
   const int tensor = tensor_of(pointer, bytes, use);
-  if (!global.has(tensor, pointer, bytes, bytes)) {
+  if (!global.has(tensor, pointer, bytes, alignment)) {
     report(global.fault(tensor, pointer, bytes, use, number), in);
     return false;
   }
@@ -109,11 +156,63 @@ bool BlockRun::touch_global(const Warp& warp, const Instruction& in, std::uint32
     return false;
   }
   traffic_[static_cast<std::size_t>(tensor)].add(bytes, use);
-  if (races_ != nullptr) {
-    const auto race = races_->check(range, pointer, bytes, use, {index_, number, &shared_.order()});
+  if (races_ != nullptr && races_->may_race(pointer, bytes)) {
+    const simt::GlobalRaces::Accessor who = accessor(number);
+    if (use == simt::GlobalUse::add) {
+      if (in.is_release) fences_.fence(number, shared_.order());
+      races_->blocks().release(pointer, {who.block, who.lane, who.order, who.fences});
+    }
+    const auto race = races_->check(range, pointer, bytes, use, who);
     if (race) report(*race, in);
+    const bool is_late = use == simt::GlobalUse::read && races_->is_late(pointer, bytes, who);
+    late_lanes_ |= std::uint32_t{is_late} << number % kWarpLanes;
   }
   return true;
+}
+
+std::uint32_t BlockRun::glance_global(const Warp& warp, std::uint32_t lanes,
+                                      const Lanes<std::uint64_t>& addresses, std::size_t bytes) {
+  const auto range_at = [this](std::size_t k) {
+    const simt::GlobalRange& range = launch_->global.ranges()[k];
+    const auto begin = reinterpret_cast<std::uint64_t>(range.data);
+    return std::pair{begin, begin + static_cast<std::uint64_t>(range.bytes)};
+  };
+  const auto first = static_cast<std::size_t>(std::countr_zero(lanes));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): global addresses are pointers of the host
+  const int tensor = launch_->global.find_nearest(reinterpret_cast<void*>(addresses[first]));
+  if (tensor < 0) return 0;
+  const auto number = static_cast<std::size_t>(tensor);
+  const auto [begin, end] = range_at(number);
+  for (std::size_t k = 0; k < number; ++k) {  // what lies in two tensors counts for the first
+    const auto [other_begin, other_end] = range_at(k);
+    if (other_begin < end && begin < other_end) return 0;
+  }
+  std::uint32_t within = 0;
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    const std::uint64_t address = addresses[lane];
+    const bool is_within =
+        (address & (bytes - 1)) == 0 && address - begin < end - begin && end - address >= bytes;
+    within |= std::uint32_t{is_within} << lane;
+  }
+  within &= lanes;
+  const std::size_t all = static_cast<std::size_t>(end - begin);
+  if (races_ != nullptr && races_->may_race(launch_->global.ranges()[number].data, all)) {
+    if (bytes > simt::AsyncCopies::kMostBytes) return 0;
+    within = races_->note_reads(addresses.data(), within, bytes, accessor(number_of(warp, 0)));
+  }
+  const auto count = static_cast<std::size_t>(std::popcount(within));
+  traffic_[number].add(count * bytes, simt::GlobalUse::read);
+  return within;
+}
+
+void BlockRun::fence_device(const Warp& warp, std::uint32_t lane) {
+  fences_.fence(number_of(warp, lane), shared_.order());
+}
+
+void BlockRun::note_operation(const Warp& warp, std::uint32_t lane, const void* place) {
+  if (races_ == nullptr) return;
+  races_->blocks().acquire(place, {index_, number_of(warp, lane), &shared_.order(), &fences_},
+                           seen_);
 }
 
 bool BlockRun::is_aligned(const Warp& warp, const Instruction& in, std::uint32_t lane,

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "gpu/ptx/block_run.hpp"
 #include "gpu/ptx/operand_checker.hpp"
 #include "gpu/ptx/program.hpp"
 
@@ -65,6 +66,7 @@ class Checker {
     }
     for (const Statement& statement : function_.statements) add_instruction(statement);
     add_end();
+    watch_product_registers();
     program_.registers = registers_.take_bytes();
     return std::move(program_);
   }
@@ -122,7 +124,10 @@ class Checker {
         break;
       case Space::shared:
         named.is_extern_shared = variable.elements == 0;
-        if (!named.is_extern_shared) {
+        if (named.is_extern_shared) {
+          program_.extern_shared_alignment =
+              std::max<std::size_t>(program_.extern_shared_alignment, variable.alignment);
+        } else {
           named.address = place(program_.static_shared_bytes, variable, kMostSharedBytes);
         }
         break;
@@ -183,6 +188,34 @@ class Checker {
     end.opcode = "ret";
     end.at = function_.at;
     add_instruction(end);
+  }
+
+  template <Warpgroups::Touch kTouch>
+  static void watched(Warp& warp, const Instruction& in) {
+    warp.block().warpgroups().touch(warp, in, kTouch);
+    in.watched(warp, in);
+  }
+
+  // Other instructions that use registers of products are seen to keep away from them.
+  void watch_product_registers() {
+    std::set<std::uint32_t> taken;
+    for (const Instruction& in : program_.code) {
+      taken.insert(in.slots.begin(), in.slots.begin() + in.product_registers);
+    }
+    const auto uses = [&](const Instruction& in) {
+      const auto is_taken = [&](std::uint32_t slot) { return taken.count(slot) != 0; };
+      return std::any_of(in.slots.begin(), in.slots.end(), is_taken) ||
+             std::any_of(in.addresses.begin(), in.addresses.end(),
+                         [&](const Address& each) { return is_taken(each.slot); });
+    };
+    for (std::size_t k = 0; k < function_.statements.size() && !taken.empty(); ++k) {
+      Instruction& in = program_.code[k];
+      if (in.product_registers > 0 || !uses(in)) continue;
+      in.watched = in.execute;
+      in.execute = function_.statements[k].opcode.starts_with("mov.")
+                       ? watched<Warpgroups::Touch::move>
+                       : watched<Warpgroups::Touch::use>;
+    }
   }
 
   const Module& module_;

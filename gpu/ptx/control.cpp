@@ -8,8 +8,14 @@ namespace {
 
 void branch(Warp& warp, const Instruction& in) { warp.branch(in.target); }
 void leave(Warp& warp, const Instruction&) { warp.exit(); }
-// Warps of a block take turns, and memory shows every write at once.
-void fence(Warp&, const Instruction&) {}
+// Warps of a block take turns, and memory shows every write at once; only fences of the device's
+// scope order blocks.
+void fence_block(Warp&, const Instruction&) {}
+void fence_device(Warp& warp, const Instruction&) {
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if ((warp.mask() >> lane & 1U) != 0) warp.block().fence_device(warp, lane);
+  }
+}
 
 void trap(Warp& warp, const Instruction& in) {
   warp.block().give_up(
@@ -48,6 +54,11 @@ Execute reductions(const Spelling& spelling, Instruction& in) {
   return spelling.has("and") ? reduce<Barriers::Reduction::and_> : reduce<Barriers::Reduction::or_>;
 }
 
+Execute fences(const Spelling& spelling, Instruction&) {
+  const bool is_narrow = spelling.has("cta") || spelling.has("cluster");
+  return is_narrow ? fence_block : fence_device;
+}
+
 constexpr Form kForms[] = {
     {"bra[.uni]", "L", as<branch>},
     {"ret[.uni]", "", as<leave>},
@@ -56,17 +67,17 @@ constexpr Form kForms[] = {
     {"bar[.cta].sync", "a:b32", as<synchronise<true>>},
     {"bar[.cta].sync", "a:b32 b:b32", partial<synchronise<true>>},
     {"bar[.cta].arrive", "a:b32 b:b32", partial<synchronise<false>>},
-    {"barrier[.cta].sync.aligned", "a:b32", as<synchronise<true>>},
-    {"barrier[.cta].sync.aligned", "a:b32 b:b32", partial<synchronise<true>>},
-    {"barrier[.cta].arrive.aligned", "a:b32 b:b32", partial<synchronise<false>>},
+    {"barrier[.cta].sync[.aligned]", "a:b32", as<synchronise<true>>},
+    {"barrier[.cta].sync[.aligned]", "a:b32 b:b32", partial<synchronise<true>>},
+    {"barrier[.cta].arrive[.aligned]", "a:b32 b:b32", partial<synchronise<false>>},
     {"bar[.cta].red.popc.u32", "d a:b32 c:pred", reductions},
     {"bar[.cta].red.popc.u32", "d a:b32 b:b32 c:pred", reductions},
     {"bar[.cta].red(.and|.or).pred", "d a:b32 c", reductions},
     {"bar[.cta].red(.and|.or).pred", "d a:b32 b:b32 c", reductions},
     {"barrier[.cta].red.popc.aligned.u32", "d a:b32 c:pred", reductions},
     {"barrier[.cta].red(.and|.or).aligned.pred", "d a:b32 c", reductions},
-    {"membar(.cta|.gl|.sys)", "", as<fence>},
-    {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", as<fence>},
+    {"membar(.cta|.gl|.sys)", "", fences},
+    {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", fences},
 };
 
 }  // namespace

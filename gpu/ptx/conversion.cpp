@@ -132,8 +132,29 @@ std::uint64_t converted(std::uint64_t value, const Instruction& in) {
   }
 }
 
+// Integers that are cut or extended, without a choice for each lane.
+template <class D, class S>
+void run_extension(Warp& warp, const Instruction& in) {
+  const auto kept = [](Type type) {
+    const bool is_signed = info(type).type_class == TypeClass::signed_integer;
+    return std::pair{64 - bits(type), is_signed};
+  };
+  const auto [to, from] = types_of(in);
+  const auto [cut_from, from_signed] = kept(from);
+  const auto [cut_to, to_signed] = kept(to);
+  const auto extended = [](std::uint64_t value, std::uint32_t cut, bool is_signed) {
+    const std::uint64_t high = value << cut;
+    return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(high) >> cut)
+                     : high >> cut;
+  };
+  each_lane<D, S>(warp, in, [=](S value) {
+    return static_cast<D>(extended(extended(value, cut_from, from_signed), cut_to, to_signed));
+  });
+}
+
 template <Kind kKind, class D, class S>
 void run_conversion(Warp& warp, const Instruction& in) {
+  if (kKind == Kind::integers && !in.sat) return run_extension<D, S>(warp, in);
   each_lane<D, S>(warp, in, [&in](S value) { return static_cast<D>(converted<kKind>(value, in)); });
 }
 
@@ -199,9 +220,20 @@ void run_pack(Warp& warp, const Instruction& in) {
     return rounded_half(high) << 16 | rounded_half(low);
   });
 }
+// The same without a choice for each lane: probabilities become factors by it.
+template <class Half>
+void run_pack_nearest(Warp& warp, const Instruction& in) {
+  each_lane<std::uint32_t, float, float>(warp, in, [](float high, float low) {
+    return std::uint32_t{Half::nearest(high)} << 16 | Half::nearest(low);
+  });
+}
 Execute pack(const Spelling& spelling, Instruction& in) {
   in.variant = spelling.has("relu") ? 1 : 0;
-  return spelling.first_type() == Type::f16x2 ? run_pack<F16> : run_pack<Bf16>;
+  const bool is_f16 = spelling.first_type() == Type::f16x2;
+  if (in.variant == 0 && in.rounding == Rounding::nearest) {
+    return is_f16 ? run_pack_nearest<F16> : run_pack_nearest<Bf16>;
+  }
+  return is_f16 ? run_pack<F16> : run_pack<Bf16>;
 }
 
 constexpr Form kForms[] = {

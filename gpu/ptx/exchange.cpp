@@ -88,10 +88,27 @@ void shuffle(Warp& warp, const Instruction& in) {
   warp.write(in.slots[0], results);
 }
 
-Execute shuffles(const Spelling& spelling, Instruction&) {
-  if (spelling.has("up")) return shuffle<Shuffle::up>;
-  if (spelling.has("down")) return shuffle<Shuffle::down>;
-  return spelling.has("bfly") ? shuffle<Shuffle::bfly> : shuffle<Shuffle::idx>;
+template <Shuffle kShuffle>
+std::uint32_t receivers(const Warp& warp, const Instruction& in, std::uint32_t lanes) {
+  const auto& by = warp.read<std::uint32_t>(in.slots[3]);
+  const auto& clamp = warp.read<std::uint32_t>(in.slots[4]);
+  std::uint32_t found = 0;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    const bool gets = has(lanes, source_of<kShuffle>(lane, by[lane], clamp[lane]).lane);
+    found |= std::uint32_t{gets} << lane;
+  }
+  return found;
+}
+
+template <Shuffle kShuffle>
+Execute shuffle_as(Instruction& in) {
+  in.receivers = receivers<kShuffle>;
+  return shuffle<kShuffle>;
+}
+Execute shuffles(const Spelling& spelling, Instruction& in) {
+  if (spelling.has("up")) return shuffle_as<Shuffle::up>(in);
+  if (spelling.has("down")) return shuffle_as<Shuffle::down>(in);
+  return spelling.has("bfly") ? shuffle_as<Shuffle::bfly>(in) : shuffle_as<Shuffle::idx>(in);
 }
 
 void write_all(Warp& warp, std::uint32_t slot, std::uint32_t value) {

@@ -74,12 +74,14 @@ simt::LaunchReport execute(const Program& program, const simt::LaunchShape& shap
   require_fit(program, shape, emulation);
   const simt::GlobalMemory global = with_residents(buffers, program);
   const Launch launch{program, shape, global, parameters.bytes(), choices};
-  return simt::run_blocks(shape, emulation, global,
-                          [&](simt::Index3 index, const simt::Emulation& wanted,
-                              simt::GlobalRaces* races, simt::LaunchReport& report) {
-                            static thread_local BlockRun block;  // keeps its memory
-                            block.run(launch, index, wanted, races, report);
-                          });
+  return simt::run_blocks(
+      shape, emulation, global,
+      [&](simt::Index3 index, const simt::Emulation& wanted, simt::GlobalRaces* races,
+          simt::LaunchReport& report) {
+        static thread_local BlockRun block;  // keeps its memory
+        block.run(launch, index, wanted, races, report);
+      },
+      simt::LateReads::judged);
 }
 
 }  // namespace attest::ptx

@@ -4,7 +4,29 @@
 namespace attest::ptx {
 namespace {
 
+// The most frequent ones of f32 for all lanes in the widest vectors that there are; without an
+// instruction for it, the last one is a call for each lane.
+using Values = Lanes<float>;
+ATTEST_VECTOR_CLONES
+void add(Values& results, const Values& a, const Values& b) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) results[lane] = a[lane] + b[lane];
+  give_result_nan(results);
+}
+ATTEST_VECTOR_CLONES
+void multiply(Values& results, const Values& a, const Values& b) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) results[lane] = a[lane] * b[lane];
+  give_result_nan(results);
+}
+ATTEST_VECTOR_CLONES
+void multiply_add(Values& results, const Values& a, const Values& b, const Values& c) {
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    results[lane] = std::fma(a[lane], b[lane], c[lane]);
+  }
+  give_result_nan(results);
+}
+
 struct Add {
+  static void all(Values& results, const Values& a, const Values& b) { add(results, a, b); }
   template <class T>
   T operator()(T a, T b) const {
     return a + b;
@@ -17,12 +39,16 @@ struct Sub {
   }
 };
 struct Mul {
+  static void all(Values& results, const Values& a, const Values& b) { multiply(results, a, b); }
   template <class T>
   T operator()(T a, T b) const {
     return a * b;
   }
 };
 struct Fma {
+  static void all(Values& results, const Values& a, const Values& b, const Values& c) {
+    multiply_add(results, a, b, c);
+  }
   template <class T>
   T operator()(T a, T b, T c) const {
     return std::fma(a, b, c);

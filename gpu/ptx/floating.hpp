@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/vector_clones.hpp"
 #include "gpu/ptx/lanes.hpp"
 #include "gpu/ptx/rounding_scope.hpp"
 
@@ -36,27 +37,46 @@ T finished(T value, const Instruction& in) {
   return in.sat ? saturated(value) : value;
 }
 
+/// Gives NaN its bits in all lanes.
+template <class T>
+ATTEST_INLINE_CLONE void give_result_nan(Lanes<T>& values) {
+  for (T& value : values) value = value != value ? result_nan<T>() : value;
+}
+template <class T>
+void flush(Lanes<T>& values) {
+  for (T& value : values) value = flushed(value);
+}
+
+/// One operation in each lane; `Op` may have a function of all lanes, which gives the NaN, too.
+template <class Op, class T, class... S>
+void operate(Lanes<T>& results, const Lanes<S>&... sources) {
+  if constexpr (requires { Op::all(results, sources...); }) {
+    Op::all(results, sources...);
+  } else {
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) results[lane] = Op{}(sources[lane]...);
+    give_result_nan(results);
+  }
+}
+
 /// One rounded operation in each lane.
 template <class Op, class T, class... S>
 void run_rounded(Warp& warp, const Instruction& in) {
   const auto run = [&]<std::size_t... K>(std::index_sequence<K...>) {
-    std::tuple<Lanes<S>...> sources{warp.read<S>(in.slots[K + 1])...};
-    if (in.ftz) {
-      const auto flush = [](auto& lanes) {
-        for (auto& lane : lanes) lane = flushed(lane);
-      };
-      (flush(std::get<K>(sources)), ...);
-    }
     Lanes<T> results;
-    {
+    if (in.rounding == Rounding::nearest && !in.ftz) {  // on the registers themselves
+      operate<Op>(results, warp.read<S>(in.slots[K + 1])...);
+    } else {
+      std::tuple<Lanes<S>...> sources{warp.read<S>(in.slots[K + 1])...};
+      if (in.ftz) (flush(std::get<K>(sources)), ...);
       const RoundingScope scope(in.rounding);
       RoundingScope::pin(std::get<K>(sources)...);
-      for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-        results[lane] = Op{}(std::get<K>(sources)[lane]...);
-      }
+      operate<Op>(results, std::get<K>(sources)...);
       RoundingScope::pin(results);
     }
-    for (T& lane : results) lane = finished(lane, in);
+    if (in.ftz) flush(results);
+    if (in.sat) {
+      for (T& value : results) value = saturated(value);
+    }
     warp.write(in.slots[0], results);
   };
   run(std::index_sequence_for<S...>{});

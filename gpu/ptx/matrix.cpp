@@ -3,10 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include "core/dtype.hpp"
 #include "gpu/ptx/addresses.hpp"
 #include "gpu/ptx/lanes.hpp"
-#include "gpu/simt/tensor_core.hpp"
+#include "gpu/simt/warp_product.hpp"
 
 /// Matrices of a warp: ldmatrix, stmatrix and mma.sync, from PTX ISA's tables of fragments.
 namespace attest::ptx {
@@ -16,6 +15,32 @@ using simt::Fault;
 
 constexpr std::size_t kRow = 8;  // elements of a row of a small matrix
 using Row = std::array<std::uint16_t, kRow>;
+// A small matrix by rows. A register of a warp holds one: lane 4 i + j has elements (i, 2 j) and
+// (i, 2 j + 1), the first in the low half, which is the order of its bytes.
+using Small = std::array<Row, kRow>;
+static_assert(sizeof(Small) == sizeof(Lanes<std::uint32_t>));
+static_assert(std::endian::native == std::endian::little);
+
+// Rows k and k + 4 are interleaved, three times over: element 8 i + j moves to 8 j + i, as its
+// index of six bits is turned by one each time.
+Small transposed(const Small& matrix) {
+  using Rows = std::uint16_t __attribute__((vector_size(sizeof(Row))));
+  std::array<Rows, kRow> from, to;
+  std::memcpy(from.data(), matrix.data(), sizeof matrix);
+#pragma GCC unroll 3
+  for (std::size_t pass = 0; pass < 3; ++pass) {
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < kRow / 2; ++k) {
+      const Rows a = from[k], b = from[k + kRow / 2];
+      to[2 * k] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      to[2 * k + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    from = to;
+  }
+  Small result;
+  std::memcpy(result.data(), from.data(), sizeof result);
+  return result;
+}
 
 // `.sync.aligned`: all lanes of the warp, else undefined.
 bool is_whole(const Warp& warp, const Instruction& in) {
@@ -27,61 +52,49 @@ bool is_whole(const Warp& warp, const Instruction& in) {
   return false;
 }
 
-// The k-th eight lanes name the rows of matrix k.
+// The k-th eight lanes name the rows of matrix k. `matrices`: what a write brings.
 template <class F>
-void for_each_row(const Warp& warp, const Instruction& in, Use use, F&& function) {
+void for_each_row(const Warp& warp, const Instruction& in, const Small* matrices, F&& function) {
+  simt::SharedMemory& shared = warp.block().shared();
+  const bool reads = matrices == nullptr;
+  const auto how = reads ? simt::SharedMemory::Access::read : simt::SharedMemory::Access::write;
+  const Lanes<std::uint64_t> addresses = addresses_of(warp, in.addresses[0]);
+  const std::uint32_t first = BlockRun::number_of(warp, 0);
   for (std::uint32_t lane = 0; lane < kRow * in.elements; ++lane) {
-    const std::uint64_t address = address_of(warp, in.addresses[0], lane);
-    function(lane, access(warp, in, Space::shared, address, lane, sizeof(Row), use));
+    std::byte* data = shared.glance(addresses[lane], sizeof(Row), how, first + lane);
+    if (data == nullptr) {
+      const void* const row = reads ? nullptr : matrices[lane / kRow][lane % kRow].data();
+      data = access(warp, in, Space::shared, addresses[lane], lane, sizeof(Row),
+                    reads ? Use::read : Use::write, row);
+    }
+    function(lane, data);
   }
-}
-
-// Where lane 4 i + j has the halves of its register of a matrix: (i, 2 j) and (i, 2 j + 1), the
-// transposed way (2 j, i) and (2 j + 1, i).
-struct Place {
-  std::size_t row, column;
-};
-Place place_of(std::size_t lane, std::size_t half, bool is_transposed) {
-  const Place place{lane / 4, lane % 4 * 2 + half};
-  return is_transposed ? Place{place.column, place.row} : place;
 }
 
 template <bool kTransposed>
 void load_matrices(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
-  std::array<Row, kWarpLanes> rows;
-  for_each_row(warp, in, Use::read, [&](std::uint32_t lane, const std::byte* from) {
-    rows[lane].fill(0xFFFF);  // a NaN of both types
-    if (from != nullptr) std::memcpy(rows[lane].data(), from, sizeof(Row));
+  std::array<Small, kWarpLanes / kRow> matrices;
+  for_each_row(warp, in, nullptr, [&](std::uint32_t lane, const std::byte* from) {
+    Row& row = matrices[lane / kRow][lane % kRow];
+    row.fill(0xFFFF);  // a NaN of both types
+    if (from != nullptr) std::memcpy(row.data(), from, sizeof(Row));
   });
-  for (std::size_t matrix = 0; matrix < in.elements; ++matrix) {
-    Lanes<std::uint32_t> words{};
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      for (std::size_t half = 0; half < 2; ++half) {
-        const Place place = place_of(lane, half, kTransposed);
-        words[lane] |= std::uint32_t{rows[kRow * matrix + place.row][place.column]} << 16 * half;
-      }
-    }
-    warp.write(in.slots[matrix], words);
+  for (std::size_t k = 0; k < in.elements; ++k) {
+    warp.at<Small>(in.slots[k])[0] = kTransposed ? transposed(matrices[k]) : matrices[k];
   }
 }
 
 template <bool kTransposed>
 void store_matrices(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
-  std::array<Row, kWarpLanes> rows{};
-  for (std::size_t matrix = 0; matrix < in.elements; ++matrix) {
-    const auto& words = warp.read<std::uint32_t>(in.slots[matrix]);
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      for (std::size_t half = 0; half < 2; ++half) {
-        const Place place = place_of(lane, half, kTransposed);
-        rows[kRow * matrix + place.row][place.column] =
-            static_cast<std::uint16_t>(words[lane] >> 16 * half);
-      }
-    }
+  std::array<Small, kWarpLanes / kRow> matrices;
+  for (std::size_t k = 0; k < in.elements; ++k) {
+    const Small& matrix = warp.read<Small>(in.slots[k])[0];
+    matrices[k] = kTransposed ? transposed(matrix) : matrix;
   }
-  for_each_row(warp, in, Use::write, [&](std::uint32_t lane, std::byte* to) {
-    if (to != nullptr) std::memcpy(to, rows[lane].data(), sizeof(Row));
+  for_each_row(warp, in, matrices.data(), [&](std::uint32_t lane, std::byte* to) {
+    if (to != nullptr) std::memcpy(to, matrices[lane / kRow][lane % kRow].data(), sizeof(Row));
   });
 }
 
@@ -92,61 +105,21 @@ Execute stores(const Spelling& spelling, Instruction&) {
   return spelling.has("trans") ? store_matrices<true> : store_matrices<false>;
 }
 
-float from_tf32(std::uint32_t bits) {
-  constexpr std::uint32_t kIgnored = (1U << 13) - 1;  // below the 10 bits of the mantissa
-  return std::bit_cast<float>(bits & ~kIgnored);
-}
-
-// A register of 16-bit factors has two of a row, of tf32 one.
-enum class Factor : std::uint8_t { f16, bf16, tf32 };
-template <Factor kFactor>
-constexpr std::size_t kPerWord = kFactor == Factor::tf32 ? 1 : 2;
-
-template <Factor kFactor>
-float factor_of(std::uint32_t word, std::size_t part) {
-  if constexpr (kFactor == Factor::tf32) return from_tf32(word);
-  const auto half = static_cast<std::uint16_t>(word >> 16 * part);
-  if constexpr (kFactor == Factor::f16) return float_from_f16(half);
-  return std::bit_cast<float>(std::uint32_t{half} << 16);
-}
-
-// D = A B + C, 16 x 8, `kDepth` deep. Lane 4 i + j has of A rows i and i + 8, of B column i, and
-// of both each fourth group of k from j on; of C columns 2 j and 2 j + 1.
-template <Factor kFactor, std::size_t kDepth>
+template <simt::Factor kType, std::size_t kDepth>
 void multiply(Warp& warp, const Instruction& in) {
   if (!is_whole(warp, in)) return;
-  constexpr std::size_t kParts = kPerWord<kFactor>, kSteps = kDepth / (4 * kParts);
-  constexpr std::size_t kA = 4, kB = kA + 2 * kSteps, kC = kB + kSteps;  // first slots; D has four
-  simt::FragmentA A{};
-  simt::FragmentB B{};
-  simt::FragmentC C{};
-  for (std::size_t step = 0; step < kSteps; ++step) {
-    const auto& upper = warp.read<std::uint32_t>(in.slots[kA + 2 * step]);
-    const auto& lower = warp.read<std::uint32_t>(in.slots[kA + 2 * step + 1]);
-    const auto& column = warp.read<std::uint32_t>(in.slots[kB + step]);
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      for (std::size_t part = 0; part < kParts; ++part) {
-        const std::size_t group = lane / 4, k = (4 * step + lane % 4) * kParts + part;
-        A[group][k] = factor_of<kFactor>(upper[lane], part);
-        A[group + 8][k] = factor_of<kFactor>(lower[lane], part);
-        B[k][group] = factor_of<kFactor>(column[lane], part);
-      }
-    }
+  constexpr std::size_t kRegisters = kDepth / (kType == simt::Factor::tf32 ? 4 : 8);
+  auto slot = in.slots.begin();
+  simt::WarpProduct product;
+  for (std::size_t k = 0; k < 4; ++k) product.d[k] = warp.at<float>(*slot++).data();
+  for (std::size_t k = 0; k < 2 * kRegisters; ++k) {
+    product.a[k] = warp.read<std::uint32_t>(*slot++).data();
   }
-  for (std::size_t word = 0; word < 4; ++word) {
-    const auto& sums = warp.read<float>(in.slots[kC + word]);
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2] = sums[lane];
-    }
+  for (std::size_t k = 0; k < kRegisters; ++k) {
+    product.b[k] = warp.read<std::uint32_t>(*slot++).data();
   }
-  simt::multiply_fragments(A, B, C, kDepth);
-  for (std::size_t word = 0; word < 4; ++word) {
-    Lanes<float> values;
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      values[lane] = C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2];
-    }
-    warp.write(in.slots[word], values);
-  }
+  for (std::size_t k = 0; k < 4; ++k) product.c[k] = warp.read<float>(*slot++).data();
+  product.multiply(kType, kDepth);
 }
 
 constexpr Form kForms[] = {
@@ -155,17 +128,17 @@ constexpr Form kForms[] = {
     {"stmatrix.sync.aligned.m8n8(.x1|.x2|.x4)[.trans](.shared|.shared::cta).b16", "[a] {a:b32}",
      stores},
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}",
-     as<multiply<Factor::f16, 16>>},
+     as<multiply<simt::Factor::f16, 16>>},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<Factor::bf16, 16>>},
+     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<simt::Factor::bf16, 16>>},
     {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}",
-     as<multiply<Factor::f16, 8>>},
+     as<multiply<simt::Factor::f16, 8>>},
     {"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
-     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<Factor::bf16, 8>>},
+     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<simt::Factor::bf16, 8>>},
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<Factor::tf32, 8>>},
+     "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}", as<multiply<simt::Factor::tf32, 8>>},
     {"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
-     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<Factor::tf32, 4>>},
+     "{d:f32*4} {a:b32*2} {b:b32*1} {c:f32*4}", as<multiply<simt::Factor::tf32, 4>>},
 };
 
 }  // namespace

@@ -51,7 +51,8 @@ Place place_in_b(const Shape& shape, std::size_t lane, std::size_t i) {
   return {member * 2 + i % 2 + (i < 2 ? 0 : 8), group};
 }
 
-TEST_CASE("mma.sync multiplies fragments as PTX lays them out", "[ptx]") {
+// `to`: the registers of D, which may be those of C in another order.
+void check_products(const std::string& to) {
   for (const Shape& shape : kShapes) {
     const std::size_t per_word = shape.is_narrow ? 2 : 1;
     Words a(kLanes * 4), b(kLanes * 2), d(kLanes * 4);
@@ -83,11 +84,12 @@ TEST_CASE("mma.sync multiplies fragments as PTX lays them out", "[ptx]") {
         "ld.param.u64 %a3, [b]; add.u64 %a3, %a3, %a1; ld.global.v2.b32 {%b_0, %b_1}, [%a3];\n"
         "ld.param.u64 %a4, [c]; add.u64 %a4, %a4, %a0;\n"
         "ld.global.v4.f32 {%c0, %c1, %c2, %c3}, [%a4];\n" +
-            opcode + "{%c0, %c1, %c2, %c3}, " +
+            opcode + "{" + to + "}, " +
             (shape.a_words == 4 ? "{%a_0, %a_1, %a_2, %a_3}, " : "{%a_0, %a_1}, ") +
             (shape.b_words == 2 ? "{%b_0, %b_1}" : "{%b_0}") + ", {%c0, %c1, %c2, %c3};\n" +
             "ld.param.u64 %a5, [d]; add.u64 %a5, %a5, %a0;\n"
-            "st.global.v4.f32 [%a5], {%c0, %c1, %c2, %c3}; ret;"));
+            "st.global.v4.f32 [%a5], {" +
+            to + "}; ret;"));
     CHECK(call.input("a", a).input("b", b).input("c", c).buffer("d", d).run(1, 32).to_string() ==
           "");
     for (std::size_t k = 0; k < d.size(); ++k) {
@@ -101,6 +103,11 @@ TEST_CASE("mma.sync multiplies fragments as PTX lays them out", "[ptx]") {
       CHECK(std::bit_cast<float>(d[k]) == expected);
     }
   }
+}
+
+TEST_CASE("mma.sync multiplies fragments as PTX lays them out", "[ptx]") {
+  check_products("%c0, %c1, %c2, %c3");
+  check_products("%c2, %c3, %c0, %c1");
 }
 
 // Shared memory has half (i, j) of small matrix k at 64 k + 8 i + j.
@@ -173,6 +180,20 @@ TEST_CASE("Triton's product of two tiles", "[ptx]") {
     }
     REQUIRE(c[k] == expected);
   }
+}
+
+// Two warps store at one place, as layouts do that hold a tile twice.
+TEST_CASE("equal matrices may be stored by two warps, others not", "[ptx]") {
+  const auto faults = [](const std::string& value) {
+    Call call(kernel("",
+                     ".shared .align 16 .b8 s[512]; .reg .b32 %w<4>; .reg .b32 %r<3>;\n"
+                     "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31; shl.b32 %r1, %r1, 4;\n"
+                     "mov.u32 %r2, s; add.u32 %r2, %r2, %r1; mov.b32 %w0, " +
+                         value + ";\nstmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%w0}; ret;"));
+    return testing::faults(call.run(1, 64));
+  };
+  CHECK(faults("%r1").empty());
+  CHECK(faults("%r0") == std::vector{simt::Fault::race});
 }
 
 TEST_CASE("matrices need the whole warp", "[ptx]") {

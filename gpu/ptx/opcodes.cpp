@@ -140,23 +140,35 @@ std::vector<Type> Spelling::types() const {
 
 std::span<const Family> families() {
   static const Family all[] = {
-      {"Integer arithmetic", integer_forms()},
-      {"Integer arithmetic of several words", carry_forms()},
-      {"Bits, shifts and fields", bit_forms()},
-      {"Floating-point arithmetic, rounded once", floating_forms()},
-      {"Arithmetic of f16 and bf16, rounded once", half_forms()},
-      {"Approximations, rounded to the nearest", approximate_forms()},
-      {"Comparisons and selections", comparison_forms()},
-      {"Conversions", conversion_forms()},
-      {"Moves and addresses", move_forms()},
-      {"Loads and stores", memory_forms()},
-      {"Atomic operations", atomic_forms()},
-      {"Exchange between the lanes of a warp", exchange_forms()},
-      {"Asynchronous copies", async_copy_forms()},
-      {"Matrices", matrix_forms()},
-      {"Control flow, barriers and fences", control_forms()},
+      {"Integer arithmetic", Reach::lane, integer_forms()},
+      {"Integer arithmetic of several words", Reach::beyond, carry_forms()},
+      {"Bits, shifts and fields", Reach::lane, bit_forms()},
+      {"Floating-point arithmetic, rounded once", Reach::lane, floating_forms()},
+      {"Arithmetic of f16 and bf16, rounded once", Reach::lane, half_forms()},
+      {"Approximations, rounded to the nearest", Reach::lane, approximate_forms()},
+      {"Comparisons and selections", Reach::lane, comparison_forms()},
+      {"Conversions", Reach::lane, conversion_forms()},
+      {"Moves and addresses", Reach::lane, move_forms()},
+      {"Loads and stores", Reach::beyond, memory_forms()},
+      {"Atomic operations", Reach::beyond, atomic_forms()},
+      {"Exchange between the lanes of a warp", Reach::warp, exchange_forms()},
+      {"Asynchronous copies", Reach::beyond, async_copy_forms()},
+      {"Matrices", Reach::warp, matrix_forms()},
+      {"Barriers in shared memory, fences of asynchronous instructions", Reach::beyond,
+       mbarrier_forms()},
+      {"Copies of tensors and rows", Reach::beyond, bulk_copy_forms()},
+      {"Matrix products of a warpgroup", Reach::beyond, group_product_forms()},
+      {"Control flow, barriers and fences", Reach::beyond, control_forms()},
   };
   return all;
+}
+
+Reach reach_of(const Form& form) {
+  for (const Family& family : families()) {
+    const auto* const begin = family.forms.data();
+    if (&form >= begin && &form < begin + family.forms.size()) return family.reach;
+  }
+  return Reach::beyond;
 }
 
 std::vector<Spelling> match(std::string_view opcode, Position at) {

@@ -36,8 +36,9 @@ struct Spelling {
 /// `operands`: "d a b" with a type where it is none of the opcode's ("b:u32"): destinations have
 /// its first type, others its last. "d+": the register may be wider. "{d}": as many as .v2 and .v4
 /// say;
-/// "{d:b32*4}": four. "[a]" an address, "#i" an integer, "L" a label, "|p" a predicate in the same
-/// operand, "?" one that may be absent.
+/// "{d:b32*4}": four, "*n": the accumulators of a wgmma. "[a]" an address, "[a,c]" one of a tensor
+/// with coordinates, "#i" an integer, "L" a label, "|p" a predicate in the same operand, "?" one
+/// that may be absent.
 struct Form {
   std::string_view pattern;
   std::string_view operands;
@@ -51,14 +52,20 @@ Execute as(const Spelling&, Instruction&) {
   return kExecute;
 }
 
+/// How far what an instruction reads from registers reaches: its results of the same lane, those of
+/// the whole warp, or beyond its results.
+enum class Reach : std::uint8_t { lane, warp, beyond };
+
 /// Forms that belong together, in a file of their own.
 struct Family {
   std::string_view title;
+  Reach reach;
   std::span<const Form> forms;
 };
 
 /// All families: the table that programs are checked against.
 std::span<const Family> families();
+Reach reach_of(const Form& form);
 
 /// The table as a page, docs/reference/ptx-opcodes.md.
 /// [gpu/ptx/opcode_page_test "the page of opcodes is the table"]
@@ -85,6 +92,9 @@ std::span<const Form> atomic_forms();
 std::span<const Form> exchange_forms();
 std::span<const Form> async_copy_forms();
 std::span<const Form> matrix_forms();
+std::span<const Form> mbarrier_forms();
+std::span<const Form> bulk_copy_forms();
+std::span<const Form> group_product_forms();
 std::span<const Form> control_forms();
 
 }  // namespace attest::ptx

@@ -8,6 +8,8 @@
 namespace attest::ptx {
 namespace {
 
+constexpr std::size_t kMostNegatable = 32;  // as many bits has Instruction::negated
+
 // "a|b" are two operands, of which the form may have only the first.
 std::vector<Operand> flattened(const Statement& statement, const std::vector<OperandSpec>& specs) {
   std::vector<Operand> all;
@@ -63,7 +65,8 @@ const Spelling& OperandChecker::choose(const Statement& statement,
       const Operand& operand = statement.operands[k++];
       const std::size_t count =
           operand.kind == Operand::Kind::vector ? operand.parts.size() : std::size_t{1};
-      if (count != spec.count) return false;
+      const bool has_coordinates = spec.kind == OperandSpec::Kind::tensor;
+      if (count != (has_coordinates ? 1 : spec.count)) return false;
     }
     return k == statement.operands.size();
   };
@@ -77,6 +80,9 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   instruction_.rounding = rounding_of(spelling);
   instruction_.ftz = spelling.has("ftz");
   instruction_.sat = spelling.has("sat");
+  instruction_.is_release =
+      (spelling.has("release") || spelling.has("acq_rel")) && !spelling.has("cta");
+  instruction_.reach = reach_of(*spelling.form);
   note_memory(instruction_, spelling);
   if (statement.predicate) {
     const OperandSpec predicate{OperandSpec::Kind::value, Type::pred};
@@ -96,16 +102,19 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   return instruction_;
 }
 
-void OperandChecker::add_slot(std::uint32_t slot, bool is_negated) {
+void OperandChecker::add_slot(std::uint32_t slot, bool is_result, bool is_negated) {
   if (is_negated) instruction_.negated |= 1U << instruction_.slots.size();
   instruction_.slots.push_back(slot);
   instruction_.widths.push_back(width_);
+  if (is_result) ++instruction_.results;
 }
 
 void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
   switch (spec.kind) {
     case OperandSpec::Kind::address:
       return address(operand);
+    case OperandSpec::Kind::tensor:
+      return tensor(operand, spec);
     case OperandSpec::Kind::label:
       return label(operand);
     case OperandSpec::Kind::vector:
@@ -114,13 +123,16 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
       if (operand.kind != Operand::Kind::number || operand.value.kind != Literal::Kind::integer) {
         refuse(operand.at, "expected an integer constant");
       }
-      instruction_.immediate = operand.value.bits;
+      instruction_.immediates.push_back(operand.value.bits);
       return;
     case OperandSpec::Kind::value:
       if (operand.negated && (spec.type != Type::pred || spec.is_destination)) {
         refuse(operand.at, "'!' belongs before predicates that are read");
       }
-      add_slot(value_slot(operand, spec), operand.negated);
+      if (operand.negated && instruction_.slots.size() >= kMostNegatable) {
+        refuse(operand.at, "'!' is not carried out so far behind");
+      }
+      add_slot(value_slot(operand, spec), spec.is_destination, operand.negated);
       return;
   }
 }
@@ -135,7 +147,7 @@ void OperandChecker::vector(const Operand& operand, const OperandSpec& spec) {
   instruction_.elements = spec.count;
   const auto add = [&](const Operand& part) {
     if (part.negated) refuse(part.at, "'!' belongs before predicates that are read");
-    add_slot(value_slot(part, spec));
+    add_slot(value_slot(part, spec), spec.is_destination);
   };
   if (!is_vector) return add(operand);
   for (const Operand& part : operand.parts) add(part);
@@ -181,6 +193,18 @@ void OperandChecker::address(const Operand& operand) {
     refuse(operand.at, "a parameter is named where it is read");
   }
   instruction_.addresses.push_back(address);
+}
+
+void OperandChecker::tensor(const Operand& operand, const OperandSpec& spec) {
+  if (operand.kind != Operand::Kind::address || operand.parts.size() != spec.count) {
+    refuse(operand.at,
+           "expected a tensor map with coordinates, " + std::to_string(spec.count) + " of them");
+  }
+  Operand map = operand;
+  map.parts.clear();
+  address(map);
+  instruction_.elements = spec.count;
+  for (const Operand& part : operand.parts) add_slot(value_slot(part, spec), false);
 }
 
 void OperandChecker::label(const Operand& operand) {

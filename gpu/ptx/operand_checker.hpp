@@ -22,8 +22,9 @@ class OperandChecker {
   void operand(const Operand& operand, const OperandSpec& spec);
   void vector(const Operand& operand, const OperandSpec& spec);
   void address(const Operand& operand);
+  void tensor(const Operand& operand, const OperandSpec& spec);
   void label(const Operand& operand);
-  void add_slot(std::uint32_t slot, bool is_negated = false);
+  void add_slot(std::uint32_t slot, bool is_result, bool is_negated = false);
 
   std::uint32_t value_slot(const Operand& operand, const OperandSpec& spec);
   std::uint32_t register_slot(const NamedRegister& named, const Operand& operand,

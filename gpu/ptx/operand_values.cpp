@@ -36,6 +36,11 @@ std::uint32_t OperandChecker::value_slot(const Operand& operand, const OperandSp
   if (const auto* const found = std::get_if<NamedVariable>(&named)) {
     return variable_slot(*found, operand, spec);
   }
+  const auto* const parameter = std::get_if<NamedParameter>(&named);
+  if (parameter != nullptr && !spec.is_destination && bits(spec.type) == 64) {
+    width_ = sizeof(std::uint64_t);
+    return registers_.constant(parameter->offset, 64);
+  }
   refuse(operand.at, "'" + operand.name + "' is neither a register nor a variable");
 }
 

@@ -30,6 +30,24 @@ std::uint32_t elements_of(const Spelling& spelling) {
   return spelling.has("v2") || spelling.has("x2") ? 2 : 1;
 }
 
+// "2d" has two.
+std::uint32_t dimensions_of(const Spelling& spelling) {
+  for (std::uint32_t count = 1; count <= 5; ++count) {
+    if (spelling.has(std::to_string(count) + "d")) return count;
+  }
+  return 0;
+}
+
+// A lane's of a product with so many columns: "m64n96k16" has 48.
+std::uint32_t accumulators_of(const Spelling& spelling) {
+  std::uint32_t columns = 0;
+  for (const std::string_view modifier : spelling.modifiers) {
+    if (!modifier.starts_with("m64n")) continue;
+    std::from_chars(modifier.data() + 4, modifier.data() + modifier.size(), columns);
+  }
+  return columns / 2;
+}
+
 OperandSpec spec_of(std::string_view word, const Spelling& spelling) {
   OperandSpec spec;
   const auto skip_end = [&word](char c) {
@@ -46,6 +64,11 @@ OperandSpec spec_of(std::string_view word, const Spelling& spelling) {
   if (word == "L") spec.kind = OperandSpec::Kind::label;
   if (word.starts_with('#')) spec.kind = OperandSpec::Kind::integer;
   if (word.starts_with('[')) spec.kind = OperandSpec::Kind::address;
+  if (word.starts_with('[') && word.find(',') != std::string_view::npos) {
+    spec.kind = OperandSpec::Kind::tensor;
+    spec.count = dimensions_of(spelling);
+    spec.type = Type::s32;
+  }
   if (spec.kind != OperandSpec::Kind::value) return spec;
   if (word.starts_with('{')) {
     spec.kind = OperandSpec::Kind::vector;
@@ -53,7 +76,12 @@ OperandSpec spec_of(std::string_view word, const Spelling& spelling) {
     word.remove_prefix(1);
     skip_end('}');
     if (const std::size_t star = word.find('*'); star != std::string_view::npos) {
-      std::from_chars(word.data() + star + 1, word.data() + word.size(), spec.count);
+      const std::string_view count = word.substr(star + 1);
+      if (count == "n") {
+        spec.count = accumulators_of(spelling);
+      } else {
+        std::from_chars(count.data(), count.data() + count.size(), spec.count);
+      }
       word = word.substr(0, star);
     }
   }

@@ -22,14 +22,16 @@ bool is_accepted(const std::string& text) {
       const Program program = check(module, function.name);
       Parameters parameters(program);
       for (const Program::Parameter& each : program.parameters) {
-        if (each.bytes == 8) parameters.add(std::uint64_t{16});
-        if (each.bytes == 4) parameters.add(std::uint32_t{16});
-        if (each.bytes == 2) parameters.add(std::uint16_t{16});
+        std::vector<std::byte> value(each.bytes);
+        value[0] = std::byte{16};
+        parameters.add_bytes(value.data(), value.size());
       }
-      constexpr std::uint64_t kMost = 2000;
+      constexpr std::uint64_t kMost = 2000, kThreads = 64;
       simt::Emulation emulation;
       emulation.shared_checks = simt::SharedChecks::on;
-      execute(program, {{1, 1, 1}, {64, 1, 1}, 512}, emulation, {}, parameters,
+      const auto threads = static_cast<unsigned>(
+          program.required_threads.empty() ? kThreads : program.required_threads[0]);
+      execute(program, {{1, 1, 1}, {threads, 1, 1}, 512}, emulation, {}, parameters,
               {Approximation::nearest, kMost});
     }
   } catch (const InvalidProblem&) {

@@ -15,6 +15,9 @@ namespace attest::ptx {
 
 inline constexpr std::size_t kWarpLanes = 32;
 
+/// Lanes that get a value of those lanes.
+using Receivers = std::uint32_t (*)(const Warp& warp, const Instruction& in, std::uint32_t lanes);
+
 enum class Rounding : std::uint8_t { nearest, zero, down, up };
 
 /// Address of an access: the register at a slot, of 64 bits or of 32, and an offset.
@@ -30,22 +33,29 @@ struct Instruction {
   Execute execute = nullptr;
   std::vector<std::uint32_t> slots;
   std::vector<std::uint32_t> widths;  // of the slots, in bytes: registers may be wider than types
+  std::uint32_t results = 0;          // so many of the first slots are written
   std::uint32_t negated = 0;          // slots that are predicates with "!" before them, as bits
 
   bool has_predicate = false, is_predicate_negated = false;
   std::uint32_t predicate = 0;  // slot
 
+  Reach reach = Reach::beyond;
+  Receivers receivers = nullptr;  // of a shuffle
+
   Rounding rounding = Rounding::nearest;
   bool ftz = false, sat = false;
 
-  std::uint64_t immediate = 0;      // "#i"
-  std::uint32_t variant = 0;        // as its family numbers them
-  std::size_t target = 0;           // of a branch
-  bool is_partial_barrier = false;  // of a number of threads, or without a wait
+  std::vector<std::uint64_t> immediates;  // "#i", in their order
+  std::uint32_t variant = 0;              // as its family numbers them
+  std::uint32_t product_registers = 0;    // so many slots are registers that a wgmma takes
+  Execute watched = nullptr;              // carried out after a look at such registers
+  std::size_t target = 0;                 // of a branch
+  bool is_partial_barrier = false;        // of a number of threads, or without a wait
 
   // Accesses to memory.
   Space space = Space::global;
   bool is_generic = false, is_signed = false;
+  bool is_release = false;  // of what comes before, to other blocks
   std::uint32_t element_bytes = 0, elements = 1;
   std::vector<Address> addresses;
 
@@ -104,13 +114,14 @@ struct Program {
   std::vector<Parameter> parameters;
   std::size_t parameter_bytes = 0, local_bytes = 0;
   std::size_t static_shared_bytes = 0;  // before the extern ones
+  std::size_t extern_shared_alignment = 16;
   std::vector<Resident> residents;
   std::vector<std::uint64_t> required_threads;
 
   /// Where extern shared memory begins, after the static variables.
   std::size_t extern_shared_offset() const {
-    constexpr std::size_t kAlignment = 16;
-    return (static_shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t alignment = extern_shared_alignment;
+    return (static_shared_bytes + alignment - 1) / alignment * alignment;
   }
   /// Bytes of shared memory of a block whose launch brings so many.
   std::size_t shared_bytes(std::size_t dynamic_bytes) const {

@@ -23,6 +23,7 @@ void Warp::begin(BlockRun& block, std::uint32_t number, std::uint32_t lanes) {
   stop_ = kNever;
   state_ = lanes == 0 ? State::ended : State::running;
   registers_ = block.program().registers;
+  late_values_.begin(block.follows_late_values(), registers_.size());
   for (const Program::SpecialSlot& each : block.program().specials) {
     auto& values = at<std::uint32_t>(each.slot);
     for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
@@ -42,8 +43,23 @@ void Warp::run() {
       mask_ &= in.is_predicate_negated ? ~bits : bits;
     }
     if (!block_->count_instruction()) return block_->give_up_endless(in);
-    if (mask_ != 0) in.execute(*this, in);
+    if (late_values_.is_on()) {
+      execute_followed(in);
+    } else if (mask_ != 0) {
+      in.execute(*this, in);
+    }
   }
+}
+
+// With a look at values that were read late, and at what is done with them.
+void Warp::execute_followed(const Instruction& in) {
+  if (late_values_.pass_on(*this, in)) block_->note_late_matters();
+  if (mask_ == 0) return;
+  in.execute(*this, in);
+  const std::uint32_t lanes = block_->take_late_lanes();
+  if (lanes == 0) return;
+  late_values_.add(in, lanes);
+  if (in.results == 0) block_->note_late_matters();
 }
 
 void Warp::note_others() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/ptx/late_values.hpp"
 #include "gpu/ptx/program.hpp"
 
 namespace attest::ptx {
@@ -69,6 +70,11 @@ class Warp {
     const std::uint32_t bits = predicate_at(in.slots[operand]);
     return (in.negated >> operand & 1U) != 0 ? ~bits : bits;
   }
+  std::uint32_t predicate_at(std::uint32_t slot) const {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, registers_.data() + slot, sizeof bits);
+    return bits;
+  }
   void write_predicates(std::uint32_t slot, std::uint32_t bits) {
     const std::uint32_t merged = (predicate_at(slot) & ~mask_) | (bits & mask_);
     std::memcpy(registers_.data() + slot, &merged, sizeof merged);
@@ -88,15 +94,12 @@ class Warp {
   void give_up() { state_ = State::ended; }
 
  private:
-  std::uint32_t predicate_at(std::uint32_t slot) const {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, registers_.data() + slot, sizeof bits);
-    return bits;
-  }
   void next_group();
   void note_others();
+  void execute_followed(const Instruction& in);
 
   std::vector<std::byte> registers_;
+  LateValues late_values_;
   BlockRun* block_ = nullptr;
   std::uint32_t number_ = 0, mask_ = 0, live_ = 0, carries_ = 0;
   Group group_;

@@ -96,47 +96,44 @@ std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t warp_numb
   return lanes;
 }
 
-void Accesses::add(std::uint32_t lane, const AccessOrder& order) {
+Accesses& Accesses::operator=(const Accesses& other) {
+  block_time_ = other.block_time_;
+  latest_ = other.latest_;
+  earlier_ = other.earlier_ ? std::make_unique<Earlier>(*other.earlier_) : nullptr;
+  return *this;
+}
+
+void Accesses::add_later(std::uint32_t lane, const AccessOrder& order) {
   const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
-  const auto is_now = [&](const AtTime& each) { return each.warp == warp && each.time == time; };
-  if (block_time_ != order.block_time()) {
-    block_time_ = order.block_time();
-    elsewhere_ = kNone;
-    earlier_.clear();
-  } else if (is_now(latest_)) {
-    latest_.lanes |= bit(lane);
+  if (!earlier_) earlier_ = std::make_unique<Earlier>();
+  const auto now = std::find_if(earlier_->begin(), earlier_->end(), [&](const AtTime& each) {
+    return each.warp == warp && each.time == time;
+  });
+  if (now != earlier_->end()) {
+    now->lanes |= bit(lane);
     return;
-  } else if (latest_.warp != warp && !order.has_hand_overs()) {
-    elsewhere_ =
-        static_cast<std::uint16_t>(lane);  // nothing in this block time is after both warps
-    return;
-  } else {
-    const auto now = std::find_if(earlier_.begin(), earlier_.end(), is_now);
-    if (now != earlier_.end()) {
-      now->lanes |= bit(lane);
-      return;
-    }
-    // Accesses after this one come after those before this one, too.
-    earlier_.push_back(latest_);
-    for (AtTime& each : earlier_) {
-      each.lanes = order.unordered(lane, each.warp, each.lanes, each.time);
-    }
-    std::erase_if(earlier_, [](const AtTime& each) { return each.lanes == 0; });
   }
-  latest_ = {warp, time, bit(lane)};
+  // Accesses after this one come after those before this one, too.
+  earlier_->push_back(latest_);
+  for (AtTime& each : *earlier_) {
+    each.lanes = order.unordered(lane, each.warp, each.lanes, each.time);
+  }
+  std::erase_if(*earlier_, [](const AtTime& each) { return each.lanes == 0; });
+  latest_ = {time, bit(lane), static_cast<std::uint16_t>(warp), latest_.elsewhere};
 }
 
 std::optional<std::uint32_t> Accesses::unordered_now(std::uint32_t lane,
                                                      const AccessOrder& order) const {
-  if (elsewhere_ != kNone) {
-    return latest_.warp == lane / AccessOrder::kWarpLanes ? elsewhere_
+  if (latest_.elsewhere != kNone) {
+    return latest_.warp == lane / AccessOrder::kWarpLanes ? latest_.elsewhere
                                                           : first(latest_.warp, latest_.lanes);
   }
   const auto of = [&](const AtTime& each) {
     return order.unordered(lane, each.warp, each.lanes, each.time);
   };
   if (const std::uint32_t lanes = of(latest_); lanes != 0) return first(latest_.warp, lanes);
-  for (const AtTime& each : earlier_) {
+  if (!earlier_) return std::nullopt;
+  for (const AtTime& each : *earlier_) {
     if (const std::uint32_t lanes = of(each); lanes != 0) return first(each.warp, lanes);
   }
   return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -78,33 +79,60 @@ class AccessOrder {
 /// after all that are kept comes after all there were.
 class Accesses {
  public:
-  void clear() { block_time_ = 0; }
-  void add(std::uint32_t lane, const AccessOrder& order);
+  Accesses() = default;
+  Accesses(const Accesses& other) { *this = other; }
+  Accesses& operator=(const Accesses& other);
 
-  /// Tells whether all come before what `lane` does now. Runs at each access: faster than the next.
+  void clear() { block_time_ = 0; }
+  /// Runs at each access, as the next two do: the usual cases without a call.
+  void add(std::uint32_t lane, const AccessOrder& order) {
+    const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
+    const std::uint32_t bit = std::uint32_t{1} << lane % AccessOrder::kWarpLanes;
+    if (!has_any_now(order)) {
+      block_time_ = order.block_time();
+      latest_ = {time, bit, static_cast<std::uint16_t>(warp)};
+      earlier_.reset();
+    } else if (latest_.warp == warp && latest_.time == time) {
+      latest_.lanes |= bit;
+    } else if (latest_.warp != warp && !order.has_hand_overs()) {
+      // Nothing in this block time is after both warps.
+      latest_.elsewhere = static_cast<std::uint16_t>(lane);
+    } else {
+      add_later(lane, order);
+    }
+  }
+
+  /// Tells whether there are any since the block's last barrier.
+  bool has_any_now(const AccessOrder& order) const { return block_time_ == order.block_time(); }
+
+  /// Tells whether all come before what `lane` does now: faster than the next.
   bool ordered(std::uint32_t lane, const AccessOrder& order) const {
-    return block_time_ != order.block_time() || !unordered_now(lane, order);
+    return !has_any_now(order) || !unordered_now(lane, order);
   }
 
   /// A lane whose access does not come before what `lane` does now.
   std::optional<std::uint32_t> unordered(std::uint32_t lane, const AccessOrder& order) const {
-    if (block_time_ != order.block_time()) return std::nullopt;
+    if (!has_any_now(order)) return std::nullopt;
     return unordered_now(lane, order);
   }
 
  private:
   // In this block time.
+  void add_later(std::uint32_t lane, const AccessOrder& order);
   std::optional<std::uint32_t> unordered_now(std::uint32_t lane, const AccessOrder& order) const;
 
-  struct AtTime {
-    std::uint32_t warp = 0, time = 0, lanes = 0;  // time of the warp
-  };
   static constexpr std::uint16_t kNone = 0xFFFF;
+  struct AtTime {
+    std::uint32_t time = 0, lanes = 0;  // time of the warp
+    std::uint16_t warp = 0;
+    std::uint16_t elsewhere = kNone;  // a lane of another warp than the latest, without hand-overs
+  };
+  using Earlier = std::vector<AtTime>;
 
-  std::uint32_t block_time_ = 0;     // 0: none
-  std::uint16_t elsewhere_ = kNone;  // a lane of another warp than the latest, without hand-overs
+  std::uint32_t block_time_ = 0;  // 0: none
   AtTime latest_;
-  std::vector<AtTime> earlier_;  // not before the latest: barriers of all lanes leave none
+  std::unique_ptr<Earlier> earlier_;  // not before the latest: barriers of all lanes leave none
 };
+static_assert(sizeof(Accesses) == 24, "histories of all words fit into a cache");
 
 }  // namespace attest::simt

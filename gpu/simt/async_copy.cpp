@@ -11,7 +11,11 @@ void AsyncCopies::end(std::uint64_t before, SharedMemory& shared, std::uint32_t 
   const auto last = std::find_if(pending.begin(), pending.end(),
                                  [before](const Copy& copy) { return copy.group >= before; });
   for (auto copy = pending.begin(); copy != last; ++copy) {
-    std::memcpy(copy->to, copy->from.data(), copy->bytes);
+    if (copy->bytes == kMostBytes) {
+      std::memcpy(copy->to, copy->from.data(), kMostBytes);  // without a call
+    } else {
+      std::memcpy(copy->to, copy->from.data(), copy->bytes);
+    }
     shared.end_copy(copy->to, copy->bytes, lane);
   }
   pending.erase(pending.begin(), last);

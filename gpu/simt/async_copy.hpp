@@ -26,6 +26,9 @@ struct AsyncCopies {
   /// Ends the lane's copies of groups before that one.
   void end(std::uint64_t before, SharedMemory& shared, std::uint32_t lane);
 
+  /// None is pending, as at a block's beginning.
+  void clear() { pending.clear(), group = 0; }
+
   std::vector<Copy> pending;  // ascending by group
   std::uint64_t group = 0;    // that copies join until the next commit
 };

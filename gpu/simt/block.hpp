@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/simt/async_block.hpp"
 #include "gpu/simt/async_copy.hpp"
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
@@ -67,15 +68,13 @@ struct Exchange {
 /// Thrown through a lane's frames when its block is given up. Kernels do not catch it.
 struct LaneStopped {};
 
-class Block {
+class Block final : public AsyncBlock {
  public:
   /// Carries out a collective of a warp once all its lanes have come.
   using Finish = void (*)(Block& block, std::uint32_t warp, const Exchange& exchange);
 
   Block();
-  ~Block();
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
+  ~Block() override;
 
   /// The block of the lane that runs on this thread; null elsewhere. Always inlined, like the
   /// others that the hooks ask at every access: a copy of its own may be one compiled with hooks.
@@ -105,11 +104,8 @@ class Block {
   Index3 grid() const { return grid_; }
   Index3 size() const { return size_; }
   Index3 index() const { return index_; }
-  SharedMemory& shared() { return shared_; }
   const GlobalMemory& global() const { return *global_; }
   GlobalRaces* races() const { return races_; }
-  Mbarriers& mbarriers() { return mbarriers_; }
-  TensorCopies& tensor_copies() { return tensor_copies_; }
   [[gnu::always_inline]] Warpgroups& warpgroups() { return warpgroups_; }
   /// Returns the bytes that the block has moved of a tensor.
   GlobalTraffic& traffic(int tensor) { return traffic_[static_cast<std::size_t>(tensor)]; }
@@ -132,16 +128,29 @@ class Block {
 
   /// The running lane waits until another one, or a tensor copy, wakes it.
   void suspend(std::string_view operation, SourceLine where);
-  void wake(std::uint32_t lane);
+  void wake(std::uint32_t lane) override;
 
   /// Adds a diagnosis; the kernel goes on.
   void report(Fault fault, std::string text, SourceLine where);
   /// The same, once for each fault at each known line.
-  void report_once(const Finding& finding, SourceLine where);
+  void report_once(const Finding& finding, SourceLine where) override;
   /// The same for an access of the code before `return_address`, once for each.
   void report_at(Fault fault, std::string text, const void* return_address);
   /// Adds one and gives the block up.
-  [[noreturn]] void stop(Fault fault, std::string text, SourceLine where);
+  [[noreturn]] void stop(Fault fault, std::string text, SourceLine where) override;
+
+  std::uint32_t lane_number() const override { return running_->number; }
+  void read_row(int tensor, const void* from, void* to, std::size_t bytes,
+                SourceLine where) override {
+    global_read_row(tensor, from, to, bytes, where);
+  }
+  void write_row(int tensor, void* to, const void* from, std::size_t bytes,
+                 SourceLine where) override {
+    global_write_row(tensor, to, from, bytes, where);
+  }
+  const std::string& tensor_name(int tensor) const override {
+    return global_->ranges()[static_cast<std::size_t>(tensor)].name;
+  }
 
  private:
   struct Group {  // lanes that wait for one another in a collective
@@ -196,9 +205,6 @@ class Block {
   Emulation emulation_;
   std::uint64_t random_ = 0;
   Index3 grid_, size_, index_;
-  SharedMemory shared_;
-  Mbarriers mbarriers_;
-  TensorCopies tensor_copies_;
   Warpgroups warpgroups_;
   const GlobalMemory* global_ = nullptr;
   GlobalRaces* races_ = nullptr;  // none without checks

@@ -77,10 +77,32 @@ class GlobalMemory {
   /// The tensor in which a byte lies, or -1.
   int find(const void* pointer) const;
   /// The tensor in which a byte lies or to which it is nearest, -1 where there is none.
-  int find_nearest(const void* pointer) const;
+  int find_nearest(const void* pointer) const {
+    const auto place = reinterpret_cast<std::uintptr_t>(pointer);
+    int nearest = -1;
+    std::uintptr_t least = ~std::uintptr_t{0};
+    for (std::size_t k = 0; k < ranges_.size() && least > 0; ++k) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(ranges_[k].data);
+      const auto end = begin + static_cast<std::uintptr_t>(ranges_[k].bytes);
+      const std::uintptr_t distance = place < begin  ? begin - place
+                                      : place >= end ? place - end + 1
+                                                     : 0;
+      if (ranges_[k].data == nullptr || distance >= least) continue;
+      least = distance;
+      nearest = static_cast<int>(k);
+    }
+    return nearest;
+  }
 
   /// Tells whether the tensor has all these bytes, the first at a multiple of `alignment`.
-  bool has(int tensor, const void* pointer, std::size_t bytes, std::size_t alignment) const;
+  bool has(int tensor, const void* pointer, std::size_t bytes, std::size_t alignment) const {
+    if (static_cast<std::size_t>(tensor) >= ranges_.size()) return false;  // negative: too large
+    const GlobalRange& range = ranges_[static_cast<std::size_t>(tensor)];
+    const auto offset = static_cast<const std::byte*>(pointer) - range.data;
+    return range.data != nullptr && offset >= 0 &&
+           offset + static_cast<std::int64_t>(bytes) <= range.bytes &&
+           (reinterpret_cast<std::uintptr_t>(pointer) & (alignment - 1)) == 0;
+  }
   /// The fault of a lane's access that it has not: beyond the tensor, or not aligned.
   Finding fault(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
                 std::uint32_t lane) const;

@@ -78,6 +78,7 @@ LaunchReport& LaunchReport::operator+=(const LaunchReport& later) {
   blocks_given_up += later.blocks_given_up;
   shared_bytes = std::max(shared_bytes, later.shared_bytes);
   switches += later.switches;
+  instructions += later.instructions;
   add_traffic(later.traffic);
   return *this;
 }
@@ -92,16 +93,14 @@ std::string LaunchReport::to_string() const {
   return text;
 }
 
-LaunchReport run_blocks(const LaunchShape& shape, const Emulation& wanted,
-                        const GlobalMemory& global, const RunBlock& run_block) {
-  require_valid(shape);
-  Watch* const watch = Watch::current();
-  const Emulation emulation = watch == nullptr ? wanted : watch->emulation_of(wanted);
+namespace {
+
+// Each block once.
+LaunchReport run_once(const LaunchShape& shape, const Emulation& emulation,
+                      const RunBlock& run_block, GlobalRaces* races) {
   const std::uint64_t count =
       std::uint64_t{shape.grid.x} * shape.grid.y * static_cast<std::uint64_t>(shape.grid.z);
   LaunchReport report;
-  std::optional<GlobalRaces> races;
-  if (emulation.shared_checks == SharedChecks::on) races.emplace(global);
   std::exception_ptr error;  // the first one; none may leave the parallel region
 #pragma omp parallel num_threads(std::max(emulation.threads, 1))
   {
@@ -111,8 +110,7 @@ LaunchReport run_blocks(const LaunchShape& shape, const Emulation& wanted,
     for (std::uint64_t k = 0; k < count; ++k) {
       if (own_error) continue;
       try {
-        run_block(index_of(block_at(k, count, emulation), shape.grid), emulation,
-                  races ? &*races : nullptr, own);
+        run_block(index_of(block_at(k, count, emulation), shape.grid), emulation, races, own);
       } catch (...) {
         own_error = std::current_exception();
       }
@@ -131,6 +129,27 @@ LaunchReport run_blocks(const LaunchShape& shape, const Emulation& wanted,
                    });
   if (report.diagnoses.size() > emulation.most_diagnoses) {
     report.diagnoses.resize(emulation.most_diagnoses);
+  }
+  return report;
+}
+
+}  // namespace
+
+LaunchReport run_blocks(const LaunchShape& shape, const Emulation& wanted,
+                        const GlobalMemory& global, const RunBlock& run_block,
+                        LateReads late_reads) {
+  require_valid(shape);
+  Watch* const watch = Watch::current();
+  const Emulation emulation = watch == nullptr ? wanted : watch->emulation_of(wanted);
+  std::optional<GlobalRaces> races;
+  if (emulation.shared_checks == SharedChecks::on) races.emplace(global);
+  LaunchReport report = run_once(shape, emulation, run_block, races ? &*races : nullptr);
+  const bool can_judge = late_reads == LateReads::judged && report.blocks_given_up == 0;
+  if (races && races->found_late_reads() && can_judge) {
+    races->restore_memory();
+    GlobalRaces knowing(global, races->late_reads());
+    LaunchReport again = run_once(shape, emulation, run_block, &knowing);
+    if (!knowing.late_matters()) report = std::move(again);
   }
   if (watch != nullptr) watch->add(report);
   return report;

@@ -20,6 +20,7 @@ struct LaunchReport {
   std::int64_t blocks_given_up = 0;  // whose kernel did not come to its end
   std::int64_t shared_bytes = 0;     // the most of any block, static and dynamic
   std::uint64_t switches = 0;        // between lanes
+  std::uint64_t instructions = 0;    // of warps, where PTX was executed
   // By tensor, in the order in which they were added to the global memory.
   std::vector<GlobalTraffic> traffic;
 
@@ -35,6 +36,10 @@ struct LaunchReport {
   std::string to_string() const;
 };
 
+/// Races of a read with a write: reported as they are, or only where what depends on the value
+/// matters, which `run_block` tells GlobalRaces when the launch is run again from the same memory.
+enum class LateReads : std::uint8_t { reported, judged };
+
 /// Runs each block of a launch once, some at a time, in the order of the emulation, and adds up
 /// their reports. A block that is given up leaves the others alone.
 ///
@@ -44,7 +49,8 @@ struct LaunchReport {
 using RunBlock = std::function<void(Index3 index, const Emulation& emulation, GlobalRaces* races,
                                     LaunchReport& report)>;
 LaunchReport run_blocks(const LaunchShape& shape, const Emulation& emulation,
-                        const GlobalMemory& global, const RunBlock& run_block);
+                        const GlobalMemory& global, const RunBlock& run_block,
+                        LateReads late_reads = LateReads::reported);
 
 /// Runs a kernel's body once for each lane of each block. A block that is given up leaves the
 /// others alone. With one thread, blocks run one after the other in the order of the emulation.

@@ -11,10 +11,12 @@ namespace {
 constexpr std::size_t kBytes = 8;
 constexpr std::uint32_t kMostCount = (1U << 20) - 1;
 
-std::string lane_of(const Block& block) { return "lane " + std::to_string(block.lane().number); }
+std::string lane_of(const AsyncBlock& block) {
+  return "lane " + std::to_string(block.lane_number());
+}
 
 // "the mbarrier at byte 8 of 'full'".
-std::string name_of(Block& block, const void* barrier) {
+std::string name_of(AsyncBlock& block, const void* barrier) {
   const std::string text = block.shared().describe(barrier, kBytes);
   return "the mbarrier " + text.substr(text.find("at "));
 }
@@ -25,7 +27,7 @@ std::string several(std::int64_t count, const std::string& what) {
 
 }  // namespace
 
-Mbarriers::Mbarrier& Mbarriers::find(Block& block, const void* barrier, const char* verb,
+Mbarriers::Mbarrier& Mbarriers::find(AsyncBlock& block, const void* barrier, const char* verb,
                                      SourceLine where) {
   const auto address = block.shared().address(barrier);
   const auto found = address ? all_.find(*address) : all_.end();
@@ -37,7 +39,7 @@ Mbarriers::Mbarrier& Mbarriers::find(Block& block, const void* barrier, const ch
   }
   if (!block.shared().is_checked()) return found->second;
   const auto other =
-      found->second.initialised.unordered(block.lane().number, block.shared().order());
+      found->second.initialised.unordered(block.lane_number(), block.shared().order());
   if (other) {
     block.report_once(
         {Fault::mbarrier, lane_of(block) + verb + found->second.name + ", which lane " +
@@ -47,9 +49,10 @@ Mbarriers::Mbarrier& Mbarriers::find(Block& block, const void* barrier, const ch
   return found->second;
 }
 
-void Mbarriers::init(Block& block, const void* barrier, std::uint32_t count, SourceLine where) {
+void Mbarriers::init(AsyncBlock& block, const void* barrier, std::uint32_t count,
+                     SourceLine where) {
   SharedMemory& shared = block.shared();
-  const std::uint32_t lane = block.lane().number;
+  const std::uint32_t lane = block.lane_number();
   const auto address = shared.address(barrier);
   if (address && all_.count(*address) != 0) {
     block.stop(Fault::mbarrier,
@@ -82,7 +85,7 @@ void Mbarriers::init(Block& block, const void* barrier, std::uint32_t count, Sou
   all_.emplace(*address, std::move(made));
 }
 
-void Mbarriers::invalidate(Block& block, const void* barrier, SourceLine where) {
+void Mbarriers::invalidate(AsyncBlock& block, const void* barrier, SourceLine where) {
   const Mbarrier& ended = find(block, barrier, " invalidates ", where);
   if (!ended.waiting.empty()) {
     block.stop(Fault::mbarrier,
@@ -94,7 +97,8 @@ void Mbarriers::invalidate(Block& block, const void* barrier, SourceLine where) 
   all_.erase(*block.shared().address(barrier));
 }
 
-void Mbarriers::expect(Block& block, const void* barrier, std::uint32_t bytes, SourceLine where) {
+void Mbarriers::expect(AsyncBlock& block, const void* barrier, std::uint32_t bytes,
+                       SourceLine where) {
   Mbarrier& found = find(block, barrier, " expects more bytes of ", where);
   found.bytes += bytes;
   found.expected_at = where;
@@ -107,31 +111,38 @@ void Mbarriers::expect(Block& block, const void* barrier, std::uint32_t bytes, S
   }
 }
 
-void Mbarriers::arrive(Block& block, const void* barrier, SourceLine where) {
+std::uint32_t Mbarriers::arrive(AsyncBlock& block, const void* barrier, SourceLine where,
+                                std::uint32_t count) {
   Mbarrier& found = find(block, barrier, " arrives at ", where);
-  if (found.pending == 0) {
+  if (found.pending < count) {
     block.stop(Fault::mbarrier,
                lane_of(block) + " arrives at " + found.name + ", whose " +
                    several(found.count, "arrival") + " of this phase have come already",
                where);
   }
-  --found.pending;
+  const std::uint32_t phase = found.phase;
+  found.pending -= count;
   if (block.shared().is_checked()) {
-    block.shared().order().release(block.lane().number, found.arrived);
+    block.shared().order().release(block.lane_number(), found.arrived);
   }
   end_phase_if_complete(block, found);
+  return phase;
 }
 
-void Mbarriers::end_phase_if_complete(Block& block, Mbarrier& barrier) {
+void Mbarriers::end_phase_if_complete(AsyncBlock& block, Mbarrier& barrier) {
   if (barrier.pending != 0 || barrier.bytes != 0) return;
   ++barrier.phase;
   barrier.pending = barrier.count;
   barrier.completed = barrier.arrived;
-  for (const std::uint32_t lane : barrier.waiting) block.wake(lane);
+  for (const std::uint32_t lane : barrier.waiting) {
+    if (block.shared().is_checked()) block.shared().order().acquire(lane, barrier.completed);
+    block.wake(lane);
+  }
   barrier.waiting.clear();
 }
 
-void Mbarriers::wait(Block& block, const void* barrier, std::uint32_t parity, SourceLine where) {
+bool Mbarriers::wait(AsyncBlock& block, const void* barrier, std::uint32_t parity,
+                     SourceLine where) {
   Mbarrier& found = find(block, barrier, " waits for ", where);
   if (parity > 1) {
     block.stop(Fault::mbarrier,
@@ -140,14 +151,13 @@ void Mbarriers::wait(Block& block, const void* barrier, std::uint32_t parity, So
                where);
   }
   if (found.phase % 2 == parity) {
-    found.waiting.push_back(block.lane().number);
-    block.suspend("mbarrier.try_wait", where);
+    found.waiting.push_back(block.lane_number());
+    return false;
   }
-  // Others that have waited, too, may go on first and end the barrier.
-  const Mbarrier& ended = find(block, barrier, " waits for ", where);
   if (block.shared().is_checked()) {
-    block.shared().order().acquire(block.lane().number, ended.completed);
+    block.shared().order().acquire(block.lane_number(), found.completed);
   }
+  return true;
 }
 
 void Mbarriers::fence_init(std::uint32_t lane, bool all) {
@@ -156,7 +166,8 @@ void Mbarriers::fence_init(std::uint32_t lane, bool all) {
   }
 }
 
-Mbarriers::Completion Mbarriers::begin_copy(Block& block, const void* barrier, SourceLine where) {
+Mbarriers::Completion Mbarriers::begin_copy(AsyncBlock& block, const void* barrier,
+                                            SourceLine where) {
   const Mbarrier& found = find(block, barrier, " begins a tensor copy that completes on ", where);
   if (!found.is_fenced) {
     block.report_once(
@@ -173,7 +184,7 @@ bool Mbarriers::is_waited_for(const Completion& copy) const {
   return found != all_.end() && !found->second.waiting.empty();
 }
 
-std::uint32_t Mbarriers::engine(Block& block, const Completion& copy) const {
+std::uint32_t Mbarriers::engine(AsyncBlock& block, const Completion& copy) const {
   // A lane of its own for each barrier, of those that products do not take (warpgroup.cpp).
   constexpr std::uint32_t kFirst = 8;
   const auto found = all_.find(copy.address);
@@ -181,7 +192,7 @@ std::uint32_t Mbarriers::engine(Block& block, const Completion& copy) const {
   return block.shared().order().engine(kFirst + number % (kWarpLanes - kFirst));
 }
 
-void Mbarriers::complete(Block& block, const Completion& copy, std::uint32_t bytes,
+void Mbarriers::complete(AsyncBlock& block, const Completion& copy, std::uint32_t bytes,
                          SourceLine where) {
   const auto place = all_.find(copy.address);
   if (place == all_.end()) {
@@ -206,7 +217,7 @@ void Mbarriers::complete(Block& block, const Completion& copy, std::uint32_t byt
   end_phase_if_complete(block, found);
 }
 
-std::string Mbarriers::explain_deadlock(Block& block) const {
+std::string Mbarriers::explain_deadlock(AsyncBlock& block) const {
   std::string text;
   for (const auto& [address, barrier] : all_) {
     if (barrier.waiting.empty()) continue;
@@ -245,7 +256,9 @@ void mbarrier_expectation(const void* barrier, std::uint32_t bytes, SourceLine w
 
 void mbarrier_wait_for(const void* barrier, std::uint32_t parity, SourceLine where) {
   Block& block = Block::running();
-  block.mbarriers().wait(block, barrier, parity, where);
+  if (!block.mbarriers().wait(block, barrier, parity, where)) {
+    block.suspend("mbarrier.try_wait", where);
+  }
 }
 
 void mbarrier_fence() {

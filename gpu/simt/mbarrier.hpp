@@ -11,7 +11,7 @@
 /// Host functions behind the words of mbarrier.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
-class Block;
+class AsyncBlock;
 
 /// The mbarriers of one block, by the address that a device has for them. Kept beside shared
 /// memory, whose bytes stay NaN: their form is the device's own.
@@ -19,13 +19,16 @@ class Mbarriers {
  public:
   void begin() { all_.clear(); }
 
-  void init(Block& block, const void* barrier, std::uint32_t count, SourceLine where);
-  void invalidate(Block& block, const void* barrier, SourceLine where);
+  void init(AsyncBlock& block, const void* barrier, std::uint32_t count, SourceLine where);
+  void invalidate(AsyncBlock& block, const void* barrier, SourceLine where);
   /// The running lane expects so many more bytes in this phase, and arrives or does not.
-  void expect(Block& block, const void* barrier, std::uint32_t bytes, SourceLine where);
-  void arrive(Block& block, const void* barrier, SourceLine where);
-  /// Waits for the end of the phase of that parity: the running one, or the one before.
-  void wait(Block& block, const void* barrier, std::uint32_t parity, SourceLine where);
+  void expect(AsyncBlock& block, const void* barrier, std::uint32_t bytes, SourceLine where);
+  /// So many arrivals at once. Returns the phase that they belong to.
+  std::uint32_t arrive(AsyncBlock& block, const void* barrier, SourceLine where,
+                       std::uint32_t count = 1);
+  /// Waits for the end of the phase of that parity: the running one, or the one before. Returns
+  /// whether it has ended; else the lane is to wait, and is woken.
+  bool wait(AsyncBlock& block, const void* barrier, std::uint32_t parity, SourceLine where);
   /// Makes the lane's initialisations visible to tensor copies; with `all`, those of any lane.
   void fence_init(std::uint32_t lane, bool all);
 
@@ -33,15 +36,15 @@ class Mbarriers {
   struct Completion {
     std::uint32_t address = 0, phase = 0;
   };
-  Completion begin_copy(Block& block, const void* barrier, SourceLine where);
+  Completion begin_copy(AsyncBlock& block, const void* barrier, SourceLine where);
   bool is_waited_for(const Completion& copy) const;
   /// Its bytes have arrived; `where` it began. First the lane that stands for it writes.
-  std::uint32_t engine(Block& block, const Completion& copy) const;
-  void complete(Block& block, const Completion& copy, std::uint32_t bytes, SourceLine where);
+  std::uint32_t engine(AsyncBlock& block, const Completion& copy) const;
+  void complete(AsyncBlock& block, const Completion& copy, std::uint32_t bytes, SourceLine where);
 
   /// Returns, in one line, what each barrier lacks that lanes wait for although no lane can go on.
   /// Reports each such barrier whose bytes do not come.
-  std::string explain_deadlock(Block& block) const;
+  std::string explain_deadlock(AsyncBlock& block) const;
 
  private:
   struct Mbarrier {
@@ -58,8 +61,8 @@ class Mbarriers {
     std::vector<std::uint32_t> waiting;
   };
 
-  Mbarrier& find(Block& block, const void* barrier, const char* verb, SourceLine where);
-  void end_phase_if_complete(Block& block, Mbarrier& barrier);
+  Mbarrier& find(AsyncBlock& block, const void* barrier, const char* verb, SourceLine where);
+  void end_phase_if_complete(AsyncBlock& block, Mbarrier& barrier);
 
   std::map<std::uint32_t, Mbarrier> all_;
 };

@@ -11,7 +11,6 @@ namespace attest::simt {
 namespace {
 
 constexpr int kNaNByte = 0xFF;  // in every floating-point type
-constexpr std::size_t kWord = 4;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -55,8 +54,8 @@ void SharedMemory::begin(std::int64_t dynamic_bytes, std::int64_t limit_bytes, S
   order_.begin(warps);
   fences_ = 1;
   last_fence_.assign(std::size_t{warps} * AccessOrder::kWarpLanes, 0);
-  place(nullptr, "dynamic shared memory", bytes_,
-        std::min(static_cast<std::size_t>(dynamic_bytes), kMostBytes), 0);
+  dynamic_bytes_ = std::min(static_cast<std::size_t>(dynamic_bytes), kMostBytes);
+  place(nullptr, "dynamic shared memory", bytes_, dynamic_bytes_, 0);
 }
 
 void SharedMemory::place(const void* tag, const char* name, std::byte* begin, std::size_t bytes,
@@ -65,19 +64,20 @@ void SharedMemory::place(const void* tag, const char* name, std::byte* begin, st
   used_ = offset + bytes;
   variables_.push_back({tag, name, begin, bytes, offset});
   if (checks_ == SharedChecks::off) return;
-  const std::size_t end = rounded_up(used_, kWord) / kWord;
-  if (words_.size() < end) words_.resize(end);
-  apart_.resize(end);
-  for (std::size_t word = offset / kWord; word < end; ++word) {
-    apart_[word] = false;
-    words_[word].clear();
+  const std::size_t end = rounded_up(used_, kRow) / kRow;
+  Parts& rows = parts_[0];
+  if (rows.shadows.size() < end) rows.shadows.resize(end);
+  rows.apart.resize(rows.shadows.size());
+  for (std::size_t row = offset / kRow; row < end; ++row) {
+    rows.apart[row] = 0;
+    rows.shadows[row].clear();
   }
 }
 
 void SharedMemory::Shadow::clear() {
-  written = copying = is_barrier = false;
+  state = 0;
   async_readers = 0;
-  write_time = 0;
+  write_time = changed = 0;
   writes.clear();
   atomics.clear();
   reads.clear();
@@ -135,33 +135,43 @@ std::string SharedMemory::describe(const void* place, std::size_t bytes) const {
   return text;
 }
 
-// One shadow for a word as long as all accesses to it are to the whole word, as most are.
+void SharedMemory::take_apart(std::size_t level, std::size_t part) {
+  Parts &whole = parts_[level], &smaller = parts_[level + 1];
+  const std::size_t count = std::size_t{1} << (whole.shift - smaller.shift);
+  const std::size_t all = parts_[0].shadows.size() << (parts_[0].shift - smaller.shift);
+  if (smaller.shadows.size() < all) smaller.shadows.resize(all);
+  smaller.apart.resize(smaller.shadows.size());
+  whole.apart[part] = 1;
+  for (std::size_t k = part * count; k < (part + 1) * count; ++k) {
+    smaller.shadows[k] = whole.shadows[part];
+    smaller.apart[k] = 0;
+  }
+}
+
 template <class Function>
 void SharedMemory::for_each_shadow(std::size_t offset, std::size_t bytes, Function&& function) {
-  for (const std::size_t end = offset + bytes; offset < end;) {
-    const std::size_t word = offset / kWord;
-    const bool whole = offset % kWord == 0 && end - offset >= kWord;
-    if (whole && !apart_[word]) {
-      function(words_[word]);
-      offset += kWord;
+  const std::size_t end = offset + bytes;
+  for (std::size_t level = 0; offset < end;) {
+    Parts& parts = parts_[level];
+    const std::size_t part = offset >> parts.shift, size = std::size_t{1} << parts.shift;
+    const bool is_whole = offset % size == 0 && end - offset >= size;
+    if (parts.apart[part] == 0 && !is_whole) take_apart(level, part);
+    if (parts.apart[part] != 0) {
+      ++level;
       continue;
     }
-    if (!apart_[word]) {
-      apart_[word] = true;
-      if (bytes_apart_.size() < words_.size() * kWord) bytes_apart_.resize(words_.size() * kWord);
-      std::fill_n(bytes_apart_.begin() + static_cast<std::ptrdiff_t>(word * kWord), kWord,
-                  words_[word]);
-    }
-    function(bytes_apart_[offset]);
-    ++offset;
+    function(parts.shadows[part]);
+    offset += size;
+    level = 0;
   }
 }
 
 template <class Function>
 void SharedMemory::for_each_shadow_at(const void* pointer, std::size_t bytes, Function&& function) {
   const auto* const first = static_cast<const std::byte*>(pointer);
+  if (checks_ == SharedChecks::off) return;
   const Variable* const variable = holder(first, bytes);
-  if (checks_ == SharedChecks::off || variable == nullptr) return;
+  if (variable == nullptr) return;
   for_each_shadow(variable->offset + static_cast<std::size_t>(first - variable->begin), bytes,
                   function);
 }
@@ -176,8 +186,8 @@ std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access acces
     return Finding{Fault::race, ", which " + who(*others.unordered(lane, order_)) + what +
                                     "; nothing orders the two"};
   };
-  if (shadow.is_barrier) return Finding{Fault::mbarrier, ", which is an mbarrier"};
-  if (shadow.copying) {
+  if (shadow.is(Shadow::kBarrier)) return Finding{Fault::mbarrier, ", which is an mbarrier"};
+  if (shadow.is(Shadow::kCopying)) {
     return Finding{
         Fault::async_pending,
         shadow.copier == Copier::tensor
@@ -188,7 +198,7 @@ std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Access acces
     return Finding{Fault::async_pending,
                    ", which an asynchronous instruction reads that has not ended"};
   }
-  if (!shadow.written && (access == Access::read || access == Access::atomic)) {
+  if (!shadow.is(Shadow::kWritten) && (access == Access::read || access == Access::atomic)) {
     return Finding{Fault::uninitialised, ", which nothing has written"};
   }
   if (access != Access::rewrite && !shadow.writes.ordered(lane, order_)) {
@@ -206,22 +216,12 @@ void SharedMemory::note(Shadow& shadow, Access access, std::uint32_t lane) {
     shadow.reads.add(lane, order_);
     return;
   }
-  shadow.written = true;
-  shadow.writer = lane;
-  shadow.write_time = order_.is_engine(lane) ? 0 : fences_;
-  if (is_atomic(access)) {
-    shadow.atomics.add(lane, order_);
-    return;
-  }
-  if (access == Access::rewrite && !shadow.writes.ordered(lane, order_)) {
-    shadow.writes.add(lane, order_);  // later accesses must come after both
-    return;
-  }
-  // Accesses after this write come after all that the write came after.
-  shadow.writes.clear();
-  shadow.atomics.clear();
-  shadow.reads.clear();
-  shadow.writes.add(lane, order_);
+  Accesses* beside = is_atomic(access) ? &shadow.atomics : nullptr;
+  // Later accesses must come after both writes of one value.
+  if (access == Access::rewrite && !shadow.writes.ordered(lane, order_)) beside = &shadow.writes;
+  if (beside == nullptr) return note_write(shadow, lane);
+  note_change(shadow, lane);
+  beside->add(lane, order_);
 }
 
 std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t bytes, Access access,
@@ -235,11 +235,13 @@ std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t byte
   const Variable* const variable = holder(first, bytes);
   if (variable == nullptr) return found({Fault::out_of_bounds, ""});
   if (checks_ == SharedChecks::off) return std::nullopt;
-  std::optional<Finding> finding;
   const auto offset = variable->offset + static_cast<std::size_t>(first - variable->begin);
+  const bool is_aligned = offset % kRow == 0 || (bytes == kWord && offset % kWord == 0);
+  if (is_aligned && note_plain(whole(offset, bytes), access, lane)) return std::nullopt;
+  std::optional<Finding> finding;
   for_each_shadow(offset, bytes, [&](Shadow& shadow) {
     if (!finding) finding = conflict(shadow, access, lane);
-    if (!shadow.copying) note(shadow, access, lane);
+    if (!shadow.is(Shadow::kCopying)) note(shadow, access, lane);
   });
   if (finding) return found(std::move(*finding));
   return std::nullopt;
@@ -249,16 +251,26 @@ std::optional<Finding> SharedMemory::begin_copy(const void* pointer, std::size_t
                                                 std::uint32_t lane, Copier copier) {
   std::optional<Finding> finding = check(pointer, bytes, Access::write, lane);
   for_each_shadow_at(pointer, bytes, [copier](Shadow& shadow) {
-    shadow.copying = true;
+    shadow.set(Shadow::kCopying, true);
     shadow.copier = copier;
   });
   return finding;
 }
 
 void SharedMemory::end_copy(const void* pointer, std::size_t bytes, std::uint32_t lane) {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - bytes_);
+  if (is_checked() && is_plain_place(offset, bytes)) {
+    if (Shadow* const shadow = whole(offset, bytes); shadow != nullptr) {
+      shadow->set(Shadow::kCopying, false);
+      note_write(*shadow, lane);
+      shadow->write_time = 0;
+      return;
+    }
+  }
   for_each_shadow_at(pointer, bytes, [&](Shadow& shadow) {
-    shadow.copying = false;
-    note(shadow, Access::write, lane);
+    shadow.set(Shadow::kCopying, false);
+    note_write(shadow, lane);
+    shadow.write_time = 0;
   });
 }
 
@@ -309,8 +321,8 @@ void SharedMemory::fence_async(std::uint32_t lane) { last_fence_[lane] = ++fence
 
 void SharedMemory::set_barrier(const void* pointer, std::size_t bytes, bool is_barrier) {
   for_each_shadow_at(pointer, bytes, [is_barrier](Shadow& shadow) {
-    shadow.is_barrier = is_barrier;
-    shadow.written = false;
+    shadow.set(Shadow::kBarrier, is_barrier);
+    shadow.set(Shadow::kWritten, false);
   });
 }
 

@@ -14,30 +14,31 @@ constexpr std::uint32_t kPiece = 16;  // bytes that stay together
 constexpr std::uint32_t kSharedAlignment = 128;
 
 // The box in shared memory, of which every byte must exist.
-std::uint32_t require_box(Block& block, const void* shared, const TensorMap& map, const char* verb,
-                          SourceLine where) {
+std::uint32_t require_box(AsyncBlock& block, const void* shared, const TensorMap& map,
+                          const char* verb, SourceLine where) {
   const auto bytes = static_cast<std::size_t>(map.shape.box_bytes());
   const auto text = [&] {
-    return "a tensor copy of lane " + std::to_string(block.lane().number) + verb +
+    return "a tensor copy of lane " + std::to_string(block.lane_number()) + verb +
            block.shared().describe(shared, bytes);
   };
   const auto address = block.shared().address(shared);
   if (!address || block.shared().at(*address, bytes) == nullptr) {
     block.stop(Fault::out_of_bounds, text(), where);
   }
-  if (*address % kSharedAlignment != 0) {
-    block.stop(Fault::misaligned,
-               text() + ", at no multiple of " + std::to_string(kSharedAlignment), where);
+  const std::uint32_t alignment = map.shape.rank == 0 ? kPiece : kSharedAlignment;
+  if (*address % alignment != 0) {
+    block.stop(Fault::misaligned, text() + ", at no multiple of " + std::to_string(alignment),
+               where);
   }
   return *address;
 }
 
-void require_policy(Block& block, const TensorMap& map, bool counted, SourceLine where) {
+void require_policy(AsyncBlock& block, const TensorMap& map, bool counted, SourceLine where) {
   if (counted == (map.tensor >= 0)) return;
   block.stop(Fault::uncounted,
              counted ? "a tensor copy is counted, but its map is of no tensor that is"
                      : "a tensor copy is not counted, but its map is of '" +
-                           block.global().ranges()[static_cast<std::size_t>(map.tensor)].name + "'",
+                           block.tensor_name(map.tensor) + "'",
              where);
 }
 
@@ -48,14 +49,19 @@ void for_each_row(const TensorMap& map, const BoxPlace& at, Function&& function)
   const int bytes = shape.element_bytes(), row_bytes = shape.box[0] * bytes;
   const int inside = shape.inside(0, at[0]), first = std::max(-at[0], 0);
   if (inside == 0) return;
-  for (int z = 0; z < shape.box[2]; ++z) {
-    for (int y = 0; y < shape.box[1]; ++y) {
-      const std::int64_t row = std::int64_t{at[1]} + y, plane = std::int64_t{at[2]} + z;
-      if (row < 0 || row >= shape.extents[1] || plane < 0 || plane >= shape.extents[2]) continue;
-      const std::int64_t from = (std::int64_t{at[0]} + first) * bytes +
-                                row * shape.stride_bytes[0] + plane * shape.stride_bytes[1];
-      function(map.data + from, (z * shape.box[1] + y) * row_bytes + first * bytes, inside * bytes);
+  std::array<int, TensorShape::kMostDimensions> y{};  // of the row in the box; y[0] stays 0
+  for (int box_byte = first * bytes;; box_byte += row_bytes) {
+    std::int64_t from = (std::int64_t{at[0]} + first) * bytes;
+    bool exists = true;
+    for (std::size_t k = 1; k < y.size(); ++k) {
+      const std::int64_t place = std::int64_t{at[k]} + y[k];
+      exists = exists && place >= 0 && place < shape.extents[k];
+      from += place * shape.stride_bytes[k - 1];
     }
+    if (exists) function(map.data + from, box_byte, inside * bytes);
+    std::size_t k = 1;
+    while (k < y.size() && ++y[k] == shape.box[k]) y[k++] = 0;
+    if (k == y.size()) return;
   }
 }
 
@@ -72,10 +78,10 @@ void TensorCopies::begin(std::uint32_t lanes) {
   groups_.assign(lanes, 0);
 }
 
-void TensorCopies::load(Block& block, void* shared, const TensorMap& map, bool counted,
+void TensorCopies::load(AsyncBlock& block, void* shared, const TensorMap& map, bool counted,
                         const BoxPlace& place, const void* barrier, SourceLine where) {
   require_policy(block, map, counted, where);
-  const std::uint32_t lane = block.lane().number;
+  const std::uint32_t lane = block.lane_number();
   const std::uint32_t address = require_box(block, shared, map, " writes ", where);
   const auto bytes = static_cast<std::size_t>(map.shape.box_bytes());
   Load made{{map, counted, place, address, lane, where},
@@ -88,7 +94,7 @@ void TensorCopies::load(Block& block, void* shared, const TensorMap& map, bool c
   for_each_row(map, place, [&](const std::byte* from, int at, int count) {
     const auto size = static_cast<std::size_t>(count);
     if (counted) {
-      global_read_row(map.tensor, from, made.box.data() + at, size, where);
+      block.read_row(map.tensor, from, made.box.data() + at, size, where);
     } else {
       std::memcpy(made.box.data() + at, from, size);
     }
@@ -96,7 +102,7 @@ void TensorCopies::load(Block& block, void* shared, const TensorMap& map, bool c
   loads_.push_back(std::move(made));
 }
 
-void TensorCopies::land(Block& block, const Load& load) {
+void TensorCopies::land(AsyncBlock& block, const Load& load) {
   SharedMemory& shared = block.shared();
   const std::uint32_t engine = block.mbarriers().engine(block, load.completion);
   for (std::uint32_t k = 0; k < load.box.size(); k += kPiece) {
@@ -109,7 +115,7 @@ void TensorCopies::land(Block& block, const Load& load) {
                              load.copy.where);
 }
 
-bool TensorCopies::arrive(Block& block) {
+bool TensorCopies::arrive(AsyncBlock& block) {
   const auto waited_for = std::stable_partition(
       loads_.begin(), loads_.end(),
       [&](const Load& load) { return !block.mbarriers().is_waited_for(load.completion); });
@@ -120,10 +126,10 @@ bool TensorCopies::arrive(Block& block) {
   return !arriving.empty();
 }
 
-void TensorCopies::store(Block& block, const TensorMap& map, bool counted, const BoxPlace& place,
-                         const void* shared, SourceLine where) {
+void TensorCopies::store(AsyncBlock& block, const TensorMap& map, bool counted,
+                         const BoxPlace& place, const void* shared, SourceLine where) {
   require_policy(block, map, counted, where);
-  const std::uint32_t lane = block.lane().number;
+  const std::uint32_t lane = block.lane_number();
   const std::uint32_t address = require_box(block, shared, map, " reads ", where);
   const auto bytes = static_cast<std::size_t>(map.shape.box_bytes());
   if (auto finding = block.shared().begin_async_read(shared, bytes, {lane, 1, 1})) {
@@ -133,7 +139,7 @@ void TensorCopies::store(Block& block, const TensorMap& map, bool counted, const
   stores_.push_back({{map, counted, place, address, lane, where}, groups_[lane]});
 }
 
-void TensorCopies::carry_out(Block& block, const Store& store) {
+void TensorCopies::carry_out(AsyncBlock& block, const Store& store) {
   const Copy& copy = store.copy;
   SharedMemory& shared = block.shared();
   const auto bytes = static_cast<std::size_t>(copy.map.shape.box_bytes());
@@ -147,14 +153,14 @@ void TensorCopies::carry_out(Block& block, const Store& store) {
   for_each_row(copy.map, copy.place, [&](std::byte* to, int at, int count) {
     const auto size = static_cast<std::size_t>(count);
     if (copy.counted) {
-      global_write_row(copy.map.tensor, to, box.data() + at, size, copy.where);
+      block.write_row(copy.map.tensor, to, box.data() + at, size, copy.where);
     } else {
       std::memcpy(to, box.data() + at, size);
     }
   });
 }
 
-void TensorCopies::wait(Block& block, std::uint32_t lane, std::uint64_t most_pending) {
+void TensorCopies::wait(AsyncBlock& block, std::uint32_t lane, std::uint64_t most_pending) {
   const std::uint64_t before = groups_[lane] - std::min(groups_[lane], most_pending);
   std::erase_if(stores_, [&](const Store& store) {
     if (store.copy.lane != lane || store.group >= before) return false;
@@ -163,7 +169,7 @@ void TensorCopies::wait(Block& block, std::uint32_t lane, std::uint64_t most_pen
   });
 }
 
-void TensorCopies::end(Block& block) {
+void TensorCopies::end(AsyncBlock& block) {
   const auto unfinished = [&](const Copy& copy, const char* what) {
     block.report_once({Fault::async_pending, "the block ends while a tensor copy of lane " +
                                                  std::to_string(copy.lane) + what},

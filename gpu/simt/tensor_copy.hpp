@@ -31,18 +31,18 @@ class TensorCopies {
  public:
   void begin(std::uint32_t lanes);
 
-  void load(Block& block, void* shared, const TensorMap& map, bool counted, const BoxPlace& place,
-            const void* barrier, SourceLine where);
-  void store(Block& block, const TensorMap& map, bool counted, const BoxPlace& place,
+  void load(AsyncBlock& block, void* shared, const TensorMap& map, bool counted,
+            const BoxPlace& place, const void* barrier, SourceLine where);
+  void store(AsyncBlock& block, const TensorMap& map, bool counted, const BoxPlace& place,
              const void* shared, SourceLine where);
   void commit(std::uint32_t lane) { ++groups_[lane]; }
   /// Ends the stores of all of the lane's groups but the latest.
-  void wait(Block& block, std::uint32_t lane, std::uint64_t most_pending);
+  void wait(AsyncBlock& block, std::uint32_t lane, std::uint64_t most_pending);
 
   /// Loads arrive whose barriers lanes wait for; whether there were any.
-  bool arrive(Block& block);
+  bool arrive(AsyncBlock& block);
   /// All lanes have returned: what is still under way is a diagnosis.
-  void end(Block& block);
+  void end(AsyncBlock& block);
 
  private:
   struct Copy {
@@ -63,8 +63,8 @@ class TensorCopies {
     std::uint64_t group = 0;
   };
 
-  static void land(Block& block, const Load& load);
-  static void carry_out(Block& block, const Store& store);
+  static void land(AsyncBlock& block, const Load& load);
+  static void carry_out(AsyncBlock& block, const Store& store);
 
   std::vector<Load> loads_;
   std::vector<Store> stores_;

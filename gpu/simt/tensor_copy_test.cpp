@@ -231,7 +231,7 @@ TEST_CASE("maps that no device takes", "[tensor_copy]") {
                          Catch::Message("tensor map: " + text));
   };
   CHECK_THROWS_WITH(map_tensor(data.data() + 1, valid), Catch::Contains("multiple of 16 bytes"));
-  refused("4 dimensions; it has 2 or 3", [](TensorShape& s) { s.rank = 4; });
+  refused("6 dimensions; it has 1 to 5", [](TensorShape& s) { s.rank = 6; });
   refused("extent 0 along y; it is 1 to 2^31 - 1", [](TensorShape& s) { s.extents[1] = 0; });
   refused("a box of 257 along y; it is 1 to 256", [](TensorShape& s) { s.box[1] = 257; });
   refused("a box of 0 along x; it is 1 to 256", [](TensorShape& s) { s.box[0] = 0; });

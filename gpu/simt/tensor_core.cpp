@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/dtype.hpp"
-#include "core/vector_clones.hpp"
 #include "gpu/simt/block.hpp"
+#include "gpu/simt/warp_product.hpp"
 
 namespace attest::simt {
 namespace {
@@ -21,10 +21,6 @@ constexpr std::uint32_t kNaNs = ~std::uint32_t{0};  // in both types
 // Element of a fragment's register: the low or the high half.
 std::uint16_t half_of(std::uint32_t word, std::size_t part) {
   return static_cast<std::uint16_t>(word >> 16 * part);
-}
-
-float value_of(std::uint16_t bits, Half type) {
-  return type == Half::bf16 ? float_from_bf16(bits) : float_from_f16(bits);
 }
 
 template <class Call>
@@ -98,62 +94,43 @@ struct ProductCall {
   SourceLine where;
 };
 
-// PTX ISA, matrix fragments for mma.m16n8k16: register and half r of lane 4 i + j.
+// Registers of all lanes in a row each, from those that each lane has.
+template <class T, std::size_t kCount>
+struct Registers {
+  std::array<std::array<T, kWarpLanes>, kCount> lanes;
+
+  void set(std::size_t lane, const T* values) {
+    for (std::size_t k = 0; k < kCount; ++k) lanes[k][lane] = values[k];
+  }
+};
+
 void finish_product(Block& in, std::uint32_t, const Exchange& exchange) {
   if (!is_whole<ProductCall>(in, exchange, "mma.sync")) return;
-  FragmentA A{};
-  FragmentB B{};
-  FragmentC C{};
+  Registers<std::uint32_t, 4> a;
+  Registers<std::uint32_t, 2> b;
+  Registers<float, 4> sums;
+  WarpProduct product;
+  for (std::size_t k = 0; k < 4; ++k) {
+    product.a[k] = a.lanes[k].data();
+    if (k < 2) product.b[k] = b.lanes[k].data();
+    product.c[k] = product.d[k] = sums.lanes[k].data();
+  }
   for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
     const auto& call = *static_cast<const ProductCall*>(exchange.given[lane]);
-    const std::size_t group = lane / 4, pair = lane % 4 * 2;
-    for (std::size_t word = 0; word < 4; ++word) {
-      for (std::size_t part = 0; part < 2; ++part) {
-        A[group + 8 * (word % 2)][pair + part + 8 * (word / 2)] =
-            value_of(half_of(call.a[word], part), call.type);
-      }
-    }
-    for (std::size_t word = 0; word < 2; ++word) {
-      for (std::size_t part = 0; part < 2; ++part) {
-        B[pair + part + 8 * word][group] = value_of(half_of(call.b[word], part), call.type);
-      }
-    }
+    a.set(lane, call.a);
+    b.set(lane, call.b);
+    sums.set(lane, call.c);
   }
-  const auto each_sum = [&](auto&& function) {
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-      const auto& call = *static_cast<const ProductCall*>(exchange.given[lane]);
-      for (std::size_t word = 0; word < 4; ++word) {
-        function(call, word, C[lane / 4 + 8 * (word / 2)][lane % 4 * 2 + word % 2]);
-      }
-    }
-  };
-  each_sum([](const ProductCall& call, std::size_t word, float& sum) { sum = call.c[word]; });
-  multiply_fragments(A, B, C);
-  each_sum([](const ProductCall& call, std::size_t word, float sum) { call.d[word] = sum; });
+  constexpr std::size_t kDepth = 16;
+  product.multiply(
+      first_call<ProductCall>(exchange).type == Half::bf16 ? Factor::bf16 : Factor::f16, kDepth);
+  for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+    const auto& call = *static_cast<const ProductCall*>(exchange.given[lane]);
+    for (std::size_t k = 0; k < 4; ++k) call.d[k] = sums.lanes[k][lane];
+  }
 }
 
 }  // namespace
-
-// By rows, so that the columns' sums, each in the order of k, are computed together.
-ATTEST_VECTOR_CLONES
-void multiply_fragments(const FragmentA& A, const FragmentB& B, FragmentC& C, std::size_t depth) {
-  constexpr std::size_t kColumns = 8;
-  for (std::size_t row = 0; row < A.size(); ++row) {
-    std::array<double, kColumns> sums;
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      sums[column] = static_cast<double>(C[row][column]);
-    }
-    for (std::size_t k = 0; k < depth; ++k) {
-      const auto a = static_cast<double>(A[row][k]);
-      for (std::size_t column = 0; column < kColumns; ++column) {
-        sums[column] += a * static_cast<double>(B[k][column]);  // exact product
-      }
-    }
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      C[row][column] = static_cast<float>(sums[column]);
-    }
-  }
-}
 
 void load_matrices(std::uint32_t* fragments, const void* row, std::uint32_t matrices,
                    bool transposed, std::string_view operation, SourceLine where) {

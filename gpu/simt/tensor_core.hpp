@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -22,15 +21,6 @@ void load_matrices(std::uint32_t* fragments, const void* row, std::uint32_t matr
 /// d = a b + c of a warp, 16 x 16 by 16 x 8, from fragments as tensor_core.cuh has them.
 void multiply_matrices(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
                        Half type, SourceLine where);
-
-/// D = A B + C, 16 x 16 by 16 x 8, in the tensor core's arithmetic: exact products, summed with
-/// more than float32's bits in the order of k, then rounded once. D takes the place of C; less than
-/// 16 deep, the last columns of A and rows of B are left out.
-using FragmentA = std::array<std::array<float, 16>, 16>;
-using FragmentB = std::array<std::array<float, 8>, 16>;
-using FragmentC = std::array<std::array<float, 8>, 16>;
-void multiply_fragments(const FragmentA& A, const FragmentB& B, FragmentC& C,
-                        std::size_t depth = 16);
 
 /// Two values rounded to the nearest, `low` in the low half.
 std::uint32_t pack_halves(float high, float low, Half type);

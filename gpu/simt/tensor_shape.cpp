@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kAlignment = 16, kMostStride = std::int64_t{1} << 40;
 constexpr int kMostBox = 256;
-constexpr char kAxes[] = "xyz";
+constexpr char kAxes[] = "xyzuv";
 
 [[noreturn]] void refuse(const std::string& text) { throw InvalidProblem("tensor map: " + text); }
 
@@ -31,8 +31,8 @@ int span_bytes(Swizzle swizzle) {
 }  // namespace
 
 void require_valid(const TensorShape& shape, const void* data) {
-  if (shape.rank < 2 || shape.rank > TensorShape::kMostDimensions) {
-    refuse(std::to_string(shape.rank) + " dimensions; it has 2 or 3");
+  if (shape.rank < 1 || shape.rank > TensorShape::kMostDimensions) {
+    refuse(std::to_string(shape.rank) + " dimensions; it has 1 to 5");
   }
   if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0) {
     refuse("the tensor begins at no multiple of 16 bytes");

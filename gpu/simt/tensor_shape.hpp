@@ -18,20 +18,22 @@ enum class Swizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
 enum class Element : std::uint8_t { bf16, f16, f32 };
 
-/// A tensor of two or three dimensions, the innermost first, and the box that one copy moves.
+/// A tensor of up to five dimensions, the innermost first, and the box that one copy moves.
 struct TensorShape {
-  static constexpr int kMostDimensions = 3;
+  static constexpr int kMostDimensions = 5;
 
   Element element = Element::bf16;
-  int rank = 2;
-  std::int64_t extents[kMostDimensions] = {1, 1, 1};
-  std::int64_t stride_bytes[kMostDimensions - 1] = {0, 0};  // of the outer dimensions
-  int box[kMostDimensions] = {1, 1, 1};
+  int rank = 2;  // 0: a row of bytes that is no tensor (cp.async.bulk)
+  std::int64_t extents[kMostDimensions] = {1, 1, 1, 1, 1};
+  std::int64_t stride_bytes[kMostDimensions - 1] = {0, 0, 0, 0};  // of the outer dimensions
+  int box[kMostDimensions] = {1, 1, 1, 1, 1};
   Swizzle swizzle = Swizzle::none;
 
   ATTEST_BOTH_WORLDS constexpr int element_bytes() const { return element == Element::f32 ? 4 : 2; }
   ATTEST_BOTH_WORLDS constexpr int box_bytes() const {
-    return box[0] * box[1] * box[2] * element_bytes();
+    int elements = 1;
+    for (int k = 0; k < kMostDimensions; ++k) elements *= box[k];
+    return elements * element_bytes();
   }
   /// Returns how many elements of a box at that coordinate exist along a dimension.
   ATTEST_BOTH_WORLDS constexpr int inside(int dimension, int coordinate) const {
@@ -40,7 +42,7 @@ struct TensorShape {
     if (end > extents[dimension]) end = extents[dimension];
     return end > begin ? static_cast<int>(end - begin) : 0;
   }
-  /// The bytes of a box that exist.
+  /// The bytes of a box of up to three dimensions that exist.
   ATTEST_BOTH_WORLDS constexpr int inside_bytes(int x, int y, int z) const {
     return inside(0, x) * inside(1, y) * inside(2, z) * element_bytes();
   }

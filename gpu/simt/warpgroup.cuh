@@ -53,25 +53,25 @@ template <int kColumns, Major kMajorA, Major kMajorB>
 requires ProductColumns<kColumns>
 void wgmma_bf16(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b, bool adds,
                 SourceLine where = SourceLine::here()) {
-  group_product({d, nullptr, a, b, kColumns, Half::bf16, kMajorA, kMajorB, adds}, where);
+  group_product({d, nullptr, {a, b, kColumns, Factor::bf16, kMajorA, kMajorB, adds}}, where);
 }
 template <int kColumns, Major kMajorA, Major kMajorB>
 requires ProductColumns<kColumns>
 void wgmma_f16(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b, bool adds,
                SourceLine where = SourceLine::here()) {
-  group_product({d, nullptr, a, b, kColumns, Half::f16, kMajorA, kMajorB, adds}, where);
+  group_product({d, nullptr, {a, b, kColumns, Factor::f16, kMajorA, kMajorB, adds}}, where);
 }
 template <int kColumns, Major kMajorB>
 requires ProductColumns<kColumns>
 void wgmma_bf16(float (&d)[kColumns / 2], const unsigned (&a)[4], std::uint64_t b, bool adds,
                 SourceLine where = SourceLine::here()) {
-  group_product({d, a, 0, b, kColumns, Half::bf16, Major::k, kMajorB, adds}, where);
+  group_product({d, a, {0, b, kColumns, Factor::bf16, Major::k, kMajorB, adds, true}}, where);
 }
 template <int kColumns, Major kMajorB>
 requires ProductColumns<kColumns>
 void wgmma_f16(float (&d)[kColumns / 2], const unsigned (&a)[4], std::uint64_t b, bool adds,
                SourceLine where = SourceLine::here()) {
-  group_product({d, a, 0, b, kColumns, Half::f16, Major::k, kMajorB, adds}, where);
+  group_product({d, a, {0, b, kColumns, Factor::f16, Major::k, kMajorB, adds, true}}, where);
 }
 
 }  // namespace ATTEST_SIMT_WORLD

@@ -9,29 +9,18 @@
 #include <vector>
 
 #include "gpu/simt/diagnosis.hpp"
-#include "gpu/simt/matrix_descriptor.hpp"
-#include "gpu/simt/shared_memory.hpp"
-#include "gpu/simt/tensor_core.hpp"
+#include "gpu/simt/group_product.hpp"
 
 /// Host functions behind the words of warpgroup.cuh. Each throws InternalError outside of a lane.
 namespace attest::simt {
 
 class Block;
 
-inline constexpr std::uint32_t kWarpgroupLanes = 128;
-
-/// Operands that a lane brings to a product D = A B + D of (64, 16) by (16, columns).
+/// A product with the registers of one lane, which are its own.
 struct GroupProductCall {
-  float* d = nullptr;                // columns / 2 of the lane
-  const std::uint32_t* a = nullptr;  // fragments of the lane; null: A is in shared memory
-  std::uint64_t a_matrix = 0, b_matrix = 0;
-  std::uint32_t columns = 0;
-  Half type = Half::bf16;
-  Major a_major = Major::k, b_major = Major::k;
-  bool adds = true;  // else D = A B
-
-  /// All but the registers, which are the lane's own.
-  bool is_like(const GroupProductCall& other) const;
+  float* d = nullptr;                // columns / 2
+  const std::uint32_t* a = nullptr;  // fragments; null: A is in shared memory
+  GroupProduct product;
 };
 
 /// The products of one warpgroup that have not ended. They read shared memory and write registers
@@ -54,7 +43,7 @@ class GroupProducts {
   struct Accumulators {
     std::array<float*, kWarpgroupLanes> d{};
     std::uint32_t columns = 0;
-    std::vector<float> values;  // lane by lane
+    std::vector<float> values;  // row by row
     int products = 0;           // under way
   };
   struct Product {
@@ -67,7 +56,6 @@ class GroupProducts {
 
   std::list<Accumulators>::iterator take_accumulators(const Calls& calls);
   void require_fence(Block& block, const Calls& calls, SourceLine where) const;
-  static void carry_out(Block& block, std::uint32_t group, const Product& product);
 
   bool fenced_ = false;
   std::uint64_t group_ = 0;  // that products join until the next commit

@@ -12,6 +12,7 @@
 #include "core/testing/catch.hpp"
 #include "gpu/simt/launch.hpp"
 #include "gpu/simt/mbarrier.cuh"
+#include "gpu/simt/testing/operand_layout.hpp"
 #include "gpu/simt/testing/seeded_pipelines.hpp"
 
 namespace attest::simt {
@@ -43,46 +44,11 @@ TEST_CASE("descriptors have the bits that PTX says", "[warpgroup]") {
   }
 }
 
-// An operand as PTX's tables of canonical layouts have it: atoms of 8 lines, each of one swizzle's
-// span of contiguous elements, one after the other; without swizzle lines of 8 elements.
-struct Layout {
-  Swizzle swizzle;
-  Major major;
-  std::size_t rows;
-
-  std::size_t span_bytes() const { return std::size_t{16} << static_cast<std::size_t>(swizzle); }
-  std::size_t span() const { return span_bytes() / 2; }
-  std::size_t atom_bytes() const { return 8 * span_bytes(); }
-  // Atoms along the contiguous dimension; k has 16 elements, a wider span's other ones are unused.
-  std::size_t spans() const { return ((major == Major::k ? 16 : rows) + span() - 1) / span(); }
-  std::size_t bytes() const { return spans() * (major == Major::k ? rows : 16) / 8 * atom_bytes(); }
-  // Atoms lie along lines first.
-  std::size_t along_lines() const { return atom_bytes(); }
-  std::size_t along_spans() const { return (major == Major::k ? rows : 16) / 8 * atom_bytes(); }
-  std::size_t place(std::size_t row, std::size_t k) const {
-    const std::size_t line = major == Major::k ? row : k, column = major == Major::k ? k : row;
-    std::size_t key = 0;
-    if (swizzle == Swizzle::bytes_32) key = line / 4 % 2;
-    if (swizzle == Swizzle::bytes_64) key = line / 2 % 4;
-    if (swizzle == Swizzle::bytes_128) key = line % 8;
-    const std::size_t piece = column % span() / 8 ^ key;
-    return line / 8 * along_lines() + column / span() * along_spans() + line % 8 * span_bytes() +
-           piece * 16 + column % 8 * 2;
-  }
-  // Offsets by the table in matrix_descriptor.hpp.
-  unsigned leading() const {
-    const bool between_spans = swizzle != Swizzle::none || major == Major::k;
-    return static_cast<unsigned>(between_spans ? along_spans() : along_lines());
-  }
-  unsigned stride() const {
-    const bool between_spans = swizzle == Swizzle::none && major == Major::rows;
-    return static_cast<unsigned>(between_spans ? along_spans() : along_lines());
-  }
-};
+using Layout = testing::OperandLayout;
 
 struct Data {
   Layout a, b;
-  Half type;
+  Factor type;
   bool adds, from_registers;
   std::vector<std::uint16_t> bits_a, bits_b;  // (64, 16) and (columns, 16)
   std::vector<float> d;                       // (64, columns)
@@ -120,11 +86,11 @@ __global__ void multiply(Data* data) {
   const auto a = matrix_descriptor(bytes, data->a.leading(), data->a.stride(), data->a.swizzle);
   const auto b = matrix_descriptor(at_b, data->b.leading(), data->b.stride(), data->b.swizzle);
   wgmma_fence();
-  if (data->from_registers && data->type == Half::bf16) {
+  if (data->from_registers && data->type == Factor::bf16) {
     wgmma_bf16<kColumns, kMajorB>(d, fragments, b, data->adds);
   } else if (data->from_registers) {
     wgmma_f16<kColumns, kMajorB>(d, fragments, b, data->adds);
-  } else if (data->type == Half::bf16) {
+  } else if (data->type == Factor::bf16) {
     wgmma_bf16<kColumns, kMajorA, kMajorB>(d, a, b, data->adds);
   } else {
     wgmma_f16<kColumns, kMajorA, kMajorB>(d, a, b, data->adds);
@@ -147,14 +113,14 @@ void check_products(std::uint64_t seed) {
       // The other operand in another mode.
       Data data{{swizzle, kMajorA, 64},
                 {static_cast<Swizzle>((mode + 1) % 4), kMajorB, kColumns},
-                mode % 2 == 0 ? Half::bf16 : Half::f16,
+                mode % 2 == 0 ? Factor::bf16 : Factor::f16,
                 mode / 2 == 0,
                 from_registers,
                 std::vector<std::uint16_t>(64 * 16),
                 std::vector<std::uint16_t>(kColumns * 16),
                 std::vector<float>(64 * kColumns)};
       std::vector<float> a(data.bits_a.size()), b(data.bits_b.size());
-      const auto bits = data.type == Half::bf16 ? bf16_from_float : f16_from_float;
+      const auto bits = data.type == Factor::bf16 ? bf16_from_float : f16_from_float;
       for (std::size_t k = 0; k < a.size(); ++k) data.bits_a[k] = bits(a[k] = whole());
       for (std::size_t k = 0; k < b.size(); ++k) data.bits_b[k] = bits(b[k] = whole());
       for (float& value : data.d) value = whole();
@@ -225,7 +191,7 @@ TEST_CASE("a wait ends all groups of products but the latest", "[warpgroup]") {
 TEST_CASE("a warpgroup's product is rounded once", "[warpgroup]") {
   Data data{{Swizzle::none, Major::k, 64},
             {Swizzle::none, Major::k, 8},
-            Half::bf16,
+            Factor::bf16,
             true,
             false,
             std::vector<std::uint16_t>(64 * 16),

@@ -1,5 +1,6 @@
 #include "python/api/attest_api.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -197,6 +198,16 @@ int attest_ptx_load(const char* text, const char* kernel, const attest_ptx** loa
 }
 
 void attest_ptx_release(const attest_ptx* loaded) { delete loaded; }
+
+int attest_ptx_tensor_map(const attest_ptx_tensor* tensor, void* map) {
+  return guarded([&] {
+    require_given(tensor, "tensor");
+    require_given(map, "map");
+    const ptx::TensorMapBytes bytes = python::tensor_map(*tensor);
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(map));
+    return ATTEST_PASSED;
+  });
+}
 
 int attest_ptx_launch(const attest_ptx* loaded, const attest_ptx_shape* shape) {
   return guarded([&] {

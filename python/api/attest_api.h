@@ -152,6 +152,20 @@ typedef struct attest_ptx_shape {
   size_t buffer_count;
 } attest_ptx_shape;
 
+/* Tensor that tensor copies (cp.async.bulk.tensor) move boxes of, the innermost dimension first. */
+typedef struct attest_ptx_tensor {
+  size_t struct_size;
+  void *data;
+  uint32_t element_bytes, dimensions;   /* 2 or 4; 1 to 5 */
+  uint64_t extents[5], stride_bytes[4]; /* strides of the outer dimensions */
+  uint32_t box[5];                      /* elements that a copy moves */
+  uint32_t swizzle_bytes;               /* 0, 32, 64 or 128 */
+} attest_ptx_tensor;
+
+/* Writes 128 bytes to `map`: the value of a parameter that is a tensor map, as attest_ptx_launch
+ * takes it. ATTEST_BAD_INPUT where cuTensorMapEncodeTiled refuses. */
+ATTEST_EXPORT int attest_ptx_tensor_map(const attest_ptx_tensor *tensor, void *map);
+
 /* Reads a PTX text of version 7 to 9 and checks the kernel of that name; NULL or "": the only one.
  * With ATTEST_BAD_INPUT attest_text() names line and column, and the opcode that is not carried
  * out. `*loaded` is for attest_ptx_launch, until attest_ptx_release. */

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -70,7 +71,50 @@ json report_of(const simt::LaunchReport& report, std::size_t buffers) {
           {"findings", findings}};
 }
 
+simt::Swizzle swizzle_of(std::uint32_t bytes) {
+  switch (bytes) {
+    case 0:
+      return simt::Swizzle::none;
+    case 32:
+      return simt::Swizzle::bytes_32;
+    case 64:
+      return simt::Swizzle::bytes_64;
+    case 128:
+      return simt::Swizzle::bytes_128;
+    default:
+      throw InvalidProblem("tensor map: a swizzle of " + std::to_string(bytes) +
+                           " bytes; it is 0, 32, 64 or 128");
+  }
+}
+
+// Too much for any tensor, too, stays too much.
+template <class T>
+T narrowed(std::uint64_t value) {
+  return static_cast<T>(std::min<std::uint64_t>(value, std::numeric_limits<T>::max()));
+}
+
 }  // namespace
+
+ptx::TensorMapBytes tensor_map(const attest_ptx_tensor& tensor) {
+  if (tensor.struct_size < sizeof tensor) {
+    throw InvalidProblem("struct_size of the tensor is " + std::to_string(tensor.struct_size) +
+                         ", not sizeof(attest_ptx_tensor)");
+  }
+  if (tensor.element_bytes != 2 && tensor.element_bytes != 4) {
+    throw InvalidProblem("tensor map: elements of " + std::to_string(tensor.element_bytes) +
+                         " bytes are not carried out; they have 2 or 4");
+  }
+  simt::TensorShape shape;
+  shape.element = tensor.element_bytes == 2 ? simt::Element::f16 : simt::Element::f32;
+  shape.rank = narrowed<int>(tensor.dimensions);
+  shape.swizzle = swizzle_of(tensor.swizzle_bytes);
+  for (std::size_t k = 0; k < std::min<std::size_t>(tensor.dimensions, 5); ++k) {
+    shape.extents[k] = narrowed<std::int64_t>(tensor.extents[k]);
+    shape.box[k] = narrowed<int>(tensor.box[k]);
+    if (k > 0) shape.stride_bytes[k - 1] = narrowed<std::int64_t>(tensor.stride_bytes[k - 1]);
+  }
+  return ptx::encode_tensor_map(tensor.data, shape);
+}
 
 PtxLaunch launch(const attest_ptx& loaded, const attest_ptx_shape& shape) {
   if (shape.struct_size < sizeof shape) {

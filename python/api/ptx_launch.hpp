@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gpu/ptx/program.hpp"
+#include "gpu/ptx/tensor_map.hpp"
 #include "python/api/attest_api.h"
 
 /// Checked kernel behind the C API's name.
@@ -16,6 +17,9 @@ struct PtxLaunch {
   attest_outcome outcome = ATTEST_PASSED;
   std::string report;  // JSON
 };
+
+/// Throws InvalidProblem for what is no tensor map.
+ptx::TensorMapBytes tensor_map(const attest_ptx_tensor& tensor);
 
 /// Executes the launch with all checks. Throws InvalidProblem where it makes no sense.
 /// [python/api/ptx_launch_test]

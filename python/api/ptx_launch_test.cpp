@@ -1,5 +1,6 @@
 #include "python/api/ptx_launch.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -99,6 +100,31 @@ TEST_CASE("PTX that is not carried out is refused with its line", "[python]") {
   refused("kernel", "", "PTX line 1, column 1: ");
   CHECK(attest_ptx_load(nullptr, nullptr, &loaded) == ATTEST_BAD_INPUT);
   CHECK(attest_ptx_load(kDouble.c_str(), nullptr, nullptr) == ATTEST_BAD_INPUT);
+}
+
+TEST_CASE("tensor maps are written, others refused", "[python]") {
+  alignas(16) float data[64] = {};
+  unsigned char map[128] = {};
+  const attest_ptx_tensor right = {sizeof(attest_ptx_tensor), data, 4, 2, {8, 8}, {32}, {8, 4}, 0};
+  CHECK(attest_ptx_tensor_map(&right, map) == ATTEST_PASSED);
+  CHECK(std::any_of(std::begin(map), std::end(map), [](unsigned char byte) { return byte != 0; }));
+  const auto refused = [&](const std::function<void(attest_ptx_tensor&)>& spoil,
+                           const char* words) {
+    attest_ptx_tensor tensor = right;
+    spoil(tensor);
+    CHECK(attest_ptx_tensor_map(&tensor, map) == ATTEST_BAD_INPUT);
+    CHECK_THAT(attest_text(), Catch::Contains(words));
+  };
+  refused([](attest_ptx_tensor& t) { t.struct_size = 8; }, "sizeof(attest_ptx_tensor)");
+  refused([](attest_ptx_tensor& t) { t.element_bytes = 1; }, "elements of 1 bytes");
+  refused([](attest_ptx_tensor& t) { t.dimensions = 6; }, "6 dimensions; it has 1 to 5");
+  refused([](attest_ptx_tensor& t) { t.extents[1] = UINT64_MAX; }, "along y; it is 1 to");
+  refused([](attest_ptx_tensor& t) { t.stride_bytes[0] = 24; }, "a stride of 24 bytes");
+  refused([](attest_ptx_tensor& t) { t.box[0] = 257; }, "a box of 257 along x");
+  refused([](attest_ptx_tensor& t) { t.swizzle_bytes = 16; }, "a swizzle of 16 bytes");
+  refused([](attest_ptx_tensor& t) { t.swizzle_bytes = 64; }, "its swizzle spans 64");
+  CHECK(attest_ptx_tensor_map(nullptr, map) == ATTEST_BAD_INPUT);
+  CHECK(attest_ptx_tensor_map(&right, nullptr) == ATTEST_BAD_INPUT);
 }
 
 TEST_CASE("launches that make no sense are refused", "[python]") {

@@ -55,8 +55,8 @@ class Target(NamedTuple):
     shared_bytes: int  # that a block may have
 
 
-TARGETS = {"sm_80": Target("sm_80", 80, 163 << 10)}
-_LATER = {"sm_90": "wgmma and tensor copies", "sm_100": "tcgen05"}
+TARGETS = {one.name: one for one in (Target("sm_80", 80, 163 << 10), Target("sm_90", 90, 227 << 10))}
+_LATER = {"sm_100": "tcgen05"}
 
 
 class NumpyTensor:

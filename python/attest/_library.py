@@ -10,6 +10,7 @@ from typing import Any, Callable, List, Optional
 PACKAGE = pathlib.Path(__file__).parent
 
 _CPU = 1
+_TENSOR_MAP_BYTES = 128
 _DTYPES = {"f64": (2, 64), "f32": (2, 32), "bf16": (4, 16), "f16": (2, 16)}  # DLPack's code, bits
 
 
@@ -163,6 +164,13 @@ def ptx_load(text: str, kernel: str) -> Any:
 def ptx_release(pointer: Any) -> None:
     """Frees a kernel of `ptx_load`."""
     _library.attest_ptx_release(pointer)
+
+
+def ptx_tensor_map(tensor: ctypes.Structure) -> bytes:
+    """Returns the bytes of a tensor map; raises ValueError where no device has such a one."""
+    written = ctypes.create_string_buffer(_TENSOR_MAP_BYTES)
+    _require(_library.attest_ptx_tensor_map(ctypes.byref(tensor), written))
+    return written.raw
 
 
 def ptx_launch(pointer: Any, shape: ctypes.Structure) -> str:

@@ -33,6 +33,24 @@ class _Shape(ctypes.Structure):
                 ("buffers", ctypes.POINTER(_Buffer)), ("buffer_count", ctypes.c_size_t)]
 
 
+class _Tensor(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("data", ctypes.c_void_p),
+                ("element_bytes", ctypes.c_uint32), ("dimensions", ctypes.c_uint32),
+                ("extents", ctypes.c_uint64 * 5), ("stride_bytes", ctypes.c_uint64 * 4),
+                ("box", ctypes.c_uint32 * 5), ("swizzle_bytes", ctypes.c_uint32)]
+
+
+def tensor_map(address: int, element_bytes: int, extents: Sequence[int], strides: Sequence[int],
+               box: Sequence[int], swizzle_bytes: int) -> bytes:
+    """Returns the value of a parameter that is a tensor map, of dimensions from the innermost on.
+
+    Strides are in bytes, of all dimensions. Raises ValueError where no device has such a map.
+    """
+    return _library.ptx_tensor_map(_Tensor(
+        ctypes.sizeof(_Tensor), address, element_bytes, len(extents), tuple(extents), tuple(strides[1:]),
+        tuple(box), swizzle_bytes))
+
+
 class PtxKernel:
     """Holds a kernel that is read and checked."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import struct
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from attest._ptx import Buffer
+from attest._ptx import Buffer, tensor_map
 
 _FORMATS = {"i1": "b", "u1": "B", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I",
             "i64": "q", "u64": "Q", "fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
+_SWIZZLES = (0, 32, 64, 128)  # bytes, as Triton numbers them
 
 
 @dataclasses.dataclass
@@ -41,23 +42,29 @@ class Arguments:
 
     def add_pointer(self, name: str, pointer: int, storage: _Storage) -> None:
         self.values.append(struct.pack("Q", pointer))
+        self.add_storage(name, storage)
+
+    def add_storage(self, name: str, storage: _Storage) -> None:
         if storage.bytes > 0:
             known = self.storages.setdefault(storage.address, storage)
             known.names += [name] if name not in known.names else []
 
 
 def collect(kernel: str, signature: Mapping[str, Any], arguments: Tuple[Any, ...],
-            scratch: List[int]) -> Arguments:
+            scratch: List[int], descriptors: Sequence[Any] = ()) -> Arguments:
     """Returns the parameters: the arguments that are not constants, then pointers to scratch memory.
 
-    Raises ValueError for an argument that is not carried over.
+    `descriptors` has, of each tensor descriptor, how the kernel copies its boxes. Raises ValueError
+    for an argument that is not carried over.
     """
-    given = Arguments()
+    given, boxes = Arguments(), iter(descriptors)
     for name, kind, value in _flat(signature.items(), arguments):
         where = f"kernel '{kernel}': argument '{name}'"
         if kind == "constexpr":
             continue
-        if kind.startswith("*"):
+        if kind.startswith("tensordesc"):
+            _add_descriptor(given, where, name, value, next(boxes, None))
+        elif kind.startswith("*"):
             given.add_pointer(name, value.data_ptr(), _storage_of(where, value))
         else:
             given.values.append(_packed(where, kind, value))
@@ -67,6 +74,27 @@ def collect(kernel: str, signature: Mapping[str, Any], arguments: Tuple[Any, ...
         address = ctypes.addressof(memory) if bytes_wanted else 0
         given.add_pointer("scratch", address, _Storage(address, bytes_wanted, 1, []))
     return given
+
+
+def _add_descriptor(given: Arguments, where: str, name: str, value: Any, box: Any) -> None:
+    """Adds a tensor descriptor, as Triton's launcher for a GPU hands one over.
+
+    A kernel that copies without tensor maps takes pointer, extents and strides twice.
+    """
+    storage, pointer = _storage_of(where, value.base), value.base.data_ptr()
+    numbers = [("i32", value.shape), ("i64", value.strides)]
+    if box is None:
+        given.add_pointer(name, pointer, storage)
+        numbers = [("i64", value.shape), ("i64", value.strides), ("i1", [value.padding == "nan"]), *numbers]
+    else:
+        if value.padding != "zero":
+            raise ValueError(f"{where} is padded with {value.padding}, which is not carried out")
+        size = storage.element_bytes
+        given.values.append(tensor_map(pointer, size, value.shape[::-1], [size * n for n in value.strides[::-1]],
+                                       box["block_size"][::-1], _SWIZZLES[box["swizzle"]]))
+        given.add_storage(name, storage)
+    for kind, several in numbers:
+        given.values += [_packed(where, kind, one) for one in several]
 
 
 def _flat(signature: Any, arguments: Any) -> Iterator[Tuple[str, str, Any]]:

@@ -111,7 +111,8 @@ class _Launcher:
         grid = grid_x, grid_y, grid_z
         if 0 in grid:
             return
-        given = _triton_arguments.collect(name, self._signature, arguments, self._scratch(grid))
+        given = _triton_arguments.collect(name, self._signature, arguments, self._scratch(grid),
+                                          getattr(self._metadata, "tensordesc_meta", None) or ())
         if enter is not None:
             enter(launch_metadata)
         threads = _WARP_LANES * self._metadata.num_warps

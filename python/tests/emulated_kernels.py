@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 import attest
 from attest import _command, _count
@@ -54,6 +55,27 @@ def softmax(x, z, columns, TILE: tl.constexpr):
 
 
 @triton.jit
+def doubled_in_place(x, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    tl.store(x + i, 2.0 * tl.load(x + i))
+
+
+@triton.jit
+def neighbours_in_place(x, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    tl.store(x + i, 2.0 * tl.load(x + (i + 1) % TILE))
+
+
+@triton.jit
+def last_program_sums(x, parts, counter, z, PROGRAMS: tl.constexpr, TILE: tl.constexpr, ORDER: tl.constexpr):
+    at = tl.program_id(0)
+    tl.store(parts + at, tl.sum(tl.load(x + at * TILE + tl.arange(0, TILE)), 0))
+    tl.debug_barrier()
+    if tl.atomic_add(counter, 1, sem=ORDER) == PROGRAMS - 1:
+        tl.store(z, tl.sum(tl.load(parts + tl.arange(0, PROGRAMS)), 0))
+
+
+@triton.jit
 def eight_bits(x, z, TILE: tl.constexpr):
     i = tl.arange(0, TILE)
     s = tl.load(x + i[:, None] * TILE + i[None, :])
@@ -82,6 +104,33 @@ def one_row(Q, K, V, O, scale, keys, columns, beyond, TILE: tl.constexpr, WIDE: 
     scores = tl.where(seen, scores, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, 0))
     tl.store(O + row + c, tl.sum(weights[:, None] * v, 0) / tl.sum(weights, 0), mask=wide)
+
+
+@triton.jit
+def tensor_flash(Q, K, V, O, rows, keys, scale, WIDE: tl.constexpr, TILE: tl.constexpr):
+    """Computes one tile of queries, moving boxes of descriptors of (heads, length, columns)."""
+    head, i = tl.program_id(1), tl.program_id(0) * TILE
+    q = Q.load([head, i, 0]).reshape(TILE, WIDE)
+    largest, total = tl.full([TILE], float("-inf"), tl.float32), tl.zeros([TILE], tl.float32)
+    sums = tl.zeros([TILE, WIDE], tl.float32)
+    for j in range(0, keys, TILE):
+        k, v = K.load([head, j, 0]).reshape(TILE, WIDE), V.load([head, j, 0]).reshape(TILE, WIDE)
+        scores = tl.where((j + tl.arange(0, TILE))[None, :] < keys, tl.dot(q, k.T) * scale, float("-inf"))
+        raised = tl.maximum(largest, tl.max(scores, 1))
+        weights, kept = tl.exp(scores - raised[:, None]), tl.exp(largest - raised)
+        total, largest = total * kept + tl.sum(weights, 1), raised
+        sums = sums * kept[:, None] + tl.dot(weights.to(v.dtype), v)
+    O.store([head, i, 0], (sums / total[:, None]).to(O.dtype).reshape(1, TILE, WIDE))
+
+
+def tensor_attention(q, k, v):
+    """Computes attention of (1, seqlen, heads, 64) by tensor copies."""
+    q, k, v = (array[0].transpose(0, 1).contiguous() for array in (q, k, v))
+    out, tile = torch.empty_like(q), 64
+    described = (TensorDescriptor.from_tensor(array, [1, tile, q.shape[2]]) for array in (q, k, v, out))
+    tensor_flash[(triton.cdiv(q.shape[1], tile), q.shape[0])](*described, q.shape[1], k.shape[1], q.shape[2]**-0.5,
+                                                            WIDE=q.shape[2], TILE=tile)
+    return out.transpose(0, 1)[None]
 
 
 def row_attention(q, k, v, beyond=0):
@@ -145,6 +194,22 @@ class EmulatedKernels(unittest.TestCase):
         self.assertEqual(gpu.launches, [attest.Launch(
             "add", (4, 1, 1), {"x": 1000, "y": 1000, "z": 0}, {"x": 0, "y": 0, "z": 1000}, 0)])
 
+    def test_updates_in_place(self):
+        for tile in (4, 32, 64, 1024):  # threads hold copies of elements where there are fewer than 128
+            with self.subTest(tile), attest.emulated_gpu("sm_80"):
+                x, y = torch.randn(tile), torch.randn(1, tile)
+                before, expected = x.clone(), y.softmax(1)
+                doubled_in_place[(1,)](x, TILE=tile)
+                softmax[(1,)](y, y, tile, TILE=tile)
+                self.assertTrue(torch.equal(x, 2 * before))
+                self.assertTrue(torch.allclose(y, expected))
+
+    def test_an_update_in_place_of_other_elements(self):
+        for tile in (32, 1024):
+            with self.subTest(tile), attest.emulated_gpu("sm_80"):
+                with self.assertRaisesRegex(attest.EmulationError, "race: lane .* nothing orders the two"):
+                    neighbours_in_place[(1,)](torch.randn(tile), TILE=tile)
+
     def test_softmax(self):
         for columns in (1, 300, 512):
             x = torch.randn(7, columns)
@@ -159,11 +224,13 @@ class EmulatedKernels(unittest.TestCase):
 
     def test_flash_attention(self):
         module, tile = flash(), 64
-        for dtype, numerics in ((torch.float32, "f32"), (torch.float16, "p_cast_to_input")):
+        kinds = (("sm_80", torch.float32, "f32"), ("sm_80", torch.float16, "p_cast_to_input"),
+                 ("sm_90", torch.float16, "p_cast_to_input"), ("sm_90", torch.bfloat16, "p_cast_to_input"))
+        for target, dtype, numerics in kinds:
             for rows, keys, causal in ((64, 64, False), (70, 45, False), (33, 130, True)):
                 q, k, v = (torch.randn(1, length, heads, 32, dtype=dtype)
                            for length, heads in ((rows, 4), (keys, 2), (keys, 2)))
-                with self.subTest(dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu() as gpu:
+                with self.subTest(target, dtype=dtype, rows=rows, keys=keys), attest.emulated_gpu(target) as gpu:
                     out, lse = module.attention(q, k, v, causal=causal, scale=32**-0.5)
                     attest.assert_close(out, q, k, v, lse=lse, numerics=numerics,
                                         causal="bottom_right" if causal else None)
@@ -174,6 +241,27 @@ class EmulatedKernels(unittest.TestCase):
                         "O": 0, "LSE": 0})
                     self.assertEqual(launch.written, {"Q": 0, "K": 0, "V": 0, "O": 4 * rows * 32,
                                                       "LSE": 4 * rows})
+
+    def test_flash_attention_by_tensor_copies(self):
+        for target in ("sm_80", "sm_90"):
+            for rows, keys in ((64, 64), (70, 145), (1, 3)):
+                q, k, v = (torch.randn(1, length, 2, 64, dtype=torch.float16) for length in (rows, keys, keys))
+                with self.subTest(target, rows=rows), attest.emulated_gpu(target) as gpu:
+                    out = tensor_attention(q, k, v)
+                    attest.assert_close(out, q, k, v, numerics="p_cast_to_input")
+                    (launch,) = gpu.launches
+                    tiles = triton.cdiv(rows, 64)
+                    self.assertEqual(launch.read, {"Q": 2 * rows * 64, "K": tiles * 2 * keys * 64,
+                                                   "V": tiles * 2 * keys * 64, "O": 0})
+                    self.assertEqual(launch.written["O"], 2 * rows * 64)
+
+    def test_a_tensor_that_ends_before_its_descriptor(self):
+        x = torch.randn(64, 64, dtype=torch.float16)
+        short = TensorDescriptor(x, [1, 80, 64], [4096, 64, 1], [1, 64, 64])
+        with attest.emulated_gpu("sm_90"), self.assertRaises(attest.EmulationError) as caught:
+            tensor_flash[(2, 1)](short, short, short, short, 80, 80, 0.1, WIDE=64, TILE=64)
+        self.assertRegex(str(caught.exception), r"out of bounds: lane 0 reads \d+ bytes at byte 8192 of .*has 8192")
+        self.assertRegex(str(caught.exception), r"emulated_kernels\.py:\d+: .*load\(")
 
     def test_a_wrong_flash_attention_is_refused(self):
         q, k, v = (torch.randn(1, 40, 2, 32) for _ in range(3))
@@ -190,18 +278,23 @@ class EmulatedKernels(unittest.TestCase):
         self.refused(add_without_mask, "out of bounds", line_of("tl.store(z + i, tl.load(x + i) "),
                      r"reads \d+ bytes at byte \d+ of 'x', which has 4000")
 
-    def race(self, call, *, other):
-        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
-            call()
-        self.assertRegex(str(caught.exception), rf"race: lane \d+ writes 4 bytes .*{other}.*nothing orders")
-        self.assertRegex(str(caught.exception), r"\n  emulated_kernels\.py:\d+: tl\.store")
+    def test_the_last_program_reads_what_all_have_written(self):
+        x, z = torch.ones(512), torch.zeros(1)
+        for order in ("acq_rel", "relaxed"):
+            with self.subTest(order), attest.emulated_gpu():
+                arguments = x, torch.zeros(8), torch.zeros(1, dtype=torch.int32), z
+                if order == "acq_rel":
+                    last_program_sums[(8,)](*arguments, PROGRAMS=8, TILE=64, ORDER=order)
+                    self.assertEqual(z.item(), 512)
+                else:
+                    with self.assertRaisesRegex(attest.EmulationError, "race: lane .* reads .* of 'parts'"):
+                        last_program_sums[(8,)](*arguments, PROGRAMS=8, TILE=64, ORDER=order)
 
     def test_a_race_between_blocks(self):
-        self.race(lambda: last_sum_wins[(4,)](torch.randn(512), torch.zeros(1), TILE=128), other="block")
-
-    def test_a_race_of_the_copies_of_an_element(self):
-        x = torch.zeros(8)
-        self.race(lambda: add[(1,)](x, x, x, 8, TILE=16), other="which lane 16 read")
+        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
+            last_sum_wins[(4,)](torch.randn(512), torch.zeros(1), TILE=128)
+        self.assertRegex(str(caught.exception), r"race: lane \d+ writes 4 bytes .*block.*nothing orders")
+        self.assertRegex(str(caught.exception), r"\n  emulated_kernels\.py:\d+: tl\.store")
 
     def test_autotuning_takes_the_fewest_words(self):
         x, z = torch.ones(256), torch.zeros(1)
@@ -303,8 +396,8 @@ class EmulatedKernels(unittest.TestCase):
                 self.assertRegex(done.stdout + done.stderr, text)
 
     def test_an_unknown_emulated_device(self):
-        with self.assertRaisesRegex(ValueError, "'sm_90' is not emulated yet"):
-            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_90")
+        with self.assertRaisesRegex(ValueError, "'sm_100' is not emulated yet"):
+            attest.replay(row_attention, "sq=5,sk=5,d=8", isolate=False, device="emulated:sm_100")
 
     def test_the_driver_before_is_restored(self):
         driver = triton.runtime.driver

@@ -26,6 +26,12 @@ class Call {
     parameters_.add(values.data());
     return *this;
   }
+  /// Memory that no parameter of its own points to.
+  template <class T>
+  Call& memory(const char* name, std::vector<T>& values) {
+    memory_.add(name, values.data(), static_cast<std::int64_t>(values.size()));
+    return *this;
+  }
   template <class T>
   Call& value(T value) {
     parameters_.add(value);

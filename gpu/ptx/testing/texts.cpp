@@ -17,8 +17,9 @@ std::string text(const std::string& name) {
 }
 
 const std::vector<std::string>& texts() {
-  static const std::vector<std::string> names{"attention_triton", "divergent_nvcc", "dot_triton",
-                                              "softmax_nvcc", "softmax_triton"};
+  static const std::vector<std::string> names{
+      "attention_triton", "attention_triton_sm90", "divergent_nvcc", "dot_triton",
+      "pipelined_nvcc",   "softmax_nvcc",          "softmax_triton"};
   return names;
 }
 
