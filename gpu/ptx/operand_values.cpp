@@ -36,6 +36,11 @@ std::uint32_t OperandChecker::value_slot(const Operand& operand, const OperandSp
   if (const auto* const found = std::get_if<NamedVariable>(&named)) {
     return variable_slot(*found, operand, spec);
   }
+  if (const auto* const found = std::get_if<NamedParameter>(&named);
+      found != nullptr && !spec.is_destination && bits(spec.type) == 64) {
+    width_ = sizeof(std::uint64_t);
+    return registers_.constant(found->offset, 64);  // its address among the parameters
+  }
   refuse(operand.at, "'" + operand.name + "' is neither a register nor a variable");
 }
 
