@@ -23,6 +23,7 @@
 #include <typeinfo>
 
 #include "certify/printable.hpp"
+#include "certify/worker/emulated_call.hpp"
 #include "certify/worker/loaded_files.hpp"
 #include "certify/worker/protocol.hpp"
 #include "certify/worker/sanitizers.hpp"
@@ -305,7 +306,9 @@ int serve(const Loader& load, const std::string& file) {
     errno = 0;
     control->phase = Phase::calling;
     const attest_kernel& kernel = *kernels[control->index];
+    begin_emulated_call(*control);
     const std::optional<Fault> thrown = call(kernel);
+    end_emulated_call(*control);
     const std::optional<gpu::cuda::Finding> on_device = device_finding();
     control->phase = Phase::inspecting;
     retire_segments();  // first, so that threads left running meet it

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "certify/worker/protocol.hpp"
+
+namespace attest::certify::worker {
+
+/// Hands the buffers of the call that the control names to an emulated device. Nothing where none
+/// is loaded.
+void begin_emulated_call(const Control& control);
+
+/// Has a call that the device found wrong fail with the device's text, and notes one that it does
+/// not carry out.  [certify/worker/emulated_library_test]
+void end_emulated_call(Control& control);
+
+}  // namespace attest::certify::worker
