@@ -1,5 +1,6 @@
 #include "certify/worker/emulated_call.hpp"
 
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,17 +48,25 @@ void begin_emulated_call(const Control& control) {
   gpu::runtime::begin_emulated_call(buffers);
 }
 
-void end_emulated_call(Control& control) {
+std::string end_emulated_call(Control& control) {
   using gpu::runtime::Outcome;
   const gpu::runtime::EmulatedOutcome came = gpu::runtime::end_emulated_call();
   if (came.outcome == Outcome::found) {
     const auto [message, bytes] = message_of(control);
     put_text(message, bytes, came.text);
     control.status = ATTEST_FAILED;
-  } else if (came.outcome == Outcome::not_emulated) {
+    return came.text;
+  }
+  if (came.outcome == Outcome::not_emulated) {
     put_text(control.text, sizeof control.text, came.text);
     control.not_emulated = 1;
   }
+  return "";
+}
+
+void end_emulated_process(Control& control) {
+  const std::string found = end_emulated_call(control);
+  if (!found.empty()) std::fprintf(stderr, "%s\n", found.c_str());
 }
 
 }  // namespace attest::certify::worker

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "certify/worker/protocol.hpp"
 
 namespace attest::certify::worker {
@@ -8,8 +10,11 @@ namespace attest::certify::worker {
 /// is loaded.
 void begin_emulated_call(const Control& control);
 
-/// Has a call that the device found wrong fail with the device's text, and notes one that it does
-/// not carry out.  [certify/worker/emulated_library_test]
-void end_emulated_call(Control& control);
+/// Has a call that the device found wrong fail with the device's text, which it returns, and notes
+/// one that it does not carry out.  [certify/worker/emulated_library_test]
+std::string end_emulated_call(Control& control);
+
+/// The same for a call that ends the process: the text becomes its last words.
+void end_emulated_process(Control& control);
 
 }  // namespace attest::certify::worker

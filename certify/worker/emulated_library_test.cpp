@@ -58,11 +58,23 @@ TEST_CASE("mistakes of its kernels are found", "[emulated]") {
              Catch::Contains("kernel 'attention' went to the default stream, not to the call's"));
 }
 
+TEST_CASE("mistakes are named where the library's own check ends the call", "[emulated]") {
+  const IsolatedKernels kernels = emulated("by_hand");
+  for (const char* name : {"hand/throws", "hand/aborts"}) {
+    CAPTURE(name);
+    const proptest::LawResult result = judged(kernel_called(kernels, name));
+    CHECK(result.verdict == Verdict::crashed);
+    CHECK_THAT(result.message, Catch::Contains("kernel 'attention': out of bounds: lane 10 "));
+  }
+}
+
 TEST_CASE("an instruction that is not carried out is no fault of the kernel", "[emulated]") {
   const IsolatedKernels kernels = emulated("by_hand");
-  CHECK_THROWS_WITH(judged(kernel_called(kernels, "hand/unknown_opcode")),
-                    Catch::Contains("hand/unknown_opcode' cannot be emulated: PTX line ") &&
-                        Catch::Contains("ex7.approx"));
+  for (const std::string name : {"hand/unknown_opcode", "hand/unknown_aborts"}) {
+    CHECK_THROWS_WITH(
+        judged(kernel_called(kernels, name)),
+        Catch::Contains(name + "' cannot be emulated: PTX line ") && Catch::Contains("ex7.approx"));
+  }
 }
 
 TEST_CASE("libraries that cannot be emulated are told why", "[emulated]") {

@@ -138,7 +138,7 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   const double seconds = timeout();
   const auto begin = std::chrono::steady_clock::now();
   const Process::Ending ending = process->run(seconds);
-  if (ending == Process::Ending::finished && control.not_emulated != 0) {
+  if (control.not_emulated != 0) {
     throw InvalidProblem("kernel '" + name + "' cannot be emulated: " + control.text);
   }
   const double took =

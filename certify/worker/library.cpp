@@ -103,7 +103,9 @@ std::vector<const attest_kernel*> open_library(const std::string& path, bool emu
                         : on_device ? &on_host_tensors(*kernel)
                                     : kernel);
     } catch (const InvalidProblem& error) {
-      refuse(which + "'" + kernel->description.name + "' " + error.what());
+      refuse(
+          which + "'" + kernel->description.name + "' " + error.what() +
+          (emulate ? "" : "; with --emulate, attest certify and attest check carry its PTX out"));
     }
   }
   if (kernels.empty()) refuse("attest_get_kernel(0) is NULL; return a kernel");

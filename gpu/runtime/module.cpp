@@ -62,6 +62,7 @@ std::string Kernel::spelled() const {
   char* const whole = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
   std::string text = whole == nullptr ? name : whole;
   std::free(whole);
+  if (text.starts_with("void ")) text.erase(0, text.find(' ') + 1);  // of templates
   // The parameters are the last parentheses; others may stand in the arguments of a template.
   std::size_t begin = text.size();
   for (int depth = 0; begin > 0 && text.back() == ')';) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compiles libraries with nvcc, where it is, and has attest carry their PTX out; without nvcc skipped (77).
 
-usage: nvcc_test.py ATTEST ROOT
+usage: nvcc_test.py ATTEST ROOT LIBRARY...
+The libraries are static ones: gpu's kernels as they are emulated, and those that they need.
 """
 import os
 import pathlib
@@ -59,6 +60,23 @@ class Libraries:
         subprocess.run([self.nvcc, '-O2', '-shared', '-Xcompiler', '-fPIC', *words], check=True)
 
 
+def build_own(nvcc, root, folder, name, archives, old='', new=''):
+    """Compiles flash2_tensor_core, with a part of its source replaced, to lib<name>.so."""
+    kernel = 'gpu/kernels/flash2_tensor_core.cuh'
+    source = pathlib.Path(root, kernel).read_text(encoding='utf-8')
+    if old not in source:
+        sys.exit(f'{kernel} has no {old!r}')
+    replaced = folder / name / kernel
+    replaced.parent.mkdir(parents=True)
+    replaced.write_text(source.replace(old, new), encoding='utf-8')
+    subprocess.run([nvcc, '-std=c++20', '-O2', '-lineinfo', *SHARED, '-shared', '-Xcompiler', '-fPIC',
+                    '-gencode=arch=compute_80,code=compute_80', '-I', folder / name, '-I', root,
+                    os.path.join(root, 'gpu/device/flash2_tensor_core.cu'),
+                    os.path.join(root, 'gpu/runtime/testing/own_kernel.cpp'), *archives, '-lgomp',
+                    '-o', folder / f'lib{name}.so'], check=True)
+    return f'./lib{name}.so'
+
+
 def expect(what, done, status, *parts):
     """Ends the test unless the command ended so and said all of it."""
     text = done.stdout + done.stderr
@@ -70,7 +88,7 @@ def expect(what, done, status, *parts):
     print(f'{what}: as expected', flush=True)
 
 
-def main(attest, root):
+def main(attest, root, *archives):
     nvcc = find_nvcc()
     if nvcc is None:
         print('skipped: no nvcc on the path, in CUDA_PATH or in /usr/local/cuda')
@@ -79,9 +97,9 @@ def main(attest, root):
         folder = pathlib.Path(name)
         libraries = Libraries(nvcc, root, folder)
 
-        def check(library, *words):
-            return subprocess.run([attest, 'check', '--kernel', library, '--problem', 'hq=2,sq=5,sk=7,d=8',
-                                   '--law', 'reference_forward', '--emulate', *words],
+        def check(library, problem='hq=2,sq=5,sk=7,d=8'):
+            return subprocess.run([attest, 'check', '--kernel', library, '--problem', problem,
+                                   '--law', 'reference_forward', '--emulate'],
                                   cwd=folder, capture_output=True, text=True)
 
         libraries.build('device_attention', SHARED)
@@ -103,6 +121,13 @@ def main(attest, root):
         expect('wrong scale', check(library), 1, 'violated')
         library = libraries.build('graphs', SHARED, 'if (rows == 0)', 'if (cudaGraphLaunch(0, 0)) {}\n  if (rows == 0)')
         expect('missing function', check(library), 2, 'calls cudaGraphLaunch, which the emulated device has not')
+        # Tensor cores and asynchronous copies, with and without a barrier.
+        tensor_core = 'hq=2,hkv=1,sq=70,sk=130,d=64,mask=causal_br,dtype=bf16'
+        own = build_own(nvcc, root, folder, 'own', archives)
+        expect('tensor cores', check(own, tensor_core), 0, 'PASSED')
+        own = build_own(nvcc, root, folder, 'unordered', archives,
+                        '__syncthreads();\n    store_pairs', 'store_pairs')
+        expect('a barrier less', check(own, tensor_core), 4, 'crashed', 'race: lane ', 'PTX line', 'pair_rows.cuh:')
         # Layouts of structs, held against the headers' by a program that runs with the library.
         (folder / 'fields.cu').write_text(FIELDS, encoding='utf-8')
         subprocess.run([nvcc, *SHARED, folder / 'fields.cu', '-o', folder / 'fields'], check=True)

@@ -1,6 +1,7 @@
 // A library for CUDA as nvcc makes one, for machines without nvcc: the PTX of
 // docs/how-to/plugins/device_attention.cu, in fat binaries made here, and the host's side of it.
 // Its other kernels have one mistake each.
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -34,6 +35,7 @@ struct Variant {
   const char* name;
   const char *from, *to;  // in the PTX
   bool on_default_stream = false;
+  enum class OnError { fail, raise, abort } on_error = OnError::fail;
   fat::Wrapper wrapper{};
   std::string bytes{};
 };
@@ -43,7 +45,11 @@ Variant variants[] = {
     {"hand/one_row_more", "setp.ge.s64 \t%p1,", "setp.gt.s64 \t%p1,"},
     {"hand/multiplied", "div.rn.f32", "mul.rn.f32"},
     {"hand/default_stream", "", "", true},
+    {"hand/throws", "setp.ge.s64 \t%p1,", "setp.gt.s64 \t%p1,", false, Variant::OnError::raise},
+    {"hand/aborts", "setp.ge.s64 \t%p1,", "setp.gt.s64 \t%p1,", false, Variant::OnError::abort},
     {"hand/unknown_opcode", "ex2.approx.ftz.f32", "ex7.approx.ftz.f32"},
+    {"hand/unknown_aborts", "ex2.approx.ftz.f32", "ex7.approx.ftz.f32", false,
+     Variant::OnError::abort},
 };
 constexpr const char* kEntry = "_Z9attention14attest_problem6TensorS0_S0_S0_S0_";
 constexpr std::size_t kVariants = std::size(variants);
@@ -78,7 +84,10 @@ attest_status forward(const void* self, const attest_forward_args* a) {
   if (rows == 0) return ATTEST_OK;
   cudaLaunchKernel(&variant, {(rows + kThreads - 1) / kThreads, 1, 1}, {kThreads, 1, 1}, arguments,
                    0, variant.on_default_stream ? nullptr : a->stream);
-  return cudaPeekAtLastError() == 0 ? ATTEST_OK : ATTEST_FAILED;
+  if (cudaPeekAtLastError() == 0) return ATTEST_OK;
+  if (variant.on_error == Variant::OnError::raise) throw std::runtime_error("a launch failed");
+  if (variant.on_error == Variant::OnError::abort) std::abort();
+  return ATTEST_FAILED;
 }
 
 std::string ptx_of(const Variant& variant) {
