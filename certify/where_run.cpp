@@ -1,6 +1,7 @@
 #include "certify/where_run.hpp"
 
 #include "gpu/register.hpp"
+#include "gpu/runtime/emulated_device.hpp"
 
 namespace attest::certify {
 namespace {
@@ -11,8 +12,12 @@ constexpr std::string_view kOfPython = "a function in Python, with arrays of ", 
 }  // namespace
 
 std::string_view where_run(const attest_description& description) {
-  if (description.device == ATTEST_CUDA) return "on a CUDA device";
   const std::string_view summary = description.summary == nullptr ? "" : description.summary;
+  if (description.device == ATTEST_CUDA) {
+    return summary.rfind(gpu::runtime::kEmulatedSummary, 0) == 0
+               ? "emulated on the host from its PTX"
+               : "on a CUDA device";
+  }
   if (summary.rfind(kOfPython, 0) == 0 && summary.find(kPlace) != std::string_view::npos) {
     return summary.substr(summary.find(kPlace) + 1);
   }

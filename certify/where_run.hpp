@@ -7,8 +7,9 @@
 namespace attest::certify {
 
 /// Where the calls of a kernel run, in the words of every report: "emulated on the host" for the
-/// CUDA kernels of gpu/, "on a CUDA device", or "on the CPU"; of a function in Python "on cuda:1",
-/// as its summary names the device of its arrays.  [certify/where_run_test]
+/// CUDA kernels of gpu/, "emulated on the host from its PTX" for a library's, "on a CUDA device",
+/// or "on the CPU"; of a function in Python "on cuda:1", as its summary names the device of its
+/// arrays.  [certify/where_run_test]
 std::string_view where_run(const attest_description& description);
 
 }  // namespace attest::certify

@@ -1,10 +1,13 @@
 #include "certify/where_run.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "certify/certificate.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "gpu/runtime/emulated_device.hpp"
 #include "gpu/watch.hpp"
 
 namespace attest::certify {
@@ -29,6 +32,21 @@ TEST_CASE("a kernel of gpu/ is emulated, one for a device runs there, others on 
   const std::string name = std::string("./libmine.so:") + of_library.name;
   of_library.name = name.c_str();
   CHECK(where_run(of_library) == "on the CPU");
+}
+
+TEST_CASE("a library for CUDA runs where it says, in words of the schema", "[ran]") {
+  Registry registry;
+  register_cpu(registry);
+  attest_description description = registry.kernels().front()->description;
+  description.device = ATTEST_CUDA;
+  const std::string summary = gpu::runtime::kEmulatedSummary + std::string("mine");
+  description.summary = summary.c_str();
+  CHECK(where_run(description) == "emulated on the host from its PTX");
+  std::ifstream file(ATTEST_SCHEMA);
+  const std::string schema{std::istreambuf_iterator<char>(file), {}};
+  CHECK(schema.find('"' + std::string(where_run(description)) + '"') != std::string::npos);
+  description.device = ATTEST_CPU;
+  CHECK(where_run(description) == "on the CPU");
 }
 
 TEST_CASE("a function in Python runs where its arrays are", "[ran]") {

@@ -66,6 +66,7 @@ ACCEPTED = [
     ('proptest/a_test.cpp', '#include "fixtures/defects/b.hpp"'),
     ('proptest/a_test.cpp', '#include "sparse/inputs/b.hpp"'),
     ('certify/a.cpp', '#include "sparse/inputs/input_kernels.hpp"'),
+    ('certify/worker/a.cpp', '#include "gpu/runtime/emulated_device.hpp"'),
     ('proptest/testing/a.hpp', '#include "fixtures/emulated/b.hpp"'),
     ('certify/cli/a.cpp', '#include "proptest/b.hpp"'),
     ('docs/example.cpp', '#include <cpu/kernels/b.hpp>'),

@@ -296,12 +296,17 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
   command->add_flag("--json", options->json, "print the certificate instead of the report");
   command->add_flag("--verbose", options->verbose,
                     "print every law, kind of mask, model shape and lower bound");
+  command->add_flag("--emulate", options->isolation.emulate,
+                    "libraries for CUDA without a GPU: the PTX of their kernels is carried out on "
+                    "the host, a call in 20 times --timeout at most "
+                    "(docs/how-to/cuda-libraries-without-a-gpu.md)");
   add_isolation_options(*command, options->isolation);
   add_function_options(*command, options->isolation.functions);
   command->footer(
       "Examples:\n"
       "  attest certify cpu/flash2\n"
       "  attest certify ./libmine.so\n"
+      "  attest certify ./libmine_cuda.so --emulate\n"
       "  attest certify mypackage.attention:flash --like flash_attn_func --numerics tensor_core\n"
       "  attest certify --all --tier fast --seed 7 --out certificate.json\n"
       "  attest certify --all --except gpu/ --except cpu/schedule/\n"

@@ -134,7 +134,7 @@ std::string sample_words(const proptest::Case& c) {
 }
 
 int check(const Registry& registry, const CheckOptions& given_options) {
-  if (given_options.emulate) {
+  if (given_options.emulate && !given_options.isolation.emulate) {
     if (given_options.kernel.empty())
       throw InvalidProblem("no kernel given; pass --kernel gpu/...");
     become_emulation({given_options.kernel, given_options.problem, given_options.values,
@@ -280,16 +280,14 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
           ->check(not_empty());
   CLI::Option* emulate =
       command->add_flag("--emulate", options->emulate,
-                        "an emulated CUDA kernel (gpu/...): no law, but every order of lanes and "
-                        "blocks, and what the emulation finds wrong");
+                        "a CUDA kernel (gpu/...), emulated: no law, but every order of lanes and "
+                        "blocks, and what the emulation finds wrong. A library for CUDA: the PTX "
+                        "of its kernels is carried out on the host");
   CLI::Option* races = command
                            ->add_flag("--races", options->races,
                                       "with that, races, and uninitialised reads of shared memory")
                            ->needs(emulate);
   command->add_flag("--json", options->json, "as JSON (certify/check.schema.json)");
-  for (CLI::Option* emulation : {emulate, races}) {
-    emulation->needs(problem)->excludes(file)->excludes(of_the_case[2]);
-  }
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
   add_function_options(*command, options->isolation.functions);
@@ -303,10 +301,10 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
   for (CLI::Option* dense : {file, of_the_case[2], of_the_case[4], repeat, after, emulate, races}) {
     inputs->excludes(dense);
   }
-  // The emulation has its own orders and threads, and calls each kernel once in each.
-  emulate->excludes(of_the_case[4])->excludes(repeat)->excludes(after);
+  // The emulation of gpu/... has its own orders and threads, and calls each kernel once in each.
+  std::vector<CLI::Option*> not_emulated{of_the_case[2], of_the_case[4], repeat, after};
   for (const char* word : {"--isolate", "--timeout", "--memory-limit"}) {
-    emulate->excludes(command->get_option(word));
+    not_emulated.push_back(command->get_option(word));
     inputs->excludes(command->get_option(word));
   }
   command->footer(
@@ -319,16 +317,27 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       "  attest check --inputs csr:density=0.1,seed=3 --problem sq=64,d=32 --values negative\n"
       "  attest check --inputs qkv.safetensors --problem sq=64,d=32\n"
       "  attest check --file failures/broken-missing_rescale.reference_forward.safetensors");
-  command->callback([&registry, &action, options, values = of_the_case[1]] {
-    if (options->inputs.empty()) {
-      action = [&registry, options] { return check(registry, *options); };
-      return;
-    }
-    SparseCheckOptions sparse{options->inputs, options->kernel, options->problem, {},
-                              options->seed,   options->json};
-    if (values->count() > 0) sparse.values = options->values;
-    action = [sparse] { return check_sparse_inputs(sparse); };
-  });
+  command->callback(
+      [&registry, &action, options, not_emulated, file, problem, races, values = of_the_case[1]] {
+        const bool of_library = names_library(options->kernel) || file->count() > 0;
+        options->isolation.emulate = options->emulate && of_library;
+        if (options->emulate && !options->isolation.emulate) {
+          if (problem->count() == 0) throw CLI::RequiresError("--emulate", "--problem");
+          for (const CLI::Option* other : not_emulated) {
+            if (other->count() > 0) throw CLI::ExcludesError("--emulate", other->get_name());
+          }
+        } else if (races->count() > 0) {
+          throw InvalidProblem("--races: races of a library for CUDA are always looked for");
+        }
+        if (options->inputs.empty()) {
+          action = [&registry, options] { return check(registry, *options); };
+          return;
+        }
+        SparseCheckOptions sparse{options->inputs, options->kernel, options->problem, {},
+                                  options->seed,   options->json};
+        if (values->count() > 0) sparse.values = options->values;
+        action = [sparse] { return check_sparse_inputs(sparse); };
+      });
 }
 
 }  // namespace attest::certify::cli

@@ -75,6 +75,7 @@ const attest_kernel& find_in_process(const Registry& built_in, const std::string
 Kernels::Kernels(const Registry& built_in, const IsolationOptions& options)
     : registry_(built_in),
       isolation_(options.isolation()),
+      emulate_(options.emulate),
       limits_(options.limits()),
       function_options_(options.functions) {}
 
@@ -82,7 +83,7 @@ const worker::IsolatedKernels& Kernels::library(const std::string& path) {
   const auto known = libraries_.find(path);
   if (known != libraries_.end()) return known->second;
   const auto& kernels =
-      libraries_.emplace(path, worker::isolate_library(path, limits_)).first->second;
+      libraries_.emplace(path, worker::isolate_library(path, limits_, emulate_)).first->second;
   for (const auto& kernel : kernels) registry_.add(&kernel->kernel());
   return kernels;
 }
@@ -101,6 +102,11 @@ const attest_kernel& Kernels::function(const std::string& word) {
 
 std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
   require_dense(word);
+  if (emulate_ && !names_library(word)) {
+    throw InvalidProblem("--emulate: '" + word +
+                         "' is no library for CUDA; pass one (./libmine.so). Kernels of `attest "
+                         "list kernels` named gpu/... are emulated without it");
+  }
   if (names_function(word)) return {&function(word)};
   if (function_options_.given()) {
     throw InvalidProblem("'" + word +

@@ -17,6 +17,7 @@ enum class Isolation : std::uint8_t { libraries, everything };
 
 struct IsolationOptions {
   bool isolate = false;
+  bool emulate = false;  // libraries for CUDA
   double timeout_seconds = worker::Limits().timeout_seconds;
   std::uint64_t memory_limit_mib = worker::Limits().memory_limit_bytes >> 20;
   FunctionOptions functions;
@@ -56,6 +57,7 @@ class Kernels {
 
   Registry registry_;
   Isolation isolation_;
+  bool emulate_;
   worker::Limits limits_;
   FunctionOptions function_options_;
   std::map<std::string, worker::IsolatedKernels> libraries_;  // and functions, by their words

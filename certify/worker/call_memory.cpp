@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "certify/worker/transfer.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::worker {
@@ -38,11 +39,12 @@ CallMemory::CallMemory(Arena& arena, std::uint64_t first)
   buffers_.reserve(kMostSegments);
 }
 
-std::size_t CallMemory::place(std::string_view name, std::size_t bytes, Access access) {
+std::size_t CallMemory::place(std::string_view name, std::size_t bytes, Access access, Side side) {
   if (buffers_.size() == kMostSegments) throw InternalError("worker: too many buffers in one call");
   Buffer buffer;
   buffer.name = name;
   buffer.access = access;
+  buffer.side = side;
   buffer.size = bytes;
   const std::uint64_t aligned = rounded_up(bytes, kAlignment);
   const std::uint64_t pages = std::max(rounded_up(aligned, page_bytes()), page_bytes());
@@ -72,8 +74,11 @@ std::uint64_t CallMemory::publish() const {
   for (std::size_t k = 0; k < buffers_.size(); ++k) {
     const Buffer& buffer = buffers_[k];
     const std::uint64_t pages = buffer.pages_end - buffer.pages_begin;
-    control.segments[k] = {buffer.pages_begin, buffer.offset, pages, buffer.access,
-                           pages <= kWholeBytes ? 1u : 0u};
+    Segment& segment = control.segments[k];
+    segment = {
+        buffer.pages_begin, buffer.offset, pages, buffer.access, pages <= kWholeBytes ? 1u : 0u,
+        buffer.address,     buffer.size};
+    if (buffer.side == Side::device) put_text(segment.name, sizeof segment.name, buffer.name);
   }
   control.range_begin = first_;
   control.range_end = next_address_;

@@ -25,8 +25,12 @@ class CallMemory {
   /// The buffers get addresses from `first` on, which no earlier call of the process had.
   CallMemory(Arena& arena, std::uint64_t first);
 
+  /// Memory of the host alone, or a device's where the kernel runs on one.
+  enum class Side : std::uint8_t { host, device };
+
   /// A buffer of uninitialised bytes; returns its index.
-  std::size_t place(std::string_view name, std::size_t bytes, Access access);
+  std::size_t place(std::string_view name, std::size_t bytes, Access access,
+                    Side side = Side::device);
 
   const std::string& name(std::size_t index) const { return buffers_[index].name; }
 
@@ -51,6 +55,7 @@ class CallMemory {
   struct Buffer {
     std::string name;
     Access access = Access::read_only;
+    Side side = Side::device;
     std::uint64_t address = 0;                     // of its first byte
     std::uint64_t size = 0;                        // bytes that belong to it
     std::uint64_t pages_begin = 0, pages_end = 0;  // addresses of its pages

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -54,6 +55,16 @@ std::string machine_name(std::uint16_t machine) {
   return found != names.end() ? found->second : "ELF machine " + std::to_string(machine);
 }
 
+// Whole objects from a place of the file; none where it ends before.
+template <class T>
+std::vector<T> read_at(std::ifstream& file, std::uint64_t at, std::uint64_t count) {
+  std::vector<T> values(count);
+  file.seekg(static_cast<std::streamoff>(at));
+  const auto bytes = static_cast<std::streamsize>(count * sizeof(T));
+  if (!file.read(reinterpret_cast<char*>(values.data()), bytes)) return {};
+  return values;
+}
+
 }  // namespace
 
 void require_library(const std::string& path) {
@@ -84,6 +95,26 @@ void require_library(const std::string& path) {
     refuse(path, "is cut off: it has " + std::to_string(status.st_size) + " bytes of " +
                      std::to_string(needed) + "; build or copy it again");
   }
+}
+
+std::vector<std::string> undefined_symbols(const std::string& path) {
+  const Elf64_Ehdr header = header_of(path);
+  std::ifstream file(path, std::ios::binary);
+  const auto sections = read_at<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
+  std::vector<std::string> names;
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& strings = sections[section.sh_link];
+    std::vector<char> text = read_at<char>(file, strings.sh_offset, strings.sh_size);
+    text.push_back('\0');
+    const std::uint64_t count = section.sh_size / sizeof(Elf64_Sym);
+    for (const Elf64_Sym& symbol : read_at<Elf64_Sym>(file, section.sh_offset, count)) {
+      if (symbol.st_shndx == SHN_UNDEF && symbol.st_name < text.size()) {
+        names.emplace_back(&text[symbol.st_name]);
+      }
+    }
+  }
+  return names;
 }
 
 }  // namespace attest::certify::worker

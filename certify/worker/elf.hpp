@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace attest::certify::worker {
 
@@ -9,5 +10,9 @@ namespace attest::certify::worker {
 /// instruction set, is no program, and is not cut off. Nothing of it is run.
 /// [certify/worker/library_test "not a library"]
 void require_library(const std::string& path);
+
+/// Names that a shared library has others define, as far as its sections tell.
+/// [certify/worker/emulated_library_test]
+std::vector<std::string> undefined_symbols(const std::string& path);
 
 }  // namespace attest::certify::worker

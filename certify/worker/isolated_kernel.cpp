@@ -24,6 +24,8 @@ namespace attest::certify::worker {
 namespace {
 
 constexpr const char* kLibraryWord = "--library";
+constexpr const char* kEmulateWord = "--emulate";
+constexpr double kEmulatedSlower = 20;  // a call may take so many times its limit
 
 // The fault of the check that this thread is in.
 thread_local std::optional<Fault> pending_fault;
@@ -39,10 +41,15 @@ std::string absolute_path(const std::string& path) {
 }  // namespace
 
 struct IsolatedKernel::State {
-  State(Source source, const Limits& given) : limits(given), processes(std::move(source), given) {}
+  State(Source source, const Limits& given)
+      : limits(given),
+        processes(std::move(source), given),
+        is_emulated(std::count(processes.source().words.begin(), processes.source().words.end(),
+                               kEmulateWord) > 0) {}
 
   Limits limits;
   Processes processes;
+  bool is_emulated;  // on a device that is none
   std::uint32_t index = 0;
   std::string name, summary, schedule, schedule_backward, file;
   attest_limits claimed{};
@@ -111,7 +118,7 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     process = take();
     process->keep_memory();
-    transfer.emplace(process->arena(), process->next_address);
+    transfer.emplace(process->arena(), process->next_address, is_emulated);
     fill(*transfer);
     const std::uint64_t next = transfer->publish(task);
     const Control& control = process->control();
@@ -131,6 +138,9 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   const double seconds = timeout();
   const auto begin = std::chrono::steady_clock::now();
   const Process::Ending ending = process->run(seconds);
+  if (control.not_emulated != 0) {
+    throw InvalidProblem("kernel '" + name + "' cannot be emulated: " + control.text);
+  }
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   pending_fault = diagnose(*process, ending, *transfer, seconds);
@@ -202,6 +212,7 @@ attest_status forward_proxy(const void* self, const attest_forward_args* args) {
     out.O = transfer.tensor("O", args->O, Access::writable);
     out.LSE = transfer.tensor("LSE", args->LSE, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
+    out.stream = transfer.stream();
     out.message = transfer.message(args->message, args->message_bytes);
   };
   return state_of(self).status(Task::forward, fill, args->message, args->message_bytes);
@@ -223,6 +234,7 @@ attest_status backward_proxy(const void* self, const attest_backward_args* args)
     out.dK = transfer.tensor("dK", args->dK, Access::writable);
     out.dV = transfer.tensor("dV", args->dV, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
+    out.stream = transfer.stream();
     out.message = transfer.message(args->message, args->message_bytes);
   };
   return state_of(self).status(Task::backward, fill, args->message, args->message_bytes);
@@ -242,6 +254,7 @@ attest_status loss_proxy(const void* self, const attest_loss_args* args) {
     out.dX = transfer.tensor("dX", args->dX, Access::writable);
     out.dY = transfer.tensor("dY", args->dY, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
+    out.stream = transfer.stream();
     out.message = transfer.message(args->message, args->message_bytes);
   };
   return state_of(self).status(Task::loss_gradient, fill, args->message, args->message_bytes);
@@ -279,8 +292,8 @@ IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_
   state_->schedule_backward = description.schedule_backward;
   const std::vector<std::string>& words = state_->processes.source().words;
   const bool of_library = !words.empty() && words.front() == kLibraryWord;
-  state_->file = of_library ? words.back() : description.file;
-  state_->timeout_seconds = limits.timeout_seconds;
+  state_->file = of_library ? words[1] : description.file;
+  state_->timeout_seconds = limits.timeout_seconds * (state_->is_emulated ? kEmulatedSlower : 1);
   kernel_.struct_size = sizeof kernel_;
   kernel_.abi_version = ATTEST_ABI_VERSION;
   kernel_.description = description.fields;
@@ -303,16 +316,20 @@ IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_
 
 IsolatedKernel::~IsolatedKernel() = default;
 
-IsolatedKernels isolate_library(const std::string& path, const Limits& limits) {
+IsolatedKernels isolate_library(const std::string& path, const Limits& limits, bool emulate) {
   require_library(path);
   const std::string file = absolute_path(path);
-  return load({"",
-               {kLibraryWord, file},
-               {},
-               "library '" + file + "'",
-               "its initialisation or attest_get_kernel",
-               ""},
-              limits, path + ":");
+  Source source{"",
+                {kLibraryWord, file},
+                {},
+                "library '" + file + "'",
+                "its initialisation or attest_get_kernel",
+                ""};
+  if (emulate) {
+    source.words.emplace_back(kEmulateWord);
+    source.options = std::string(" ") + kEmulateWord;
+  }
+  return load(std::move(source), limits, path + ":");
 }
 
 IsolatedKernels isolate_program(Source source, const Limits& limits, const std::string& prefix) {

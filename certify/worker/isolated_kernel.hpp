@@ -39,9 +39,11 @@ class IsolatedKernel {
 using IsolatedKernels = std::vector<std::unique_ptr<IsolatedKernel>>;
 
 /// The kernels of a shared library, each named "PATH:NAME", PATH as given. Throws InvalidProblem
-/// when the library cannot be loaded or describes nonsense.
-/// [certify/worker/library_test "a good library"]
-IsolatedKernels isolate_library(const std::string& path, const Limits& limits);
+/// when the library cannot be loaded or describes nonsense. With `emulate` those of a library for
+/// CUDA, whose PTX is carried out.
+/// [certify/worker/library_test "a good library", certify/worker/emulated_library_test]
+IsolatedKernels isolate_library(const std::string& path, const Limits& limits,
+                                bool emulate = false);
 
 /// The kernels of a program that calls worker::serve, under the names that it gives them, with the
 /// prefix before each. Throws InvalidProblem when the program cannot be started or has no kernel,
@@ -62,9 +64,9 @@ bool needs_worker(const attest_description& description);
 bool is_isolated(const attest_kernel& kernel);
 
 /// The options of `attest check` that call the kernel in the same way, each after a blank:
-/// " --isolate" for a built-in one, those of its Source, " --timeout" and " --memory-limit" where
-/// they are not the defaults; "" for a kernel of this process.  [certify/worker/isolation_test
-/// "same limits"]
+/// " --isolate" for a built-in one, " --emulate" for a library's whose PTX is carried out, those of
+/// its Source, " --timeout" and " --memory-limit" where they are not the defaults; "" for a kernel
+/// of this process.  [certify/worker/isolation_test "same limits"]
 std::string isolation_words(const attest_kernel& kernel);
 
 /// The file of an isolated kernel's code: its library, or the file that its program tells of;

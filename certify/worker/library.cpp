@@ -2,11 +2,15 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "certify/worker/description.hpp"
+#include "certify/worker/elf.hpp"
 #include "core/error.hpp"
 #include "gpu/register.hpp"
+#include "gpu/runtime/emulated_device.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -20,12 +24,50 @@ std::string loader_reason() {
   return text == nullptr ? "unknown reason" : text;
 }
 
+// Before it is loaded: the loader names the first one alone.
+void require_functions(const std::string& path) {
+  std::vector<std::string> needed = undefined_symbols(path);
+  std::erase_if(needed, [](const std::string& name) {
+    return name.rfind("cuda", 0) != 0 && name.rfind("__cuda", 0) != 0;
+  });
+  std::sort(needed.begin(), needed.end());
+  std::string names;
+  for (const std::string& name : gpu::runtime::missing_functions(needed)) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (names.empty()) return;
+  throw InvalidProblem("library '" + path + "': calls " + names +
+                       ", which the emulated device has not; docs/how-to/"
+                       "cuda-libraries-without-a-gpu.md lists what it has");
+}
+
+// The same kernel, whose summary says that it is emulated. It lasts as long as the program.
+const attest_kernel& emulated(const attest_kernel& kernel) {
+  if (kernel.description.device != ATTEST_CUDA) {
+    throw InvalidProblem("has its tensors on the CPU; leave --emulate out");
+  }
+  struct Emulated {
+    std::string summary;
+    attest_kernel kernel;
+  };
+  static std::deque<Emulated> all;
+  const char* const summary = kernel.description.summary;
+  Emulated& made = all.emplace_back(Emulated{
+      gpu::runtime::kEmulatedSummary + std::string(summary == nullptr ? "" : summary), kernel});
+  made.kernel.description.summary = made.summary.c_str();
+  return made.kernel;
+}
+
 }  // namespace
 
-std::vector<const attest_kernel*> open_library(const std::string& path) {
+std::vector<const attest_kernel*> open_library(const std::string& path, bool emulate) {
   const auto refuse = [&path](const std::string& why) {
     throw InvalidProblem("library '" + path + "': " + why);
   };
+  if (emulate) {
+    gpu::runtime::load_emulated_device();
+    require_functions(path);
+  }
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     refuse("does not load: " + loader_reason() + "; `ldd` shows what it needs");
@@ -57,12 +99,19 @@ std::vector<const attest_kernel*> open_library(const std::string& path) {
     }
     try {
       const bool on_device = kernel->description.device == ATTEST_CUDA;
-      kernels.push_back(on_device ? &on_host_tensors(*kernel) : kernel);
+      kernels.push_back(emulate     ? &emulated(*kernel)
+                        : on_device ? &on_host_tensors(*kernel)
+                                    : kernel);
     } catch (const InvalidProblem& error) {
-      refuse(which + "'" + kernel->description.name + "' " + error.what());
+      refuse(
+          which + "'" + kernel->description.name + "' " + error.what() +
+          (emulate ? "" : "; with --emulate, attest certify and attest check carry its PTX out"));
     }
   }
   if (kernels.empty()) refuse("attest_get_kernel(0) is NULL; return a kernel");
+  if (emulate) {
+    if (const std::string why = gpu::runtime::objection_to_kernels(); !why.empty()) refuse(why);
+  }
   return kernels;
 }
 

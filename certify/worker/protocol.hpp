@@ -32,11 +32,13 @@ enum class Phase : std::uint32_t { starting, loading, idle, calling, inspecting 
 
 enum class Access : std::uint32_t { read_only, writable };
 
-/// Pages of the arena that a call sees at an address.
+/// Pages of the arena that a call sees at an address, and the buffer in them.
 struct Segment {
   std::uint64_t address = 0, offset = 0, bytes = 0;
   Access access = Access::read_only;
   std::uint32_t populate = 0;  // 1: map every page at once
+  std::uint64_t data = 0, data_bytes = 0;
+  char name[40] = "";  // "" for memory that is the host's on a device too
 };
 
 inline constexpr std::size_t kMostSegments = 24;
@@ -85,9 +87,10 @@ struct Control {
   Description description;
   std::int32_t status = 0;
   std::uint64_t workspace_bytes = 0;
-  std::uint32_t disturbed = 0;  // 1: the call left its surroundings changed
+  std::uint32_t disturbed = 0;     // 1: the call left its surroundings changed
+  std::uint32_t not_emulated = 0;  // 1: the call asked for what an emulated device has not
   FaultKind disturbance = FaultKind::crash;
-  char text[1024] = "";    // why loading failed, or what the disturbance is
+  char text[1024] = "";    // why loading failed, what the disturbance is or is not emulated
   char loaded[4096] = "";  // files that calls have loaded, each with a line's end
   // From its handlers; the process ends after any of them.
   std::atomic<std::int32_t> signal{0};  // of a fault; the process ends of it

@@ -23,6 +23,7 @@
 #include <typeinfo>
 
 #include "certify/printable.hpp"
+#include "certify/worker/emulated_call.hpp"
 #include "certify/worker/loaded_files.hpp"
 #include "certify/worker/protocol.hpp"
 #include "certify/worker/sanitizers.hpp"
@@ -48,12 +49,15 @@ void note_refused_memory() {
 }
 
 void note_exit() {
-  if (getpid() == server) note_refused_memory();
+  if (getpid() != server) return;
+  note_refused_memory();
+  end_emulated_process(*control);
 }
 
 void on_fatal_signal(int signal, siginfo_t* info, void* context) {
   if (getpid() != server) return;  // a process that the kernel started: its end is its own
   note_refused_memory();
+  if (signal == SIGABRT) end_emulated_process(*control);
   if (info->si_code <= 0) {  // sent, no instruction's fault: nothing runs again that could kill
     raise(signal);
     return;
@@ -305,7 +309,10 @@ int serve(const Loader& load, const std::string& file) {
     errno = 0;
     control->phase = Phase::calling;
     const attest_kernel& kernel = *kernels[control->index];
-    const std::optional<Fault> thrown = call(kernel);
+    begin_emulated_call(*control);
+    std::optional<Fault> thrown = call(kernel);
+    const std::string found = end_emulated_call(*control);
+    if (thrown && !found.empty()) thrown->detail += "; " + found;
     const std::optional<gpu::cuda::Finding> on_device = device_finding();
     control->phase = Phase::inspecting;
     retire_segments();  // first, so that threads left running meet it

@@ -6,6 +6,7 @@
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/sparsity/blocks_of.hpp"
+#include "gpu/runtime/call_interface.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -70,10 +71,12 @@ T* pointer(std::uint64_t address) {
 
 }  // namespace
 
-Transfer::Transfer(Arena& arena, std::uint64_t first)
-    : arena_(arena),
+Transfer::Transfer(Arena& arena, std::uint64_t first, bool on_emulated_device)
+    : on_emulated_device_(on_emulated_device),
+      arena_(arena),
       memory_(arena, first),
-      block_index_(memory_.place("the argument structs", sizeof(CallBlock), Access::read_only)) {}
+      block_index_(memory_.place("the argument structs", sizeof(CallBlock), Access::read_only,
+                                 CallMemory::Side::host)) {}
 
 std::uint64_t Transfer::in_block(const void* member) const {
   const auto* begin = reinterpret_cast<const std::byte*>(&block_);
@@ -158,9 +161,14 @@ const attest_tensor* Transfer::tensor(std::string_view name, const attest_tensor
   attest_tensor& copy = block_.tensors[k];
   copy = *tensor;
   copy.data = pointer<void>(memory_.address(buffer) - tensor->byte_offset);
+  if (on_emulated_device_) copy.device = {ATTEST_CUDA, 0};
   copy.shape = pointer<std::int64_t>(in_block(block_.shapes[k]));
   copy.strides = pointer<std::int64_t>(in_block(block_.strides[k]));
   return pointer<const attest_tensor>(in_block(&copy));
+}
+
+void* Transfer::stream() const {
+  return on_emulated_device_ ? pointer<void>(gpu::runtime::kCallStream) : nullptr;
 }
 
 void* Transfer::workspace(std::size_t bytes) {
@@ -174,7 +182,7 @@ char* Transfer::message(char* text, std::size_t bytes) {
   if (text == nullptr || bytes == 0) return nullptr;
   text_ = text;
   text_bytes_ = bytes;
-  text_buffer_ = memory_.place("message", bytes, Access::writable);
+  text_buffer_ = memory_.place("message", bytes, Access::writable, CallMemory::Side::host);
   std::fill_n(memory_.bytes(text_buffer_), bytes, std::byte{0});
   return pointer<char>(memory_.address(text_buffer_));
 }

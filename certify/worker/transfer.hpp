@@ -16,8 +16,8 @@ void put_text(char* to, std::size_t bytes, std::string_view text);
 /// Carries the arguments of one call to a worker's memory and the outputs back.
 class Transfer {
  public:
-  /// Buffers get addresses from `first` on.
-  Transfer(Arena& arena, std::uint64_t first);
+  /// Buffers get addresses from `first` on. On an emulated device tensors say that they lie there.
+  Transfer(Arena& arena, std::uint64_t first, bool on_emulated_device = false);
 
   CallBlock::Arguments& arguments() { return block_.arguments; }
 
@@ -28,6 +28,9 @@ class Transfer {
   /// Copies a tensor, gaps between its elements included; NULL stays NULL. Returns the worker's
   /// pointer.  [certify/worker/isolation_test "strides arrive"]
   const attest_tensor* tensor(std::string_view name, const attest_tensor* tensor, Access access);
+
+  /// The stream of the call; NULL on the CPU.
+  void* stream() const;
 
   /// Poisoned workspace of its own; NULL for 0 bytes.
   void* workspace(std::size_t bytes);
@@ -66,6 +69,7 @@ class Transfer {
   void sparsity(const attest_problem& problem);
   std::uint64_t in_block(const void* member) const;
 
+  bool on_emulated_device_;
   Arena& arena_;
   CallMemory memory_;
   std::size_t block_index_;

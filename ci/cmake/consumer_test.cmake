@@ -22,3 +22,6 @@ run(${C_COMPILER} -O2 -shared -fPIC -I${STAGE}/prefix/include ${EXAMPLES}/attent
 run(${STAGE}/prefix/bin/attest list ${STAGE}/build/libattention.so)
 run(${STAGE}/prefix/bin/attest check --kernel ${STAGE}/build/libattention.so
     --problem sq=5,sk=7,d=4 --law reference_backward)
+# The installed command finds its CUDA runtime library.
+run(${STAGE}/prefix/bin/attest check --kernel ${BUILD}/plugins/libby_hand.so:hand/right
+    --problem sq=5,sk=7,d=4 --law reference_forward --emulate)

@@ -167,6 +167,30 @@ TEST_CASE("a narrow value in a wider register has zeros or its sign above it", "
   CHECK(out == std::vector<std::uint64_t>{0xFFFF'FF85'0000'0085, 0xFFFF'FFFF'FFFF'8001, 0x01, 0});
 }
 
+TEST_CASE("parameters are read at addresses that registers hold", "[ptx]") {
+  const std::string text =
+      kernel(".param .u64 out, .param .align 4 .b8 table[8], .param .u32 place",
+             ".reg .b64 %a<3>; .reg .b32 %r<2>; ld.param.u64 %a0, [out];\n"
+             "mov.b64 %a1, table; ld.param.u32 %r0, [place]; mul.wide.u32 %a2, %r0, 4;\n"
+             "add.s64 %a1, %a1, %a2; ld.param.u32 %r1, [%a1]; st.global.u32 [%a0], %r1; ret;");
+  const std::uint64_t table = std::uint64_t{22} << 32 | 11;
+  const auto read = [&](std::uint32_t place, std::uint32_t& got) {
+    std::vector<std::uint32_t> out(1, 0);
+    Call call(text);
+    const std::string report =
+        call.buffer("out", out).value(table).value(place).run(1, 1).to_string();
+    got = out[0];
+    return report;
+  };
+  std::uint32_t got = 0;
+  CHECK(read(0, got).empty());
+  CHECK(got == 11);
+  CHECK(read(1, got).empty());
+  CHECK(got == 22);
+  CHECK_THAT(read(3, got),
+             Catch::Contains("reads 4 bytes at byte 20 of the parameters, which have 20"));
+}
+
 TEST_CASE("a module's variables keep their values from launch to launch", "[ptx]") {
   const std::string text = testing::with(
       kernel(".param .u64 out",

@@ -1,5 +1,7 @@
 #include <array>
 #include <cstring>
+#include <span>
+#include <string>
 
 #include "gpu/ptx/addresses.hpp"
 #include "gpu/ptx/lanes.hpp"
@@ -62,11 +64,20 @@ void store(Warp& warp, const Instruction& in) {
 }
 
 void load_parameter(Warp& warp, const Instruction& in) {
-  const std::byte* const from =
-      warp.block().parameters().data() + static_cast<std::size_t>(in.addresses[0].offset);
+  const std::span<const std::byte> all = warp.block().parameters();
+  const std::size_t bytes = std::size_t{in.element_bytes} * in.elements;
   for_each_active(warp, [&](std::uint32_t lane) {
+    const std::uint64_t at = address_of(warp, in.addresses[0], lane);
+    if (at > all.size() || bytes > all.size() - at) {
+      warp.block().report(
+          {simt::Fault::out_of_bounds,
+           "lane " + std::to_string(lane) + " reads " + std::to_string(bytes) + " bytes at byte " +
+               std::to_string(at) + " of the parameters, which have " + std::to_string(all.size())},
+          in);
+      return;
+    }
     for (std::size_t k = 0; k < in.elements; ++k) {
-      write_element(warp, in, k, lane, from + k * in.element_bytes);
+      write_element(warp, in, k, lane, all.data() + at + k * in.element_bytes);
     }
   });
 }

@@ -188,9 +188,8 @@ void OperandChecker::address(const Operand& operand) {
       refuse(operand.at, "'" + operand.name + "' is no address here");
     }
   }
-  if (instruction_.space == Space::param && !instruction_.is_generic &&
-      (operand.name.empty() || !std::holds_alternative<NamedParameter>(find(operand)))) {
-    refuse(operand.at, "a parameter is named where it is read");
+  if (instruction_.space == Space::param && !instruction_.is_generic && operand.name.empty()) {
+    refuse(operand.at, "a parameter is read by its name or by a register with its address");
   }
   instruction_.addresses.push_back(address);
 }

@@ -78,8 +78,8 @@ TEST_CASE("operands are held against what the instruction takes", "[ptx]") {
         "PTX line 7, column 15: '%h1' is declared as .b16; this operand takes .b32");
   CHECK(refusal("ld.shared.b16 %r1, [s];") == "");  // a register may be wider
   CHECK(refusal("ld.param.b64 %rd1, [a+4];") == "PTX line 7, column 20: 'a' has 8 bytes");
-  CHECK(refusal("ld.param.b64 %rd1, [%rd2];") ==
-        "PTX line 7, column 20: a parameter is named where it is read");
+  CHECK(refusal("ld.param.b64 %rd1, [4];") ==
+        "PTX line 7, column 20: a parameter is read by its name or by a register with its address");
   CHECK(refusal("mov.b64 %rd1, s;") == "");
   CHECK(refusal("mov.b16 %h1, s;") ==
         "PTX line 7, column 14: the address of 's' does not fit here");

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Compiles libraries with nvcc, where it is, and has attest carry their PTX out; without nvcc skipped (77).
+
+usage: nvcc_test.py ATTEST ROOT LIBRARY...
+The libraries are static ones: gpu's kernels as they are emulated, and those that they need.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SHARED = ['-cudart', 'shared']
+GUARD = '  if (row >= p.batch * p.num_heads_q * p.seqlen_q) return;\n'
+FIELDS = '''
+#include <stddef.h>
+#include <stdio.h>
+int main() {
+  cudaDeviceProp p;
+  int major = 0;
+  if (cudaGetDeviceProperties(&p, 0) != cudaSuccess) return 1;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+  printf("%s %d %d %d %d %d %zu %zu %zu %d %d %d %d %d\\n", p.name, p.major, p.minor, major, p.warpSize,
+         p.multiProcessorCount, p.sharedMemPerBlock, p.sharedMemPerBlockOptin, p.sharedMemPerMultiprocessor,
+         p.maxThreadsPerBlock, p.maxThreadsDim[2], p.maxGridSize[1], p.regsPerMultiprocessor,
+         p.maxThreadsPerMultiProcessor);
+  return sizeof p == 1008 ? 0 : 1;
+}
+'''
+
+
+def find_nvcc():
+    """Returns nvcc's path, or None."""
+    folder = os.environ.get('CUDA_PATH', '/usr/local/cuda')
+    return shutil.which('nvcc') or shutil.which(os.path.join(folder, 'bin', 'nvcc'))
+
+
+class Libraries:
+    """Libraries of one source, compiled in a folder."""
+
+    def __init__(self, nvcc, root, folder):
+        self.nvcc, self.folder = nvcc, folder
+        self.include = os.path.join(root, 'core', 'abi')
+        path = os.path.join(root, 'docs', 'how-to', 'plugins', 'device_attention.cu')
+        self.source = pathlib.Path(path).read_text(encoding='utf-8')
+
+    def build(self, name, options, old='', new='', suffix='.so'):
+        """Compiles the source with a part replaced to lib<name><suffix>."""
+        if old not in self.source:
+            sys.exit(f'device_attention.cu has no {old!r}')
+        at = self.folder / name
+        at.mkdir()
+        (at / 'device_attention.cu').write_text(self.source.replace(old, new), encoding='utf-8')
+        target = self.folder / f'lib{name}{suffix}'
+        self.compile(['-lineinfo', *options, '-I', self.include, at / 'device_attention.cu', '-o', target])
+        return f'./lib{name}{suffix}'
+
+    def compile(self, words):
+        subprocess.run([self.nvcc, '-O2', '-shared', '-Xcompiler', '-fPIC', *words], check=True)
+
+
+def build_own(nvcc, root, folder, name, archives, old='', new=''):
+    """Compiles flash2_tensor_core, with a part of its source replaced, to lib<name>.so."""
+    kernel = 'gpu/kernels/flash2_tensor_core.cuh'
+    source = pathlib.Path(root, kernel).read_text(encoding='utf-8')
+    if old not in source:
+        sys.exit(f'{kernel} has no {old!r}')
+    replaced = folder / name / kernel
+    replaced.parent.mkdir(parents=True)
+    replaced.write_text(source.replace(old, new), encoding='utf-8')
+    subprocess.run([nvcc, '-std=c++20', '-O2', '-lineinfo', *SHARED, '-shared', '-Xcompiler', '-fPIC',
+                    '-gencode=arch=compute_80,code=compute_80', '-I', folder / name, '-I', root,
+                    os.path.join(root, 'gpu/device/flash2_tensor_core.cu'),
+                    os.path.join(root, 'gpu/runtime/testing/own_kernel.cpp'), *archives, '-lgomp',
+                    '-o', folder / f'lib{name}.so'], check=True)
+    return f'./lib{name}.so'
+
+
+def expect(what, done, status, *parts):
+    """Ends the test unless the command ended so and said all of it."""
+    text = done.stdout + done.stderr
+    for part in parts:
+        if part not in text:
+            sys.exit(f'{what}: no {part!r} in:\n{text}')
+    if done.returncode != status:
+        sys.exit(f'{what}: exit status {done.returncode}, not {status}:\n{text}')
+    print(f'{what}: as expected', flush=True)
+
+
+def main(attest, root, *archives):
+    nvcc = find_nvcc()
+    if nvcc is None:
+        print('skipped: no nvcc on the path, in CUDA_PATH or in /usr/local/cuda')
+        return 77
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        libraries = Libraries(nvcc, root, folder)
+
+        def check(library, problem='hq=2,sq=5,sk=7,d=8'):
+            return subprocess.run([attest, 'check', '--kernel', library, '--problem', problem,
+                                   '--law', 'reference_forward', '--emulate'],
+                                  cwd=folder, capture_output=True, text=True)
+
+        libraries.build('device_attention', SHARED)
+        libraries.build('beyond', SHARED, GUARD)
+        guide = os.path.join(root, 'docs', 'how-to', 'cuda-libraries-without-a-gpu.md')
+        subprocess.run([sys.executable, os.path.join(root, 'ci', 'check_console'), attest, guide], cwd=folder,
+                       check=True)
+        for mode in ('speed', 'none'):  # LZ4, not compressed; the default was zstd
+            library = libraries.build(mode, [*SHARED, f'--compress-mode={mode}',
+                                             '-gencode=arch=compute_80,code=[sm_80,compute_80]'])
+            expect(mode, check(library), 0, 'PASSED')
+        library = libraries.build('machine_code', [*SHARED, '-gencode=arch=compute_80,code=sm_80'])
+        expect('machine code alone', check(library), 2, 'holds machine code alone, no PTX; build it with')
+        library = libraries.build('newer', [*SHARED, '-gencode=arch=compute_90,code=compute_90'])
+        expect('newer PTX', check(library), 2, 'holds PTX for compute_90, which is newer')
+        library = libraries.build('static', [])
+        expect('static runtime', check(library), 2, 'registers no kernel with libcudart.so.13', '-cudart shared')
+        library = libraries.build('scaled', SHARED, 'score *= (float)p.softmax_scale;', 'score *= 0.25f;')
+        expect('wrong scale', check(library), 1, 'violated')
+        library = libraries.build('graphs', SHARED, 'if (rows == 0)', 'if (cudaGraphLaunch(0, 0)) {}\n  if (rows == 0)')
+        expect('missing function', check(library), 2, 'calls cudaGraphLaunch, which the emulated device has not')
+        # Tensor cores and asynchronous copies, with and without a barrier.
+        tensor_core = 'hq=2,hkv=1,sq=70,sk=130,d=64,mask=causal_br,dtype=bf16'
+        own = build_own(nvcc, root, folder, 'own', archives)
+        expect('tensor cores', check(own, tensor_core), 0, 'PASSED')
+        own = build_own(nvcc, root, folder, 'unordered', archives,
+                        '__syncthreads();\n    store_pairs', 'store_pairs')
+        expect('a barrier less', check(own, tensor_core), 4, 'crashed', 'race: lane ', 'PTX line', 'pair_rows.cuh:')
+        # Layouts of structs, held against the headers' by a program that runs with the library.
+        (folder / 'fields.cu').write_text(FIELDS, encoding='utf-8')
+        subprocess.run([nvcc, *SHARED, folder / 'fields.cu', '-o', folder / 'fields'], check=True)
+        runtime = pathlib.Path(attest).resolve().parents[1] / 'lib' / 'attest'
+        done = subprocess.run([folder / 'fields'], env={**os.environ, 'LD_LIBRARY_PATH': str(runtime)},
+                              capture_output=True, text=True)
+        expect('properties', done, 0,
+               'emulated sm_80 8 0 8 32 108 49152 166912 167936 1024 64 65535 65536 2048')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
