@@ -91,7 +91,9 @@ class Truth {
 
   reference::BackwardBounds backward_bounds(const Numerics& numerics,
                                             const reference::Stored& stored) const;
-  bool sums_fit_f16() const;
+  bool scores_fit_f16() const;
+  bool gradients_fit_f16() const;
+  double heaviest_key() const;
   std::vector<std::string> forward_decoys() const;
   std::vector<std::string> backward_decoys(const KernelRun& run) const;
 

@@ -26,27 +26,39 @@ double largest_row_norm(const Tensor& tensor) {
   return std::sqrt(most);
 }
 
+// Sums in f16 stay clear of this where no order of the terms can leave its range.
+constexpr double kLargestInF16 = 3e4;
+
 }  // namespace
 
-// Sums in f16 stay clear of its range where no order of the terms can leave it: of scores, of
-// values whose weights are at most 1, and of gradients.
-bool Truth::sums_fit_f16() const {
-  constexpr double kLargest = 3e4;
-  const double Q = largest_row_norm(values_.Q), K = largest_row_norm(values_.K),
-               V = largest_row_norm(values_.V);
+// The sums of scores, and of values whose weights are at most 1.
+bool Truth::scores_fit_f16() const {
   const double scale = std::max(1.0, std::abs(problem_.scale()));
-  if (!(scale * Q * K < kLargest &&
-        static_cast<double>(problem_.seqlen_k) * largest(values_.V) < kLargest)) {
-    return false;
-  }
-  if (direction_ == Direction::forward) return true;
-  const double rows = static_cast<double>(problem_.seqlen_q * problem_.group_size()),
-               dO = largest_row_norm(values_.dO),
+  return scale * largest_row_norm(values_.Q) * largest_row_norm(values_.K) < kLargestInF16 &&
+         static_cast<double>(problem_.seqlen_k) * largest(values_.V) < kLargestInF16;
+}
+
+// The sums of gradients: of dQ over keys, whose weights sum to 1, of dK and dV over the rows of all
+// heads that share a key.
+bool Truth::gradients_fit_f16() const {
+  const double Q = largest_row_norm(values_.Q), K = largest_row_norm(values_.K),
+               V = largest_row_norm(values_.V), dO = largest_row_norm(values_.dO),
                dLSE = cotangents_.dLSE == nullptr ? 0 : largest(values_.dLSE);
+  const double scale = std::max(1.0, std::abs(problem_.scale()));
   // |dP - delta|, of which dS is a part no larger than P.
-  const double difference = 2 * dO * V + dLSE;
-  return difference * scale * std::max(K, rows * Q) < kLargest &&
-         rows * largest(values_.dO) < kLargest;
+  const double difference = 2 * dO * V + dLSE, weight = heaviest_key();
+  return difference * scale * std::max(K, weight * Q) < kLargestInF16 &&
+         weight * largest(values_.dO) < kLargestInF16;
+}
+
+// The largest sum of a key's weights over rows: dV where every dO is 1.
+double Truth::heaviest_key() const {
+  Tensor ones = values_.dO;
+  std::fill_n(ones.doubles(), ones.view().size(), 1.0);
+  const reference::Cotangents cotangents{ones.view(), nullptr};
+  return largest(reference::backward(problem_, values_.Q.view(), values_.K.view(), values_.V.view(),
+                                     cotangents)
+                     .dV);
 }
 
 bool Truth::in_domain() const {
@@ -60,16 +72,21 @@ bool Truth::in_domain() const {
       !(rounding < kLargestExponent && products < kLargestProduct)) {
     return false;
   }
-  if (numerics_.accumulator_roundoff == unit_roundoff(DType::f16) && !sums_fit_f16()) return false;
+  const double f16 = unit_roundoff(DType::f16);
+  const bool every_sum = numerics_.accumulator_roundoff == f16;
+  const bool of_gradients =
+      every_sum || numerics_.dq_roundoff == f16 || numerics_.dkv_roundoff == f16 ||
+      numerics_.gqa_partial_roundoff == f16 || numerics_.gqa_sum_roundoff == f16;
+  if (every_sum && !scores_fit_f16()) return false;
+  if (of_gradients && direction_ != Direction::forward && !gradients_fit_f16()) return false;
   if (problem_.dtype != DType::f16 || direction_ == Direction::forward) return true;
-  constexpr double kLargest = 3e4;
   double dP = 0;
   if (numerics_.p_roundoff > 0) {
     // |dS| <= |dP - delta| <= 2 |dO| |V| for every row and key.
     dP = 2 * largest_row_norm(values_.dO) * largest_row_norm(values_.V);
   }
-  return dP < kLargest && largest(backward_.dQ) < kLargest && largest(backward_.dK) < kLargest &&
-         largest(backward_.dV) < kLargest;
+  return dP < kLargestInF16 && largest(backward_.dQ) < kLargestInF16 &&
+         largest(backward_.dK) < kLargestInF16 && largest(backward_.dV) < kLargestInF16;
 }
 
 }  // namespace attest::proptest

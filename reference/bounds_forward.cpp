@@ -125,9 +125,13 @@ Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Ro
   const double summed =
       products * (carried * (1 + up) * (1 + operand)) + accumulation * (magnitude + weights);
   // From n u = 1/2 on nothing is proved: gamma(n, u) >= 1.
-  const double parts = accumulation < 1
-                           ? weights + (cast + again + flushed + summed) / (1 - accumulation)
-                           : std::numeric_limits<double>::infinity();
+  // P is divided by the sum of other weights: those of an earlier pass over the keys.
+  const bool twice = numerics.normalize == CastOrder::before;
+  const double apart = twice ? row.made_twice : 0;
+  const double parts =
+      accumulation < 1 ? weights + apart * (magnitude + weights) +
+                             (1 + apart) * (cast + again + flushed + summed) / (1 - accumulation)
+                       : std::numeric_limits<double>::infinity();
   const double merged =
       numerics.lse_splits > 0 ? std::expm1(row.split_common) * (magnitude + parts) : 0.0;
   const double E = parts + merged;
@@ -143,6 +147,7 @@ Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Ro
   const double linear = sums.distance.second(c) + flushed + row.split_common * magnitude +
                         row.drift * u * (sums.absolute(c) + magnitude) +
                         (biased + operand) * sums.absolute(c) +
+                        (twice ? row.likely_made_twice * magnitude : 0) +
                         accumulation_bias(of_sum, row.likely_deepest) * magnitude;
   // Roundings that are no small ones meet what else errs.
   const double together = (1 + operand) * (numerics.sum_roundoff > 0 ? 1 + likely : 1.0);

@@ -110,15 +110,15 @@ void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weigh
   double worst = 0, typical = 0;
   work.spread.assign(static_cast<std::size_t>(in.S.cols()), 0.0);
   work.raised.clear();
-  double largest = 0;
+  double largest = 0, most_own = 0;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
     if (!std::isfinite(S[j])) continue;
     const double error = work.score_error[static_cast<std::size_t>(j)];
     // Two products and their difference, each rounded, of computed scores.
     const double argument = (2 + u) * u * (std::abs(S[j]) + error + maximum_magnitude);
     const bool never = j == row.top;  // no rise comes after the highest score
-    const double eta =
-        std::min(error + argument + exponential + (never ? merges : rescale), kNoBound);
+    const double own = argument + exponential + (never ? merges : rescale);
+    const double eta = std::min(error + own, kNoBound);
     const double common =
         std::min(in.error.bias(in.r, j) + magnitude[j] * in.error.over_keys.linear + argument +
                      exponential + (never ? merges : likely_rescale),
@@ -130,6 +130,9 @@ void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weigh
     proved[j] = P[j] * eps;
     linear[j] = P[j] * common;
     work.spread[static_cast<std::size_t>(j)] = P[j] * deviation;
+    most_own = std::max(most_own, own);
+    row.likely_made_twice +=
+        2 * P[j] * (argument + exponential + (never ? merges : likely_rescale));
     row.mean_log_error += P[j] * eta;
     row.mean_error += proved[j];
     row.mean_linear += linear[j];
@@ -137,6 +140,7 @@ void log_errors(const RowOfScores& in, double maximum_magnitude, Row& row, Weigh
     worst = std::max(worst, kLambda * deviation + common);
     typical = std::max(typical, deviation * deviation + common);
   }
+  row.made_twice = growth(2 * most_own, kLargestExponent);
   constexpr double kLinear = 0x1p-10;  // below it log1p loses nothing, and nothing underflows
   row.lse_growth = largest < kLinear ? std::log1p(row.mean_error) : log_sum_exp(work.raised);
   // A weight that underflows here is below e^-700, with its error below e^-100 until then.

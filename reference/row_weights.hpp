@@ -32,6 +32,8 @@ struct Row {
   double largest_p = 0, maximum = 0, lse = 0, normalizer = 1;
   double stale = 0;                    // how far the maximum may stay behind
   double split = 0, split_common = 0;  // log-errors of merging splits through LSE
+  // Relative errors of a sum of weights against that of the same weights made once more.
+  double made_twice = 0, likely_made_twice = 0;
 };
 
 /// Weights of the keys in the sums over V, for a block of rows.
