@@ -18,7 +18,7 @@ SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/pee
 OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
 # PyTorch needs its own beside those of the package, in one process.
 OF_PYTHON = re.compile(r'lib(stdc\+\+|gcc_s)\.')
-MOST_BYTES = 70 * 1000 * 1000
+MOST_BYTES = 60 * 1000 * 1000
 LIBRARIES = 'lib'
 # Asks for RPATH: RUNPATH is not searched for what a library needs.
 CONFIGURE = ('cmake', '--preset', 'cuda', '--log-level=WARNING',
@@ -74,10 +74,16 @@ def pack_package(place):
     """Lays the package of Python out as a wheel has it, the libraries that it needs beside it."""
     library = tools.program('lib', 'libattest.so')
     copy(os.path.join(tools.root, 'python', 'attest'), os.path.join(place, 'attest'))
-    copy(library, os.path.join(place, 'attest', 'libattest.so'))
+    copy_program(library, os.path.join(place, 'attest', 'libattest.so'))
     for one in libraries(library):
         if not OF_PYTHON.match(os.path.basename(one)):
             copy(one, os.path.join(place, LIBRARIES, os.path.basename(one)))
+
+
+def copy_program(source, target):
+    """Copies a program or library without the symbols that only a debugger reads."""
+    copy(source, target)
+    said('strip', '--strip-unneeded', target)  # what is no ELF file stays as it is
 
 
 def pack(folder):
@@ -85,7 +91,7 @@ def pack(folder):
     shutil.rmtree(folder, ignore_errors=True)
     inside = os.path.join(folder, 'build', 'cuda')
     for place in PROGRAMS:
-        copy(tools.program(place), os.path.join(inside, place))
+        copy_program(tools.program(place), os.path.join(inside, place))
         for library in libraries(tools.program(place)):
             copy(library, os.path.join(inside, LIBRARIES, os.path.basename(library)))
     pack_package(os.path.join(inside, 'package'))
