@@ -3,18 +3,18 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "certify/count.hpp"
-#include "certify/coverage.hpp"
+#include "certify/campaign/host.hpp"
+#include "certify/campaign/where_run.hpp"
+#include "certify/count/count.hpp"
 #include "certify/files.hpp"
-#include "certify/host.hpp"
+#include "certify/plan/coverage.hpp"
 #include "certify/report/sampled.hpp"
-#include "certify/where_run.hpp"
 #include "certify/worker/fault.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
-#include "proptest/limits.hpp"
+#include "proptest/judge/limits.hpp"
 
 namespace attest::certify {
 namespace {

@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
 #include "core/registry.hpp"
 
 namespace attest::certify {
 
 /// The certificate of a campaign: keys sorted, equal for equal options on one machine but for the
 /// object `timings`. That of a shard holds the records of its journal, for `attest certify
-/// --merge`. Fields: certify/certificate.schema.json.  [certify/campaign_test "certificates"]
+/// --merge`. Fields: certify/schemas/certificate.schema.json.  [certify/campaign/campaign_test
+/// "certificates"]
 nlohmann::json certificate(const Registry& registry, const CampaignOptions& options,
                            const std::vector<CampaignResult>& results,
                            const Journal* journal = nullptr);

@@ -11,8 +11,8 @@
 #include "core/abi/attest_kernel.h"
 #include "core/conventions.hpp"
 #include "core/dtype.hpp"
-#include "core/pattern.hpp"
-#include "core/sparsity/abi_sparsity.hpp"
+#include "core/mask/pattern.hpp"
+#include "core/mask/sparsity/abi_sparsity.hpp"
 #include "core/tensor.hpp"
 
 /// Description of what an attention kernel is asked to compute, without the values.
@@ -95,11 +95,11 @@ struct Problem {
 class AbiProblem {
  public:
   /// For a kernel of these `features`: a sparsity pattern comes in the form that it is given
-  /// (mask_form), as a boolean mask to one that claims none.  [core/sparsity/abi_sparsity_test]
+  /// (mask_form), as a boolean mask to one that claims none. [core/mask/sparsity/abi_sparsity_test]
   AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features);
 
   /// For schedules: the boolean mask of any pattern, and beside it an N:M pattern's own form, whose
-  /// metadata some read.  [core/sparsity/abi_sparsity_test "what schedules are given"]
+  /// metadata some read.  [core/mask/sparsity/abi_sparsity_test "what schedules are given"]
   AbiProblem(const Problem& problem, std::int32_t num_threads);
 
   AbiProblem(const AbiProblem&) = delete;

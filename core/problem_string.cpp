@@ -4,9 +4,9 @@
 #include <map>
 
 #include "core/error.hpp"
-#include "core/mask_part.hpp"
+#include "core/mask/mask_part.hpp"
 #include "core/problem.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest {
 namespace {

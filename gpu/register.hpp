@@ -13,7 +13,7 @@ namespace attest {
 void register_gpu(Registry& registry);
 
 /// Tells whether a built-in kernel of that name is a CUDA kernel that is emulated on the host.
-/// [certify/where_run_test]
+/// [certify/campaign/where_run_test]
 bool is_emulated(std::string_view kernel);
 
 /// A kernel that takes its tensors on a CUDA device, as one that takes them on the host; what else

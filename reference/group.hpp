@@ -6,11 +6,11 @@
 
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
-#include "reference/sample.hpp"
+#include "reference/exact/sample.hpp"
 
 // Some files with OpenMP and some without make products wrong: the linker pairs Eigen's function
 // that starts threads with one that does not know of them
-// (docs/decisions/0014-openmp-wherever-eigen.md). [proptest/loss_test "among threads"]
+// (docs/decisions/0014-openmp-wherever-eigen.md). [proptest/judge/loss_test "among threads"]
 #ifndef EIGEN_HAS_OPENMP
 #error "compile with OpenMP, as the target attest::attest does: all files that use Eigen, or none"
 #endif
@@ -66,7 +66,7 @@ void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor,
 
 /// The matrix with 0 for every entry whose square is not finite: what the bounds of the outputs
 /// that depend on no such entry need. (Only float64 tensors hold finite values of that size.)
-/// [reference/bounds_test]
+/// [reference/bounds/bounds_test]
 Matrix finite_part(const Matrix& matrix);
 
 /// Scores of a block of stacked rows.
@@ -93,7 +93,7 @@ RowStatistics exponentiate(Matrix& S);
 
 /// weights * operand and weights^T * operand, where a weight of exactly zero adds nothing even if
 /// it meets NaN or infinity: what a key holds that no query sees reaches no result.
-/// [reference/attention_test "keys that nobody sees may hold anything"]
+/// [reference/exact/attention_test "keys that nobody sees may hold anything"]
 Matrix weighted_sum(const Matrix& weights, const Matrix& operand);
 Matrix transposed_weighted_sum(const Matrix& weights, const Matrix& operand);
 

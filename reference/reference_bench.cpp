@@ -13,9 +13,9 @@
 #include "core/freed_memory.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
-#include "reference/attention.hpp"
-#include "reference/bounds.hpp"
-#include "reference/bounds_loss.hpp"
+#include "reference/bounds/bounds.hpp"
+#include "reference/bounds/loss.hpp"
+#include "reference/exact/attention.hpp"
 
 namespace {
 

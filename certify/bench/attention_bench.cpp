@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "cpu/register.hpp"
+#include "schedules/register.hpp"
 
 namespace {
 
@@ -89,7 +90,7 @@ int run(const Options& options) {
   Eigen::setNbThreads(1);  // the peer shares out heads, as the kernels do
   attest::Registry registry;
   attest::register_cpu(registry);
-  attest::register_cpu_schedule_kernels(registry);
+  attest::register_dense_schedule_kernels(registry);
   std::vector<const attest_kernel*> kernels;
   for (const std::string& name : options.kernels) kernels.push_back(&registry.find(name));
   kernels.push_back(&attest::certify::eigen_kernel());

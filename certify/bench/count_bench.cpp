@@ -15,9 +15,9 @@
 #include "certify/bench/statistics.hpp"
 #include "certify/bench/timing.hpp"
 #include "core/error.hpp"
-#include "cpu/register.hpp"
-#include "io/best_schedule.hpp"
-#include "io/schedule_count.hpp"
+#include "io/schedule/best_schedule.hpp"
+#include "io/schedule/schedule_count.hpp"
+#include "schedules/register.hpp"
 
 namespace {
 
@@ -219,7 +219,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "timed rounds")->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
-    const ScheduleRegistry& schedules = attest::cpu_schedules();
+    const ScheduleRegistry& schedules = attest::dense_schedules();
     goal_table(schedules);
     dry_counts(schedules, options);
     data_counts(schedules, options);

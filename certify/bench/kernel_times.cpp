@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "certify/host.hpp"
+#include "certify/campaign/host.hpp"
 
 namespace attest::certify {
 namespace {

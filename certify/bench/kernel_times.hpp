@@ -42,7 +42,7 @@ bool multiplies_in_float32(const attest_description& description, const Problem&
 /// could do at `ceiling` each.  [certify/bench/kernel_times_test "faster than"]
 std::string too_fast(const KernelTime& row, const BenchSetting& setting, double ceiling);
 
-/// By certify/bench.schema.json.  [certify/bench/kernel_times_test "bench JSON has every"]
+/// By certify/schemas/bench.schema.json.  [certify/bench/kernel_times_test "bench JSON has every"]
 nlohmann::json bench_json(const BenchSetting& setting, const std::vector<KernelTime>& rows);
 
 /// "forward" or "backward".

@@ -4,8 +4,8 @@
 
 #include "core/error.hpp"
 #include "core/tensor.hpp"
-#include "proptest/loss.hpp"
-#include "proptest/truth.hpp"
+#include "proptest/judge/loss.hpp"
+#include "proptest/judge/truth.hpp"
 
 namespace attest::certify {
 namespace {

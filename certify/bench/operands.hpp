@@ -7,8 +7,8 @@
 
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
-#include "proptest/run.hpp"
-#include "proptest/values.hpp"
+#include "proptest/judge/run.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::certify {
 

@@ -11,8 +11,8 @@
 #include "certify/bench/watched_calls.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "proptest/truth.hpp"
-#include "proptest/values.hpp"
+#include "proptest/judge/truth.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::certify {
 namespace {

@@ -8,7 +8,7 @@
 #include "certify/bench/heartbeat.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 
 namespace attest::certify {
 

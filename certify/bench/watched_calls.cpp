@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "proptest/truth.hpp"
+#include "proptest/judge/truth.hpp"
 
 namespace attest::certify {
 

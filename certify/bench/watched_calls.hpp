@@ -7,7 +7,7 @@
 
 #include "certify/bench/heartbeat.hpp"
 #include "certify/bench/operands.hpp"
-#include "reference/sample.hpp"
+#include "reference/exact/sample.hpp"
 
 namespace attest::certify {
 

@@ -6,7 +6,8 @@
 #include <optional>
 #include <thread>
 
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
+#include "certify/campaign/where_run.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernel_campaign.hpp"
@@ -15,10 +16,9 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/cli/timer.hpp"
 #include "certify/printable.hpp"
-#include "certify/where_run.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
-#include "proptest/affordable.hpp"
+#include "core/text/suggest.hpp"
+#include "proptest/judge/affordable.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -257,7 +257,7 @@ void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       ->check(CLI::Range(1, 100000));
   command->add_option("--seed", options->setting.seed, "seed of values and order, default 1")
       ->check(whole_number());
-  command->add_flag("--json", options->json, "as JSON (certify/bench.schema.json)");
+  command->add_flag("--json", options->json, "as JSON (certify/schemas/bench.schema.json)");
   add_isolation_options(*command, options->isolation);
   command->footer(
       "Every kernel is certified first (tier smoke) and judged on this problem; one that does not\n"

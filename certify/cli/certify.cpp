@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
+#include "certify/campaign/merge.hpp"
+#include "certify/campaign/tier.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/defects.hpp"
@@ -15,15 +17,13 @@
 #include "certify/cli/reports.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
-#include "certify/merge.hpp"
-#include "certify/own_problems.hpp"
-#include "certify/plan.hpp"
+#include "certify/plan/own_problems.hpp"
+#include "certify/plan/plan.hpp"
 #include "certify/printable.hpp"
-#include "certify/tier.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/affordable.hpp"
+#include "proptest/judge/affordable.hpp"
 
 namespace attest::certify::cli {
 namespace {

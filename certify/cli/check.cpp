@@ -4,8 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "certify/campaign.hpp"
-#include "certify/case_text.hpp"
+#include "certify/campaign/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/emulate.hpp"
@@ -13,13 +12,14 @@
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/sparse_check.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/plan.hpp"
+#include "certify/findings/case_text.hpp"
+#include "certify/plan/plan.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/evidence.hpp"
 #include "certify/report/failure.hpp"
 #include "core/error.hpp"
-#include "proptest/affordable.hpp"
-#include "proptest/sample.hpp"
+#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/sample.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -287,7 +287,7 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
                            ->add_flag("--races", options->races,
                                       "with that, races, and uninitialised reads of shared memory")
                            ->needs(emulate);
-  command->add_flag("--json", options->json, "as JSON (certify/check.schema.json)");
+  command->add_flag("--json", options->json, "as JSON (certify/schemas/check.schema.json)");
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
   add_function_options(*command, options->isolation.functions);

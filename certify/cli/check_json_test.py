@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Output of `attest check --json` is what certify/check.schema.json says, and the schema is not
+"""Output of `attest check --json` is what certify/schemas/check.schema.json says, and the schema is not
 silent about any of it. usage: check_json_test.py ATTEST SCHEMA"""
 import copy
 import json

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/registry.hpp"
-#include "io/schedule.hpp"
+#include "io/schedule/schedule.hpp"
 
 namespace attest::certify::cli {
 

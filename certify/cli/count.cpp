@@ -1,4 +1,4 @@
-#include "certify/count.hpp"
+#include "certify/count/count.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
-#include "certify/sparse_inputs.hpp"
+#include "certify/sparse_inputs/sparse_inputs.hpp"
 #include "core/error.hpp"
-#include "io/best_schedule.hpp"
-#include "io/schedule_count.hpp"
+#include "io/schedule/best_schedule.hpp"
+#include "io/schedule/schedule_count.hpp"
 #include "sparse/inputs/input_schedules.hpp"
 
 namespace attest::certify::cli {
@@ -269,7 +269,7 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
                     "leave out the table of every schedule with its best tiles, which takes "
                     "long on large masks");
   command->add_flag("--json", options->json,
-                    "as JSON (certify/count.schema.json, cache_count.schema.json)");
+                    "as JSON (certify/schemas/count.schema.json, cache_count.schema.json)");
   add_function_options(*command, options->function);
   command->footer(
       "Tiles left open are searched for the fewest words (bytes, with --fast-bytes).\n"

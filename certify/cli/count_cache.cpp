@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "certify/cache_count.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/instrumentation.hpp"
+#include "certify/count/cache_count.hpp"
+#include "certify/count/instrumentation.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::certify::cli {
 namespace {

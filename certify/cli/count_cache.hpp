@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/registry.hpp"
-#include "io/schedule.hpp"
+#include "io/schedule/schedule.hpp"
 
 namespace attest::certify::cli {
 
@@ -16,7 +16,7 @@ struct CacheCountOptions {
 
 /// Simulates one call of a kernel with a cache and prints its traffic beside the bounds. Exit code
 /// 3 where it moves less than the bound: it is outside the bound's class, or does not compute
-/// attention.  [certify/cache_count_test "lines are judged"]
+/// attention.  [certify/count/cache_count_test "lines are judged"]
 int count_cache(const Registry& registry, const io::ScheduleRegistry& schedules,
                 const CacheCountOptions& options);
 

@@ -6,16 +6,16 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "certify/cheat_score.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/defect_score.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
-#include "certify/published_rules.hpp"
+#include "certify/score/cheat_score.hpp"
+#include "certify/score/defect_score.hpp"
+#include "certify/score/published_rules.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::certify::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "certify/campaign_options.hpp"
+#include "certify/campaign/campaign_options.hpp"
 #include "certify/worker/process.hpp"
 #include "core/registry.hpp"
 

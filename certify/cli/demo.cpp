@@ -3,7 +3,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/report.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "certify/campaign.hpp"
-#include "io/schedule.hpp"
+#include "certify/campaign/campaign.hpp"
+#include "io/schedule/schedule.hpp"
 
 namespace attest::certify::cli {
 

@@ -8,7 +8,7 @@
 #include "certify/files.hpp"
 #include "certify/worker/library.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 #include "fixtures/register.hpp"
 
 namespace attest::certify::cli {

@@ -8,17 +8,17 @@
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/sparse_check.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/coverage.hpp"
+#include "certify/plan/coverage.hpp"
 #include "certify/reproduce/experiment.hpp"
 #include "core/error.hpp"
-#include "core/mask_spellings.hpp"
-#include "core/suggest.hpp"
+#include "core/mask/mask_spellings.hpp"
+#include "core/text/suggest.hpp"
 #include "fixtures/cheats.hpp"
 #include "fixtures/devices.hpp"
 #include "fixtures/models.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"
-#include "proptest/values.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::certify::cli {
 namespace {

@@ -7,15 +7,16 @@
 #include <sstream>
 #include <string_view>
 
+#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/guarded.hpp"
-#include "certify/host.hpp"
 #include "certify/printable.hpp"
 #include "core/freed_memory.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
 #include "gpu/register.hpp"
+#include "schedules/register.hpp"
 #include "sparse/register.hpp"
 
 namespace {
@@ -68,13 +69,13 @@ int run(int argc, char** argv) {
   attest::io::ScheduleRegistry schedules;
   if (!serves_library(argc, argv)) {
     attest::register_cpu(registry);
-    attest::register_cpu_schedule_kernels(registry);
+    attest::register_dense_schedule_kernels(registry);
     attest::register_sparse(registry);
-    attest::register_sparse_schedule_kernels(registry);
+    attest::register_list_schedule_kernels(registry);
     attest::register_gpu(registry);
     attest::register_fixtures(registry);
-    attest::register_cpu_schedules(schedules);
-    attest::register_sparse_schedules(schedules);
+    attest::register_dense_schedules(schedules);
+    attest::register_list_schedules(schedules);
   }
   CLI::App app{
       "attest certifies attention kernels: derived error bounds, exact laws, shrunk "

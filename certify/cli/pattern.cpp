@@ -4,14 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
-#include "certify/host.hpp"
 #include "certify/pattern/summary.hpp"
 #include "certify/printable.hpp"
 #include "core/error.hpp"
-#include "core/mask_shape.hpp"
+#include "core/mask/mask_shape.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -126,7 +126,7 @@ void add_pattern(CLI::App& app, Action& action) {
                    "mask is one of blocks, offsets where it is N:M, else lists of keys; a mask for "
                    "every command, pattern_FILE")
       ->check(not_empty());
-  command->add_flag("--json", options->json, "as JSON (certify/pattern.schema.json)");
+  command->add_flag("--json", options->json, "as JSON (certify/schemas/pattern.schema.json)");
   command->footer(
       "Examples:\n"
       "  attest pattern butterfly_64x64 --seqlen 4096\n"

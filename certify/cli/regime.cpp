@@ -4,14 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/host.hpp"
 #include "certify/printable.hpp"
 #include "certify/regime/regime_table.hpp"
 #include "certify/regime/statements.hpp"
 #include "core/error.hpp"
-#include "core/mask_shape.hpp"
+#include "core/mask/mask_shape.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -290,7 +290,7 @@ void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& ac
                    "pattern_PATH) whose words, bounds and best schedule are asked for")
       ->check(not_empty());
   command->add_option("--direction", options->direction, "forward or backward, default both");
-  command->add_flag("--json", options->json, "as JSON (certify/regime.schema.json)");
+  command->add_flag("--json", options->json, "as JSON (certify/schemas/regime.schema.json)");
   command->footer(
       "M is the fast memory in words: at a GPU's first boundary registers count (condition K1 of\n"
       "the bounds). Words are those of the best schedule known here, every word of one width;\n"

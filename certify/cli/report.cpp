@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "certify/campaign/where_run.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/sampled.hpp"
-#include "certify/where_run.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 
 namespace attest::certify::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
 
 namespace attest::certify::cli {
 

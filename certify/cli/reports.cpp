@@ -11,12 +11,12 @@
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
+#include "certify/plan/sizes.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/comparison.hpp"
 #include "certify/report/failure.hpp"
 #include "certify/report/html.hpp"
 #include "certify/report/junit.hpp"
-#include "certify/sizes.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::cli {

@@ -6,15 +6,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
-#include "certify/host.hpp"
 #include "certify/printable.hpp"
 #include "certify/reproduce/page.hpp"
 #include "certify/reproduce/plot.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -218,7 +218,7 @@ void add_reproduce(CLI::App& app, const Registry& registry, const io::ScheduleRe
       ->check(whole_number(kMost));
   command->add_option("--out", options->folder, "folder of the page, default out/reproduce")
       ->check(not_empty());
-  command->add_flag("--json", options->json, "as JSON (certify/reproduce.schema.json)");
+  command->add_flag("--json", options->json, "as JSON (certify/schemas/reproduce.schema.json)");
   command->footer(
       "Writes index.html, reproduce.json and, for each plot, .csv .gp .svg .png (with gnuplot).\n"
       "Exit code 0 whatever the outcomes: a claim that is not reproduced is a finding too.\n"

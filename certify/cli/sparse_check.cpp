@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
-#include "certify/sparse_inputs.hpp"
-#include "certify/sparse_inputs_check.hpp"
+#include "certify/sparse_inputs/sparse_inputs.hpp"
+#include "certify/sparse_inputs/sparse_inputs_check.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 #include "fixtures/sparse_kernels.hpp"
-#include "proptest/affordable.hpp"
-#include "proptest/sparse_values.hpp"
+#include "proptest/judge/affordable.hpp"
+#include "proptest/values/sparse_values.hpp"
 #include "sparse/inputs/input_kernels.hpp"
 
 namespace attest::certify::cli {

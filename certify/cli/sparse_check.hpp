@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/sparse_kernel.hpp"
+#include "core/sparse_operands/sparse_kernel.hpp"
 
 namespace attest::certify::cli {
 

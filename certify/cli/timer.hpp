@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "certify/bench/kernel_times.hpp"
-#include "certify/campaign.hpp"
+#include "certify/campaign/campaign.hpp"
 
 namespace attest::certify::cli {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
-#include "proptest/loss.hpp"
+#include "proptest/judge/loss.hpp"
 
 namespace attest::certify {
 namespace {

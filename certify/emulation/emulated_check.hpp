@@ -6,7 +6,7 @@
 
 #include "core/registry.hpp"
 #include "gpu/watch.hpp"
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 
 /// `attest check --emulate`: one case of an emulated CUDA kernel, in every order of lanes and
 /// blocks.

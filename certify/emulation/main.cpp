@@ -11,8 +11,8 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/emulation/emulated_check.hpp"
 #include "core/error.hpp"
-#include "proptest/affordable.hpp"
-#include "proptest/values.hpp"
+#include "proptest/judge/affordable.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::certify {
 namespace {

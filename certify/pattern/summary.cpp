@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/sparsity/blocks_of.hpp"
-#include "core/sparsity/pattern_file.hpp"
-#include "core/sparsity/visible_pairs.hpp"
+#include "core/mask/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/pattern_file.hpp"
+#include "core/mask/sparsity/visible_pairs.hpp"
 
 namespace attest::certify {
 namespace {

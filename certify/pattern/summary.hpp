@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/problem.hpp"
-#include "core/sparsity/sparsity_pattern.hpp"
 
 /// Summary of a mask's pairs, for people and for programs that choose a kernel by it.
 namespace attest::certify {
@@ -57,7 +57,7 @@ std::string form_text(const SparsityPattern& pattern);
 /// characters"]
 std::string map_text(const DensityMap& map);
 
-/// The fields of certify/pattern.schema.json but `version`.  [certify/pattern/summary_test
+/// The fields of certify/schemas/pattern.schema.json but `version`.  [certify/pattern/summary_test
 /// "schema"]
 nlohmann::json pattern_summary_json(const SparsityPattern& pattern, const PatternSummary& summary);
 

@@ -7,7 +7,7 @@
 
 #include "certify/testing/schema.hpp"
 #include "core/error.hpp"
-#include "core/sparsity/pattern_file.hpp"
+#include "core/mask/sparsity/pattern_file.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest::certify {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
-#include "io/best_schedule.hpp"
-#include "io/schedule_count.hpp"
+#include "core/text/suggest.hpp"
+#include "io/schedule/best_schedule.hpp"
+#include "io/schedule/schedule_count.hpp"
 
 namespace attest::certify {
 

@@ -7,7 +7,7 @@
 
 #include "core/problem.hpp"
 #include "io/bounds/bound.hpp"
-#include "io/schedule.hpp"
+#include "io/schedule/schedule.hpp"
 
 /// On which side of M = d^2 a fast memory lies, and what the best schedule moves there.
 namespace attest::certify {

@@ -7,7 +7,7 @@
 
 #include "certify/regime/statements.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 #include "fixtures/models.hpp"
 
 namespace attest::certify {

@@ -55,7 +55,7 @@ std::vector<RegimeRow> regime_rows(
     const io::ScheduleRegistry& schedules, const RegimeTable& table,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress);
 
-/// The rows and the statements, certify/regime.schema.json.
+/// The rows and the statements, certify/schemas/regime.schema.json.
 nlohmann::json regime_json(const std::vector<RegimeRow>& rows);
 
 }  // namespace attest::certify

@@ -8,8 +8,7 @@
 #include "certify/testing/schema.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "cpu/register.hpp"
-#include "sparse/register.hpp"
+#include "schedules/register.hpp"
 
 namespace attest::certify {
 namespace {
@@ -37,7 +36,7 @@ TEST_CASE("unknown names have a suggestion", "[regime]") {
 }
 
 TEST_CASE("a prediction is the best schedule's count", "[regime]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = dense_schedules();
   const Problem problem = Problem::parse("hq=2,sq=256,d=16,mask=causal_br");
   for (const io::Direction direction : {io::Direction::forward, io::Direction::backward}) {
     for (const std::int64_t fast_words : {128, 256, 2048}) {
@@ -61,8 +60,8 @@ TEST_CASE("a prediction is the best schedule's count", "[regime]") {
 // Schedules over lists are candidates, and the bounds those of the pattern.
 TEST_CASE("a prediction on a pattern is of its pairs", "[regime]") {
   io::ScheduleRegistry schedules;
-  register_cpu_schedules(schedules);
-  register_sparse_schedules(schedules);
+  register_dense_schedules(schedules);
+  register_list_schedules(schedules);
   const Prediction strided = predict(schedules, io::Direction::forward,
                                      Problem::parse("sq=128,d=16,mask=dilated_inf_inf_8"), 256),
                    full = predict(schedules, io::Direction::forward, Problem::parse("sq=128,d=16"),
@@ -88,7 +87,7 @@ TEST_CASE("a group that sees every key is rows of one head", "[regime]") {
     CHECK(with_groups_as_rows(Problem::parse(text)).to_string() ==
           Problem::parse(text).to_string());
   }
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = dense_schedules();
   const Prediction apart =
       predict(schedules, io::Direction::forward, Problem::parse("hq=8,sq=1,sk=100,d=16"), 4096);
   const Prediction together = predict(schedules, io::Direction::forward,
@@ -98,7 +97,7 @@ TEST_CASE("a group that sees every key is rows of one head", "[regime]") {
 }
 
 TEST_CASE("where V is a part of K the bound counts distinct words", "[regime]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = dense_schedules();
   const RegimeShape latent = shapes_of({"deepseek-v3-latent"}).front();
   CHECK(latent.storage == io::Storage::key_is_value);
   const Prediction shared = predict(schedules, io::Direction::forward, latent.problem, 247808,
@@ -112,7 +111,7 @@ TEST_CASE("where V is a part of K the bound counts distinct words", "[regime]") 
 
 // The papers' claim, seen in the choice of schedule: square tiles below d^2, whole rows above.
 TEST_CASE("the best schedule changes with the regime", "[regime]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = dense_schedules();
   const Problem problem = Problem::parse("sq=1024,d=64");
   const auto best = [&](std::int64_t fast_words) {
     const std::string text =
@@ -150,8 +149,8 @@ TEST_CASE("the table as JSON has every required field of the schema", "[regime]"
   table.words = word_types();
   table.directions = {io::Direction::forward, io::Direction::backward};
   std::uint64_t last = 0;
-  const std::vector<RegimeRow> rows =
-      regime_rows(cpu_schedules(), table, [&](std::uint64_t done, std::uint64_t) { last = done; });
+  const std::vector<RegimeRow> rows = regime_rows(
+      dense_schedules(), table, [&](std::uint64_t done, std::uint64_t) { last = done; });
   REQUIRE(rows.size() == 2 * 3);
   CHECK(last == rows.size());
   nlohmann::json object = regime_json(rows);

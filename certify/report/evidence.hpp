@@ -7,7 +7,7 @@
 
 #include "certify/report/suspicion.hpp"
 #include "core/abi/attest_kernel.h"
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 #include "proptest/signatures/signature.hpp"
 
 /// Evidence that a failing case shows besides its message.

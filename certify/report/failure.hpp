@@ -7,9 +7,9 @@
 
 #include "certify/report/safetensors.hpp"
 #include "core/abi/attest_kernel.h"
+#include "proptest/judge/loss.hpp"
+#include "proptest/judge/truth.hpp"
 #include "proptest/laws/law.hpp"
-#include "proptest/loss.hpp"
-#include "proptest/truth.hpp"
 
 /// The tensors of one failure: what the kernel was given, what it returned, what it should have
 /// returned and how far off it may be.

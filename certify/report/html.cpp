@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "certify/plan/sizes.hpp"
 #include "certify/report/charts.hpp"
 #include "certify/report/markup.hpp"
 #include "certify/report/page_style.hpp"
 #include "certify/report/ratio.hpp"
 #include "certify/report/sampled.hpp"
-#include "certify/sizes.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {

@@ -7,8 +7,8 @@
 #include <pugixml.hpp>
 #include <sstream>
 
+#include "certify/plan/sizes.hpp"
 #include "certify/printable.hpp"
-#include "certify/sizes.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "core/safetensors.hpp"
+#include "core/files/safetensors.hpp"
 
 namespace attest::certify {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/tensor.hpp"
 
-/// Files of floating-point tensors in the safetensors format (core/safetensors.hpp).
+/// Files of floating-point tensors in the safetensors format (core/files/safetensors.hpp).
 namespace attest::certify {
 
 struct TensorFile {

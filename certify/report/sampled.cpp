@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "proptest/sample.hpp"
+#include "proptest/judge/sample.hpp"
 
 namespace attest::certify {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "certify/sizes.hpp"
+#include "certify/plan/sizes.hpp"
 
 /// Tells how many positions a sample drew, beside the sizes that were judged by one.
 namespace attest::certify {

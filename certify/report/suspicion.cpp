@@ -14,7 +14,7 @@
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "proptest/buffer.hpp"
+#include "proptest/judge/buffer.hpp"
 #include "proptest/laws/memory_laws.hpp"
 #include "proptest/laws/trial.hpp"
 

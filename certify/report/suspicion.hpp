@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 
 /// Names the way in which a kernel seems to do without its work.
 namespace attest::certify {
@@ -23,7 +23,7 @@ struct Suspicion {
 /// and with exact results within their bounds. Empty where nothing explains the failure: an
 /// ordinary mistake shows nothing.
 /// Cost: about a hundred small references.
-/// [certify/cheat_score_test "every cheat", certify/report/suspicion_test]
+/// [certify/score/cheat_score_test "every cheat", certify/report/suspicion_test]
 std::vector<Suspicion> suspicions_of(const attest_kernel& kernel, const proptest::Case& shrunk,
                                      const proptest::Case& found, const std::string& message);
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "io/schedule_count.hpp"
+#include "io/schedule/schedule_count.hpp"
 
 namespace attest::certify {
 

@@ -1,7 +1,7 @@
 #include "certify/reproduce/experiment.hpp"
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::certify {
 

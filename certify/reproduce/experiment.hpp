@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/registry.hpp"
-#include "io/schedule.hpp"
+#include "io/schedule/schedule.hpp"
 
 /// The claims of the I/O papers, each with an experiment that counts or measures it.
 namespace attest::certify {

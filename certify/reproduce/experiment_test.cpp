@@ -9,8 +9,7 @@
 #include "certify/reproduce/testing/altered_schedules.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "cpu/register.hpp"
-#include "sparse/register.hpp"
+#include "schedules/register.hpp"
 
 namespace attest::certify {
 namespace {
@@ -54,7 +53,7 @@ TEST_CASE("every experiment finds something, with points in order", "[reproduce]
 }
 
 TEST_CASE("the papers' cases are seen, and the corrections too", "[reproduce]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = dense_schedules();
   const Findings forward = find_experiment("forward_io").run(laboratory(schedules));
   REQUIRE(forward.claims.size() == 4);
   CHECK(forward.claims[0].outcome == Outcome::reproduced);      // -1
@@ -125,7 +124,7 @@ TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
   CHECK(blind[1] == Outcome::not_reproduced);
   CHECK(outcomes(testing::all_altered_schedules({.pays_for_masks = true}), "density_io")[2] ==
         Outcome::not_reproduced);
-  CHECK(outcomes(cpu_schedules(), "structure_io") ==
+  CHECK(outcomes(dense_schedules(), "structure_io") ==
         std::vector{Outcome::not_reproduced, Outcome::reproduced});
   CHECK(outcomes(testing::flat_schedules({1}), "structure_io") ==
         std::vector{Outcome::reproduced, Outcome::not_reproduced});
@@ -166,7 +165,7 @@ TEST_CASE("dense schedules that sparse ones do not follow are seen not to be", "
     }
     return dense;
   };
-  CHECK(run(cpu_schedules()) == std::vector{Outcome::reproduced, Outcome::reproduced});
+  CHECK(run(dense_schedules()) == std::vector{Outcome::reproduced, Outcome::reproduced});
   CHECK(run(testing::flat_schedules({1})) ==
         std::vector{Outcome::not_reproduced, Outcome::not_reproduced});
 }
@@ -188,7 +187,7 @@ TEST_CASE("every file is an experiment of its name", "[reproduce]") {
 TEST_CASE("arithmetic is counted from the recorded run", "[reproduce]") {
   constexpr std::int64_t kRows = 12, kDim = 4, kPairs = kRows * kRows;
   const auto count = [&](const char* text) {
-    return count_arithmetic(cpu_schedules(), text, square_problem(kRows, kDim));
+    return count_arithmetic(dense_schedules(), text, square_problem(kRows, kDim));
   };
   const Arithmetic standard = count("standard:bm=3,bn=3,bl=2");
   CHECK(standard.multiply_adds == 2 * kPairs * kDim);
@@ -203,12 +202,12 @@ TEST_CASE("arithmetic is counted from the recorded run", "[reproduce]") {
 }
 
 TEST_CASE("a walk that differs from its closed form is an error", "[reproduce]") {
-  const io::ScheduleRegistry& schedules = cpu_schedules();
+  const io::ScheduleRegistry& schedules = dense_schedules();
   CHECK(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 1000));
   CHECK_FALSE(count_words(schedules, "flash2:bq=4,bk=4", square_problem(16, 4), 10));
   CHECK_THROWS_AS(count_words(schedules, "no_such", square_problem(16, 4), 10), InvalidProblem);
   io::ScheduleRegistry lists;
-  register_sparse_schedules(lists);
+  register_list_schedules(lists);
   CHECK_FALSE(count_words(lists, "block_flash2:bq=4,bk=4", square_problem(16, 4), 1000));
   CHECK(count_words(lists, "block_flash2:bq=4,bk=4", Problem::parse("sq=16,d=4,mask=block_4_50_1"),
                     1000));

@@ -9,7 +9,7 @@
 #include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/fit.hpp"
 #include "core/error.hpp"
-#include "io/schedule_count.hpp"
+#include "io/schedule/schedule_count.hpp"
 
 namespace attest::certify {
 namespace {

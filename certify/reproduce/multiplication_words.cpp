@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "certify/reproduce/counted.hpp"
-#include "io/bounds/products.hpp"
+#include "io/bounds/dense/products.hpp"
 
 namespace attest::certify {
 namespace {

@@ -23,7 +23,7 @@ std::string csv(const Table& table);
 /// A plot as CSV: curve, kind, x, y.  [certify/reproduce/page_test "CSV"]
 std::string csv(const Plot& plot);
 
-/// Everything, certify/reproduce.schema.json.
+/// Everything, certify/schemas/reproduce.schema.json.
 nlohmann::json reproduce_json(const std::vector<Reproduced>& results);
 
 /// One page that needs nothing beside it, with the class that the bounds hold for. `drawings` has

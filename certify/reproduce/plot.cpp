@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "certify/count/program.hpp"
 #include "certify/files.hpp"
-#include "certify/program.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "certify/reproduce/experiment.hpp"
-#include "io/bounds/products.hpp"
+#include "io/bounds/dense/products.hpp"
 #include "sparse/inputs/tile_words.hpp"
 
 /// The claims about sparse inputs, from words that were counted: of the product of Q and K, or of

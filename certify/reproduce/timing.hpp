@@ -1,7 +1,7 @@
 #pragma once
 
 #include "certify/reproduce/forward_call.hpp"
-#include "io/schedule.hpp"
+#include "io/schedule/schedule.hpp"
 
 namespace attest::certify {
 

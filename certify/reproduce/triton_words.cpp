@@ -9,8 +9,8 @@
 
 #include "core/error.hpp"
 #include "core/problem.hpp"
-#include "io/best_schedule.hpp"
-#include "io/schedule_count.hpp"
+#include "io/schedule/best_schedule.hpp"
+#include "io/schedule/schedule_count.hpp"
 
 namespace attest::certify {
 namespace {

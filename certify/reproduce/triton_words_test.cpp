@@ -2,14 +2,14 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "cpu/register.hpp"
+#include "schedules/register.hpp"
 
 namespace attest::certify {
 namespace {
 
 std::vector<Outcome> outcomes(const std::vector<TritonLaunch>& launches) {
   std::vector<Outcome> list;
-  for (const Claim& claim : triton_words(cpu_schedules(), launches).claims) {
+  for (const Claim& claim : triton_words(dense_schedules(), launches).claims) {
     list.push_back(claim.outcome);
   }
   return list;
@@ -36,7 +36,7 @@ TEST_CASE("other words, fewer words and no small fast memory are seen", "[triton
   CHECK(outcomes({large})[1] == Outcome::not_compared);
   TritonLaunch spilled = good;
   spilled.spills = true;
-  const Findings found = triton_words(cpu_schedules(), {spilled});
+  const Findings found = triton_words(dense_schedules(), {spilled});
   CHECK(found.plots.empty());
   CHECK(found.tables[0].rows.size() == 1);
   CHECK(found.claims[1].outcome == Outcome::not_compared);

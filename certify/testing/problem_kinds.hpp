@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 
 /// Kinds of problems that kernels have paths of their own for, and which of them a call is.
 namespace attest::certify {

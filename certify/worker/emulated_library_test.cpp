@@ -1,7 +1,7 @@
 // Libraries for CUDA on an emulated device. They are made without nvcc.
 #include <string>
 
-#include "certify/where_run.hpp"
+#include "certify/campaign/where_run.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/error.hpp"

@@ -10,7 +10,7 @@
 #include "certify/worker/isolated_kernel.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "core/testing/catch.hpp"
-#include "proptest/values.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::certify::worker {
 namespace {

@@ -17,10 +17,10 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/buffer.hpp"
-#include "proptest/compare.hpp"
-#include "proptest/run.hpp"
-#include "proptest/values.hpp"
+#include "proptest/judge/buffer.hpp"
+#include "proptest/judge/compare.hpp"
+#include "proptest/judge/run.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::certify::worker {
 namespace {

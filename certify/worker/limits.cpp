@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "proptest/claims.hpp"
-#include "proptest/limits.hpp"
+#include "proptest/judge/claims.hpp"
+#include "proptest/judge/limits.hpp"
 
 namespace attest::certify::worker {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "certify/worker/arena.hpp"
 #include "certify/worker/descriptor.hpp"
-#include "proptest/buffer.hpp"
+#include "proptest/judge/buffer.hpp"
 
 namespace attest::certify::worker {
 

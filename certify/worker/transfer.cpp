@@ -5,7 +5,7 @@
 
 #include "certify/printable.hpp"
 #include "core/error.hpp"
-#include "core/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/blocks_of.hpp"
 #include "gpu/runtime/call_interface.hpp"
 
 namespace attest::certify::worker {

@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
-#include "io/machine.hpp"
-#include "io/words.hpp"
+#include "io/machine/machine.hpp"
+#include "io/machine/words.hpp"
 
 namespace attest::cpu {
 
 /// step(index) for 0 .. count-1, in any order, on so many threads; what a step throws is thrown
-/// here. [cpu/schedules/native_test "what a step throws"]
+/// here. [schedules/native_test "what a step throws"]
 void on_threads(std::int64_t count, std::int32_t threads,
                 const std::function<void(std::int64_t)>& step);
 

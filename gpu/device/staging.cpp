@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/blocks_of.hpp"
 #include "gpu/device/require.cuh"
 #include "gpu/kernels/tensor.hpp"
 

@@ -8,10 +8,10 @@
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/loss_call.hpp"
 #include "gpu/testing/words.hpp"
-#include "io/bounds/backward.hpp"
 #include "io/bounds/bound.hpp"
-#include "io/bounds/forward.hpp"
-#include "io/bounds/loss.hpp"
+#include "io/bounds/dense/backward.hpp"
+#include "io/bounds/dense/forward.hpp"
+#include "io/bounds/dense/loss.hpp"
 
 namespace attest::gpu {
 namespace {

@@ -8,7 +8,7 @@
 #include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/words.hpp"
 #include "io/recording/word_move.hpp"
-#include "sparse/register.hpp"
+#include "schedules/register.hpp"
 
 /// The law that ties a CUDA kernel to the schedule that it names: the words that its emulated
 /// launches move are those that the schedule's dry count moves on the same problem, reads and

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 #include "gpu/ptx/block_run.hpp"
 #include "gpu/ptx/operand_checker.hpp"
 #include "gpu/ptx/program.hpp"

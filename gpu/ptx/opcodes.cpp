@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::ptx {
 namespace {

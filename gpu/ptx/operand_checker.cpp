@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::ptx {
 namespace {

@@ -1,7 +1,7 @@
 #include "gpu/testing/words.hpp"
 
 #include "gpu/testing/call.hpp"
-#include "sparse/register.hpp"
+#include "schedules/register.hpp"
 
 namespace attest::gpu::testing {
 

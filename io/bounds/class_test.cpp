@@ -6,11 +6,11 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "io/bounds/backward.hpp"
-#include "io/bounds/forward.hpp"
-#include "io/bounds/loss.hpp"
-#include "io/bounds/pattern.hpp"
-#include "io/bounds/products.hpp"
+#include "io/bounds/dense/backward.hpp"
+#include "io/bounds/dense/forward.hpp"
+#include "io/bounds/dense/loss.hpp"
+#include "io/bounds/dense/products.hpp"
+#include "io/bounds/patterns/pattern.hpp"
 
 namespace attest::io {
 namespace {

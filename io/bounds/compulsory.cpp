@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "io/words.hpp"
+#include "io/machine/words.hpp"
 
 namespace attest::io {
 

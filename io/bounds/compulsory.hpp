@@ -6,7 +6,7 @@
 #include "io/bounds/bound.hpp"
 #include "io/bounds/extent.hpp"
 #include "io/bounds/kernel_class.hpp"
-#include "io/words.hpp"
+#include "io/machine/words.hpp"
 
 namespace attest::io {
 

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "io/bounds/forward.hpp"
+#include "io/bounds/dense/forward.hpp"
 
 namespace attest::io {
 namespace {

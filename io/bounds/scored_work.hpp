@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "io/bounds/pair_density.hpp"
+#include "io/bounds/weights/pair_density.hpp"
 
 /// Work that segments can do where the multiply-adds that form scores count as well as those into
 /// O: docs/theory/bounds/patterns.md, "Scores counted".

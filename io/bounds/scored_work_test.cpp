@@ -8,7 +8,7 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
-#include "io/bounds/pattern.hpp"
+#include "io/bounds/patterns/pattern.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/testing/small_masks.hpp"
 #include "io/bounds/testing/smallest_degrees.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "io/words.hpp"
+#include "io/machine/words.hpp"
 
 namespace attest::io {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/metered_machine.hpp"
+#include "io/machine/metered_machine.hpp"
 #include "io/recording/word_move.hpp"
 
 namespace attest::io {

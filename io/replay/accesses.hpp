@@ -46,7 +46,7 @@ struct AccessTrace {
 /// lies in slow memory, a word that is formed lies where it is stored in the end, and one that
 /// never is stored, or while its place in slow memory is still needed, lies in scratch, at the
 /// number of its place in fast memory. So a cache that holds what the schedule holds, and no more,
-/// fetches what the schedule reads.  [io/replay/accesses_test, cpu/schedules/replay_test]
+/// fetches what the schedule reads.  [io/replay/accesses_test, schedules/replay_test]
 class AccessBuilder : public WordMoveSink {
  public:
   /// Throws InvalidProblem for more than `most` accesses.

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 #include "io/replay/replacement.hpp"
 
 namespace attest::io {

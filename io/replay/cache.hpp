@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "io/machine/words.hpp"
 #include "io/replay/accesses.hpp"
-#include "io/words.hpp"
 
 /// Caches that decide themselves what to hold, run over the accesses of a schedule.
 namespace attest::io {

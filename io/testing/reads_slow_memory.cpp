@@ -1,6 +1,6 @@
 // Compiled by CTest with ATTEST_READ = none, and with the ways a schedule could read slow memory
 // without paying, each of which the compiler must refuse.
-#include "io/counting_machine.hpp"
+#include "io/machine/counting_machine.hpp"
 
 namespace {
 

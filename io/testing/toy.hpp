@@ -1,6 +1,6 @@
 #pragma once
 
-#include "io/machine.hpp"
+#include "io/machine/machine.hpp"
 
 /// A schedule small enough to count by hand, and what a careless author would make of it.
 namespace attest::io::testing {

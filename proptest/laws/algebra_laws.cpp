@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/rng.hpp"
-#include "core/sparsity/sparsity_pattern.hpp"
+#include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/reversed.hpp"
 #include "proptest/laws/trial.hpp"
-#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -1,7 +1,7 @@
 #include "proptest/laws/catalogue.hpp"
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::proptest {
 

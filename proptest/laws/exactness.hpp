@@ -15,7 +15,7 @@ struct IntegerSums {
 };
 
 /// Tells whether the contract adds up the integers exactly, whatever the order.
-/// Requires: numbers below the range's ends.  [proptest/exactness_test]
+/// Requires: numbers below the range's ends.  [proptest/suites/exactness_test]
 bool adds_exactly(const Numerics& numerics, const IntegerSums& sums);
 
 /// Tells whether a type of this unit roundoff holds all integers up to `largest`; 0 holds all.

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "proptest/draws.hpp"
+#include "proptest/values/draws.hpp"
 
 namespace attest::proptest {
 namespace {

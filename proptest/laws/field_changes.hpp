@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/abi/attest_kernel.h"
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 
 namespace attest::proptest {
 
@@ -19,7 +19,7 @@ struct FieldChange {
 /// One change of a case's problem that the kernel claims, by the seed: of scale, softcap, slopes,
 /// window, alignment, key lengths, packed lengths, bits of the mask, strides, or whether LSE is
 /// asked for. Seeds rank the fields, so that a simpler case of a seed keeps its field where that
-/// applies. Nothing where none applies. [proptest/field_changes_test]
+/// applies. Nothing where none applies. [proptest/laws/field_changes_test]
 std::optional<FieldChange> field_change(const attest_description& description, const Case& c);
 
 }  // namespace attest::proptest

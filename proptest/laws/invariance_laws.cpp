@@ -1,9 +1,9 @@
 // Laws about bits: what must not change an output at all.
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
+#include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trial.hpp"
-#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {

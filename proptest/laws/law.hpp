@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/verdict.hpp"
-#include "proptest/compare.hpp"
-#include "proptest/run.hpp"
+#include "proptest/judge/compare.hpp"
+#include "proptest/judge/run.hpp"
 
 namespace attest::proptest {
 
@@ -37,7 +37,7 @@ struct Law {
 };
 
 /// Tells whether the law says anything about a kernel that claims `description`.
-/// [proptest/sparsity_test "a kernel without any form"]
+/// [proptest/suites/sparsity_test "a kernel without any form"]
 bool concerns(const Law& law, const attest_description& description);
 
 /// All laws, in the order they are reported.

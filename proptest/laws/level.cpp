@@ -8,7 +8,7 @@
 
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
-#include "proptest/draws.hpp"
+#include "proptest/values/draws.hpp"
 
 namespace attest::proptest {
 namespace {

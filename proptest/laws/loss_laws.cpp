@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "core/numerics.hpp"
+#include "proptest/judge/loss.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trial.hpp"
-#include "proptest/loss.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/rng.hpp"
-#include "proptest/buffer.hpp"
+#include "proptest/judge/buffer.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trial.hpp"
 

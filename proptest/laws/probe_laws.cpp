@@ -5,10 +5,10 @@
 
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
+#include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/exactness.hpp"
 #include "proptest/laws/trial.hpp"
-#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {

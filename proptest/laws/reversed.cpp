@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "core/error.hpp"
-#include "core/sparsity/sparsity_pattern.hpp"
+#include "core/mask/sparsity/sparsity_pattern.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -10,7 +10,7 @@ namespace attest::proptest {
 /// itself.
 ///
 /// Requires: one batch entry like the other: no packed sequences, no key lengths.
-/// [proptest/sparsity_test "pairs in the other order"]
+/// [proptest/suites/sparsity_test "pairs in the other order"]
 Problem with_reversed_keys(const Problem& problem);
 
 /// The same for queries.

@@ -2,9 +2,9 @@
 #include <set>
 
 #include "core/rng.hpp"
+#include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trial.hpp"
-#include "proptest/limits.hpp"
 
 namespace attest::proptest {
 namespace {

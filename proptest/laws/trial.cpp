@@ -1,6 +1,6 @@
 #include "proptest/laws/trial.hpp"
 
-#include "proptest/limits.hpp"
+#include "proptest/judge/limits.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "proptest/judge/truth.hpp"
 #include "proptest/laws/law.hpp"
-#include "proptest/truth.hpp"
 
 /// Helpers with which the laws are written.
 namespace attest::proptest {
@@ -44,7 +44,7 @@ inline constexpr const char* kRefused = "refused although claimed: ";
 inline constexpr const char* kItSays = "; it says: ";
 
 /// Stops where the call misbehaved, refused or failed; with the text that it handed back.
-/// [proptest/case_test "a call that does not succeed"]
+/// [proptest/values/case_test "a call that does not succeed"]
 void require_success(attest_status status, const std::string& misconduct, const std::string& words,
                      const Problem& problem);
 
@@ -74,7 +74,7 @@ LawResult judged_with_truth(const std::vector<Comparison>& comparisons, const So
 
 /// Stops where a result lies outside its bounds: nothing is made from results that are wrong. The
 /// message then begins with `part`, which says whose they are.
-/// [proptest/wrong_outputs_test]
+/// [proptest/suites/wrong_outputs_test]
 void require_right(const Solved& solved, const std::string& part);
 
 /// Begins the message where a law's own comparisons passed and the reference refused.
@@ -105,7 +105,7 @@ struct NamedOutput {
 Problem plain_problem(const Problem& problem);
 
 /// The same, moved to the nearest that the kernel's limits allow: under a causal mask where it
-/// serves no other.  [certify/limited_test "causal alone"]
+/// serves no other.  [certify/campaign/limited_test "causal alone"]
 Problem plain_problem(const attest_kernel& kernel, const Problem& problem);
 
 /// Stops where the kernel serves causal masks alone. Before a check for content.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/problem.hpp"
-#include "proptest/values.hpp"
-#include "reference/attention.hpp"
+#include "proptest/values/values.hpp"
+#include "reference/exact/attention.hpp"
 
 /// Attention by the textbook in float64, with one step done otherwise: what kernels with a known
 /// mistake return. For mistakes that are no other problem, so that the reference cannot be asked.

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "proptest/values.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::proptest {
 

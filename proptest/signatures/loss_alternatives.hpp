@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "proptest/loss.hpp"
+#include "proptest/judge/loss.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/deviation.hpp"
 

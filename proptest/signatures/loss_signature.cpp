@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
-#include "proptest/generator.hpp"
 #include "proptest/signatures/loss_alternatives.hpp"
+#include "proptest/values/generator.hpp"
 
 namespace attest::proptest {
 namespace {

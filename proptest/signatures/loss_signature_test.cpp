@@ -7,9 +7,9 @@
 
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/generator.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/signatures/loss_alternatives.hpp"
+#include "proptest/values/generator.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
-#include "proptest/values.hpp"
-#include "reference/bounds.hpp"
+#include "proptest/values/values.hpp"
+#include "reference/bounds/bounds.hpp"
 
 /// Inputs as kernels read them, and LSE as they store it, that take one axis or one list for
 /// another.

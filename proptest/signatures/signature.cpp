@@ -9,12 +9,12 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "proptest/generator.hpp"
 #include "proptest/laws/level.hpp"
 #include "proptest/laws/trial.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/loss_signature.hpp"
 #include "proptest/signatures/results.hpp"
+#include "proptest/values/generator.hpp"
 
 namespace attest::proptest {
 namespace {

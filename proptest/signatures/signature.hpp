@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "proptest/run.hpp"
+#include "proptest/judge/run.hpp"
 #include "proptest/signatures/alternative.hpp"
 
 /// Names the mistake a kernel probably makes, by its results.

@@ -8,11 +8,11 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/fixed_problems.hpp"
-#include "proptest/generator.hpp"
+#include "proptest/judge/truth.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/signatures/deviation.hpp"
-#include "proptest/truth.hpp"
+#include "proptest/values/fixed_problems.hpp"
+#include "proptest/values/generator.hpp"
 
 namespace attest::proptest {
 namespace {

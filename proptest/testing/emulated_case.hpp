@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "fixtures/emulated/emulation.hpp"
-#include "proptest/run.hpp"
-#include "proptest/truth.hpp"
-#include "proptest/values.hpp"
+#include "proptest/judge/run.hpp"
+#include "proptest/judge/truth.hpp"
+#include "proptest/values/values.hpp"
 
 namespace attest::proptest {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "proptest/generator.hpp"
 #include "proptest/laws/law.hpp"
+#include "proptest/values/generator.hpp"
 
 namespace attest::proptest {
 

@@ -2,15 +2,15 @@
 
 #include <utility>
 
-#include "io/bounds/backward.hpp"
-#include "io/bounds/backward_pattern.hpp"
-#include "io/bounds/backward_small_pattern.hpp"
-#include "io/bounds/components.hpp"
-#include "io/bounds/forward.hpp"
-#include "io/bounds/pattern.hpp"
-#include "io/bounds/products.hpp"
-#include "io/bounds/weighted_backward.hpp"
-#include "io/bounds/weighted_pattern.hpp"
+#include "io/bounds/dense/backward.hpp"
+#include "io/bounds/dense/forward.hpp"
+#include "io/bounds/dense/products.hpp"
+#include "io/bounds/patterns/backward_pattern.hpp"
+#include "io/bounds/patterns/backward_small_pattern.hpp"
+#include "io/bounds/patterns/components.hpp"
+#include "io/bounds/patterns/pattern.hpp"
+#include "io/bounds/weights/weighted_backward.hpp"
+#include "io/bounds/weights/weighted_pattern.hpp"
 
 namespace attest::proptest::testing {
 

@@ -7,8 +7,8 @@
 #include "io/bounds/bound.hpp"
 #include "io/bounds/extent.hpp"
 #include "io/bounds/kernel_class.hpp"
-#include "io/bounds/pattern_degrees.hpp"
-#include "io/schedule.hpp"
+#include "io/bounds/patterns/pattern_degrees.hpp"
+#include "io/schedule/schedule.hpp"
 
 /// The bounds of a problem with a mask, by size and by pattern.
 namespace attest::proptest::testing {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "proptest/sparse_values.hpp"
+#include "proptest/values/sparse_values.hpp"
 
 namespace attest::proptest {
 

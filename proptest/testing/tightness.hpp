@@ -6,7 +6,7 @@
 
 #include "core/dtype.hpp"
 #include "proptest/testing/validation.hpp"
-#include "proptest/values.hpp"
+#include "proptest/values/values.hpp"
 
 /// How loose the bounds are: medians of bound over error, probabilistic strength
 /// (docs/theory/error-bounds.md, "Tightness").
@@ -44,7 +44,7 @@ struct Looseness {
 
 /// Compares all that the table has but those of one-hot, V = 1 and scores of 10^4 in which most
 /// results are exact. The table's medians of gradients are rounded by up to `rounding`.
-/// [proptest/validation_test "a bound twice as loose is noticed"]
+/// [proptest/suites/validation_test "a bound twice as loose is noticed"]
 Looseness looseness(const Cell& cell, const std::vector<Tightness>& table, double rounding);
 
 }  // namespace attest::proptest

@@ -11,8 +11,8 @@
 
 #include "core/rng.hpp"
 #include "fixtures/emulated/emulation.hpp"
-#include "proptest/truth.hpp"
-#include "reference/roundoff.hpp"
+#include "proptest/judge/truth.hpp"
+#include "reference/bounds/steps/roundoff.hpp"
 
 /// Emulated kernels against the bounds under their own contracts, many elements of one value family
 /// in one dtype.

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "proptest/affordable.hpp"
-#include "proptest/truth.hpp"
+#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth.hpp"
 #include "python/api/attest_api.h"
 
 namespace attest::python {

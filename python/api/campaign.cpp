@@ -8,19 +8,19 @@
 #include <thread>
 #include <vector>
 
-#include "certify/campaign.hpp"
-#include "certify/case_text.hpp"
+#include "certify/campaign/campaign.hpp"
+#include "certify/campaign/journal.hpp"
+#include "certify/campaign/merge.hpp"
+#include "certify/campaign/tier.hpp"
 #include "certify/certificate.hpp"
-#include "certify/journal.hpp"
-#include "certify/merge.hpp"
-#include "certify/own_problems.hpp"
-#include "certify/plan.hpp"
-#include "certify/tier.hpp"
-#include "certify/told_findings.hpp"
+#include "certify/findings/case_text.hpp"
+#include "certify/findings/told_findings.hpp"
+#include "certify/plan/own_problems.hpp"
+#include "certify/plan/plan.hpp"
 #include "certify/worker/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
-#include "proptest/affordable.hpp"
+#include "proptest/judge/affordable.hpp"
 #include "python/api/contract.hpp"
 #include "python/api/options.hpp"
 

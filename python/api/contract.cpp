@@ -9,7 +9,7 @@
 #include "core/conventions.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
-#include "core/suggest.hpp"
+#include "core/text/suggest.hpp"
 
 namespace attest::python {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/testing/catch.hpp"
-#include "reference/roundoff.hpp"
+#include "reference/bounds/steps/roundoff.hpp"
 
 namespace attest::python {
 namespace {

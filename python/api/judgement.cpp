@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "proptest/judge/sample.hpp"
 #include "proptest/laws/trial.hpp"
-#include "proptest/sample.hpp"
 #include "proptest/signatures/signature.hpp"
 #include "python/api/contract.hpp"
 

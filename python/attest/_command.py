@@ -34,7 +34,7 @@ def regime(*, devices: Sequence[str] = (), models: Sequence[str] = (), dtypes: S
            direction: Optional[str] = None) -> Dict[str, Any]:
     """Returns on which side of d^2 fast memories lie, as `attest regime --json` says.
 
-    The fields of the result are described in certify/regime.schema.json, the keywords by
+    The fields of the result are described in certify/schemas/regime.schema.json, the keywords by
     `attest regime --help`. Raises ValueError with the command's message where they make no sense.
     """
     options = [word for name, values in (("--device", devices), ("--model", models),

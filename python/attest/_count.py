@@ -36,7 +36,7 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
                whose kernels are Triton's
     `problem`  a line like "sq=4096,d=64", or what `attest.problem` returns
 
-    For a schedule the result is that of `attest count --json` (certify/count.schema.json), and one size of
+    For a schedule the result is that of `attest count --json` (certify/schemas/count.schema.json), and one size of
     fast memory is needed. For a function, whose forward pass is counted, it has:
 
     `launches`       of one call, each with its words by tensor, and the registers of a thread

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Union
 class Report:
     """Holds what a campaign found.
 
-    `certificate`  as `attest certify --out` writes it: certify/certificate.schema.json
+    `certificate`  as `attest certify --out` writes it: certify/schemas/certificate.schema.json
     """
 
     certificate: Dict[str, Any]

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "reference/loss_gradient.hpp"
+#include "reference/exact/loss_gradient.hpp"
 
 /// Loss gradients in float32, operation by operation: every legitimate way, and wrong ones.
 namespace attest::reference {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/rng.hpp"
-#include "reference/attention.hpp"
-#include "reference/oracle.hpp"
+#include "reference/exact/attention.hpp"
+#include "reference/exact/oracle.hpp"
 
 /// Inputs that the tests of this room share.
 namespace attest::reference {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/sparse_operands.hpp"
-#include "io/words.hpp"
+#include "core/sparse_operands/sparse_operands.hpp"
+#include "io/machine/words.hpp"
 #include "sparse/inputs/slow_csr.hpp"
 
 /// The operands of sparse attention in slow memory.

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/csr_matrix.hpp"
-#include "io/slow_memory.hpp"
+#include "core/sparse_operands/csr_matrix.hpp"
+#include "io/machine/slow_memory.hpp"
 
 namespace attest::sparse {
 

@@ -1,5 +1,5 @@
 // The backward schedules of sparse inputs on random ragged matrices, rows and columns without an
-// entry among them: words against closed forms. proptest/sparse_inputs_test has the results.
+// entry among them: words against closed forms. proptest/suites/sparse_inputs_test has the results.
 #include <cstdio>
 #include <optional>
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "core/sparse_operands.hpp"
+#include "core/sparse_operands/sparse_operands.hpp"
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/slow_csr.hpp"
 

@@ -1,6 +1,6 @@
 #include "sparse/inputs/input_kernels.hpp"
 
-#include "io/counting_machine.hpp"
+#include "io/machine/counting_machine.hpp"
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/sparse_flash.hpp"

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "core/error.hpp"
-#include "core/suggest.hpp"
-#include "io/dry_machine.hpp"
+#include "core/text/suggest.hpp"
+#include "io/machine/dry_machine.hpp"
 #include "sparse/inputs/lower_bounds.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
 #include "sparse/inputs/sparse_flash_backward.hpp"

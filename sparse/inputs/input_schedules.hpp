@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "core/sparse_operands.hpp"
-#include "io/best_schedule.hpp"
-#include "io/schedule_count.hpp"
+#include "core/sparse_operands/sparse_operands.hpp"
+#include "io/schedule/best_schedule.hpp"
+#include "io/schedule/schedule_count.hpp"
 
 /// The schedules of sparse inputs by name, for `attest count --inputs`.
 namespace attest::sparse {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/bounds/backward.hpp"
-#include "io/bounds/forward.hpp"
+#include "io/bounds/dense/backward.hpp"
+#include "io/bounds/dense/forward.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 #include "sparse/inputs/slow_csr.hpp"

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/sparse_operands.hpp"
-#include "io/bounds/products.hpp"
+#include "core/sparse_operands/sparse_operands.hpp"
+#include "io/bounds/dense/products.hpp"
 
 namespace attest::sparse {
 

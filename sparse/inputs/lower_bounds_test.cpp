@@ -10,8 +10,8 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "io/bounds/backward.hpp"
-#include "io/bounds/forward.hpp"
+#include "io/bounds/dense/backward.hpp"
+#include "io/bounds/dense/forward.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
 #include "sparse/inputs/sparse_flash_backward.hpp"
 #include "sparse/inputs/sparse_products.hpp"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "io/tile_view.hpp"
+#include "io/machine/tile_view.hpp"
 
 /// Arithmetic on tiles of sparse matrices, float32.
 namespace attest::sparse {

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
-#include "io/schedule.hpp"
+#include "io/schedule/schedule.hpp"
 
 namespace attest::sparse {
 namespace {

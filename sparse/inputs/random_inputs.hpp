@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/sparse_operands.hpp"
+#include "core/sparse_operands/sparse_operands.hpp"
 
 namespace attest::sparse {
 

@@ -6,7 +6,7 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
-#include "io/counting_machine.hpp"
+#include "io/machine/counting_machine.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/sparse_flash.hpp"
 #include "sparse/inputs/sparse_products.hpp"

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/csr_matrix.hpp"
-#include "io/slow_memory.hpp"
-#include "io/words.hpp"
+#include "core/sparse_operands/csr_matrix.hpp"
+#include "io/machine/slow_memory.hpp"
+#include "io/machine/words.hpp"
 
 /// Sparse matrices in slow memory. One word is an offset, a column index or a value: index words
 /// cost words. Where the entries of a row lie is known to a schedule as sizes are, from a symbolic

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "io/machine.hpp"
-#include "io/words.hpp"
+#include "io/machine/machine.hpp"
+#include "io/machine/words.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/operations.hpp"
 #include "sparse/inputs/slow_csr.hpp"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "io/machine.hpp"
-#include "io/words.hpp"
+#include "io/machine/machine.hpp"
+#include "io/machine/words.hpp"
 #include "sparse/inputs/attention_words.hpp"
 #include "sparse/inputs/entry_sums.hpp"
 #include "sparse/inputs/operations.hpp"

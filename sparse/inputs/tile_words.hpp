@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/csr_matrix.hpp"
+#include "core/sparse_operands/csr_matrix.hpp"
 
 /// Words of the two forms of one sparse product as functions of fast memory.
 namespace attest::sparse {

@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
-#include "io/dry_machine.hpp"
+#include "io/machine/dry_machine.hpp"
 #include "sparse/inputs/sparse_products.hpp"
 #include "sparse/inputs/testing/random_operands.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "core/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/blocks_of.hpp"
 #include "cpu/kernels/geometry.hpp"
 #include "sparse/kernels/tasks.hpp"
 

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/blocks_of.hpp"
 #include "cpu/kernels/geometry.hpp"
 #include "sparse/kernels/pair_lists.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "core/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/blocks_of.hpp"
 #include "sparse/kernels/row_tasks.hpp"
 
 namespace attest::sparse {

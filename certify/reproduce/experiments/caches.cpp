@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "certify/count_trace.hpp"
+#include "certify/count/count_trace.hpp"
 #include "certify/reproduce/counted.hpp"
 #include "core/error.hpp"
 

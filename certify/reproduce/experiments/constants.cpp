@@ -6,7 +6,7 @@
 
 #include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/fit.hpp"
-#include "io/best_schedule.hpp"
+#include "io/schedule/best_schedule.hpp"
 
 namespace attest::certify {
 namespace {

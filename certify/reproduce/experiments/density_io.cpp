@@ -5,7 +5,7 @@
 #include <set>
 
 #include "certify/reproduce/counted.hpp"
-#include "core/sparsity/sparsity_pattern.hpp"
+#include "core/mask/sparsity/sparsity_pattern.hpp"
 
 namespace attest::certify {
 namespace {

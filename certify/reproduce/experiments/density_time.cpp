@@ -9,8 +9,8 @@
 #include "certify/reproduce/fit.hpp"
 #include "certify/reproduce/timing.hpp"
 #include "core/error.hpp"
+#include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/registry.hpp"
-#include "core/sparsity/sparsity_pattern.hpp"
 
 namespace attest::certify {
 namespace {

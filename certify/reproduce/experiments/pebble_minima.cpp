@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "certify/reproduce/counted.hpp"
-#include "io/best_schedule.hpp"
 #include "io/pebble/any_order.hpp"
 #include "io/pebble/attention_dag.hpp"
 #include "io/pebble/minimum.hpp"
+#include "io/schedule/best_schedule.hpp"
 
 namespace attest::certify {
 namespace {

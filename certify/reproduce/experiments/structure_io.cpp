@@ -6,9 +6,9 @@
 
 #include "certify/reproduce/counted.hpp"
 #include "core/error.hpp"
+#include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/rng.hpp"
-#include "core/sparsity/sparsity_pattern.hpp"
-#include "io/best_schedule.hpp"
+#include "io/schedule/best_schedule.hpp"
 
 namespace attest::certify {
 namespace {

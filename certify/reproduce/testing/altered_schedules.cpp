@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "cpu/register.hpp"
+#include "schedules/register.hpp"
 #include "sparse/register.hpp"
 
 namespace attest::certify::testing {
@@ -142,7 +143,7 @@ class AlteredFamily : public Renamed {
 };
 
 template <class Family, class How>
-io::ScheduleRegistry registry_of(How how, const io::ScheduleRegistry& of = cpu_schedules()) {
+io::ScheduleRegistry registry_of(How how, const io::ScheduleRegistry& of = dense_schedules()) {
   io::ScheduleRegistry registry;
   for (const auto& family : of.families()) {
     registry.add(std::make_unique<Family>(*family, how));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
-#include "io/bounds/part_weights.hpp"
+#include "io/bounds/weights/part_weights.hpp"
 
 namespace attest::io::testing {
 

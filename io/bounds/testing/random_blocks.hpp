@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/problem.hpp"
-#include "io/bounds/pattern_degrees.hpp"
+#include "io/bounds/patterns/pattern_degrees.hpp"
 
 namespace attest::io::testing {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
-#include "io/bounds/pattern_degrees.hpp"
+#include "io/bounds/patterns/pattern_degrees.hpp"
 
 /// Small patterns for random segments.
 namespace attest::io::testing {

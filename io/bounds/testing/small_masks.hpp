@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
-#include "io/bounds/pattern_degrees.hpp"
+#include "io/bounds/patterns/pattern_degrees.hpp"
 
 /// Masks with the keys of a row as bits, for random segments.
 namespace attest::io::testing {

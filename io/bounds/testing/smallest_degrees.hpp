@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "io/bounds/pattern_degrees.hpp"
+#include "io/bounds/patterns/pattern_degrees.hpp"
 
 namespace attest::io::testing {
 

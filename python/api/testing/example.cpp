@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "reference/attention.hpp"
+#include "reference/exact/attention.hpp"
 
 namespace attest::python {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
-#include "proptest/claims.hpp"
-#include "proptest/values.hpp"
+#include "proptest/judge/claims.hpp"
+#include "proptest/values/values.hpp"
 #include "python/api/attest_api.h"
 
 /// A call with right results, for tests to spoil.

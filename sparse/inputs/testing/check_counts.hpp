@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/testing/catch.hpp"
-#include "io/counting_machine.hpp"
-#include "io/dry_machine.hpp"
+#include "io/machine/counting_machine.hpp"
+#include "io/machine/dry_machine.hpp"
 
 namespace attest::sparse::testing {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/rng.hpp"
-#include "core/sparse_operands.hpp"
+#include "core/sparse_operands/sparse_operands.hpp"
 
 namespace attest::sparse::testing {
 

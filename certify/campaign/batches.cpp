@@ -1,0 +1,162 @@
+#include "certify/campaign/batches.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "certify/campaign/campaign.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+
+namespace attest::certify {
+namespace {
+
+bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
+
+CheckRecord record_of(const proptest::LawResult& result, std::uint64_t seed) {
+  CheckRecord record{result.verdict, result.message, seed, {}};
+  for (const proptest::Comparison& comparison : result.comparisons) {
+    double& worst = record.outputs[comparison.output];
+    worst = std::max(worst, comparison.ratio);
+  }
+  return record;
+}
+
+// Everything the threads share.
+class Batches {
+ public:
+  Batches(Run& run, const std::vector<PlannedCase>& plan) : run_(run), plan_(plan) {}
+
+  // Tells whether an earlier run has carried the batch out to its end.
+  bool known(const Batch& batch) const {
+    for (const std::uint64_t position : batch.positions) {
+      const auto record = run_.journal.check(name_of(batch, position));
+      if (!record) return false;
+      if (fails(record->verdict)) break;
+    }
+    return true;
+  }
+
+  void carry_out(const Batch& batch) {
+    std::size_t made = 0;
+    if (batch.positions.front() < first_failure(batch) && !known(batch)) {
+      worker::restart(run_.kernel);
+      for (; made < batch.positions.size() && !run_.interrupted(); ++made) {
+        if (!check(batch, batch.positions[made])) break;
+        advance(1);
+      }
+      if (made == batch.positions.size()) soak(batch);
+      worker::restart(run_.kernel);
+      if (run_.interrupted()) return;
+    }
+    note_failure(batch);
+    advance(batch.positions.size() - made);
+  }
+
+ private:
+  CheckName name_of(const Batch& batch, std::uint64_t position) const {
+    return {run_.kernel.description.name, std::string(batch.law->name), position};
+  }
+
+  // Checks a case and tells whether the law still holds.
+  bool check(const Batch& batch, std::uint64_t position) {
+    const CheckName name = name_of(batch, position);
+    proptest::Case c = plan_[position].c;
+    run_.journal.begin(name, reproduce_line(std::get<0>(name), std::get<1>(name), c, 1,
+                                            worker::isolation_words(run_.kernel)));
+    const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
+    run_.journal.add(name, record_of(result, c.seed));
+    return !fails(result.verdict);
+  }
+
+  // A batch of few cases is checked again in the same process: what a kernel does wrong only after
+  // its first calls must show in a small campaign too.
+  void soak(const Batch& batch) {
+    if (!worker::is_isolated(run_.kernel)) return;
+    for (std::size_t made = batch.positions.size(); made < kBatchLength; ++made) {
+      const std::uint64_t position = batch.positions[made % batch.positions.size()];
+      if (run_.interrupted()) return;
+      proptest::Case c = plan_[position].c;
+      const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
+      if (!fails(result.verdict)) continue;
+      run_.journal.add(name_of(batch, position), record_of(result, c.seed));
+      return;
+    }
+  }
+
+  std::uint64_t first_failure(const Batch& batch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = failures_.find(batch.law);
+    return found == failures_.end() ? std::numeric_limits<std::uint64_t>::max() : found->second;
+  }
+
+  void note_failure(const Batch& batch) {
+    for (const std::uint64_t position : batch.positions) {
+      const auto record = run_.journal.check(name_of(batch, position));
+      if (!record || !fails(record->verdict)) continue;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto [known, first] = failures_.emplace(batch.law, position);
+      if (!first) known->second = std::min(known->second, position);
+      return;
+    }
+  }
+
+  void advance(std::size_t checks) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    run_.done += checks;
+    run_.progress(run_.done, run_.total);
+  }
+
+  Run& run_;
+  const std::vector<PlannedCase>& plan_;
+  std::mutex mutex_;
+  std::map<const proptest::Law*, std::uint64_t> failures_;
+};
+
+}  // namespace
+
+void run_parallel(unsigned jobs, std::size_t count, const std::function<void(std::size_t)>& task) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr thrown;
+  const auto work = [&] {
+    for (std::size_t index = next++; index < count; index = next++) {
+      try {
+        task(index);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (!thrown) thrown = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  const std::size_t threads =
+      std::min<std::size_t>(std::max(jobs, 1u), std::max<std::size_t>(count, 1));
+  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void run_batches(Run& run, const std::vector<PlannedCase>& plan,
+                 const std::vector<Batch>& batches) {
+  std::vector<const Batch*> mine;
+  for (std::size_t k = run.shard.index - 1; k < batches.size(); k += run.shard.count) {
+    mine.push_back(&batches[k]);
+    run.batches.push_back(batches[k]);
+    run.total += batches[k].positions.size();
+    for (const std::uint64_t position : batches[k].positions) {
+      run.planned[position].push_back(batches[k].law);
+    }
+  }
+  Batches shared(run, plan);
+  run_parallel(run.jobs, mine.size(), [&](std::size_t k) {
+    if (!run.interrupted()) shared.carry_out(*mine[k]);
+  });
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "certify/campaign/journal.hpp"
+#include "certify/plan/plan.hpp"
+
+namespace attest::certify {
+
+/// Called after every check with done, total; and asked before each whether to stop.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+using Interrupted = std::function<bool()>;
+
+/// The campaign of one kernel while it runs.
+struct Run {
+  const attest_kernel& kernel;
+  unsigned jobs;
+  Shard shard;
+  Journal& journal;
+  Progress progress;
+  Interrupted interrupted;
+  std::uint64_t done = 0, total = 0;                                     // checks
+  std::map<std::uint64_t, std::vector<const proptest::Law*>> planned{};  // by position
+  std::vector<Batch> batches{};                                          // of this shard
+};
+
+/// Runs `count` tasks on run.jobs threads in any order; the first exception ends the others and is
+/// thrown again.
+void run_parallel(unsigned jobs, std::size_t count, const std::function<void(std::size_t)>& task);
+
+/// Runs what the journal does not have yet of the batches of run.shard. A law is dropped after the
+/// first case, in the order of the plan, that it fails on: whether later ones ran depends on
+/// `jobs`, and no one may look at them.  [certify/campaign/sharing_test "jobs"]
+void run_batches(Run& run, const std::vector<PlannedCase>& plan, const std::vector<Batch>& batches);
+
+}  // namespace attest::certify

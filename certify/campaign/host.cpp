@@ -1,0 +1,65 @@
+#include "certify/campaign/host.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+namespace attest::certify {
+namespace {
+
+bool changes_arithmetic(const std::string& flag) {
+  constexpr std::array<const char*, 9> kPrefixes{"sse",  "avx",   "fma", "f16c", "amx",
+                                                 "fphp", "asimd", "sve", "bf16"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](const char* prefix) { return flag.rfind(prefix, 0) == 0; });
+}
+
+}  // namespace
+
+Processor parse_cpuinfo(const std::string& text) {
+  Processor processor;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
+    const std::string value = colon + 2 < line.size() ? line.substr(colon + 2) : "";
+    if (key == "model name" && processor.name.empty()) processor.name = value;
+    if ((key != "flags" && key != "Features") || !processor.extensions.empty()) continue;
+    std::istringstream words(value);
+    std::copy_if(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>(),
+                 std::back_inserter(processor.extensions), changes_arithmetic);
+  }
+  std::sort(processor.extensions.begin(), processor.extensions.end());
+  return processor;
+}
+
+nlohmann::json host_json() {
+  utsname system{};
+  uname(&system);
+  std::ifstream file("/proc/cpuinfo");
+  const Processor processor =
+      parse_cpuinfo({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+  return {{"system", system.sysname},
+          {"machine", system.machine},
+          {"processor", processor.name},
+          {"extensions", processor.extensions},
+          {"threads", std::thread::hardware_concurrency()}};
+}
+
+std::string version() { return ATTEST_BUILD_VERSION; }
+
+nlohmann::json build_json() {
+  return {{"version", version()},
+          {"compiler", __VERSION__},
+          {"type", ATTEST_BUILD_TYPE},
+          {"flags", ATTEST_BUILD_FLAGS}};
+}
+
+}  // namespace attest::certify

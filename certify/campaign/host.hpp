@@ -1,0 +1,28 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+/// Where and how the certifier ran, for the certificate.
+namespace attest::certify {
+
+/// System, machine, processor, its vector extensions, hardware threads. No host name.
+nlohmann::json host_json();
+
+/// Version of Attest, as CMake knows it.
+std::string version();
+
+/// Version of Attest, compiler, kind of build and flags.
+nlohmann::json build_json();
+
+/// The processor's name and the words among its flags that change arithmetic (vector width, fused
+/// multiply-add, half precision), from the text of /proc/cpuinfo; empty when it has none.
+/// [certify/campaign/host_test]
+struct Processor {
+  std::string name;
+  std::vector<std::string> extensions;
+};
+Processor parse_cpuinfo(const std::string& text);
+
+}  // namespace attest::certify

@@ -1,0 +1,30 @@
+#include "certify/campaign/host.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/testing/catch.hpp"
+
+namespace attest::certify {
+namespace {
+
+TEST_CASE("a processor is read from its text", "[host]") {
+  const Processor x86 = parse_cpuinfo(
+      "processor\t: 0\nmodel name\t: Some Chip\nflags\t\t: fpu sse2 avx2 fma lm\n\n"
+      "processor\t: 1\nmodel name\t: Another\nflags\t\t: fpu sse2\n");
+  CHECK(x86.name == "Some Chip");
+  CHECK(x86.extensions == std::vector<std::string>{"avx2", "fma", "sse2"});
+  const Processor arm = parse_cpuinfo("processor\t: 0\nFeatures\t: fp asimd crc32 sve\n");
+  CHECK(arm.name.empty());
+  CHECK(arm.extensions == std::vector<std::string>{"asimd", "sve"});
+  CHECK(parse_cpuinfo("").extensions.empty());
+  CHECK(parse_cpuinfo(":\nflags:\n").extensions.empty());
+}
+
+TEST_CASE("the build says compiler, kind and flags", "[host]") {
+  const auto build = build_json();
+  CHECK_FALSE(build.at("compiler").get<std::string>().empty());
+  CHECK(build.at("flags").get<std::string>().find("-ffp-contract=off") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace attest::certify

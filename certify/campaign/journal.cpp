@@ -1,0 +1,286 @@
+#include "certify/campaign/journal.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "certify/campaign/host.hpp"
+#include "certify/certificate.hpp"
+#include "certify/files.hpp"
+#include "certify/plan/plan.hpp"
+#include "certify/report/ratio.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+Verdict parse_verdict(const std::string& word) {
+  for (const Verdict verdict : {Verdict::passed, Verdict::improbable, Verdict::violated,
+                                Verdict::vacuous, Verdict::unsupported, Verdict::crashed}) {
+    if (word == name(verdict)) return verdict;
+  }
+  throw InvalidProblem("unknown verdict '" + word + "'");
+}
+
+proptest::Case parse_case(const json& object) {
+  const std::string text = object.at("problem"), version = "v1;";
+  if (text.rfind(version, 0) != 0) throw InvalidProblem("problem '" + text + "' is not of v1");
+  return {Problem::parse(text.substr(version.size())),
+          proptest::parse_values(object.at("values").get<std::string>()),
+          object.at("seed").get<std::uint64_t>(), object.at("threads").get<std::int32_t>()};
+}
+
+json named(const char* event, const CheckName& name) {
+  return {{"event", event},
+          {"kernel", std::get<0>(name)},
+          {"law", std::get<1>(name)},
+          {"position", std::get<2>(name)}};
+}
+
+CheckName name_in(const json& line) {
+  return {line.at("kernel"), line.at("law"), line.at("position")};
+}
+
+json line_of(const CheckName& name, const CheckRecord& record) {
+  json line = named("check", name);
+  line["verdict"] = attest::name(record.verdict);
+  line["seed"] = record.seed;
+  if (!record.message.empty()) line["message"] = record.message;
+  if (!record.outputs.empty()) line["outputs"] = record.outputs;
+  return line;
+}
+
+json line_of(const CheckName& name, const ShrunkRecord& record) {
+  json line = named("shrunk", name);
+  line["case"] = case_json(record.shrunk);
+  line["message"] = record.message;
+  line["checks"] = record.checks;
+  for (const proptest::Case& earlier : record.after) line["after"].push_back(case_json(earlier));
+  return line;
+}
+
+std::string text_of(const json& line) {
+  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+// Nothing is dropped from a file that another program wrote.
+[[noreturn]] void refuse_foreign(const std::string& path) {
+  throw InvalidProblem("'" + path + "' is no journal of `attest certify`; pass another file");
+}
+
+// Returns the file that holds this code: the program, or a shared library in another's process.
+std::string own_file() {
+  static const char here = 0;
+  Dl_info info{};
+  link_map* object = nullptr;
+  void** const into = reinterpret_cast<void**>(&object);
+  const bool found = dladdr1(&here, &info, into, RTLD_DL_LINKMAP) != 0;
+  return found && *object->l_name != '\0' ? object->l_name : "/proc/self/exe";
+}
+
+const std::string& own_content_id() {
+  static const std::string id = content_id(own_file());
+  return id;
+}
+
+[[noreturn]] void refuse_other_build(const std::string& where, const std::string& of) {
+  throw InvalidProblem("'" + where + "' holds results of another build of " + of +
+                       "; go on with that build, or run all of the campaign with this one into "
+                       "another file");
+}
+
+// Kernels that differ in nothing but the bytes of their files were built again.
+void refuse_other_library(const json& got, const json& expected, const std::string& where) {
+  if (!got.is_array() || got.size() != expected.size()) return;
+  const auto built_again = [](const json& one, json other) {
+    if (!one.is_object() || one == other) return false;
+    other["library"] = one.value("library", json(nullptr));
+    return one == other;
+  };
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (!built_again(got[k], expected[k])) continue;
+    refuse_other_build(where, "the file of '" + expected[k].at("kernel").get<std::string>() + "'");
+  }
+}
+
+}  // namespace
+
+json campaign_header(const std::vector<const attest_kernel*>& kernels,
+                     const CampaignOptions& options) {
+  json descriptions = json::array();  // in their order
+  for (const attest_kernel* kernel : kernels) {
+    const auto library = worker::library_of(*kernel);
+    descriptions.push_back({{"kernel", kernel->description.name},
+                            {"description", description_json(kernel->description)},
+                            {"isolation", worker::isolation_words(*kernel)},
+                            {"library", library ? json(content_id(*library)) : json(nullptr)}});
+  }
+  const json mask =
+      options.mask ? json{{"spelling", options.mask->spelling}, {"content", options.mask->content}}
+                   : json(nullptr);
+  return {{"event", "campaign"},
+          {"schema", "attest-journal-1"},
+          {"version", version()},
+          {"program", own_content_id()},
+          {"stream_version", kStreamVersion},
+          {"tier", proptest::name(options.tier)},
+          {"seed", options.seed},
+          {"data_seed", options.values_seed()},
+          {"cases", options.cases ? json(*options.cases) : json(nullptr)},
+          {"law", options.law ? json(*options.law) : json(nullptr)},
+          {"mask", mask},
+          {"problems", options.problems},
+          {"shard", to_string(options.shard)},
+          {"kernels", descriptions}};
+}
+
+void require_same_campaign(const json& got, const json& expected, const std::string& where) {
+  for (const auto& [key, value] : expected.items()) {
+    const json other = got.is_object() && got.contains(key) ? got.at(key) : json(nullptr);
+    if (other == value) continue;
+    if (key == "program") refuse_other_build(where, "attest");
+    if (key == "kernels") refuse_other_library(other, value, where);
+    const bool long_text = key == "kernels";
+    throw InvalidProblem("'" + where + "' is of another campaign: its " + key +
+                         (long_text ? " differ" : " is " + other.dump() + ", not " + value.dump()) +
+                         "; pass the same options or another file");
+  }
+}
+
+void Journal::open(const std::string& path, const json& header) {
+  require_writable(path);
+  std::string text;
+  {
+    std::ifstream file(path, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  if (whole == 0 && text_of(header).rfind(text, 0) != 0) refuse_foreign(path);
+  std::map<CheckName, std::string> begun;
+  for (std::size_t begin = 0; begin < whole;) {
+    const std::size_t end = text.find('\n', begin);
+    const json line = json::parse(text.substr(begin, end - begin), nullptr, false);
+    if (begin == 0) {
+      if (!line.is_object() || line.value("event", json()) != header.at("event")) {
+        refuse_foreign(path);
+      }
+      require_same_campaign(line, header, path);
+    } else {
+      try {
+        if (line.at("event") == "begin") {
+          begun[name_in(line)] = line.at("line");
+        } else {
+          read(line);
+          begun.erase(name_in(line));
+        }
+      } catch (const json::exception&) {
+        throw InvalidProblem(
+            "'" + path + "' holds a line that is no record: " + text.substr(begin, end - begin));
+      }
+    }
+    begin = end + 1;
+  }
+  for (const auto& [name, command] : begun) unfinished_.push_back(command);
+  path_ = path;
+  file_.reset(std::fopen(path.c_str(), "ab"));
+  if (!file_ || ftruncate(fileno(file_.get()), static_cast<off_t>(whole)) != 0) {
+    throw InvalidProblem("cannot write '" + path + "'");
+  }
+  if (whole == 0) write(header);
+}
+
+void Journal::write(const json& line) {
+  if (!file_) return;
+  const std::string text = text_of(line);
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
+      std::fflush(file_.get()) != 0) {
+    throw InvalidProblem("cannot write '" + path_ + "'; is the disk full?");
+  }
+}
+
+void Journal::read(const json& line) {
+  const CheckName name = name_in(line);
+  if (line.at("event") == "check") {
+    CheckRecord& record = checks_[name];
+    record.verdict = parse_verdict(line.at("verdict"));
+    record.seed = line.at("seed");
+    record.message = line.value("message", "");
+    if (!line.contains("outputs")) return;
+    for (const auto& [output, ratio] : line.at("outputs").items()) {
+      record.outputs[output] = ratio_in(ratio);
+    }
+  } else {
+    ShrunkRecord& record = shrunk_[name];
+    record = {parse_case(line.at("case")), line.at("message"), line.at("checks")};
+    for (const json& earlier : line.value("after", json::array())) {
+      record.after.push_back(parse_case(earlier));
+    }
+  }
+}
+
+void Journal::begin(const CheckName& name, const std::string& line) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!file_) return;
+  json object = named("begin", name);
+  object["line"] = line;
+  write(object);
+}
+
+void Journal::add(const CheckName& name, const CheckRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  checks_[name] = record;
+  write(line_of(name, record));
+}
+
+void Journal::add(const CheckName& name, const ShrunkRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  shrunk_[name] = record;
+  write(line_of(name, record));
+}
+
+std::optional<CheckRecord> Journal::check(const CheckName& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = checks_.find(name);
+  return found == checks_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<ShrunkRecord> Journal::shrunk(const CheckName& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = shrunk_.find(name);
+  return found == shrunk_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<ShrunkRecord> Journal::shrunk_cases(const std::string& kernel,
+                                                const std::string& law) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<ShrunkRecord> cases;
+  for (const auto& [name, record] : shrunk_) {
+    if (std::get<0>(name) == kernel && std::get<1>(name) == law) cases.push_back(record);
+  }
+  return cases;
+}
+
+json Journal::records() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  json list = json::array();
+  for (const auto& [name, record] : checks_) list.push_back(line_of(name, record));
+  for (const auto& [name, record] : shrunk_) list.push_back(line_of(name, record));
+  return list;
+}
+
+void Journal::read_records(const json& records, const std::string& where) {
+  try {
+    for (const json& record : records) read(record);
+  } catch (const json::exception&) {
+    throw InvalidProblem("'" + where + "' holds what is no record of a check");
+  }
+}
+
+}  // namespace attest::certify

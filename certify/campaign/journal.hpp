@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "certify/campaign/campaign_options.hpp"
+#include "core/verdict.hpp"
+#include "proptest/laws/law.hpp"
+
+/// Record of what a campaign has found out so far, check by check, in memory and as JSON lines in a
+/// file.
+namespace attest::certify {
+
+/// One check: what a law said of a case.
+struct CheckRecord {
+  Verdict verdict = Verdict::unsupported;
+  std::string message;
+  std::uint64_t seed = 0;                 // of the case; another than planned when it was repeated
+  std::map<std::string, double> outputs;  // worst error over bound, of those compared
+};
+
+/// The smallest case that fails like one of the campaign.
+struct ShrunkRecord {
+  proptest::Case shrunk;
+  std::string message;
+  int checks = 1;
+  std::vector<proptest::Case> after{};  // that must be checked before it in the same process
+};
+
+/// Which check of a campaign: kernel, law, position of its case in the plan.
+using CheckName = std::tuple<std::string, std::string, std::uint64_t>;
+
+/// The campaign a journal belongs to: what must be equal for its records to be used again. That are
+/// the options, what the kernels say of themselves, and the bytes of this program and of their
+/// libraries, though not of libraries that these load.
+nlohmann::json campaign_header(const std::vector<const attest_kernel*>& kernels,
+                               const CampaignOptions& options);
+
+/// Throws InvalidProblem naming the first field in which two headers differ, or what was built
+/// again.  [certify/campaign/journal_test "another build"]
+void require_same_campaign(const nlohmann::json& got, const nlohmann::json& expected,
+                           const std::string& where);
+
+/// Thread-safe. Lines of the file, each written out before the next step: the header; `begin` with
+/// the command that runs a check again, before it runs; `check` with its result; `shrunk`.
+class Journal {
+ public:
+  Journal() = default;
+
+  /// Goes on with the file of an earlier run of the same campaign, or begins one. A last line that
+  /// was cut off is dropped. Throws InvalidProblem for another campaign's file, a file that is no
+  /// journal and one that cannot be written.  [certify/campaign/journal_test]
+  void open(const std::string& path, const nlohmann::json& header);
+
+  void begin(const CheckName& name, const std::string& line);
+  void add(const CheckName& name, const CheckRecord& record);
+  void add(const CheckName& name, const ShrunkRecord& record);
+
+  std::optional<CheckRecord> check(const CheckName& name) const;
+  std::optional<ShrunkRecord> shrunk(const CheckName& name) const;
+
+  /// Every smallest case of a kernel and a law, by position: shards have one each.
+  std::vector<ShrunkRecord> shrunk_cases(const std::string& kernel, const std::string& law) const;
+
+  /// Every record, sorted; and back again. Throws InvalidProblem for what is no record.
+  nlohmann::json records() const;
+  void read_records(const nlohmann::json& records, const std::string& where);
+
+  /// The commands of checks that an earlier run began and did not finish: it died meanwhile.
+  const std::vector<std::string>& unfinished() const { return unfinished_; }
+
+ private:
+  void write(const nlohmann::json& line);
+  void read(const nlohmann::json& line);
+
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  mutable std::mutex mutex_;
+  std::map<CheckName, CheckRecord> checks_;
+  std::map<CheckName, ShrunkRecord> shrunk_;
+  std::unique_ptr<std::FILE, Closer> file_;
+  std::string path_;
+  std::vector<std::string> unfinished_;
+};
+
+}  // namespace attest::certify

@@ -1,0 +1,94 @@
+#include "certify/campaign/merge.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+// Returns what the certificate holds for merging.
+json journal_of(const ShardCertificate& shard, Shards asked) {
+  json object = json::parse(shard.text, nullptr, false);
+  const bool ours = object.is_object() && object.value("schema", "") == "attest-certificate-1";
+  if (!ours)
+    throw InvalidProblem("'" + shard.name + "' is no certificate of this version of attest");
+  const bool of_shard = object.contains("journal") && object["journal"].is_object() &&
+                        object["journal"].contains("campaign") &&
+                        object["journal"].contains("records");
+  if (!of_shard) throw InvalidProblem("'" + shard.name + "' is not the certificate of a shard");
+  if (asked == Shards::all && object.value("interrupted", false)) {
+    throw InvalidProblem("'" + shard.name + "' was interrupted; run that shard again, to its end");
+  }
+  return object["journal"];
+}
+
+proptest::Tier tier_of(const std::string& word) {
+  for (const auto tier : {proptest::Tier::smoke, proptest::Tier::fast, proptest::Tier::full}) {
+    if (word == proptest::name(tier)) return tier;
+  }
+  throw InvalidProblem("unknown tier '" + word + "'");
+}
+
+}  // namespace
+
+MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards asked,
+                            Journal& journal) {
+  MergedCampaign merged;
+  std::map<std::uint32_t, std::string> seen;
+  std::uint32_t count = 0;
+  for (const ShardCertificate& certificate : shards) {
+    const json part = journal_of(certificate, asked);
+    const std::string& name = certificate.name;
+    json header = part.at("campaign");
+    const Shard shard = parse_shard(header.value("shard", ""));
+    header["shard"] = to_string(Shard{});
+    if (merged.header.is_null()) {
+      merged.header = header;
+      count = shard.count;
+    }
+    require_same_campaign(header, merged.header, name);
+    if (shard.count != count) {
+      throw InvalidProblem("'" + name + "' is shard " + to_string(shard) + ", others are of " +
+                           std::to_string(count));
+    }
+    const auto [first, fresh] = seen.emplace(shard.index, name);
+    if (!fresh) {
+      throw InvalidProblem("'" + first->second + "' and '" + name + "' are both shard " +
+                           to_string(shard));
+    }
+    journal.read_records(part.at("records"), name);
+  }
+  for (std::uint32_t index = 1; index <= count && asked == Shards::all; ++index) {
+    if (seen.count(index) == 0) {
+      throw InvalidProblem("shard " + to_string(Shard{index, count}) + " is missing; pass all");
+    }
+  }
+  const json& header = merged.header;
+  merged.options.tier = tier_of(header.at("tier"));
+  merged.options.seed = header.at("seed");
+  merged.options.data_seed = header.at("data_seed").get<std::uint64_t>();
+  if (!header.at("cases").is_null()) merged.options.cases = header.at("cases").get<std::uint64_t>();
+  if (!header.at("law").is_null()) merged.options.law = header.at("law").get<std::string>();
+  const json mask = header.value("mask", json(nullptr));
+  if (mask.is_object()) merged.options.mask = parse_campaign_mask(mask.at("spelling"));
+  merged.options.problems = header.at("problems").get<std::vector<std::string>>();
+  for (const json& kernel : header.at("kernels")) merged.kernels.push_back(kernel.at("kernel"));
+  return merged;
+}
+
+MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& journal) {
+  std::vector<ShardCertificate> shards;
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw InvalidProblem("'" + path + "' cannot be read; pass certificates of shards");
+    shards.push_back({path, {std::istreambuf_iterator<char>(file), {}}});
+  }
+  return merge_shards(shards, Shards::all, journal);
+}
+
+}  // namespace attest::certify

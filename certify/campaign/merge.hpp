@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "certify/campaign/campaign_options.hpp"
+#include "certify/campaign/journal.hpp"
+
+namespace attest::certify {
+
+/// The campaign whose shards were merged.
+struct MergedCampaign {
+  CampaignOptions options;
+  std::vector<std::string> kernels;
+  nlohmann::json header;  // as campaign_header gives it for the whole
+};
+
+/// Certificate of a shard, and what messages call it.
+struct ShardCertificate {
+  std::string name, text;
+};
+
+/// Tells which shards must be there, run to their ends: all, or those given.
+enum class Shards { all, given };
+
+/// Reads the certificates of one campaign's shards into the journal; run_campaign then gives what
+/// the campaign would have given unsharded, and runs what no shard has. Throws InvalidProblem for
+/// what is no certificate of a shard, one of another campaign and a shard twice; and, where all
+/// must be there, an interrupted or a missing one.  [certify/campaign/sharing_test "merging"]
+MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards asked,
+                            Journal& journal);
+
+/// Reads the certificates of all shards from files.
+MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& journal);
+
+}  // namespace attest::certify

@@ -1,0 +1,282 @@
+#include "certify/count/schedule_audit.hpp"
+
+#include <memory>
+
+#include "certify/campaign/campaign.hpp"
+#include "core/error.hpp"
+#include "core/registry.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/register.hpp"
+#include "gpu/watch.hpp"
+#include "schedules/register.hpp"
+
+namespace attest::certify {
+namespace {
+
+// flash2 with a closed form that leaves the reads of a part of K and V out.
+class Understated : public io::Schedule {
+ public:
+  explicit Understated(std::unique_ptr<io::Schedule> flash2) : flash2_(std::move(flash2)) {}
+
+  io::ScheduleSpec spec() const override { return {"understated", flash2_->spec().parameters}; }
+  io::Traffic closed_form() const override {
+    io::Traffic traffic = flash2_->closed_form();
+    traffic.reads.words = traffic.reads.words - 1;
+    return traffic;
+  }
+  io::Meter dry_count(io::FastMemory capacity) const override {
+    return flash2_->dry_count(capacity);
+  }
+  using io::Schedule::count;
+  io::Meter count(io::FastMemory capacity, const attest_forward_args& args) const override {
+    return flash2_->count(capacity, args);
+  }
+
+ private:
+  std::unique_ptr<io::Schedule> flash2_;
+};
+
+class UnderstatedFamily : public io::ScheduleFamily {
+ public:
+  explicit UnderstatedFamily(const io::ScheduleRegistry& schedules)
+      : flash2_(schedules.find("flash2")) {}
+
+  std::string name() const override { return "understated"; }
+  std::string summary() const override { return "a closed form that is one word too small"; }
+  io::KernelClass kernel_class() const override { return flash2_.kernel_class(); }
+  io::Direction direction() const override { return io::Direction::forward; }
+  std::vector<io::ScheduleParameter> parameters() const override { return flash2_.parameters(); }
+  std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
+                                     io::FastMemory capacity) const override {
+    return std::make_unique<Understated>(
+        flash2_.make({"flash2", spec.parameters}, problem, capacity));
+  }
+
+ private:
+  const io::ScheduleFamily& flash2_;
+};
+
+struct Registries {
+  Registry kernels;
+  io::ScheduleRegistry schedules;
+
+  Registries() {
+    register_cpu(kernels);
+    register_dense_schedule_kernels(kernels);
+    register_dense_schedules(schedules);
+    register_list_schedule_kernels(kernels);
+    register_list_schedules(schedules);
+    schedules.add(std::make_unique<UnderstatedFamily>(schedules));
+  }
+
+  std::optional<ScheduleAudit> audit(const attest_kernel& kernel,
+                                     std::optional<CampaignMask> mask = std::nullopt) const {
+    return audit_schedule(schedules, kernel, NamedSchedule::schedule,
+                          {proptest::Tier::smoke, 1, std::move(mask)});
+  }
+  std::optional<ScheduleAudit> audit_backward(const attest_kernel& kernel) const {
+    return audit_schedule(schedules, kernel, NamedSchedule::schedule_backward, {});
+  }
+
+  // cpu/flash2 in everything but what it says of its I/O.
+  ScheduleAudit audit_named(const char* schedule, std::int64_t fast_memory_bytes) const {
+    attest_kernel kernel = kernels.find("cpu/schedule/flash2");
+    kernel.description.schedule = schedule;
+    kernel.description.fast_memory_bytes = fast_memory_bytes;
+    return audit(kernel).value();
+  }
+};
+
+TEST_CASE("kernels that are schedules move the words of their closed forms", "[schedule_audit]") {
+  const Registries all;
+  for (const char* name : {"cpu/schedule/flash2", "cpu/schedule/square_tiled",
+                           "cpu/schedule/two_pass", "cpu/schedule/loss_small",
+                           "sparse/schedule/block_flash2", "sparse/schedule/csr_two_pass"}) {
+    INFO(name);
+    const ScheduleAudit audit = all.audit(all.kernels.find(name)).value();
+    CHECK(audit.violations.empty());
+    CHECK(audit.cases > 5);
+    CHECK(audit.equal_bits == audit.cases);  // what is counted is what runs
+    REQUIRE_FALSE(audit.table.empty());
+    for (const CountedProblem& counted : audit.table) {
+      INFO(counted.problem.to_string());
+      CHECK(counted.count.closed_form_equal());
+      CHECK(counted.count.counted.peak.bytes <= audit.fast_memory_bytes);
+      CHECK(counted.count.ratio().value_or(1) >= 1);
+    }
+  }
+}
+
+TEST_CASE("a kernel that declares no fast memory is counted in its schedule's peak",
+          "[schedule_audit]") {
+  const Registries all;
+  const ScheduleAudit audit = all.audit(all.kernels.find("cpu/flash2")).value();
+  CHECK(audit.fast_memory_bytes == 0);
+  CHECK(audit.violations.empty());
+  REQUIRE_FALSE(audit.table.empty());
+  const io::ScheduleCount& count = audit.table.front().count;
+  CHECK(count.bound_words == count.counted.peak.words);
+  CHECK_FALSE(all.audit(all.kernels.find("cpu/standard")).has_value());
+}
+
+TEST_CASE("a schedule over lists is counted on patterns, the one without lists on other problems",
+          "[schedule_audit]") {
+  Registries all;
+  register_emulated(all.kernels);
+  const attest_kernel& kernel = all.kernels.find("gpu/block_flash2");
+  const ScheduleAudit audit = all.audit(kernel).value();
+  CHECK(audit.violations.empty());
+  CHECK(audit.not_counted.empty());
+  CHECK(audit.cases > 5);
+  CHECK_FALSE(audit.table.empty());
+  // Without the dense schedules, what is claimed is not all counted.
+  io::ScheduleRegistry lists;
+  register_list_schedules(lists);
+  const ScheduleAudit alone = audit_schedule(lists, kernel, NamedSchedule::schedule, {}).value();
+  REQUIRE(alone.not_counted.size() == 1);
+  CHECK_THAT(alone.not_counted.front(), Catch::StartsWith("schedule: 'flash2' is unknown"));
+}
+
+TEST_CASE("with a mask all that is counted has the mask", "[schedule_audit]") {
+  const Registries all;
+  const CampaignMask mask = parse_campaign_mask("block_32x16_30_1");
+  for (const char* name : {"cpu/schedule/rolling_queries", "sparse/schedule/block_flash2",
+                           "sparse/schedule/block_two_pass"}) {
+    INFO(name);
+    const ScheduleAudit audit = all.audit(all.kernels.find(name), mask).value();
+    CHECK(audit.violations.empty());
+    CHECK(audit.cases > 5);
+    CHECK(audit.equal_bits == audit.cases);
+    REQUIRE_FALSE(audit.table.empty());
+    for (const CountedProblem& counted : audit.table) {
+      CHECK(counted.problem.mask.to_string() == mask.spelling);
+    }
+  }
+  attest_kernel kernel = all.kernels.find("cpu/schedule/flash2");
+  kernel.description.schedule = "understated:bk=16";
+  CHECK_FALSE(all.audit(kernel, mask).value().violations.empty());
+}
+
+TEST_CASE("false statements about I/O are violations", "[schedule_audit]") {
+  const Registries all;
+  constexpr std::int64_t kBytes = 32768;
+  const ScheduleAudit understated = all.audit_named("understated", kBytes);
+  REQUIRE_FALSE(understated.violations.empty());
+  CHECK_THAT(understated.violations.front(), Catch::Contains("but its closed form is"));
+  CHECK_THAT(understated.violations.back(), Catch::Contains("counted with data"));
+  CHECK_THAT(understated.violations.back(),
+             Catch::Contains("attest count --schedule 'understated' --problem 'b="));
+
+  const ScheduleAudit beyond = all.audit_named("flash2:bq=256,bk=256", kBytes);
+  REQUIRE_FALSE(beyond.violations.empty());
+  CHECK_THAT(beyond.violations.front(),
+             Catch::StartsWith("beyond the declared fast memory: fast_bytes: 32768, but "
+                               "flash2:bq=256,bk=256 needs"));
+
+  const ScheduleAudit other =
+      all.audit_named("two_pass", kBytes);  // cpu/schedule/flash2 is forward
+  CHECK(other.violations == std::vector<std::string>{"names the backward schedule 'two_pass', but "
+                                                     "claims no backward"});
+}
+
+TEST_CASE("the backward schedule has one field", "[schedule_audit]") {
+  const Registries all;
+  attest_kernel kernel = all.kernels.find("cpu/flash2");
+  kernel.description.schedule = "two_pass";
+  kernel.description.schedule_backward = nullptr;
+  CHECK(all.audit(kernel)->violations.empty());  // as before there was a field of its own
+  kernel.description.schedule_backward = "two_pass";
+  CHECK(all.audit_backward(kernel)->violations.empty());
+  REQUIRE(all.audit(kernel)->violations.size() == 1);
+  CHECK_THAT(all.audit(kernel)->violations.front(),
+             Catch::Contains("a schedule of backward, beside description.schedule_backward"));
+}
+
+TEST_CASE("a backward schedule is judged as the forward one", "[schedule_audit]") {
+  const Registries all;
+  attest_kernel kernel = all.kernels.find("cpu/flash2");
+  const ScheduleAudit own = all.audit_backward(kernel).value();
+  CHECK(own.violations.empty());
+  CHECK(own.not_counted.empty());
+  kernel.description.schedule_backward = nullptr;
+  CHECK_FALSE(all.audit_backward(kernel).has_value());
+  kernel.description.schedule_backward = "two_pass:bq=32,bk=32,cq=32,ck=32";
+  const ScheduleAudit audit = all.audit_backward(kernel).value();
+  CHECK(audit.schedule == kernel.description.schedule_backward);
+  CHECK(audit.violations.empty());
+  CHECK(audit.cases > 5);
+  REQUIRE_FALSE(audit.table.empty());
+  CHECK(audit.table.front().count.direction == io::Direction::backward);
+
+  kernel.description.fast_memory_bytes = 4096;
+  const ScheduleAudit beyond = all.audit_backward(kernel).value();
+  REQUIRE_FALSE(beyond.violations.empty());
+  CHECK_THAT(beyond.violations.front(), Catch::StartsWith("beyond the declared fast memory: "));
+
+  kernel.description.schedule_backward = "flash2:bq=32,bk=32";
+  CHECK(all.audit_backward(kernel).value().violations ==
+        std::vector<std::string>{
+            "description.schedule_backward names 'flash2:bq=32,bk=32', a schedule of forward; name "
+            "it in description.schedule"});
+  kernel.description.schedule_backward = "two_pass";
+  kernel.description.directions = ATTEST_FORWARD;
+  CHECK(all.audit_backward(kernel).value().violations ==
+        std::vector<std::string>{"names the backward schedule 'two_pass', but claims no backward"});
+}
+
+TEST_CASE("a schedule that is none is a violation", "[schedule_audit]") {
+  const Registries all;
+  for (const char* text : {"flash2:bq", ":bq=1", "flash2:bq=1,bq=2"}) {
+    const ScheduleAudit audit = all.audit_named(text, 32768);
+    REQUIRE(audit.violations.size() == 1);
+    CHECK_THAT(audit.violations.front(),
+               Catch::StartsWith("description.schedule is no schedule: schedule: "));
+  }
+  for (const char* text : {"flash2:tiles=3", "flash2:bq=-4,bk=8", "flash2:bq=many,bk=8"}) {
+    const ScheduleAudit audit = all.audit_named(text, 32768);
+    INFO(text);
+    REQUIRE(audit.violations.size() == 1);
+    CHECK_THAT(audit.violations.front(),
+               Catch::StartsWith("description.schedule: '" + std::string(text) +
+                                 "' takes no problem, 'flash2' does: "));
+    CHECK(audit.not_counted.empty());
+  }
+}
+
+TEST_CASE("a schedule that is not known here is not counted", "[schedule_audit]") {
+  const Registries all;
+  const ScheduleAudit audit = all.audit_named("flash3", 32768);
+  CHECK(audit.violations.empty());
+  CHECK(audit.table.empty());
+  REQUIRE(audit.not_counted.size() == 1);
+  CHECK_THAT(audit.not_counted.front(), Catch::StartsWith("schedule: 'flash3' is unknown"));
+}
+
+TEST_CASE("a violation of I/O is one of the kernel", "[schedule_audit]") {
+  const Registries all;
+  CampaignResult result;
+  result.verdict = Verdict::passed;
+  attach(result, all.audit(all.kernels.find("cpu/schedule/flash2")));
+  CHECK(exit_code({result}) == 0);
+  attach(result, all.audit_named("flash2:bq=256,bk=256", 32768));
+  CHECK(result.verdict == Verdict::violated);
+  CHECK(exit_code({result}) == 1);
+  CampaignResult unknown;
+  unknown.verdict = Verdict::passed;
+  attach(unknown, all.audit_named("flash3", 32768));
+  CHECK(outcome(unknown) == "incomplete");
+  CHECK(exit_code({unknown}) == 3);
+}
+
+// Outputs of other arithmetic are reported.
+TEST_CASE("outputs that differ from the counted ones are reported", "[schedule_audit]") {
+  const Registries all;
+  attest_kernel kernel = all.kernels.find("cpu/schedule/standard");
+  kernel.description.schedule = "flash2";
+  const ScheduleAudit audit = all.audit(kernel).value();
+  CHECK(audit.violations.empty());
+  CHECK(audit.equal_bits < audit.cases);
+}
+
+}  // namespace
+}  // namespace attest::certify

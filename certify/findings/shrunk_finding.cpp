@@ -1,0 +1,161 @@
+#include "certify/findings/shrunk_finding.hpp"
+
+#include <utility>
+
+#include "certify/findings/state_finding.hpp"
+#include "certify/findings/thread_race.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+using proptest::Law;
+using proptest::LawResult;
+
+// Masked ones counted.
+std::int64_t pairs_of_rows_and_keys(const Problem& problem) {
+  std::int64_t pairs = 0;
+  for (const Sequence& sequence : problem.sequences())
+    pairs += sequence.q_length * sequence.k_length;
+  return pairs * problem.num_heads_q;
+}
+
+// Pairs of a mask that a law makes are of no family: no line could name them.
+bool has_spelling(const Problem& problem) {
+  try {
+    return Problem::parse(problem.to_string()).to_string() == problem.to_string();
+  } catch (const InvalidProblem&) {
+    return false;
+  }
+}
+
+class Shrinker {
+ public:
+  Shrinker(const attest_kernel& kernel, Finding& finding, const Interrupted& interrupted)
+      : kernel_(kernel),
+        finding_(finding),
+        law_(proptest::find_law(finding.law)),
+        fault_(worker::kind_in(finding.message)),
+        interrupted_(interrupted) {}
+
+  // An address that was computed wrongly meets memory of an earlier call where there was one; the
+  // line that runs the finding again has a process of its own, and finds what that one does.
+  void note_first_call() {
+    if (fault_ != worker::FaultKind::stale_memory) return;
+    worker::restart(kernel_);
+    const LawResult first = worker::check(law_, kernel_, finding_.found);
+    const auto kind = worker::kind_in(first.message);
+    if (!kind) return;
+    fault_ = kind;
+    finding_.verdict = first.verdict;
+    finding_.message = first.message;
+  }
+
+  // Smaller cases are tried as long as they have few pairs in all: those of a long problem cost
+  // seconds each.
+  void shrink() {
+    constexpr int kMostChecks = 200, kMostHangs = 12, kLeastChecks = 8;
+    constexpr std::int64_t kMostPairs = std::int64_t{1} << 27;
+    const bool hang = fault_ == worker::FaultKind::hang;
+    int checks = 0;
+    std::int64_t pairs = 0;
+    finding_.shrunk = proptest::shrink(
+        finding_.found,
+        [&](const Case& smaller) {
+          pairs += pairs_of_rows_and_keys(smaller.problem);
+          const bool spent = ++checks > kLeastChecks && pairs > kMostPairs;
+          if (spent || interrupted_()) return false;
+          const LawResult tried = worker::check(law_, kernel_, smaller);
+          if (!alike(tried)) return false;
+          finding_.message = tried.message;
+          return true;
+        },
+        hang ? kMostHangs : kMostChecks);
+  }
+
+  // A law may call with a problem that it makes of the case's. Where that fails alike as the case,
+  // and is called as it is, it says more: the probes of a causal kernel have a causal mask.
+  void take_called_problem() {
+    if (fault_ == worker::FaultKind::hang) return;
+    const auto called_with = [this](const Case& c) {
+      proptest::problem_of_last_run().reset();
+      const LawResult result = worker::check(law_, kernel_, c);
+      return std::pair{result, proptest::problem_of_last_run()};
+    };
+    const auto [first, problem] = called_with(finding_.shrunk);
+    Case called = finding_.shrunk;
+    if (!problem || !has_spelling(*problem) || !alike(first)) return;
+    if (problem->to_string() == called.problem.to_string()) return;
+    called.problem = *problem;
+    const auto [again, kept] = called_with(called);
+    const bool as_it_is = kept && kept->to_string() == called.problem.to_string();
+    if (!as_it_is || !alike(again)) return;
+    finding_.shrunk = called;
+    finding_.message = again.message;
+  }
+
+  // Tells whether the case fails with several threads alone; the message then says how often.
+  bool note_threads() {
+    if (fault_ == worker::FaultKind::hang) return false;
+    const std::string words = race_words(law_, kernel_, finding_.shrunk,
+                                         [this](const LawResult& result) { return alike(result); });
+    finding_.message = words + finding_.message;
+    return !words.empty();
+  }
+
+  // A case that fails only after others says so, for its line alone would not reproduce it.
+  void note_state(const std::vector<Case>& sequence) {
+    constexpr int kMostChecks = 64;
+    const auto checks = worker::checks_until_failure(law_, kernel_, finding_.shrunk, kMostChecks);
+    if (checks == 1) return;
+    if (checks) {
+      finding_.checks = *checks;
+      finding_.message =
+          "state: check " + std::to_string(*checks) +
+          " of this case in one process fails, those before it do not: " + finding_.message;
+      return;
+    }
+    const auto found = shortest_history(law_, kernel_, sequence, finding_.found,
+                                        [this](const LawResult& result) { return alike(result); });
+    if (!found) {
+      finding_.message =
+          "state: fails in this campaign, but not in a process of its own: " + finding_.message;
+      return;
+    }
+    finding_.after = found->after;
+    finding_.shrunk = found->failing;
+    finding_.message = check_after(law_, kernel_, found->after, found->failing).message;
+    const std::size_t count = found->after.size();
+    if (count == 0) return;  // by itself, where no smaller case was checked before it
+    finding_.message = "state: fails after " +
+                       (count == 1 ? "another check" : std::to_string(count) + " other checks") +
+                       " in one process, and not without: " + finding_.message;
+  }
+
+ private:
+  bool alike(const LawResult& result) const {
+    return result.verdict == finding_.verdict && worker::kind_in(result.message) == fault_;
+  }
+
+  const attest_kernel& kernel_;
+  Finding& finding_;
+  const Law& law_;
+  std::optional<worker::FaultKind> fault_;
+  const Interrupted& interrupted_;
+};
+
+}  // namespace
+
+void shrink_finding(const attest_kernel& kernel, Finding& finding,
+                    const std::vector<Case>& sequence, const Interrupted& interrupted) {
+  Shrinker shrinker(kernel, finding, interrupted);
+  shrinker.note_first_call();
+  shrinker.shrink();
+  shrinker.take_called_problem();
+  if (interrupted() || shrinker.note_threads() || interrupted()) return;
+  shrinker.note_state(sequence);
+}
+
+}  // namespace attest::certify

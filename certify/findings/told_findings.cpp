@@ -1,0 +1,161 @@
+#include "certify/findings/told_findings.hpp"
+
+#include <algorithm>
+
+#include "certify/findings/same_cause.hpp"
+#include "certify/findings/shrunk_finding.hpp"
+#include "certify/report/contracts.hpp"
+#include "certify/report/suspicion.hpp"
+#include "certify/worker/isolated_kernel.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+
+class Teller {
+ public:
+  Teller(Run& run, const std::vector<PlannedCase>& plan) : run_(run), plan_(plan) {}
+
+  // The findings shrunk, those of a law against the reference first, for they say most; what fails
+  // of the cause of an earlier one is folded into it.
+  std::vector<Finding> tell(std::vector<Finding> pending) const {
+    std::stable_partition(pending.begin(), pending.end(), [](const Finding& finding) {
+      return reference_laws().count(finding.law) > 0;
+    });
+    std::vector<Finding> told;
+    while (!pending.empty()) {
+      Finding head = std::move(pending.front());
+      pending.erase(pending.begin());
+      shrink(head);
+      // Its smallest case may be one on which the earlier law fails too, where that of the earlier
+      // finding was too small to say anything by this law.
+      const auto cause = std::find_if(told.begin(), told.end(), [&](const Finding& earlier) {
+        return same_mistake(earlier, head) || of_its_cause(head, earlier);
+      });
+      worker::restart(run_.kernel);
+      if (cause != told.end()) {
+        fold(*cause, head);
+        continue;
+      }
+      fold_same_cause(head, pending);
+      told.push_back(std::move(head));
+    }
+    return told;
+  }
+
+ private:
+  // Tells whether `other` fails of the cause of `head`. Where the campaign is ended nothing is
+  // shrunk any more; each of its shards may have found a smallest case of the law, on which a call
+  // costs little. One that may hang is not called.
+  bool of_its_cause(const Finding& head, const Finding& other) const {
+    if (!run_.interrupted()) return same_cause(run_.kernel, head, other);
+    const auto known = run_.journal.shrunk_cases(run_.kernel.description.name, head.law);
+    return std::any_of(known.begin(), known.end(), [&](const ShrunkRecord& record) {
+      Finding smallest = head;
+      take(smallest, record);
+      return !worker::kind_in(record.message) && same_cause(run_.kernel, smallest, other);
+    });
+  }
+
+  static void take(Finding& finding, const ShrunkRecord& record) {
+    finding.shrunk = record.shrunk;
+    finding.message = record.message;
+    if (const auto kind = worker::kind_in(record.message)) {
+      finding.verdict = worker::verdict_of(*kind);
+    }
+    finding.checks = record.checks;
+    finding.after = record.after;
+  }
+
+  static void fold(Finding& head, const Finding& other) {
+    head.also.push_back(other.law);
+    head.also.insert(head.also.end(), other.also.begin(), other.also.end());
+  }
+
+  void fold_same_cause(Finding& head, std::vector<Finding>& pending) const {
+    std::vector<char> same(pending.size(), 0);
+    run_parallel(run_.jobs, pending.size(), [&](std::size_t k) {
+      same[k] = of_its_cause(head, pending[k]) ? 1 : 0;
+      worker::restart(run_.kernel);
+    });
+    std::vector<Finding> others;
+    for (std::size_t k = 0; k < pending.size(); ++k) {
+      if (same[k] != 0) {
+        fold(head, pending[k]);
+      } else {
+        others.push_back(std::move(pending[k]));
+      }
+    }
+    pending = std::move(others);
+  }
+
+  void shrink(Finding& finding) const {
+    find_smallest(finding);
+    if (run_.interrupted() || finding.verdict != Verdict::violated) return;
+    finding.evidence = evidence_of(run_.kernel, finding);
+    worker::restart(run_.kernel);
+  }
+
+  // The checks of the process that met the finding, in their order.
+  std::vector<Case> sequence_of(const Finding& finding) const {
+    std::vector<Case> sequence;
+    for (const Batch& batch : run_.batches) {
+      const auto& positions = batch.positions;
+      if (batch.law->name != finding.law ||
+          std::find(positions.begin(), positions.end(), finding.position) == positions.end()) {
+        continue;
+      }
+      for (std::size_t made = 0; made < std::max<std::size_t>(positions.size(), kBatchLength);
+           ++made) {
+        const std::uint64_t position = positions[made % positions.size()];
+        const auto record = run_.journal.check(
+            {run_.kernel.description.name, std::string(batch.law->name), position});
+        Case c = position == finding.position ? finding.found : plan_[position].c;
+        if (record) c.seed = record->seed;
+        sequence.push_back(c);
+      }
+    }
+    return sequence;
+  }
+
+  void find_smallest(Finding& finding) const {
+    const CheckName name{run_.kernel.description.name, finding.law, finding.position};
+    if (const auto known = run_.journal.shrunk(name)) {
+      take(finding, *known);
+      return;
+    }
+    if (run_.interrupted()) return;
+    worker::restart(run_.kernel);
+    shrink_finding(run_.kernel, finding, sequence_of(finding), run_.interrupted);
+    worker::restart(run_.kernel);
+    if (run_.interrupted()) return;
+    run_.journal.add(name,
+                     ShrunkRecord{finding.shrunk, finding.message, finding.checks, finding.after});
+  }
+
+  Run& run_;
+  const std::vector<PlannedCase>& plan_;
+};
+
+}  // namespace
+
+Evidence evidence_of(const attest_kernel& kernel, const Finding& finding) {
+  Evidence evidence = examine(kernel, finding.found, finding.shrunk);
+  evidence.suspicions = suspicions_of(kernel, finding.shrunk, finding.found, finding.message);
+  const bool by_itself = finding.checks == 1 && finding.after.empty();
+  const bool wrong_results = by_itself && !worker::kind_in(finding.message);
+  const bool explained = !evidence.signatures.empty() || !evidence.suspicions.empty();
+  if (wrong_results && !explained) {
+    evidence.hints =
+        hints_of(proptest::find_law(finding.law), kernel, finding.found, finding.shrunk);
+  }
+  return evidence;
+}
+
+std::vector<Finding> told_findings(Run& run, const std::vector<PlannedCase>& plan,
+                                   std::vector<Finding> findings) {
+  return Teller(run, plan).tell(std::move(findings));
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,436 @@
+#include "certify/plan/pairwise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "core/dtype.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+#include "proptest/judge/limits.hpp"
+
+namespace attest::certify {
+namespace {
+
+using proptest::Case;
+using proptest::Direction;
+
+enum Factor : std::size_t {
+  kMask,
+  kDtype,
+  kHeads,
+  kLayout,
+  kSizes,
+  kValueDim,
+  kScores,
+  kBatch,
+  kDirection
+};
+constexpr std::size_t kFactors = 9;
+
+// One level of every factor.
+using Levels = std::array<std::size_t, kFactors>;
+
+struct FactorWords {
+  const char* name;
+  std::vector<const char*> levels;
+};
+
+enum Mask : std::size_t {
+  kNone,
+  kTopLeft,
+  kBottomRight,
+  kWindow,
+  kLengths,
+  kPacked,
+  kBoolean,
+  kWindowLengths,
+  kWindowBoolean,
+  kPackedWindow,
+  kPackedBoolean
+};
+enum ScoreShape : std::size_t {
+  kPlain,
+  kScaled,
+  kNegative,
+  kSoftcap,
+  kAlibi,
+  kNegativeSoftcap,
+  kSoftcapAlibi
+};
+enum Memory : std::size_t { kBshd, kBhsd, kThd, kStrided };
+enum Sizes : std::size_t { kEven, kRagged, kFewerQueries, kMoreQueries, kOneQuery, kOneKey };
+
+const std::array<DType, 4> kDtypes{DType::f32, DType::bf16, DType::f16, DType::f64};
+
+const std::array<FactorWords, kFactors>& factors() {
+  static const std::array<FactorWords, kFactors> all{{
+      {"mask",
+       {"none", "causal_tl", "causal_br", "window", "lengths", "packed", "boolean",
+        "window_lengths", "window_boolean", "packed_window", "packed_boolean"}},
+      {"dtype", {"f32", "bf16", "f16", "f64"}},
+      {"heads", {"equal", "grouped"}},
+      {"layout", {"bshd", "bhsd", "thd", "strided"}},
+      {"sizes", {"even", "ragged", "fewer_queries", "more_queries", "one_query", "one_key"}},
+      {"dv", {"equal", "other"}},
+      {"scores",
+       {"plain", "scaled", "negative", "softcap", "alibi", "negative_softcap", "softcap_alibi"}},
+      {"batch", {"one", "several"}},
+      {"direction", {"forward", "backward", "loss_gradient"}},
+  }};
+  return all;
+}
+
+bool is_packed(std::size_t mask) {
+  return mask == kPacked || mask == kPackedWindow || mask == kPackedBoolean;
+}
+
+std::size_t mask_of(const Pattern& mask) {
+  const bool window = mask.banded() && (mask.window_left >= 0 || mask.window_right != 0);
+  if (mask.packed()) return mask.boolean ? kPackedBoolean : window ? kPackedWindow : kPacked;
+  if (mask.boolean) return window ? kWindowBoolean : kBoolean;
+  if (!mask.key_lengths.empty()) return window ? kWindowLengths : kLengths;
+  if (!mask.banded()) return kNone;
+  if (window) return kWindow;
+  return mask.align == CausalAlign::top_left ? kTopLeft : kBottomRight;
+}
+
+std::size_t sizes_of(const Problem& p) {
+  constexpr std::int64_t kTile = 16;
+  if (p.seqlen_q == 1 && p.seqlen_k > 1) return kOneQuery;
+  if (p.seqlen_k == 1 && p.seqlen_q > 1) return kOneKey;
+  if (p.seqlen_q != p.seqlen_k) return p.seqlen_q < p.seqlen_k ? kFewerQueries : kMoreQueries;
+  return p.seqlen_q % kTile == 0 ? kEven : kRagged;
+}
+
+std::size_t memory_of(const Problem& p) {
+  if (p.strides != Strides::packed) return kStrided;
+  return p.layout == Layout::bshd ? kBshd : p.layout == Layout::bhsd ? kBhsd : kThd;
+}
+
+std::size_t scores_of(const Problem& p) {
+  const bool alibi = p.alibi != Alibi::none, negative = p.scale() < 0;
+  if (p.softcap > 0) return alibi ? kSoftcapAlibi : negative ? kNegativeSoftcap : kSoftcap;
+  if (alibi) return kAlibi;
+  return negative ? kNegative : p.softmax_scale ? kScaled : kPlain;
+}
+
+// Scales are small enough that many keys keep a weight.
+void shape_scores(std::size_t level, Problem& p) {
+  constexpr double kScale = 0.3, kNegativeScale = -0.25, kCap = 2.0;
+  if (level == kScaled) p.softmax_scale = kScale;
+  if (level == kNegative || level == kNegativeSoftcap) p.softmax_scale = kNegativeScale;
+  if (level == kSoftcap || level == kNegativeSoftcap || level == kSoftcapAlibi) p.softcap = kCap;
+  if (level == kAlibi || level == kSoftcapAlibi) p.alibi = Alibi::standard;
+}
+
+Levels levels_of(const Problem& p, Direction direction) {
+  const auto dtype = std::find(kDtypes.begin(), kDtypes.end(), p.dtype) - kDtypes.begin();
+  return {mask_of(p.mask),
+          static_cast<std::size_t>(dtype),
+          p.num_heads_q == p.num_heads_kv ? std::size_t{0} : std::size_t{1},
+          memory_of(p),
+          sizes_of(p),
+          p.head_dim_qk == p.head_dim_v ? std::size_t{0} : std::size_t{1},
+          scores_of(p),
+          p.batch == 1 ? std::size_t{0} : std::size_t{1},
+          static_cast<std::size_t>(direction)};
+}
+
+template <class Visit>
+void for_each_pair(const Levels& levels, const Visit& visit) {
+  for (std::size_t a = 0; a < kFactors; ++a) {
+    for (std::size_t b = a + 1; b < kFactors; ++b) visit(a, levels[a], b, levels[b]);
+  }
+}
+
+std::string spelled(std::size_t a, std::size_t level_a, std::size_t b, std::size_t level_b) {
+  const auto word = [](std::size_t factor, std::size_t level) {
+    return std::string(factors()[factor].name) + "=" + factors()[factor].levels[level];
+  };
+  return word(a, level_a) + " " + word(b, level_b);
+}
+
+// Which pairs are in a set, without their spelling.
+class PairTable {
+ public:
+  static constexpr std::size_t kMostLevels = 11;
+
+  bool& at(std::size_t a, std::size_t level_a, std::size_t b, std::size_t level_b) {
+    return table_[((a * kMostLevels + level_a) * kFactors + b) * kMostLevels + level_b];
+  }
+
+ private:
+  std::array<bool, kFactors * kMostLevels * kFactors * kMostLevels> table_{};
+};
+
+// Head dimensions (of Q and K, of V) that the kernel takes; nothing when it takes no other for V.
+std::optional<std::pair<std::int64_t, std::int64_t>> head_dims(const attest_description& d,
+                                                               std::size_t level,
+                                                               std::int64_t wanted) {
+  const std::int64_t dim = proptest::nearest_head_dim(d, wanted);
+  if (level == 0) return std::pair(dim, dim);
+  const std::optional<std::int64_t> other = proptest::other_head_dim(d, dim);
+  return other ? std::optional(std::pair(dim, *other)) : std::nullopt;
+}
+
+// A mask of pairs in a form that the kernel claims.
+std::string pairs_text(std::uint32_t features, Rng& rng) {
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  const std::int64_t percent = rng.between(60, 90), seed = rng.between(0, 1000);
+  const std::string drawn = "_" + text(percent) + "_" + text(seed);
+  if ((features & ATTEST_BOOLEAN_MASK) != 0) return "random" + drawn;
+  if ((features & ATTEST_CSR_MASK) != 0) return "pairs" + drawn;
+  if ((features & ATTEST_BLOCK_MASK) != 0) return "block_8x8" + drawn;
+  return "nm_3_4_" + text(seed);
+}
+
+// A window in which every query sees a key, of fewer keys than there are where they are many.
+std::string window_text(std::int64_t rows, std::int64_t keys, Rng& rng) {
+  const std::int64_t left = rng.between(2, 5), right = rng.between(1, 4);
+  return "window_" + std::to_string(left) + "_" +
+         std::to_string(std::max<std::int64_t>(rows - keys, 0) + right);
+}
+
+// One sequence of p's lengths, and where the batch is larger one half as long.
+std::string packed_text(const Problem& p) {
+  const auto sequence = [](std::int64_t q, std::int64_t k) {
+    return "_" + std::to_string(q) + "x" + std::to_string(k);
+  };
+  return "cu" + sequence(p.seqlen_q, p.seqlen_k) +
+         (p.batch == 1 ? "" : sequence((p.seqlen_q + 1) / 2, (p.seqlen_k + 1) / 2));
+}
+
+// A mask of the level for the sizes of `p`.
+std::string mask_text(std::uint32_t features, std::size_t level, const Problem& p, Rng& rng) {
+  const std::int64_t rows = p.seqlen_q, keys = p.seqlen_k;
+  switch (level) {
+    case kTopLeft:
+      return "causal_tl";
+    case kBottomRight:
+      return "causal_br";
+    case kWindow:
+      return window_text(rows, keys, rng);
+    case kLengths:
+    case kWindowLengths: {
+      const std::int64_t length = rng.between(1, keys);
+      const std::string lengths = (p.batch == 1 ? "lengths" : "lengths_" + std::to_string(keys)) +
+                                  "_" + std::to_string(length);
+      return level == kLengths ? lengths : lengths + "+" + window_text(rows, length, rng);
+    }
+    case kPacked:
+      return packed_text(p);
+    case kPackedWindow:
+      return packed_text(p) + "+" + window_text(rows, keys, rng);
+    case kPackedBoolean:
+      return packed_text(p) + "+" + pairs_text(features, rng);
+    case kBoolean:
+      return pairs_text(features, rng);
+    case kWindowBoolean: {
+      const std::string window = window_text(rows, keys, rng);
+      return window + "+" + pairs_text(features, rng);
+    }
+    default:
+      return "none";
+  }
+}
+
+// A problem of these levels that the kernel claims; nothing when there is none.
+std::optional<Problem> problem_of(const attest_description& d, const Levels& levels, Rng& rng) {
+  const auto direction = static_cast<Direction>(levels[kDirection]);
+  const bool packed = is_packed(levels[kMask]), loss = direction == Direction::loss_gradient;
+  if (levels[kLayout] != kStrided && (levels[kLayout] == kThd) != packed) return std::nullopt;
+  constexpr std::array<std::int64_t, 3> kWidths{8, 16, 24};
+  const auto dims =
+      head_dims(d, levels[kValueDim], kWidths[static_cast<std::size_t>(rng.between(0, 2))]);
+  if (!dims) return std::nullopt;
+  if (loss && (levels[kScores] != kPlain || levels[kMask] != kNone || levels[kBatch] != 0)) {
+    return std::nullopt;
+  }
+  Problem p;
+  shape_scores(levels[kScores], p);
+  p.dtype = kDtypes[levels[kDtype]];
+  std::tie(p.head_dim_qk, p.head_dim_v) = *dims;
+  const std::int64_t tiles = rng.between(1, 2), odd = rng.between(1, 15);
+  constexpr std::int64_t kTile = 16;
+  const std::int64_t longer = kTile * tiles + odd;
+  switch (levels[kSizes]) {
+    case kEven:
+      p.seqlen_q = p.seqlen_k = kTile * tiles;
+      break;
+    case kRagged:
+      p.seqlen_q = p.seqlen_k = longer;
+      break;
+    case kFewerQueries:
+      p.seqlen_q = std::max<std::int64_t>(odd, 2);
+      p.seqlen_k = longer;
+      break;
+    case kOneQuery:
+      p.seqlen_q = 1;
+      p.seqlen_k = longer;
+      break;
+    case kOneKey:
+      p.seqlen_q = longer;
+      p.seqlen_k = 1;
+      break;
+    default:
+      p.seqlen_q = longer;
+      p.seqlen_k = std::max<std::int64_t>(odd, 2);
+      break;
+  }
+  if (!loss) {
+    p.batch = levels[kBatch] == 0 ? 1 : 2;
+    p.num_heads_kv = rng.between(1, 2);
+  }
+  p.num_heads_q = p.num_heads_kv * (levels[kHeads] == 0 ? 1 : rng.between(2, 3));
+  p.layout = packed ? Layout::thd : levels[kLayout] == kBhsd ? Layout::bhsd : Layout::bshd;
+  if (levels[kLayout] == kStrided) {
+    constexpr std::array<Strides, 4> kChoices{Strides::padded, Strides::huge, Strides::transposed,
+                                              Strides::interleaved};
+    const std::int64_t last = (d.features & ATTEST_ANY_STRIDES) != 0 ? 3 : 1;
+    p.strides = kChoices[static_cast<std::size_t>(rng.between(0, last))];
+  }
+  proptest::fit_sizes(d, p);
+  if (loss) p.softmax_scale.reset();
+  const std::string mask = mask_text(d.features, levels[kMask], p, rng);
+  p.mask = Pattern::parse(mask, p.seqlen_q, p.seqlen_k);
+  proptest::fit_window(d, p);
+  const bool moved = d.limits != nullptr && levels_of(p, direction) != levels;
+  if (moved || !proptest::unclaimed(d, p, direction).empty()) return std::nullopt;
+  return p;
+}
+
+// Tells whether a few draws find a claimed problem of the levels.
+bool claims_levels(const attest_description& description, const Levels& levels) {
+  constexpr std::uint64_t kStream = 0x70616972u;
+  constexpr int kDraws = 3;
+  Rng rng(0, kStream);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    if (problem_of(description, levels, rng)) return true;
+  }
+  return false;
+}
+
+// The levels for which a few draws find a claimed problem. A kernel's other claims are the same for
+// all its dtypes, and for forward and backward: these are asked about once.
+std::vector<Levels> claimed_levels(const attest_description& description) {
+  std::vector<std::size_t> dtypes, attention, loss;
+  for (std::size_t dtype = 0; dtype < kDtypes.size(); ++dtype) {
+    if ((description.dtypes & (1u << abi(kDtypes[dtype]))) != 0) dtypes.push_back(dtype);
+  }
+  for (const auto direction : {Direction::forward, Direction::backward, Direction::loss_gradient}) {
+    const auto level = static_cast<std::size_t>(direction);
+    if ((description.directions & (1u << level)) == 0) continue;
+    (direction == Direction::loss_gradient ? loss : attention).push_back(level);
+  }
+  std::vector<Levels> found;
+  const auto add = [&](Levels levels, const std::vector<std::size_t>& directions) {
+    if (dtypes.empty() || directions.empty()) return;
+    levels[kDtype] = dtypes.front();
+    levels[kDirection] = directions.front();
+    if (!claims_levels(description, levels)) return;
+    for (const std::size_t direction : directions) {
+      for (const std::size_t dtype : dtypes) {
+        levels[kDtype] = dtype;
+        levels[kDirection] = direction;
+        found.push_back(levels);
+      }
+    }
+  };
+  Levels levels{};
+  while (true) {
+    add(levels, attention);
+    add(levels, loss);
+    std::size_t factor = 0;
+    while (factor < kFactors) {
+      const bool turns = factor != kDtype && factor != kDirection;
+      if (turns && ++levels[factor] < factors()[factor].levels.size()) break;
+      levels[factor++] = 0;
+    }
+    if (factor == kFactors) return found;
+  }
+}
+
+Case drawn(const attest_description& description, const Levels& levels, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 0x6d656574u;
+  constexpr int kDraws = 100;
+  constexpr std::array<proptest::Values, 4> kValues{proptest::Values::normal, proptest::Values::x4,
+                                                    proptest::Values::halves,
+                                                    proptest::Values::normal};
+  Rng rng(seed, kStream);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const std::optional<Problem> problem = problem_of(description, levels, rng);
+    if (!problem) continue;
+    return {*problem, kValues[static_cast<std::size_t>(rng.between(0, 3))], seed,
+            static_cast<std::int32_t>(rng.between(1, 3))};
+  }
+  throw InternalError("pairwise coverage: no problem of levels that are claimed");
+}
+
+}  // namespace
+
+Pairs pairs_of(const Problem& problem, Direction direction) {
+  Pairs pairs;
+  for_each_pair(levels_of(problem, direction),
+                [&](auto... pair) { pairs.insert(spelled(pair...)); });
+  return pairs;
+}
+
+Pairs claimed_pairs(const attest_description& description) {
+  PairTable table;
+  Pairs pairs;
+  for (const Levels& levels : claimed_levels(description)) {
+    for_each_pair(levels, [&](auto... pair) {
+      if (std::exchange(table.at(pair...), true)) return;
+      pairs.insert(spelled(pair...));
+    });
+  }
+  return pairs;
+}
+
+std::vector<Case> cases_meeting(const attest_description& description, Pairs missing,
+                                std::uint64_t seed) {
+  std::vector<Case> cases;
+  if (missing.empty()) return cases;
+  const std::vector<Levels> claimed = claimed_levels(description);
+  PairTable wanted, seen;
+  for (const Levels& levels : claimed) {
+    for_each_pair(levels, [&](auto... pair) {
+      if (std::exchange(seen.at(pair...), true)) return;
+      wanted.at(pair...) = missing.count(spelled(pair...)) > 0;
+    });
+  }
+  constexpr int kPairs = kFactors * (kFactors - 1) / 2;
+  std::vector<int> at_most(claimed.size(), kPairs);  // pairs are met once: none meets more later
+  while (true) {
+    int most = 0;
+    const Levels* best = nullptr;
+    for (std::size_t k = 0; k < claimed.size(); ++k) {
+      if (at_most[k] <= most) continue;
+      int met = 0;
+      for_each_pair(claimed[k], [&](auto... pair) { met += wanted.at(pair...) ? 1 : 0; });
+      at_most[k] = met;
+      if (met <= most) continue;
+      most = met;
+      best = &claimed[k];
+    }
+    if (best == nullptr) return cases;
+    cases.push_back(drawn(description, *best, mix(seed, cases.size())));
+    for_each_pair(*best, [&](auto... pair) { wanted.at(pair...) = false; });
+  }
+}
+
+std::vector<Direction> claimed_directions(const attest_description& description,
+                                          const Problem& problem) {
+  std::vector<Direction> directions;
+  for (const auto direction : {Direction::forward, Direction::backward, Direction::loss_gradient}) {
+    if (proptest::unclaimed(description, problem, direction).empty()) {
+      directions.push_back(direction);
+    }
+  }
+  return directions;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,213 @@
+#include "proptest/values/fixed_problems.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/dtype.hpp"
+#include "core/error.hpp"
+#include "core/rng.hpp"
+
+namespace attest::proptest {
+namespace {
+
+// Fixed part of a problem: all but head dimensions, dtype and layout. The mask stands apart because
+// it may lose parts.
+struct Template {
+  std::string_view sizes, mask;
+};
+
+constexpr std::array kTemplates{
+    // One query, as in decoding.
+    Template{"b=2,hq=4,hkv=2,sq=1,sk=129", "none"},
+    Template{"b=2,hq=4,hkv=2,sq=1,sk=129,alibi=standard", "none"},
+    Template{"b=2,hq=4,hkv=2,sq=1,sk=129,softcap=2", "none"},
+    Template{"b=2,hq=4,hkv=2,sq=1,sk=129", "random_70_3+window_20_0"},
+    Template{"b=3,hq=4,hkv=2,sq=1,sk=257", "lengths_66_257_129+causal_br"},
+    Template{"b=3,hq=4,hkv=2,sq=1,sk=257", "lengths_257_1_130+window_7_0"},
+    Template{"b=2,hq=6,hkv=2,sq=1,sk=1025", "causal_br"},
+    Template{"b=2,hq=2,hkv=1,sq=1,sk=1025", "window_9_0"},
+    Template{"hq=4,hkv=2", "cu_1x129_1x3_1x257+causal_br"},
+    Template{"hq=4,hkv=2", "cu_1x3_1x257_1x129+window_7_0"},
+    Template{"hq=4,hkv=2", "cu_1x65_1x0_1x3"},
+    // One key.
+    Template{"b=3,hq=2,sq=1,sk=1", "none"},
+    Template{"b=2,hq=4,hkv=2,sq=17,sk=1", "none"},
+    Template{"hq=2", "cu_5x1_1x3_3x1"},
+    // No key.
+    Template{"b=2,hq=2,sq=3,sk=0", "none"},
+    // Masks of several parts, with fewer queries than keys and windows of fewer keys than there
+    // are.
+    Template{"b=2,hq=2,sq=5,sk=21", "lengths_21_9+window_3_1"},
+    Template{"b=2,hq=2,sq=5,sk=21", "random_80_2+window_5_1"},
+    Template{"hq=2", "cu_3x9_5x7+random_85_4+window_4_2"},
+    Template{"b=2,hq=2,sq=5,sk=21", "lengths_21_9+random_85_2"},
+    // Aligned keys on both sides of a power of two.
+    Template{"sq=3,sk=65", "causal_br"},
+    Template{"sq=3,sk=129", "causal_br"},
+    Template{"sq=3,sk=257", "causal_br"},
+    Template{"sq=3,sk=513", "causal_br"},
+    Template{"sq=3,sk=1025", "causal_br"},
+    Template{"sq=130,sk=130", "causal_tl"},
+    // Chunks that a window or the key lengths hide as a whole: the first, the last, both.
+    Template{"sq=3,sk=129", "window_9_0"},
+    Template{"sq=3,sk=1025", "window_5_0"},
+    Template{"sq=3,sk=650", "window_tl_2_2"},
+    Template{"b=2,sq=3,sk=1100", "lengths_513_1025+window_5_0"},
+    Template{"sq=257,sk=257", "window_9_0"},
+    Template{"sq=513,sk=3", "window_2_0"},
+    // Windows wider than a tile, to the left and to the right, of fewer keys than there are.
+    Template{"sq=3,sk=1025", "window_300_0"},
+    Template{"sq=3,sk=2100", "window_1030_0"},
+    Template{"sq=3,sk=650", "window_tl_2_300"},
+    // Minus infinity at masked keys becomes plus infinity where the scale is multiplied afterwards.
+    Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_br"},
+    Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_tl"},
+};
+
+// Random pairs in a form that is claimed; as they are where none is.
+std::string in_claimed_form(const std::string& part, std::uint32_t features) {
+  constexpr std::string_view kRandom = "random";
+  if (part.rfind(kRandom, 0) != 0 || (features & ATTEST_BOOLEAN_MASK) != 0) return part;
+  const std::string percent_and_seed = part.substr(kRandom.size());
+  if ((features & ATTEST_CSR_MASK) != 0) return "pairs" + percent_and_seed;
+  if ((features & ATTEST_BLOCK_MASK) != 0) return "block_4x4" + percent_and_seed;
+  if ((features & ATTEST_NM_MASK) != 0) {
+    return "nm_3_4" + percent_and_seed.substr(percent_and_seed.rfind('_'));
+  }
+  return part;
+}
+
+std::vector<std::string> parts_of(std::string_view mask, std::uint32_t features) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t plus = mask.find('+');
+    parts.push_back(in_claimed_form(std::string(mask.substr(0, plus)), features));
+    if (plus == std::string_view::npos) return parts;
+    mask.remove_prefix(plus + 1);
+  }
+}
+
+std::string joined(const std::vector<std::string>& parts, unsigned chosen) {
+  std::string mask;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    if ((chosen >> part & 1u) != 0) mask += (mask.empty() ? "" : "+") + parts[part];
+  }
+  return mask.empty() ? "none" : mask;
+}
+
+bool claimed(const attest_description& d, const Problem& p) {
+  return unclaimed(d, p, Direction::forward).empty() ||
+         unclaimed(d, p, Direction::backward).empty();
+}
+
+std::vector<DType> claimed_dtypes(const attest_description& d) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    if ((d.dtypes & (1u << abi(dtype))) != 0) dtypes.push_back(dtype);
+  }
+  if (dtypes.empty()) throw InvalidProblem("kernel claims no dtype known here");
+  return dtypes;
+}
+
+std::int64_t within(const attest_extents& extents, std::int64_t size) {
+  const std::int64_t multiple = std::max<std::int64_t>(extents.multiple, 1);
+  size = (std::max(size, extents.least) + multiple - 1) / multiple * multiple;
+  return extents.most > 0 ? std::min(size, extents.most / multiple * multiple) : size;
+}
+
+// The problem with sizes within the limits of the description; nothing where its lists do not go
+// with them.
+std::optional<Problem> limited(const attest_description& d, Problem problem) {
+  if ((d.features & ATTEST_GQA) == 0) problem.num_heads_kv = problem.num_heads_q;
+  if (d.limits == nullptr) return problem;
+  const attest_limits& limits = *d.limits;
+  if (!problem.mask.packed()) {
+    problem.seqlen_q = within(limits.seqlen_q, problem.seqlen_q);
+    problem.seqlen_k = within(limits.seqlen_k, problem.seqlen_k);
+    if (limits.most_batch > 0) problem.batch = std::min(problem.batch, limits.most_batch);
+  }
+  if ((limits.only & ATTEST_ONLY_ONE_SCALE) != 0 && limits.softmax_scale != 0) {
+    problem.softmax_scale = limits.softmax_scale;
+  }
+  try {
+    return Problem::parse(problem.to_string());  // the mask of the new sizes
+  } catch (const InvalidProblem&) {
+    return std::nullopt;
+  }
+}
+
+// The problem with the smallest head dimensions that make it a claimed one; nothing when none do.
+std::optional<Problem> smallest_claimed(const attest_description& d, const std::string& text) {
+  constexpr std::array<std::int64_t, 14> kDims{1,  2,  4,  8,  16,  24,  32,
+                                               40, 64, 80, 96, 128, 192, 256};
+  std::optional<Problem> problem = limited(d, Problem::parse(text + ",d=1"));
+  if (!problem) return std::nullopt;
+  problem->dtype = claimed_dtypes(d).front();
+  const auto fits = [&](std::int64_t dim) {
+    problem->head_dim_qk = problem->head_dim_v = dim;
+    return claimed(d, *problem);
+  };
+  const auto some_dim_fits = [&] {
+    return std::any_of(kDims.begin(), kDims.end(), fits) ||
+           fits(std::max<std::int64_t>(d.head_dim_multiple, 1));
+  };
+  if (some_dim_fits()) return problem;
+  if (problem->mask.banded()) return std::nullopt;
+  // Tries the causal mask, for kernels that are always causal.
+  problem->mask.window_right = 0;
+  problem->mask.align = (d.features & ATTEST_CAUSAL_BOTTOM_RIGHT) != 0 ? CausalAlign::bottom_right
+                                                                       : CausalAlign::top_left;
+  return some_dim_fits() ? problem : std::nullopt;
+}
+
+// The claimed problems of a template: with the whole mask, or with every choice of its parts that
+// is claimed and lies in no other. Packed sequences stay, for the sizes are theirs.
+std::vector<Problem> problems_of(const attest_description& d, const Template& fixed) {
+  const std::vector<std::string> parts = parts_of(fixed.mask, d.features);
+  const unsigned all = (1u << parts.size()) - 1, kept = parts[0].rfind("cu_", 0) == 0 ? 1 : 0;
+  std::vector<unsigned> found;
+  std::vector<Problem> problems;
+  for (unsigned chosen = all + 1; chosen-- > kept;) {
+    const bool within = std::any_of(found.begin(), found.end(),
+                                    [&](unsigned larger) { return (chosen & larger) == chosen; });
+    if (within || (chosen & kept) != kept) continue;
+    const auto problem =
+        smallest_claimed(d, std::string(fixed.sizes) + ",mask=" + joined(parts, chosen));
+    if (!problem) continue;
+    found.push_back(chosen);
+    problems.push_back(*problem);
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::vector<Case> fixed_cases(const attest_description& description, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 0x66697865u;
+  constexpr std::int32_t kMostThreads = 3;
+  std::vector<Case> cases;
+  std::set<std::string> known;
+  const auto add = [&](Problem p) {
+    const std::uint64_t turn = cases.size() + mix(seed, kStream) % 64;
+    if (!p.mask.packed() && turn / 2 % 2 == 1) p.layout = Layout::bhsd;
+    if (turn % 4 == 3) p.strides = Strides::padded;
+    cases.push_back({p, Values::normal, mix(mix(seed, kStream), cases.size()),
+                     static_cast<std::int32_t>(turn % kMostThreads) + 1});
+  };
+  for (const Template& fixed : kTemplates) {
+    for (Problem& p : problems_of(description, fixed)) {
+      if (!known.insert(p.to_string()).second) continue;
+      for (const DType dtype : claimed_dtypes(description)) {
+        p.dtype = dtype;
+        add(p);
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace attest::proptest

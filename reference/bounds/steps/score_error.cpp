@@ -1,0 +1,71 @@
+#include "reference/bounds/steps/score_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "reference/bounds/steps/roundoff.hpp"
+
+namespace attest::reference {
+
+ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
+                       std::int64_t first, std::int64_t first_key, Magnitudes products,
+                       const Scores& exact) {
+  const double u = numerics.accumulator_roundoff;
+  const double terms = static_cast<double>(problem.head_dim_qk), others = 3;  // scale, max, shift
+  ScoreError error;
+  error.magnitude = std::move(products.all);
+  // Every product has all of these factors at once.
+  const double rounded = (1 + numerics.input_roundoff) * (1 + numerics.input_roundoff) *
+                         (1 + numerics.scaled_q_roundoff) * (1 + operand_error(numerics));
+  error.proved = (1 + accumulation_error(numerics, terms, others)) * rounded - 1;
+  const double additions = accumulation_deviation(numerics, terms + others),
+               in = numerics.input_roundoff;
+  // Where additions are biased the scale's rounding is part of the bias.
+  const double scaled = numerics.scaled_q_roundoff + (additions > 0 ? u : 0.0);
+  const double again = operand_error(numerics);  // of no rounding mode: nothing random is assumed
+  constexpr double kNoBound = 0x1p900;           // stands for infinity: its product with 0 is 0
+  const double biased = again + std::min(accumulation_bias(numerics, terms, others), kNoBound);
+  error.over_keys = {scaled + in + biased, std::hypot(additions, in)};
+  error.over_rows = {in + biased, std::hypot(additions, scaled, in)};
+  const double lost =
+      accumulation_loss(numerics, terms, terms, others) * std::max(1.0, std::abs(problem.scale()));
+  error.bias = error.magnitude.unaryExpr([&](double A) { return A > 0 ? lost : 0.0; });
+  if (products.vanishing.size() > 0) error.bias += products.vanishing;
+  const double flushed = numerics.flushed_below;
+  if (problem.softcap > 0) {
+    // |tanh'| <= 1 passes the error of the argument on; x sech^2 x <= tanh x bounds the rounding of
+    // s/softcap, then the function's own error and one product.
+    const double relative = exponential_error(numerics) + 3 * u;
+    error.proved *= 1 + relative;  // of the computed score
+    // s/softcap and its tangent, which is multiplied by softcap, may be subnormal.
+    error.bias.array() += (2 * problem.softcap + 1) * flushed;
+    for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
+      for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
+        const double t = std::sqrt(1 - exact.slope(r, j));
+        // Without a bound on the function, a score of 0 is 0 all the same.
+        if (t > 0) error.bias(r, j) += relative * problem.softcap * t;
+      }
+    }
+  }
+  const std::vector<float> slopes = problem.alibi_slopes();
+  if (slopes.empty()) return error;
+  error.proved *= 1 + 2 * u;
+  error.bias *= 1 + 2 * u;
+  for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
+    const double slope = slopes[static_cast<std::size_t>(group.query_head(first + r))];
+    const std::int64_t aligned =
+        problem.mask.aligned_key(group.sequence, group.query(first + r)) - first_key;
+    for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
+      if (!std::isfinite(exact.S(r, j))) continue;
+      // The product slope * distance and the addition, both relative to their results.
+      const double alibi = slope * static_cast<double>(std::abs(aligned - j));
+      error.bias(r, j) += 2 * u * (std::abs(exact.S(r, j)) + alibi);
+      // The slope, its product and the sum may be subnormal.
+      error.bias(r, j) += (static_cast<double>(std::abs(aligned - j)) + 2) * flushed;
+    }
+  }
+  return error;
+}
+
+}  // namespace attest::reference

@@ -1,0 +1,164 @@
+// The native machine gives the bits of the counting machine, on any number of threads, from any
+// memory; and counting costs little.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/native_machine.hpp"
+#include "cpu/testing/call.hpp"
+#include "cpu/testing/loss.hpp"
+#include "schedules/register.hpp"
+#include "schedules/testing/random_cases.hpp"
+
+namespace attest::cpu {
+namespace {
+
+using testing::Call;
+using testing::Memory;
+
+enum class How { counted, native };
+
+// Bits of the outputs of one run.
+std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily& family,
+                                const std::string& text, std::uint64_t seed, How how,
+                                std::int32_t threads, Memory memory) {
+  Call call(problem, seed, {memory, threads, 1, testing::dlse_of(text)});
+  const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
+  const auto run = [&](const auto& args) {
+    if (how == How::counted) {
+      schedule->count({}, args);
+    } else {
+      schedule->run(args);
+    }
+  };
+  if (family.direction() == io::Direction::forward) {
+    run(call.forward_arguments());
+  } else {
+    REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+    run(call.backward_arguments());
+  }
+  return call.output_bits();
+}
+
+TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
+  Rng rng(11);
+  for (const auto& family : dense_schedules().families()) {
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    for (int round = 0; round < 20; ++round) {
+      Problem problem = testing::random_problem(rng, family->direction());
+      if (round % 4 == 3) problem.dtype = round % 8 == 3 ? DType::bf16 : DType::f16;
+      const std::string text = testing::random_schedule(rng, *family);
+      const std::uint64_t seed = rng.bits64();
+      INFO(text << " on " << problem.to_string());
+      const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::packed);
+      const auto memory = round % 2 == 0 ? Memory::packed : Memory::scattered;
+      CHECK(bits(problem, *family, text, seed, How::native, 1, memory) == counted);
+      CHECK(bits(problem, *family, text, seed, How::native, 3, memory) == counted);
+    }
+  }
+}
+
+// Rows of tiles that fill the vectors of every instruction set, and their ragged ends.
+TEST_CASE("native and counted runs give equal bits in whole vectors", "[cpu][schedules]") {
+  Rng rng(13);
+  constexpr std::int64_t kLargestTile = 70;
+  for (const auto& family : dense_schedules().families()) {
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    for (const char* text : {"hq=2,sq=70,sk=67,d=64,dv=48,mask=causal_br", "sq=65,sk=66,d=33,dv=80",
+                             "sq=67,sk=65,d=64,dtype=bf16,mask=window_20_3"}) {
+      const Problem problem = Problem::parse(text);
+      const std::string schedule = testing::random_schedule(rng, *family, kLargestTile);
+      const std::uint64_t seed = rng.bits64();
+      INFO(schedule << " on " << text);
+      const auto counted = bits(problem, *family, schedule, seed, How::counted, 1, Memory::packed);
+      CHECK(bits(problem, *family, schedule, seed, How::native, 1, Memory::packed) == counted);
+      CHECK(bits(problem, *family, schedule, seed, How::native, 3, Memory::scattered) == counted);
+    }
+  }
+}
+
+TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]") {
+  Rng rng(12);
+  for (const auto& family : dense_schedules().families()) {
+    if (family->direction() != io::Direction::loss_gradient) continue;
+    for (int round = 0; round < 20; ++round) {
+      const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
+      const Problem problem = testing::loss_problem(n, d);
+      const std::string text = testing::random_schedule(rng, *family);
+      const std::uint64_t seed = rng.bits64();
+      INFO(text << " n " << n << " d " << d);
+      const auto run = [&](How how, std::int32_t threads) {
+        testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
+        const AbiProblem form(problem, threads);
+        const auto schedule = dense_schedules().make(text, *form.get(), io::FastMemory{});
+        if (how == How::counted) {
+          schedule->count({}, call.arguments(form));
+        } else {
+          schedule->run(call.arguments(form));
+        }
+        return testing::bits_of({&call.dX});
+      };
+      const auto counted = run(How::counted, 1);
+      CHECK(run(How::native, 1) == counted);
+      CHECK(run(How::native, 3) == counted);
+    }
+  }
+}
+
+TEST_CASE("what a step throws is thrown again", "[cpu]") {
+  for (const std::int32_t threads : {1, 3}) {
+    std::vector<int> done(20);
+    on_threads(20, threads, [&](std::int64_t index) { done[static_cast<std::size_t>(index)] = 1; });
+    CHECK(std::count(done.begin(), done.end(), 1) == 20);
+    CHECK_THROWS_AS(on_threads(20, threads,
+                               [](std::int64_t index) {
+                                 if (index == 7) throw InternalError("seven");
+                               }),
+                    InternalError);
+  }
+}
+
+// Seconds of the fastest of three.
+template <class Run>
+double seconds(const Run& run) {
+  double best = 1e300;
+  for (int round = 0; round < 3; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count());
+  }
+  return best;
+}
+
+// Printed, not judged: other programs share the machine.
+TEST_CASE("speed of counting with data", "[.bench]") {
+  const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
+  Call call(problem, 1, {Memory::packed, 1, 1, testing::Dlse::absent});
+  REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+  for (const auto& family : dense_schedules().families()) {
+    const auto capacity = io::FastMemory::of_words(12288);
+    if (family->direction() == io::Direction::loss_gradient) continue;
+    const auto schedule = family->make({family->name(), {}}, *call.form.get(), capacity);
+    const auto compare = [&](const auto& args, double flops) {
+      const double native = seconds([&] { schedule->run(args); });
+      const double counted = seconds([&] { schedule->count(capacity, args); });
+      std::printf("%-60s native %6.2f GFLOP/s, counting at %3.0f%%\n",
+                  schedule->spec().to_string().c_str(), flops / native / 1e9,
+                  100 * native / counted);
+    };
+    const double product = 2.0 * 1024 * 1024 * 64;
+    if (family->direction() == io::Direction::forward) {
+      compare(call.forward_arguments(), 2 * product);
+    } else {
+      compare(call.backward_arguments(), 5 * product);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest::cpu
