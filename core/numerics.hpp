@@ -19,7 +19,8 @@ enum class CastOrder : std::uint8_t { before, after };
 enum class DeltaSource : std::uint8_t { outputs, pairs };
 
 /// The precision contract of a kernel with every default filled in: what the error bounds are
-/// derived from (docs/theory/error-bounds.md). Roundoffs are unit roundoffs; 0 means no rounding.
+/// derived from (docs/theory/error-bounds/README.md). Roundoffs are unit roundoffs; 0 means no
+/// rounding.
 struct Numerics {
   Accumulation accumulation = Accumulation::nearest;
   double accumulator_roundoff = 0x1p-24;

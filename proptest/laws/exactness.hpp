@@ -5,7 +5,7 @@
 #include "core/numerics.hpp"
 
 /// When a contract promises exact results of a probe: which of its fields can take them away
-/// (docs/theory/error-bounds.md, "Laws and fields").
+/// (docs/theory/error-bounds/exact-probes.md, "Laws and fields").
 namespace attest::proptest {
 
 /// Sums of products of integers, or of multiples of one power of two, in units of it.

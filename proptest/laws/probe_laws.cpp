@@ -1,4 +1,4 @@
-// Probes with an exact answer: no tolerance at all (docs/theory/error-bounds.md, "Exact probes").
+// Probes with an exact answer: no tolerance at all (docs/theory/error-bounds/exact-probes.md).
 #include <algorithm>
 #include <cmath>
 #include <numeric>

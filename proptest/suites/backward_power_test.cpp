@@ -1,5 +1,5 @@
 // Power of the backward bounds: they refuse emulated backward passes that go wrong after a right
-// forward pass, over families, lengths and dtypes (docs/theory/error-bounds.md, "Power").
+// forward pass, over families, lengths and dtypes (docs/theory/error-bounds/measured.md, "Power").
 // ATTEST_NIGHTLY adds the longest sequences.
 #include <algorithm>
 #include <cstdio>

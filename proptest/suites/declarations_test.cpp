@@ -1,6 +1,6 @@
 // Numerics that change a kernel's error by more than a few roundoffs are declared: with the
 // declaration the kernel passes, without it the same results are refused
-// (docs/theory/error-bounds.md).
+// (docs/theory/error-bounds/README.md).
 #include <cmath>
 #include <cstdio>
 #include <string>

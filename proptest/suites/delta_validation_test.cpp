@@ -1,5 +1,5 @@
 // Kernels that form delta as the row sum of P o dP: within their bounds where they are right,
-// beyond them where they are not (docs/theory/error-bounds.md, "Delta from P").
+// beyond them where they are not (docs/theory/error-bounds/backward.md, "Delta from P").
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Which field of a contract can take the exact result of a probe away: there the probe holds the
 // kernel to the bound that the contract has, and no looser one
-// (docs/theory/error-bounds.md, "Laws and fields").
+// (docs/theory/error-bounds/exact-probes.md, "Laws and fields").
 #include "proptest/laws/exactness.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
 // Every simpler bound here was tried first and accuses a kernel that keeps its contract; the
-// library's does not (docs/theory/error-bounds.md, "False alarms").
+// library's does not (docs/theory/error-bounds/measured.md, "False alarms").
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

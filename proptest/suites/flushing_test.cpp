@@ -1,4 +1,4 @@
-// Kernels that flush subnormals (docs/theory/error-bounds.md, "Subnormals flushed"): with the
+// Kernels that flush subnormals (docs/theory/error-bounds/subnormals.md): with the
 // declaration they pass, without it the same results are refused, and so are those of a kernel that
 // flushes what is larger.
 #include <string>

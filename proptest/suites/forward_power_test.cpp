@@ -1,5 +1,5 @@
 // Power of the forward bounds: they refuse wrong kernels over value families and sequence lengths
-// (docs/theory/error-bounds.md, "Power"). ATTEST_NIGHTLY adds the longest sequences.
+// (docs/theory/error-bounds/measured.md, "Power"). ATTEST_NIGHTLY adds the longest sequences.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // The loosest correct kernel of every contract: no law refuses it, no element of it lies outside a
-// bound (docs/theory/error-bounds.md, "Loosest kernels").
+// bound (docs/theory/error-bounds/measured.md, "Loosest kernels").
 #include "fixtures/emulated/loosest.hpp"
 
 #include <cstdio>

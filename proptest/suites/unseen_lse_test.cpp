@@ -1,6 +1,6 @@
 // The bounds of gradients whose kernel keeps its LSE to itself: they leave alone whoever stays
-// within forward's bound of LSE, and refuse wrong gradients (docs/theory/error-bounds.md, "An LSE
-// that nobody saw").
+// within forward's bound of LSE, and refuse wrong gradients (docs/theory/error-bounds/backward.md,
+// "An LSE that nobody saw").
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -9,7 +9,7 @@
 #include "proptest/values/values.hpp"
 
 /// How loose the bounds are: medians of bound over error, probabilistic strength
-/// (docs/theory/error-bounds.md, "Tightness").
+/// (docs/theory/error-bounds/measured.md, "Tightness").
 namespace attest::proptest {
 
 /// Median of each output; 0 where there is no error to compare with, above all where most results

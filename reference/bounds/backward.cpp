@@ -1,4 +1,4 @@
-// Error bounds of dQ, dK and dV: docs/theory/error-bounds.md, section "Backward".
+// Error bounds of dQ, dK and dV: docs/theory/error-bounds/backward.md.
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -7,7 +7,7 @@
 #include "reference/exact/attention.hpp"
 
 /// Error bounds per element, derived from the actual inputs and the declared precision contract.
-/// Derivations and validation: docs/theory/error-bounds.md.
+/// Derivations and validation: docs/theory/error-bounds/README.md.
 namespace attest::reference {
 
 /// Bounds of one output, f64 tensors shaped like it.

@@ -1,4 +1,4 @@
-// Error bounds of O and LSE: docs/theory/error-bounds.md, section "Forward".
+// Error bounds of O and LSE: docs/theory/error-bounds/forward.md.
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -7,7 +7,7 @@
 namespace attest::reference {
 
 /// Terms of one sum whose roundings go the same way because they are nearly equal: groups of
-/// entries whose x > 0 lie within a factor of each other (docs/theory/error-bounds.md, "Two
+/// entries whose x > 0 lie within a factor of each other (docs/theory/error-bounds/forward.md, "Two
 /// strengths"). One sort serves groupings of several factors.
 /// [reference/bounds/steps/coherent_groups_test]
 class CoherentGroups {

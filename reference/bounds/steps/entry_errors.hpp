@@ -10,7 +10,7 @@
 #include "reference/group.hpp"
 
 /// Errors of a backward pass before anything is summed over keys or rows: those of each row's LSE
-/// and delta, and those of each entry of P and dS (docs/theory/error-bounds.md, "Backward").
+/// and delta, and those of each entry of P and dS (docs/theory/error-bounds/backward.md).
 namespace attest::reference {
 
 /// One group's tensors as matrices; NaN and infinities are 0.

@@ -7,7 +7,7 @@
 #include "core/numerics.hpp"
 
 /// Rounding-error arithmetic shared by the bounds, and every constant they rest on. Sections refer
-/// to docs/theory/error-bounds.md.
+/// to docs/theory/error-bounds/README.md.
 namespace attest::reference {
 
 /// Multiplier of the probabilistic bounds: 2 exp(-lambda^2/2) = 3.9e-22 per element, that is 1e-12

@@ -10,7 +10,7 @@
 #include "reference/group.hpp"
 
 /// The weights of a row's keys and what they err, before anything is summed over V
-/// (docs/theory/error-bounds.md, "Errors of the weights").
+/// (docs/theory/error-bounds/forward.md, "Errors of the weights").
 namespace attest::reference {
 
 /// Everything of one row that does not depend on the column of V.

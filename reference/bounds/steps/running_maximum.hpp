@@ -6,8 +6,8 @@
 namespace attest::reference {
 
 /// How often the running maximum of computed scores can rise: `possible` is proved, `likely` is
-/// exceeded with the probability of the probabilistic bounds (docs/theory/error-bounds.md, "Rises
-/// of the maximum").
+/// exceeded with the probability of the probabilistic bounds (docs/theory/error-bounds/forward.md,
+/// "Rises of the maximum").
 struct Rises {
   double possible = 0, likely = 0;
 };
