@@ -25,9 +25,9 @@ using nlohmann::json;
 template <class Member>
 json by_dtype(const attest_description& d, const Member& member) {
   json values = json::object();
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
-    if ((d.dtypes >> abi(dtype) & 1U) != 0) {
-      values[std::string(name(dtype))] = member(resolve(d.numerics, dtype));
+  for (const DTypeFacts& row : kDTypes) {
+    if ((d.dtypes >> row.code & 1U) != 0) {
+      values[std::string(row.name)] = member(resolve(d.numerics, row.dtype));
     }
   }
   return values;

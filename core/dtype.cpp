@@ -11,6 +11,15 @@ namespace attest {
 namespace {
 constexpr std::uint32_t kFloatExponent = 0x7f800000u;
 
+constexpr bool in_order() {
+  for (std::size_t k = 0; k < kDTypes.size(); ++k) {
+    if (static_cast<std::size_t>(kDTypes[k].dtype) != k) return false;
+    if (static_cast<std::size_t>(kDTypes[k].code) != k) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "facts() finds a row by its place");
+
 bool is_nan(std::uint32_t bits) { return (bits & 0x7fffffffu) > kFloatExponent; }
 
 // Drops `shift` low bits of `value`, rounding to nearest, ties to even.
@@ -64,68 +73,15 @@ float float_from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
 
-std::string_view name(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return "f64";
-    case DType::f32:
-      return "f32";
-    case DType::bf16:
-      return "bf16";
-    case DType::f16:
-      return "f16";
-  }
-  return "?";
-}
-
-attest_dtype abi(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return ATTEST_F64;
-    case DType::f32:
-      return ATTEST_F32;
-    case DType::bf16:
-      return ATTEST_BF16;
-    case DType::f16:
-      break;
-  }
-  return ATTEST_F16;
-}
-
 DType dtype_of(attest_dtype code) {
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
-    if (abi(dtype) == code) return dtype;
+  std::string known;
+  for (const DTypeFacts& row : kDTypes) {
+    if (row.code == code) return row.dtype;
+    known += (known.empty() ? "" : row.dtype == kDTypes.back().dtype ? " or " : ", ");
+    known += row.abi_name;
   }
   throw InvalidProblem("dtype code " + std::to_string(static_cast<int>(code)) +
-                       " is unknown; use ATTEST_F64, ATTEST_F32, ATTEST_BF16 or ATTEST_F16");
-}
-
-double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-53;
-    case DType::f32:
-      return 0x1p-24;
-    case DType::bf16:
-      return 0x1p-8;
-    case DType::f16:
-      break;
-  }
-  return 0x1p-11;
-}
-
-double underflow_unit(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0;
-    case DType::f32:
-      return 0x1p-150;
-    case DType::bf16:
-      return 0x1p-134;
-    case DType::f16:
-      break;
-  }
-  return 0x1p-25;
+                       " is unknown; use " + known);
 }
 
 double ulp(DType dtype, double x) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -25,33 +26,55 @@ std::uint16_t f16_from_float(float value);
 /// The value of a binary16 bit pattern; exact.
 float float_from_f16(std::uint16_t bits);
 
-/// Bytes one element occupies.
-constexpr std::size_t size_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 8;
-    case DType::f32:
-      return 4;
-    case DType::bf16:
-    case DType::f16:
-      return 2;
-  }
-  return 0;
+/// Everything about a dtype that is a fact and not arithmetic: a new one is a row here, its
+/// conversions above, and what the kernels that take it say.
+struct DTypeFacts {
+  DType dtype;
+  attest_dtype code;             // the ABI's
+  std::string_view name;         // in problem strings
+  std::string_view abi_name;     // in messages for authors of libraries
+  std::string_view safetensors;  // in files
+  std::uint8_t dlpack_code;      // 2 = IEEE, 4 = bfloat16
+  std::uint8_t bits;
+  double unit_roundoff;   // half the distance from 1 to the next larger value
+  double underflow_unit;  // half the smallest positive value; of f64 that is 0 in double
+};
+
+/// In the order of the enumerators, which is that of the ABI's codes.
+inline constexpr std::array<DTypeFacts, 4> kDTypes{{
+    {DType::f64, ATTEST_F64, "f64", "ATTEST_F64", "F64", 2, 64, 0x1p-53, 0},
+    {DType::f32, ATTEST_F32, "f32", "ATTEST_F32", "F32", 2, 32, 0x1p-24, 0x1p-150},
+    {DType::bf16, ATTEST_BF16, "bf16", "ATTEST_BF16", "BF16", 4, 16, 0x1p-8, 0x1p-134},
+    {DType::f16, ATTEST_F16, "f16", "ATTEST_F16", "F16", 2, 16, 0x1p-11, 0x1p-25},
+}};
+
+/// Returns the row of a dtype.
+constexpr const DTypeFacts& facts(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+
+/// Returns all dtypes, in the order of the table.
+constexpr std::array<DType, kDTypes.size()> all_dtypes() {
+  std::array<DType, kDTypes.size()> all{};
+  for (std::size_t k = 0; k < all.size(); ++k) all[k] = kDTypes[k].dtype;
+  return all;
 }
 
-/// The name used in problem strings: "f64", "f32", "bf16", "f16".
-std::string_view name(DType dtype);
+/// Returns the bytes one element occupies.
+constexpr std::size_t size_bytes(DType dtype) { return facts(dtype).bits / 8; }
 
-/// The ABI's code of a dtype, and back; throws InvalidProblem for an unknown code.
-attest_dtype abi(DType dtype);
+/// Returns the name used in problem strings: "f64", "f32", "bf16", "f16".
+constexpr std::string_view name(DType dtype) { return facts(dtype).name; }
+
+/// Returns the ABI's code of a dtype.
+constexpr attest_dtype abi(DType dtype) { return facts(dtype).code; }
+
+/// Returns the dtype of an ABI code. Throws InvalidProblem for an unknown one.
 DType dtype_of(attest_dtype code);
 
-/// Unit roundoff: half the distance from 1 to the next larger value (2^-53, 2^-24, 2^-8, 2^-11).
-double unit_roundoff(DType dtype);
+/// Returns the unit roundoff: 2^-53, 2^-24, 2^-8, 2^-11.
+constexpr double unit_roundoff(DType dtype) { return facts(dtype).unit_roundoff; }
 
-/// Largest error of rounding to a subnormal: half the smallest positive value (2^-1075 of f64 is 0
-/// in double).
-double underflow_unit(DType dtype);
+/// Returns the largest error of rounding to a subnormal (2^-1075 of f64 is 0 in double).
+constexpr double underflow_unit(DType dtype) { return facts(dtype).underflow_unit; }
 
 /// Unit in the last place: the distance between the values of `dtype` around a finite x.
 /// [core/dtype_test "ulp"]

@@ -215,8 +215,7 @@ Problem Problem::parse(std::string_view text) {
   const auto mask = fields.contains("mask") ? fields.find("mask")->second : std::string("none");
   Problem problem;
   parse_sizes(fields, mask, problem);
-  problem.dtype = choice(fields, "dtype", problem.dtype,
-                         std::array{DType::f64, DType::f32, DType::bf16, DType::f16});
+  problem.dtype = choice(fields, "dtype", problem.dtype, all_dtypes());
   problem.layout =
       choice(fields, "layout", problem.layout, std::array{Layout::bshd, Layout::bhsd, Layout::thd});
   problem.strides =

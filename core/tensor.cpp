@@ -22,25 +22,6 @@ float round_to_odd(double value) {
   return std::bit_cast<float>(bits | 1u);
 }
 
-struct AbiDtype {
-  std::uint8_t code, bits;
-};
-
-AbiDtype abi_dtype(DType dtype) {
-  constexpr std::uint8_t kFloat = 2, kBfloat = 4;
-  switch (dtype) {
-    case DType::f64:
-      return {kFloat, 64};
-    case DType::f32:
-      return {kFloat, 32};
-    case DType::bf16:
-      return {kBfloat, 16};
-    case DType::f16:
-      break;
-  }
-  return {kFloat, 16};
-}
-
 }  // namespace
 
 double round_to(DType dtype, double value) {
@@ -191,11 +172,11 @@ AbiTensor::AbiTensor(const TensorView& view) {
     shape_[index] = view.extent(index);
     strides_[index] = view.stride(index);
   }
-  const AbiDtype dtype = abi_dtype(view.dtype());
+  const DTypeFacts& dtype = facts(view.dtype());
   tensor_.data = view.data();
   tensor_.device = {ATTEST_CPU, 0};
   tensor_.ndim = static_cast<std::int32_t>(view.rank());
-  tensor_.dtype = {dtype.code, dtype.bits, 1};
+  tensor_.dtype = {dtype.dlpack_code, dtype.bits, 1};
   tensor_.shape = shape_.data();
   tensor_.strides = strides_.data();
   tensor_.byte_offset = 0;
@@ -207,9 +188,8 @@ TensorView view_of(const attest_tensor& tensor, std::string_view name,
     throw InvalidProblem(std::string(name) + ": " + std::to_string(tensor.ndim) + " axes, but " +
                          std::to_string(axes.size()) + " are needed");
   }
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
-    const AbiDtype known = abi_dtype(dtype);
-    if (tensor.dtype.code != known.code || tensor.dtype.bits != known.bits ||
+  for (const DTypeFacts& known : kDTypes) {
+    if (tensor.dtype.code != known.dlpack_code || tensor.dtype.bits != known.bits ||
         tensor.dtype.lanes != 1) {
       continue;
     }
@@ -217,7 +197,7 @@ TensorView view_of(const attest_tensor& tensor, std::string_view name,
     for (std::size_t index = 0; index < axes.size(); ++index) {
       named.push_back({axes[index], tensor.shape[index], tensor.strides[index]});
     }
-    return {name, static_cast<std::byte*>(tensor.data) + tensor.byte_offset, dtype, named};
+    return {name, static_cast<std::byte*>(tensor.data) + tensor.byte_offset, known.dtype, named};
   }
   throw InvalidProblem(std::string(name) + ": dtype code " + std::to_string(tensor.dtype.code) +
                        " with " + std::to_string(tensor.dtype.bits) +

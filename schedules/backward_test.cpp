@@ -32,12 +32,12 @@ bool takes_softcap(const io::ScheduleFamily& family) {
 TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::backward) continue;
+    if (family->direction() != Direction::backward) continue;
     const auto deltas = family->name() == "standard_bwd" ? testing::Deltas::from_probabilities
                                                          : testing::Deltas::from_outputs;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
-      Problem problem = testing::random_problem(rng, io::Direction::backward);
+      Problem problem = testing::random_problem(rng, Direction::backward);
       if (takes_softcap(*family) && rng.between(0, 3) == 0) problem.softcap = 2;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
@@ -98,9 +98,9 @@ TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
 TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
   Rng rng(5);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::backward) continue;
+    if (family->direction() != Direction::backward) continue;
     for (int round = 0; round < 10; ++round) {
-      Problem problem = testing::random_problem(rng, io::Direction::backward);
+      Problem problem = testing::random_problem(rng, Direction::backward);
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());

@@ -34,7 +34,7 @@ TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
 TEST_CASE("with a capacity in bytes, bytes are compared", "[cpu][schedules]") {
   const Problem problem = Problem::parse("hq=2,sq=512,d=64,dv=32,dtype=bf16");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(dense_schedules(), io::Direction::forward, *form.get(),
+  const auto found = best_schedule(dense_schedules(), Direction::forward, *form.get(),
                                    io::FastMemory::of_bytes(32768));
   REQUIRE(found.unit == io::BestSchedule::Unit::bytes);
   bool words_disagree = false;
@@ -74,7 +74,7 @@ TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
   Rng rng(21);
   int compared = 0;
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() == io::Direction::loss_gradient) continue;
+    if (family->direction() == Direction::loss_gradient) continue;
     if (family->name() == "held_pairs") continue;  // held_pairs_test, pass by pass
     for (int round = 0; round < 60; ++round) {
       std::string sizes;
@@ -116,7 +116,7 @@ TEST_CASE("tiles are traded with the mask", "[cpu][schedules]") {
     const Problem problem = Problem::parse(sizes + mask);
     const AbiProblem form(problem, 1);
     for (const auto& family : dense_schedules().families()) {
-      if (family->direction() == io::Direction::loss_gradient) continue;
+      if (family->direction() == Direction::loss_gradient) continue;
       for (const std::int64_t words : {100, 150, 220}) {
         const auto capacity = io::FastMemory::of_words(words);
         INFO(family->name() << " on " << mask << " in " << words);
@@ -256,7 +256,7 @@ TEST_CASE("a tile that divides two extents is not shrunk for one", "[cpu][schedu
 TEST_CASE("a count that overflows is no candidate", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=50000000,d=300");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(dense_schedules(), io::Direction::forward, *form.get(),
+  const auto found = best_schedule(dense_schedules(), Direction::forward, *form.get(),
                                    io::FastMemory::of_words(2000000));
   CHECK(found.best().refusal.empty());
   CHECK(std::any_of(found.candidates.begin(), found.candidates.end(), [](const auto& candidate) {
@@ -270,8 +270,7 @@ TEST_CASE("a schedule that leaves LSE out says so", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=7,sk=0,d=2");
   const AbiProblem form(problem, 1);
   const auto capacity = io::FastMemory::of_words(60);
-  const auto found =
-      best_schedule(dense_schedules(), io::Direction::forward, *form.get(), capacity);
+  const auto found = best_schedule(dense_schedules(), Direction::forward, *form.get(), capacity);
   CHECK_THAT(found.to_string(), Catch::Contains(": 14 words, LSE not written\n"));
   CHECK_THAT(found.to_string(), Catch::Contains(": 21 words, +50.0%\n"));
   int without = 0;
@@ -294,7 +293,7 @@ TEST_CASE("a schedule that leaves LSE out says so", "[cpu][schedules]") {
 TEST_CASE("with a softcap the other schedules are compared", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=20,d=4,softcap=2");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(dense_schedules(), io::Direction::backward, *form.get(),
+  const auto found = best_schedule(dense_schedules(), Direction::backward, *form.get(),
                                    io::FastMemory::of_words(200));
   CHECK_THAT(found.to_string(), Catch::Contains("two_pass:") && Catch::Contains("key_stationary:"));
   CHECK_THAT(found.to_string(), !Catch::Contains("standard_bwd"));
@@ -303,7 +302,7 @@ TEST_CASE("with a softcap the other schedules are compared", "[cpu][schedules]")
 TEST_CASE("nothing is a percentage of no words", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=0,sk=5,d=4");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(dense_schedules(), io::Direction::forward, *form.get(),
+  const auto found = best_schedule(dense_schedules(), Direction::forward, *form.get(),
                                    io::FastMemory::of_words(200));
   REQUIRE(found.moved(found.best()) == 0);
   REQUIRE(found.candidates.size() > 1);
@@ -313,7 +312,7 @@ TEST_CASE("nothing is a percentage of no words", "[cpu][schedules]") {
 TEST_CASE("the choice is explained", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=100,sk=100,d=8");
   const AbiProblem form(problem, 1);
-  const auto found = best_schedule(dense_schedules(), io::Direction::forward, *form.get(),
+  const auto found = best_schedule(dense_schedules(), Direction::forward, *form.get(),
                                    io::FastMemory::of_words(90));
   CHECK(found.best().refusal.empty());
   for (std::size_t index = 1; index < found.candidates.size(); ++index) {
@@ -326,7 +325,7 @@ TEST_CASE("the choice is explained", "[cpu][schedules]") {
              Catch::Contains("standard: none (fast_words: 90, but standard:bm=1,bn=1,bl=1 needs "
                              "102, the least that works; give more)\n"));
   CHECK_THAT(found.to_string(), Catch::StartsWith(found.best().schedule + ": "));
-  CHECK_THROWS_WITH(best_schedule(dense_schedules(), io::Direction::forward, *form.get(),
+  CHECK_THROWS_WITH(best_schedule(dense_schedules(), Direction::forward, *form.get(),
                                   io::FastMemory::of_words(3)),
                     Catch::StartsWith("no forward schedule fits:\nstandard: none (fast_words: 3"));
 }

@@ -30,10 +30,10 @@ bool writes_lse(const io::ScheduleSpec& spec) {
 TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::forward) continue;
+    if (family->direction() != Direction::forward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
-      const Problem problem = testing::random_problem(rng, io::Direction::forward);
+      const Problem problem = testing::random_problem(rng, Direction::forward);
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
@@ -57,9 +57,9 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
 TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
   Rng rng(5);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::forward) continue;
+    if (family->direction() != Direction::forward) continue;
     for (int round = 0; round < 10; ++round) {
-      Problem problem = testing::random_problem(rng, io::Direction::forward);
+      Problem problem = testing::random_problem(rng, Direction::forward);
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
@@ -74,7 +74,7 @@ TEST_CASE("tiles left open are chosen to fit", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=300,sk=200,d=16");
   const AbiProblem form(problem, 1);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::forward) continue;
+    if (family->direction() != Direction::forward) continue;
     INFO(family->name());
     io::Words before = 0;
     for (const std::int64_t words : {8000, 4000, 2000, 1000}) {
@@ -96,7 +96,7 @@ TEST_CASE("the least that works works", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=30,sk=20,d=5,dv=7");
   const AbiProblem form(problem, 1);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::forward) continue;
+    if (family->direction() != Direction::forward) continue;
     std::int64_t least = 0;
     try {
       family->make({family->name(), {}}, *form.get(), io::FastMemory::of_words(1));

@@ -35,7 +35,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
       schedule->run(args);
     }
   };
-  if (family.direction() == io::Direction::forward) {
+  if (family.direction() == Direction::forward) {
     run(call.forward_arguments());
   } else {
     REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
@@ -47,7 +47,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
 TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
   Rng rng(11);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() == io::Direction::loss_gradient) continue;
+    if (family->direction() == Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem(rng, family->direction());
       if (round % 4 == 3) problem.dtype = round % 8 == 3 ? DType::bf16 : DType::f16;
@@ -67,7 +67,7 @@ TEST_CASE("native and counted runs give equal bits in whole vectors", "[cpu][sch
   Rng rng(13);
   constexpr std::int64_t kLargestTile = 70;
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() == io::Direction::loss_gradient) continue;
+    if (family->direction() == Direction::loss_gradient) continue;
     for (const char* text : {"hq=2,sq=70,sk=67,d=64,dv=48,mask=causal_br", "sq=65,sk=66,d=33,dv=80",
                              "sq=67,sk=65,d=64,dtype=bf16,mask=window_20_3"}) {
       const Problem problem = Problem::parse(text);
@@ -84,7 +84,7 @@ TEST_CASE("native and counted runs give equal bits in whole vectors", "[cpu][sch
 TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]") {
   Rng rng(12);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::loss_gradient) continue;
+    if (family->direction() != Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
       const Problem problem = testing::loss_problem(n, d);
@@ -142,7 +142,7 @@ TEST_CASE("speed of counting with data", "[.bench]") {
   REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
   for (const auto& family : dense_schedules().families()) {
     const auto capacity = io::FastMemory::of_words(12288);
-    if (family->direction() == io::Direction::loss_gradient) continue;
+    if (family->direction() == Direction::loss_gradient) continue;
     const auto schedule = family->make({family->name(), {}}, *call.form.get(), capacity);
     const auto compare = [&](const auto& args, double flops) {
       const double native = seconds([&] { schedule->run(args); });
@@ -152,7 +152,7 @@ TEST_CASE("speed of counting with data", "[.bench]") {
                   100 * native / counted);
     };
     const double product = 2.0 * 1024 * 1024 * 64;
-    if (family->direction() == io::Direction::forward) {
+    if (family->direction() == Direction::forward) {
       compare(call.forward_arguments(), 2 * product);
     } else {
       compare(call.backward_arguments(), 5 * product);

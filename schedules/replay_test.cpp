@@ -36,9 +36,9 @@ io::CacheTraffic replay(const Run& run, io::CacheSpec::Kind kind, std::int64_t w
   return io::replay(run.trace, {kind, whole, 1, line_words});
 }
 
-Problem random_head(Rng& rng, io::Direction direction) {
+Problem random_head(Rng& rng, Direction direction) {
   const auto size = [&rng] { return std::to_string(rng.between(1, 12)); };
-  if (direction == io::Direction::loss_gradient) {
+  if (direction == Direction::loss_gradient) {
     const std::string n = size();
     return Problem::parse("sq=" + n + ",d=" + size());
   }

@@ -16,10 +16,10 @@ TEST_CASE("schedules that declare it read the saved outputs", "[cpu][schedules]"
   int declared = 0;
   for (const auto& family : dense_schedules().families()) {
     if (family->kernel_class().saved != io::SavedOutputs::read) continue;
-    CHECK(family->direction() == io::Direction::backward);
+    CHECK(family->direction() == Direction::backward);
     ++declared;
     for (int round = 0; round < 20; ++round) {
-      Problem problem = testing::random_problem(rng, io::Direction::backward);
+      Problem problem = testing::random_problem(rng, Direction::backward);
       if (problem.sequences().size() > 1) problem = Problem::parse("sq=7,sk=9,d=3,mask=window_4_1");
       problem.num_heads_q = problem.num_heads_kv = 1;
       const std::string text = testing::random_schedule(rng, *family);

@@ -45,7 +45,7 @@ TEST_CASE("schedules that declare it move the rows of an index together", "[cpu]
   Rng rng(31);
   int declared = 0, single_pass = 0, of_tiles = 0, least = 0, more = 0;
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::backward) continue;
+    if (family->direction() != Direction::backward) continue;
     for (int round = 0; round < 40; ++round) {
       const Case on(kCases[rng.between(0, 3)]);
       const std::string text = testing::random_schedule(rng, *family, 4);

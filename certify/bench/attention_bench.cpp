@@ -22,12 +22,12 @@
 
 namespace {
 
+using attest::Direction;
 using attest::InvalidProblem;
 using attest::Problem;
 using attest::certify::KernelTiming;
 using attest::certify::Measurement;
 using attest::certify::Quartiles;
-using attest::proptest::Direction;
 
 constexpr int kUsage = 2, kInternal = 5;
 

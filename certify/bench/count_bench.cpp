@@ -22,10 +22,10 @@
 namespace {
 
 using attest::AbiProblem;
+using attest::Direction;
 using attest::InvalidProblem;
 using attest::Problem;
 using attest::certify::Quartiles;
-using attest::io::Direction;
 using attest::io::FastMemory;
 using attest::io::ScheduleRegistry;
 
@@ -160,8 +160,8 @@ attest::certify::Measurement timed(const std::vector<const attest_kernel*>& kern
     operations = attest::certify::useful_loss_flops(problem);
     return attest::certify::measure_loss(kernels, problem, options.rounds, 1);
   }
-  const auto of = direction == Direction::backward ? attest::proptest::Direction::backward
-                                                   : attest::proptest::Direction::forward;
+  const auto of =
+      direction == Direction::backward ? attest::Direction::backward : attest::Direction::forward;
   attest::certify::verify(kernels, small, 1);
   operations = attest::certify::useful_flops(problem, of);
   return attest::certify::measure(kernels, problem, of, 1, options.rounds, 1);

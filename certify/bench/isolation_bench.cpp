@@ -32,7 +32,7 @@ void measure(const Options& options) {
   for (const char* text : {"sq=3,sk=5,d=4", "sq=17,sk=33,d=64", "b=2,hq=4,sq=64,sk=64,d=64",
                            "hq=8,sq=256,sk=256,d=64"}) {
     const Problem problem = Problem::parse(text);
-    for (const auto direction : {proptest::Direction::forward, proptest::Direction::backward}) {
+    for (const auto direction : {Direction::forward, Direction::backward}) {
       const certify::Measurement found =
           certify::measure({&registry.find(options.kernel), &isolated->kernel()}, problem,
                            direction, 1, options.rounds, 1);
@@ -44,7 +44,7 @@ void measure(const Options& options) {
       }
       const certify::Quartiles cost = certify::quartiles(more);
       fmt::print("{:<28} {:<9} {:>12.1f} {:>10.1f} ({:.1f} to {:.1f})\n", text,
-                 direction == proptest::Direction::forward ? "forward" : "backward",
+                 direction == Direction::forward ? "forward" : "backward",
                  certify::quartiles(alone).median, cost.median, cost.low, cost.high);
     }
   }

@@ -25,12 +25,12 @@ std::int32_t processors(const BenchSetting& setting) {
 
 }  // namespace
 
-const char* word_of(proptest::Direction direction) {
-  return direction == proptest::Direction::forward ? "forward" : "backward";
+const char* word_of(Direction direction) {
+  return direction == Direction::forward ? "forward" : "backward";
 }
 
 std::vector<KernelTime> kernel_times(const Measurement& measurement, const BenchSetting& setting,
-                                     proptest::Direction direction) {
+                                     Direction direction) {
   const double operations = useful_flops(setting.problem, direction);
   const double peak = quartiles(measurement.peak_flops).median * processors(setting);
   std::vector<KernelTime> rows;

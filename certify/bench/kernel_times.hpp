@@ -21,7 +21,7 @@ struct BenchSetting {
 /// One kernel in one direction.
 struct KernelTime {
   std::string kernel;
-  proptest::Direction direction = proptest::Direction::forward;
+  Direction direction = Direction::forward;
   Quartiles seconds;
   Quartiles against_first;   // its seconds over those of the first kernel, paired by round
   double flops = 0;          // useful operations per second, of the median
@@ -32,7 +32,7 @@ struct KernelTime {
 /// Requires: a Measurement of `measure`, with at least one round.
 /// [certify/bench/kernel_times_test "rows of a measurement"]
 std::vector<KernelTime> kernel_times(const Measurement& measurement, const BenchSetting& setting,
-                                     proptest::Direction direction);
+                                     Direction direction);
 
 /// Tells whether useful operations of the kernel on this problem are multiplications in float32 or
 /// wider: tensors of no narrower type, and no operand rounded to one.
@@ -46,6 +46,6 @@ std::string too_fast(const KernelTime& row, const BenchSetting& setting, double 
 nlohmann::json bench_json(const BenchSetting& setting, const std::vector<KernelTime>& rows);
 
 /// "forward" or "backward".
-const char* word_of(proptest::Direction direction);
+const char* word_of(Direction direction);
 
 }  // namespace attest::certify

@@ -18,7 +18,7 @@ Measurement measurement() {
 }
 
 TEST_CASE("rows of a measurement", "[bench]") {
-  const auto rows = kernel_times(measurement(), setting(), proptest::Direction::forward);
+  const auto rows = kernel_times(measurement(), setting(), Direction::forward);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].kernel == "first");
   CHECK(rows[0].seconds.median == 2);
@@ -26,11 +26,10 @@ TEST_CASE("rows of a measurement", "[bench]") {
   CHECK(rows[0].against_first.high == 1);
   CHECK(rows[1].seconds.median == 4);
   CHECK(rows[1].against_first.median == 3);  // of 3, 2 and 3
-  const double operations = useful_flops(setting().problem, proptest::Direction::forward);
+  const double operations = useful_flops(setting().problem, Direction::forward);
   CHECK(rows[1].flops == operations / 4);
   CHECK(rows[1].share_of_peak == operations / 4 / 2000);
-  CHECK(kernel_times(measurement(), setting(), proptest::Direction::backward)[1].flops >
-        rows[1].flops);
+  CHECK(kernel_times(measurement(), setting(), Direction::backward)[1].flops > rows[1].flops);
 }
 
 TEST_CASE("faster than a machine is told, where operations are in float32", "[bench]") {
@@ -58,7 +57,7 @@ TEST_CASE("the ceiling is no lower than samples of the peak", "[bench]") {
 TEST_CASE("bench JSON has every required field of the schema", "[bench]") {
   const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_BENCH_SCHEMA));
   nlohmann::json object =
-      bench_json(setting(), kernel_times(measurement(), setting(), proptest::Direction::backward));
+      bench_json(setting(), kernel_times(measurement(), setting(), Direction::backward));
   check_against(object, schema);
   CHECK(object.at("times").at(1).at("direction") == "backward");
   CHECK(object.at("problem") == setting().problem.to_string());

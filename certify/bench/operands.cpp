@@ -6,8 +6,6 @@
 namespace attest::certify {
 namespace {
 
-using proptest::Direction;
-
 // The same elements in another dtype; both packed.
 void copy_values(const Tensor& from, const Tensor& to) {
   const TensorView& view = to.view();

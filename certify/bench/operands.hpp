@@ -22,13 +22,13 @@ class Operands {
   /// The inputs of a seed, rounded to the problem's dtype.
   void fill(const proptest::InputValues& values);
 
-  attest_status call(const attest_kernel& kernel, proptest::Direction direction);
+  attest_status call(const attest_kernel& kernel, Direction direction);
 
   /// Has every output of a direction hold NaN, so that none of an earlier call is left.
-  void poison(proptest::Direction direction);
+  void poison(Direction direction);
 
   /// Copies of the tensors that a direction writes.
-  std::vector<Tensor> outputs(proptest::Direction direction) const;
+  std::vector<Tensor> outputs(Direction direction) const;
 
  private:
   // Where frameworks place memory too: no vector of an aligned tile lies in two cache lines.
@@ -43,8 +43,8 @@ class Operands {
     std::unique_ptr<std::byte, Free> data;
   };
 
-  std::vector<const Tensor*> written(proptest::Direction direction) const;
-  const Space& space_for(const attest_kernel& kernel, proptest::Direction direction);
+  std::vector<const Tensor*> written(Direction direction) const;
+  const Space& space_for(const attest_kernel& kernel, Direction direction);
 
   AbiProblem form_;
   Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_;

@@ -17,8 +17,6 @@
 namespace attest::certify {
 namespace {
 
-using proptest::Direction;
-
 void shuffle(std::vector<std::size_t>& order, Rng& rng) {
   for (std::size_t last = order.size(); last > 1; --last) {
     const auto other = rng.between(0, static_cast<std::int64_t>(last) - 1);

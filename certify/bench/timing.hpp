@@ -37,8 +37,7 @@ void verify(const std::vector<const attest_kernel*>& kernels, const Problem& pro
 /// gets the O and LSE that the first kernel stores. Requires: at least one kernel, every kernel
 /// supports the problem. Else throws InvalidProblem.
 Measurement measure(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
-                    proptest::Direction direction, std::int32_t threads, int rounds,
-                    std::uint64_t seed);
+                    Direction direction, std::int32_t threads, int rounds, std::uint64_t seed);
 
 /// A kernel and the problem it is timed on.
 struct Candidate {
@@ -48,7 +47,7 @@ struct Candidate {
 
 /// The same of kernels on a problem each, a sparsity pattern in the form that the kernel claims;
 /// backward gets the O and LSE of the kernel's own forward.
-Measurement measure(const std::vector<Candidate>& candidates, proptest::Direction direction,
+Measurement measure(const std::vector<Candidate>& candidates, Direction direction,
                     std::int32_t threads, int rounds, std::uint64_t seed);
 
 /// Times the kernels on one problem with values that never recur, the same for all in a round, in
@@ -56,8 +55,8 @@ Measurement measure(const std::vector<Candidate>& candidates, proptest::Directio
 /// A kernel that was right only while it was not timed has an objection.
 /// [certify/bench/watched_calls_test] Cost: a reference for every kernel.
 Measurement measure_watched(const std::vector<const attest_kernel*>& kernels,
-                            const Problem& problem, proptest::Direction direction,
-                            std::int32_t threads, int rounds, std::uint64_t seed, Heartbeat& beat);
+                            const Problem& problem, Direction direction, std::int32_t threads,
+                            int rounds, std::uint64_t seed, Heartbeat& beat);
 
 /// The same of any call: what `call` does with a kernel is timed.
 Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, const Problem& problem,
@@ -66,6 +65,6 @@ Measurement measure_calls(const std::vector<const attest_kernel*>& kernels, cons
 
 /// Useful operations of the direction: 4 q k d forward, 10 q k d backward, per head (recomputing
 /// is not useful work).
-double useful_flops(const Problem& problem, proptest::Direction direction);
+double useful_flops(const Problem& problem, Direction direction);
 
 }  // namespace attest::certify

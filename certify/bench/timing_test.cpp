@@ -15,8 +15,6 @@
 namespace attest::certify {
 namespace {
 
-using proptest::Direction;
-
 TEST_CASE("a wrong kernel is not timed", "[bench]") {
   const Problem problem = Problem::parse("sq=20,sk=24,d=8,dv=12");
   CHECK_NOTHROW(verify({&eigen_kernel()}, problem, 1));

@@ -6,8 +6,6 @@
 
 namespace attest::certify {
 
-using proptest::Direction;
-
 WatchedCalls::WatchedCalls(const attest_kernel& kernel, const Problem& problem, Direction direction,
                            std::int32_t threads, std::uint64_t seed, KernelHeart heart)
     : kernel_(kernel),

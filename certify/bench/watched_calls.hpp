@@ -18,7 +18,7 @@ namespace attest::certify {
 class WatchedCalls {
  public:
   /// The kernel and the heart must outlive it.
-  WatchedCalls(const attest_kernel& kernel, const Problem& problem, proptest::Direction direction,
+  WatchedCalls(const attest_kernel& kernel, const Problem& problem, Direction direction,
                std::int32_t threads, std::uint64_t seed, KernelHeart heart);
 
   /// The values of a round, -1 the one that warms up, for every kernel alike.
@@ -45,7 +45,7 @@ class WatchedCalls {
 
   const attest_kernel& kernel_;
   const Problem problem_;
-  proptest::Direction direction_;
+  Direction direction_;
   std::uint64_t seed_;
   KernelHeart heart_;
   Operands operands_;

@@ -19,7 +19,6 @@ namespace attest::certify {
 namespace {
 
 using fixtures::Defect;
-using proptest::Direction;
 
 const Problem& problem() {
   static const Problem small = Problem::parse("b=2,hq=2,sq=17,sk=19,d=8,mask=causal_br");

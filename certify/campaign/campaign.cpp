@@ -151,7 +151,6 @@ class Judge {
       ++of_dtype[word == words.front() ? "any" : word];
     }
     if (reference_laws().count(std::string(law.name)) == 0) return;
-    using proptest::Direction;
     const Direction direction = law.name == "reference_forward"    ? Direction::forward
                                 : law.name == "reference_backward" ? Direction::backward
                                                                    : Direction::loss_gradient;
@@ -174,11 +173,10 @@ class Judge {
 
   // That a direction is not claimed is the reason where no law of another direction has one.
   static bool is_of_direction(const std::string& reason) {
-    using proptest::Direction;
     constexpr std::array kDirections{Direction::forward, Direction::backward,
                                      Direction::loss_gradient};
     return std::any_of(kDirections.begin(), kDirections.end(), [&](Direction direction) {
-      return reason == "not claimed: " + std::string(proptest::name(direction));
+      return reason == "not claimed: " + std::string(words(direction));
     });
   }
 

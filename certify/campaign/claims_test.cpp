@@ -19,7 +19,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Case;
-using proptest::Direction;
 
 // A kernel that writes zeros and notes the first call outside its claims.
 class Watcher {

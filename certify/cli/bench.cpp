@@ -23,7 +23,6 @@
 namespace attest::certify::cli {
 namespace {
 
-using proptest::Direction;
 using KernelList = std::vector<const attest_kernel*>;
 
 struct BenchOptions {

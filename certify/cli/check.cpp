@@ -7,10 +7,8 @@
 #include "certify/campaign/campaign.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
-#include "certify/cli/emulate.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
-#include "certify/cli/sparse_check.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/findings/case_text.hpp"
 #include "certify/plan/plan.hpp"
@@ -25,11 +23,11 @@ namespace attest::certify::cli {
 namespace {
 
 struct CheckOptions {
-  std::string kernel, problem, values = "normal", law, file, inputs;
+  std::string kernel, problem, values = "normal", law, file;
   std::uint64_t seed = 1;
   std::int32_t threads = 1, repeat = 1;
   std::vector<std::string> after;  // cases checked before it, as case_text spells them
-  bool json = false, emulate = false, races = false;
+  bool json = false;
   IsolationOptions isolation;
 };
 
@@ -133,13 +131,98 @@ std::string sample_words(const proptest::Case& c) {
       c.problem.tensor_batch() * c.problem.tensor_seqlen_k(), proptest::kRandomPositions);
 }
 
-int check(const Registry& registry, const CheckOptions& given_options) {
-  if (given_options.emulate && !given_options.isolation.emulate) {
-    if (given_options.kernel.empty())
-      throw InvalidProblem("no kernel given; pass --kernel gpu/...");
-    become_emulation({given_options.kernel, given_options.problem, given_options.values,
-                      given_options.seed, given_options.races, given_options.json});
+// Throws InvalidProblem where the case is too large for this machine or has no answer, or where the
+// inputs of a file are of another kind.
+void require_judgeable(const attest_kernel& kernel, const Subject& subject) {
+  const proptest::Case& c = subject.c;
+  const bool sampled = judges_a_sample(kernel, subject);
+  proptest::require_affordable(
+      kernel.description, c.problem,
+      sampled ? proptest::Work::sampled_judgement : proptest::Work::judgement);
+  if (!subject.given) {
+    proptest::require_answer(c.problem, proptest::make_values(c.problem, c.values, c.seed));
+    return;
   }
+  require_kind(kernel, subject);
+  if (subject.given->attention) proptest::require_answer(c.problem, *subject.given->attention);
+}
+
+// The inputs of a file are held against the reference; other laws draw theirs from the seed.
+std::vector<proptest::Law> laws_of(const attest_kernel& kernel, const Subject& subject) {
+  std::vector<proptest::Law> chosen;
+  if (subject.given) {
+    chosen.push_back(law_on(*subject.given));
+    const proptest::Law& law = proptest::find_law(subject.law);
+    const Inputs generated = generated_inputs(kernel, subject.c);
+    if (same_inputs(subject.c, *subject.given, generated)) chosen.push_back(law);
+    return chosen;
+  }
+  if (!subject.options.law.empty()) return {proptest::find_law(subject.options.law)};
+  const bool sampled = judges_a_sample(kernel, subject);
+  for (const proptest::Law& law : proptest::laws()) {
+    if (sampled && reference_laws().count(std::string(law.name)) == 0) continue;
+    if (proptest::concerns(law, kernel.description)) chosen.push_back(law);
+  }
+  return chosen;
+}
+
+std::vector<proptest::Case> earlier_cases(const attest_kernel& kernel, const Subject& subject) {
+  std::vector<proptest::Case> after;
+  for (const std::string& text : subject.options.after) {
+    after.push_back(parse_case_text(text, subject.c));
+    proptest::require_affordable(kernel.description, after.back().problem,
+                                 proptest::Work::judgement);
+  }
+  return after;
+}
+
+// Result of a law, with words of the report.
+struct Judged {
+  std::string law;
+  proptest::LawResult found;
+  std::string term;           // the largest of the broken bound; "" where none is known
+  bool on_own_masks = false;  // the problem's own was left out
+
+  bool failed() const {
+    return found.verdict == Verdict::violated || found.verdict == Verdict::crashed;
+  }
+};
+
+Judged judged(const proptest::Law& law, const attest_kernel& kernel, const Subject& subject,
+              proptest::LawResult found) {
+  Judged result{std::string(law.name), std::move(found), "", false};
+  const bool by_reference = !subject.given && reference_laws().count(result.law) > 0;
+  if (result.failed() && by_reference) result.term = bound_term(kernel, subject.c);
+  result.on_own_masks =
+      law.mask == proptest::MaskUse::replaced && subject.c.problem.mask.to_string() != "none";
+  return result;
+}
+
+nlohmann::json law_json(const Judged& judged) {
+  nlohmann::json comparisons = nlohmann::json::array();
+  for (const auto& comparison : judged.found.comparisons) {
+    comparisons.push_back(comparison_json(comparison));
+  }
+  return {{"law", judged.law},
+          {"verdict", name(judged.found.verdict)},
+          {"on_own_masks", judged.on_own_masks},
+          {"message", judged.found.message},
+          {"bound_term", judged.term},
+          {"outputs", comparisons}};
+}
+
+void print_law(const Judged& judged) {
+  const std::string word = fmt::format("{:<12}", name(judged.found.verdict));
+  fmt::print("  {:<24} {}", judged.law, judged.failed() ? bad(word) : word);
+  for (const auto& comparison : judged.found.comparisons) {
+    if (!judged.failed()) fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
+  }
+  fmt::print("{}\n", judged.on_own_masks ? " (without the problem's mask)" : "");
+  if (!judged.found.message.empty()) fmt::print("    {}\n", hanging(judged.found.message, 6));
+  if (!judged.term.empty()) fmt::print("    largest term of the bound of {}\n", judged.term);
+}
+
+int check(const Registry& registry, const CheckOptions& given_options) {
   const Subject subject = subject_of(given_options);
   const CheckOptions& options = subject.options;
   const proptest::Case& c = subject.c;
@@ -147,36 +230,9 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   Kernels known(registry, options.isolation);
   const attest_kernel& kernel = known.find_one(options.kernel);
   const bool sampled = judges_a_sample(kernel, subject);
-  proptest::require_affordable(
-      kernel.description, c.problem,
-      sampled ? proptest::Work::sampled_judgement : proptest::Work::judgement);
-  std::vector<const proptest::Law*> chosen;
-  proptest::Law on_file;
-  if (subject.given) {
-    // A file's inputs are held against the reference; other laws draw theirs from the seed.
-    require_kind(kernel, subject);
-    if (subject.given->attention) proptest::require_answer(c.problem, *subject.given->attention);
-    on_file = law_on(*subject.given);
-    chosen.push_back(&on_file);
-    const proptest::Law& law = proptest::find_law(subject.law);
-    if (same_inputs(c, *subject.given, generated_inputs(kernel, c))) chosen.push_back(&law);
-  } else {
-    proptest::require_answer(c.problem, proptest::make_values(c.problem, c.values, c.seed));
-  }
-  if (!subject.given && options.law.empty()) {
-    for (const proptest::Law& law : proptest::laws()) {
-      if (sampled && reference_laws().count(std::string(law.name)) == 0) continue;
-      if (proptest::concerns(law, kernel.description)) chosen.push_back(&law);
-    }
-  } else if (!subject.given) {
-    chosen.push_back(&proptest::find_law(options.law));
-  }
-  std::vector<proptest::Case> after;
-  for (const std::string& text : options.after) {
-    after.push_back(parse_case_text(text, c));
-    proptest::require_affordable(kernel.description, after.back().problem,
-                                 proptest::Work::judgement);
-  }
+  require_judgeable(kernel, subject);
+  const std::vector<proptest::Law> chosen = laws_of(kernel, subject);
+  const std::vector<proptest::Case> after = earlier_cases(kernel, subject);
   CampaignResult result;
   result.kernel = options.kernel;
   std::map<std::string, Verdict> verdicts;
@@ -186,38 +242,16 @@ int check(const Registry& registry, const CheckOptions& given_options) {
                printable(c.problem.to_string()), options.values, options.seed, options.threads);
     if (sampled) fmt::print("{}\n", sample_words(c));
   }
-  for (const proptest::Law* law : chosen) {
-    const proptest::LawResult found = [&] {
-      const ElapsedLine line(std::string(law->name));
-      return check_repeatedly(*law, kernel, after, c, options.repeat);
+  for (const proptest::Law& law : chosen) {
+    proptest::LawResult found = [&] {
+      const ElapsedLine line(std::string(law.name));
+      return check_repeatedly(law, kernel, after, c, options.repeat);
     }();
-    result.verdict = graver(result.verdict, found.verdict);
-    verdicts[std::string(law->name)] = found.verdict;
-    nlohmann::json comparisons = nlohmann::json::array();
-    for (const auto& comparison : found.comparisons) {
-      comparisons.push_back(comparison_json(comparison));
-    }
-    const bool failed = found.verdict == Verdict::violated || found.verdict == Verdict::crashed;
-    const bool judged =
-        failed && !subject.given && reference_laws().count(std::string(law->name)) > 0;
-    const std::string term = judged ? bound_term(kernel, c) : "";
-    const bool on_own_masks =
-        law->mask == proptest::MaskUse::replaced && c.problem.mask.to_string() != "none";
-    laws.push_back({{"law", law->name},
-                    {"verdict", name(found.verdict)},
-                    {"on_own_masks", on_own_masks},
-                    {"message", found.message},
-                    {"bound_term", term},
-                    {"outputs", comparisons}});
-    if (options.json) continue;
-    const std::string word = fmt::format("{:<12}", name(found.verdict));
-    fmt::print("  {:<24} {}", law->name, failed ? bad(word) : word);
-    for (const auto& comparison : found.comparisons) {
-      if (!failed) fmt::print(" {}={:.2g}", comparison.output, comparison.ratio);
-    }
-    fmt::print("{}\n", on_own_masks ? " (without the problem's mask)" : "");
-    if (!found.message.empty()) fmt::print("    {}\n", hanging(found.message, 6));
-    if (!term.empty()) fmt::print("    largest term of the bound of {}\n", term);
+    const Judged one = judged(law, kernel, subject, std::move(found));
+    result.verdict = graver(result.verdict, one.found.verdict);
+    verdicts[one.law] = one.found.verdict;
+    laws.push_back(law_json(one));
+    if (!options.json) print_law(one);
   }
   if (const auto verdict = nothing_judged(verdicts); verdict && result.verdict == Verdict::passed) {
     result.verdict = *verdict;
@@ -235,6 +269,15 @@ int check(const Registry& registry, const CheckOptions& given_options) {
     fmt::print("\n{}\n", verdict_text(result.verdict));
   }
   return code;
+}
+
+// Refuses an option that a command of its own has now.
+void add_moved(CLI::App& command, const std::string& option, const std::string& now) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          option, [now](const auto&) { throw InvalidProblem(now); })
+      ->expected(0, 1)
+      ->group("");
 }
 
 }  // namespace
@@ -266,78 +309,36 @@ void add_check(CLI::App& app, const Registry& registry, Action& action) {
       command->add_option("--seed", options->seed, "seed of the values")->check(whole_number()),
       command->add_option("--threads", options->threads, "threads the kernel may use")
           ->check(CLI::Range(1, 1024))};
-  CLI::Option* repeat =
-      command
-          ->add_option("--repeat", options->repeat, "check so often in one process, default once")
-          ->check(CLI::Range(1, 1000000));
-  CLI::Option* after =
-      command
-          ->add_option(
-              "--after", options->after,
-              "check this case first in the same process, as 'PROBLEM values=V seed=S "
-              "threads=T', in which what is left out is as in the case itself (repeatable)")
-          ->allow_extra_args(false)
-          ->check(not_empty());
-  CLI::Option* emulate =
-      command->add_flag("--emulate", options->emulate,
-                        "a CUDA kernel (gpu/...), emulated: no law, but every order of lanes and "
-                        "blocks, and what the emulation finds wrong. A library for CUDA: the PTX "
-                        "of its kernels is carried out on the host");
-  CLI::Option* races = command
-                           ->add_flag("--races", options->races,
-                                      "with that, races, and uninitialised reads of shared memory")
-                           ->needs(emulate);
+  command->add_option("--repeat", options->repeat, "check so often in one process, default once")
+      ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--after", options->after,
+                   "check this case first in the same process, as 'PROBLEM values=V seed=S "
+                   "threads=T', in which what is left out is as in the case itself (repeatable)")
+      ->allow_extra_args(false)
+      ->check(not_empty());
+  command->add_flag("--emulate", options->isolation.emulate,
+                    "a library for CUDA: the PTX of its kernels is carried out on the host");
   command->add_flag("--json", options->json, "as JSON (certify/schemas/check.schema.json)");
   for (CLI::Option* of_the_file : of_the_case) file->excludes(of_the_file);
   add_isolation_options(*command, options->isolation);
   add_function_options(*command, options->isolation.functions);
-  CLI::Option* inputs =
-      command
-          ->add_option("--inputs", options->inputs,
-                       "sparse Q, K and V, random ones (csr:density=D,seed=S) or those of a file "
-                       "(PATH.safetensors), with a kernel of attest list sparse_inputs or all of "
-                       "them; O, LSE, dQ, dK, dV against the dense reference")
-          ->check(not_empty());
-  for (CLI::Option* dense : {file, of_the_case[2], of_the_case[4], repeat, after, emulate, races}) {
-    inputs->excludes(dense);
-  }
-  // The emulation of gpu/... has its own orders and threads, and calls each kernel once in each.
-  std::vector<CLI::Option*> not_emulated{of_the_case[2], of_the_case[4], repeat, after};
-  for (const char* word : {"--isolate", "--timeout", "--memory-limit"}) {
-    not_emulated.push_back(command->get_option(word));
-    inputs->excludes(command->get_option(word));
-  }
+  add_moved(*command, "--inputs",
+            "sparse Q, K and V have a command of their own: attest check-sparse --inputs …");
+  add_moved(*command, "--races",
+            "races of an emulated kernel are looked for by attest emulate --races; those of a "
+            "library for CUDA always are");
   command->footer(
       "Numbers after an output are its worst error over its bound.\n"
       "Examples:\n"
       "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n"
       "  attest check --kernel broken/missing_rescale --problem 'sq=1,sk=17,d=4' --law "
       "reference_forward\n"
-      "  attest check --kernel gpu/flash2 --problem 'sq=65,d=64' --emulate --races\n"
-      "  attest check --inputs csr:density=0.1,seed=3 --problem sq=64,d=32 --values negative\n"
-      "  attest check --inputs qkv.safetensors --problem sq=64,d=32\n"
+      "  attest check --kernel ./libmine_cuda.so --problem sq=5,sk=7,d=8 --emulate\n"
       "  attest check --file failures/broken-missing_rescale.reference_forward.safetensors");
-  command->callback(
-      [&registry, &action, options, not_emulated, file, problem, races, values = of_the_case[1]] {
-        const bool of_library = names_library(options->kernel) || file->count() > 0;
-        options->isolation.emulate = options->emulate && of_library;
-        if (options->emulate && !options->isolation.emulate) {
-          if (problem->count() == 0) throw CLI::RequiresError("--emulate", "--problem");
-          for (const CLI::Option* other : not_emulated) {
-            if (other->count() > 0) throw CLI::ExcludesError("--emulate", other->get_name());
-          }
-        } else if (races->count() > 0) {
-          throw InvalidProblem("--races: races of a library for CUDA are always looked for");
-        }
-        if (options->inputs.empty()) {
-          action = [&registry, options] { return check(registry, *options); };
-          return;
-        }
-        SparseCheckOptions sparse{options->inputs, options->kernel, options->problem, {},
-                                  options->seed,   options->json};
-        if (values->count() > 0) sparse.values = options->values;
-        action = [sparse] { return check_sparse_inputs(sparse); };
-      });
+  command->callback([&registry, &action, options] {
+    action = [&registry, options] { return check(registry, *options); };
+  });
 }
 
 }  // namespace attest::certify::cli

@@ -22,6 +22,8 @@ void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistr
 void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
                  Action& action);
 void add_check(CLI::App& app, const Registry& registry, Action& action);
+void add_check_sparse(CLI::App& app, Action& action);
+void add_emulate(CLI::App& app, Action& action);
 void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
                Action& action);
 void add_simulated_call(CLI::App& app, const Registry& registry, Action& action);

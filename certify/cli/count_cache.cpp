@@ -17,12 +17,12 @@
 namespace attest::certify::cli {
 namespace {
 
-io::Direction parse_direction(const std::string& text) {
+Direction parse_direction(const std::string& text) {
   std::vector<std::string> names;
-  for (const io::Direction direction :
-       {io::Direction::forward, io::Direction::backward, io::Direction::loss_gradient}) {
-    if (text == io::name(direction)) return direction;
-    names.emplace_back(io::name(direction));
+  for (const Direction direction :
+       {Direction::forward, Direction::backward, Direction::loss_gradient}) {
+    if (text == name(direction)) return direction;
+    names.emplace_back(name(direction));
   }
   throw InvalidProblem(fmt::format("direction: '{}' is unknown{} ({})", text,
                                    did_you_mean(text, names), fmt::join(names, ", ")));
@@ -62,7 +62,7 @@ void print_best(const CacheCount& count) {
 }
 
 void print(const CacheCount& count) {
-  fmt::print("{}  {}  {}\n{}\n", bold("kernel"), count.call.kernel, io::name(count.call.direction),
+  fmt::print("{}  {}  {}\n{}\n", bold("kernel"), count.call.kernel, name(count.call.direction),
              printable(count.problem.to_string()));
   fmt::print(
       "one call on one thread, a cache of {} bytes, {} ways, lines of {} bytes, empty before\n\n",

@@ -105,7 +105,8 @@ std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
   if (emulate_ && !names_library(word)) {
     throw InvalidProblem("--emulate: '" + word +
                          "' is no library for CUDA; pass one (./libmine.so). Kernels of `attest "
-                         "list kernels` named gpu/... are emulated without it");
+                         "list kernels` named gpu/... are emulated without it, and in every order "
+                         "of lanes and blocks by attest emulate");
   }
   if (names_function(word)) return {&function(word)};
   if (function_options_.given()) {

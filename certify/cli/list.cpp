@@ -33,7 +33,7 @@ struct Section {
 };
 
 std::string parameters_text(const io::ScheduleFamily& family) {
-  std::string text = std::string(io::name(family.direction())) + "; tiles";
+  std::string text = std::string(name(family.direction())) + "; tiles";
   for (const io::ScheduleParameter& parameter : family.parameters()) {
     text += " " + parameter.name;
     if (!parameter.choices.empty()) text += fmt::format("={}", fmt::join(parameter.choices, "|"));
@@ -198,7 +198,7 @@ void add_list(CLI::App& app, const Registry& registry, const io::ScheduleRegistr
   command->add_option(
       "what", *what,
       "kernels, schedules, experiments, devices, models, laws, values, "
-      "defects, sparse_inputs (kernels of attest check --inputs), masks, or a library "
+      "defects, sparse_inputs (kernels of attest check-sparse), masks, or a library "
       "(./libmine.so); all when absent");
   command->add_flag("--json", *json, "as JSON");
   command->footer(

@@ -94,6 +94,8 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_list(app, registry, schedules, action);
   attest::certify::cli::add_certify(app, registry, schedules, action);
   attest::certify::cli::add_check(app, registry, action);
+  attest::certify::cli::add_check_sparse(app, action);
+  attest::certify::cli::add_emulate(app, action);
   attest::certify::cli::add_count(app, registry, schedules, action);
   attest::certify::cli::add_pattern(app, action);
   attest::certify::cli::add_regime(app, schedules, action);

@@ -92,8 +92,8 @@ RegimeTable table_of(const RegimeOptions& options) {
   table.shapes = shapes(options);
   for (const std::string& dtype : options.dtypes) table.words.push_back(find_word_type(dtype));
   if (table.words.empty()) table.words = word_types();
-  for (const io::Direction direction : {io::Direction::forward, io::Direction::backward}) {
-    if (options.direction.empty() || options.direction == io::name(direction)) {
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    if (options.direction.empty() || options.direction == name(direction)) {
       table.directions.push_back(direction);
     }
   }
@@ -195,7 +195,7 @@ void print_statements(const std::vector<RegimePlace>& places) {
 }
 
 void print_prediction(const Prediction& prediction, const WordType& word) {
-  const std::string_view direction = io::name(prediction.direction);
+  const std::string_view direction = name(prediction.direction);
   if (!prediction.refusal.empty()) {
     // One schedule's reason stands for all: the first line names none yet.
     std::string why = prediction.refusal;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/campaign/campaign.hpp"
+#include "certify/cli/commands.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/printable.hpp"
@@ -20,6 +21,15 @@
 
 namespace attest::certify::cli {
 namespace {
+
+struct SparseCheckOptions {
+  std::string inputs;
+  std::string kernel;  // empty: all but the broken ones
+  std::string problem;
+  std::optional<std::string> values;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
 
 std::vector<SparseKernel> chosen_sparse_kernels(const std::string& kernel) {
   if (kernel.empty()) return sparse::input_kernels();
@@ -85,16 +95,7 @@ void print_unseen(const proptest::SparseTruth& truth) {
   line("backward", backward);
 }
 
-}  // namespace
-
-std::vector<SparseKernel> all_sparse_kernels() {
-  std::vector<SparseKernel> all = sparse::input_kernels();
-  for (SparseKernel& broken : fixtures::broken_sparse_kernels()) all.push_back(std::move(broken));
-  return all;
-}
-
 int check_sparse_inputs(const SparseCheckOptions& options) {
-  if (options.problem.empty()) throw InvalidProblem("no problem given; pass --problem");
   const std::vector<SparseKernel> kernels = chosen_sparse_kernels(options.kernel);
   const Problem problem = Problem::parse(options.problem);
   require_sparse_problem(problem);
@@ -147,13 +148,57 @@ int check_sparse_inputs(const SparseCheckOptions& options) {
   return code;
 }
 
+}  // namespace
+
+std::vector<SparseKernel> all_sparse_kernels() {
+  std::vector<SparseKernel> all = sparse::input_kernels();
+  for (SparseKernel& broken : fixtures::broken_sparse_kernels()) all.push_back(std::move(broken));
+  return all;
+}
+
 void require_dense(const std::string& kernel) {
   for (const SparseKernel& known : all_sparse_kernels()) {
     if (known.name != kernel) continue;
     throw InvalidProblem("kernel '" + kernel +
-                         "' takes sparse Q, K and V alone; attest check runs it, with --inputs "
-                         "csr:density=0.1 or a .safetensors file");
+                         "' takes sparse Q, K and V alone; attest check-sparse runs it, with "
+                         "--inputs csr:density=0.1 or a .safetensors file");
   }
+}
+
+void add_check_sparse(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "check-sparse", "one case of the kernels of sparse Q, K and V against the dense reference");
+  auto options = std::make_shared<SparseCheckOptions>();
+  command
+      ->add_option("--inputs", options->inputs,
+                   "random Q, K and V (csr:density=D,seed=S) or those of a file "
+                   "(PATH.safetensors)")
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("--problem", options->problem,
+                   "problem string of one head and batch entry without a mask, for example "
+                   "sq=64,d=32")
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("--kernel", options->kernel,
+                   "one of attest list sparse_inputs or of the broken ones, default all of the "
+                   "first")
+      ->check(not_empty());
+  command->add_option("--values", options->values, "value family, default normal");
+  command->add_option("--seed", options->seed, "seed of the values and of dO")
+      ->check(whole_number());
+  command->add_flag("--json", options->json, "as JSON (certify/schemas/check.schema.json)");
+  command->footer(
+      "O, LSE, dQ, dK and dV are judged; numbers after an output are its worst error over its "
+      "bound.\n"
+      "Examples:\n"
+      "  attest check-sparse --inputs csr:density=0.1,seed=3 --problem sq=64,d=32 --values "
+      "negative\n"
+      "  attest check-sparse --inputs qkv.safetensors --problem sq=64,d=32");
+  command->callback(
+      [&action, options] { action = [options] { return check_sparse_inputs(*options); }; });
 }
 
 }  // namespace attest::certify::cli

@@ -12,7 +12,7 @@ import tempfile
 
 ATTEST = sys.argv[1]
 CHECK = ['check', '--kernel', 'cpu/flash2', '--problem', 'sq=2,d=1', '--law', 'reference_forward']
-EMULATE = ['check', '--kernel', 'gpu/flash2', '--problem', 'sq=2,d=1', '--emulate']
+EMULATE = ['emulate', '--kernel', 'gpu/flash2', '--problem', 'sq=2,d=1']
 CERTIFY = ['certify', 'cpu/flash2', '--only', 'one_hot_probe', '--cases', '1']
 failures = []
 
@@ -115,7 +115,7 @@ for arguments in ([b'\x1b[31m'], ['list', b'\x1b[31m\xff'], ['certify', b'\x1b\x
 # Long work shows on a terminal that it goes on.
 for arguments, line in ((['check', '--kernel', 'cpu/flash2', '--law', 'ones', '--problem',
                           'sq=2,d=1,hq=1000000'], b'ones, 1 s'),
-                        (['check', '--kernel', 'gpu/flash2', '--emulate', '--problem',
+                        (['emulate', '--kernel', 'gpu/flash2', '--problem',
                           'sq=2,d=1,hq=1000000'], b'gpu/flash2 ascending, 1 s'),
                         (['count', '--schedule', 'flash2', '--problem',
                           'sq=4096,d=64,mask=block_64_25_1', '--fast-words', '65536', '--no-best'],

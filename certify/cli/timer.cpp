@@ -16,8 +16,6 @@
 namespace attest::certify::cli {
 namespace {
 
-using proptest::Direction;
-
 struct TimerOptions {
   std::vector<std::string> kernels;
   std::string problem, direction;

@@ -25,6 +25,6 @@ struct Times {
 /// refused, and the others are timed once more without it; so is one that was wrong, changed the
 /// clock, or is faster than the machine can multiply.  [certify/cli/bench_test]
 Times times_of(std::vector<const attest_kernel*> kernels, const BenchSetting& setting,
-               proptest::Direction direction, double timeout_seconds);
+               Direction direction, double timeout_seconds);
 
 }  // namespace attest::certify::cli

@@ -82,7 +82,7 @@ nlohmann::json cache_count_json(const CacheCount& count, int exit_code) {
       {"schema", "attest-cache-count-1"},
       {"version", version()},
       {"kernel", count.call.kernel},
-      {"direction", io::name(count.call.direction)},
+      {"direction", name(count.call.direction)},
       {"problem", count.problem.to_string()},
       {"cache",
        {{"bytes", count.cache.bytes},

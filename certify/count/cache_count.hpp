@@ -40,7 +40,7 @@ struct CacheLines {
 struct CallToSimulate {
   std::string kernel;  // a built-in name, or PATH or PATH:NAME of a library
   std::string problem;
-  io::Direction direction = io::Direction::forward;
+  Direction direction = Direction::forward;
 };
 
 /// Runs `program simulated-call` under valgrind's callgrind and reads what its cache counted. One

@@ -46,7 +46,7 @@ TEST_CASE("callgrind's file says what moved", "[cache]") {
   }
 }
 
-CacheCount judged(const std::string& name, io::Direction direction, const CacheLines& lines) {
+CacheCount judged(const std::string& name, Direction direction, const CacheLines& lines) {
   Registry registry;
   register_dense_schedule_kernels(registry);
   const io::ScheduleRegistry& schedules = dense_schedules();
@@ -55,7 +55,7 @@ CacheCount judged(const std::string& name, io::Direction direction, const CacheL
 }
 
 TEST_CASE("lines are judged by the bound for cache, filter and registers", "[cache]") {
-  const CacheCount count = judged("cpu/schedule/flash2", io::Direction::forward, {300, 70, 80});
+  const CacheCount count = judged("cpu/schedule/flash2", Direction::forward, {300, 70, 80});
   CHECK(count.fast_bytes == 4096 + 2 * 64 + 640);
   CHECK(count.moved_bytes() == 450 * 64);
   CHECK(count.moved_bytes_without_allocation() == 380 * 64);
@@ -67,15 +67,14 @@ TEST_CASE("lines are judged by the bound for cache, filter and registers", "[cac
   CHECK(count.of_itself->counted.total_bytes().value() > 0);
 
   const std::int64_t least = count.lower->words * count.narrowest_bytes;
-  CHECK_FALSE(judged("cpu/schedule/flash2", io::Direction::forward, {(least + 63) / 64, 0, 0})
-                  .below_bound());
-  CHECK(
-      judged("cpu/schedule/flash2", io::Direction::forward, {least / 64 - 1, 0, 0}).below_bound());
+  CHECK_FALSE(
+      judged("cpu/schedule/flash2", Direction::forward, {(least + 63) / 64, 0, 0}).below_bound());
+  CHECK(judged("cpu/schedule/flash2", Direction::forward, {least / 64 - 1, 0, 0}).below_bound());
 }
 
 TEST_CASE("cache counts have the fields of their schema", "[cache]") {
   const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_CACHE_COUNT_SCHEMA));
-  const CacheCount count = judged("cpu/schedule/flash2", io::Direction::forward, {300, 70, 80});
+  const CacheCount count = judged("cpu/schedule/flash2", Direction::forward, {300, 70, 80});
   check_against(cache_count_json(count, 0), schema);
 }
 

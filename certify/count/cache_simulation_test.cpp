@@ -10,7 +10,7 @@ namespace {
 
 CacheLines simulated(const std::string& kernel) {
   return simulate_call({std::string(ATTEST_PLUGINS) + "/libtraffic.so:" + kernel, "sq=1024,d=64",
-                        io::Direction::forward},
+                        Direction::forward},
                        CacheGeometry::parse("32768,8,64"), ATTEST_PROGRAM);
 }
 
@@ -47,10 +47,10 @@ TEST_CASE("what the call says is passed on", "[cache]") {
     return std::string();
   };
   using Catch::Matchers::Contains;
-  CHECK_THAT(refusal({"cpu/flash2", "sq=2,d=4", io::Direction::loss_gradient}),
+  CHECK_THAT(refusal({"cpu/flash2", "sq=2,d=4", Direction::loss_gradient}),
              Contains("cpu/flash2") && Contains("loss"));
   CHECK_THAT(refusal({std::string(ATTEST_PLUGINS) + "/libmisbehaving.so:crash", "sq=2,d=4",
-                      io::Direction::forward}),
+                      Direction::forward}),
              Contains("died under valgrind of signal"));
 }
 

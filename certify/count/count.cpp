@@ -100,7 +100,7 @@ json schedule_count_json(const io::ScheduleCount& count, const Problem& problem)
   const auto ratio = count.ratio();
   return {
       {"schedule", count.schedule},
-      {"direction", io::name(count.direction)},
+      {"direction", name(count.direction)},
       {"problem", problem.to_string()},
       {"fast_memory",
        {{"words", limit_json(count.capacity.words)}, {"bytes", limit_json(count.capacity.bytes)}}},

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "certify/count/direction.hpp"
 #include "certify/worker/sanitizers.hpp"
 #include "core/error.hpp"
 #include "proptest/judge/loss.hpp"
@@ -67,7 +66,7 @@ struct Instrumented {
 
 const Instrumented& self_of(const void* self) { return *static_cast<const Instrumented*>(self); }
 
-attest_kernel instrumented(const Instrumented& whole, io::Direction direction) {
+attest_kernel instrumented(const Instrumented& whole, Direction direction) {
   attest_kernel kernel = whole.kernel;
   // Everything but the one call goes to the kernel itself, which needs its own `self`.
   kernel.self = const_cast<Instrumented*>(&whole);
@@ -78,7 +77,7 @@ attest_kernel instrumented(const Instrumented& whole, io::Direction direction) {
                ? 0
                : inner.workspace_bytes(inner.self, problem, directions);
   };
-  if (direction == io::Direction::forward) {
+  if (direction == Direction::forward) {
     kernel.forward = [](const void* self, const attest_forward_args* args) {
       const Instrumented& subject = self_of(self);
       return subject([&] { return subject.kernel.forward(subject.kernel.self, args); });
@@ -104,9 +103,9 @@ attest_kernel instrumented(const Instrumented& whole, io::Direction direction) {
 
 bool can_instrument() { return kHasRequests; }
 
-void call_instrumented(const attest_kernel& kernel, const Problem& problem, io::Direction direction,
+void call_instrumented(const attest_kernel& kernel, const Problem& problem, Direction direction,
                        std::int64_t flush_bytes) {
-  const proptest::Direction wanted = direction_of(direction);
+  const Direction wanted = direction;
   const std::string missing = proptest::unclaimed(kernel.description, problem, wanted);
   if (!missing.empty()) {
     throw InvalidProblem(std::string(kernel.description.name) + ": does not claim " + missing);
@@ -117,7 +116,7 @@ void call_instrumented(const attest_kernel& kernel, const Problem& problem, io::
   const proptest::Case c{problem, proptest::Values::normal, 1, 1};
   attest_status status = ATTEST_OK;
   std::string misconduct;
-  if (wanted == proptest::Direction::loss_gradient) {
+  if (wanted == Direction::loss_gradient) {
     const auto run =
         run_loss(called, problem, proptest::make_loss_values(problem, c.values, c.seed), c);
     status = run.status;

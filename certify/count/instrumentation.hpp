@@ -16,7 +16,7 @@ bool can_instrument();
 /// the call in `direction` and for reading `flush_bytes` bytes afterwards, which drives everything
 /// else out of a cache of that size.
 /// Requires: a kernel that takes the problem. Else throws InvalidProblem.
-void call_instrumented(const attest_kernel& kernel, const Problem& problem, io::Direction direction,
+void call_instrumented(const attest_kernel& kernel, const Problem& problem, Direction direction,
                        std::int64_t flush_bytes);
 
 }  // namespace attest::certify

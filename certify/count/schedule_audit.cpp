@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "certify/count/direction.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
@@ -28,7 +27,7 @@ class CountingKernel {
     kernel_.description.features |= ATTEST_BOOLEAN_MASK;
     kernel_.description.features &=
         ~std::uint32_t{ATTEST_BLOCK_MASK | ATTEST_CSR_MASK | ATTEST_NM_MASK};
-    if (family.direction() == io::Direction::forward) {
+    if (family.direction() == Direction::forward) {
       kernel_.forward = [](const void* self, const attest_forward_args* args) {
         return static_cast<const CountingKernel*>(self)->count(*args);
       };
@@ -114,7 +113,7 @@ class Auditor {
         kernel_(kernel),
         field_(std::move(field)),
         audit_(audit),
-        direction_(direction_of(named_.family->direction())) {}
+        direction_(named_.family->direction()) {}
 
   bool claimed(const Problem& problem) const {
     return proptest::unclaimed(kernel_.description, problem, direction_).empty();
@@ -154,9 +153,8 @@ class Auditor {
       const io::FastMemory capacity = capacity_for(named, form);
       named.make(form, capacity);  // throws for what it does not take
       const CountingKernel counting(*named.family, named.spec, kernel_, capacity);
-      const bool equal = direction_ == proptest::Direction::loss_gradient
-                             ? equal_loss(c, counting)
-                             : equal_attention(c, counting);
+      const bool equal = direction_ == Direction::loss_gradient ? equal_loss(c, counting)
+                                                                : equal_attention(c, counting);
       if (!counting.fault().empty()) violated(counting.fault(), c.problem, capacity);
       ++audit_.cases;
       audit_.equal_bits += equal ? 1 : 0;
@@ -222,7 +220,7 @@ class Auditor {
     };
     const proptest::KernelRun own = run(kernel_), counted = run(counting.abi());
     if (!own.completed() || !counted.completed() || !same(own.O, counted.O)) return false;
-    if (direction_ == proptest::Direction::forward) {
+    if (direction_ == Direction::forward) {
       const bool lse = (kernel_.description.features & ATTEST_LSE) != 0;
       return !lse || same(own.LSE, counted.LSE);
     }
@@ -240,7 +238,7 @@ class Auditor {
   const attest_kernel& kernel_;
   std::string field_;
   ScheduleAudit& audit_;
-  proptest::Direction direction_;
+  Direction direction_;
   bool of_parameters_ = false;
 };
 
@@ -283,28 +281,27 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
     audit.not_counted.push_back(error.what());
     return audit;
   }
-  const io::Direction direction = named.family->direction();
-  if (of_backward && direction != io::Direction::backward) {
+  const Direction direction = named.family->direction();
+  if (of_backward && direction != Direction::backward) {
     audit.violations.push_back("description.schedule_backward names '" + audit.schedule +
-                               "', a schedule of " + std::string(io::name(direction)) +
+                               "', a schedule of " + std::string(name(direction)) +
                                "; name it in description.schedule");
     return audit;
   }
-  if (!of_backward && direction == io::Direction::backward &&
+  if (!of_backward && direction == Direction::backward &&
       description.schedule_backward != nullptr) {
     audit.violations.push_back("description.schedule names '" + audit.schedule +
                                "', a schedule of backward, beside description.schedule_backward; "
                                "name that of forward");
     return audit;
   }
-  if ((description.directions & claim_of(direction)) == 0) {
-    audit.violations.push_back("names the " + std::string(io::name(direction)) + " schedule '" +
-                               audit.schedule + "', but claims no " +
-                               std::string(io::name(direction)));
+  if ((description.directions & abi(direction)) == 0) {
+    audit.violations.push_back("names the " + std::string(name(direction)) + " schedule '" +
+                               audit.schedule + "', but claims no " + std::string(name(direction)));
     return audit;
   }
   Auditor auditor(std::move(named), std::move(dense), kernel, field, audit);
-  const bool loss = direction == io::Direction::loss_gradient;
+  const bool loss = direction == Direction::loss_gradient;
   const auto masked = [&](const Problem& problem) {
     return problems.mask ? with_mask(problem, *problems.mask) : problem;
   };

@@ -44,7 +44,7 @@ class UnderstatedFamily : public io::ScheduleFamily {
   std::string name() const override { return "understated"; }
   std::string summary() const override { return "a closed form that is one word too small"; }
   io::KernelClass kernel_class() const override { return flash2_.kernel_class(); }
-  io::Direction direction() const override { return io::Direction::forward; }
+  Direction direction() const override { return Direction::forward; }
   std::vector<io::ScheduleParameter> parameters() const override { return flash2_.parameters(); }
   std::unique_ptr<io::Schedule> make(const io::ScheduleSpec& spec, const attest_problem& problem,
                                      io::FastMemory capacity) const override {
@@ -206,7 +206,7 @@ TEST_CASE("a backward schedule is judged as the forward one", "[schedule_audit]"
   CHECK(audit.violations.empty());
   CHECK(audit.cases > 5);
   REQUIRE_FALSE(audit.table.empty());
-  CHECK(audit.table.front().count.direction == io::Direction::backward);
+  CHECK(audit.table.front().count.direction == Direction::backward);
 
   kernel.description.fast_memory_bytes = 4096;
   const ScheduleAudit beyond = all.audit_backward(kernel).value();

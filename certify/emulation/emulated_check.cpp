@@ -10,7 +10,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Case;
-using proptest::Direction;
 
 // Results that a call left behind, whatever its direction.
 struct Results {
@@ -74,7 +73,7 @@ EmulatedCheck check_emulated(const attest_kernel& kernel, const Case& c, SharedM
   for (std::size_t order = 0; order < emulation_orders().size(); ++order) {
     begins(emulation_orders()[order]);
     Results results;
-    EmulatedRun run{std::string(name(direction)), emulation_orders()[order], {}, ""};
+    EmulatedRun run{std::string(words(direction)), emulation_orders()[order], {}, ""};
     run.launches =
         watch_launches(order, checks, [&] { results = results_of(kernel, c, direction); });
     if (results.status == ATTEST_UNSUPPORTED) {

@@ -8,7 +8,7 @@
 #include "gpu/watch.hpp"
 #include "proptest/judge/run.hpp"
 
-/// `attest check --emulate`: one case of an emulated CUDA kernel, in every order of lanes and
+/// `attest emulate`: one case of an emulated CUDA kernel, in every order of lanes and
 /// blocks.
 namespace attest::certify {
 

@@ -1,4 +1,4 @@
-// attest-emulate: what `attest check --emulate` starts. Its kernels are compiled with hooks, which
+// attest-emulate: what `attest emulate` starts. Its kernels are compiled with hooks, which
 // the command's own are not (docs/decisions/0008-cuda-on-the-host.md).
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ int run(const Options& options) {
   Registry registry;
   register_emulated(registry);
   for (const std::string& name : registry.names()) {
-    registry.add_absent(name + "@device", "runs on a device; --emulate takes '" + name +
+    registry.add_absent(name + "@device", "runs on a device; attest emulate takes '" + name +
                                               "', the same kernel emulated");
   }
   const attest_kernel& kernel = registry.find(options.kernel);

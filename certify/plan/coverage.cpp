@@ -35,10 +35,11 @@ const std::vector<std::pair<std::uint32_t, const char*>>& feature_words() {
 }
 
 const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words() {
-  static const std::vector<std::pair<std::uint32_t, const char*>> table{{1u << ATTEST_F64, "f64"},
-                                                                        {1u << ATTEST_F32, "f32"},
-                                                                        {1u << ATTEST_BF16, "bf16"},
-                                                                        {1u << ATTEST_F16, "f16"}};
+  static const std::vector<std::pair<std::uint32_t, const char*>> table = [] {
+    std::vector<std::pair<std::uint32_t, const char*>> words;
+    for (const DTypeFacts& row : kDTypes) words.emplace_back(1U << row.code, row.name.data());
+    return words;
+  }();
   return table;
 }
 
@@ -116,7 +117,7 @@ std::vector<std::string> exercised_by(const Problem& problem, std::uint32_t feat
   for (const auto& [bit, word] : feature_words()) {
     // The pairs of a mask come in one of several forms, which the kernel's claims choose.
     everything.features = (bit & kMaskForms) == 0 ? ~bit : bit == form ? ~kMaskForms : ~0u;
-    if (!proptest::unclaimed(everything, problem, proptest::Direction::forward).empty()) {
+    if (!proptest::unclaimed(everything, problem, Direction::forward).empty()) {
       words.emplace_back(word);
     }
   }

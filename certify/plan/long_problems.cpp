@@ -6,6 +6,7 @@
 
 #include "core/dtype.hpp"
 #include "core/rng.hpp"
+#include "proptest/judge/claims.hpp"
 #include "proptest/judge/run.hpp"
 
 namespace attest::certify {
@@ -49,7 +50,7 @@ std::optional<Problem> nearest_claimed(const attest_description& description, DT
         for (const std::string& d : wish.head_dims) {
           Problem problem = Problem::parse(heads + "," + sizes + "," + d + ",mask=" + mask +
                                            ",dtype=" + std::string(name(dtype)));
-          if (proptest::unclaimed(description, problem, proptest::Direction::forward).empty()) {
+          if (proptest::unclaimed(description, problem, Direction::forward).empty()) {
             return problem;
           }
         }
@@ -150,12 +151,8 @@ std::vector<Wish> wishes(Tier tier) {
   return all;
 }
 
-// Where a fault of many keys is beyond the bounds soonest, first.
 std::vector<DType> claimed_dtypes(const attest_description& description, Tier tier) {
-  std::vector<DType> claimed;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if ((description.dtypes >> abi(dtype) & 1U) != 0) claimed.push_back(dtype);
-  }
+  std::vector<DType> claimed = proptest::claimed_dtypes(description);
   if (tier == Tier::smoke && claimed.size() > 1) claimed.resize(1);
   return claimed;
 }

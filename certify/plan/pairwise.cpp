@@ -9,13 +9,13 @@
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "proptest/judge/claims.hpp"
 #include "proptest/judge/limits.hpp"
 
 namespace attest::certify {
 namespace {
 
 using proptest::Case;
-using proptest::Direction;
 
 enum Factor : std::size_t {
   kMask,
@@ -63,14 +63,20 @@ enum ScoreShape : std::size_t {
 enum Memory : std::size_t { kBshd, kBhsd, kThd, kStrided };
 enum Sizes : std::size_t { kEven, kRagged, kFewerQueries, kMoreQueries, kOneQuery, kOneKey };
 
-const std::array<DType, 4> kDtypes{DType::f32, DType::bf16, DType::f16, DType::f64};
+constexpr const auto& kDtypes = proptest::kDTypesOfCampaigns;
+
+std::vector<const char*> names_of_dtypes() {
+  std::vector<const char*> names;
+  for (const DType dtype : kDtypes) names.push_back(facts(dtype).name.data());
+  return names;
+}
 
 const std::array<FactorWords, kFactors>& factors() {
   static const std::array<FactorWords, kFactors> all{{
       {"mask",
        {"none", "causal_tl", "causal_br", "window", "lengths", "packed", "boolean",
         "window_lengths", "window_boolean", "packed_window", "packed_boolean"}},
-      {"dtype", {"f32", "bf16", "f16", "f64"}},
+      {"dtype", names_of_dtypes()},
       {"heads", {"equal", "grouped"}},
       {"layout", {"bshd", "bhsd", "thd", "strided"}},
       {"sizes", {"even", "ragged", "fewer_queries", "more_queries", "one_query", "one_key"}},

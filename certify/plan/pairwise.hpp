@@ -23,7 +23,7 @@ using Pairs = std::set<std::string>;
 /// The 36 pairs that a problem meets in a direction. A mask of several parts counts as the two of a
 /// level or else as the first it has of packed, boolean, lengths, window, causal.
 /// [certify/plan/pairwise_test "pairs of a problem"]
-Pairs pairs_of(const Problem& problem, proptest::Direction direction);
+Pairs pairs_of(const Problem& problem, Direction direction);
 
 /// The pairs that some claimed problem meets; a pair that no problem can meet (packed sequences in
 /// bshd) is not among them.  [certify/plan/pairwise_test "what is claimed can be met"]
@@ -36,7 +36,7 @@ std::vector<proptest::Case> cases_meeting(const attest_description& description,
                                           std::uint64_t seed);
 
 /// The directions in which the reference judges a claimed problem of the kernel.
-std::vector<proptest::Direction> claimed_directions(const attest_description& description,
-                                                    const Problem& problem);
+std::vector<Direction> claimed_directions(const attest_description& description,
+                                          const Problem& problem);
 
 }  // namespace attest::certify

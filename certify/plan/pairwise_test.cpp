@@ -11,8 +11,6 @@
 namespace attest::certify {
 namespace {
 
-using proptest::Direction;
-
 Pairs met_by(const attest_description& description, const std::vector<proptest::Case>& cases) {
   Pairs met;
   for (const proptest::Case& c : cases) {

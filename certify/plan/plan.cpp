@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "fixtures/models.hpp"
+#include "proptest/judge/claims.hpp"
 #include "proptest/judge/loss.hpp"
 #include "proptest/values/fixed_problems.hpp"
 
@@ -19,7 +20,7 @@ using proptest::Case;
 Problem claimed_shape(Problem shape, std::uint32_t claimed) {
   const auto claims = [&](DType dtype) { return (claimed & 1U << abi(dtype)) != 0; };
   if (claims(shape.dtype)) return shape;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+  for (const DType dtype : proptest::kDTypesOfCampaigns) {
     if (!claims(dtype)) continue;
     shape.dtype = dtype;
     break;

@@ -79,8 +79,7 @@ TEST_CASE("a plan without model shapes is the rest of the plan", "[plan]") {
 
 // Kinds that a direction of the kernel claims and no case of the plan is of.
 std::set<std::string> missing_kinds(const attest_description& description,
-                                    const std::vector<PlannedCase>& plan,
-                                    proptest::Direction direction) {
+                                    const std::vector<PlannedCase>& plan, Direction direction) {
   std::set<std::string> missing = claimed_kinds(description, direction);
   for (const PlannedCase& planned : plan) {
     const Problem& problem = planned.c.problem;
@@ -90,7 +89,7 @@ std::set<std::string> missing_kinds(const attest_description& description,
   return missing;
 }
 
-constexpr std::array kDirections{proptest::Direction::forward, proptest::Direction::backward};
+constexpr std::array kDirections{Direction::forward, Direction::backward};
 
 void check_every_kind(const attest_description& description, std::uint64_t seed) {
   CampaignOptions options;
@@ -164,7 +163,7 @@ class Recording {
     kernel_.description.dtypes = 1u << ATTEST_F32;
   }
   const attest_kernel& kernel() const { return kernel_; }
-  std::set<std::string> missing(proptest::Direction direction) const {
+  std::set<std::string> missing(Direction direction) const {
     std::set<std::string> kinds = claimed_kinds(kernel_.description, direction);
     for (const auto& kind : direction == kDirections[0] ? forward_ : backward_) kinds.erase(kind);
     return kinds;
@@ -210,7 +209,7 @@ TEST_CASE("a plan without the fixed problems lacks kinds", "[plan]") {
       return fixed.count(planned.c.problem.to_string()) > 0;
     };
     plan.erase(std::remove_if(plan.begin(), plan.end(), is_fixed), plan.end());
-    missing.merge(missing_kinds(correct(), plan, proptest::Direction::backward));
+    missing.merge(missing_kinds(correct(), plan, Direction::backward));
   }
   for (const char* kind :
        {"one query, grouped heads, several batch entries, tiles of keys",

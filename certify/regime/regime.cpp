@@ -57,7 +57,7 @@ Problem with_groups_as_rows(const Problem& problem) {
   return rows;
 }
 
-Prediction predict(const io::ScheduleRegistry& schedules, io::Direction direction,
+Prediction predict(const io::ScheduleRegistry& schedules, Direction direction,
                    const Problem& problem, std::int64_t fast_words, io::Storage storage) {
   Prediction prediction;
   prediction.direction = direction;

@@ -52,7 +52,7 @@ Problem with_groups_as_rows(const Problem& problem);
 /// entries. The schedules read K and V apart even where `storage` says that they are one; the bound
 /// counts distinct words (K3).
 struct Prediction {
-  io::Direction direction = io::Direction::forward;
+  Direction direction = Direction::forward;
   std::string schedule;            // with its tiles
   std::int64_t words = 0;          // read and written
   std::optional<io::Bound> lower;  // for kernels that declare nothing
@@ -64,7 +64,7 @@ struct Prediction {
 /// Cost:     tens of milliseconds, and linear in the sequence lengths with a mask; where lists are
 ///           candidates, linear in queries times keys, a second for 4096 of each.
 /// [certify/regime/regime_test "a prediction is the best schedule's count"]
-Prediction predict(const io::ScheduleRegistry& schedules, io::Direction direction,
+Prediction predict(const io::ScheduleRegistry& schedules, Direction direction,
                    const Problem& problem, std::int64_t fast_words,
                    io::Storage storage = io::Storage::disjoint);
 

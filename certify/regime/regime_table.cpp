@@ -39,7 +39,7 @@ std::vector<Row> chosen(const std::vector<Row>& table, const std::vector<std::st
 }
 
 nlohmann::json prediction_json(const Prediction& prediction, const WordType& word) {
-  nlohmann::json object{{"direction", io::name(prediction.direction)}};
+  nlohmann::json object{{"direction", name(prediction.direction)}};
   if (!prediction.refusal.empty()) {
     object["refusal"] = prediction.refusal;
     return object;
@@ -126,7 +126,7 @@ std::vector<RegimeRow> regime_rows(
 #pragma omp parallel for schedule(dynamic)
   for (RegimeRow& row : rows) {
     try {
-      for (const io::Direction direction : table.directions) {
+      for (const Direction direction : table.directions) {
         row.predictions.push_back(predict(schedules, direction, row.shape.problem,
                                           row.size.fast_words, row.shape.storage));
       }

@@ -38,7 +38,7 @@ struct RegimeTable {
   std::vector<RegimePlace> places;
   std::vector<RegimeShape> shapes;
   std::vector<WordType> words;
-  std::vector<io::Direction> directions;  // none: sizes only
+  std::vector<Direction> directions;  // none: sizes only
 };
 
 /// All boundaries of the devices named, in letters of either case, of all devices when none is.

@@ -38,10 +38,10 @@ TEST_CASE("unknown names have a suggestion", "[regime]") {
 TEST_CASE("a prediction is the best schedule's count", "[regime]") {
   const io::ScheduleRegistry& schedules = dense_schedules();
   const Problem problem = Problem::parse("hq=2,sq=256,d=16,mask=causal_br");
-  for (const io::Direction direction : {io::Direction::forward, io::Direction::backward}) {
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
     for (const std::int64_t fast_words : {128, 256, 2048}) {
       const Prediction prediction = predict(schedules, direction, problem, fast_words);
-      INFO(io::name(direction) << " " << fast_words);
+      INFO(name(direction) << " " << fast_words);
       REQUIRE(prediction.refusal.empty());
       const AbiProblem form(problem, 1);
       const auto capacity = io::FastMemory::of_words(fast_words);
@@ -53,7 +53,7 @@ TEST_CASE("a prediction is the best schedule's count", "[regime]") {
       CHECK(*prediction.ratio >= 1);
     }
   }
-  CHECK_THAT(predict(schedules, io::Direction::forward, problem, 3).refusal,
+  CHECK_THAT(predict(schedules, Direction::forward, problem, 3).refusal,
              Catch::Contains("no forward schedule fits"));
 }
 
@@ -62,17 +62,17 @@ TEST_CASE("a prediction on a pattern is of its pairs", "[regime]") {
   io::ScheduleRegistry schedules;
   register_dense_schedules(schedules);
   register_list_schedules(schedules);
-  const Prediction strided = predict(schedules, io::Direction::forward,
+  const Prediction strided = predict(schedules, Direction::forward,
                                      Problem::parse("sq=128,d=16,mask=dilated_inf_inf_8"), 256),
-                   full = predict(schedules, io::Direction::forward, Problem::parse("sq=128,d=16"),
-                                  256);
+                   full =
+                       predict(schedules, Direction::forward, Problem::parse("sq=128,d=16"), 256);
   CHECK(strided.schedule == "rolling_queries:bq=6,bk=1,order=grouped");
   CHECK(strided.words < full.words);
   REQUIRE(strided.lower);
   CHECK(strided.lower->words < full.lower->words);
   CHECK(strided.lower->words <= strided.words);
-  CHECK(predict(schedules, io::Direction::backward,
-                Problem::parse("sq=128,d=16,mask=blockband_16_0"), 256)
+  CHECK(predict(schedules, Direction::backward, Problem::parse("sq=128,d=16,mask=blockband_16_0"),
+                256)
             .schedule == "block_held_pairs:bq=16,bk=16,iq=16,ik=16,held=220");
 }
 
@@ -89,9 +89,9 @@ TEST_CASE("a group that sees every key is rows of one head", "[regime]") {
   }
   const io::ScheduleRegistry& schedules = dense_schedules();
   const Prediction apart =
-      predict(schedules, io::Direction::forward, Problem::parse("hq=8,sq=1,sk=100,d=16"), 4096);
-  const Prediction together = predict(schedules, io::Direction::forward,
-                                      Problem::parse("hq=8,hkv=1,sq=1,sk=100,d=16"), 4096);
+      predict(schedules, Direction::forward, Problem::parse("hq=8,sq=1,sk=100,d=16"), 4096);
+  const Prediction together =
+      predict(schedules, Direction::forward, Problem::parse("hq=8,hkv=1,sq=1,sk=100,d=16"), 4096);
   CHECK(together.words < apart.words / 4);
   CHECK(*together.ratio >= 1);
 }
@@ -100,9 +100,9 @@ TEST_CASE("where V is a part of K the bound counts distinct words", "[regime]") 
   const io::ScheduleRegistry& schedules = dense_schedules();
   const RegimeShape latent = shapes_of({"deepseek-v3-latent"}).front();
   CHECK(latent.storage == io::Storage::key_is_value);
-  const Prediction shared = predict(schedules, io::Direction::forward, latent.problem, 247808,
+  const Prediction shared = predict(schedules, Direction::forward, latent.problem, 247808,
                                     latent.storage),
-                   apart = predict(schedules, io::Direction::forward, latent.problem, 247808);
+                   apart = predict(schedules, Direction::forward, latent.problem, 247808);
   CHECK(shared.words == apart.words);
   REQUIRE(shared.lower);
   CHECK(shared.lower->words < apart.lower->words);
@@ -114,8 +114,7 @@ TEST_CASE("the best schedule changes with the regime", "[regime]") {
   const io::ScheduleRegistry& schedules = dense_schedules();
   const Problem problem = Problem::parse("sq=1024,d=64");
   const auto best = [&](std::int64_t fast_words) {
-    const std::string text =
-        predict(schedules, io::Direction::forward, problem, fast_words).schedule;
+    const std::string text = predict(schedules, Direction::forward, problem, fast_words).schedule;
     return text.substr(0, text.find(':'));
   };
   CHECK(best(64 * 64 / 16) == "rank1_tiled");
@@ -147,7 +146,7 @@ TEST_CASE("the table as JSON has every required field of the schema", "[regime]"
   table.places = {places_of({"gtx1060"}).front(), {"", "", {"fast", "slow", "block", 8}}};
   table.shapes = {{"", "", io::Storage::disjoint, Problem::parse("sq=64,d=16")}};
   table.words = word_types();
-  table.directions = {io::Direction::forward, io::Direction::backward};
+  table.directions = {Direction::forward, Direction::backward};
   std::uint64_t last = 0;
   const std::vector<RegimeRow> rows = regime_rows(
       dense_schedules(), table, [&](std::uint64_t done, std::uint64_t) { last = done; });

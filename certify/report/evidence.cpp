@@ -15,8 +15,6 @@
 namespace attest::certify {
 namespace {
 
-using proptest::Direction;
-
 struct Output {
   const Tensor& got;
   const Tensor& exact;

@@ -14,7 +14,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Case;
-using proptest::Direction;
 using proptest::InputValues;
 using proptest::KernelRun;
 using proptest::LawResult;

@@ -13,19 +13,12 @@
 namespace attest::certify {
 namespace {
 
-struct DtypeName {
-  DType dtype;
-  std::string_view name;
-  std::size_t bytes;
-};
-constexpr std::array<DtypeName, 4> kDtypes{{{DType::f64, "F64", 8},
-                                            {DType::f32, "F32", 4},
-                                            {DType::bf16, "BF16", 2},
-                                            {DType::f16, "F16", 2}}};
-
-const DtypeName& named(DType dtype) {
-  return *std::find_if(kDtypes.begin(), kDtypes.end(),
-                       [&](const DtypeName& one) { return one.dtype == dtype; });
+std::string known_dtypes() {
+  std::string known;
+  for (const DTypeFacts& one : kDTypes) {
+    known += (known.empty() ? "" : ", ") + std::string(one.safetensors);
+  }
+  return known;
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -33,11 +26,12 @@ const DtypeName& named(DType dtype) {
 }
 
 Tensor tensor_of(const std::string& name, const StoredTensor& stored, const std::string& path) {
-  const auto* const dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                         [&](const auto& one) { return one.name == stored.dtype; });
-  if (dtype == kDtypes.end()) {
-    refuse(path, "tensor '" + name + "': dtype '" + stored.dtype +
-                     "' is not known here (F64, F32, BF16, F16)");
+  const auto* const dtype =
+      std::find_if(kDTypes.begin(), kDTypes.end(),
+                   [&](const DTypeFacts& one) { return one.safetensors == stored.dtype; });
+  if (dtype == kDTypes.end()) {
+    refuse(path, "tensor '" + name + "': dtype '" + stored.dtype + "' is not known here (" +
+                     known_dtypes() + ")");
   }
   if (stored.shape.size() > TensorView::kMaxRank) {
     refuse(path, "tensor '" + name + "': its shape is not a list of at most four sizes");
@@ -58,12 +52,12 @@ std::string safetensors(const TensorFile& file) {
   stored.metadata = file.metadata;
   for (const auto& [name, tensor] : file.tensors) {
     const TensorView& view = tensor.view();
-    const DtypeName& dtype = named(view.dtype());
+    const DTypeFacts& dtype = facts(view.dtype());
     std::vector<std::int64_t> shape;
     for (std::size_t axis = 0; axis < view.rank(); ++axis) shape.push_back(view.extent(axis));
     const std::string_view bytes(static_cast<const char*>(view.data()),
-                                 static_cast<std::size_t>(view.size()) * dtype.bytes);
-    stored.tensors.emplace(name, StoredTensor{std::string(dtype.name), shape, bytes});
+                                 static_cast<std::size_t>(view.size()) * size_bytes(dtype.dtype));
+    stored.tensors.emplace(name, StoredTensor{std::string(dtype.safetensors), shape, bytes});
   }
   return write_safetensors(stored);
 }

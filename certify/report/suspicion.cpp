@@ -22,7 +22,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Case;
-using proptest::Direction;
 using proptest::InputValues;
 using proptest::KernelRun;
 

@@ -17,7 +17,7 @@ constexpr const char* kEmulated = ". Counted in the emulation, nothing ran on a 
 
 // The kernels of one direction: FlashAttention's order, and square tiles.
 struct Rivals {
-  io::Direction direction;
+  Direction direction;
   std::vector<const char*> flash;  // whichever moves fewer words
   const char* square;
 
@@ -28,9 +28,9 @@ struct Rivals {
 // loss_rows is the same order without it.
 const std::vector<Rivals>& all_rivals() {
   static const std::vector<Rivals> all{
-      {io::Direction::forward, {"flash2"}, "square_tiled"},
-      {io::Direction::backward, {"two_pass"}, "square_tiled_bwd"},
-      {io::Direction::loss_gradient, {"loss_large", "loss_rows"}, "loss_small"}};
+      {Direction::forward, {"flash2"}, "square_tiled"},
+      {Direction::backward, {"two_pass"}, "square_tiled_bwd"},
+      {Direction::loss_gradient, {"loss_large", "loss_rows"}, "loss_small"}};
   return all;
 }
 
@@ -102,7 +102,7 @@ std::vector<AtCap> sweep(const Rivals& rivals, const Problem& problem, const Cou
 
 Plot plot_of(const Rivals& rivals, const Problem& problem, const std::vector<AtCap>& all) {
   const std::int64_t d = problem.head_dim_qk;
-  const std::string direction(io::name(rivals.direction));
+  const std::string direction(name(rivals.direction));
   Plot plot{"capped_blocks_" + direction,
             fmt::format("CUDA kernels, {}, N = {}, d = {}: words under a cap, emulated", direction,
                         problem.seqlen_q, d),
@@ -132,7 +132,7 @@ void add_rows(const Rivals& rivals, std::int64_t head_dim, const AtCap& at, Tabl
     const CappedLaunch largest = count->largest();
     const std::int64_t words = words_of(*count);
     table.rows.push_back(
-        {std::string(io::name(rivals.direction)), std::to_string(head_dim),
+        {std::string(name(rivals.direction)), std::to_string(head_dim),
          std::to_string(at.cap_words), count->schedule,
          std::to_string(largest.fast_bytes() / kWordBytes),
          std::to_string(largest.shared_bytes / kWordBytes),
@@ -159,7 +159,7 @@ Claim claim_of(const Rivals& rivals, const Problem& problem, Side side,
   const char* const word = below ? "fewer" : "more";
   Claim claim{fmt::format("{}: under caps {} square tiles move {} words than FlashAttention's "
                           "order",
-                          io::name(rivals.direction), below ? "below d^2" : "from d^2 on", word),
+                          name(rivals.direction), below ? "below d^2" : "from d^2 on", word),
               "asked of Li et al. 2024 by its reviewers, in our words; its Algorithm 6 and Saha "
               "and Ye 2024, Algorithm 1",
               fmt::format("N = {}, d = {}: ", problem.seqlen_q, d), Outcome::not_compared};
@@ -245,7 +245,7 @@ Findings capped_blocks(const CappedSizes& sizes, const CountUnderCap& count) {
               {}};
   BoundTally bounds;
   for (const Rivals& rivals : all_rivals()) {
-    const bool loss = rivals.direction == io::Direction::loss_gradient;
+    const bool loss = rivals.direction == Direction::loss_gradient;
     const Problem problem =
         square_problem(sizes.seqlen, loss ? sizes.loss_head_dim : sizes.head_dim);
     const std::vector<AtCap> all = sweep(rivals, problem, count);

@@ -65,7 +65,7 @@ std::vector<std::int64_t> fast_memory_grid(std::int64_t head_dim, int low, int h
   return grid;
 }
 
-std::int64_t lower_bound(io::Direction direction, const Problem& problem, std::int64_t fast_words) {
+std::int64_t lower_bound(Direction direction, const Problem& problem, std::int64_t fast_words) {
   const auto bound =
       io::greatest(io::bounds_of(direction, problem, io::plain_class(problem), fast_words));
   return bound ? bound->words : 0;

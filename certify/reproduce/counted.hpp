@@ -44,7 +44,7 @@ Arithmetic count_arithmetic(const io::ScheduleRegistry& schedules, const std::st
 std::vector<std::int64_t> fast_memory_grid(std::int64_t head_dim, int low, int high, int steps);
 
 /// The greatest lower bound of kernels that declare nothing; 0 when none applies.
-std::int64_t lower_bound(io::Direction direction, const Problem& problem, std::int64_t fast_words);
+std::int64_t lower_bound(Direction direction, const Problem& problem, std::int64_t fast_words);
 
 /// A square problem of one head: seqlen_q = seqlen_k, one head dimension.
 Problem square_problem(std::int64_t seqlen, std::int64_t head_dim);

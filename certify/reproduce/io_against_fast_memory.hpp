@@ -25,7 +25,7 @@ struct CitedClaim {
 /// One direction and what the papers say of it.
 struct IoSubject {
   std::string name, title;
-  io::Direction direction;
+  Direction direction;
   CitedClaim large, small, bound;
   std::string bound_note, meeting_source;
   std::vector<Rivals> rivals;  // the papers' own first, then the best known

@@ -37,8 +37,8 @@ Beside beside(const io::ScheduleRegistry& schedules, const TritonLaunch& launch)
       Problem::parse(fmt::format("sq={},d={},dtype=f16", launch.seqlen, launch.head_dim));
   const AbiProblem form(problem, 1);
   const auto bound = io::greatest(io::bounds_of(
-      io::Direction::forward, problem, io::plain_class(problem), launch.fast_bytes / kWordBytes));
-  return {io::best_schedule(schedules, io::Direction::forward, *form.get(),
+      Direction::forward, problem, io::plain_class(problem), launch.fast_bytes / kWordBytes));
+  return {io::best_schedule(schedules, Direction::forward, *form.get(),
                             io::FastMemory::of_bytes(launch.fast_bytes)),
           bound ? bound->words * kWordBytes : 0};
 }

@@ -89,7 +89,7 @@ std::vector<JudgedOutput> attention_outputs(const attest_kernel& kernel,
   const proptest::Case c{problem, proptest::Values::normal, 1, kThreads};
   const proptest::InputValues values = proptest::make_values(problem, c.values, c.seed);
   const bool both = (kernel.description.directions & ATTEST_BACKWARD) != 0;
-  const auto direction = both ? proptest::Direction::backward : proptest::Direction::forward;
+  const auto direction = both ? Direction::backward : Direction::forward;
   const proptest::KernelRun got = proptest::run(kernel, problem, values, direction, c);
   const proptest::KernelRun other = proptest::run(plain, problem, values, direction, c);
   const proptest::Truth truth(kernel.description, problem, values, direction, c.seed);

@@ -7,7 +7,7 @@
 #include "core/sparse_operands/sparse_kernel.hpp"
 #include "proptest/judge/sparse_truth.hpp"
 
-/// Work of `attest check --inputs`: kernels of sparse Q, K and V, forward and backward, against the
+/// Work of `attest check-sparse`: kernels of sparse Q, K and V, forward and backward, against the
 /// float64 reference of the densified problem.
 namespace attest::certify {
 

@@ -181,8 +181,7 @@ std::set<std::string> kinds_of(const Problem& problem, std::uint32_t features) {
   return kinds_of(*AbiProblem(problem, 1, features).get());
 }
 
-std::set<std::string> claimed_kinds(const attest_description& description,
-                                    proptest::Direction direction) {
+std::set<std::string> claimed_kinds(const attest_description& description, Direction direction) {
   constexpr std::array<std::int64_t, 8> kDims{1, 8, 16, 32, 64, 80, 128, 256};
   std::set<std::string> names;
   for (const ProblemKind& kind : problem_kinds()) {

@@ -28,7 +28,6 @@ std::set<std::string> kinds_of(const Problem& problem, std::uint32_t features);
 std::set<std::string> kinds_of(const attest_problem& problem);
 
 /// The kinds whose witness the description claims in a direction, with some head dimension.
-std::set<std::string> claimed_kinds(const attest_description& description,
-                                    proptest::Direction direction);
+std::set<std::string> claimed_kinds(const attest_description& description, Direction direction);
 
 }  // namespace attest::certify

@@ -7,13 +7,13 @@
 
 #include "certify/worker/limits.hpp"
 #include "certify/worker/protocol.hpp"
+#include "core/dtype.hpp"
 
 namespace attest::certify::worker {
 namespace {
 
 constexpr std::uint32_t kDirections = ATTEST_FORWARD | ATTEST_BACKWARD | ATTEST_LOSS_GRADIENT;
-constexpr std::uint32_t kDtypes =
-    1u << ATTEST_F64 | 1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16;
+constexpr std::uint32_t kDtypes = (1u << kDTypes.size()) - 1;
 constexpr std::uint32_t kMayChange = (std::uint32_t{ATTEST_MAY_START_PROCESSES} << 1) - 1;
 constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_LAYOUT_BITS} << 1) - 1;
 
@@ -81,7 +81,7 @@ std::string bad_choice(const std::string& field, std::int64_t value, std::int64_
 
 // 0, 1 + attest_dtype or ATTEST_INPUT_DTYPE.
 std::string bad_dtype(const std::string& field, std::int32_t value) {
-  constexpr std::int32_t kMost = 1 + ATTEST_F16;
+  constexpr std::int32_t kMost = 1 + kDTypes.back().code;
   if (value == ATTEST_INPUT_DTYPE || (value >= 0 && value <= kMost)) return "";
   return got("description.numerics." + field, std::to_string(value),
              "it must be 0, 1 + an attest_dtype or ATTEST_INPUT_DTYPE");
@@ -91,6 +91,16 @@ std::string bad_roundoff(const std::string& field, double value, double most) {
   if (std::isfinite(value) && value >= 0 && value <= most) return "";
   return got("description.numerics." + field, std::to_string(value),
              "it must be a number from 0 to " + std::to_string(most));
+}
+
+std::string bad_exp_ulps_of(const attest_numerics& n, double most) {
+  for (const DTypeFacts& row : kDTypes) {
+    const std::string field = "exp_ulps_of[" + std::string(row.abi_name) + "]";
+    if (std::string why = bad_roundoff(field, n.exp_ulps_of[row.code], most); !why.empty()) {
+      return why;
+    }
+  }
+  return "";
 }
 
 std::string numerics_objection(const attest_numerics& n) {
@@ -117,10 +127,7 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_choice("numerics.sum_after_cast", n.sum_after_cast, kFlag),
         bad_choice("numerics.flushes_p", n.flushes_p, kFlag),
         bad_roundoff("exp_ulps", n.exp_ulps, kMostUlps),
-        bad_roundoff("exp_ulps_of[ATTEST_F64]", n.exp_ulps_of[ATTEST_F64], kMostUlps),
-        bad_roundoff("exp_ulps_of[ATTEST_F32]", n.exp_ulps_of[ATTEST_F32], kMostUlps),
-        bad_roundoff("exp_ulps_of[ATTEST_BF16]", n.exp_ulps_of[ATTEST_BF16], kMostUlps),
-        bad_roundoff("exp_ulps_of[ATTEST_F16]", n.exp_ulps_of[ATTEST_F16], kMostUlps),
+        bad_exp_ulps_of(n, kMostUlps),
         bad_choice("numerics.exp_zero_not_one", n.exp_zero_not_one, kFlag),
         bad_choice("numerics.lse_splits", n.lse_splits, kMostSplits),
         bad_dtype("gqa_partial", n.gqa_partial),

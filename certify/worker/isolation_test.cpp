@@ -225,8 +225,8 @@ TEST_CASE("a worker keeps what it opened itself, and has nothing of the certifie
   const auto isolated = isolate_builtin("early_descriptor", own);
   const Problem problem = small_case().problem;
   const proptest::InputValues values = proptest::make_values(problem, proptest::Values::normal, 1);
-  const proptest::KernelRun run = proptest::run(isolated->kernel(), problem, values,
-                                                proptest::Direction::forward, small_case());
+  const proptest::KernelRun run =
+      proptest::run(isolated->kernel(), problem, values, Direction::forward, small_case());
   CHECK(run.status == ATTEST_OK);
   CHECK(fcntl(testing::kInherited, F_GETFD) >= 0);
   close(testing::kInherited);
@@ -256,11 +256,10 @@ TEST_CASE("strides arrive") {
         "b=1,hq=1,sq=0,sk=4,d=2"}) {
     CAPTURE(text);
     const proptest::Case c{Problem::parse(text), proptest::Values::normal, 5, 1};
-    REQUIRE(proptest::unclaimed(direct.description, c.problem, proptest::Direction::backward) ==
-            "");
+    REQUIRE(proptest::unclaimed(direct.description, c.problem, Direction::backward) == "");
     const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
     const auto run = [&](const attest_kernel& kernel) {
-      return proptest::run(kernel, c.problem, values, proptest::Direction::backward, c);
+      return proptest::run(kernel, c.problem, values, Direction::backward, c);
     };
     const proptest::KernelRun a = run(direct), b = run(isolated->kernel());
     REQUIRE(a.completed());
@@ -287,7 +286,7 @@ TEST_CASE("sparsity patterns arrive") {
                            proptest::Values::normal, 5, 1};
     const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
     const auto run = [&](const attest_kernel& kernel) {
-      return proptest::run(kernel, c.problem, values, proptest::Direction::backward, c);
+      return proptest::run(kernel, c.problem, values, Direction::backward, c);
     };
     const proptest::KernelRun a = run(direct), b = run(isolated->kernel());
     REQUIRE(a.completed());
@@ -357,7 +356,7 @@ TEST_CASE("the same memory comes again where a law wants it") {
     for (const std::uint64_t seed : {1u, 2u}) {
       const auto values = proptest::make_values(c.problem, c.values, seed);
       results.push_back(
-          proptest::run(isolated->kernel(), c.problem, values, proptest::Direction::forward, c).O);
+          proptest::run(isolated->kernel(), c.problem, values, Direction::forward, c).O);
     }
     return proptest::identical(results[0], results[1]);
   };
@@ -371,9 +370,8 @@ TEST_CASE("the same memory comes again where a law wants it") {
   const auto values = proptest::make_values(c.problem, c.values, 1);
   const auto of_its_own =
       proptest::run(isolated->kernel(), c.problem, proptest::make_values(c.problem, c.values, 3),
-                    proptest::Direction::forward, c);
-  const auto again =
-      proptest::run(isolated->kernel(), c.problem, values, proptest::Direction::forward, c);
+                    Direction::forward, c);
+  const auto again = proptest::run(isolated->kernel(), c.problem, values, Direction::forward, c);
   CHECK(proptest::identical(of_its_own.O, again.O));
 }
 
@@ -402,7 +400,7 @@ TEST_CASE("isolation costs less than a millisecond") {
     double best = 1;
     for (int round = 0; round < kRounds; ++round) {
       const auto begin = std::chrono::steady_clock::now();
-      proptest::run(kernel, c.problem, values, proptest::Direction::backward, c);
+      proptest::run(kernel, c.problem, values, Direction::backward, c);
       best = std::min(
           best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }

@@ -80,7 +80,7 @@ TEST_CASE("a library that calls another is seen to") {
   const proptest::Case c{Problem::parse("sq=4,d=2"), proptest::Values::normal, 1, 1};
   const auto called = [&](const attest_kernel& one) {
     proptest::run(one, c.problem, proptest::make_values(c.problem, c.values, c.seed),
-                  proptest::Direction::forward, c);
+                  Direction::forward, c);
     return loaded_in_calls(one);
   };
   CHECK(loaded_in_calls(kernel).empty());

@@ -14,7 +14,6 @@
 namespace attest::certify::worker {
 namespace {
 
-using proptest::Direction;
 using proptest::Range;
 
 bool claims(const attest_description& d, std::uint32_t feature) {

@@ -5,6 +5,7 @@ usage: plugins_test.py ATTEST PLUGINS EXAMPLES
 """
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -39,6 +40,11 @@ def misbehaving(name=""):
 
 class Examples(unittest.TestCase):
     """The documents' libraries are certified: coverage complete, nothing found."""
+
+    def test_first_page_shows_the_adapter(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        shown = re.search(r"^```c\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
+        self.assertEqual(shown[1], (root / "docs/how-to/plugins/shim.c").read_text())
 
     def certified(self, library):
         code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json")

@@ -15,18 +15,6 @@ namespace {
 
 }  // namespace
 
-std::string_view name(Direction direction) {
-  switch (direction) {
-    case Direction::forward:
-      return "forward";
-    case Direction::backward:
-      return "backward";
-    case Direction::loss_gradient:
-      return "loss_gradient";
-  }
-  throw InternalError("unknown direction");
-}
-
 std::string ScheduleSpec::to_string() const {
   std::string text = name;
   char separator = ':';

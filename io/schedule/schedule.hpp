@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
+#include "core/direction.hpp"
 #include "core/error.hpp"
 #include "io/bounds/kernel_class.hpp"
 #include "io/machine/meter.hpp"
@@ -15,9 +16,6 @@
 
 /// Schedules as values: named, printed, parsed, validated, counted.
 namespace attest::io {
-
-enum class Direction : std::uint8_t { forward, backward, loss_gradient };
-std::string_view name(Direction direction);
 
 /// The spelling of a schedule: `flash2:bq=64,bk=32`, or `flash2` with the tiles left open.
 struct ScheduleSpec {

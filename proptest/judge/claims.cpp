@@ -3,22 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/error.hpp"
 #include "proptest/judge/limits.hpp"
 
 namespace attest::proptest {
 namespace {
-
-std::uint32_t bit(Direction direction) {
-  switch (direction) {
-    case Direction::forward:
-      return ATTEST_FORWARD;
-    case Direction::backward:
-      return ATTEST_BACKWARD;
-    case Direction::loss_gradient:
-      break;
-  }
-  return ATTEST_LOSS_GRADIENT;
-}
 
 // Names what the loss of Li et al. does not have.
 std::string beyond_the_loss(const Problem& p) {
@@ -62,21 +51,9 @@ std::string empty_rows(const Problem& p) {
 
 }  // namespace
 
-std::string_view name(Direction direction) {
-  switch (direction) {
-    case Direction::forward:
-      return "forward";
-    case Direction::backward:
-      return "backward";
-    case Direction::loss_gradient:
-      break;
-  }
-  return "loss gradient";
-}
-
 std::string unclaimed(const attest_description& d, const Problem& p, Direction direction) {
   const auto lacks = [&](std::uint32_t feature) { return (d.features & feature) == 0; };
-  if ((d.directions & bit(direction)) == 0) return std::string(name(direction));
+  if ((d.directions & abi(direction)) == 0) return std::string(words(direction));
   const bool loss = direction == Direction::loss_gradient;
   if (std::string beyond = loss ? beyond_the_loss(p) : ""; !beyond.empty()) return beyond;
   if ((d.dtypes & (1u << abi(p.dtype))) == 0) return "dtype " + std::string(name(p.dtype));
@@ -115,9 +92,18 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   return lacks(ATTEST_EMPTY_ROWS) ? empty_rows(p) : "";
 }
 
+std::vector<DType> claimed_dtypes(const attest_description& description) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : kDTypesOfCampaigns) {
+    if ((description.dtypes & (1u << abi(dtype))) != 0) dtypes.push_back(dtype);
+  }
+  if (dtypes.empty()) throw InvalidProblem("kernel claims no dtype known here");
+  return dtypes;
+}
+
 std::optional<Problem> plainest_problem(const attest_description& d, Direction direction) {
   constexpr std::int64_t kLength = 16;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+  for (const DType dtype : kDTypesOfCampaigns) {
     for (const std::int64_t keys : {kLength, 2 * kLength}) {
       Problem p;
       p.dtype = dtype;

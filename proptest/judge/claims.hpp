@@ -1,20 +1,19 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/abi/attest_kernel.h"
+#include "core/direction.hpp"
+#include "core/dtype.hpp"
 #include "core/problem.hpp"
 
 /// Which problems a kernel may be asked.
 namespace attest::proptest {
-
-enum class Direction : std::uint8_t { forward, backward, loss_gradient };
-
-/// Returns "forward", "backward" or "loss gradient".
-std::string_view name(Direction direction);
 
 /// Names what no kernel on a device is asked for: the gaps of a tensor travel to the device too.
 /// [proptest/values/generator_test "huge strides"]
@@ -30,5 +29,13 @@ std::string unclaimed(const attest_description& description, const Problem& prob
 /// Returns a claimed problem of 16 queries and keys without a mask, or the nearest that the limits
 /// allow; nothing where they leave none.  [certify/worker/limits_test "limits that"]
 std::optional<Problem> plainest_problem(const attest_description& description, Direction direction);
+
+/// All dtypes in the order in which campaigns take them.
+inline constexpr std::array<DType, kDTypes.size()> kDTypesOfCampaigns{DType::f32, DType::bf16,
+                                                                      DType::f16, DType::f64};
+
+/// Returns the dtypes that a description claims, in that order. Throws InvalidProblem where none is
+/// known here.
+std::vector<DType> claimed_dtypes(const attest_description& description);
 
 }  // namespace attest::proptest

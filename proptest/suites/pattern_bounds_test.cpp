@@ -72,7 +72,7 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family) {
 
 // Random masks and schedules: none is below a bound by pattern, which the smallest degrees in place
 // of all others would show.
-void check_none_below(Rng& rng, io::Direction direction, int masks, int least_cases) {
+void check_none_below(Rng& rng, Direction direction, int masks, int least_cases) {
   int cases = 0, greatest = 0, above = 0;
   for (int trial = 0; trial < masks; ++trial) {
     const Problem problem = random_problem(rng);
@@ -118,12 +118,12 @@ void check_none_below(Rng& rng, io::Direction direction, int masks, int least_ca
 
 TEST_CASE("no schedule is below a bound by pattern", "[schedules][bounds]") {
   Rng rng(20261122);
-  check_none_below(rng, io::Direction::forward, 150, 1000);
+  check_none_below(rng, Direction::forward, 150, 1000);
 }
 
 TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bounds]") {
   Rng rng(20261123);
-  check_none_below(rng, io::Direction::backward, 60, 300);
+  check_none_below(rng, Direction::backward, 60, 300);
 }
 
 // Random blocks, whose weights are searched once for the tests below.
@@ -148,8 +148,8 @@ const WeighedBlocks& weighed_causal_blocks() {
 // No schedule is below the bounds that know how dense parts are; with a limit that does not hold
 // they would be above them.
 TEST_CASE("no schedule is below the bounds by weights", "[schedules][bounds]") {
-  const io::Direction direction = GENERATE(io::Direction::forward, io::Direction::backward);
-  const bool forward = direction == io::Direction::forward;
+  const Direction direction = GENERATE(Direction::forward, Direction::backward);
+  const bool forward = direction == Direction::forward;
   const bool causal = GENERATE(false, true);
   const WeighedBlocks& blocks = causal ? weighed_causal_blocks() : weighed_blocks();
   const Problem& problem = blocks.problem;

@@ -26,7 +26,7 @@ struct Ratios {
   std::array<double, kMemories.size()> of_every{}, of_class{};
 };
 
-Ratios ratios_of(const std::string& name, const Problem& problem, io::Direction direction) {
+Ratios ratios_of(const std::string& name, const Problem& problem, Direction direction) {
   Ratios ratios;
   const AbiProblem form(problem, 1);
   REQUIRE(problem.visible_pairs() > 0);  // of nothing every ratio is kept
@@ -85,7 +85,7 @@ struct Measured {
   Problem problem;
 };
 
-void check_goal(const Measured& pattern, io::Direction direction, const Beyond& beyond) {
+void check_goal(const Measured& pattern, Direction direction, const Beyond& beyond) {
   const Ratios ratios = ratios_of(pattern.name, pattern.problem, direction);
   const auto check = [](double ratio, double memory, const std::vector<double>& named) {
     const bool met = std::find(named.begin(), named.end(), memory) == named.end();
@@ -135,7 +135,7 @@ std::vector<Measured> patterns_of(std::int64_t seqlen, SinglePairs single_pairs)
 }
 
 // The goal for patterns is 2.0. Where it is not met, docs/theory/bounds/patterns.md says why.
-void check_goals(const std::vector<Measured>& patterns, io::Direction direction,
+void check_goals(const std::vector<Measured>& patterns, Direction direction,
                  const std::map<std::string, Beyond>& beyond) {
   for (const Measured& pattern : patterns) {
     const auto found = beyond.find(pattern.name);
@@ -146,11 +146,11 @@ void check_goals(const std::vector<Measured>& patterns, io::Direction direction,
 // At N = 512, where words are counted in seconds. Single pairs, which the goal does not cover
 // (docs/decisions/0017), take two fifths of the time: the long tests have them.
 TEST_CASE("best schedule over lower bound on patterns", "[schedules][bounds]") {
-  check_goals(patterns_of(512, SinglePairs::left_out), io::Direction::forward, {});
+  check_goals(patterns_of(512, SinglePairs::left_out), Direction::forward, {});
 }
 
 TEST_CASE("best backward schedule over lower bound on patterns", "[schedules][bounds]") {
-  check_goals(patterns_of(512, SinglePairs::left_out), io::Direction::backward,
+  check_goals(patterns_of(512, SinglePairs::left_out), Direction::backward,
               {{"band 65", {{1}, {}}}});
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("best schedule over lower bound on long patterns", "[.large]") {
                   "block_128_25_1", "block_64_5_1", "block_64_6_1", "block_64_9_1", "block_64_10_2",
                   "block_64_4_1", "block_64_3_1", "block_64_2_1", "block_32_25_1", "window_28_28",
                   "window_52_52", "window_64_64", "blockband_8_6", "blockband_16_2"}),
-      io::Direction::forward,
+      Direction::forward,
       {{"block_32_25_1", {{4, 16}, {4, 16}}},
        {"single pairs, 5%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}},
        {"single pairs, 1%", {{0.25, 1, 4, 16}, {0.25, 1, 4, 16}}}});
@@ -180,7 +180,7 @@ TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]"
                          {"block_64_25_1", "block_64_25_2", "block_64_12_1", "block_64_50_1",
                           "block_128_25_1", "window_14_14", "window_22_23", "window_35_35",
                           "blockband_4_4", "blockband_8_4", "blockband_16_1"}),
-              io::Direction::backward,
+              Direction::backward,
               {{"blocks of 64, 25%", {{16}, {}}},
                {"block_64_25_1", {{16}, {}}},
                {"block_64_25_2", {{16}, {}}},
@@ -192,8 +192,8 @@ TEST_CASE("best backward schedule over lower bound on long patterns", "[.large]"
 
 TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "[.large]") {
   const auto patterns = with_masks({}, {"block_64x128_25_1", "block_128x64_25_1", "block_96_25_1"});
-  check_goals(patterns, io::Direction::forward, {{"block_64x128_25_1", {{16}, {16}}}});
-  check_goals(patterns, io::Direction::backward,
+  check_goals(patterns, Direction::forward, {{"block_64x128_25_1", {{16}, {16}}}});
+  check_goals(patterns, Direction::backward,
               {{"block_64x128_25_1", {{16}, {16}}},
                {"block_128x64_25_1", {{16}, {16}}},
                {"block_96_25_1", {{16}, {16}}}});
@@ -203,11 +203,11 @@ TEST_CASE("best schedules over lower bounds on random blocks of other shapes", "
 TEST_CASE("best schedules over lower bounds on cut blocks and butterflies", "[.large]") {
   const auto patterns = with_masks({}, {"causal_br+block_64_25_1", "causal_br+block_64_50_1",
                                         "butterfly_64", "butterfly_32", "butterfly_128x64"});
-  check_goals(patterns, io::Direction::forward,
+  check_goals(patterns, Direction::forward,
               {{"causal_br+block_64_25_1", {{4, 16}, {4, 16}}},
                {"causal_br+block_64_50_1", {{16}, {16}}},
                {"butterfly_32", {{4}, {4}}}});
-  check_goals(patterns, io::Direction::backward,
+  check_goals(patterns, Direction::backward,
               {{"causal_br+block_64_25_1", {{4, 16}, {4, 16}}},
                {"causal_br+block_64_50_1", {{16}, {16}}},
                {"butterfly_32", {{1, 4, 16}, {1, 4, 16}}},

@@ -25,10 +25,10 @@ std::int64_t random_size(Rng& rng, std::int64_t most) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::exp(exponent)));
 }
 
-Problem random_problem(Rng& rng, io::Direction direction) {
+Problem random_problem(Rng& rng, Direction direction) {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   const std::int64_t keys = random_size(rng, 400), d = random_size(rng, 48);
-  if (direction == io::Direction::loss_gradient) {
+  if (direction == Direction::loss_gradient) {
     return Problem::parse("sq=" + text(keys) + ",d=" + text(d));
   }
   const std::int64_t heads = rng.between(1, 2),
@@ -97,7 +97,7 @@ void check_none_below(std::uint64_t seed, int problems) {
     CHECK(cases > problems / 4);
     if (family->kernel_class().products == io::Products::scores_given) {
       CHECK_FALSE(closest);  // no bound speaks of it
-    } else if (family->direction() != io::Direction::loss_gradient ||
+    } else if (family->direction() != Direction::loss_gradient ||
                family->kernel_class().evaluation == io::Evaluation::once) {
       CHECK(above_compulsory > problems / 100);  // loss schedules that recompute: only compulsory
     }
@@ -113,7 +113,7 @@ TEST_CASE("no schedule is below a bound on many problems", "[.large]") {
 }
 
 // Returns the words of the best schedule over the greatest lower bound for every kernel.
-double best_over_lower(io::Direction direction, const Problem& problem, std::int64_t fast_words) {
+double best_over_lower(Direction direction, const Problem& problem, std::int64_t fast_words) {
   const AbiProblem form(problem, 1);
   const auto capacity = io::FastMemory::of_words(fast_words);
   const io::BestSchedule found = best_schedule(dense_schedules(), direction, *form.get(), capacity);
@@ -126,7 +126,7 @@ double best_over_lower(io::Direction direction, const Problem& problem, std::int
   REQUIRE(count.lower_of_every);
   const double ratio = static_cast<double>(count.counted.total_words().value()) /
                        static_cast<double>(count.lower_of_every->words);
-  std::printf("%-9s M = %6lld words: %s / %s = %.3f\n", std::string(io::name(direction)).c_str(),
+  std::printf("%-9s M = %6lld words: %s / %s = %.3f\n", std::string(name(direction)).c_str(),
               static_cast<long long>(fast_words), count.schedule.c_str(),
               count.lower_of_every->name.c_str(), ratio);
   return ratio;
@@ -136,12 +136,12 @@ double best_over_lower(io::Direction direction, const Problem& problem, std::int
 TEST_CASE("best schedule over lower bound", "[schedules][bounds]") {
   const Problem forward = Problem::parse("sq=4096,sk=4096,d=64");
   for (const std::int64_t fast_words : {64, 256, 1024, 4096, 8192, 16384, 32768}) {
-    const double ratio = best_over_lower(io::Direction::forward, forward, fast_words);
+    const double ratio = best_over_lower(Direction::forward, forward, fast_words);
     CHECK(ratio >= 1);
     CHECK(ratio <= (fast_words == 16384 ? 1.10 : 1.40));
   }
   const Problem backward = Problem::parse("sq=65536,sk=65536,d=64");
-  const double ratio = best_over_lower(io::Direction::backward, backward, 8 * 4096);
+  const double ratio = best_over_lower(Direction::backward, backward, 8 * 4096);
   CHECK(ratio >= 1);
   CHECK(ratio <= 1.20);
 }
@@ -154,7 +154,7 @@ TEST_CASE("a schedule that leaves reads out is below a bound", "[schedules][boun
       dense_schedules().make("flash2_row", *form.get(), io::FastMemory::of_words(1024));
   const io::Traffic traffic = schedule->closed_form();
   const auto best = io::greatest(
-      bounds_of(io::Direction::forward, problem, io::KernelClass{}, traffic.peak.words.value()));
+      bounds_of(Direction::forward, problem, io::KernelClass{}, traffic.peak.words.value()));
   REQUIRE(best);
   CHECK(best->words <= traffic.total_words().value());
   // V not read again for every block of queries: half of what streams.

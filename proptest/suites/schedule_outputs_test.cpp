@@ -107,7 +107,7 @@ void check_outputs(std::uint64_t seed, int cases) {
       Counted self;
       self.schedule = random_tiles(rng, *family,
                                    std::max<std::int64_t>(own.description.numerics.lse_splits, 1));
-      if (family->direction() == io::Direction::backward) {
+      if (family->direction() == Direction::backward) {
         self.forward = &native.find("cpu/schedule/flash2");
       }
       attest_kernel kernel = counted_kernel(own, self);

@@ -14,8 +14,8 @@
 
 namespace attest::proptest::testing {
 
-BoundsAt bounds_at(io::Direction direction, const io::PatternDegrees& degrees) {
-  if (direction == io::Direction::forward) {
+BoundsAt bounds_at(Direction direction, const io::PatternDegrees& degrees) {
+  if (direction == Direction::forward) {
     return [&degrees](const io::KernelClass& kernel, std::int64_t fast_words) {
       return io::pattern_bounds(degrees, kernel, fast_words);
     };
@@ -30,18 +30,18 @@ BoundsAt bounds_at(io::Direction direction, const io::PatternDegrees& degrees) {
   };
 }
 
-std::vector<io::Bound> bounds_by_size(io::Direction direction, const io::Extent& extent,
+std::vector<io::Bound> bounds_by_size(Direction direction, const io::Extent& extent,
                                       const io::KernelClass& kernel, std::int64_t fast_words) {
-  return direction == io::Direction::forward ? io::forward_bounds(extent, kernel, fast_words)
-                                             : io::backward_bounds(extent, kernel, fast_words);
+  return direction == Direction::forward ? io::forward_bounds(extent, kernel, fast_words)
+                                         : io::backward_bounds(extent, kernel, fast_words);
 }
 
-std::vector<io::Bound> all_bounds(io::Direction direction, const io::Extent& extent,
+std::vector<io::Bound> all_bounds(Direction direction, const io::Extent& extent,
                                   const BoundsAt& by_pattern, const io::KernelClass& kernel,
                                   std::int64_t fast_words) {
   std::vector<io::Bound> bounds = bounds_by_size(direction, extent, kernel, fast_words);
   for (io::Bound& bound : by_pattern(kernel, fast_words)) bounds.push_back(std::move(bound));
-  if (direction == io::Direction::forward) {
+  if (direction == Direction::forward) {
     bounds.push_back(io::forward_other_rows(extent, kernel, fast_words, bounds));
   } else {
     bounds.push_back(io::backward_single_pass(extent, kernel, fast_words, bounds));

@@ -18,13 +18,13 @@ using BoundsAt =
 
 /// The bounds by pattern, with what depends on the pattern alone found once. Requires: `degrees`
 /// lives as long.
-BoundsAt bounds_at(io::Direction direction, const io::PatternDegrees& degrees);
+BoundsAt bounds_at(Direction direction, const io::PatternDegrees& degrees);
 
-std::vector<io::Bound> bounds_by_size(io::Direction direction, const io::Extent& extent,
+std::vector<io::Bound> bounds_by_size(Direction direction, const io::Extent& extent,
                                       const io::KernelClass& kernel, std::int64_t fast_words);
 
 /// Both, and those that take them.
-std::vector<io::Bound> all_bounds(io::Direction direction, const io::Extent& extent,
+std::vector<io::Bound> all_bounds(Direction direction, const io::Extent& extent,
                                   const BoundsAt& by_pattern, const io::KernelClass& kernel,
                                   std::int64_t fast_words);
 

@@ -6,10 +6,12 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "proptest/judge/claims.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -104,12 +106,11 @@ bool claimed(const attest_description& d, const Problem& p) {
          unclaimed(d, p, Direction::backward).empty();
 }
 
-std::vector<DType> claimed_dtypes(const attest_description& d) {
-  std::vector<DType> dtypes;
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
-    if ((d.dtypes & (1u << abi(dtype))) != 0) dtypes.push_back(dtype);
-  }
-  if (dtypes.empty()) throw InvalidProblem("kernel claims no dtype known here");
+// Finest first: a fault is beyond the bounds soonest there. f64, which few kernels have, is last.
+std::vector<DType> finest_first(const attest_description& d) {
+  std::vector<DType> dtypes = claimed_dtypes(d);
+  const auto key = [](DType dtype) { return std::pair(dtype == DType::f64, unit_roundoff(dtype)); };
+  std::sort(dtypes.begin(), dtypes.end(), [&](DType a, DType b) { return key(a) < key(b); });
   return dtypes;
 }
 
@@ -146,7 +147,7 @@ std::optional<Problem> smallest_claimed(const attest_description& d, const std::
                                                40, 64, 80, 96, 128, 192, 256};
   std::optional<Problem> problem = limited(d, Problem::parse(text + ",d=1"));
   if (!problem) return std::nullopt;
-  problem->dtype = claimed_dtypes(d).front();
+  problem->dtype = finest_first(d).front();
   const auto fits = [&](std::int64_t dim) {
     problem->head_dim_qk = problem->head_dim_v = dim;
     return claimed(d, *problem);
@@ -201,7 +202,7 @@ std::vector<Case> fixed_cases(const attest_description& description, std::uint64
   for (const Template& fixed : kTemplates) {
     for (Problem& p : problems_of(description, fixed)) {
       if (!known.insert(p.to_string()).second) continue;
-      for (const DType dtype : claimed_dtypes(description)) {
+      for (const DType dtype : finest_first(description)) {
         p.dtype = dtype;
         add(p);
       }

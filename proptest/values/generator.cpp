@@ -113,15 +113,6 @@ void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Pro
   fit_window(description, problem);
 }
 
-DType draw_dtype(Rng& rng, std::uint32_t claimed) {
-  std::vector<DType> dtypes;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if ((claimed & (1u << abi(dtype))) != 0) dtypes.push_back(dtype);
-  }
-  if (dtypes.empty()) throw InvalidProblem("kernel claims no dtype known here");
-  return pick(rng, dtypes);
-}
-
 Values strong_values(Rng& rng) {
   constexpr std::array<Values, 6> kStrong{Values::indicator, Values::normal, Values::halves,
                                           Values::x4,        Values::normal, Values::indicator};
@@ -149,7 +140,7 @@ Case draw_call(const attest_description& description, std::uint64_t seed, Rng& r
   Case c;
   c.seed = seed;
   c.threads = static_cast<std::int32_t>(rng.between(1, 3));
-  c.problem.dtype = draw_dtype(rng, description.dtypes);
+  c.problem.dtype = pick(rng, claimed_dtypes(description));
   return c;
 }
 

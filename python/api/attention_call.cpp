@@ -135,7 +135,7 @@ AttentionCall read_call(const attest_attention& given, proptest::Work work) {
   }
   if (given.dO != nullptr) {
     values.dO = input(given.dO, "dO", problem.o_axes(), problem.dtype);
-    call.direction = proptest::Direction::backward;
+    call.direction = Direction::backward;
   }
   return call;
 }
@@ -153,7 +153,7 @@ proptest::KernelRun read_stored(const AttentionCall& call, const attest_results&
 
 proptest::KernelRun read_run(const AttentionCall& call, const attest_results& got) {
   proptest::KernelRun run = read_stored(call, got);
-  if (call.direction == proptest::Direction::forward) return run;
+  if (call.direction == Direction::forward) return run;
   const Problem& problem = call.problem;
   run.dQ = output(got.dQ, "dQ", problem.q_axes(), problem.dtype);
   run.dK = output(got.dK, "dK", problem.k_axes(), problem.dtype);

@@ -14,8 +14,8 @@ struct AttentionCall {
   std::string contract;  // as it was spelled
   attest_description description{};
   Problem problem;
-  proptest::Direction direction = proptest::Direction::forward;  // backward where dO is given
-  std::uint64_t seed = 0;  // one whose cases use dLSE exactly where it is given
+  Direction direction = Direction::forward;  // backward where dO is given
+  std::uint64_t seed = 0;                    // one whose cases use dLSE exactly where it is given
   proptest::InputValues values;
 };
 

@@ -60,7 +60,7 @@ bool wants_gradients(const attest_results* results) {
 }
 
 void require_cotangent(const AttentionCall& call) {
-  if (call.direction == proptest::Direction::backward) return;
+  if (call.direction == Direction::backward) return;
   throw InvalidProblem("gradients are asked for without dO; give it");
 }
 
@@ -120,7 +120,7 @@ int attest_bounds(const attest_attention* given, const attest_results* proved,
     python::require_bounds(call);
     const bool gradients = wants_gradients(proved) || wants_gradients(probable);
     if (gradients) require_cotangent(call);
-    if (!gradients) call.direction = proptest::Direction::forward;
+    if (!gradients) call.direction = Direction::forward;
     const proptest::Truth truth(call.description, call.problem, call.values, call.direction,
                                 call.seed);
     const auto write_kind = [&](const attest_results* to, Tensor reference::ErrorBound::*kind) {

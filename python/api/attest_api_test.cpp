@@ -14,8 +14,6 @@
 namespace attest::python {
 namespace {
 
-using proptest::Direction;
-
 const char* const kForward = "b=2,hq=4,hkv=2,sq=5,sk=9,d=8,dv=6,mask=causal_br";
 const char* const kBackward = "hq=2,sq=5,sk=9,d=8,mask=causal_br";
 

@@ -49,10 +49,15 @@ using Write = void (*)(attest_description&, const std::string& field, const std:
 
 template <auto Member>
 void write_type(attest_description& d, const std::string& field, const std::string& text) {
-  static const std::vector<std::string> types{"f64", "f32", "bf16", "f16", "input"};
-  constexpr std::int32_t kInput = 4;
+  static const std::vector<std::string> types = [] {
+    std::vector<std::string> names;
+    for (const DTypeFacts& row : kDTypes) names.emplace_back(row.name);
+    names.emplace_back("input");
+    return names;
+  }();
   const std::int32_t type = place(field, text, types);
-  d.numerics.*Member = type == kInput ? ATTEST_INPUT_DTYPE : 1 + type;
+  d.numerics.*Member =
+      type == static_cast<std::int32_t>(kDTypes.size()) ? ATTEST_INPUT_DTYPE : 1 + type;
 }
 
 template <auto Member>

@@ -108,7 +108,7 @@ std::string scores_without_effect(const AttentionCall& call) {
   std::int64_t queries = 0;
   for (const Sequence& sequence : p.sequences()) queries += sequence.q_length;
   const bool choice = p.visible_pairs() > queries;  // some query sees more keys than one
-  if (!choice || call.direction != proptest::Direction::forward) return "";
+  if (!choice || call.direction != Direction::forward) return "";
   const bool equal = p.scale() == 0 ||
                      holds(call.values.Q.view(), [](auto, auto, auto) { return 0.0; }) ||
                      same_for_every_key(call.values.K.view());

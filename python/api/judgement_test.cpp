@@ -32,7 +32,7 @@ TEST_CASE("a known mistake is named", "[python]") {
 }
 
 TEST_CASE("a mistake in gradients is named where O and LSE are right", "[python]") {
-  Example example("sq=7,d=8", proptest::Direction::backward);
+  Example example("sq=7,d=8", Direction::backward);
   for (Tensor* gradient : {&example.dQ, &example.dK}) {
     for (std::int64_t i = 0; i < 7; ++i) {
       for (std::int64_t c = 0; c < 8; ++c) gradient->set(0, 0, i, 0, c);
@@ -62,7 +62,7 @@ TEST_CASE("inputs on which wrong results would pass prove nothing", "[python]") 
   Example hidden("b=1,sq=3,d=4,mask=lengths_0");
   CHECK(judged(hidden).outcome == ATTEST_NOTHING_PROVED);
   CHECK_THAT(judged(hidden).text, Catch::Contains("no query sees a key"));
-  Example zero("sq=3,d=4", proptest::Direction::forward, proptest::Values::indicator);
+  Example zero("sq=3,d=4", Direction::forward, proptest::Values::indicator);
   for (std::int64_t i = 0; i < 3; ++i) {
     for (std::int64_t c = 0; c < 4; ++c) zero.Q.set(0x1p-40, 0, i, 0, c);
   }

@@ -8,13 +8,13 @@ from typing import Any, Tuple
 
 import numpy as np
 
+from attest._dtypes import DTYPES
 from attest._library import Tensor
 
 VERSION = 1
 OK, UNSUPPORTED, FAILED = range(3)
 CPU, FORWARD, BACKWARD = 1, 1, 2
 TOP_LEFT = 0  # of attest_align
-DTYPES = ("f64", "f32", "bf16", "f16")  # in the order of attest_dtype
 FEATURES = {  # that a convention has a way to ask for
     "causal_top_left": 1 << 0, "causal_bottom_right": 1 << 1, "window": 1 << 2, "key_lengths": 1 << 3,
     "packed_sequences": 1 << 4, "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7,
@@ -22,8 +22,7 @@ FEATURES = {  # that a convention has a way to ask for
     "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15}
 ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
 
-_NUMPY = {"f64": "<f8", "f32": "<f4", "bf16": "<u2", "f16": "<f2"}
-_WORDS = {(2, 64): "f64", (2, 32): "f32", (4, 16): "bf16", (2, 16): "f16"}  # by DLPack's code, bits
+_NUMPY = {dtype.dlpack: dtype.numpy for dtype in DTYPES.values()}
 
 
 class Mask(ctypes.Structure):
@@ -100,7 +99,7 @@ def memory(address: int, shape: Tuple[int, ...], kind: str) -> np.ndarray:
 
 def view(tensor: Tensor) -> np.ndarray:
     """Views a tensor of a call without a copy; a bf16 element is seen as 16 bits."""
-    kind = _NUMPY[_WORDS[tensor.dtype_code, tensor.dtype_bits]]
+    kind = _NUMPY[tensor.dtype_code, tensor.dtype_bits]
     shape, size = tuple(tensor.shape[:tensor.ndim]), int(kind[2:])
     if 0 in shape:
         return np.empty(shape, kind)

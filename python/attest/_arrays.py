@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-_WORDS = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+from attest._dtypes import DTYPES
+
+_WORDS = {dtype.name: word for word, dtype in DTYPES.items()}
 _TORCH_BF16 = np.dtype("V2")  # numpy has no bfloat16; ml_dtypes, which jax uses, brings one
 
 

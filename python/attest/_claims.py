@@ -9,6 +9,7 @@ import numpy as np
 
 from attest import _abi
 from attest._conventions import Asked
+from attest._dtypes import DTYPES
 from attest._function import Function, Result, WrongResult
 from attest._gradients import differentiator
 
@@ -56,8 +57,8 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
     if not served:
         raise ValueError("dtypes is empty; give one at least, or leave it out")
     for word in served:
-        if word not in _abi.DTYPES:
-            raise ValueError(f"dtypes: {word!r} must be one of {', '.join(_abi.DTYPES)}")
+        if word not in DTYPES:
+            raise ValueError(f"dtypes: {word!r} must be one of {', '.join(DTYPES)}")
     if means:
         _differentiate_by(means, function, served[0], gradients or backward is not None)
     align = function.convention.align

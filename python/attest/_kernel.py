@@ -15,6 +15,7 @@ import numpy as np
 from attest import _abi
 from attest._claims import REFUSALS, Claims
 from attest._conventions import Asked
+from attest._dtypes import DTYPES
 from attest._function import Function, WrongResult
 from attest._library import PACKAGE
 
@@ -46,7 +47,7 @@ class Kernel:
         described.device, described.directions = _abi.CPU, _abi.FORWARD
         if function.differentiator:
             described.directions |= _abi.BACKWARD
-        described.dtypes = sum(1 << _abi.DTYPES.index(word) for word in claims.dtypes)
+        described.dtypes = sum(1 << list(DTYPES).index(word) for word in claims.dtypes)
         described.features = sum(_abi.FEATURES[word] for word in claims.features)
         described.limits = ctypes.pointer(self._limits)
         self.claims_lse = "lse" in claims.features
@@ -65,7 +66,7 @@ class Kernel:
 
     def _compute(self, args: _abi.ForwardArgs) -> None:
         Q, K, V = (_abi.view(tensor.contents) for tensor in (args.Q, args.K, args.V))
-        dtype = _abi.DTYPES[args.problem.contents.dtype]
+        dtype = list(DTYPES)[args.problem.contents.dtype]
         out, lse = self._function(Q, K, V, dtype, _asked(args.problem.contents))
         np.copyto(_abi.view(args.O.contents), out)
         if args.LSE:
@@ -77,7 +78,7 @@ class Kernel:
         Q, K, V, O, dO = (_abi.view(tensor.contents)
                           for tensor in (args.Q, args.K, args.V, args.O, args.dO))
         lse = _abi.view(args.LSE.contents) if args.LSE else None
-        dtype = _abi.DTYPES[args.problem.contents.dtype]
+        dtype = list(DTYPES)[args.problem.contents.dtype]
         gradients = self._function.gradients((Q, K, V), (O, lse), dO, dtype,
                                              _asked(args.problem.contents))
         for tensor, gradient in zip((args.dQ, args.dK, args.dV), gradients):

@@ -7,11 +7,12 @@ import os
 import pathlib
 from typing import Any, Callable, List, Optional
 
+from attest._dtypes import DTYPES
+
 PACKAGE = pathlib.Path(__file__).parent
 
 _CPU = 1
 _TENSOR_MAP_BYTES = 128
-_DTYPES = {"f64": (2, 64), "f32": (2, 32), "bf16": (4, 16), "f16": (2, 16)}  # DLPack's code, bits
 
 
 class InternalError(RuntimeError):
@@ -35,7 +36,7 @@ class Tensor(ctypes.Structure):
     def of(cls, array: Any, dtype: str) -> Tensor:
         """Describes the numpy array, whose elements have the dtype; a bf16 element is held as 16 bits."""
         extents = ctypes.c_int64 * array.ndim
-        tensor = cls(array.ctypes.data, _CPU, 0, array.ndim, *_DTYPES[dtype], 1,
+        tensor = cls(array.ctypes.data, _CPU, 0, array.ndim, *DTYPES[dtype].dlpack, 1,
                      extents(*array.shape),
                      extents(*(stride // array.itemsize for stride in array.strides)), 0)
         tensor.array = array

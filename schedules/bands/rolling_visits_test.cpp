@@ -268,7 +268,7 @@ TEST_CASE("rolling visits meet every visible pair once, in the fewest visits wit
   Rng rng(20261123);
   std::vector<Problem> problems;
   for (int round = 0; round < 60; ++round) {
-    problems.push_back(testing::random_problem(rng, io::Direction::forward));
+    problems.push_back(testing::random_problem(rng, Direction::forward));
   }
   for (const char* text : {"sq=24,sk=24,d=2,mask=window_5_0", "sq=24,sk=24,d=2,mask=block_4_40_1",
                            "sq=20,sk=30,d=2,mask=pairs_20_3", "sq=7,sk=12,d=2,mask=causal_br",

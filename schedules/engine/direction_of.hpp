@@ -21,7 +21,7 @@ io::SlowGuard guard_of(M& machine) {
 
 template <>
 struct DirectionOf<ForwardHead> {
-  static constexpr io::Direction kDirection = io::Direction::forward;
+  static constexpr attest::Direction kDirection = attest::Direction::forward;
   using Arguments = attest_forward_args;
   static ForwardHead head(const Arguments& args, HeadIndex index) {
     return forward_head(args, index);
@@ -44,7 +44,7 @@ struct DirectionOf<ForwardHead> {
 
 template <>
 struct DirectionOf<BackwardHead> {
-  static constexpr io::Direction kDirection = io::Direction::backward;
+  static constexpr attest::Direction kDirection = attest::Direction::backward;
   using Arguments = attest_backward_args;
   static BackwardHead head(const Arguments& args, HeadIndex index) {
     return backward_head(args, index);
@@ -120,7 +120,7 @@ struct DirectionOf<BackwardHead> {
 
 template <>
 struct DirectionOf<LossHead> {
-  static constexpr io::Direction kDirection = io::Direction::loss_gradient;
+  static constexpr attest::Direction kDirection = attest::Direction::loss_gradient;
   using Arguments = attest_loss_args;
   static LossHead head(const Arguments& args, HeadIndex) { return loss_head(args); }
   static std::int64_t count(const attest_problem&) { return 1; }
@@ -139,7 +139,7 @@ struct DirectionOf<LossHead> {
 /// Throws InvalidProblem for what the schedule does not count.
 template <class S>
 void require_countable_by(const attest_problem& problem) {
-  if constexpr (DirectionOf<typename S::Head>::kDirection == io::Direction::loss_gradient) {
+  if constexpr (DirectionOf<typename S::Head>::kDirection == attest::Direction::loss_gradient) {
     require_countable_loss(problem);
   } else {
     require_countable(problem);

@@ -145,7 +145,7 @@ class Family : public io::ScheduleFamily {
     if constexpr (requires { S::kClass; }) return S::kClass;
     return {};
   }
-  io::Direction direction() const override { return Direction::kDirection; }
+  attest::Direction direction() const override { return Direction::kDirection; }
 
   std::vector<io::ScheduleParameter> parameters() const override {
     std::vector<io::ScheduleParameter> list;

@@ -75,7 +75,7 @@ ScheduleKernel::ScheduleKernel(const std::string& prefix, const ScheduleEntry& e
   without_lists_.spec = io::spec_without_lists(schedules, named_.spec);
   without_lists_.family = &schedules.find(without_lists_.spec.name);
   name_ = prefix + named_.spec.name;
-  if (named_.family->direction() == io::Direction::backward) forward_ = flash2;
+  if (named_.family->direction() == attest::Direction::backward) forward_ = flash2;
   kernel_.struct_size = sizeof kernel_;
   kernel_.abi_version = ATTEST_ABI_VERSION;
   kernel_.self = this;
@@ -108,13 +108,13 @@ attest_description ScheduleKernel::describe(const ScheduleEntry& entry) const {
   description.numerics.lse_split_keys = entry.lse_split_keys;
   description.numerics.delta_from_p = entry.delta_from_p;
   switch (named_.family->direction()) {
-    case io::Direction::forward:
+    case attest::Direction::forward:
       description.directions = ATTEST_FORWARD;
       description.features &= ~static_cast<std::uint32_t>(ATTEST_DLSE);
       break;
-    case io::Direction::backward:  // and the forward of flash2
+    case attest::Direction::backward:  // and the forward of flash2
       break;
-    case io::Direction::loss_gradient:
+    case attest::Direction::loss_gradient:
       description.directions = ATTEST_LOSS_GRADIENT;
       description.features = ATTEST_ANY_STRIDES | ATTEST_LAYOUT_BITS;
       description.dtypes = 1u << ATTEST_F32;
@@ -199,7 +199,7 @@ std::int64_t ScheduleKernel::most_keys(const Choice& choice, std::int64_t head_d
       return false;
     }
   };
-  if (named_.family->direction() == io::Direction::loss_gradient || fits(kAny)) return 0;
+  if (named_.family->direction() == attest::Direction::loss_gradient || fits(kAny)) return 0;
   return largest_fitting(1, kAny, fits);
 }
 

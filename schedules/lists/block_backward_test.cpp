@@ -44,7 +44,7 @@ bool keeps_scores(const std::string& family) {
 TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
   Rng rng(20261122);
   for (const auto& family : sparse_schedules().families()) {
-    if (family->direction() != io::Direction::backward) continue;
+    if (family->direction() != Direction::backward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
@@ -72,7 +72,7 @@ TEST_CASE("sixteen-bit tensors beside four-byte indices", "[sparse][schedules]")
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::packed, 1, 1, cpu::testing::dlse_of(text)});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
-      if (family->direction() == io::Direction::forward) {
+      if (family->direction() == Direction::forward) {
         cpu::testing::check_counts(*schedule, call.forward_arguments());
       } else {
         cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
@@ -86,7 +86,7 @@ TEST_CASE("gradient words over lists are those of free skipping and the lists",
           "[sparse][schedules]") {
   Rng rng(12);
   for (int round = 0; round < 100; ++round) {
-    const Problem problem = testing::random_pattern_problem(rng, io::Direction::backward);
+    const Problem problem = testing::random_pattern_problem(rng, Direction::backward);
     const AbiProblem form(problem, 1);
     const auto tile = [&rng] { return rng.between(1, 9); };
     const std::int64_t bq = tile(), bk = tile(), cq = tile(), ck = tile();

@@ -27,7 +27,7 @@ constexpr int kCases = 150;  // for each schedule
 TEST_CASE("closed forms of sparse forward schedules", "[sparse][schedules]") {
   Rng rng(20261122);
   for (const auto& family : sparse_schedules().families()) {
-    if (family->direction() != io::Direction::forward) continue;
+    if (family->direction() != Direction::forward) continue;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
       const Problem problem = testing::random_problem_for(rng, *family);
@@ -78,7 +78,7 @@ void check_same_but_lists(const Problem& problem, std::int64_t block_q, std::int
 TEST_CASE("words over lists are those of free skipping and the lists", "[sparse][schedules]") {
   Rng rng(12);
   for (int round = 0; round < 100; ++round) {
-    const Problem problem = testing::random_pattern_problem(rng, io::Direction::forward);
+    const Problem problem = testing::random_pattern_problem(rng, Direction::forward);
     const std::int64_t block_q = rng.between(1, 9), block_k = rng.between(1, 9);
     check_same_but_lists<BlockFlash2, cpu::Flash2>(problem, block_q, block_k, ListsOf::queries);
     check_same_but_lists<BlockFlash1, cpu::Flash1>(problem, block_q, block_k, ListsOf::keys);

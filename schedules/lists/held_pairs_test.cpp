@@ -121,7 +121,7 @@ TEST_CASE("held pairs are the best on diagonal blocks", "[sparse][schedules]") {
   for (const std::int64_t fast_words : {1024, 4096}) {
     const io::Words held = words("block_held_pairs", fast_words);
     for (const auto& family : testing::sparse_schedules().families()) {
-      if (family->direction() != io::Direction::backward || family->name() == "block_held_pairs" ||
+      if (family->direction() != Direction::backward || family->name() == "block_held_pairs" ||
           family->name() == "nm_two_pass") {  // not for blocks
         continue;
       }

@@ -32,7 +32,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
       schedule->run(args);
     }
   };
-  if (family.direction() == io::Direction::forward) {
+  if (family.direction() == Direction::forward) {
     run(call.forward_arguments());
   } else {
     cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());

@@ -11,7 +11,7 @@ namespace {
 TEST_CASE("backward schedules over lists read the saved outputs", "[sparse][schedules]") {
   Rng rng(41);
   for (const auto& family : testing::sparse_schedules().families()) {
-    if (family->direction() != io::Direction::backward) continue;
+    if (family->direction() != Direction::backward) continue;
     CHECK(family->kernel_class().saved == io::SavedOutputs::read);
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);

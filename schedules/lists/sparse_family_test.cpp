@@ -182,7 +182,7 @@ TEST_CASE("families that do not take the problem are no candidates", "[sparse][s
   const auto candidates = [](const char* text) {
     const Problem problem = Problem::parse(text);
     const AbiProblem form(problem, 1);
-    return best_schedule(sparse_schedules(), io::Direction::forward, *form.get(),
+    return best_schedule(sparse_schedules(), Direction::forward, *form.get(),
                          io::FastMemory::of_words(500))
         .candidates.size();
   };

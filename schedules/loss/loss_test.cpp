@@ -18,7 +18,7 @@ using testing::Memory;
 TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
   Rng rng(20261121);
   for (const auto& family : dense_schedules().families()) {
-    if (family->direction() != io::Direction::loss_gradient) continue;
+    if (family->direction() != Direction::loss_gradient) continue;
     const auto product = family->name() == "loss_large_direct" ? testing::ScoreProduct::keys_first
                                                                : testing::ScoreProduct::rows_first;
     double worst = 0;

@@ -84,7 +84,7 @@ void check_legal(const Dag& dag, const Pebbling& pebbling, Rng& rng) {
   check_swaps(dag, pebbling, rng);
 }
 
-Sizes masked_sizes(Rng& rng, io::Direction direction, std::int64_t block_q, std::int64_t block_k) {
+Sizes masked_sizes(Rng& rng, Direction direction, std::int64_t block_q, std::int64_t block_k) {
   constexpr std::int64_t kQueryTiles = 3, kKeyTiles = 3;
   Sizes sizes;
   io::AttentionShape& shape = sizes.shape;
@@ -96,7 +96,7 @@ Sizes masked_sizes(Rng& rng, io::Direction direction, std::int64_t block_q, std:
   const auto few = [&] {
     for (std::int32_t i = 0; i < shape.seqlen_q; ++i) {
       const std::size_t keys = shape.keys(i).size();
-      if (keys == 1 || (keys == 0 && direction == io::Direction::backward)) return true;
+      if (keys == 1 || (keys == 0 && direction == Direction::backward)) return true;
     }
     return shape.visible.empty();
   };

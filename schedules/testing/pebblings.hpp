@@ -66,7 +66,7 @@ struct Sizes {
 
 /// Sizes with a mask of whole tiles: no query sees one key alone. Forward some see none; backward
 /// each has delta formed, and its O is no word of a computation that does not need it.
-Sizes masked_sizes(Rng& rng, io::Direction direction, std::int64_t block_q, std::int64_t block_k);
+Sizes masked_sizes(Rng& rng, Direction direction, std::int64_t block_q, std::int64_t block_k);
 
 /// A schedule on masks of whole tiles of block_q x block_k.
 template <class S, class Arguments, class HeadOf, class DagOf>

@@ -34,9 +34,9 @@ std::string random_mask(Rng& rng, std::int64_t batch, std::int64_t k) {
 
 }  // namespace
 
-Problem random_problem(Rng& rng, io::Direction direction) {
+Problem random_problem(Rng& rng, Direction direction) {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
-  const bool forward = direction == io::Direction::forward;
+  const bool forward = direction == Direction::forward;
   const auto length = [&] { return rng.between(0, 19) == 0 ? 0 : rng.between(1, 19); };
   const std::int64_t batch = rng.between(1, 3), heads = rng.between(1, 2), k = length();
   const std::int64_t d = rng.between(1, 9), dv = rng.between(1, 9);

@@ -15,7 +15,7 @@ namespace attest::cpu::testing {
 
 /// Ragged extents, some of them 0, up to three batch entries and heads, any mask and score rule
 /// that schedules of the direction take.
-Problem random_problem(Rng& rng, io::Direction direction);
+Problem random_problem(Rng& rng, Direction direction);
 
 /// A spelling of the family with every parameter given, some tiles larger than the extents.
 std::string random_schedule(Rng& rng, const io::ScheduleFamily& family,

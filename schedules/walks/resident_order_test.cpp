@@ -45,7 +45,7 @@ Rows natural(std::int64_t count) {
 TEST_CASE("an order of residents has each once", "[cpu][schedules]") {
   Rng rng(7);
   for (int round = 0; round < 50; ++round) {
-    const Problem problem = testing::random_problem(rng, io::Direction::forward);
+    const Problem problem = testing::random_problem(rng, Direction::forward);
     for (const Residents residents : {Residents::queries, Residents::keys}) {
       Rows order = order_of(problem, residents);
       const bool keys = residents == Residents::keys;

@@ -75,7 +75,7 @@ std::vector<std::int64_t> by_the_rule(const std::vector<Keys>& rows, std::int64_
 TEST_CASE("the order of grouped rows is that of its rule", "[sparse][schedules]") {
   Rng rng(6);
   for (int round = 0; round < 200; ++round) {
-    const Problem problem = testing::random_pattern_problem(rng, io::Direction::forward);
+    const Problem problem = testing::random_pattern_problem(rng, Direction::forward);
     const std::int64_t block = rng.between(1, 8);
     INFO(problem.to_string() << " in groups of " << block);
     const AbiProblem form(problem, 1);
@@ -151,7 +151,7 @@ TEST_CASE("orders left open are searched", "[sparse][schedules]") {
   const auto grouped = made("csr_gather:order=grouped");
   CHECK(grouped->closed_form().total_words() < made("csr_gather")->closed_form().total_words());
   const io::BestSchedule found =
-      io::best_schedule(testing::sparse_schedules(), io::Direction::forward, *form.get(), capacity);
+      io::best_schedule(testing::sparse_schedules(), Direction::forward, *form.get(), capacity);
   const auto gather = std::find_if(
       found.candidates.begin(), found.candidates.end(),
       [](const auto& candidate) { return candidate.schedule.rfind("csr_gather", 0) == 0; });

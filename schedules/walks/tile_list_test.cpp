@@ -87,7 +87,7 @@ void check(const Problem& problem, std::int64_t block_q, std::int64_t block_k) {
 TEST_CASE("lists hold the tiles with a visible pair and cost their words", "[sparse][schedules]") {
   Rng rng(3);
   for (int round = 0; round < 300; ++round) {
-    const Problem problem = testing::random_pattern_problem(rng, io::Direction::forward);
+    const Problem problem = testing::random_pattern_problem(rng, Direction::forward);
     check(problem, rng.between(1, 12), rng.between(1, 12));
   }
 }

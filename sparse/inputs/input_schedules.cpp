@@ -72,14 +72,14 @@ auto cost_of(const Make& make) {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
-      {{"sparse_flash", io::Direction::forward, {"bq", "bk"}, "O stays, K and V pass by"},
+      {{"sparse_flash", Direction::forward, {"bq", "bk"}, "O stays, K and V pass by"},
        io::Evaluation::once,
        cost_of(flash_of),
        [](const Tiles& tiles, const SparseOperands& in, io::FastMemory capacity) {
          return dry_run(flash_of(tiles), AttentionStore(in).slow(), capacity);
        }},
       {{"stored_support",
-        io::Direction::forward,
+        Direction::forward,
         {"bq", "bk", "bv"},
         "scores by outer products, stored; then O in tiles"},
        io::Evaluation::once,
@@ -89,7 +89,7 @@ const std::vector<Family>& families() {
          return dry_run(stored_of(tiles), store.slow(), capacity);
        }},
       {{"sparse_flash_bwd",
-        io::Direction::backward,
+        Direction::backward,
         {"bq", "bk", "pq", "pk", "bv"},
         "dQ stays, then dK and dV stay; scores formed twice"},
        io::Evaluation::may_recompute,
@@ -100,7 +100,7 @@ const std::vector<Family>& families() {
          return dry_run(flash_bwd_of(tiles), store.slow(), capacity);
        }},
       {{"stored_support_bwd",
-        io::Direction::backward,
+        Direction::backward,
         {"bq", "bk", "bv", "bd"},
         "weights and dS of the support stored; then gradients in tiles"},
        io::Evaluation::once,
@@ -217,8 +217,7 @@ std::string too_small(const std::string& name, std::int64_t least) {
                      least);
 }
 
-io::BestSchedule best_of(const InputWords& words, io::Direction direction,
-                         io::FastMemory capacity) {
+io::BestSchedule best_of(const InputWords& words, Direction direction, io::FastMemory capacity) {
   io::BestSchedule best;
   for (const Family& family : families()) {
     if (family.known.direction != direction) continue;
@@ -238,10 +237,10 @@ io::BestSchedule best_of(const InputWords& words, io::Direction direction,
   return best;
 }
 
-std::vector<io::Bound> bounds_of(io::Direction direction, const SparseOperands& operands,
+std::vector<io::Bound> bounds_of(Direction direction, const SparseOperands& operands,
                                  const io::KernelClass& kernel, std::int64_t fast_words) {
-  return direction == io::Direction::forward ? lower_bounds(operands, kernel, fast_words)
-                                             : backward_lower_bounds(operands, kernel, fast_words);
+  return direction == Direction::forward ? lower_bounds(operands, kernel, fast_words)
+                                         : backward_lower_bounds(operands, kernel, fast_words);
 }
 
 }  // namespace
@@ -255,7 +254,7 @@ const std::vector<InputSchedule>& input_schedules() {
   return all;
 }
 
-InputWords::InputWords(const SparseOperands& operands, io::Direction direction, int to_an_octave) {
+InputWords::InputWords(const SparseOperands& operands, Direction direction, int to_an_octave) {
   operands.validate();
   const EntrySums support(product_structure(operands.Q, operands.K));
   for (const Family& family : families()) {

@@ -13,7 +13,7 @@ namespace attest::sparse {
 /// Description of a schedule for people: its name, direction, parameters and a line.
 struct InputSchedule {
   std::string name;
-  io::Direction direction;
+  Direction direction;
   std::vector<std::string> parameters;
   std::string summary;
 };
@@ -44,7 +44,7 @@ InputCount count_sparse_inputs(const io::ScheduleSpec& spec, const SparseOperand
 class InputWords {
  public:
   /// Tiles tried have sides tile_sides(extent, 4, to_an_octave).
-  InputWords(const SparseOperands& operands, io::Direction direction, int to_an_octave = 1);
+  InputWords(const SparseOperands& operands, Direction direction, int to_an_octave = 1);
 
   struct Choice {
     io::ScheduleSpec spec;

@@ -84,7 +84,7 @@ TEST_CASE("unknown schedules, tiles and too little memory are refused", "[sparse
 
 TEST_CASE("words against memory are those of the search", "[sparse][schedules]") {
   const SparseOperands in = operands_of("csr:density=0.3,seed=5", "sq=24,d=12");
-  const InputWords words(in, io::Direction::forward);
+  const InputWords words(in, Direction::forward);
   std::int64_t before = 0;
   for (const std::int64_t fast_words : {4000, 1000, 500}) {
     const auto capacity = io::FastMemory::of_words(fast_words);

@@ -7,7 +7,7 @@ Experiment backward_io_experiment() {
   return io_against_fast_memory(
       {.name = "backward_io",
        .title = "backward I/O against fast memory",
-       .direction = io::Direction::backward,
+       .direction = Direction::backward,
        .large =
            {"FlashAttention's backward moves words in proportion to N^2 d^2 / M, d^2 <= M <= N d",
             "Dao et al. 2022, Theorem 5"},

@@ -11,7 +11,7 @@
 namespace attest::certify {
 namespace {
 
-std::int64_t best_words(const Laboratory& lab, io::Direction direction, const Problem& problem,
+std::int64_t best_words(const Laboratory& lab, Direction direction, const Problem& problem,
                         std::int64_t fast_words) {
   const AbiProblem form(problem, 1);
   return io::best_schedule(lab.schedules, direction, *form.get(),
@@ -71,13 +71,13 @@ Ratios tabulate(const Laboratory& lab, std::int64_t seqlen, std::int64_t d, Find
     if (fast_words < kLeastWords) continue;
     const double theta = static_cast<double>(fast_words) / static_cast<double>(d * d);
     const auto per_pair = [&](std::int64_t words) { return static_cast<double>(words) / pairs; };
-    const double best = per_pair(best_words(lab, io::Direction::forward, problem, fast_words));
-    const double bound = per_pair(lower_bound(io::Direction::forward, problem, fast_words));
+    const double best = per_pair(best_words(lab, Direction::forward, problem, fast_words));
+    const double bound = per_pair(lower_bound(Direction::forward, problem, fast_words));
     const double flash = per_pair(words_of(lab, paper_tiles("flash1", fast_words, d), problem));
     const double square =
         per_pair(words_of(lab, paper_tiles("square_tiled", fast_words, d), problem));
-    const double back = per_pair(best_words(lab, io::Direction::backward, problem, fast_words));
-    const double back_bound = per_pair(lower_bound(io::Direction::backward, problem, fast_words));
+    const double back = per_pair(best_words(lab, Direction::backward, problem, fast_words));
+    const double back_bound = per_pair(lower_bound(Direction::backward, problem, fast_words));
     const std::vector<double> curves{best, flash, square, bound};
     for (std::size_t k = 0; k < curves.size(); ++k) {
       forward.curves[k].points.emplace_back(theta, curves[k]);

@@ -148,7 +148,7 @@ Findings run(const Laboratory& lab) {
   for (const Problem& problem : problems) {
     bound.points.emplace_back(
         problem.mask.sparsity()->density(),
-        static_cast<double>(lower_bound(io::Direction::forward, problem, kFastWords)));
+        static_cast<double>(lower_bound(Direction::forward, problem, kFastWords)));
   }
   words.curves.push_back(std::move(bound));
   findings.claims.push_back(dense_is_density_one(lab, seqlen));

@@ -18,8 +18,6 @@ namespace {
 constexpr std::int64_t kHeadDim = 64, kBlock = 64;
 constexpr const char *kSparse = "sparse/block_flash2", *kDense = "cpu/flash2";
 
-using proptest::Direction;
-
 // Dense attention first, then the patterns by ascending density.
 std::vector<Candidate> candidates_of(const Registry& kernels, std::int64_t seqlen) {
   std::vector<Candidate> all{{&kernels.find(kDense), square_problem(seqlen, kHeadDim)}};

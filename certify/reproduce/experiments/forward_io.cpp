@@ -7,7 +7,7 @@ Experiment forward_io_experiment() {
   return io_against_fast_memory(
       {.name = "forward_io",
        .title = "forward I/O against fast memory",
-       .direction = io::Direction::forward,
+       .direction = Direction::forward,
        .large = {"FlashAttention moves words in proportion to N^2 d^2 / M for d^2 <= M <= N d",
                  "Dao et al. 2022, Theorem 2"},
        .small = {"square tiles move words in proportion to N^2 d / sqrt(M) for M < d^2",

@@ -7,7 +7,7 @@ Experiment loss_io_experiment() {
   return io_against_fast_memory(
       {.name = "loss_io",
        .title = "I/O of the attention loss gradient against fast memory",
-       .direction = io::Direction::loss_gradient,
+       .direction = Direction::loss_gradient,
        .large = {"the large-cache algorithm moves words in proportion to n^2 d^2 / M",
                  "Li et al. 2024, Theorem 1.1"},
        .small = {"the small-cache algorithm moves words in proportion to n^2 d / sqrt(M)",

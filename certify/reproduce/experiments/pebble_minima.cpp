@@ -22,7 +22,7 @@ std::optional<std::int64_t> best_words(const Laboratory& lab, const Problem& pro
                                        std::int64_t fast_words) {
   const AbiProblem form(problem, 1);
   try {
-    return io::best_schedule(lab.schedules, io::Direction::forward, *form.get(),
+    return io::best_schedule(lab.schedules, Direction::forward, *form.get(),
                              io::FastMemory::of_words(fast_words))
                .best()
                .traffic.total_words()
@@ -64,7 +64,7 @@ Findings run(const Laboratory& lab) {
     for (std::int32_t fast_words = 3; fast_words <= one.most_words; ++fast_words) {
       const io::Minimum least = io::least_traffic(any, fast_words, most);
       const io::Minimum chained = io::least_traffic(chains, fast_words + 1, most);
-      const std::int64_t bound = lower_bound(io::Direction::forward, problem, fast_words);
+      const std::int64_t bound = lower_bound(Direction::forward, problem, fast_words);
       const auto best = best_words(lab, problem, fast_words);
       const auto text = [](const io::Minimum& found) {
         if (found.certainty == io::Minimum::Certainty::impossible) return std::string("none");

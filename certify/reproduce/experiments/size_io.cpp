@@ -15,7 +15,7 @@ enum class CacheSide : std::uint8_t { large, small };
 
 // The papers' schedule and the best known, on each side of d^2.
 struct Subject {
-  io::Direction direction;
+  Direction direction;
   std::vector<std::string> large, small;
   const char* large_source;
   const char* small_source;
@@ -31,17 +31,17 @@ struct Subject {
 };
 
 const std::vector<Subject>& subjects() {
-  static const std::vector<Subject> all{{io::Direction::forward,
+  static const std::vector<Subject> all{{Direction::forward,
                                          {"flash1", "flash2_row"},
                                          {"square_tiled", "rank1_tiled"},
                                          "Dao et al. 2022, Theorem 2",
                                          "Saha and Ye 2024, Theorem 3.5"},
-                                        {io::Direction::backward,
+                                        {Direction::backward,
                                          {"flash1_bwd", "two_pass_row"},
                                          {"square_tiled_bwd", "rank1_tiled_bwd"},
                                          "Dao et al. 2022, Theorem 5",
                                          "our tiles, after those of Saha and Ye 2024"},
-                                        {io::Direction::loss_gradient,
+                                        {Direction::loss_gradient,
                                          {"loss_large"},
                                          {"loss_small"},
                                          "Li et al. 2024, Theorem 1.1",
@@ -61,7 +61,7 @@ struct Sweep {
 
 // One plot, and a claim for each schedule.
 void measure(const Laboratory& lab, const Sweep& sweep, Findings& findings) {
-  const std::string direction(io::name(sweep.subject.direction));
+  const std::string direction(name(sweep.subject.direction));
   const std::string title = fmt::format("{}, {}, M = {}", direction, sweep.fixed, sweep.fast_words);
   Plot plot{fmt::format("io_against_{}_{}_{}", sweep.variable == "N" ? "n" : "d", direction,
                         sweep.fast_words),

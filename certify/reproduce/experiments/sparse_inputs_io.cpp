@@ -60,15 +60,15 @@ std::vector<sparse::TileWords> tile_words(const std::vector<sparse::InputWords::
 
 // Schedules by which whole attention is compared in a direction.
 struct Pass {
-  io::Direction direction;
+  Direction direction;
   const char *name, *large, *small;  // schedules of sparse inputs
   const char *dense_large, *dense_small;
 };
 
-constexpr Pass kForward{io::Direction::forward, "forward", "sparse_flash",
-                        "stored_support",       "flash2",  "square_tiled"};
-constexpr Pass kBackward{io::Direction::backward, "backward", "sparse_flash_bwd",
-                         "stored_support_bwd",    "two_pass", "square_tiled_bwd"};
+constexpr Pass kForward{Direction::forward, "forward", "sparse_flash",
+                        "stored_support",   "flash2",  "square_tiled"};
+constexpr Pass kBackward{Direction::backward,  "backward", "sparse_flash_bwd",
+                         "stored_support_bwd", "two_pass", "square_tiled_bwd"};
 
 // Q, K and V with the same entries in a row.
 SparseSubject attention_of(std::int64_t seqlen, std::int64_t head_dim, std::int64_t entries,
@@ -79,7 +79,7 @@ SparseSubject attention_of(std::int64_t seqlen, std::int64_t head_dim, std::int6
   operands.K = random_rows(rng, seqlen, head_dim, entries);
   operands.V = random_rows(rng, seqlen, head_dim, entries);
   // Four sides of tiles to choose backward, three forward.
-  const bool forward = pass.direction == io::Direction::forward;
+  const bool forward = pass.direction == Direction::forward;
   const sparse::InputWords words(operands, pass.direction, forward ? kSidesToAnOctave : 1);
   const sparse::Work work = sparse::work_of(operands);
   SparseSubject subject{seqlen, head_dim, entries, {}};
@@ -134,7 +134,7 @@ Findings attention_findings(const Laboratory& lab, const Pass& pass, int steps) 
     subjects.push_back(attention_of(seqlen, kNarrow, entries, pass));
   }
   std::vector<Dividing> points{{"that of theorem 4.5", kTheorem}};
-  if (pass.direction == io::Direction::forward) {
+  if (pass.direction == Direction::forward) {
     points.push_back({"that of orders with a dense O", "docs/theory/sparse-inputs.md"});
   }
   const std::string name = pass.name;

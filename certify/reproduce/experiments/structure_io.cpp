@@ -107,10 +107,10 @@ Row count_pattern(const Laboratory& lab, const std::string& name, SparsityPatter
   const AbiProblem form(problem, 1);
   Row row{name, {}, {}};
   for (const std::int64_t fast_words : grid) {
-    row.best.push_back(io::best_schedule(lab.schedules, io::Direction::forward, *form.get(),
+    row.best.push_back(io::best_schedule(lab.schedules, Direction::forward, *form.get(),
                                          io::FastMemory::of_words(fast_words))
                            .best());
-    row.bounds.push_back(lower_bound(io::Direction::forward, problem, fast_words));
+    row.bounds.push_back(lower_bound(Direction::forward, problem, fast_words));
   }
   return row;
 }

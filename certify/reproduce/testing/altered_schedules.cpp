@@ -19,7 +19,7 @@ class Renamed : public io::ScheduleFamily {
   std::string name() const override { return of_.name(); }
   std::string summary() const override { return of_.summary(); }
   io::KernelClass kernel_class() const override { return of_.kernel_class(); }
-  io::Direction direction() const override { return of_.direction(); }
+  Direction direction() const override { return of_.direction(); }
   std::vector<io::ScheduleParameter> parameters() const override { return of_.parameters(); }
 
  protected:

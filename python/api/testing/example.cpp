@@ -26,8 +26,7 @@ Tensor rounded(const Tensor& exact, DType dtype) {
 
 }  // namespace
 
-Example::Example(const std::string& spelling, proptest::Direction direction,
-                 proptest::Values family)
+Example::Example(const std::string& spelling, Direction direction, proptest::Values family)
     : problem(Problem::parse(spelling)), spelling_(spelling), direction_(direction) {
   const proptest::InputValues values = proptest::make_values(problem, family, 1);
   const DType dtype = problem.dtype, scalar = dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -40,7 +39,7 @@ Example::Example(const std::string& spelling, proptest::Direction direction,
       reference::forward(problem, {}, values.Q.view(), values.K.view(), values.V.view());
   O = rounded(forward.O, dtype);
   LSE = rounded(forward.LSE, scalar);
-  if (direction == proptest::Direction::forward) return;
+  if (direction == Direction::forward) return;
   const auto backward = reference::backward(problem, values.Q.view(), values.K.view(),
                                             values.V.view(), {values.dO.view()});
   dQ = rounded(backward.dQ, dtype);
@@ -63,7 +62,7 @@ attest_attention& Example::call() {
   call_.V = abi(V);
   call_.got.O = abi(O);
   call_.got.LSE = abi(LSE);
-  if (direction_ == proptest::Direction::forward) return call_;
+  if (direction_ == Direction::forward) return call_;
   call_.dO = abi(dO);
   call_.got.dQ = abi(dQ);
   call_.got.dK = abi(dK);

@@ -17,8 +17,7 @@ namespace attest::python {
 class Example {
  public:
   /// Gradients are judged too with `direction` backward.
-  explicit Example(const std::string& problem,
-                   proptest::Direction direction = proptest::Direction::forward,
+  explicit Example(const std::string& problem, Direction direction = Direction::forward,
                    proptest::Values values = proptest::Values::normal);
 
   Problem problem;
@@ -31,7 +30,7 @@ class Example {
   const attest_tensor* abi(const Tensor& tensor);
 
   std::string spelling_;
-  proptest::Direction direction_;
+  Direction direction_;
   std::vector<std::unique_ptr<AbiTensor>> tensors_;
   attest_attention call_{};
 };

@@ -68,7 +68,7 @@ std::string random_band(Rng& rng) {
 
 }  // namespace
 
-Problem random_pattern_problem(Rng& rng, io::Direction direction) {
+Problem random_pattern_problem(Rng& rng, Direction direction) {
   const auto length = [&] { return rng.between(0, 19) == 0 ? 0 : rng.between(1, 19); };
   const std::int64_t heads = rng.between(1, 2);
   const std::int64_t group = rng.between(0, 3) == 0 ? rng.between(2, 3) : 1;
@@ -83,7 +83,7 @@ Problem random_pattern_problem(Rng& rng, io::Direction direction) {
     problem += random_pattern(rng, queries, keys) + (rng.between(0, 4) == 0 ? "+causal_br" : "");
   }
   if (rng.between(0, 3) == 0) problem += ",alibi=standard";
-  if (direction == io::Direction::forward && rng.between(0, 3) == 0) problem += ",softcap=2";
+  if (direction == Direction::forward && rng.between(0, 3) == 0) problem += ",softcap=2";
   if (rng.between(0, 3) == 0) problem += ",scale=-0.5";
   return Problem::parse(problem);
 }

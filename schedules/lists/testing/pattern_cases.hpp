@@ -13,7 +13,7 @@ namespace attest::sparse::testing {
 /// Ragged extents, some of them 0; a pattern of any family, some empty, some under a causal mask,
 /// or a band; several heads, groups and batch entries, any score rule that schedules of the
 /// direction take.
-Problem random_pattern_problem(Rng& rng, io::Direction direction);
+Problem random_pattern_problem(Rng& rng, Direction direction);
 
 /// One that the family takes.
 Problem random_problem_for(Rng& rng, const io::ScheduleFamily& family);
