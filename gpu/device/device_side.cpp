@@ -3,19 +3,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "gpu/kernels/block_flash2.hpp"
-#include "gpu/kernels/flash1.hpp"
-#include "gpu/kernels/flash2.hpp"
-#include "gpu/kernels/flash2_tensor_core.hpp"
-#include "gpu/kernels/key_stationary.hpp"
-#include "gpu/kernels/key_stationary_tensor_core.hpp"
-#include "gpu/kernels/loss_large.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/loss_rows.hpp"
-#include "gpu/kernels/loss_small.hpp"
-#include "gpu/kernels/split_kv.hpp"
-#include "gpu/kernels/square_tiled.hpp"
-#include "gpu/kernels/square_tiled_bwd.hpp"
-#include "gpu/kernels/stored_scores.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -54,28 +43,10 @@ std::vector<Launches> of_families() {
 
 const Launches& launches_of(const EmulatedKernel& kernel) {
   static const std::vector<Launches> named{
-      {&block_flash2_kernel(), block_flash2_forward, block_two_pass_backward, nullptr},
-      {&flash1_kernel(), flash1_forward, nullptr, nullptr},
-      {&flash2_kernel(), flash2_forward, two_pass_backward, nullptr},
-      {&flash2_16bit_kernel(), flash2_16bit_forward, nullptr, nullptr},
-      {&flash2_tensor_core_kernel(), flash2_tensor_core_forward, two_pass_tensor_core_backward,
-       nullptr},
-      {&hybrid_kernel(), hybrid_forward, nullptr, nullptr},
-      {&hybrid_tensor_core_kernel(), hybrid_tensor_core_forward, nullptr, nullptr},
-      {&key_stationary_kernel(), flash2_forward, key_stationary_backward, nullptr},
-      {&key_stationary_tensor_core_kernel(), flash2_tensor_core_forward,
-       key_stationary_tensor_core_backward, nullptr},
-      {&loss_large_kernel(), nullptr, nullptr, loss_large_gradient},
-      {&loss_small_kernel(), nullptr, nullptr, loss_small_gradient},
-      {&split_kv_kernel(), split_kv_forward, nullptr, nullptr},
-      {&split_kv_tensor_core_kernel(), split_kv_tensor_core_forward, nullptr, nullptr},
-      {&square_tiled_kernel(), square_tiled_forward, nullptr, nullptr},
-      {&square_tiled_tensor_core_kernel(), square_tiled_tensor_core_forward, nullptr, nullptr},
-      {&square_tiled_bwd_kernel(), flash2_forward, square_tiled_bwd_backward, nullptr},
-      {&square_tiled_bwd_tensor_core_kernel(), flash2_tensor_core_forward,
-       square_tiled_bwd_tensor_core_backward, nullptr},
-      {&standard_kernel(), standard_forward, nullptr, nullptr},
-      {&standard_tensor_core_kernel(), standard_tensor_core_forward, nullptr, nullptr}};
+#define ATTEST_CUDA_KERNEL(name, ...) {&name##_kernel(), __VA_ARGS__},
+#include "gpu/kernels/kernels.def"
+#undef ATTEST_CUDA_KERNEL
+  };
   static const std::vector<Launches> families = of_families();
   for (const std::vector<Launches>* all : {&named, &families}) {
     for (const Launches& one : *all) {
