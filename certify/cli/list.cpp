@@ -10,6 +10,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/reproduce/experiment.hpp"
+#include "core/contract_text.hpp"
 #include "core/error.hpp"
 #include "core/mask/mask_spellings.hpp"
 #include "core/text/suggest.hpp"
@@ -123,6 +124,9 @@ std::string claims(const attest_description& d) {
   words.insert(words.end(), limits.begin(), limits.end());
   for (const std::string& word : words_of(d.may_change, may_change_words())) {
     words.push_back("may_change_" + word);
+  }
+  if (const std::string contract = contract_text(d.numerics); !contract.empty()) {
+    words.push_back("contract " + contract);
   }
   return fmt::format("{}", fmt::join(words, " "));
 }

@@ -11,6 +11,7 @@
 #include "certify/printable.hpp"
 #include "certify/report/sampled.hpp"
 #include "certify/worker/isolated_kernel.hpp"
+#include "core/contract_text.hpp"
 
 namespace attest::certify::cli {
 
@@ -130,13 +131,19 @@ void print_laws(const std::map<std::string, LawCount>& laws, Detail detail) {
   if (detail == Detail::summary) {
     std::vector<std::string> failed;
     std::size_t held = 0;  // not a law that counted on no case
+    std::uint64_t improbable = 0;
     for (const auto& [law, count] : laws) {
+      improbable += count.improbable;
       if (count.failed > 0) failed.push_back(law);
       if (count.failed == 0 && count.passed > 0) ++held;
     }
     fmt::print("  laws                     {} of {} held", held, laws.size());
     if (!failed.empty()) fmt::print("; {} {}", bad("FAILED:"), fmt::join(failed, " "));
     fmt::print("\n");
+    if (improbable > 0) {
+      fmt::print("  improbable once          {} checks, right when drawn again: --verbose\n",
+                 improbable);
+    }
     return;
   }
   for (const auto& [law, count] : laws) {
@@ -185,6 +192,9 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
   if (library) fmt::print("  content of the file       {}\n", content_id(*library));
+  if (const std::string contract = contract_text(kernel.description.numerics); !contract.empty()) {
+    fmt::print("  contract                 {}\n", contract);
+  }
   print_laws(result.laws, detail);
   if (!result.worst.empty()) {
     fmt::print("  worst error/bound       ");

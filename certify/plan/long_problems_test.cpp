@@ -96,14 +96,19 @@ TEST_CASE("long problems are claimed, and near to what is not", "[long]") {
   CHECK(long_cases(loss, Tier::full, 1).empty());
 }
 
-TEST_CASE("long problems have one dtype at smoke, all at other tiers", "[long]") {
-  const auto in = [](Tier tier, DType dtype) {
-    return any(long_cases(everything(), tier, 1),
-               [&](const Problem& p) { return p.dtype == dtype; });
-  };
-  CHECK(in(Tier::smoke, DType::f32));
-  CHECK_FALSE(in(Tier::smoke, DType::bf16));
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) CHECK(in(Tier::fast, dtype));
+TEST_CASE("every dtype has a long square and a long row of keys", "[long]") {
+  constexpr std::int64_t kSquare = 2048, kPast = 65536;
+  for (const Tier tier : {Tier::smoke, Tier::fast}) {
+    const std::vector<Case> cases = long_cases(everything(), tier, 1);
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      INFO(proptest::name(tier) << " " << name(dtype));
+      CHECK(any(cases,
+                [&](const Problem& p) { return p.dtype == dtype && causal_square(p, kSquare); }));
+      CHECK(any(cases, [&](const Problem& p) {
+        return p.dtype == dtype && p.seqlen_q == 1 && p.seqlen_k > kPast;
+      }));
+    }
+  }
 }
 
 TEST_CASE("values of long problems follow from the seed, their sizes do not", "[long]") {
@@ -127,6 +132,23 @@ std::string refusal(const attest_kernel& kernel, std::uint64_t seed) {
     }
   }
   return "";
+}
+
+// A kernel whose path for bf16 has the mistake, and no other.
+attest_status wrong_in_bf16(const void*, const attest_forward_args* args) {
+  const auto defect = args->problem->dtype == ATTEST_BF16
+                          ? fixtures::Defect::keys_past_32768_dropped
+                          : fixtures::Defect::none;
+  const attest_kernel& kernel = fixtures::defective_kernel(defect);
+  return kernel.forward(kernel.self, args);
+}
+
+TEST_CASE("a mistake in the path of one dtype is refused by a long problem of smoke", "[long]") {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.description.directions = ATTEST_FORWARD;
+  CHECK(refusal(kernel, 1).empty());
+  kernel.forward = wrong_in_bf16;
+  CHECK_FALSE(refusal(kernel, 1).empty());
 }
 
 TEST_CASE("every defect of long problems is refused by a long problem of smoke", "[long]") {

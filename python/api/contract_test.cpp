@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/contract_text.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/testing/catch.hpp"
@@ -28,6 +29,22 @@ TEST_CASE("a contract is spelled by a preset, by fields, or by both", "[python]"
   CHECK(both.empty_row == ATTEST_NAN);
   CHECK(parse_contract("lse_base=two").numerics.lse_base_two == 1);
   CHECK(parse_contract("nondeterministic=1").numerics.nondeterministic == 1);
+}
+
+TEST_CASE("a contract is spelled as it is read", "[python]") {
+  CHECK(contract_text(parse_contract("f32").numerics).empty());
+  for (const std::string text :
+       {"accumulation=truncating,accumulator=bf16,summation_depth=70,p_cast=input,p_normalized=1",
+        "accumulation=fused_blocks,fused_block=8,fused_fraction_bits=24,exp_ulps=4.5",
+        "input_roundoff=0.00390625,operand_roundoff=0.0009765625,scaled_q_roundoff=0.001",
+        "sum_after_cast=1,flushes_p=1,exp_zero_not_one=1,lse_splits=4,lse_split_keys=64",
+        "gqa_partial=bf16,gqa_accumulator=f16,dq_accumulator=f64,dkv_accumulator=f32",
+        "delta_from_p=1,flushes_subnormals=1,lse_base=two,nondeterministic=1"}) {
+    CHECK(contract_text(parse_contract(text).numerics) == text);
+  }
+  attest_numerics numerics{};
+  numerics.exp_ulps_of[ATTEST_BF16] = 839;
+  CHECK(contract_text(numerics) == "exp_ulps_of[bf16]=839");
 }
 
 TEST_CASE("every preset has bounds in every dtype", "[python]") {
