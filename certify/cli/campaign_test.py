@@ -60,7 +60,7 @@ class Campaigns(unittest.TestCase):
         while begun(journal) < at_least and running.poll() is None and time.monotonic() < limit:
             time.sleep(0.01)
         running.send_signal(sign)
-        self.printed, _ = running.communicate(timeout=120)
+        self.printed, self.errors = running.communicate(timeout=120)
         return running.returncode, journal
 
     def test_jobs(self):
@@ -146,6 +146,7 @@ class Campaigns(unittest.TestCase):
             code, journal = self.ended(["cpu/standard", "--tier", "full", "--out", self.whole],
                                        sign)
             self.assertEqual(code, 3)
+            self.assertIn("ends after the checks that run; a second signal ends it", self.errors)
             found = certificate(self.whole)
             self.assertTrue(found["interrupted"])
             kernel = found["kernels"][0]

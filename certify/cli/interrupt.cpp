@@ -1,8 +1,11 @@
 #include "certify/cli/interrupt.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <string_view>
 
 #include "certify/worker/sent_signals.hpp"
 
@@ -14,11 +17,19 @@ static_assert(std::atomic<bool>::is_always_lock_free, "used by a signal handler"
 
 bool is_interrupt(int signal) { return signal == SIGINT || signal == SIGTERM; }
 
+// A check of a long problem may take minutes.
+void say_what_follows() {
+  constexpr std::string_view kText =
+      "\nattest: ends after the checks that run; a second signal ends it at once\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+}
+
 void handle(int signal, siginfo_t* info, void*) {
   if (worker::sent_by_worker(signal, *info)) return;
   ::signal(signal, SIG_DFL);
   if (asks && is_interrupt(signal)) {
     asked = true;
+    say_what_follows();
   } else {
     raise(signal);
   }
