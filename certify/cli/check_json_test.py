@@ -38,15 +38,15 @@ def faults(value, schema, path='$'):
     return found
 
 
-def check(*arguments):
-    done = subprocess.run([ATTEST, 'check', '--json', *arguments], stdout=subprocess.PIPE,
+def check(*arguments, command='check'):
+    done = subprocess.run([ATTEST, command, '--json', *arguments], stdout=subprocess.PIPE,
                           text=True, timeout=250, check=False)
     return json.loads(done.stdout), done.returncode
 
 
 class CheckJson(unittest.TestCase):
-    def judged(self, verdict, *arguments):
-        printed, code = check(*arguments)
+    def judged(self, verdict, *arguments, command='check'):
+        printed, code = check(*arguments, command=command)
         self.assertEqual(faults(printed, SCHEMA), [])
         self.assertEqual(printed['exit_code'], code)
         self.assertEqual(printed['verdict'], verdict)
@@ -64,8 +64,8 @@ class CheckJson(unittest.TestCase):
 
     def test_sparse_inputs(self):
         inputs = ('--inputs', 'csr:density=0.5', '--problem', 'sq=2,d=2', '--kernel')
-        self.judged('passed', *inputs, 'sparse_inputs/expm1')
-        self.judged('violated', *inputs, 'broken/sparse_unshifted')
+        self.judged('passed', *inputs, 'sparse_inputs/expm1', command='check-sparse')
+        self.judged('violated', *inputs, 'broken/sparse_unshifted', command='check-sparse')
 
     def test_what_the_schema_refuses(self):
         printed, _ = check('--kernel', 'cpu/flash2', '--problem', 'sq=2,d=1', '--law',
