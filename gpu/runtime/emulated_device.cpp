@@ -15,10 +15,10 @@ const CallInterface* interface = nullptr;
 
 }  // namespace
 
-void load_emulated_device() {
+void load_emulated_device(int major) {
   namespace fs = std::filesystem;
-  const fs::path file =
-      fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/attest/libcudart.so.13";
+  const fs::path file = fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
+                        ("lib/attest/libcudart.so." + std::to_string(major));
   library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   void* const symbol = library == nullptr ? nullptr : dlsym(library, kCallInterface);
   if (symbol == nullptr) {
@@ -41,6 +41,8 @@ std::vector<std::string> missing_functions(const std::vector<std::string>& neede
 }
 
 std::string objection_to_kernels() { return interface->objection(); }
+
+std::string device_of_kernels() { return interface->device(); }
 
 void begin_emulated_call(std::span<const CallBuffer> buffers) {
   if (interface != nullptr) interface->begin_call(buffers.data(), buffers.size());
