@@ -44,7 +44,7 @@ void require_functions(const std::string& path) {
                        "cuda-libraries-without-a-gpu.md lists what it has");
 }
 
-// Of the runtime that it is linked with; the newest where it is linked with none.
+// Version of the runtime that it is linked with; the newest where it is linked with none.
 int runtime_major_of(const std::string& path) {
   constexpr std::string_view kSoname = "libcudart.so.";
   for (const std::string& name : needed_libraries(path)) {

@@ -4,7 +4,7 @@
 
 namespace attest::gpu::runtime {
 
-/// What differs between the devices that are emulated: extents of the CUDA programming guide for a
+/// An emulated device, as far as two of them differ: extents of the CUDA programming guide for a
 /// compute capability, numbers of one device that has it.
 struct Capability {
   std::uint32_t architecture;  // 80: 8.0

@@ -1,4 +1,4 @@
-// What the device says about itself.
+// Properties of the device.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

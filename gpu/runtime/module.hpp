@@ -19,7 +19,7 @@ class Module {
 
   /// Why there is no PTX; "" where there is.
   const std::string& objection() const { return objection_; }
-  /// Of its PTX; 0 where there is none.
+  /// The one that its PTX is for; 0 where there is none.
   std::uint32_t architecture() const { return ptx_.architecture; }
 
   /// Throws InvalidProblem for what is not carried out.

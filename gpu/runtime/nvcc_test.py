@@ -13,6 +13,16 @@ import tempfile
 
 SHARED = ['-cudart', 'shared']
 GUARD = '  if (row >= p.batch * p.num_heads_q * p.seqlen_q) return;\n'
+LINKED = '''#include <cuda.h>
+#include <cuda_runtime.h>
+static cudaError_t from_library(const char*, void** f, unsigned, unsigned long long,
+                                cudaDriverEntryPointQueryResult* found) {
+  *f = (void*)cuTensorMapEncodeTiled;
+  *found = cudaDriverEntryPointSuccess;
+  return cudaSuccess;
+}
+#define cudaGetDriverEntryPointByVersion from_library
+#include "gpu/simt/tensor_copy.cuh"'''
 FIELDS = '''
 #include <stddef.h>
 #include <stdio.h>
@@ -77,7 +87,7 @@ def build_own(nvcc, root, folder, name, archives, old='', new=''):
     return f'./lib{name}.so'
 
 
-def build_hopper(nvcc, root, folder, name, archives, old='', new=''):
+def build_hopper(nvcc, root, folder, name, words, old='', new=''):
     """Compiles testing/hopper_attention.cu, with a part of it replaced, to lib<name>.so."""
     source = pathlib.Path(root, 'gpu/runtime/testing/hopper_attention.cu').read_text(encoding='utf-8')
     if old not in source:
@@ -85,7 +95,7 @@ def build_hopper(nvcc, root, folder, name, archives, old='', new=''):
     replaced = folder / f'{name}.cu'
     replaced.write_text(source.replace(old, new), encoding='utf-8')
     subprocess.run([nvcc, '-std=c++20', '-O2', '-lineinfo', *SHARED, '-shared', '-Xcompiler', '-fPIC',
-                    '-gencode=arch=compute_90a,code=compute_90a', '-I', root, replaced, *archives, '-lgomp',
+                    '-gencode=arch=compute_90a,code=compute_90a', '-I', root, replaced, *words, '-lgomp',
                     '-o', folder / f'lib{name}.so'], check=True)
     return f'./lib{name}.so'
 
@@ -148,6 +158,14 @@ def main(attest, root, *archives):
         certified = subprocess.run([attest, 'certify', hopper, '--emulate', '--only', 'reference_forward', '--cases',
                                     '8'], cwd=folder, capture_output=True, text=True)
         expect('a campaign', certified, 0, 'LAW HOLDS', 'emulated on the host as sm_90: a warpgroup')
+        # The driver's function by its name, not by the runtime.
+        linked = build_hopper(nvcc, root, folder, 'linked', ['-lcuda', *archives],
+                              '#include "gpu/simt/tensor_copy.cuh"', LINKED)
+        expect('linked with the driver', check(linked, warpgroup), 0, 'PASSED')
+        linked = build_hopper(nvcc, root, folder, 'driver', ['-lcuda', *archives], 'kernel.forward = forward;',
+                              'kernel.forward = forward; cuInit(0); cuGraphCreate(0, 0);')
+        expect('other functions of the driver', check(linked, warpgroup), 2,
+               'calls cuGraphCreate, cuInit, which the emulated device has not')
         for what, old, new, finding in (
                 ('a stage less', 'kStages = 2', 'kStages = 1', 'have come already'),
                 ('no wait for a product', 'wgmma_wait<0>();\n    for (int half', 'for (int half',
