@@ -127,7 +127,7 @@ void BlockRun::run(const Launch& launch, simt::Index3 index, const simt::Emulati
 int BlockRun::tensor_of(const void* pointer, std::size_t bytes, simt::GlobalUse use) const {
   const simt::GlobalMemory& global = launch_->global;
   const int nearest = global.find_nearest(pointer);
-  if (use == simt::GlobalUse::read || nearest < 0) return nearest;
+  if (!writes(use) || nearest < 0) return nearest;
   for (std::size_t k = static_cast<std::size_t>(nearest); k < global.ranges().size(); ++k) {
     const int tensor = static_cast<int>(k);
     if (global.ranges()[k].writable && global.has(tensor, pointer, bytes, 1)) return tensor;
@@ -149,7 +149,7 @@ bool BlockRun::touch_global(std::uint32_t number, const Instruction& in, const v
     return false;
   }
   const simt::GlobalRange& range = global.ranges()[static_cast<std::size_t>(tensor)];
-  if (use != simt::GlobalUse::read && !range.writable) {
+  if (writes(use) && !range.writable) {
     report({Fault::out_of_bounds, "lane " + std::to_string(number) + " writes to '" + range.name +
                                       "', which may only be read"},
            in);
@@ -158,7 +158,8 @@ bool BlockRun::touch_global(std::uint32_t number, const Instruction& in, const v
   traffic_[static_cast<std::size_t>(tensor)].add(bytes, use);
   if (races_ != nullptr && races_->may_race(pointer, bytes)) {
     const simt::GlobalRaces::Accessor who = accessor(number);
-    if (use == simt::GlobalUse::add) {
+    const bool is_posted = use == simt::GlobalUse::strong_write && in.of_device;
+    if (use == simt::GlobalUse::add || is_posted) {
       if (in.is_release) fences_.fence(number, shared_.order());
       races_->blocks().release(pointer, {who.block, who.lane, who.order, who.fences});
     }

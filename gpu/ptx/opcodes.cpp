@@ -1,6 +1,7 @@
 #include "gpu/ptx/opcodes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "core/suggest.hpp"
@@ -92,13 +93,13 @@ Match match_parts(const std::vector<Part>& parts, std::span<const std::string_vi
   return match;
 }
 
-// Atomic operations are written with their space, scope and ordering in any order; PTX ISA has the
-// ordering first, then the scope, then the space.
-void order_atomic(std::vector<std::string_view>& modifiers) {
+// Accesses are written with their space, scope and ordering in any order; PTX ISA has the ordering
+// first, then the scope, then the space.
+void order_access(std::vector<std::string_view>& modifiers) {
   const std::vector<std::vector<std::string_view>> kinds{
-      {"relaxed", "acquire", "release", "acq_rel"},
+      {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel"},
       {"cta", "cluster", "gpu", "sys"},
-      {"global", "shared", "shared::cta"}};
+      {"param", "global", "shared", "shared::cta", "local", "const"}};
   const auto kind_of = [&](std::string_view modifier) {
     return std::find_if(kinds.begin(), kinds.end(),
                         [&](const auto& kind) {
@@ -113,7 +114,10 @@ void order_atomic(std::vector<std::string_view>& modifiers) {
 std::vector<std::string_view> modifiers_of(std::string_view opcode) {
   std::vector<std::string_view> modifiers = split(opcode, '.');
   modifiers.erase(modifiers.begin());
-  if (name_of(opcode) == "atom" || name_of(opcode) == "red") order_atomic(modifiers);
+  constexpr std::array kAccesses{"atom", "red", "ld", "st"};
+  if (std::find(kAccesses.begin(), kAccesses.end(), name_of(opcode)) != kAccesses.end()) {
+    order_access(modifiers);
+  }
   return modifiers;
 }
 

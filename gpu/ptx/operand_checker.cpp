@@ -80,8 +80,11 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   instruction_.rounding = rounding_of(spelling);
   instruction_.ftz = spelling.has("ftz");
   instruction_.sat = spelling.has("sat");
+  instruction_.of_device = !spelling.has("cta");
+  instruction_.is_strong = spelling.has("relaxed") || spelling.has("acquire") ||
+                           spelling.has("release") || spelling.has("volatile");
   instruction_.is_release =
-      (spelling.has("release") || spelling.has("acq_rel")) && !spelling.has("cta");
+      (spelling.has("release") || spelling.has("acq_rel")) && instruction_.of_device;
   instruction_.reach = reach_of(*spelling.form);
   note_memory(instruction_, spelling);
   if (statement.predicate) {

@@ -55,6 +55,8 @@ struct Instruction {
   // Accesses to memory.
   Space space = Space::global;
   bool is_generic = false, is_signed = false;
+  bool is_strong = false;   // a load or store of a word that several threads use at once
+  bool of_device = true;    // a strong access that other blocks see as such
   bool is_release = false;  // of what comes before, to other blocks
   std::uint32_t element_bytes = 0, elements = 1;
   std::vector<Address> addresses;

@@ -49,6 +49,7 @@ void Warp::run() {
       in.execute(*this, in);
     }
   }
+  if (state_ == State::yielding) state_ = State::running;
 }
 
 // With a look at values that were read late, and at what is done with them.

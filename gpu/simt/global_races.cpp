@@ -60,11 +60,11 @@ std::optional<GlobalRaces::Conflict> GlobalRaces::conflict(const Element& elemen
   using Kind = BlockOrder::Access::Kind;
   const auto written = element.writes.unordered(accessor, blocks_, Kind::write);
   if (written) return Conflict{*written, " wrote", reads};
-  if (use != GlobalUse::add) {
+  if (reads || use == GlobalUse::write) {
     const auto added = element.additions.unordered(accessor, blocks_, Kind::operation);
-    if (added) return Conflict{*added, " added to", reads};
+    if (added) return Conflict{*added, " updated", reads};
   }
-  if (reads) return std::nullopt;
+  if (!writes(use)) return std::nullopt;
   const auto read = element.reads.unordered(accessor, blocks_, Kind::read);
   return read ? std::optional(Conflict{*read, " read", true}) : std::nullopt;
 }
@@ -142,7 +142,10 @@ void GlobalRaces::add(Element& element, GlobalUse use, const Accessor& accessor)
       element.reads.add(accessor);
       return;
     case GlobalUse::add:
+    case GlobalUse::strong_write:
       element.additions.add(accessor);
+      return;
+    case GlobalUse::strong_read:
       return;
     case GlobalUse::write:
       break;
@@ -207,7 +210,7 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
     const std::size_t count = std::min(kRowBytes - first, static_cast<std::size_t>(end - byte));
     const std::size_t both = first | count;
     held.take_apart(both & (~both + 1));  // the largest parts that are accessed as a whole
-    if (use != GlobalUse::read) keep(*region, number, region->chunks[number / kChunkRows]);
+    if (writes(use)) keep(*region, number, region->chunks[number / kChunkRows]);
     const std::size_t size = held.part_bytes;
     for (std::size_t k = first / size; k * size < first + count; ++k) {
       const auto with = conflict(held.row.parts[k], use, accessor);
@@ -262,9 +265,9 @@ std::optional<Finding> GlobalRaces::check(const GlobalRange& range, const void* 
   if (!found) return std::nullopt;
   const auto offset = static_cast<const std::byte*>(pointer) - range.data;
   return Finding{Fault::race, "lane " + std::to_string(accessor.lane) +
-                                  (use == GlobalUse::read    ? " reads "
-                                   : use == GlobalUse::write ? " writes "
-                                                             : " adds to ") +
+                                  (use == GlobalUse::add ? " adds to "
+                                   : writes(use)         ? " writes "
+                                                         : " reads ") +
                                   std::to_string(bytes) + " bytes at byte " +
                                   std::to_string(offset) + " of '" + range.name + "'" + *found};
 }
