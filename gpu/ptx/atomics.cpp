@@ -181,69 +181,69 @@ Execute compare_and_swap(const Spelling& spelling, Instruction&) {
 }
 
 constexpr Form kForms[] = {
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
-     "u32|.s32|.u64|.f32|.f64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].add(.u32|.s32|.u64|.f32|.f64)",
      "d [a] b", atomic<Add>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global].add(.v2|.v4).f32",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global].add(.v2|.v4).f32",
      "{d} [a] {b}", as<run_add_vector<true>>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global].add(.v2|.v4).f32",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global].add(.v2|.v4).f32",
      "[a] {b}", as<run_add_vector<false>>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
-     "noftz(.f16|.f16x2|.bf16|.bf16x2)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].add.noftz(.f16|.f16x2|.bf16|.bf16x2)",
      "d [a] b", atomic_halves},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
-     "u32|.s32|.u64|.s64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].min(.u32|.s32|.u64|.s64)",
      "d [a] b", atomic_integer<Min>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
-     "u32|.s32|.u64|.s64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].max(.u32|.s32|.u64|.s64)",
      "d [a] b", atomic_integer<Max>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
-     "b32|.b64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].and(.b32|.b64)",
      "d [a] b", atomic_integer<And>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
-     "b32|.b64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].or(.b32|.b64)",
      "d [a] b", atomic_integer<Or>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
-     "b32|.b64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].xor(.b32|.b64)",
      "d [a] b", atomic_integer<Xor>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].exch("
-     ".b32|.b64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].exch(.b32|.b64)",
      "d [a] b", atomic_integer<Exchange>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
-     "u32",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].inc.u32",
      "d [a] b", atomic_count<Increment>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
-     "u32",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].dec.u32",
      "d [a] b", atomic_count<Decrement>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].cas(."
-     "b16|.b32|.b64)",
+    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].cas(.b16|.b32|.b64)",
      "d [a] b c", compare_and_swap},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
-     "u32|.s32|.u64|.f32|.f64)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].add(.u32|.s32|.u64|.f32|.f64)",
      "[a] b", atomic<Add>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
-     "noftz(.f16|.f16x2|.bf16|.bf16x2)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].add.noftz(.f16|.f16x2|.bf16|.bf16x2)",
      "[a] b", atomic_halves},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
-     "u32|.s32|.u64|.s64)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].min(.u32|.s32|.u64|.s64)",
      "[a] b", atomic_integer<Min>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
-     "u32|.s32|.u64|.s64)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].max(.u32|.s32|.u64|.s64)",
      "[a] b", atomic_integer<Max>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
-     "b32|.b64)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].and(.b32|.b64)",
      "[a] b", atomic_integer<And>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
-     "b32|.b64)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].or(.b32|.b64)",
      "[a] b", atomic_integer<Or>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
-     "b32|.b64)",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].xor(.b32|.b64)",
      "[a] b", atomic_integer<Xor>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
-     "u32",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].inc.u32",
      "[a] b", atomic_count<Increment>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
-     "u32",
+    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys][.global|.shared|.shared::"
+     "cta|.shared::cluster].dec.u32",
      "[a] b", atomic_count<Decrement>},
 };
 

@@ -36,6 +36,7 @@ void BlockRun::begin(const Launch& launch, simt::Index3 index, const simt::Emula
     const std::uint32_t left = lanes_ - k * static_cast<std::uint32_t>(kWarpLanes);
     warps_[k].begin(*this, k, left >= kWarpLanes ? kAllLanes : (1U << left) - 1);
   }
+  cluster_barrier_.begin(*this);
   warpgroups_.begin(*this);
   mbarriers_.begin();
   tensor_copies_.begin(warps * static_cast<std::uint32_t>(kWarpLanes));
@@ -81,7 +82,7 @@ bool BlockRun::can_go_on() const {
 }
 
 void BlockRun::give_up_deadlocked() {
-  if (warpgroups_.give_up_deadlocked()) return;
+  if (warpgroups_.give_up_deadlocked() || cluster_barrier_.give_up_deadlocked()) return;
   const auto waits = std::find_if(waiting_.begin(), waiting_.end(),
                                   [](const Waiting& each) { return each.lanes > 0; });
   if (waits == waiting_.end()) return barriers_.give_up_deadlocked();
@@ -98,6 +99,7 @@ void BlockRun::take_turns() {
     }
     if (given_up_) return;
     barriers_.release_complete();
+    cluster_barrier_.release_complete();
     while (!can_go_on() && tensor_copies_.arrive(*this)) {
     }
     if (!can_go_on()) give_up_deadlocked();

@@ -57,6 +57,9 @@ class Checker {
   Program run() {
     program_.name = function_.name;
     program_.required_threads = function_.required_threads;
+    for (const std::uint64_t blocks : function_.required_cluster) {
+      if (blocks > 1) refuse(function_.at, "clusters of several blocks are not carried out");
+    }
     add_registers();
     add_parameters();
     for (const Variable& variable : module_.variables) add_variable(variable);

@@ -17,6 +17,9 @@ void fence_device(Warp& warp, const Instruction&) {
   }
 }
 
+// Time does not pass; another warp may go on.
+void sleep(Warp& warp, const Instruction&) { warp.yield(); }
+
 void trap(Warp& warp, const Instruction& in) {
   warp.block().give_up(
       {simt::Fault::exception, "warp " + std::to_string(warp.number()) + " comes to a trap"}, in);
@@ -76,6 +79,7 @@ constexpr Form kForms[] = {
     {"bar[.cta].red(.and|.or).pred", "d a:b32 b:b32 c", reductions},
     {"barrier[.cta].red.popc.aligned.u32", "d a:b32 c:pred", reductions},
     {"barrier[.cta].red(.and|.or).aligned.pred", "d a:b32 c", reductions},
+    {"nanosleep.u32", "a", as<sleep>},
     {"membar(.cta|.gl|.sys)", "", fences},
     {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", fences},
 };

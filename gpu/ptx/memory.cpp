@@ -133,21 +133,22 @@ void make_policy(Warp& warp, const Instruction& in) {
 constexpr Form kForms[] = {
     {"ld.param[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "{d+} [a]", as<load_parameter>},
-    {"ld(.relaxed|.acquire)(.cta|.cluster|.gpu|.sys)[.global|.shared|.shared::cta]"
+    {"ld(.relaxed|.acquire)(.cta|.cluster|.gpu|.sys)[.global|.shared|.shared::cta|.shared::cluster]"
      "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
      "[.L2::64B|.L2::128B|.L2::256B][.v2|.v4]"
      "(.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "{d+} [a]", loads},
-    {"st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)[.global|.shared|.shared::cta]"
+    {"st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)[.global|.shared|.shared::cta|.shared::cluster]"
      "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
      "[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "[a] {a+}", as<store>},
-    {"ld[.weak|.volatile][.global|.shared|.shared::cta|.local|.const][.ca|.cg|.cs|.lu|.cv|.nc]"
+    {"ld[.weak|.volatile][.global|.shared|.shared::cta|.shared::cluster|.local|.const][.ca|.cg|.cs|"
+     ".lu|.cv|.nc]"
      "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
      "[.L2::64B|.L2::128B|.L2::256B][.v2|.v4]"
      "(.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "{d+} [a]", loads},
-    {"st[.weak|.volatile][.global|.shared|.shared::cta|.local][.wb|.cg|.cs|.wt]"
+    {"st[.weak|.volatile][.global|.shared|.shared::cta|.shared::cluster|.local][.wb|.cg|.cs|.wt]"
      "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
      "[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
      "[a] {a+}", as<store>},

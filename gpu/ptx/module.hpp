@@ -97,6 +97,7 @@ struct Function {
   std::vector<Statement> statements;
   std::vector<int> scopes{-1};                    // the scope around each
   std::vector<std::uint64_t> required_threads{};  // .reqntid
+  std::vector<std::uint64_t> required_cluster{};  // .reqnctapercluster
   Position at;
 };
 

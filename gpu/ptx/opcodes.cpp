@@ -99,7 +99,7 @@ void order_access(std::vector<std::string_view>& modifiers) {
   const std::vector<std::vector<std::string_view>> kinds{
       {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel"},
       {"cta", "cluster", "gpu", "sys"},
-      {"param", "global", "shared", "shared::cta", "local", "const"}};
+      {"param", "global", "shared", "shared::cta", "shared::cluster", "local", "const"}};
   const auto kind_of = [&](std::string_view modifier) {
     return std::find_if(kinds.begin(), kinds.end(),
                         [&](const auto& kind) {
@@ -162,6 +162,7 @@ std::span<const Family> families() {
        mbarrier_forms()},
       {"Copies of tensors and rows", Reach::beyond, bulk_copy_forms()},
       {"Matrix products of a warpgroup", Reach::beyond, group_product_forms()},
+      {"Clusters, each of one block", Reach::beyond, cluster_forms()},
       {"Control flow, barriers and fences", Reach::beyond, control_forms()},
   };
   return all;

@@ -95,6 +95,7 @@ std::span<const Form> matrix_forms();
 std::span<const Form> mbarrier_forms();
 std::span<const Form> bulk_copy_forms();
 std::span<const Form> group_product_forms();
+std::span<const Form> cluster_forms();
 std::span<const Form> control_forms();
 
 }  // namespace attest::ptx

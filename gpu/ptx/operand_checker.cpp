@@ -43,6 +43,7 @@ void note_memory(Instruction& in, const Spelling& spelling) {
   };
   names(Space::global, "global", "global");
   names(Space::shared, "shared", "shared::cta");
+  names(Space::shared, "shared::cluster", "shared::cluster");
   names(Space::local, "local", "local");
   names(Space::constant, "const", "const");
   names(Space::param, "param", "param::entry");
@@ -80,7 +81,7 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   instruction_.rounding = rounding_of(spelling);
   instruction_.ftz = spelling.has("ftz");
   instruction_.sat = spelling.has("sat");
-  instruction_.of_device = !spelling.has("cta");
+  instruction_.of_device = !spelling.has("cta") && !spelling.has("cluster");
   instruction_.is_strong = spelling.has("relaxed") || spelling.has("acquire") ||
                            spelling.has("release") || spelling.has("volatile");
   instruction_.is_release =

@@ -92,6 +92,19 @@ TEST_CASE("a pipeline of tensor copies and products is right, to the word", "[pt
   }
 }
 
+TEST_CASE("prefetches change nothing, but need their map", "[ptx]") {
+  const auto run = [](const std::string& offset) {
+    return testing::faults(
+        Run{}(with(right(), "cvta.param.u64 \t%rd6, %rd3;",
+                   "cvta.param.u64 %rd6, %rd3; prefetch.tensormap [%rd6+" + offset +
+                       "];\nprefetch.global.L2 [%rd6]; nanosleep.u32 20;\n"
+                       "prefetch.param.tensormap [pipelined_product_param_0];"),
+              simt::Order::ascending));
+  };
+  CHECK(run("0").empty());
+  CHECK(run("16") == std::vector{Fault::out_of_bounds});
+}
+
 bool finds(const std::string& part, const std::string& other, Fault fault) {
   return std::all_of(std::begin(testing::kOrders), std::end(testing::kOrders),
                      [&](simt::Order order) {
