@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "gpu/ptx/block_run.hpp"
+#include "gpu/ptx/calls.hpp"
 #include "gpu/ptx/operand_checker.hpp"
 #include "gpu/ptx/program.hpp"
 
@@ -64,9 +65,14 @@ class Checker {
     add_parameters();
     for (const Variable& variable : module_.variables) add_variable(variable);
     for (const Variable& variable : function_.variables) add_variable(variable);
+    for (const Alias& alias : function_.aliases) {
+      names_.add(alias.scope, alias.name, *names_.find(alias.target_scope, alias.target),
+                 function_.at);
+    }
     for (const Label& label : function_.labels) {
       names_.add(label.scope, label.name, NamedLabel{label.statement}, label.at);
     }
+    for (const BranchTargets& each : function_.branch_targets) add_targets(each);
     for (const Statement& statement : function_.statements) add_instruction(statement);
     add_end();
     watch_product_registers();
@@ -120,8 +126,9 @@ class Checker {
   void add_variable(const Variable& variable) {
     NamedVariable named{variable.space, 0, false};
     switch (variable.space) {
-      case Space::param:
-        refuse(variable.at, "parameters of calls are not carried out");
+      case Space::param:  // of a call
+        named.space = Space::local;
+        [[fallthrough]];
       case Space::local:
         named.address = place(program_.local_bytes, variable, kMostLocalBytes);
         break;
@@ -140,6 +147,18 @@ class Checker {
         break;
     }
     names_.add(variable.scope, variable.name, named, variable.at);
+  }
+
+  void add_targets(const BranchTargets& targets) {
+    NamedTargets all;
+    for (const std::string& label : targets.labels) {
+      const Named* const named = names_.find(targets.scope, label);
+      if (named == nullptr || !std::holds_alternative<NamedLabel>(*named)) {
+        refuse(targets.at, "'" + label + "' is no label of this function");
+      }
+      all.statements.push_back(std::get<NamedLabel>(*named).statement);
+    }
+    names_.add(targets.scope, targets.name, std::move(all), targets.at);
   }
 
   std::uint64_t add_resident(const Variable& variable) {
@@ -178,7 +197,7 @@ class Checker {
         OperandChecker(names_, registers_, program_).check(statement, spelling);
     instruction.execute = spelling.form->make(spelling, instruction);
     if (instruction.execute == nullptr) {
-      refuse(statement.at, "'" + statement.opcode + "' with this constant is not carried out");
+      refuse(statement.at, "'" + statement.opcode + "' with these operands is not carried out");
     }
     instruction.line = statement.at.line;
     instruction.source = source_of(statement);
@@ -232,7 +251,8 @@ class Checker {
 }  // namespace
 
 Program check(const Module& module, const std::string& kernel) {
-  return Checker(module, find_kernel(module, kernel)).run();
+  const Function function = with_calls(module, find_kernel(module, kernel));
+  return Checker(module, function).run();
 }
 
 }  // namespace attest::ptx

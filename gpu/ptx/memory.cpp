@@ -125,6 +125,14 @@ void load_parameter(Warp& warp, const Instruction& in) {
 
 Execute loads(const Spelling&, Instruction& in) { return in.is_strong ? load_strong : load; }
 
+// Parameters of calls lie in the thread's memory.
+Execute parameter_loads(const Spelling&, Instruction& in) {
+  return in.space == Space::local ? load : load_parameter;
+}
+Execute parameter_stores(const Spelling&, Instruction& in) {
+  return in.space == Space::local ? store : nullptr;
+}
+
 // Which data caches should keep changes no value.
 void make_policy(Warp& warp, const Instruction& in) {
   warp.write(in.slots[0], Lanes<std::uint64_t>{});
@@ -132,7 +140,9 @@ void make_policy(Warp& warp, const Instruction& in) {
 
 constexpr Form kForms[] = {
     {"ld.param[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
-     "{d+} [a]", as<load_parameter>},
+     "{d+} [a]", parameter_loads},
+    {"st.param[.v2|.v4](.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)",
+     "[a] {a+}", parameter_stores},
     {"ld(.relaxed|.acquire)(.cta|.cluster|.gpu|.sys)[.global|.shared|.shared::cta|.shared::cluster]"
      "[.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate]"
      "[.L2::64B|.L2::128B|.L2::256B][.v2|.v4]"

@@ -37,7 +37,8 @@ struct Spelling {
 /// its first type, others its last. "d+": the register may be wider. "{d}": as many as .v2 and .v4
 /// say;
 /// "{d:b32*4}": four, "*n": the accumulators of a wgmma. "[a]" an address, "[a,c]" one of a tensor
-/// with coordinates, "#i" an integer, "L" a label, "|p" a predicate in the same operand, "?" one
+/// with coordinates, "#i" an integer, "L" a label, "T" a
+/// list of them, "|p" a predicate in the same operand, "?" one
 /// that may be absent.
 struct Form {
   std::string_view pattern;

@@ -62,6 +62,7 @@ OperandSpec spec_of(std::string_view word, const Spelling& spelling) {
     return spec;
   }
   if (word == "L") spec.kind = OperandSpec::Kind::label;
+  if (word == "T") spec.kind = OperandSpec::Kind::targets;
   if (word.starts_with('#')) spec.kind = OperandSpec::Kind::integer;
   if (word.starts_with('[')) spec.kind = OperandSpec::Kind::address;
   if (word.starts_with('[') && word.find(',') != std::string_view::npos) {

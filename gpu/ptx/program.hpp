@@ -49,7 +49,7 @@ struct Instruction {
   std::uint32_t variant = 0;              // as its family numbers them
   std::uint32_t product_registers = 0;    // so many slots are registers that a wgmma takes
   Execute watched = nullptr;              // carried out after a look at such registers
-  std::size_t target = 0;                 // of a branch
+  std::size_t target = 0;                 // of a branch; those of an indexed one are immediates
   bool is_partial_barrier = false;        // of a number of threads, or without a wait
 
   // Accesses to memory.

@@ -86,6 +86,8 @@ class Warp {
 
   /// The lanes of the mask go on at `target`, the others at the next instruction.
   void branch(std::size_t target);
+  /// Those lanes of the mask go on at `target`.
+  void branch(std::size_t target, std::uint32_t lanes);
   /// The lanes of the mask end.
   void exit();
   /// Ends its turn: another warp may have to go on first.

@@ -216,7 +216,7 @@ TEST_CASE("constants that wgmma does not have are refused", "[ptx]") {
   const Product product{"bf16", 8, Swizzle::none};
   for (const std::string constants : {"%p1, 2, 1, 0, 0", "%p1, 1, 0, 0, 0", "%p1, 1, 1, 2, 0"}) {
     CHECK_THROWS_WITH(Call(program(product, constants)),
-                      Catch::Matchers::Contains("with this constant is not carried out"));
+                      Catch::Matchers::Contains("with these operands is not carried out"));
   }
   CHECK_THROWS_WITH(Call(program(product, "%p1, 1, 1, 0")), Catch::Matchers::Contains("operands"));
   CHECK_THROWS_WITH(Call(program({"bf16", 128, Swizzle::none}, "!%p1, 1, 1, 0, 0")),
