@@ -1,3 +1,5 @@
+#include "gpu/ptx/matrix.hpp"
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -40,16 +42,6 @@ Small transposed(const Small& matrix) {
   Small result;
   std::memcpy(result.data(), from.data(), sizeof result);
   return result;
-}
-
-// `.sync.aligned`: all lanes of the warp, else undefined.
-bool is_whole(const Warp& warp, const Instruction& in) {
-  if (warp.mask() == kAllLanes) return true;
-  const bool has_ended = warp.live() != kAllLanes;
-  warp.block().report({has_ended ? Fault::exited_lane : Fault::divergence,
-                       "an instruction of the whole warp is executed by some of its lanes"},
-                      in);
-  return false;
 }
 
 // The k-th eight lanes name the rows of matrix k. `matrices`: what a write brings.
@@ -142,6 +134,15 @@ constexpr Form kForms[] = {
 };
 
 }  // namespace
+
+bool is_whole(const Warp& warp, const Instruction& in) {
+  if (warp.mask() == kAllLanes) return true;
+  const bool has_ended = warp.live() != kAllLanes;
+  warp.block().report({has_ended ? Fault::exited_lane : Fault::divergence,
+                       "an instruction of the whole warp is executed by some of its lanes"},
+                      in);
+  return false;
+}
 
 std::span<const Form> matrix_forms() { return kForms; }
 

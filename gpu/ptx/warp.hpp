@@ -86,7 +86,7 @@ class Warp {
 
   /// The lanes of the mask go on at `target`, the others at the next instruction.
   void branch(std::size_t target);
-  /// Those lanes of the mask go on at `target`.
+  /// Takes those lanes of the mask to `target`.
   void branch(std::size_t target, std::uint32_t lanes);
   /// The lanes of the mask end.
   void exit();
