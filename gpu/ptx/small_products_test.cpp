@@ -157,7 +157,7 @@ float expected(const Product& product, double start, const std::vector<double>& 
   for (const double term : terms) sum += static_cast<__int128>(std::ldexp(term, 60));
   if (!product.has_half_sums()) return std::ldexp(static_cast<float>(sum), -60);
   constexpr float kInfinity = 65536.0F;  // stands where the next number would
-  // Of both neighbours of f16 the nearer, the even one where they are equally near.
+  // Takes the nearer of both neighbours of f16, the even one where they are equally near.
   float best = 0.0F;
   __int128 least = -1;
   for (std::uint32_t bits = 0; bits <= 0x7C00; ++bits) {
