@@ -8,6 +8,7 @@
 #include "gpu/ptx/block_run.hpp"
 #include "gpu/ptx/calls.hpp"
 #include "gpu/ptx/operand_checker.hpp"
+#include "gpu/ptx/product_registers.hpp"
 #include "gpu/ptx/program.hpp"
 
 namespace attest::ptx {
@@ -75,7 +76,7 @@ class Checker {
     for (const BranchTargets& each : function_.branch_targets) add_targets(each);
     for (const Statement& statement : function_.statements) add_instruction(statement);
     add_end();
-    watch_product_registers();
+    watch_product_registers(program_, function_);
     program_.registers = registers_.take_bytes();
     return std::move(program_);
   }
@@ -210,34 +211,6 @@ class Checker {
     end.opcode = "ret";
     end.at = function_.at;
     add_instruction(end);
-  }
-
-  template <Warpgroups::Touch kTouch>
-  static void watched(Warp& warp, const Instruction& in) {
-    warp.block().warpgroups().touch(warp, in, kTouch);
-    in.watched(warp, in);
-  }
-
-  // Other instructions that use registers of products are seen to keep away from them.
-  void watch_product_registers() {
-    std::set<std::uint32_t> taken;
-    for (const Instruction& in : program_.code) {
-      taken.insert(in.slots.begin(), in.slots.begin() + in.product_registers);
-    }
-    const auto uses = [&](const Instruction& in) {
-      const auto is_taken = [&](std::uint32_t slot) { return taken.count(slot) != 0; };
-      return std::any_of(in.slots.begin(), in.slots.end(), is_taken) ||
-             std::any_of(in.addresses.begin(), in.addresses.end(),
-                         [&](const Address& each) { return is_taken(each.slot); });
-    };
-    for (std::size_t k = 0; k < function_.statements.size() && !taken.empty(); ++k) {
-      Instruction& in = program_.code[k];
-      if (in.product_registers > 0 || !uses(in)) continue;
-      in.watched = in.execute;
-      in.execute = function_.statements[k].opcode.starts_with("mov.")
-                       ? watched<Warpgroups::Touch::move>
-                       : watched<Warpgroups::Touch::use>;
-    }
   }
 
   const Module& module_;

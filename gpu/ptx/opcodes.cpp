@@ -152,6 +152,7 @@ std::span<const Family> families() {
       {"Approximations, rounded to the nearest", Reach::lane, approximate_forms()},
       {"Comparisons and selections", Reach::lane, comparison_forms()},
       {"Conversions", Reach::lane, conversion_forms()},
+      {"Conversions to pairs of 16-bit floats", Reach::lane, half_pair_forms()},
       {"Conversions of pairs of 8-bit floats", Reach::lane, eight_bit_forms()},
       {"Moves and addresses", Reach::lane, move_forms()},
       {"Loads and stores", Reach::beyond, memory_forms()},

@@ -86,6 +86,7 @@ std::span<const Form> half_forms();
 std::span<const Form> approximate_forms();
 std::span<const Form> comparison_forms();
 std::span<const Form> conversion_forms();
+std::span<const Form> half_pair_forms();
 std::span<const Form> eight_bit_forms();
 std::span<const Form> move_forms();
 std::span<const Form> memory_forms();
