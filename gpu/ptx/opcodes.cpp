@@ -150,6 +150,8 @@ std::span<const Family> families() {
       {"Floating-point arithmetic, rounded once", Reach::lane, floating_forms()},
       {"Arithmetic of f16 and bf16, rounded once", Reach::lane, half_forms()},
       {"Approximations, rounded to the nearest", Reach::lane, approximate_forms()},
+      {"Approximations of f16 and bf16, rounded to the nearest", Reach::lane,
+       half_approximation_forms()},
       {"Comparisons and selections", Reach::lane, comparison_forms()},
       {"Conversions", Reach::lane, conversion_forms()},
       {"Conversions to pairs of 16-bit floats", Reach::lane, half_pair_forms()},

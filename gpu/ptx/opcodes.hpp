@@ -84,6 +84,7 @@ std::span<const Form> bit_forms();
 std::span<const Form> floating_forms();
 std::span<const Form> half_forms();
 std::span<const Form> approximate_forms();
+std::span<const Form> half_approximation_forms();
 std::span<const Form> comparison_forms();
 std::span<const Form> conversion_forms();
 std::span<const Form> half_pair_forms();

@@ -175,6 +175,28 @@ float expected(const Product& product, double start, const std::vector<double>& 
                                      : std::copysign(std::numeric_limits<float>::infinity(), best);
 }
 
+// D = A B + C of one warp, each lane's registers in a row.
+std::string product_kernel(const std::string& opcode, std::size_t a_words, std::size_t b_words,
+                           std::size_t registers) {
+  const auto list = [](const std::string& name, std::size_t count) {
+    std::string text = "{";
+    for (std::size_t k = 0; k < count; ++k)
+      text += (k == 0 ? "%" : ", %") + name + std::to_string(k);
+    return text + "}";
+  };
+  return kernel(".param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d",
+                ".reg .b64 %p<5>; .reg .b32 %a<4>, %b<2>, %c<4>, %r;\n"
+                "mov.u32 %r, %tid.x; ld.param.u64 %p0, [a]; mad.wide.u32 %p0, %r, 16, %p0;\n"
+                "ld.global.v4.b32 {%a0, %a1, %a2, %a3}, [%p0]; ld.param.u64 %p1, [b];\n"
+                "mad.wide.u32 %p1, %r, 8, %p1; ld.global.v2.b32 {%b0, %b1}, [%p1];\n"
+                "ld.param.u64 %p2, [c]; mad.wide.u32 %p2, %r, 16, %p2;\n"
+                "ld.global.v4.b32 {%c0, %c1, %c2, %c3}, [%p2];\n" +
+                    opcode + list("c", registers) + ", " + list("a", a_words) + ", " +
+                    list("b", b_words) + ", " + list("c", registers) +
+                    ";\nld.param.u64 %p3, [d]; mad.wide.u32 %p3, %r, 16, %p3;\n"
+                    "st.global.v4.b32 [%p3], {%c0, %c1, %c2, %c3}; ret;");
+}
+
 void check_product(const Product& p) {
   Words a(4 * kLanes), b(2 * kLanes), c(4 * kLanes), d(4 * kLanes);
   const auto a_number = [&](std::size_t row, std::size_t k) { return row * p.depth + k; };
@@ -211,25 +233,9 @@ void check_product(const Product& p) {
       }
     }
   }
-  const auto list = [](const std::string& name, std::size_t count) {
-    std::string text = "{";
-    for (std::size_t k = 0; k < count; ++k)
-      text += (k == 0 ? "%" : ", %") + name + std::to_string(k);
-    return text + "}";
-  };
   const std::string opcode = "mma.sync.aligned." + p.shape + ".row.col." + p.sums + "." + p.a +
                              "." + p.b + "." + p.sums + " ";
-  Call call(kernel(".param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d",
-                   ".reg .b64 %p<5>; .reg .b32 %a<4>, %b<2>, %c<4>, %r;\n"
-                   "mov.u32 %r, %tid.x; ld.param.u64 %p0, [a]; mad.wide.u32 %p0, %r, 16, %p0;\n"
-                   "ld.global.v4.b32 {%a0, %a1, %a2, %a3}, [%p0]; ld.param.u64 %p1, [b];\n"
-                   "mad.wide.u32 %p1, %r, 8, %p1; ld.global.v2.b32 {%b0, %b1}, [%p1];\n"
-                   "ld.param.u64 %p2, [c]; mad.wide.u32 %p2, %r, 16, %p2;\n"
-                   "ld.global.v4.b32 {%c0, %c1, %c2, %c3}, [%p2];\n" +
-                       opcode + list("c", registers) + ", " + list("a", p.a_words) + ", " +
-                       list("b", p.b_words) + ", " + list("c", registers) +
-                       ";\nld.param.u64 %p3, [d]; mad.wide.u32 %p3, %r, 16, %p3;\n"
-                       "st.global.v4.b32 [%p3], {%c0, %c1, %c2, %c3}; ret;"));
+  Call call(product_kernel(opcode, p.a_words, p.b_words, registers));
   CHECK(call.input("a", a).input("b", b).input("c", c).buffer("d", d).run(1, 32).to_string() == "");
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     for (std::size_t i = 0; i < 4; ++i) {
@@ -245,6 +251,55 @@ void check_product(const Product& p) {
                             : std::bit_cast<float>(word);
       INFO(opcode << "row " << row << " column " << column);
       CHECK(got == expected(p, static_cast<double>(start[row][column]), terms));
+    }
+  }
+}
+
+// Sums that wrap, or with .satfinite stop at the last number, beside small ones.
+TEST_CASE("mma.sync of whole numbers is exact", "[ptx]") {
+  for (const std::string a_type : {"s8", "u8"}) {
+    for (const std::string b_type : {"s8", "u8"}) {
+      for (const std::size_t depth : {16U, 32U}) {
+        for (const std::string satfinite : {"", ".satfinite"}) {
+          const std::size_t a_words = depth / 8, b_words = depth / 16;
+          Words a(4 * kLanes), b(2 * kLanes), c(4 * kLanes), d(4 * kLanes);
+          for (std::size_t k = 0; k < a.size(); ++k) a[k] = static_cast<std::uint32_t>(mix(1, k));
+          for (std::size_t k = 0; k < b.size(); ++k) b[k] = static_cast<std::uint32_t>(mix(2, k));
+          for (std::size_t k = 0; k < c.size(); ++k) {
+            const std::uint32_t edges[] = {0x7FFFFFFF, 0x80000000, 17, 0xFFFFFFF0};
+            c[k] = edges[mix(3, k) % 4];
+          }
+          const std::string opcode = "mma.sync.aligned.m16n8k" + std::to_string(depth) +
+                                     ".row.col" + satfinite + ".s32." + a_type + "." + b_type +
+                                     ".s32 ";
+          Call call(product_kernel(opcode, a_words, b_words, 4));
+          call.input("a", a).input("b", b).input("c", c).buffer("d", d);
+          CHECK(call.run(1, 32).to_string() == "");
+          const auto byte = [](const std::string& type, std::uint32_t word, std::size_t at) {
+            const auto bits = static_cast<std::uint8_t>(word >> 8 * at);
+            return type == "u8" ? std::int64_t{bits} : std::int64_t{static_cast<std::int8_t>(bits)};
+          };
+          std::size_t wrong = 0;
+          for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            for (std::size_t i = 0; i < 4; ++i) {
+              const std::size_t row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
+              std::int64_t sum = static_cast<std::int32_t>(c[4 * lane + i]);
+              for (std::size_t k = 0; k < depth; ++k) {
+                // Element k lies with the group's member k / 4 % 4.
+                const std::size_t a_lane = row % 8 * 4 + k / 4 % 4, b_lane = column * 4 + k / 4 % 4;
+                sum += byte(a_type, a[4 * a_lane + row / 8 + k / 16 * 2], k % 4) *
+                       byte(b_type, b[2 * b_lane + k / 16], k % 4);
+              }
+              if (!satfinite.empty()) {
+                sum = std::min<std::int64_t>(std::max<std::int64_t>(sum, INT32_MIN), INT32_MAX);
+              }
+              wrong += d[4 * lane + i] == static_cast<std::uint32_t>(sum) ? 0 : 1;
+            }
+          }
+          INFO(opcode);
+          CHECK(wrong == 0);
+        }
+      }
     }
   }
 }

@@ -12,11 +12,11 @@ namespace attest::simt {
 
 /// Types of a product's factors: a register has four of 8 bits, two of 16, or one, the first in the
 /// lowest bits.
-enum class Factor : std::uint8_t { bf16, f16, tf32, e4m3, e5m2 };
+enum class Factor : std::uint8_t { bf16, f16, tf32, e4m3, e5m2, s8, u8 };
 
 constexpr std::uint32_t bits_of(Factor type) {
-  if (type == Factor::e4m3 || type == Factor::e5m2) return 8;
-  return type == Factor::tf32 ? 32 : 16;
+  if (type == Factor::tf32) return 32;
+  return type == Factor::bf16 || type == Factor::f16 ? 16 : 8;
 }
 
 /// Values of the two formats of 8 bits (Open Compute Project, OFP8): e4m3 has no infinity and one
@@ -43,6 +43,10 @@ inline float value_of(std::uint32_t word, std::uint32_t shift, Factor type) {
       return float_from_e4m3(static_cast<std::uint8_t>(bits));
     case Factor::e5m2:
       return float_from_e5m2(static_cast<std::uint8_t>(bits));
+    case Factor::s8:
+      return static_cast<float>(static_cast<std::int8_t>(bits));
+    case Factor::u8:
+      return static_cast<float>(static_cast<std::uint8_t>(bits));
     case Factor::bf16:
       return float_from_bf16(static_cast<std::uint16_t>(bits));
     case Factor::f16:

@@ -157,8 +157,7 @@ void WarpProduct::multiply(Factor type, std::size_t depth) const {
       return multiply_bf16(*this, depth);
     case Factor::tf32:
       return multiply_tf32(*this, depth);
-    case Factor::e4m3:
-    case Factor::e5m2:
+    default:
       break;
   }
   throw InternalError("products of 8 bits are none of a WarpProduct");
