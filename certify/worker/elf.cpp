@@ -65,6 +65,26 @@ std::vector<T> read_at(std::ifstream& file, std::uint64_t at, std::uint64_t coun
   return values;
 }
 
+// function(entry, name), name(offset) of the section's strings, for each entry of a kind of
+// section.
+template <class Entry, class Function>
+void for_each_entry(const std::string& path, std::uint32_t kind, Function&& function) {
+  const Elf64_Ehdr header = header_of(path);
+  std::ifstream file(path, std::ios::binary);
+  const auto sections = read_at<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != kind || section.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& strings = sections[section.sh_link];
+    std::vector<char> text = read_at<char>(file, strings.sh_offset, strings.sh_size);
+    text.push_back('\0');
+    const auto name = [&](std::uint64_t at) {
+      return at < text.size() ? std::string(&text[at]) : std::string();
+    };
+    const std::uint64_t count = section.sh_size / sizeof(Entry);
+    for (const Entry& entry : read_at<Entry>(file, section.sh_offset, count)) function(entry, name);
+  }
+}
+
 }  // namespace
 
 void require_library(const std::string& path) {
@@ -98,22 +118,18 @@ void require_library(const std::string& path) {
 }
 
 std::vector<std::string> undefined_symbols(const std::string& path) {
-  const Elf64_Ehdr header = header_of(path);
-  std::ifstream file(path, std::ios::binary);
-  const auto sections = read_at<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
   std::vector<std::string> names;
-  for (const Elf64_Shdr& section : sections) {
-    if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
-    const Elf64_Shdr& strings = sections[section.sh_link];
-    std::vector<char> text = read_at<char>(file, strings.sh_offset, strings.sh_size);
-    text.push_back('\0');
-    const std::uint64_t count = section.sh_size / sizeof(Elf64_Sym);
-    for (const Elf64_Sym& symbol : read_at<Elf64_Sym>(file, section.sh_offset, count)) {
-      if (symbol.st_shndx == SHN_UNDEF && symbol.st_name < text.size()) {
-        names.emplace_back(&text[symbol.st_name]);
-      }
-    }
-  }
+  for_each_entry<Elf64_Sym>(path, SHT_DYNSYM, [&](const Elf64_Sym& symbol, const auto& name) {
+    if (symbol.st_shndx == SHN_UNDEF) names.push_back(name(symbol.st_name));
+  });
+  return names;
+}
+
+std::vector<std::string> needed_libraries(const std::string& path) {
+  std::vector<std::string> names;
+  for_each_entry<Elf64_Dyn>(path, SHT_DYNAMIC, [&](const Elf64_Dyn& entry, const auto& name) {
+    if (entry.d_tag == DT_NEEDED) names.push_back(name(entry.d_un.d_val));
+  });
   return names;
 }
 

@@ -15,4 +15,8 @@ void require_library(const std::string& path);
 /// [certify/worker/emulated_library_test]
 std::vector<std::string> undefined_symbols(const std::string& path);
 
+/// Sonames of the libraries that a shared library is linked with, as far as its sections tell.
+/// [certify/worker/emulated_library_test "a library of CUDA 12"]
+std::vector<std::string> needed_libraries(const std::string& path);
+
 }  // namespace attest::certify::worker

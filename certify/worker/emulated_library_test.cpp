@@ -43,6 +43,14 @@ TEST_CASE("the PTX of a library for CUDA is carried out", "[emulated]") {
   }
 }
 
+TEST_CASE("a library of CUDA 12", "[emulated]") {
+  const IsolatedKernels kernels = emulated("by_hand_cuda_12");
+  const proptest::LawResult right = judged(kernel_called(kernels, "hand/right"));
+  CAPTURE(right.message);
+  CHECK(right.verdict == Verdict::passed);
+  CHECK(judged(kernel_called(kernels, "hand/multiplied")).verdict == Verdict::violated);
+}
+
 TEST_CASE("mistakes of its kernels are found", "[emulated]") {
   const IsolatedKernels kernels = emulated("by_hand");
   const auto message = [&](const char* name) {
@@ -88,7 +96,7 @@ TEST_CASE("libraries that cannot be emulated are told why", "[emulated]") {
   CHECK_THROWS_WITH(emulated("nonsense_good"),
                     Catch::Contains("'nonsense' has its tensors on the CPU; leave --emulate out"));
   CHECK_THROWS_WITH(emulated("nonsense_on_device"),
-                    Catch::Contains("registers no kernel with libcudart.so.13") &&
+                    Catch::Contains("registers no kernel with libcudart.so.12 or .13") &&
                         Catch::Contains("-cudart shared"));
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <deque>
 
@@ -28,7 +29,9 @@ std::string loader_reason() {
 void require_functions(const std::string& path) {
   std::vector<std::string> needed = undefined_symbols(path);
   std::erase_if(needed, [](const std::string& name) {
-    return name.rfind("cuda", 0) != 0 && name.rfind("__cuda", 0) != 0;
+    const bool of_driver =
+        name.rfind("cu", 0) == 0 && name.size() > 2 && std::isupper(name[2]) != 0;
+    return name.rfind("cuda", 0) != 0 && name.rfind("__cuda", 0) != 0 && !of_driver;
   });
   std::sort(needed.begin(), needed.end());
   std::string names;
@@ -39,6 +42,21 @@ void require_functions(const std::string& path) {
   throw InvalidProblem("library '" + path + "': calls " + names +
                        ", which the emulated device has not; docs/how-to/"
                        "cuda-libraries-without-a-gpu.md lists what it has");
+}
+
+// Version of the runtime that it is linked with; the newest where it is linked with none.
+int runtime_major_of(const std::string& path) {
+  constexpr std::string_view kSoname = "libcudart.so.";
+  for (const std::string& name : needed_libraries(path)) {
+    if (name.rfind(kSoname, 0) != 0) continue;
+    const std::string version = name.substr(kSoname.size());
+    if (version == "12") return 12;
+    if (version == "13") return 13;
+    throw InvalidProblem("library '" + path + "': is linked with " + name +
+                         "; libcudart.so.12 and libcudart.so.13 are emulated: build it with nvcc "
+                         "12 or 13");
+  }
+  return 13;
 }
 
 // The same kernel, whose summary says that it is emulated. It lasts as long as the program.
@@ -53,7 +71,9 @@ const attest_kernel& emulated(const attest_kernel& kernel) {
   static std::deque<Emulated> all;
   const char* const summary = kernel.description.summary;
   Emulated& made = all.emplace_back(Emulated{
-      gpu::runtime::kEmulatedSummary + std::string(summary == nullptr ? "" : summary), kernel});
+      gpu::runtime::kEmulatedSummary + (" as " + gpu::runtime::device_of_kernels() + ": ") +
+          (summary == nullptr ? "" : summary),
+      kernel});
   made.kernel.description.summary = made.summary.c_str();
   return made.kernel;
 }
@@ -65,7 +85,7 @@ std::vector<const attest_kernel*> open_library(const std::string& path, bool emu
     throw InvalidProblem("library '" + path + "': " + why);
   };
   if (emulate) {
-    gpu::runtime::load_emulated_device();
+    gpu::runtime::load_emulated_device(runtime_major_of(path));
     require_functions(path);
   }
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

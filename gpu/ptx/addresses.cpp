@@ -21,6 +21,8 @@ SharedAccess shared_access(Use use, const void* there, const void* value, std::s
     case Use::exchange:
       return SharedAccess::exchange;
     case Use::write:
+    case Use::strong_read:
+    case Use::strong_write:
       break;
   }
   const bool is_same = value != nullptr && std::memcmp(there, value, bytes) == 0;
@@ -28,8 +30,25 @@ SharedAccess shared_access(Use use, const void* there, const void* value, std::s
 }
 
 simt::GlobalUse global_use(Use use) {
-  if (use == Use::read) return simt::GlobalUse::read;
-  return use == Use::write ? simt::GlobalUse::write : simt::GlobalUse::add;
+  switch (use) {
+    case Use::read:
+      return simt::GlobalUse::read;
+    case Use::write:
+      return simt::GlobalUse::write;
+    case Use::strong_read:
+      return simt::GlobalUse::strong_read;
+    case Use::strong_write:
+      return simt::GlobalUse::strong_write;
+    case Use::add:
+    case Use::exchange:
+      break;
+  }
+  return simt::GlobalUse::add;
+}
+
+Use without_strength(Use use) {
+  if (use == Use::strong_read) return Use::read;
+  return use == Use::strong_write ? Use::write : use;
 }
 
 std::byte* access_shared(const Warp& warp, const Instruction& in, std::uint32_t lane,
@@ -108,11 +127,11 @@ std::byte* access(const Warp& warp, const Instruction& in, Space space, std::uin
                   std::uint32_t lane, std::size_t bytes, Use use, const void* value) {
   switch (space) {
     case Space::shared:
-      return access_shared(warp, in, lane, address, bytes, use, value);
+      return access_shared(warp, in, lane, address, bytes, without_strength(use), value);
     case Space::local:
       return access_local(warp, in, lane, address, bytes);
     case Space::param:
-      return access_parameters(warp, in, address, bytes, use);
+      return access_parameters(warp, in, address, bytes, without_strength(use));
     default:
       break;
   }

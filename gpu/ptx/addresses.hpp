@@ -38,7 +38,8 @@ inline Lanes<std::uint64_t> addresses_of(const Warp& warp, const Address& addres
 /// An instruction's place as checks of asynchronous instructions take it: its line of the PTX.
 inline simt::SourceLine where(const Instruction& in) { return {"PTX", in.line}; }
 
-enum class Use : std::uint8_t { read, write, add, exchange };
+/// Strong ones are such in global memory alone: elsewhere nothing tells them from others.
+enum class Use : std::uint8_t { read, write, add, exchange, strong_read, strong_write };
 
 /// The bytes of a lane's access, checked, noted and counted; null where it may not be carried out.
 /// `value`: the bytes that a write brings, as two writes of equal values are no race.

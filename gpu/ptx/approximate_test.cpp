@@ -93,6 +93,59 @@ TEST_CASE("the farthest approximations are other numbers than the nearest", "[pt
   }
 }
 
+struct HalfRow {
+  const char* opcode;
+  Type type;
+  Function function;
+  double relative, absolute;
+};
+constexpr HalfRow kHalfRows[] = {{"ex2.approx.f16", Type::f16, mpfr_exp2, 0x1p-10, 0.0},
+                                 {"ex2.approx.ftz.bf16", Type::bf16, mpfr_exp2, 0x1p-7, 0.0},
+                                 {"tanh.approx.f16", Type::f16, mpfr_tanh, 0.0, 0x1p-11},
+                                 {"tanh.approx.bf16", Type::bf16, mpfr_tanh, 0.0, 0x1p-8}};
+
+// All 65536 operands, alone and in pairs.
+TEST_CASE("approximations of 16 bits are within PTX's errors", "[ptx]") {
+  std::vector<std::uint64_t> operands(1U << 16), pairs(1U << 16);
+  for (std::uint64_t k = 0; k < operands.size(); ++k) {
+    operands[k] = k;
+    pairs[k] = k << 16 | (k ^ 0x5555U);
+  }
+  for (const HalfRow& row : kHalfRows) {
+    const bool is_f16 = row.type == Type::f16;
+    const double largest = is_f16 ? 65504.0 : 0x1.FEp127;
+    const double least = is_f16 ? 0x1p-24 : 0x1p-126;  // bf16's ex2 flushes to zero
+    std::vector<std::uint64_t> nearest;
+    for (const Approximation choice : {Approximation::nearest, Approximation::farthest}) {
+      const auto results =
+          testing::results_of(row.opcode, {row.type, row.type}, {operands}, "", {choice});
+      const auto both = testing::results_of(std::string(row.opcode) + "x2",
+                                            {is_f16 ? Type::f16x2 : Type::bf16x2, Type::b32},
+                                            {pairs}, "", {choice});
+      std::size_t wrong = 0, apart = 0;
+      for (std::uint64_t k = 0; k < operands.size(); ++k) {
+        const std::uint64_t bits = results[k] & 0xFFFF;
+        apart += (both[k] & 0xFFFFFFFF) == (bits << 16 | (results[k ^ 0x5555U] & 0xFFFF)) ? 0 : 1;
+        const double got = testing::value_of(bits, row.type);
+        const double wanted = exact(row.function, testing::value_of(k, row.type));
+        if (wanted != wanted) {
+          wrong += bits == 0x7FFF ? 0 : 1;
+        } else if (std::fabs(wanted) > largest) {
+          wrong += std::fabs(got) >= largest ? 0 : 1;
+        } else {
+          const double most = std::fmax(row.relative * std::fabs(wanted), row.absolute) + least;
+          wrong += std::fabs(got - wanted) <= most ? 0 : 1;
+        }
+      }
+      INFO(row.opcode);
+      CHECK(wrong == 0);
+      CHECK(apart == 0);
+      if (choice == Approximation::nearest) nearest = results;
+      if (choice == Approximation::farthest) CHECK(results != nearest);
+    }
+  }
+}
+
 TEST_CASE("ex2 in vectors has the bits of exp2 in each lane", "[ptx]") {
   constexpr std::size_t kCount = 1U << 18;
   std::vector<std::uint64_t> operands(kCount);

@@ -104,7 +104,7 @@ TEST_CASE("copies that leave memory, and sizes that there are not", "[ptx]") {
   CHECK(faults(run("mov.u32 %r5, 4; cp.async.cg.shared.global [%r3], [%a1+4], 16, %r5;\n" + kWait)
                    .report)[0] == Fault::misaligned);
   CHECK_THROWS_WITH(run("cp.async.cg.shared.global [%r3], [%a1], 8;\n"),
-                    Catch::Matchers::Contains("with this constant is not carried out"));
+                    Catch::Matchers::Contains("with these operands is not carried out"));
 }
 
 }  // namespace

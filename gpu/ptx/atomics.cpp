@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "gpu/ptx/addresses.hpp"
 #include "gpu/ptx/floating.hpp"
@@ -180,75 +182,58 @@ Execute compare_and_swap(const Spelling& spelling, Instruction&) {
                      []<class T>() -> Execute { return run_compare_and_swap<T>; });
 }
 
-constexpr Form kForms[] = {
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
-     "u32|.s32|.u64|.f32|.f64)",
-     "d [a] b", atomic<Add>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global].add(.v2|.v4).f32",
-     "{d} [a] {b}", as<run_add_vector<true>>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global].add(.v2|.v4).f32",
-     "[a] {b}", as<run_add_vector<false>>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
-     "noftz(.f16|.f16x2|.bf16|.bf16x2)",
-     "d [a] b", atomic_halves},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
-     "u32|.s32|.u64|.s64)",
-     "d [a] b", atomic_integer<Min>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
-     "u32|.s32|.u64|.s64)",
-     "d [a] b", atomic_integer<Max>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
-     "b32|.b64)",
-     "d [a] b", atomic_integer<And>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
-     "b32|.b64)",
-     "d [a] b", atomic_integer<Or>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
-     "b32|.b64)",
-     "d [a] b", atomic_integer<Xor>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].exch("
-     ".b32|.b64)",
-     "d [a] b", atomic_integer<Exchange>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
-     "u32",
-     "d [a] b", atomic_count<Increment>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
-     "u32",
-     "d [a] b", atomic_count<Decrement>},
-    {"atom[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].cas(."
-     "b16|.b32|.b64)",
-     "d [a] b c", compare_and_swap},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add(."
-     "u32|.s32|.u64|.f32|.f64)",
-     "[a] b", atomic<Add>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].add."
-     "noftz(.f16|.f16x2|.bf16|.bf16x2)",
-     "[a] b", atomic_halves},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].min(."
-     "u32|.s32|.u64|.s64)",
-     "[a] b", atomic_integer<Min>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].max(."
-     "u32|.s32|.u64|.s64)",
-     "[a] b", atomic_integer<Max>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].and(."
-     "b32|.b64)",
-     "[a] b", atomic_integer<And>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].or(."
-     "b32|.b64)",
-     "[a] b", atomic_integer<Or>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].xor(."
-     "b32|.b64)",
-     "[a] b", atomic_integer<Xor>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].inc."
-     "u32",
-     "[a] b", atomic_count<Increment>},
-    {"red[.relaxed|.acquire|.release|.acq_rel][.cta|.gpu|.sys][.global|.shared|.shared::cta].dec."
-     "u32",
-     "[a] b", atomic_count<Decrement>},
+// An operation after its ordering, scope and space.
+struct Operation {
+  const char* name;
+  Execute (*make)(const Spelling& spelling, Instruction& instruction);
+  bool needs_result = false;
 };
+constexpr Operation kOperations[] = {{".add(.u32|.s32|.u64|.f32|.f64)", atomic<Add>},
+                                     {".add.noftz(.f16|.f16x2|.bf16|.bf16x2)", atomic_halves},
+                                     {".min(.u32|.s32|.u64|.s64)", atomic_integer<Min>},
+                                     {".max(.u32|.s32|.u64|.s64)", atomic_integer<Max>},
+                                     {".and(.b32|.b64)", atomic_integer<And>},
+                                     {".or(.b32|.b64)", atomic_integer<Or>},
+                                     {".xor(.b32|.b64)", atomic_integer<Xor>},
+                                     {".inc.u32", atomic_count<Increment>},
+                                     {".dec.u32", atomic_count<Decrement>},
+                                     {".exch(.b32|.b64)", atomic_integer<Exchange>, true},
+                                     {".cas(.b16|.b32|.b64)", compare_and_swap, true}};
+
+std::vector<Form> all_forms() {
+  const std::string order = "[.relaxed|.acquire|.release|.acq_rel][.cta|.cluster|.gpu|.sys]";
+  const std::string space = "[.global|.shared|.shared::cta|.shared::cluster]";
+  static std::vector<std::string> patterns;  // that the forms point to
+  std::vector<Form> forms;
+  for (const char* const opcode : {"atom", "red"}) {
+    for (const Operation& each : kOperations) {
+      if (each.needs_result && opcode == std::string("red")) continue;
+      patterns.push_back(opcode + order + space + each.name);
+    }
+    patterns.push_back(opcode + order + "[.global].add(.v2|.v4).f32");
+  }
+  std::size_t next = 0;
+  for (const bool has_result : {true, false}) {
+    for (const Operation& each : kOperations) {
+      if (each.needs_result && !has_result) continue;
+      const bool compares = each.make == compare_and_swap;
+      forms.push_back({patterns[next++],
+                       compares     ? "d [a] b c"
+                       : has_result ? "d [a] b"
+                                    : "[a] b",
+                       each.make});
+    }
+    forms.push_back({patterns[next++], has_result ? "{d} [a] {b}" : "[a] {b}",
+                     has_result ? as<run_add_vector<true>> : as<run_add_vector<false>>});
+  }
+  return forms;
+}
 
 }  // namespace
 
-std::span<const Form> atomic_forms() { return kForms; }
+std::span<const Form> atomic_forms() {
+  static const std::vector<Form> forms = all_forms();
+  return forms;
+}
 
 }  // namespace attest::ptx

@@ -81,7 +81,8 @@ struct Result {
 // Each thread applies the instruction to a place of its own, in the space that the opcode says.
 Result run(const std::string& opcode, const Spelling& spelling, const Bits& there, const Bits& b,
            const Bits& c) {
-  const bool is_shared = spelling.has("shared") || spelling.has("shared::cta");
+  const bool is_shared =
+      spelling.has("shared") || spelling.has("shared::cta") || spelling.has("shared::cluster");
   const bool has_result = opcode[0] == 'a';
   const std::string width = std::to_string(bits(spelling.last_type()));
   Result result{there, Bits(there.size(), 0)};

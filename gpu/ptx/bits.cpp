@@ -60,6 +60,19 @@ struct LeadingZeros {
     return static_cast<std::uint32_t>(std::countl_zero(a));
   }
 };
+// The highest bit that is another than those above it, which have the sign; all ones for none.
+// `kShift`: how far it lies below the highest place.
+template <bool kShift>
+struct FindHighest {
+  template <class T>
+  std::uint32_t operator()(T a) const {
+    using Bits = std::make_unsigned_t<T>;
+    const auto other = static_cast<Bits>(a < 0 ? ~a : a);
+    if (other == 0) return ~std::uint32_t{0};
+    const auto leading = static_cast<std::uint32_t>(std::countl_zero(other));
+    return kShift ? leading : kBits<T> - 1 - leading;
+  }
+};
 struct Reverse {
   template <class T>
   T operator()(T a) const {
@@ -186,6 +199,13 @@ Execute predicates(const Spelling&, Instruction&) {
   return combine_predicates<Op>;
 }
 
+template <bool kShift>
+Execute found(const Spelling& spelling, Instruction&) {
+  return TypeList<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>::pick(
+      spelling.last_type(),
+      []<class T>() -> Execute { return run_lanes<FindHighest<kShift>, std::uint32_t, T>; });
+}
+
 constexpr Form kForms[] = {
     {"and(.b16|.b32|.b64)", "d a b", two_sources<And, Words>},
     {"or(.b16|.b32|.b64)", "d a b", two_sources<Or, Words>},
@@ -200,6 +220,8 @@ constexpr Form kForms[] = {
     {"shf(.l|.r)(.clamp|.wrap).b32", "d a b c:u32", funnel},
     {"popc(.b32|.b64)", "d:u32 a", counted<Count>},
     {"clz(.b32|.b64)", "d:u32 a", counted<LeadingZeros>},
+    {"bfind(.u32|.s32|.u64|.s64)", "d:u32 a", found<false>},
+    {"bfind.shiftamt(.u32|.s32|.u64|.s64)", "d:u32 a", found<true>},
     {"brev(.b32|.b64)", "d a", one_source<Reverse, Words>},
     {"bfe(.u32|.s32|.u64|.s64)", "d a b:u32 c:u32", extract},
     {"bfi(.b32|.b64)", "d a b c:u32 e:u32", insert},

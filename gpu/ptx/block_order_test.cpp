@@ -94,5 +94,69 @@ TEST_CASE("blocks without a fence, a barrier or a counter are not in order", "[p
   CHECK(is_found({.late = "st.global.u32 [%a1], %r3;"}));  // after the fence
 }
 
+// Block 0 writes and posts a flag, the others wait for it and read. POST and POLL are parts to
+// replace.
+simt::LaunchReport handed_over(const std::string& post, const std::string& poll, int threads = 1) {
+  const std::string text = with(
+      with(kernel(".param .u64 data, .param .u64 flag, .param .u64 out",
+                  ".reg .b64 %a<4>; .reg .b32 %r<4>; .reg .pred %p<2>;\n"
+                  "mov.u32 %r0, %ctaid.x; ld.param.u64 %a0, [data]; ld.param.u64 %a1, [flag];\n"
+                  "ld.param.u64 %a2, [out]; mad.wide.u32 %a2, %r0, 4, %a2;\n"
+                  "setp.ne.u32 %p0, %r0, 0; @%p0 bra POLL_;\n"
+                  "st.global.u32 [%a0], 42; POST ret;\n"
+                  "POLL_: POLL setp.eq.u32 %p1, %r1, 0; @%p1 bra POLL_;\n"
+                  "ld.global.u32 %r2, [%a0]; st.global.u32 [%a2], %r2; ret;"),
+           "POST", post),
+      "POLL ", poll + " ");
+  std::vector<std::uint32_t> data(1), flag(1, 0), out(kBlocks);
+  Call call(text);
+  call.buffer("data", data).buffer("flag", flag).buffer("out", out);
+  auto report = call.on_threads(threads).run(kBlocks, 1);
+  for (std::uint32_t k = 1; k < kBlocks; ++k) CHECK(out[k] == 42);
+  return report;
+}
+
+TEST_CASE("a release and an acquire order blocks", "[ptx]") {
+  const std::string release = "st.release.gpu.global.u32 [%a1], 1;";
+  const std::string acquire = "ld.acquire.gpu.global.u32 %r1, [%a1];";
+  CHECK(handed_over(release, acquire).to_string() == "");
+  CHECK(handed_over(release, acquire, 3).to_string() == "");
+  CHECK(handed_over("st.global.release.sys.b32 [%a1], 1;", "ld.global.acquire.sys.b32 %r1, [%a1];")
+            .to_string() == "");
+  CHECK(handed_over("membar.gl; st.relaxed.gpu.global.u32 [%a1], 1;", acquire).clean());
+  CHECK(handed_over("membar.gl; st.volatile.global.u32 [%a1], 1;",
+                    "ld.volatile.global.u32 %r1, [%a1];")
+            .clean());
+  CHECK(handed_over("red.release.gpu.global.add.u32 [%a1], 1;", acquire).clean());
+}
+
+TEST_CASE("weaker accesses order no blocks", "[ptx]") {
+  const auto finds = [](const std::string& post, const std::string& poll) {
+    // In each block that reads.
+    return testing::faults(handed_over(post, poll)) == std::vector(kBlocks - 1, Fault::race);
+  };
+  const std::string acquire = "ld.acquire.gpu.global.u32 %r1, [%a1];";
+  CHECK(finds("st.relaxed.gpu.global.u32 [%a1], 1;", acquire));
+  CHECK(finds("st.release.cta.global.u32 [%a1], 1;", acquire));
+  CHECK(finds("st.release.gpu.global.u32 [%a1], 1;", "ld.acquire.cta.global.u32 %r1, [%a1];"));
+  // The flag itself races, too, where one side is no strong access.
+  CHECK_FALSE(handed_over("membar.gl; st.global.u32 [%a1], 1;", acquire).clean());
+  CHECK_FALSE(
+      handed_over("st.release.gpu.global.u32 [%a1], 1;", "ld.global.u32 %r1, [%a1];").clean());
+}
+
+// The second warp stores what the first waits for.
+TEST_CASE("a warp that polls lets others go on", "[ptx]") {
+  std::vector<std::uint32_t> flag(1, 0), out(64, 0);
+  Call call(kernel(".param .u64 flag, .param .u64 out",
+                   ".reg .b64 %a<3>; .reg .b32 %r<4>; .reg .pred %p<3>;\n"
+                   "mov.u32 %r0, %tid.x; ld.param.u64 %a0, [flag]; ld.param.u64 %a1, [out];\n"
+                   "setp.ne.u32 %p0, %r0, 32; @!%p0 st.release.cta.global.u32 [%a0], 7;\n"
+                   "POLL: ld.acquire.cta.global.u32 %r1, [%a0]; setp.eq.u32 %p1, %r1, 0;\n"
+                   "@%p1 bra POLL; mad.wide.u32 %a2, %r0, 4, %a1; st.global.u32 [%a2], %r1; ret;"));
+  CHECK(call.buffer("flag", flag).buffer("out", out).run(1, 64).to_string() == "");
+  CHECK(out == std::vector<std::uint32_t>(64, 7));
+}
+
 }  // namespace
 }  // namespace attest::ptx

@@ -8,6 +8,7 @@
 
 #include "gpu/ptx/barriers.hpp"
 #include "gpu/ptx/choices.hpp"
+#include "gpu/ptx/cluster_barrier.hpp"
 #include "gpu/ptx/program.hpp"
 #include "gpu/ptx/special_registers.hpp"
 #include "gpu/ptx/warp.hpp"
@@ -43,6 +44,7 @@ class BlockRun final : public simt::AsyncBlock {
   LanePlace place(std::uint32_t warp, std::uint32_t lane) const;
   std::vector<Warp>& warps() { return warps_; }
   Barriers& barriers() { return barriers_; }
+  ClusterBarrier& cluster_barrier() { return cluster_barrier_; }
   Warpgroups& warpgroups() { return warpgroups_; }
   std::byte* local(const Warp& warp, std::uint32_t lane) {
     return local_.data() + number_of(warp, lane) * program().local_bytes;
@@ -132,6 +134,7 @@ class BlockRun final : public simt::AsyncBlock {
   simt::LaunchReport* report_ = nullptr;
   std::vector<Warp> warps_;
   Barriers barriers_;
+  ClusterBarrier cluster_barrier_;
   simt::BlockFences fences_;
   std::vector<simt::BlockOrder::Seen> seen_;  // atomic operations of other blocks
   Warpgroups warpgroups_;

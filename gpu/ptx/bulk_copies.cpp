@@ -30,11 +30,11 @@ std::byte* shared_of(const Warp& warp, const Instruction& in, std::size_t operan
 // The map that a lane names, in the kernel's parameters or in global memory.
 simt::TensorMap map_of(Warp& warp, const Instruction& in, std::size_t operand, std::uint32_t lane) {
   const std::uint64_t address = address_of(warp, in.addresses[operand], lane);
-  BlockRun& block = warp.block();
-  const Space space = space_of(address);
+  const bool is_parameter = !in.is_generic && in.space == Space::param;
+  const Space space = is_parameter ? Space::param : space_of(address);
   std::optional<simt::TensorMap> map;
   if (space != Space::shared && space != Space::local) {
-    const std::uint64_t begin = address - window_of(space);
+    const std::uint64_t begin = is_parameter ? address : address - window_of(space);
     const auto half = [&](std::size_t at) {
       return access(warp, in, space, begin + at, lane, kHalf, Use::read);
     };
@@ -44,15 +44,22 @@ simt::TensorMap map_of(Warp& warp, const Instruction& in, std::size_t operand, s
     }
   }
   if (!map) {
-    block.stop(Fault::out_of_bounds, "a tensor copy names no tensor map", where(in));
-  }
-  if (static_cast<std::uint32_t>(map->shape.rank) != in.elements) {
-    block.stop(Fault::out_of_bounds,
-               "a tensor copy of " + std::to_string(in.elements) +
-                   " coordinates has a map of a tensor of " + std::to_string(map->shape.rank),
-               where(in));
+    warp.block().stop(Fault::out_of_bounds, "a tensor copy names no tensor map", where(in));
   }
   return *map;
+}
+
+// One of a tensor with as many dimensions as the copy has coordinates.
+simt::TensorMap fitting_map_of(Warp& warp, const Instruction& in, std::size_t operand,
+                               std::uint32_t lane) {
+  const simt::TensorMap map = map_of(warp, in, operand, lane);
+  if (static_cast<std::uint32_t>(map.shape.rank) != in.elements) {
+    warp.block().stop(Fault::out_of_bounds,
+                      "a tensor copy of " + std::to_string(in.elements) +
+                          " coordinates has a map of a tensor of " + std::to_string(map.shape.rank),
+                      where(in));
+  }
+  return map;
 }
 
 simt::BoxPlace place_of(const Warp& warp, const Instruction& in, std::uint32_t lane) {
@@ -66,16 +73,17 @@ simt::BoxPlace place_of(const Warp& warp, const Instruction& in, std::uint32_t l
 void load_box(Warp& warp, const Instruction& in) {
   BlockRun& block = warp.block();
   for_each_active(warp, [&](std::uint32_t lane) {
-    block.tensor_copies().load(block, shared_of(warp, in, 0, lane), map_of(warp, in, 1, lane), true,
-                               place_of(warp, in, lane), shared_of(warp, in, 2, lane), where(in));
+    block.tensor_copies().load(block, shared_of(warp, in, 0, lane),
+                               fitting_map_of(warp, in, 1, lane), true, place_of(warp, in, lane),
+                               shared_of(warp, in, 2, lane), where(in));
   });
 }
 
 void store_box(Warp& warp, const Instruction& in) {
   BlockRun& block = warp.block();
   for_each_active(warp, [&](std::uint32_t lane) {
-    block.tensor_copies().store(block, map_of(warp, in, 0, lane), true, place_of(warp, in, lane),
-                                shared_of(warp, in, 1, lane), where(in));
+    block.tensor_copies().store(block, fitting_map_of(warp, in, 0, lane), true,
+                                place_of(warp, in, lane), shared_of(warp, in, 1, lane), where(in));
   });
 }
 
@@ -128,9 +136,14 @@ void wait(Warp& warp, const Instruction& in) {
   });
 }
 
+// Caches change no value; a map must be one.
 void prefetch(Warp& warp, const Instruction& in) {
+  for_each_active(warp, [&](std::uint32_t lane) { fitting_map_of(warp, in, 0, lane); });
+}
+void prefetch_map(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) { map_of(warp, in, 0, lane); });
 }
+void pass(Warp&, const Instruction&) {}
 
 constexpr Form kForms[] = {
     {"cp.async.bulk.tensor(.1d|.2d|.3d|.4d|.5d)(.shared::cluster|.shared::cta).global[.tile]"
@@ -145,6 +158,12 @@ constexpr Form kForms[] = {
      ".L2::cache_hint",
      "[d,c] [a] h:b64", as<store_box>},
     {"cp.async.bulk.prefetch.tensor(.1d|.2d|.3d|.4d|.5d).L2.global[.tile]", "[a,c]", as<prefetch>},
+    {"cp.async.bulk.prefetch.L2.global", "[a] b:b32", as<pass>},
+    {"cp.async.bulk.prefetch.L2.global.L2::cache_hint", "[a] b:b32 h:b64", as<pass>},
+    {"prefetch[.const|.param].tensormap", "[a]", as<prefetch_map>},
+    {"prefetch[.global|.local](.L1|.L2)", "[a]", as<pass>},
+    {"prefetch.global(.L2::evict_last|.L2::evict_normal)", "[a]", as<pass>},
+    {"prefetchu.L1", "[a]", as<pass>},
     {"cp.async.bulk(.shared::cluster|.shared::cta).global.mbarrier::complete_tx::bytes",
      "[d] [a] b:b32 [m]", as<load_row>},
     {"cp.async.bulk(.shared::cluster|.shared::cta).global.mbarrier::complete_tx::bytes"

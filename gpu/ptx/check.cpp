@@ -6,7 +6,9 @@
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 #include "gpu/ptx/block_run.hpp"
+#include "gpu/ptx/calls.hpp"
 #include "gpu/ptx/operand_checker.hpp"
+#include "gpu/ptx/product_registers.hpp"
 #include "gpu/ptx/program.hpp"
 
 namespace attest::ptx {
@@ -57,16 +59,24 @@ class Checker {
   Program run() {
     program_.name = function_.name;
     program_.required_threads = function_.required_threads;
+    for (const std::uint64_t blocks : function_.required_cluster) {
+      if (blocks > 1) refuse(function_.at, "clusters of several blocks are not carried out");
+    }
     add_registers();
     add_parameters();
     for (const Variable& variable : module_.variables) add_variable(variable);
     for (const Variable& variable : function_.variables) add_variable(variable);
+    for (const Alias& alias : function_.aliases) {
+      names_.add(alias.scope, alias.name, *names_.find(alias.target_scope, alias.target),
+                 function_.at);
+    }
     for (const Label& label : function_.labels) {
       names_.add(label.scope, label.name, NamedLabel{label.statement}, label.at);
     }
+    for (const BranchTargets& each : function_.branch_targets) add_targets(each);
     for (const Statement& statement : function_.statements) add_instruction(statement);
     add_end();
-    watch_product_registers();
+    watch_product_registers(program_, function_);
     program_.registers = registers_.take_bytes();
     return std::move(program_);
   }
@@ -117,8 +127,9 @@ class Checker {
   void add_variable(const Variable& variable) {
     NamedVariable named{variable.space, 0, false};
     switch (variable.space) {
-      case Space::param:
-        refuse(variable.at, "parameters of calls are not carried out");
+      case Space::param:  // of a call
+        named.space = Space::local;
+        [[fallthrough]];
       case Space::local:
         named.address = place(program_.local_bytes, variable, kMostLocalBytes);
         break;
@@ -137,6 +148,18 @@ class Checker {
         break;
     }
     names_.add(variable.scope, variable.name, named, variable.at);
+  }
+
+  void add_targets(const BranchTargets& targets) {
+    NamedTargets all;
+    for (const std::string& label : targets.labels) {
+      const Named* const named = names_.find(targets.scope, label);
+      if (named == nullptr || !std::holds_alternative<NamedLabel>(*named)) {
+        refuse(targets.at, "'" + label + "' is no label of this function");
+      }
+      all.statements.push_back(std::get<NamedLabel>(*named).statement);
+    }
+    names_.add(targets.scope, targets.name, std::move(all), targets.at);
   }
 
   std::uint64_t add_resident(const Variable& variable) {
@@ -175,7 +198,7 @@ class Checker {
         OperandChecker(names_, registers_, program_).check(statement, spelling);
     instruction.execute = spelling.form->make(spelling, instruction);
     if (instruction.execute == nullptr) {
-      refuse(statement.at, "'" + statement.opcode + "' with this constant is not carried out");
+      refuse(statement.at, "'" + statement.opcode + "' with these operands is not carried out");
     }
     instruction.line = statement.at.line;
     instruction.source = source_of(statement);
@@ -190,34 +213,6 @@ class Checker {
     add_instruction(end);
   }
 
-  template <Warpgroups::Touch kTouch>
-  static void watched(Warp& warp, const Instruction& in) {
-    warp.block().warpgroups().touch(warp, in, kTouch);
-    in.watched(warp, in);
-  }
-
-  // Other instructions that use registers of products are seen to keep away from them.
-  void watch_product_registers() {
-    std::set<std::uint32_t> taken;
-    for (const Instruction& in : program_.code) {
-      taken.insert(in.slots.begin(), in.slots.begin() + in.product_registers);
-    }
-    const auto uses = [&](const Instruction& in) {
-      const auto is_taken = [&](std::uint32_t slot) { return taken.count(slot) != 0; };
-      return std::any_of(in.slots.begin(), in.slots.end(), is_taken) ||
-             std::any_of(in.addresses.begin(), in.addresses.end(),
-                         [&](const Address& each) { return is_taken(each.slot); });
-    };
-    for (std::size_t k = 0; k < function_.statements.size() && !taken.empty(); ++k) {
-      Instruction& in = program_.code[k];
-      if (in.product_registers > 0 || !uses(in)) continue;
-      in.watched = in.execute;
-      in.execute = function_.statements[k].opcode.starts_with("mov.")
-                       ? watched<Warpgroups::Touch::move>
-                       : watched<Warpgroups::Touch::use>;
-    }
-  }
-
   const Module& module_;
   const Function& function_;
   Names names_;
@@ -229,7 +224,8 @@ class Checker {
 }  // namespace
 
 Program check(const Module& module, const std::string& kernel) {
-  return Checker(module, find_kernel(module, kernel)).run();
+  const Function function = with_calls(module, find_kernel(module, kernel));
+  return Checker(module, function).run();
 }
 
 }  // namespace attest::ptx

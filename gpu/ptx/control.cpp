@@ -1,4 +1,5 @@
 #include <bit>
+#include <string>
 
 #include "gpu/ptx/block_run.hpp"
 
@@ -7,6 +8,25 @@ namespace attest::ptx {
 namespace {
 
 void branch(Warp& warp, const Instruction& in) { warp.branch(in.target); }
+// Lanes of one index go together.
+void branch_by_index(Warp& warp, const Instruction& in) {
+  const Lanes<std::uint32_t> indices = warp.read<std::uint32_t>(in.slots[0]);
+  for (std::uint32_t left = warp.mask(); left != 0;) {
+    const std::uint32_t index = indices[static_cast<std::size_t>(std::countr_zero(left))];
+    if (index >= in.immediates.size()) {
+      return warp.block().give_up({simt::Fault::out_of_bounds,
+                                   "an indexed branch takes number " + std::to_string(index) +
+                                       " of " + std::to_string(in.immediates.size()) + " labels"},
+                                  in);
+    }
+    std::uint32_t lanes = 0;
+    for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+      lanes |= std::uint32_t{indices[lane] == index} << lane;
+    }
+    warp.branch(static_cast<std::size_t>(in.immediates[index]), lanes & left);
+    left &= ~lanes;
+  }
+}
 void leave(Warp& warp, const Instruction&) { warp.exit(); }
 // Warps of a block take turns, and memory shows every write at once; only fences of the device's
 // scope order blocks.
@@ -16,6 +36,9 @@ void fence_device(Warp& warp, const Instruction&) {
     if ((warp.mask() >> lane & 1U) != 0) warp.block().fence_device(warp, lane);
   }
 }
+
+// Time does not pass; another warp may go on.
+void sleep(Warp& warp, const Instruction&) { warp.yield(); }
 
 void trap(Warp& warp, const Instruction& in) {
   warp.block().give_up(
@@ -61,6 +84,7 @@ Execute fences(const Spelling& spelling, Instruction&) {
 
 constexpr Form kForms[] = {
     {"bra[.uni]", "L", as<branch>},
+    {"brx.idx[.uni]", "a:u32 T", as<branch_by_index>},
     {"ret[.uni]", "", as<leave>},
     {"exit", "", as<leave>},
     {"trap", "", as<trap>},
@@ -76,6 +100,7 @@ constexpr Form kForms[] = {
     {"bar[.cta].red(.and|.or).pred", "d a:b32 b:b32 c", reductions},
     {"barrier[.cta].red.popc.aligned.u32", "d a:b32 c:pred", reductions},
     {"barrier[.cta].red(.and|.or).aligned.pred", "d a:b32 c", reductions},
+    {"nanosleep.u32", "a", as<sleep>},
     {"membar(.cta|.gl|.sys)", "", fences},
     {"fence[.sc|.acq_rel](.cta|.cluster|.gpu|.sys)", "", fences},
 };

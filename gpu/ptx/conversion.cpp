@@ -209,33 +209,6 @@ Execute to_double(const Spelling& spelling, Instruction&) {
                                            : run_to_double<std::uint64_t>;
 }
 
-// Two values into one register, the first operand in the high half.
-template <class Half>
-void run_pack(Warp& warp, const Instruction& in) {
-  each_lane<std::uint32_t, float, float>(warp, in, [&in](float high, float low) {
-    const auto rounded_half = [&in](float value) {
-      if (in.variant != 0) value = value != value ? value : FloatMax{}(value, 0.0F);  // .relu
-      return std::uint32_t{encode<Half>(value, in.rounding)};
-    };
-    return rounded_half(high) << 16 | rounded_half(low);
-  });
-}
-// The same without a choice for each lane: probabilities become factors by it.
-template <class Half>
-void run_pack_nearest(Warp& warp, const Instruction& in) {
-  each_lane<std::uint32_t, float, float>(warp, in, [](float high, float low) {
-    return std::uint32_t{Half::nearest(high)} << 16 | Half::nearest(low);
-  });
-}
-Execute pack(const Spelling& spelling, Instruction& in) {
-  in.variant = spelling.has("relu") ? 1 : 0;
-  const bool is_f16 = spelling.first_type() == Type::f16x2;
-  if (in.variant == 0 && in.rounding == Rounding::nearest) {
-    return is_f16 ? run_pack_nearest<F16> : run_pack_nearest<Bf16>;
-  }
-  return is_f16 ? run_pack<F16> : run_pack<Bf16>;
-}
-
 constexpr Form kForms[] = {
     {"cvt[.sat](.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)",
      "d+ a+", convert<Kind::integers>},
@@ -256,7 +229,6 @@ constexpr Form kForms[] = {
     {"cvt(.rni|.rzi|.rmi|.rpi)[.ftz][.sat].f32.f32", "d a", convert<Kind::to_whole>},
     {"cvt(.rni|.rzi|.rmi|.rpi).f64.f64", "d a", convert<Kind::to_whole>},
     {"cvt(.rni|.rzi|.rmi|.rpi)[.sat].f16.f16", "d a", convert<Kind::to_whole>},
-    {"cvt(.rn|.rz)[.relu](.f16x2|.bf16x2).f32", "d a b", pack},
 };
 
 }  // namespace

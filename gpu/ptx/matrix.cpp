@@ -1,3 +1,5 @@
+#include "gpu/ptx/matrix.hpp"
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -40,16 +42,6 @@ Small transposed(const Small& matrix) {
   Small result;
   std::memcpy(result.data(), from.data(), sizeof result);
   return result;
-}
-
-// `.sync.aligned`: all lanes of the warp, else undefined.
-bool is_whole(const Warp& warp, const Instruction& in) {
-  if (warp.mask() == kAllLanes) return true;
-  const bool has_ended = warp.live() != kAllLanes;
-  warp.block().report({has_ended ? Fault::exited_lane : Fault::divergence,
-                       "an instruction of the whole warp is executed by some of its lanes"},
-                      in);
-  return false;
 }
 
 // The k-th eight lanes name the rows of matrix k. `matrices`: what a write brings.
@@ -98,6 +90,11 @@ void store_matrices(Warp& warp, const Instruction& in) {
   });
 }
 
+void transpose(Warp& warp, const Instruction& in) {
+  if (!is_whole(warp, in)) return;
+  warp.at<Small>(in.slots[0])[0] = transposed(warp.read<Small>(in.slots[1])[0]);
+}
+
 Execute loads(const Spelling& spelling, Instruction&) {
   return spelling.has("trans") ? load_matrices<true> : load_matrices<false>;
 }
@@ -127,6 +124,7 @@ constexpr Form kForms[] = {
      loads},
     {"stmatrix.sync.aligned.m8n8(.x1|.x2|.x4)[.trans](.shared|.shared::cta).b16", "[a] {a:b32}",
      stores},
+    {"movmatrix.sync.aligned.m8n8.trans.b16", "d:b32 a:b32", as<transpose>},
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "{d:f32*4} {a:b32*4} {b:b32*2} {c:f32*4}",
      as<multiply<simt::Factor::f16, 16>>},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
@@ -142,6 +140,15 @@ constexpr Form kForms[] = {
 };
 
 }  // namespace
+
+bool is_whole(const Warp& warp, const Instruction& in) {
+  if (warp.mask() == kAllLanes) return true;
+  const bool has_ended = warp.live() != kAllLanes;
+  warp.block().report({has_ended ? Fault::exited_lane : Fault::divergence,
+                       "an instruction of the whole warp is executed by some of its lanes"},
+                      in);
+  return false;
+}
 
 std::span<const Form> matrix_forms() { return kForms; }
 

@@ -161,6 +161,19 @@ TEST_CASE("ldmatrix and stmatrix move small matrices", "[ptx]") {
   }
 }
 
+TEST_CASE("movmatrix transposes", "[ptx]") {
+  std::vector<std::uint16_t> in(64), out(64);
+  for (std::size_t k = 0; k < in.size(); ++k) in[k] = static_cast<std::uint16_t>(3 * k + 1);
+  Call call(kernel(".param .u64 in, .param .u64 out",
+                   ".reg .b64 %a<3>; .reg .b32 %r<3>; mov.u32 %r0, %tid.x;\n"
+                   "ld.param.u64 %a0, [in]; mad.wide.u32 %a0, %r0, 4, %a0;\n"
+                   "ld.global.b32 %r1, [%a0]; movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;\n"
+                   "ld.param.u64 %a1, [out]; mad.wide.u32 %a1, %r0, 4, %a1;\n"
+                   "st.global.b32 [%a1], %r2; ret;"));
+  CHECK(call.input("in", in).buffer("out", out).run(1, 32).to_string() == "");
+  for (std::size_t k = 0; k < in.size(); ++k) CHECK(out[k] == in[k % 8 * 8 + k / 8]);
+}
+
 TEST_CASE("Triton's product of two tiles", "[ptx]") {
   constexpr std::size_t kSize = 32;
   std::vector<std::uint16_t> a(kSize * kSize), b(kSize * kSize);

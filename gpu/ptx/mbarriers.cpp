@@ -91,13 +91,17 @@ void pass(Warp&, const Instruction&) {}
 constexpr Form kForms[] = {
     {"mbarrier.init[.shared|.shared::cta].b64", "[a] b:b32", as<init>},
     {"mbarrier.inval[.shared|.shared::cta].b64", "[a]", as<invalidate>},
-    {"mbarrier.arrive[.release][.cta][.shared|.shared::cta].b64", "d:b64 [a] b:b32?", as<arrive>},
-    {"mbarrier.arrive.expect_tx[.release][.cta][.shared|.shared::cta].b64", "d:b64 [a] b:b32",
-     as<arrive_and_expect>},
-    {"mbarrier.expect_tx[.relaxed][.cta][.shared|.shared::cta].b64", "[a] b:b32", as<expect>},
-    {"mbarrier(.try_wait|.test_wait)[.acquire][.cta][.shared|.shared::cta].b64",
+    {"mbarrier.arrive[.release|.relaxed][.cta|.cluster][.shared|.shared::cta|.shared::cluster].b64",
+     "d:b64 [a] b:b32?", as<arrive>},
+    {"mbarrier.arrive.expect_tx[.release|.relaxed][.cta|.cluster][.shared|.shared::cta|.shared::"
+     "cluster].b64",
+     "d:b64 [a] b:b32", as<arrive_and_expect>},
+    {"mbarrier.expect_tx[.relaxed][.cta|.cluster][.shared|.shared::cta|.shared::cluster].b64",
+     "[a] b:b32", as<expect>},
+    {"mbarrier(.try_wait|.test_wait)[.acquire|.relaxed][.cta|.cluster][.shared|.shared::cta].b64",
      "d:pred [a] b:b64 c:b32?", as<wait<std::uint64_t, true>>},
-    {"mbarrier(.try_wait|.test_wait).parity[.acquire][.cta][.shared|.shared::cta].b64",
+    {"mbarrier(.try_wait|.test_wait).parity[.acquire|.relaxed][.cta|.cluster][.shared|.shared::cta]"
+     ".b64",
      "d:pred [a] b:b32 c:b32?", as<wait<std::uint32_t, false>>},
     {"fence.mbarrier_init.release.cluster", "", as<fence<false>>},
     {"fence.proxy.async[.shared::cta|.shared::cluster]", "", as<fence<true>>},

@@ -86,6 +86,14 @@ struct BranchTargets {
   Position at;
 };
 
+/// A name in a scope that stands for a variable in another (calls.hpp).
+struct Alias {
+  int scope = 0;
+  std::string name;
+  int target_scope = 0;
+  std::string target;
+};
+
 struct Function {
   std::string name;
   bool is_entry = false;
@@ -94,9 +102,11 @@ struct Function {
   std::vector<Registers> registers;
   std::vector<Label> labels;
   std::vector<BranchTargets> branch_targets;
+  std::vector<Alias> aliases{};
   std::vector<Statement> statements;
   std::vector<int> scopes{-1};                    // the scope around each
   std::vector<std::uint64_t> required_threads{};  // .reqntid
+  std::vector<std::uint64_t> required_cluster{};  // .reqnctapercluster
   Position at;
 };
 

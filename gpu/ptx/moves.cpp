@@ -81,8 +81,10 @@ constexpr Form kForms[] = {
     {"mov.b64", "{d:b32*2} a", as<split<std::uint64_t, std::uint32_t>>},
     {"mov.b64", "d {a:b16*4}", as<join<std::uint64_t, std::uint16_t>>},
     {"mov.b64", "{d:b16*4} a", as<split<std::uint64_t, std::uint16_t>>},
-    {"cvta[.to](.global|.shared|.shared::cta|.local|.const|.param).u64", "d a", convert},
-    {"isspacep(.global|.shared|.shared::cta|.local)", "d:pred a:u64", as<is_in_space>},
+    {"cvta[.to](.global|.shared|.shared::cta|.shared::cluster|.local|.const|.param).u64", "d a",
+     convert},
+    {"isspacep(.global|.shared|.shared::cta|.shared::cluster|.local)", "d:pred a:u64",
+     as<is_in_space>},
 };
 
 }  // namespace

@@ -27,7 +27,10 @@ struct NamedParameter {
 struct NamedLabel {
   std::size_t statement;
 };
-using Named = std::variant<NamedRegister, NamedVariable, NamedParameter, NamedLabel>;
+struct NamedTargets {  // of an indexed branch
+  std::vector<std::size_t> statements;
+};
+using Named = std::variant<NamedRegister, NamedVariable, NamedParameter, NamedLabel, NamedTargets>;
 
 /// Names of a function by scope; an inner one hides an outer one.
 class Names {

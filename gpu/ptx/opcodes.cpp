@@ -1,6 +1,7 @@
 #include "gpu/ptx/opcodes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "core/text/suggest.hpp"
@@ -92,13 +93,13 @@ Match match_parts(const std::vector<Part>& parts, std::span<const std::string_vi
   return match;
 }
 
-// Atomic operations are written with their space, scope and ordering in any order; PTX ISA has the
-// ordering first, then the scope, then the space.
-void order_atomic(std::vector<std::string_view>& modifiers) {
+// Accesses are written with their space, scope and ordering in any order; PTX ISA has the ordering
+// first, then the scope, then the space.
+void order_access(std::vector<std::string_view>& modifiers) {
   const std::vector<std::vector<std::string_view>> kinds{
-      {"relaxed", "acquire", "release", "acq_rel"},
+      {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel"},
       {"cta", "cluster", "gpu", "sys"},
-      {"global", "shared", "shared::cta"}};
+      {"param", "global", "shared", "shared::cta", "shared::cluster", "local", "const"}};
   const auto kind_of = [&](std::string_view modifier) {
     return std::find_if(kinds.begin(), kinds.end(),
                         [&](const auto& kind) {
@@ -113,7 +114,10 @@ void order_atomic(std::vector<std::string_view>& modifiers) {
 std::vector<std::string_view> modifiers_of(std::string_view opcode) {
   std::vector<std::string_view> modifiers = split(opcode, '.');
   modifiers.erase(modifiers.begin());
-  if (name_of(opcode) == "atom" || name_of(opcode) == "red") order_atomic(modifiers);
+  constexpr std::array kAccesses{"atom", "red", "ld", "st"};
+  if (std::find(kAccesses.begin(), kAccesses.end(), name_of(opcode)) != kAccesses.end()) {
+    order_access(modifiers);
+  }
   return modifiers;
 }
 
@@ -146,18 +150,24 @@ std::span<const Family> families() {
       {"Floating-point arithmetic, rounded once", Reach::lane, floating_forms()},
       {"Arithmetic of f16 and bf16, rounded once", Reach::lane, half_forms()},
       {"Approximations, rounded to the nearest", Reach::lane, approximate_forms()},
+      {"Approximations of f16 and bf16, rounded to the nearest", Reach::lane,
+       half_approximation_forms()},
       {"Comparisons and selections", Reach::lane, comparison_forms()},
       {"Conversions", Reach::lane, conversion_forms()},
+      {"Conversions to pairs of 16-bit floats", Reach::lane, half_pair_forms()},
+      {"Conversions of pairs of 8-bit floats", Reach::lane, eight_bit_forms()},
       {"Moves and addresses", Reach::lane, move_forms()},
       {"Loads and stores", Reach::beyond, memory_forms()},
       {"Atomic operations", Reach::beyond, atomic_forms()},
       {"Exchange between the lanes of a warp", Reach::warp, exchange_forms()},
       {"Asynchronous copies", Reach::beyond, async_copy_forms()},
       {"Matrices", Reach::warp, matrix_forms()},
+      {"Products of matrices of 8 bits, or summed in f16", Reach::warp, small_product_forms()},
       {"Barriers in shared memory, fences of asynchronous instructions", Reach::beyond,
        mbarrier_forms()},
       {"Copies of tensors and rows", Reach::beyond, bulk_copy_forms()},
       {"Matrix products of a warpgroup", Reach::beyond, group_product_forms()},
+      {"Clusters, each of one block", Reach::beyond, cluster_forms()},
       {"Control flow, barriers and fences", Reach::beyond, control_forms()},
   };
   return all;

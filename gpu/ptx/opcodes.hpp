@@ -36,9 +36,9 @@ struct Spelling {
 /// `operands`: "d a b" with a type where it is none of the opcode's ("b:u32"): destinations have
 /// its first type, others its last. "d+": the register may be wider. "{d}": as many as .v2 and .v4
 /// say;
-/// "{d:b32*4}": four, "*n": the accumulators of a wgmma. "[a]" an address, "[a,c]" one of a tensor
-/// with coordinates, "#i" an integer, "L" a label, "|p" a predicate in the same operand, "?" one
-/// that may be absent.
+/// "{d:b32*4}": four, "*n": the accumulators of a wgmma, "*h": those of f16, two in each. "[a]" an
+/// address, "[a,c]" one of a tensor with coordinates, "#i" an integer, "L" a label, "T" a list of
+/// them, "|p" a predicate in the same operand, "?" one that may be absent.
 struct Form {
   std::string_view pattern;
   std::string_view operands;
@@ -84,17 +84,22 @@ std::span<const Form> bit_forms();
 std::span<const Form> floating_forms();
 std::span<const Form> half_forms();
 std::span<const Form> approximate_forms();
+std::span<const Form> half_approximation_forms();
 std::span<const Form> comparison_forms();
 std::span<const Form> conversion_forms();
+std::span<const Form> half_pair_forms();
+std::span<const Form> eight_bit_forms();
 std::span<const Form> move_forms();
 std::span<const Form> memory_forms();
 std::span<const Form> atomic_forms();
 std::span<const Form> exchange_forms();
 std::span<const Form> async_copy_forms();
 std::span<const Form> matrix_forms();
+std::span<const Form> small_product_forms();
 std::span<const Form> mbarrier_forms();
 std::span<const Form> bulk_copy_forms();
 std::span<const Form> group_product_forms();
+std::span<const Form> cluster_forms();
 std::span<const Form> control_forms();
 
 }  // namespace attest::ptx

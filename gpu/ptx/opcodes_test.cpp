@@ -128,6 +128,7 @@ std::uint64_t defined_conversions(const Spelling& spelling, const Bits& sources)
 }
 TEST_CASE("conversions are rounded once", "[ptx]") {
   hold_family(conversion_forms(), defined_conversions);
+  hold_family(half_pair_forms(), defined_conversions);
 }
 TEST_CASE("comparisons and selections are as defined", "[ptx]") {
   hold_family(comparison_forms(), testing::defined_comparison);

@@ -43,6 +43,7 @@ void note_memory(Instruction& in, const Spelling& spelling) {
   };
   names(Space::global, "global", "global");
   names(Space::shared, "shared", "shared::cta");
+  names(Space::shared, "shared::cluster", "shared::cluster");
   names(Space::local, "local", "local");
   names(Space::constant, "const", "const");
   names(Space::param, "param", "param::entry");
@@ -80,8 +81,11 @@ Instruction OperandChecker::check(const Statement& statement, const Spelling& sp
   instruction_.rounding = rounding_of(spelling);
   instruction_.ftz = spelling.has("ftz");
   instruction_.sat = spelling.has("sat");
+  instruction_.of_device = !spelling.has("cta") && !spelling.has("cluster");
+  instruction_.is_strong = spelling.has("relaxed") || spelling.has("acquire") ||
+                           spelling.has("release") || spelling.has("volatile");
   instruction_.is_release =
-      (spelling.has("release") || spelling.has("acq_rel")) && !spelling.has("cta");
+      (spelling.has("release") || spelling.has("acq_rel")) && instruction_.of_device;
   instruction_.reach = reach_of(*spelling.form);
   note_memory(instruction_, spelling);
   if (statement.predicate) {
@@ -117,6 +121,8 @@ void OperandChecker::operand(const Operand& operand, const OperandSpec& spec) {
       return tensor(operand, spec);
     case OperandSpec::Kind::label:
       return label(operand);
+    case OperandSpec::Kind::targets:
+      return targets(operand);
     case OperandSpec::Kind::vector:
       return vector(operand, spec);
     case OperandSpec::Kind::integer:
@@ -167,6 +173,10 @@ void OperandChecker::address(const Operand& operand) {
       address.slot = base->slot;
       address.is_wide = bits(base->type) == 64;
     } else if (const auto* const variable = std::get_if<NamedVariable>(&named)) {
+      // Parameters of calls are variables of the thread.
+      if (instruction_.space == Space::param && variable->space == Space::local) {
+        instruction_.space = Space::local;
+      }
       const bool is_const_read =
           variable->space == Space::constant && instruction_.space == Space::constant;
       if (instruction_.is_generic || (variable->space != instruction_.space && !is_const_read)) {
@@ -215,6 +225,15 @@ void OperandChecker::label(const Operand& operand) {
     }
   }
   refuse(operand.at, "'" + operand.name + "' is no label of this function");
+}
+
+void OperandChecker::targets(const Operand& operand) {
+  const Named* const named = names_.find(scope_, operand.name);
+  if (named == nullptr || !std::holds_alternative<NamedTargets>(*named)) {
+    refuse(operand.at, "'" + operand.name + "' is no list of labels (.branchtargets)");
+  }
+  const std::vector<std::size_t>& all = std::get<NamedTargets>(*named).statements;
+  instruction_.immediates.assign(all.begin(), all.end());
 }
 
 const Named& OperandChecker::find(const Operand& operand) const {

@@ -24,6 +24,7 @@ class OperandChecker {
   void address(const Operand& operand);
   void tensor(const Operand& operand, const OperandSpec& spec);
   void label(const Operand& operand);
+  void targets(const Operand& operand);
   void add_slot(std::uint32_t slot, bool is_result, bool is_negated = false);
 
   std::uint32_t value_slot(const Operand& operand, const OperandSpec& spec);

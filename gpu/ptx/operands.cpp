@@ -62,6 +62,7 @@ OperandSpec spec_of(std::string_view word, const Spelling& spelling) {
     return spec;
   }
   if (word == "L") spec.kind = OperandSpec::Kind::label;
+  if (word == "T") spec.kind = OperandSpec::Kind::targets;
   if (word.starts_with('#')) spec.kind = OperandSpec::Kind::integer;
   if (word.starts_with('[')) spec.kind = OperandSpec::Kind::address;
   if (word.starts_with('[') && word.find(',') != std::string_view::npos) {
@@ -79,6 +80,8 @@ OperandSpec spec_of(std::string_view word, const Spelling& spelling) {
       const std::string_view count = word.substr(star + 1);
       if (count == "n") {
         spec.count = accumulators_of(spelling);
+      } else if (count == "h") {
+        spec.count = accumulators_of(spelling) / 2;
       } else {
         std::from_chars(count.data(), count.data() + count.size(), spec.count);
       }

@@ -10,7 +10,7 @@ namespace attest::ptx {
 
 /// Operand as a form asks for it.
 struct OperandSpec {
-  enum class Kind : std::uint8_t { value, vector, address, tensor, integer, label };
+  enum class Kind : std::uint8_t { value, vector, address, tensor, integer, label, targets };
   Kind kind = Kind::value;
   Type type = Type::b32;
   bool is_destination = false;

@@ -17,10 +17,10 @@ struct Tuning {
   const char* name;
   int most_numbers;
 };
-constexpr std::array kTunings{Tuning{".maxntid", 3},           Tuning{".minnctapersm", 1},
-                              Tuning{".maxnreg", 1},           Tuning{".maxnctapersm", 1},
-                              Tuning{".reqnctapercluster", 3}, Tuning{".explicitcluster", 0},
-                              Tuning{".maxclusterrank", 1},    Tuning{".noreturn", 0}};
+constexpr std::array kTunings{Tuning{".maxntid", 3},         Tuning{".minnctapersm", 1},
+                              Tuning{".maxnreg", 1},         Tuning{".maxnctapersm", 1},
+                              Tuning{".explicitcluster", 0}, Tuning{".maxclusterrank", 1},
+                              Tuning{".noreturn", 0}};
 
 class ModuleParser {
  public:
@@ -154,6 +154,10 @@ class ModuleParser {
     for (;;) {
       if (cursor_.skip(".reqntid")) {
         function.required_threads = numbers(3);
+        continue;
+      }
+      if (cursor_.skip(".reqnctapercluster")) {
+        function.required_cluster = numbers(3);
         continue;
       }
       const auto tuning = std::find_if(kTunings.begin(), kTunings.end(), [&](const Tuning& each) {

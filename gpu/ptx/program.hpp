@@ -49,12 +49,14 @@ struct Instruction {
   std::uint32_t variant = 0;              // as its family numbers them
   std::uint32_t product_registers = 0;    // so many slots are registers that a wgmma takes
   Execute watched = nullptr;              // carried out after a look at such registers
-  std::size_t target = 0;                 // of a branch
+  std::size_t target = 0;                 // of a branch; those of an indexed one are immediates
   bool is_partial_barrier = false;        // of a number of threads, or without a wait
 
   // Accesses to memory.
   Space space = Space::global;
   bool is_generic = false, is_signed = false;
+  bool is_strong = false;   // a load or store of a word that several threads use at once
+  bool of_device = true;    // a strong access that other blocks see as such
   bool is_release = false;  // of what comes before, to other blocks
   std::uint32_t element_bytes = 0, elements = 1;
   std::vector<Address> addresses;
@@ -85,6 +87,20 @@ enum class Special : std::uint8_t {
   lanemask_lt,
   lanemask_ge,
   lanemask_gt,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
   dynamic_smem_size,
   total_smem_size,
 };

@@ -136,6 +136,9 @@ class BodyParser {
     Label label{"", function_.statements.size(), scope_, cursor_.at()};
     label.name = cursor_.take_name("a label");
     cursor_.take(":");
+    if (cursor_.peek().is(".callprototype") || cursor_.peek().is(".calltargets")) {
+      refuse(label.at, "calls through pointers are not carried out");
+    }
     if (cursor_.skip(".branchtargets")) {
       BranchTargets targets{label.name, {}, scope_, label.at};
       do {

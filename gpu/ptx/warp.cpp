@@ -49,6 +49,7 @@ void Warp::run() {
       in.execute(*this, in);
     }
   }
+  if (state_ == State::yielding) state_ = State::running;
 }
 
 // With a look at values that were read late, and at what is done with them.
@@ -76,12 +77,16 @@ void Warp::next_group() {
 }
 
 void Warp::branch(std::size_t target) {
-  group_.lanes &= ~mask_;
-  if (group_.lanes == 0) {
+  if ((group_.lanes & ~mask_) == 0) {
     group_ = {target, mask_};
     return;
   }
-  others_.push_back({target, mask_});
+  branch(target, mask_);
+}
+
+void Warp::branch(std::size_t target, std::uint32_t lanes) {
+  group_.lanes &= ~lanes;
+  others_.push_back({target, lanes});
   stop_ = std::min(stop_, target);
 }
 

@@ -29,12 +29,12 @@ class Warp {
     std::size_t pc = 0;
     std::uint32_t lanes = 0;
   };
-  enum class State : std::uint8_t { running, at_barrier, ended };
+  enum class State : std::uint8_t { running, yielding, at_barrier, ended };
 
   /// Begins at the first instruction with those lanes.
   void begin(BlockRun& block, std::uint32_t number, std::uint32_t lanes);
 
-  /// Executes until it waits at a barrier or has ended.
+  /// Executes until it yields, waits at a barrier or has ended.
   void run();
 
   std::uint32_t mask() const { return mask_; }  // of the current instruction
@@ -86,8 +86,12 @@ class Warp {
 
   /// The lanes of the mask go on at `target`, the others at the next instruction.
   void branch(std::size_t target);
+  /// Takes those lanes of the mask to `target`.
+  void branch(std::size_t target, std::uint32_t lanes);
   /// The lanes of the mask end.
   void exit();
+  /// Ends its turn: another warp may have to go on first.
+  void yield() { state_ = State::yielding; }
   void wait_at_barrier() { state_ = State::at_barrier; }
   void leave_barrier() { state_ = State::running; }
   /// Ends the warp: its block is given up.

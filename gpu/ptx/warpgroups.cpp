@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "core/dtype.hpp"
 #include "gpu/ptx/block_run.hpp"
 
 namespace attest::ptx {
@@ -119,34 +120,48 @@ void Warpgroups::require_apart(const Group& group, const Instruction& in, std::s
   }
 }
 
-std::list<Warpgroups::Accumulators>::iterator Warpgroups::take_accumulators(std::uint32_t number,
-                                                                            const Instruction& in,
-                                                                            std::size_t count) {
+std::list<Warpgroups::Accumulators>::iterator Warpgroups::take_accumulators(
+    std::uint32_t number, const Instruction& in, const simt::GroupProduct& product) {
   Group& group = groups_[number];
+  const std::size_t count = product.sum_registers();
   const std::vector<std::uint32_t> slots(in.slots.begin(),
                                          in.slots.begin() + static_cast<std::ptrdiff_t>(count));
   const auto known = std::find_if(group.accumulators.begin(), group.accumulators.end(),
                                   [&](const Accumulators& each) { return each.slots == slots; });
   require_apart(group, in, count, known != group.accumulators.end());
   if (known != group.accumulators.end()) return known;
-  Accumulators made{slots, std::vector<float>(simt::kWarpgroupLanes * count)};
-  for_each_register(number, slots, [&](std::size_t place, float& value) {
+  Accumulators made{slots, product.has_half_sums,
+                    std::vector<float>(simt::kWarpgroupLanes * product.columns / 2)};
+  for_each_sum(number, made, [&](std::size_t place, float& value) {
     made.values[place] = value;
     value = std::numeric_limits<float>::quiet_NaN();
   });
   return group.accumulators.insert(group.accumulators.end(), std::move(made));
 }
 
-// function(place in D, value) for each lane's register.
+// function(place in D, value) for each sum in the lanes' registers.
 template <class Function>
-void Warpgroups::for_each_register(std::uint32_t number, const std::vector<std::uint32_t>& slots,
-                                   Function&& function) const {
-  for (std::uint32_t k = 0; k < kWarps; ++k) {
+void Warpgroups::for_each_sum(std::uint32_t number, const Accumulators& accumulators,
+                              Function&& function) const {
+  const std::vector<std::uint32_t>& slots = accumulators.slots;
+  const std::size_t in_register = accumulators.are_halves ? 2 : 1;
+  const std::size_t columns = 2 * slots.size() * in_register;
+  for (std::size_t lane = 0; lane < simt::kWarpgroupLanes; ++lane) {
+    Warp& warp = warp_of(number, static_cast<std::uint32_t>(lane / kWarpLanes));
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      Lanes<float>& lanes = warp_of(number, k).at<float>(slots[i]);
-      for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
-        function(simt::accumulator_place(k * kWarpLanes + lane, i, 2 * slots.size()), lanes[lane]);
+      const auto place = [&](std::size_t part) {
+        return simt::accumulator_place(lane, in_register * i + part, columns);
+      };
+      if (!accumulators.are_halves) {
+        function(place(0), warp.at<float>(slots[i])[lane % kWarpLanes]);
+        continue;
       }
+      std::uint32_t& word = warp.at<std::uint32_t>(slots[i])[lane % kWarpLanes];
+      float low = float_from_f16(static_cast<std::uint16_t>(word));
+      float high = float_from_f16(static_cast<std::uint16_t>(word >> 16));
+      function(place(0), low);
+      function(place(1), high);
+      word = std::uint32_t{f16_from_float(low)} | std::uint32_t{f16_from_float(high)} << 16;
     }
   }
 }
@@ -161,13 +176,13 @@ void Warpgroups::multiply(std::uint32_t number, const Instruction& in,
   if (const auto found = simt::begin_reads(block_->shared(), product, number)) {
     block_->report(*found, in);
   }
-  Product made{&in, product, {}, take_accumulators(number, in, product.columns / 2), group.latest};
+  Product made{&in, product, {}, take_accumulators(number, in, product), group.latest};
   ++made.d->products;
   for (std::size_t lane = 0; product.a_in_registers && lane < simt::kWarpgroupLanes; ++lane) {
     for (std::size_t k = 0; k < simt::kFragmentWords; ++k) {
       const Warp& warp = warp_of(number, static_cast<std::uint32_t>(lane / kWarpLanes));
       made.fragments.push_back(
-          warp.read<std::uint32_t>(in.slots[product.columns / 2 + k])[lane % kWarpLanes]);
+          warp.read<std::uint32_t>(in.slots[product.sum_registers() + k])[lane % kWarpLanes]);
     }
   }
   group.pending.push_back(std::move(made));
@@ -188,8 +203,8 @@ void Warpgroups::wait(std::uint32_t number, std::uint64_t most_pending) {
   group.pending.erase(group.pending.begin(), last);
   group.accumulators.remove_if([&](const Accumulators& each) {
     if (each.products > 0) return false;
-    for_each_register(number, each.slots,
-                      [&](std::size_t place, float& value) { value = each.values[place]; });
+    for_each_sum(number, each,
+                 [&](std::size_t place, float& value) { value = each.values[place]; });
     return true;
   });
   group.busy.clear();

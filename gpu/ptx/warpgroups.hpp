@@ -66,6 +66,7 @@ class Warpgroups {
   // D of the products that have the same registers for it.
   struct Accumulators {
     std::vector<std::uint32_t> slots;
+    bool are_halves = false;    // two in each register
     std::vector<float> values;  // row by row
     int products = 0;           // under way
   };
@@ -91,10 +92,10 @@ class Warpgroups {
   void require_apart(const Group& group, const Instruction& in, std::size_t accumulators,
                      bool is_shared);
   std::list<Accumulators>::iterator take_accumulators(std::uint32_t group, const Instruction& in,
-                                                      std::size_t count);
+                                                      const simt::GroupProduct& product);
   template <class Function>
-  void for_each_register(std::uint32_t group, const std::vector<std::uint32_t>& slots,
-                         Function&& function) const;
+  void for_each_sum(std::uint32_t group, const Accumulators& accumulators,
+                    Function&& function) const;
 
   BlockRun* block_ = nullptr;
   std::vector<Group> groups_;

@@ -2,7 +2,9 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "gpu/ptx/block_run.hpp"
 
@@ -18,17 +20,21 @@ std::uint32_t encoded(const simt::GroupProduct& product) {
          static_cast<std::uint32_t>(product.a_major) << 20 |
          static_cast<std::uint32_t>(product.b_major) << 21 |
          static_cast<std::uint32_t>(product.a_in_registers) << 22 |
-         static_cast<std::uint32_t>(product.is_negative) << 23;
+         static_cast<std::uint32_t>(product.is_negative) << 23 |
+         static_cast<std::uint32_t>(product.has_half_sums) << 24 |
+         static_cast<std::uint32_t>(product.b_type.value_or(product.type)) << 25;
 }
 simt::GroupProduct decoded(std::uint32_t variant) {
   const auto bit = [variant](int k) { return (variant >> k & 1U) != 0; };
   simt::GroupProduct product;
   product.columns = variant & 0xFFFFU;
-  product.type = static_cast<simt::Factor>(variant >> 16 & 3U);
+  product.type = static_cast<simt::Factor>(variant >> 16 & 7U);
   product.a_major = bit(20) ? simt::Major::rows : simt::Major::k;
   product.b_major = bit(21) ? simt::Major::rows : simt::Major::k;
   product.a_in_registers = bit(22);
   product.is_negative = bit(23);
+  product.has_half_sums = bit(24);
+  product.b_type = static_cast<simt::Factor>(variant >> 25 & 7U);
   return product;
 }
 
@@ -95,15 +101,26 @@ void wait(Warp& warp, const Instruction& in) {
 // imm-scale-a and -b: 1 or -1; imm-trans-a and -b: 0 or 1.
 bool is_scale(std::uint64_t value) { return value == 1 || value == ~std::uint64_t{0}; }
 
+simt::Factor factor_named(std::string_view name) {
+  constexpr std::pair<std::string_view, simt::Factor> kNames[] = {{"f16", simt::Factor::f16},
+                                                                  {"bf16", simt::Factor::bf16},
+                                                                  {"tf32", simt::Factor::tf32},
+                                                                  {"e4m3", simt::Factor::e4m3},
+                                                                  {"e5m2", simt::Factor::e5m2}};
+  const auto* const known = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [&](const auto& each) { return each.first == name; });
+  return known->second;
+}
+
 template <bool kFromRegisters>
 Execute products(const Spelling& spelling, Instruction& in) {
   simt::GroupProduct product;
-  const std::string_view shape = spelling.modifiers[3];  // m64n96k16
+  const auto& words = spelling.modifiers;
+  const std::string_view shape = words[3];  // m64n96k16
   std::from_chars(shape.data() + shape.find('n') + 1, shape.data() + shape.size(), product.columns);
-  const bool is_tf32 = spelling.has("tf32");
-  product.type = is_tf32               ? simt::Factor::tf32
-                 : spelling.has("f16") ? simt::Factor::f16
-                                       : simt::Factor::bf16;
+  product.has_half_sums = words[4] == "f16";
+  product.type = factor_named(words[5]);
+  product.b_type = factor_named(words[6]);
   product.a_in_registers = kFromRegisters;
   const std::vector<std::uint64_t>& constants = in.immediates;
   if (!is_scale(constants[0]) || !is_scale(constants[1])) return nullptr;
@@ -114,40 +131,60 @@ Execute products(const Spelling& spelling, Instruction& in) {
   const auto major_of = [](std::uint64_t flag) {
     return flag == 0 ? simt::Major::k : simt::Major::rows;
   };
-  if (!kFromRegisters && !is_tf32) product.a_major = major_of(constants[2]);
-  if (!is_tf32) product.b_major = major_of(constants.back());
-  in.product_registers = product.columns / 2 + (kFromRegisters ? simt::kFragmentWords : 0);
+  const bool can_transpose = simt::bits_of(product.type) == 16;
+  if (!kFromRegisters && can_transpose) product.a_major = major_of(constants[2]);
+  if (can_transpose) product.b_major = major_of(constants.back());
+  in.product_registers = product.sum_registers() + (kFromRegisters ? simt::kFragmentWords : 0);
   in.variant = encoded(product);
   return multiply;
 }
 
-std::string pattern_of(const std::string& type) {
+// A kind of products: the type of D, those of A and B, and k.
+struct Kind {
+  const char *sums, *factors, *depth;
+  bool can_transpose;
+};
+constexpr Kind kKinds[] = {{"f32", ".f16.f16", "k16", true},
+                           {"f16", ".f16.f16", "k16", true},
+                           {"f32", ".bf16.bf16", "k16", true},
+                           {"f32", ".tf32.tf32", "k8", false},
+                           {"f32", "(.e4m3|.e5m2)(.e4m3|.e5m2)", "k32", false},
+                           {"f16", "(.e4m3|.e5m2)(.e4m3|.e5m2)", "k32", false}};
+
+std::string pattern_of(const Kind& kind) {
   std::string shapes;
   for (std::uint32_t columns = kColumnStep; columns <= kMostColumns; columns += kColumnStep) {
-    shapes += (shapes.empty() ? ".m64n" : "|.m64n") + std::to_string(columns) +
-              (type == "tf32" ? "k8" : "k16");
+    shapes += (shapes.empty() ? ".m64n" : "|.m64n") + std::to_string(columns) + kind.depth;
   }
-  return "wgmma.mma_async.sync.aligned(" + shapes + ").f32." + type + "." + type;
+  return "wgmma.mma_async.sync.aligned(" + shapes + ")." + kind.sums + kind.factors;
 }
 
-constexpr const char* kTypes[] = {"f16", "bf16", "tf32"};
+std::string operands_of(const Kind& kind, bool from_registers) {
+  const std::string sums = std::string(kind.sums) == "f32" ? "{d:f32*n}" : "{d:b32*h}";
+  const std::string a = from_registers ? " {a:b32*4}" : " a:b64";
+  const std::string transposed = !kind.can_transpose ? "" : from_registers ? " #i" : " #i #i";
+  return sums + a + " b:b64 p:pred #i #i" + transposed;
+}
+
+// The texts that forms point to.
+struct KindTexts {
+  std::string pattern, from_shared, from_registers;
+};
 
 std::vector<Form> all_forms() {
-  static const std::array patterns{pattern_of(kTypes[0]), pattern_of(kTypes[1]),
-                                   pattern_of(kTypes[2])};
+  static const std::vector<KindTexts> texts = [] {
+    std::vector<KindTexts> all;
+    for (const Kind& kind : kKinds) {
+      all.push_back({pattern_of(kind), operands_of(kind, false), operands_of(kind, true)});
+    }
+    return all;
+  }();
   std::vector<Form> forms{{"wgmma.fence.sync.aligned", "", as<fence>},
                           {"wgmma.commit_group.sync.aligned", "", as<commit>},
                           {"wgmma.wait_group.sync.aligned", "#i", as<wait>}};
-  for (const std::string& pattern : patterns) {
-    const bool can_transpose = pattern != patterns[2];
-    forms.push_back({pattern,
-                     can_transpose ? "{d:f32*n} a:b64 b:b64 p:pred #i #i #i #i"
-                                   : "{d:f32*n} a:b64 b:b64 p:pred #i #i",
-                     products<false>});
-    forms.push_back({pattern,
-                     can_transpose ? "{d:f32*n} {a:b32*4} b:b64 p:pred #i #i #i"
-                                   : "{d:f32*n} {a:b32*4} b:b64 p:pred #i #i",
-                     products<true>});
+  for (const KindTexts& each : texts) {
+    forms.push_back({each.pattern, each.from_shared, products<false>});
+    forms.push_back({each.pattern, each.from_registers, products<true>});
   }
   return forms;
 }

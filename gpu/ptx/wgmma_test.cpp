@@ -1,3 +1,4 @@
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -33,8 +34,12 @@ struct Product {
   Major a_major = Major::k, b_major = Major::k;
   bool from_registers = false, adds = true;
   int a_scale = 1, b_scale = 1;
+  std::string sums = "f32", b_type{};  // of D, and of B where it is another
 
-  std::size_t element_bytes() const { return type == "tf32" ? 4 : 2; }
+  bool has_half_sums() const { return sums == "f16"; }
+  std::string type_of_b() const { return b_type.empty() ? type : b_type; }
+  std::size_t sum_registers() const { return columns / (has_half_sums() ? 4 : 2); }
+  std::size_t element_bytes() const { return type == "tf32" ? 4 : type[0] == 'e' ? 1 : 2; }
   std::size_t depth() const { return 32 / element_bytes(); }
   OperandLayout a() const { return {swizzle, a_major, 64, element_bytes()}; }
   OperandLayout b() const {
@@ -43,15 +48,25 @@ struct Product {
   }
   std::size_t b_begin() const { return (a().bytes() + 1023) / 1024 * 1024; }
   std::size_t bytes() const { return (b_begin() + b().bytes() + 1023) / 1024 * 1024; }
-  std::uint32_t bits(float value) const {
-    if (type == "tf32") return std::bit_cast<std::uint32_t>(value) | 0x155U;  // ignored bits
-    return type == "f16" ? f16_from_float(value) : bf16_from_float(value);
-  }
 };
+
+std::uint32_t bits_of(const std::string& type, float value) {
+  if (type == "tf32") return std::bit_cast<std::uint32_t>(value) | 0x155U;  // ignored bits
+  if (type == "bf16") return bf16_from_float(value);
+  const std::uint32_t half = f16_from_float(value);
+  if (type == "f16") return half;
+  // The upper half of an f16; of e4m3 the exponent's bias is 8 less, and the mantissa has one more.
+  if (type == "e5m2") return half >> 8;
+  const std::uint32_t sign = half >> 8 & 0x80U, magnitude = half & 0x7FFFU;
+  return value == 0.0F ? sign : sign | (magnitude - (8U << 10)) >> 7;
+}
 
 // Whole numbers so small that every order of the sums gives the same bits.
 float number(std::uint64_t seed, std::size_t row, std::size_t column) {
-  return static_cast<float>(mix(seed, 512 * row + column) % 33) - 16.0F;
+  constexpr std::array kNumbers{0.0F, 1.0F, 2.0F,  3.0F, 4.0F,
+                                6.0F, 8.0F, 12.0F, 16.0F};  // in 8 bits
+  const std::uint64_t drawn = mix(seed, 512 * row + column);
+  return kNumbers[drawn % kNumbers.size()] * ((drawn >> 32 & 1U) != 0 ? -1.0F : 1.0F);
 }
 
 // The k-th accumulator of a lane: PTX ISA, wgmma.mma_async, D.
@@ -68,12 +83,13 @@ std::string listed(const std::string& name, std::size_t count) {
 
 // Copies `image` to shared memory, loads D and fragments, then multiplies and stores D.
 std::string program(const Product& product, const std::string& operands) {
-  const std::size_t count = product.columns / 2;
+  const std::size_t count = product.sum_registers();
+  const std::string word = product.has_half_sums() ? "b32" : "f32";
   std::string text =
       ".shared .align 1024 .b8 s[" + std::to_string(product.bytes()) +
       "];\n.reg .b64 %a<9>, %b<2>; "
-      ".reg .b32 %r<9>, %f<4>; .reg .f32 %d<" +
-      std::to_string(count) +
+      ".reg .b32 %r<9>, %f<4>; .reg ." +
+      word + " %d<" + std::to_string(count) +
       ">; .reg .pred %p<2>;\n"
       "mov.u32 %r0, %tid.x; ld.param.u64 %a0, [image]; mov.u32 %r1, s; shl.b32 %r2, %r0, 2;\n"
       "ld.param.u64 %b0, [a]; ld.param.u64 %b1, [b]; setp.ge.u32 %p1, %r0, 0;\n"
@@ -92,14 +108,15 @@ std::string program(const Product& product, const std::string& operands) {
       text += begin + std::to_string(k) + middle + std::to_string(4 * k) + end;
     }
   };
-  each("ld.global.f32 %d", ", [%a4+", "];\n");
+  each("ld.global." + word + " %d", ", [%a4+", "];\n");
   text += "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n" +
-          std::to_string(product.columns) + "k" + std::to_string(product.depth()) + ".f32." +
-          product.type + "." + product.type + " " + listed("d", count) + ", " +
-          (product.from_registers ? listed("f", 4) : "%b0") + ", %b1, " + operands +
+          std::to_string(product.columns) + "k" + std::to_string(product.depth()) + "." +
+          product.sums + "." + product.type + "." + product.type_of_b() + " " + listed("d", count) +
+          ", " + (product.from_registers ? listed("f", 4) : "%b0") + ", %b1, " + operands +
           ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
   for (std::size_t k = 0; k < count; ++k) {
-    text += "st.global.f32 [%a4+" + std::to_string(4 * k) + "], %d" + std::to_string(k) + ";\n";
+    text += "st.global." + word + " [%a4+" + std::to_string(4 * k) + "], %d" + std::to_string(k) +
+            ";\n";
   }
   return kernel(
       ".param .u64 image, .param .u64 a, .param .u64 b, .param .u64 fragments, "
@@ -110,7 +127,7 @@ std::string program(const Product& product, const std::string& operands) {
 std::string flags(const Product& product) {
   std::string text = std::string(product.adds ? "%p1" : "0") + ", " +
                      std::to_string(product.a_scale) + ", " + std::to_string(product.b_scale);
-  if (product.type == "tf32") return text;
+  if (product.element_bytes() != 2) return text;
   if (!product.from_registers) text += product.a_major == Major::k ? ", 0" : ", 1";
   return text + (product.b_major == Major::k ? ", 0" : ", 1");
 }
@@ -118,31 +135,38 @@ std::string flags(const Product& product) {
 struct Operands {
   std::vector<std::byte> image;
   std::vector<std::uint32_t> fragments = std::vector<std::uint32_t>(4 * kLanes);
-  std::vector<float> d;
+  std::vector<std::uint32_t> d;
 };
 
 Operands operands_of(const Product& product) {
   Operands made;
   made.image.resize(product.bytes());
-  const auto put = [&](std::size_t begin, const OperandLayout& layout, std::uint64_t seed) {
+  const auto put = [&](std::size_t begin, const OperandLayout& layout, std::uint64_t seed,
+                       const std::string& type) {
     for (std::size_t row = 0; row < layout.rows; ++row) {
       for (std::size_t k = 0; k < layout.depth(); ++k) {
-        const std::uint32_t bits = product.bits(number(seed, row, k));
+        const std::uint32_t bits = bits_of(type, number(seed, row, k));
         std::memcpy(&made.image[begin + layout.place(row, k)], &bits, layout.element_bytes);
       }
     }
   };
-  put(0, product.a(), 1);
-  put(product.b_begin(), product.b(), 2);
+  put(0, product.a(), 1, product.type);
+  put(product.b_begin(), product.b(), 2, product.type_of_b());
   const std::size_t parts = 4 / product.element_bytes();
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     for (std::size_t i = 0; i < 4 * parts; ++i) {
       const std::size_t row = 16 * (lane / 32) + lane % 32 / 4 + i / parts % 2 * 8;
       const std::size_t k = lane % 4 * parts + i % parts + i / (2 * parts) * 4 * parts;
-      made.fragments[4 * lane + i / parts] |= product.bits(number(1, row, k)) << 16 * (i % parts);
+      made.fragments[4 * lane + i / parts] |= bits_of(product.type, number(1, row, k))
+                                              << 32 / parts * (i % parts);
     }
-    for (std::size_t k = 0; k < product.columns / 2; ++k) {
-      made.d.push_back(number(3, 0, place_in_d(lane, k, product.columns)));
+    const auto d = [&](std::size_t k) {
+      return number(3, 0, place_in_d(lane, k, product.columns));
+    };
+    for (std::size_t k = 0; k < product.sum_registers(); ++k) {
+      made.d.push_back(product.has_half_sums()
+                           ? bits_of("f16", d(2 * k)) | bits_of("f16", d(2 * k + 1)) << 16
+                           : std::bit_cast<std::uint32_t>(d(k)));
     }
   }
   return made;
@@ -174,7 +198,13 @@ void check_product(const Product& product) {
       }
       sum = sum * static_cast<float>(product.a_scale * product.b_scale) +
             (product.adds ? number(3, 0, place) : 0.0F);
-      wrong += data.d[lane * product.columns / 2 + i] == sum ? 0 : 1;
+      const std::size_t at = product.has_half_sums() ? i / 2 : i;
+      const std::uint32_t word = data.d[lane * product.sum_registers() + at];
+      if (product.has_half_sums()) {
+        wrong += (word >> 16 * (i % 2) & 0xFFFFU) == f16_from_float(sum) ? 0 : 1;
+      } else {
+        wrong += std::bit_cast<float>(word) == sum ? 0 : 1;
+      }
     }
   }
   CHECK(wrong == 0);
@@ -186,6 +216,23 @@ TEST_CASE("each spelling of wgmma is the product of its matrices", "[ptx]") {
       const bool is_odd = columns % 16 != 0;
       check_product({type, columns, static_cast<Swizzle>(columns / 8 % 4), Major::k, Major::k,
                      is_odd, columns % 24 != 0});
+    }
+  }
+}
+
+TEST_CASE("wgmma sums in f16, and multiplies factors of 8 bits", "[ptx]") {
+  for (const bool from_registers : {false, true}) {
+    for (const std::string sums : {"f16", "f32"}) {
+      for (const std::size_t columns : {8U, 64U, 200U}) {
+        const auto swizzle = static_cast<Swizzle>(columns / 8 % 4);
+        for (const auto& [a, b] : {std::pair{"f16", "f16"}, std::pair{"e4m3", "e4m3"},
+                                   std::pair{"e4m3", "e5m2"}, std::pair{"e5m2", "e4m3"}}) {
+          Product product{a, columns, swizzle, Major::k, Major::k, from_registers};
+          product.b_type = b;
+          product.sums = sums;
+          check_product(product);
+        }
+      }
     }
   }
 }
@@ -216,7 +263,7 @@ TEST_CASE("constants that wgmma does not have are refused", "[ptx]") {
   const Product product{"bf16", 8, Swizzle::none};
   for (const std::string constants : {"%p1, 2, 1, 0, 0", "%p1, 1, 0, 0, 0", "%p1, 1, 1, 2, 0"}) {
     CHECK_THROWS_WITH(Call(program(product, constants)),
-                      Catch::Matchers::Contains("with this constant is not carried out"));
+                      Catch::Matchers::Contains("with these operands is not carried out"));
   }
   CHECK_THROWS_WITH(Call(program(product, "%p1, 1, 1, 0")), Catch::Matchers::Contains("operands"));
   CHECK_THROWS_WITH(Call(program({"bf16", 128, Swizzle::none}, "!%p1, 1, 1, 0, 0")),

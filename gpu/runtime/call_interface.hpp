@@ -30,6 +30,8 @@ struct CallInterface {
   Outcome (*end_call)(const char** text);
   /// Why kernels that libraries have registered cannot be carried out; "" where they can.
   const char* (*objection)();
+  /// The device that they run on, like "sm_90".
+  const char* (*device)();
 };
 
 /// The name under which the library exports a function that returns its CallInterface.

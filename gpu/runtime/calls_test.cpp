@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "gpu/ptx/tensor_map.hpp"
 #include "gpu/runtime/call_interface.hpp"
 #include "gpu/runtime/cuda_types.hpp"
 #include "gpu/runtime/testing/fat_binary.hpp"
@@ -41,6 +42,7 @@ Status cudaDeviceGetAttribute(int*, int, int);
 Status cudaGetLastError();
 Status cudaPeekAtLastError();
 const char* cudaGetErrorName(Status);
+Status cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, std::uint64_t, int*);
 }
 
 namespace {
@@ -213,6 +215,48 @@ TEST_CASE("configurations of nested launches", "[cudart]") {
   CHECK((grid.z == 3 && block.y == 5 && shared == 7 && stream == call_stream()));
   CHECK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream) ==
         Status::invalid_configuration);
+}
+
+using Encode = Status(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
+                      const std::uint32_t*, const std::uint32_t*, int, int, int, int);
+
+TEST_CASE("tensor maps are those of the driver", "[cudart]") {
+  void* function = nullptr;
+  int found = 7;
+  REQUIRE(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, 0, &found) ==
+          Status::success);
+  CHECK(found == 0);
+  auto* const encode = reinterpret_cast<Encode*>(function);
+  constexpr int kUint8 = 0, kBfloat16 = 9, kSwizzle128 = 3;
+  alignas(16) std::array<std::byte, 64 * 128> data{};
+  const std::uint64_t extents[] = {64, 64};
+  const std::uint32_t box[] = {64, 8}, steps[] = {1, 1};
+  std::array<std::byte, 128> map{};
+  const auto made = [&](int type, std::uint64_t stride, int interleave) {
+    return encode(map.data(), type, 2, data.data(), extents, &stride, box, steps, interleave,
+                  kSwizzle128, 2, 0);
+  };
+  Call call({});
+  CHECK(made(kBfloat16, 128, 0) == Status::success);
+  const auto decoded = attest::ptx::decode_tensor_map(map);
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->data == data.data());
+  CHECK((decoded->shape.extents[1] == 64 && decoded->shape.box[1] == 8));
+  CHECK((decoded->shape.stride_bytes[0] == 128 &&
+         decoded->shape.swizzle == attest::simt::Swizzle::bytes_128));
+  CHECK(made(kBfloat16, 130, 0) == Status::invalid_value);  // as a driver has it
+  CHECK(call.end().empty());
+  const auto not_emulated = [&](const auto& body, const char* text) {
+    Call with({});
+    CHECK(body() == Status::not_supported);
+    CHECK(with.end().find(text) != std::string::npos);
+    CHECK(with.outcome == Outcome::not_emulated);
+  };
+  not_emulated([&] { return made(kUint8, 128, 0); }, "tensors of CUtensorMapDataType 0");
+  not_emulated([&] { return made(kBfloat16, 128, 1); }, "interleaved layouts are not emulated");
+  not_emulated(
+      [&] { return cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &function, 0, 0, &found); },
+      "the driver's cuLaunchKernelEx is not emulated");
 }
 
 TEST_CASE("attributes that are not known end the campaign", "[cudart]") {

@@ -52,7 +52,7 @@ Status Device::take_error() {
 }
 
 Module& Device::add_module(const void* wrapper) {
-  return *modules_.emplace_back(std::make_unique<Module>(wrapper, kArchitecture));
+  return *modules_.emplace_back(std::make_unique<Module>(wrapper));
 }
 
 void Device::add_kernel(Module& module, const void* host, const char* name) {
@@ -79,6 +79,13 @@ void Device::require_call_stream(Stream stream, const std::string& work) {
         ", not to the call's, on which the inputs arrive");
 }
 
+const Capability& Device::capability() const {
+  const bool is_newer = std::any_of(modules_.begin(), modules_.end(), [](const auto& module) {
+    return module->architecture() > kCapability80.architecture;
+  });
+  return is_newer ? kCapability90 : kCapability80;
+}
+
 Status Device::launch(Kernel* kernel, const simt::LaunchShape& shape, void* const* arguments,
                       Stream stream) {
   if (kernel == nullptr) return Status::invalid_device_function;
@@ -91,7 +98,7 @@ Status Device::launch(Kernel* kernel, const simt::LaunchShape& shape, void* cons
   const ptx::Parameters parameters = parameters_of(program, arguments);
   simt::Emulation emulation;
   emulation.shared_checks = simt::SharedChecks::on;
-  emulation.shared_bytes_limit = kMostSharedBytes;
+  emulation.shared_bytes_limit = capability().most_shared_bytes;
   kernel->module->give_variables(program);
   simt::LaunchReport report;
   try {
@@ -164,8 +171,8 @@ Outcome Device::end_call(const char** text) {
 }
 
 const char* Device::objection() {
-  objection_ = kernels_.empty() ? "registers no kernel with libcudart.so.13, which stands in for "
-                                  "the device; build it with nvcc 13 and -cudart shared"
+  objection_ = kernels_.empty() ? "registers no kernel with libcudart.so.12 or .13, which stand in "
+                                  "for the device; build it with nvcc -cudart shared"
                                 : "";
   for (const auto& [host, kernel] : kernels_) {
     if (!kernel.module->objection().empty()) objection_ = kernel.module->objection();

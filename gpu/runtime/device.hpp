@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "gpu/runtime/call_interface.hpp"
+#include "gpu/runtime/capability.hpp"
 #include "gpu/runtime/cuda_types.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/module.hpp"
@@ -17,12 +18,10 @@
 
 namespace attest::gpu::runtime {
 
-/// The one emulated device, of compute capability 8.0. Work on it is done when a function returns.
+/// The one emulated device. Work on it is done when a function returns.
 class Device {
  public:
-  static constexpr std::uint32_t kArchitecture = 80;
-  // CUDA programming guide, technical specifications of 8.0.
-  static constexpr std::int64_t kSharedBytes = 48 << 10, kMostSharedBytes = 163 << 10;
+  static constexpr std::int64_t kSharedBytes = 48 << 10;  // that a block has unasked
 
   static Device& instance();
 
@@ -49,6 +48,8 @@ class Device {
   /// Work belongs to the stream of the call: elsewhere, nothing orders it with the inputs.
   void require_call_stream(Stream stream, const std::string& work);
 
+  /// 9.0 where a module has PTX for more than 8.0.
+  const Capability& capability() const;
   DeviceMemory& memory() { return memory_; }
   Status take_error();
   Status last_error() const { return error_; }

@@ -79,22 +79,21 @@ std::string text_of(const Entry& entry, Bytes payload) {
   return text;
 }
 
-[[noreturn]] void refuse(const std::set<std::uint32_t>& others, std::uint32_t architecture) {
-  const std::string wanted = std::to_string(architecture);
+[[noreturn]] void refuse(const std::set<std::uint32_t>& others, std::uint32_t newest) {
+  const std::string wanted = std::to_string(newest);
   std::string there;
   for (const std::uint32_t other : others) {
     there += (there.empty() ? "" : ", ") + std::string("compute_") + std::to_string(other);
   }
   throw InvalidProblem(
-      (there.empty()
-           ? "holds machine code alone, no PTX"
-           : "holds PTX for " + there + ", which is newer than the emulated sm_" + wanted) +
+      (there.empty() ? "holds machine code alone, no PTX"
+                     : "holds PTX for " + there + " alone, newer than the emulated sm_" + wanted) +
       "; build it with nvcc -gencode arch=compute_" + wanted + ",code=compute_" + wanted);
 }
 
 }  // namespace
 
-std::string ptx_of(const void* wrapper, std::uint32_t architecture) {
+Ptx ptx_of(const void* wrapper, std::uint32_t newest) {
   std::optional<Entry> best;
   Bytes best_payload;
   std::set<std::uint32_t> newer;
@@ -103,15 +102,15 @@ std::string ptx_of(const void* wrapper, std::uint32_t architecture) {
     const Bytes payload = skipped(rest, entry.header_bytes);
     rest = skipped(payload, entry.padded_bytes);
     if (entry.kind != kPtx) continue;
-    if (entry.architecture > architecture) {
+    if (entry.architecture > newest) {
       newer.insert(entry.architecture);
     } else if (!best || best->architecture < entry.architecture) {
       best = entry;
       best_payload = payload.first(entry.padded_bytes);
     }
   }
-  if (!best) refuse(newer, architecture);
-  return text_of(*best, best_payload);
+  if (!best) refuse(newer, newest);
+  return {text_of(*best, best_payload), best->architecture};
 }
 
 }  // namespace attest::gpu::runtime

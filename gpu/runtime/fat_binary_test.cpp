@@ -11,11 +11,11 @@ namespace {
 
 using namespace testing;
 
-std::string ptx_in(const std::vector<Part>& parts, std::uint32_t architecture = 80) {
+std::string ptx_in(const std::vector<Part>& parts, std::uint32_t newest = 90) {
   const std::string bytes = fat_binary(parts);
   Wrapper wrapper;
   wrapper.data = bytes.data();
-  return ptx_of(&wrapper, architecture);
+  return ptx_of(&wrapper, newest).text;
 }
 
 // A block of LZ4 that is one run of letters as they are.
@@ -47,10 +47,10 @@ TEST_CASE("the newest PTX that the device takes", "[cudart]") {
                                  "ELF"},
                                 {kPtx, 75, "older"},
                                 {kPtx, 80, "right"},
-                                {kPtx, 90, "newer"}};
-  CHECK(ptx_in(parts) == "right");
+                                {kPtx, 90, "newer"},
+                                {kPtx, 100, "newest"}};
+  CHECK(ptx_in(parts) == "newer");
   CHECK(ptx_in(parts, 89) == "right");
-  CHECK(ptx_in(parts, 90) == "newer");
   CHECK(ptx_in(parts, 75) == "older");
 }
 
@@ -59,10 +59,10 @@ TEST_CASE("a fat binary without PTX for the device says how to build it", "[cuda
                              "\x7f"
                              "ELF"}}),
                     "holds machine code alone, no PTX; build it with nvcc -gencode "
-                    "arch=compute_80,code=compute_80");
-  CHECK_THROWS_WITH(ptx_in({{kPtx, 100, "a"}, {kPtx, 90, "b"}}),
-                    Catch::StartsWith("holds PTX for compute_90, compute_100, which is newer than "
-                                      "the emulated sm_80; build it"));
+                    "arch=compute_90,code=compute_90");
+  CHECK_THROWS_WITH(ptx_in({{kPtx, 120, "a"}, {kPtx, 100, "b"}}),
+                    Catch::StartsWith("holds PTX for compute_100, compute_120 alone, newer than "
+                                      "the emulated sm_90; build it"));
 }
 
 TEST_CASE("compressed PTX is opened where the system's library is", "[cudart]") {
@@ -93,12 +93,12 @@ TEST_CASE("what is no fat binary is refused", "[cudart]") {
   Wrapper wrapper;
   wrapper.data = bytes.data();
   wrapper.version = 2;
-  CHECK_THROWS_WITH(ptx_of(&wrapper, 80), Catch::Contains("-rdc=true"));
+  CHECK_THROWS_WITH(ptx_of(&wrapper, 90), Catch::Contains("-rdc=true"));
   wrapper.version = 1;
   bytes[8] = static_cast<char>(bytes[8] - 8);  // of all entries
-  CHECK_THROWS_WITH(ptx_of(&wrapper, 80), Catch::Contains("is cut off"));
+  CHECK_THROWS_WITH(ptx_of(&wrapper, 90), Catch::Contains("is cut off"));
   bytes[0] = 'x';
-  CHECK_THROWS_WITH(ptx_of(&wrapper, 80), Catch::Contains("does not begin as one"));
+  CHECK_THROWS_WITH(ptx_of(&wrapper, 90), Catch::Contains("does not begin as one"));
 }
 
 }  // namespace attest::gpu::runtime

@@ -10,6 +10,7 @@ extern "C" const attest::gpu::runtime::CallInterface* attest_cuda_call_interface
         Device::instance().begin_call({buffers, count});
       },
       [](const char** text) { return Device::instance().end_call(text); },
-      [] { return Device::instance().objection(); }};
+      [] { return Device::instance().objection(); },
+      [] { return Device::instance().capability().name; }};
   return &kInterface;
 }

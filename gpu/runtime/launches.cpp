@@ -6,6 +6,7 @@
 #include "gpu/runtime/device.hpp"
 
 using attest::InvalidProblem;
+using attest::gpu::runtime::Capability;
 using attest::gpu::runtime::Device;
 using attest::gpu::runtime::Dim3;
 using attest::gpu::runtime::Kernel;
@@ -70,13 +71,15 @@ static_assert(sizeof(FunctionAttributes) == 144);
 
 constexpr int kMostThreads = 1024, kThreadsOfProcessor = 2048, kBlocksOfProcessor = 32;
 
-int blocks_of_processor(const Kernel& kernel, int threads, std::size_t dynamic_shared_bytes) {
-  constexpr std::size_t kSharedOfProcessor = 164 << 10, kReserved = 1 << 10;
+int blocks_of_processor(const Capability& capability, const Kernel& kernel, int threads,
+                        std::size_t dynamic_shared_bytes) {
+  constexpr std::size_t kReserved = 1 << 10;
+  const auto all = static_cast<std::size_t>(capability.processor_shared_bytes);
   if (threads < 1 || threads > kMostThreads) return 0;
   const std::size_t shared = kernel.program().shared_bytes(dynamic_shared_bytes) + kReserved;
-  return static_cast<int>(std::min({static_cast<std::size_t>(kBlocksOfProcessor),
-                                    static_cast<std::size_t>(kThreadsOfProcessor / threads),
-                                    kSharedOfProcessor / shared}));
+  return static_cast<int>(
+      std::min({static_cast<std::size_t>(kBlocksOfProcessor),
+                static_cast<std::size_t>(kThreadsOfProcessor / threads), all / shared}));
 }
 
 }  // namespace
@@ -135,7 +138,8 @@ Status cudaFuncSetAttribute(const void* host, int attribute, int value) {
     if (kernel == nullptr) return Status::invalid_device_function;
     if (attribute != kDynamicSharedBytes) return Status::success;  // hints and clusters
     const auto fixed = static_cast<std::int64_t>(kernel->program().static_shared_bytes);
-    if (value < 0 || value + fixed > Device::kMostSharedBytes) return Status::invalid_value;
+    if (value < 0 || value + fixed > device.capability().most_shared_bytes)
+      return Status::invalid_value;
     kernel->dynamic_shared_bytes = value;
     return Status::success;
   });
@@ -148,12 +152,12 @@ Status cudaFuncGetAttributes(FunctionAttributes* attributes, const void* host) {
     const Kernel* const kernel = device.kernel(host);
     if (kernel == nullptr) return Status::invalid_device_function;
     const attest::ptx::Program& program = kernel->program();
-    constexpr int kVersion = 80;
     *attributes = {};
     attributes->shared_bytes = program.static_shared_bytes;
     attributes->local_bytes = program.local_bytes;
     attributes->most_threads = kMostThreads;
-    attributes->ptx_version = attributes->binary_version = kVersion;
+    attributes->ptx_version = static_cast<int>(kernel->module->architecture());
+    attributes->binary_version = static_cast<int>(device.capability().architecture);
     attributes->most_dynamic_shared_bytes = static_cast<int>(
         std::max(kernel->dynamic_shared_bytes,
                  Device::kSharedBytes - static_cast<std::int64_t>(program.static_shared_bytes)));
@@ -167,7 +171,7 @@ Status cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const
   return Device::instance().call([&](Device& device) {
     const Kernel* const kernel = device.kernel(host);
     if (kernel == nullptr) return Status::invalid_device_function;
-    *blocks = blocks_of_processor(*kernel, threads, bytes);
+    *blocks = blocks_of_processor(device.capability(), *kernel, threads, bytes);
     return Status::success;
   });
 }

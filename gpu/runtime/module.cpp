@@ -7,13 +7,13 @@
 
 #include "core/error.hpp"
 #include "gpu/ptx/parser.hpp"
-#include "gpu/runtime/fat_binary.hpp"
+#include "gpu/runtime/capability.hpp"
 
 namespace attest::gpu::runtime {
 
-Module::Module(const void* wrapper, std::uint32_t architecture) {
+Module::Module(const void* wrapper) {
   try {
-    text_ = ptx_of(wrapper, architecture);
+    ptx_ = ptx_of(wrapper, kNewestArchitecture);
   } catch (const InvalidProblem& error) {
     objection_ = error.what();
   }
@@ -21,7 +21,7 @@ Module::Module(const void* wrapper, std::uint32_t architecture) {
 
 const ptx::Module& Module::parsed() {
   if (!objection_.empty()) throw InvalidProblem(objection_);
-  if (!parsed_) parsed_ = ptx::parse(text_);
+  if (!parsed_) parsed_ = ptx::parse(ptx_.text);
   return *parsed_;
 }
 

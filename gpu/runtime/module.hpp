@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/ptx/program.hpp"
+#include "gpu/runtime/fat_binary.hpp"
 
 namespace attest::gpu::runtime {
 
@@ -14,10 +15,12 @@ namespace attest::gpu::runtime {
 /// hundreds.
 class Module {
  public:
-  Module(const void* wrapper, std::uint32_t architecture);
+  explicit Module(const void* wrapper);
 
   /// Why there is no PTX; "" where there is.
   const std::string& objection() const { return objection_; }
+  /// The one that its PTX is for; 0 where there is none.
+  std::uint32_t architecture() const { return ptx_.architecture; }
 
   /// Throws InvalidProblem for what is not carried out.
   const ptx::Program& program(const std::string& kernel);
@@ -33,7 +36,8 @@ class Module {
  private:
   const ptx::Module& parsed();
 
-  std::string text_, objection_;
+  Ptx ptx_;
+  std::string objection_;
   std::optional<ptx::Module> parsed_;
   std::map<std::string, ptx::Program> programs_;
   std::map<std::string, std::vector<std::byte>> variables_;

@@ -13,6 +13,16 @@ import tempfile
 
 SHARED = ['-cudart', 'shared']
 GUARD = '  if (row >= p.batch * p.num_heads_q * p.seqlen_q) return;\n'
+LINKED = '''#include <cuda.h>
+#include <cuda_runtime.h>
+static cudaError_t from_library(const char*, void** f, unsigned, unsigned long long,
+                                cudaDriverEntryPointQueryResult* found) {
+  *f = (void*)cuTensorMapEncodeTiled;
+  *found = cudaDriverEntryPointSuccess;
+  return cudaSuccess;
+}
+#define cudaGetDriverEntryPointByVersion from_library
+#include "gpu/simt/tensor_copy.cuh"'''
 FIELDS = '''
 #include <stddef.h>
 #include <stdio.h>
@@ -77,6 +87,19 @@ def build_own(nvcc, root, folder, name, archives, old='', new=''):
     return f'./lib{name}.so'
 
 
+def build_hopper(nvcc, root, folder, name, words, old='', new=''):
+    """Compiles testing/hopper_attention.cu, with a part of it replaced, to lib<name>.so."""
+    source = pathlib.Path(root, 'gpu/runtime/testing/hopper_attention.cu').read_text(encoding='utf-8')
+    if old not in source:
+        sys.exit(f'hopper_attention.cu has no {old!r}')
+    replaced = folder / f'{name}.cu'
+    replaced.write_text(source.replace(old, new), encoding='utf-8')
+    subprocess.run([nvcc, '-std=c++20', '-O2', '-lineinfo', *SHARED, '-shared', '-Xcompiler', '-fPIC',
+                    '-gencode=arch=compute_90a,code=compute_90a', '-I', root, replaced, *words, '-lgomp',
+                    '-o', folder / f'lib{name}.so'], check=True)
+    return f'./lib{name}.so'
+
+
 def expect(what, done, status, *parts):
     """Ends the test unless the command ended so and said all of it."""
     text = done.stdout + done.stderr
@@ -113,10 +136,10 @@ def main(attest, root, *archives):
             expect(mode, check(library), 0, 'PASSED')
         library = libraries.build('machine_code', [*SHARED, '-gencode=arch=compute_80,code=sm_80'])
         expect('machine code alone', check(library), 2, 'holds machine code alone, no PTX; build it with')
-        library = libraries.build('newer', [*SHARED, '-gencode=arch=compute_90,code=compute_90'])
-        expect('newer PTX', check(library), 2, 'holds PTX for compute_90, which is newer')
+        library = libraries.build('newer', [*SHARED, '-gencode=arch=compute_100,code=compute_100'])
+        expect('newer PTX', check(library), 2, 'holds PTX for compute_100 alone, newer than the emulated sm_90')
         library = libraries.build('static', [])
-        expect('static runtime', check(library), 2, 'registers no kernel with libcudart.so.13', '-cudart shared')
+        expect('static runtime', check(library), 2, 'registers no kernel with libcudart.so.12 or .13', '-cudart shared')
         library = libraries.build('scaled', SHARED, 'score *= (float)p.softmax_scale;', 'score *= 0.25f;')
         expect('wrong scale', check(library), 1, 'violated')
         library = libraries.build('graphs', SHARED, 'if (rows == 0)', 'if (cudaGraphLaunch(0, 0)) {}\n  if (rows == 0)')
@@ -128,6 +151,31 @@ def main(attest, root, *archives):
         own = build_own(nvcc, root, folder, 'unordered', archives,
                         '__syncthreads();\n    store_pairs', 'store_pairs')
         expect('a barrier less', check(own, tensor_core), 4, 'crashed', 'race: lane ', 'PTX line', 'pair_rows.cuh:')
+        # Tensor maps, tensor copies and products of a warpgroup.
+        hopper = build_hopper(nvcc, root, folder, 'hopper', archives)
+        warpgroup = 'hq=2,hkv=1,sq=70,sk=200,d=64,dtype=bf16'
+        expect('tensor copies', check(hopper, warpgroup), 0, 'PASSED')
+        certified = subprocess.run([attest, 'certify', hopper, '--emulate', '--only', 'reference_forward', '--cases',
+                                    '8'], cwd=folder, capture_output=True, text=True)
+        expect('a campaign', certified, 0, 'LAW HOLDS', 'emulated on the host as sm_90: a warpgroup')
+        # The driver's function by its name, not by the runtime.
+        linked = build_hopper(nvcc, root, folder, 'linked', ['-lcuda', *archives],
+                              '#include "gpu/simt/tensor_copy.cuh"', LINKED)
+        expect('linked with the driver', check(linked, warpgroup), 0, 'PASSED')
+        linked = build_hopper(nvcc, root, folder, 'driver', ['-lcuda', *archives], 'kernel.forward = forward;',
+                              'kernel.forward = forward; cuInit(0); cuGraphCreate(0, 0);')
+        expect('other functions of the driver', check(linked, warpgroup), 2,
+               'calls cuGraphCreate, cuInit, which the emulated device has not')
+        for what, old, new, finding in (
+                ('a stage less', 'kStages = 2', 'kStages = 1', 'have come already'),
+                ('no wait for a product', 'wgmma_wait<0>();\n    for (int half', 'for (int half',
+                 'uses a register of a wgmma that has not ended'),
+                ('no fence of a product', 'wgmma_fence();\n    for (int c = 0; c < kTile',
+                 'for (int c = 0; c < kTile', 'have been used since the last wgmma.fence'),
+                ('too few bytes expected', '(tile == 0 ? 3 : 2) * kTileBytes', '2 * kTileBytes',
+                 "ended its phase before this tensor copy's 8192 bytes arrived")):
+            broken = build_hopper(nvcc, root, folder, what.replace(' ', '_'), archives, old, new)
+            expect(what, check(broken, warpgroup), 1, 'violated', finding)
         # Layouts of structs, held against the headers' by a program that runs with the library.
         (folder / 'fields.cu').write_text(FIELDS, encoding='utf-8')
         subprocess.run([nvcc, *SHARED, folder / 'fields.cu', '-o', folder / 'fields'], check=True)

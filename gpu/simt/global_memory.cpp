@@ -20,8 +20,7 @@ int GlobalMemory::find(const void* pointer) const {
 
 Finding GlobalMemory::fault(int tensor, const void* pointer, std::size_t bytes, GlobalUse use,
                             std::uint32_t lane) const {
-  const std::string verb =
-      "lane " + std::to_string(lane) + (use == GlobalUse::read ? " reads " : " writes ");
+  const std::string verb = "lane " + std::to_string(lane) + (writes(use) ? " writes " : " reads ");
   if (tensor < 0 || static_cast<std::size_t>(tensor) >= ranges_.size()) {
     return {Fault::out_of_bounds, verb + "through a pointer to no tensor"};
   }

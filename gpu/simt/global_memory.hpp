@@ -12,8 +12,14 @@
 /// Global memory of an emulated launch: the tensors that its kernel may touch, and what it moves.
 namespace attest::simt {
 
-/// Use of a word of global memory by a lane.
-enum class GlobalUse : std::uint8_t { read, write, add };
+/// Use of a word of global memory by a lane. Strong accesses (PTX ISA, memory consistency model)
+/// are for words that several threads use at once, as atomic additions are.
+enum class GlobalUse : std::uint8_t { read, write, add, strong_read, strong_write };
+
+/// Tells whether memory may be another then.
+inline bool writes(GlobalUse use) {
+  return use != GlobalUse::read && use != GlobalUse::strong_read;
+}
 
 /// Bytes moved between global memory and the blocks. An atomic addition reads and writes.
 struct GlobalTraffic {
@@ -21,8 +27,8 @@ struct GlobalTraffic {
 
   void add(std::size_t bytes, GlobalUse use) {
     const auto count = static_cast<std::int64_t>(bytes);
-    if (use != GlobalUse::write) read_bytes += count;
-    if (use != GlobalUse::read) written_bytes += count;
+    if (use == GlobalUse::add || !writes(use)) read_bytes += count;
+    if (writes(use)) written_bytes += count;
   }
   GlobalTraffic& operator+=(const GlobalTraffic& other) {
     read_bytes += other.read_bytes;

@@ -60,11 +60,11 @@ std::optional<GlobalRaces::Conflict> GlobalRaces::conflict(const Element& elemen
   using Kind = BlockOrder::Access::Kind;
   const auto written = element.writes.unordered(accessor, blocks_, Kind::write);
   if (written) return Conflict{*written, " wrote", reads};
-  if (use != GlobalUse::add) {
+  if (reads || use == GlobalUse::write) {
     const auto added = element.additions.unordered(accessor, blocks_, Kind::operation);
-    if (added) return Conflict{*added, " added to", reads};
+    if (added) return Conflict{*added, " updated", reads};
   }
-  if (reads) return std::nullopt;
+  if (!writes(use)) return std::nullopt;
   const auto read = element.reads.unordered(accessor, blocks_, Kind::read);
   return read ? std::optional(Conflict{*read, " read", true}) : std::nullopt;
 }
@@ -111,38 +111,16 @@ bool GlobalRaces::is_late(const void* pointer, std::size_t bytes, const Accessor
   return false;
 }
 
-// The bytes of a row within its region.
-void GlobalRaces::keep(const Region& region, std::size_t row, Chunk& chunk) {
-  const std::uint64_t bit = std::uint64_t{1} << row % kChunkRows;
-  if ((chunk.kept & bit) != 0) return;
-  chunk.kept |= bit;
-  if (!chunk.before) chunk.before = std::make_unique<std::byte[]>(kChunkRows * kRowBytes);
-  const auto [begin, end] = region.bytes_of(row);
-  std::copy(begin, end, &chunk.before[row % kChunkRows * kRowBytes]);
-}
-
-void GlobalRaces::restore_memory() const {
-  for (const Region& region : regions_) {
-    for (std::size_t k = 0; k < region.chunks.size(); ++k) {
-      const Chunk& chunk = region.chunks[k];
-      for (std::uint64_t kept = chunk.kept; kept != 0; kept &= kept - 1) {
-        const auto row = static_cast<std::size_t>(std::countr_zero(kept));
-        const auto [begin, end] = region.bytes_of(k * kChunkRows + row);
-        // The launch may write there.
-        std::memcpy(const_cast<std::byte*>(begin), &chunk.before[row * kRowBytes],
-                    static_cast<std::size_t>(end - begin));
-      }
-    }
-  }
-}
-
 void GlobalRaces::add(Element& element, GlobalUse use, const Accessor& accessor) {
   switch (use) {
     case GlobalUse::read:
       element.reads.add(accessor);
       return;
     case GlobalUse::add:
+    case GlobalUse::strong_write:
       element.additions.add(accessor);
+      return;
+    case GlobalUse::strong_read:
       return;
     case GlobalUse::write:
       break;
@@ -152,43 +130,6 @@ void GlobalRaces::add(Element& element, GlobalUse use, const Accessor& accessor)
   element.additions.clear();
   element.writes.clear();
   element.writes.add(accessor);
-}
-
-GlobalRaces::Region* GlobalRaces::region_of(const std::byte* byte) {
-  const auto region = std::find_if(regions_.begin(), regions_.end(), [byte](const Region& each) {
-    return byte >= each.begin && byte < each.end;
-  });
-  return region == regions_.end() ? nullptr : &*region;
-}
-
-GlobalRaces::Held GlobalRaces::hold(Region& region, std::size_t row,
-                                    std::unique_lock<std::mutex>& lock) {
-  Chunk& chunk = region.chunks[row / kChunkRows];
-  if (lock.mutex() != &chunk.lock) {
-    if (lock) lock.unlock();
-    lock = std::unique_lock(chunk.lock);
-  }
-  if (!chunk.rows) {
-    chunk.rows = std::make_unique<Row[]>(kChunkRows);
-    chunk.part_bytes.fill(kRowBytes);
-  }
-  return {chunk.rows[row % kChunkRows], chunk.part_bytes[row % kChunkRows]};
-}
-
-void GlobalRaces::Held::take_apart(std::size_t bytes) const {
-  if (row.parts && bytes >= part_bytes) return;
-  bytes = std::min<std::size_t>(bytes, part_bytes);
-  const std::size_t count = kRowBytes / bytes;
-  auto parts = std::make_unique<Element[]>(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    if (row.parts) {
-      parts[k] = row.parts[k * bytes / part_bytes];
-    } else {
-      parts[k].reads = row.reads;
-    }
-  }
-  row.parts = std::move(parts);
-  part_bytes = static_cast<std::uint8_t>(bytes);
 }
 
 std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t bytes, GlobalUse use,
@@ -207,7 +148,7 @@ std::optional<std::string> GlobalRaces::note(const void* pointer, std::size_t by
     const std::size_t count = std::min(kRowBytes - first, static_cast<std::size_t>(end - byte));
     const std::size_t both = first | count;
     held.take_apart(both & (~both + 1));  // the largest parts that are accessed as a whole
-    if (use != GlobalUse::read) keep(*region, number, region->chunks[number / kChunkRows]);
+    if (writes(use)) keep(*region, number, region->chunks[number / kChunkRows]);
     const std::size_t size = held.part_bytes;
     for (std::size_t k = first / size; k * size < first + count; ++k) {
       const auto with = conflict(held.row.parts[k], use, accessor);
@@ -262,9 +203,9 @@ std::optional<Finding> GlobalRaces::check(const GlobalRange& range, const void* 
   if (!found) return std::nullopt;
   const auto offset = static_cast<const std::byte*>(pointer) - range.data;
   return Finding{Fault::race, "lane " + std::to_string(accessor.lane) +
-                                  (use == GlobalUse::read    ? " reads "
-                                   : use == GlobalUse::write ? " writes "
-                                                             : " adds to ") +
+                                  (use == GlobalUse::add ? " adds to "
+                                   : writes(use)         ? " writes "
+                                                         : " reads ") +
                                   std::to_string(bytes) + " bytes at byte " +
                                   std::to_string(offset) + " of '" + range.name + "'" + *found};
 }

@@ -21,7 +21,8 @@
 namespace attest::simt {
 
 /// Accesses of one launch to the same element of a tensor that nothing orders, one of which writes
-/// and not both are additions.
+/// and not both are additions or other strong accesses. Strong reads before a write are not looked
+/// at.
 ///
 /// Blocks are in order where fences and atomic operations make one (BlockOrder), which the traffic
 /// policy's addition does not: it gives no value back by which one could wait for another. Lanes of

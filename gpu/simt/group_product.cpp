@@ -1,11 +1,9 @@
 #include "gpu/simt/group_product.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string>
 
-#include "core/dtype.hpp"
 #include "core/vector_clones.hpp"
 #include "gpu/simt/access_order.hpp"
 #include "gpu/simt/tensor_copy.hpp"
@@ -47,16 +45,6 @@ void for_each_operand(const GroupProduct& product, Function&& function) {
   if (!product.a_in_registers) function(a_of(product));
   function(b_of(product));
 }
-
-// The first factor in a word's bits from `shift` on.
-float value_of(std::uint32_t word, std::uint32_t shift, Factor type) {
-  constexpr std::uint32_t kIgnored = (1U << 13) - 1;  // below the 10 bits of tf32's mantissa
-  const auto half = static_cast<std::uint16_t>(word >> shift);
-  if (type == Factor::tf32) return std::bit_cast<float>(word & ~kIgnored);
-  return type == Factor::bf16 ? float_from_bf16(half) : float_from_f16(half);
-}
-
-std::uint32_t bits_of(Factor type) { return type == Factor::tf32 ? 32 : 16; }
 
 // Values row by row, or k by k.
 struct Matrix {
@@ -100,7 +88,7 @@ void load_fragments(std::span<const std::uint32_t> fragments, Factor type, Matri
 // By rows, so that the columns' sums, each in the order of k, are computed together.
 ATTEST_VECTOR_CLONES
 void multiply(const float* a, const float* b, float* d, std::size_t inner, std::size_t columns,
-              bool adds, double sign) {
+              bool adds, double sign, bool has_half_sums) {
   constexpr std::size_t kTogether = 8;  // columns come by eights
   for (std::size_t row = 0; row < kRows; ++row) {
     for (std::size_t first = 0; first < columns; first += kTogether) {
@@ -115,7 +103,9 @@ void multiply(const float* a, const float* b, float* d, std::size_t inner, std::
           sums[c] += factor * static_cast<double>(b[k * columns + first + c]);  // exact product
         }
       }
-      for (std::size_t c = 0; c < kTogether; ++c) sums_of[c] = static_cast<float>(sums[c]);
+      for (std::size_t c = 0; c < kTogether; ++c) {
+        sums_of[c] = has_half_sums ? nearest_f16_of(sums[c]) : static_cast<float>(sums[c]);
+      }
     }
   }
 }
@@ -191,9 +181,9 @@ void carry_out(const SharedMemory& shared, const GroupProduct& product,
   } else {
     load(shared, a_of(product), product.type, a);
   }
-  load(shared, b_of(product), product.type, b);
+  load(shared, b_of(product), product.b_type.value_or(product.type), b);
   multiply(a.values.data(), b.values.data(), d.data(), inner, product.columns, product.adds,
-           product.is_negative ? -1.0 : 1.0);
+           product.is_negative ? -1.0 : 1.0, product.has_half_sums);
 }
 
 }  // namespace attest::simt

@@ -24,8 +24,13 @@ struct GroupProduct {
   Factor type = Factor::bf16;
   Major a_major = Major::k, b_major = Major::k;
   bool adds = true;
-  bool a_in_registers = false;  // then a_matrix says nothing
-  bool is_negative = false;     // one of the factors is taken with a minus
+  bool a_in_registers = false;     // then a_matrix says nothing
+  bool is_negative = false;        // one of the factors is taken with a minus
+  bool has_half_sums = false;      // D is of f16, not of float32
+  std::optional<Factor> b_type{};  // where it is another than A's, of as many bits
+
+  /// Registers of D that a lane has: two sums of f16 share one.
+  std::uint32_t sum_registers() const { return columns / (has_half_sums ? 4 : 2); }
 
   friend bool operator==(const GroupProduct&, const GroupProduct&) = default;
 };
@@ -52,7 +57,7 @@ void end_reads(SharedMemory& shared, const GroupProduct& product, std::uint32_t 
 void come_after_reads(SharedMemory& shared, std::uint32_t group);
 
 /// Computes D. `fragments`: of A, lane by lane. Factors' products are exact and summed in float64
-/// in the order of k, then rounded once.
+/// in the order of k, then rounded once to D's type.
 void carry_out(const SharedMemory& shared, const GroupProduct& product,
                std::span<const std::uint32_t> fragments, std::span<float> d);
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/error.hpp"
 #include "core/vector_clones.hpp"
 
 namespace attest::simt {
@@ -156,7 +157,10 @@ void WarpProduct::multiply(Factor type, std::size_t depth) const {
       return multiply_bf16(*this, depth);
     case Factor::tf32:
       return multiply_tf32(*this, depth);
+    default:
+      break;
   }
+  throw InternalError("products of 8 bits are none of a WarpProduct");
 }
 
 }  // namespace attest::simt

@@ -97,6 +97,13 @@ std::uint64_t defined_bits(const Spelling& spelling, const Bits& s) {
     while (result < width && !bit(s[0], msb - static_cast<std::uint32_t>(result))) ++result;
     return result;
   }
+  if (name == "bfind") {  // PTX ISA, bfind: the pseudocode
+    const bool sign = is_signed && bit(s[0], msb);
+    for (std::uint32_t k = width; k-- > 0;) {
+      if (bit(s[0], k) != sign) return spelling.has("shiftamt") ? msb - k : k;
+    }
+    return 0xFFFFFFFF;
+  }
   if (name == "bfe") {  // PTX ISA, bfe: the pseudocode
     const std::uint64_t pos = s[1] & 0xFF, len = s[2] & 0xFF;
     const bool sign =

@@ -18,8 +18,8 @@ std::string text(const std::string& name) {
 
 const std::vector<std::string>& texts() {
   static const std::vector<std::string> names{
-      "attention_triton", "attention_triton_sm90", "divergent_nvcc", "dot_triton",
-      "pipelined_nvcc",   "softmax_nvcc",          "softmax_triton"};
+      "attention_triton", "attention_triton_sm90", "calls_nvcc",   "divergent_nvcc",
+      "dot_triton",       "pipelined_nvcc",        "softmax_nvcc", "softmax_triton"};
   return names;
 }
 

@@ -1,5 +1,6 @@
 // A library for CUDA as nvcc makes one, for machines without nvcc: the PTX of
 // docs/how-to/plugins/device_attention.cu, in fat binaries made here, and the host's side of it.
+// ATTEST_BY_HAND: 1 has no PTX, 2 calls what is not provided, 3 is one of CUDA 12.
 // Its other kernels have one mistake each.
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +24,10 @@ void __cudaRegisterFunction(void** handle, const char* host, char*, const char* 
 int cudaLaunchKernel(const void* host, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
                      void* stream);
 int cudaPeekAtLastError();
-#if ATTEST_BY_HAND == 2
+#if ATTEST_BY_HAND == 3
+int cudaRuntimeGetVersion(int* version);
+int cudaGetDeviceProperties_v2(char* properties, int device);
+#elif ATTEST_BY_HAND == 2
 int cudaGraphLaunch(void* graph, void* stream);
 int cudaGraphUpload(void* graph, void* stream);
 #endif
@@ -69,8 +73,26 @@ Tensor on_device(const attest_tensor* t) {
   return tensor;
 }
 
+#if ATTEST_BY_HAND == 3
+// Fields of cudaDeviceProp as CUDA 12 has them, and nothing beyond.
+bool is_cuda_12() {
+  constexpr std::size_t kBytes = 1032, kProcessors = 388, kReservedShared = 720;
+  char properties[kBytes + 1];
+  properties[kBytes] = 77;
+  int version = 0, processors = 0;
+  std::size_t reserved = 0;
+  cudaRuntimeGetVersion(&version);
+  cudaGetDeviceProperties_v2(properties, 0);
+  std::memcpy(&processors, properties + kProcessors, sizeof processors);
+  std::memcpy(&reserved, properties + kReservedShared, sizeof reserved);
+  return version == 12000 && processors == 108 && reserved == 1024 && properties[kBytes] == 77;
+}
+#endif
+
 attest_status forward(const void* self, const attest_forward_args* a) {
-#if ATTEST_BY_HAND == 2
+#if ATTEST_BY_HAND == 3
+  if (!is_cuda_12()) return ATTEST_FAILED;
+#elif ATTEST_BY_HAND == 2
   cudaGraphLaunch(nullptr, nullptr);
   cudaGraphUpload(nullptr, nullptr);
 #endif
