@@ -4,11 +4,15 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "core/error.hpp"
 
 namespace attest {
 namespace {
+
+static_assert(std::extent_v<decltype(attest_numerics::exp_ulps_of)> == kDTypes.size(),
+              "each dtype has its place in exp_ulps_of");
 
 void require(const char* field, double value) {
   if (!(value >= 0) || !std::isfinite(value)) {
