@@ -41,8 +41,9 @@ void fence_device(Warp& warp, const Instruction&) {
 void sleep(Warp& warp, const Instruction&) { warp.yield(); }
 
 void trap(Warp& warp, const Instruction& in) {
-  warp.block().give_up(
-      {simt::Fault::exception, "warp " + std::to_string(warp.number()) + " comes to a trap"}, in);
+  warp.block().give_up({simt::Fault::exception, "warp " + std::to_string(warp.number()) +
+                                                    " comes to a trap or a breakpoint"},
+                       in);
 }
 
 std::uint32_t first_value(const Warp& warp, const Instruction& in, std::size_t operand) {
@@ -88,6 +89,7 @@ constexpr Form kForms[] = {
     {"ret[.uni]", "", as<leave>},
     {"exit", "", as<leave>},
     {"trap", "", as<trap>},
+    {"brkpt", "", as<trap>},
     {"bar[.cta].sync", "a:b32", as<synchronise<true>>},
     {"bar[.cta].sync", "a:b32 b:b32", partial<synchronise<true>>},
     {"bar[.cta].arrive", "a:b32 b:b32", partial<synchronise<false>>},

@@ -6,8 +6,10 @@
 namespace attest::ptx {
 namespace {
 
+// Libraries change a bit of the second word for the driver's sake (CUTLASS clears bit 21), so that
+// nothing lies there.
 struct Encoded {
-  std::uint64_t tag;
+  std::uint64_t tag, unused;
   std::byte* data;
   simt::TensorShape shape;
 };
@@ -18,7 +20,7 @@ constexpr std::uint64_t kTag = 0x7061'4D72'6F73'6E54;
 
 TensorMapBytes encode_tensor_map(const void* data, const simt::TensorShape& shape) {
   simt::require_valid(shape, data);
-  const Encoded encoded{kTag, static_cast<std::byte*>(const_cast<void*>(data)), shape};
+  const Encoded encoded{kTag, 0, static_cast<std::byte*>(const_cast<void*>(data)), shape};
   TensorMapBytes bytes{};
   std::memcpy(bytes.data(), &encoded, sizeof encoded);
   return bytes;

@@ -35,6 +35,7 @@ struct Product {
   bool from_registers = false, adds = true;
   int a_scale = 1, b_scale = 1;
   std::string sums = "f32", b_type{};  // of D, and of B where it is another
+  std::size_t shift = 0;               // of matrices from where their swizzle's pattern begins
 
   bool has_half_sums() const { return sums == "f16"; }
   std::string type_of_b() const { return b_type.empty() ? type : b_type; }
@@ -43,11 +44,12 @@ struct Product {
   std::size_t depth() const { return 32 / element_bytes(); }
   OperandLayout a() const { return {swizzle, a_major, 64, element_bytes()}; }
   OperandLayout b() const {
-    const auto next = static_cast<Swizzle>((static_cast<unsigned>(swizzle) + 1) % 4);
+    const auto next =
+        shift != 0 ? swizzle : static_cast<Swizzle>((static_cast<unsigned>(swizzle) + 1) % 4);
     return {next, b_major, columns, element_bytes()};
   }
-  std::size_t b_begin() const { return (a().bytes() + 1023) / 1024 * 1024; }
-  std::size_t bytes() const { return (b_begin() + b().bytes() + 1023) / 1024 * 1024; }
+  std::size_t b_begin() const { return (a().bytes() + shift + 1023) / 1024 * 1024; }
+  std::size_t bytes() const { return (b_begin() + b().bytes() + shift + 1023) / 1024 * 1024; }
 };
 
 std::uint32_t bits_of(const std::string& type, float value) {
@@ -146,7 +148,12 @@ Operands operands_of(const Product& product) {
     for (std::size_t row = 0; row < layout.rows; ++row) {
       for (std::size_t k = 0; k < layout.depth(); ++k) {
         const std::uint32_t bits = bits_of(type, number(seed, row, k));
-        std::memcpy(&made.image[begin + layout.place(row, k)], &bits, layout.element_bytes);
+        std::size_t place = begin + layout.place(row, k);
+        if (product.shift != 0) {  // rows of 128 bytes, whose pieces go by their addresses
+          place = begin + product.shift + row * 128 + k * layout.element_bytes;
+          place ^= (place >> 7 & 7U) << 4;
+        }
+        std::memcpy(&made.image[place], &bits, layout.element_bytes);
       }
     }
   };
@@ -180,8 +187,8 @@ void check_product(const Product& product) {
   };
   const std::string text = program(product, flags(product));
   Call call(text);
-  call.input("image", data.image).value(descriptor(0, product.a()));
-  call.value(descriptor(product.b_begin(), product.b()));
+  call.input("image", data.image).value(descriptor(product.shift, product.a()));
+  call.value(descriptor(product.b_begin() + product.shift, product.b()));
   call.input("fragments", data.fragments).buffer("d", data.d);
   INFO(product.type << " " << product.columns << " columns, swizzle "
                     << static_cast<int>(product.swizzle) << ", A from registers "
@@ -248,6 +255,14 @@ TEST_CASE("wgmma reads its operands in every layout", "[ptx]") {
       }
       check_product({"tf32", 64, swizzle, Major::k, Major::k, from_registers});
     }
+  }
+}
+
+TEST_CASE("a matrix may begin amid its swizzle's pattern", "[ptx]") {
+  for (const std::size_t shift : {128U, 512U, 640U}) {
+    Product product{"bf16", 64, Swizzle::bytes_128};
+    product.shift = shift;
+    check_product(product);
   }
 }
 

@@ -18,8 +18,11 @@ namespace {
 
 // CUtensorMapDataType. A copy moves bits, so that integers are as floats of their size.
 Element element_of(int type) {
-  constexpr int kUint16 = 1, kUint32 = 2, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9;
+  constexpr int kUint8 = 0, kUint16 = 1, kUint32 = 2, kInt32 = 3, kFloat16 = 6, kFloat32 = 7,
+                kBfloat16 = 9;
   switch (type) {
+    case kUint8:
+      return Element::byte;
     case kFloat16:
       return Element::f16;
     case kUint16:
@@ -30,10 +33,10 @@ Element element_of(int type) {
     case kFloat32:
       return Element::f32;
     default:
-      throw InvalidProblem("cuTensorMapEncodeTiled: tensors of CUtensorMapDataType " +
-                           std::to_string(type) +
-                           " are not emulated; 16-bit and 32-bit integers, float16, bfloat16 and "
-                           "float32 are");
+      throw InvalidProblem(
+          "cuTensorMapEncodeTiled: tensors of CUtensorMapDataType " + std::to_string(type) +
+          " are not emulated; integers of 8, 16 and 32 bits, float16, bfloat16 and "
+          "float32 are");
   }
 }
 

@@ -113,17 +113,12 @@ void multiply(const float* a, const float* b, float* d, std::size_t inner, std::
 }  // namespace
 
 std::optional<Finding> misplaced(const SharedMemory& shared, const GroupProduct& product) {
-  constexpr std::uint32_t kPattern = 128 * 8;  // PTX ISA: where the widest swizzle repeats
   std::optional<Finding> found;
   for_each_operand(product, [&](const Operand& operand) {
-    const std::uint32_t pattern =
-        kPattern >> (3 - static_cast<std::uint32_t>(operand.matrix.swizzle));
-    const std::uint32_t line = pattern / 8;
-    if (operand.matrix.base_offset != 0 ||
-        (operand.matrix.swizzle != Swizzle::none && operand.matrix.start % pattern >= line)) {
-      found = {Fault::misaligned,
-               "a matrix at byte " + std::to_string(operand.matrix.start) +
-                   " of shared memory begins amid the lines of its swizzle, which is not emulated"};
+    // Swizzles go by addresses, as those of tensor copies do, wherever a matrix begins.
+    if (operand.matrix.base_offset != 0) {
+      found = {Fault::misaligned, "a matrix at byte " + std::to_string(operand.matrix.start) +
+                                      " of shared memory has a base offset, which is not emulated"};
     }
     for_each_piece(operand, [&](std::uint32_t row, std::uint32_t k, std::uint32_t address) {
       if (found || shared.at(address, kPiece) != nullptr) return;

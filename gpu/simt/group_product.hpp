@@ -45,8 +45,8 @@ constexpr std::size_t accumulator_place(std::size_t lane, std::size_t k, std::si
   return row * columns + k / 4 * 8 + lane % 4 * 2 + k % 2;
 }
 
-/// Returns why a product cannot be carried out: an operand leaves shared memory, or begins where
-/// its swizzle is not emulated.
+/// Returns why a product cannot be carried out: an operand leaves shared memory, or has a base
+/// offset.
 std::optional<Finding> misplaced(const SharedMemory& shared, const GroupProduct& product);
 
 /// It begins to read its operands in shared memory, or has read them.

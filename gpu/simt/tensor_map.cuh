@@ -33,6 +33,7 @@ inline TensorMap map_tensor(const void* data, const TensorShape& shape) {
   }
   CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   if (shape.element == Element::f16) type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  if (shape.element == Element::byte) type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
   if (shape.element == Element::f32) type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
   if (shape.swizzle == Swizzle::bytes_32) swizzle = CU_TENSOR_MAP_SWIZZLE_32B;

@@ -55,7 +55,7 @@ void require_valid(const TensorShape& shape, const void* data) {
     }
     if (k == 0 || k >= shape.rank) continue;
     const std::int64_t stride = shape.stride_bytes[k - 1];
-    if (stride <= 0 || stride % kAlignment != 0 || stride >= kMostStride) {
+    if (stride < 0 || stride % kAlignment != 0 || stride >= kMostStride) {
       refuse("a stride of " + std::to_string(stride) + " bytes along " + axis +
              "; it must be a multiple of 16 below 2^40");
     }

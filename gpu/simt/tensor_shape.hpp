@@ -16,7 +16,7 @@ namespace attest::simt {
 /// spans of so many bytes, bits 4 to 6 of an address by its bits 7 to 9.
 enum class Swizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
-enum class Element : std::uint8_t { bf16, f16, f32 };
+enum class Element : std::uint8_t { bf16, f16, f32, byte };
 
 /// A tensor of up to five dimensions, the innermost first, and the box that one copy moves.
 struct TensorShape {
@@ -29,7 +29,9 @@ struct TensorShape {
   int box[kMostDimensions] = {1, 1, 1, 1, 1};
   Swizzle swizzle = Swizzle::none;
 
-  ATTEST_BOTH_WORLDS constexpr int element_bytes() const { return element == Element::f32 ? 4 : 2; }
+  ATTEST_BOTH_WORLDS constexpr int element_bytes() const {
+    return element == Element::f32 ? 4 : element == Element::byte ? 1 : 2;
+  }
   ATTEST_BOTH_WORLDS constexpr int box_bytes() const {
     int elements = 1;
     for (int k = 0; k < kMostDimensions; ++k) elements *= box[k];

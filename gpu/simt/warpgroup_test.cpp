@@ -262,8 +262,9 @@ TEST_CASE("what is undefined without the whole warpgroup", "[warpgroup]") {
             wgmma_bf16<8, Major::k, Major::k>(d, a, a, false);
           })) == Fault::out_of_bounds);
     CHECK(found(on_a_matrix([](float(&d)[4], unsigned char* bytes) {
-            const auto a = matrix_descriptor(bytes + 128, 16, 1024, Swizzle::bytes_128);
-            wgmma_bf16<8, Major::k, Major::k>(d, a, a, false);
+            const auto based = encode({128, 16, 1024, Swizzle::bytes_128, 1});
+            wgmma_bf16<8, Major::k, Major::k>(
+                d, based, matrix_descriptor(bytes, 16, 1024, Swizzle::bytes_128), false);
           })) == Fault::misaligned);
     CHECK(found(on_a_matrix([](float(&)[4], unsigned char* bytes) {
             matrix_descriptor(bytes + 8, 16, 1024, Swizzle::bytes_128);

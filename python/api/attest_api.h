@@ -156,7 +156,7 @@ typedef struct attest_ptx_shape {
 typedef struct attest_ptx_tensor {
   size_t struct_size;
   void *data;
-  uint32_t element_bytes, dimensions;   /* 2 or 4; 1 to 5 */
+  uint32_t element_bytes, dimensions;   /* 1, 2 or 4; 1 to 5 */
   uint64_t extents[5], stride_bytes[4]; /* strides of the outer dimensions */
   uint32_t box[5];                      /* elements that a copy moves */
   uint32_t swizzle_bytes;               /* 0, 32, 64 or 128 */

@@ -100,12 +100,15 @@ ptx::TensorMapBytes tensor_map(const attest_ptx_tensor& tensor) {
     throw InvalidProblem("struct_size of the tensor is " + std::to_string(tensor.struct_size) +
                          ", not sizeof(attest_ptx_tensor)");
   }
-  if (tensor.element_bytes != 2 && tensor.element_bytes != 4) {
+  const std::uint32_t bytes = tensor.element_bytes;
+  if (bytes != 1 && bytes != 2 && bytes != 4) {
     throw InvalidProblem("tensor map: elements of " + std::to_string(tensor.element_bytes) +
-                         " bytes are not carried out; they have 2 or 4");
+                         " bytes are not carried out; they have 1, 2 or 4");
   }
   simt::TensorShape shape;
-  shape.element = tensor.element_bytes == 2 ? simt::Element::f16 : simt::Element::f32;
+  shape.element = bytes == 1   ? simt::Element::byte
+                  : bytes == 2 ? simt::Element::f16
+                               : simt::Element::f32;
   shape.rank = narrowed<int>(tensor.dimensions);
   shape.swizzle = swizzle_of(tensor.swizzle_bytes);
   for (std::size_t k = 0; k < std::min<std::size_t>(tensor.dimensions, 5); ++k) {

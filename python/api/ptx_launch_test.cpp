@@ -116,7 +116,7 @@ TEST_CASE("tensor maps are written, others refused", "[python]") {
     CHECK_THAT(attest_text(), Catch::Contains(words));
   };
   refused([](attest_ptx_tensor& t) { t.struct_size = 8; }, "sizeof(attest_ptx_tensor)");
-  refused([](attest_ptx_tensor& t) { t.element_bytes = 1; }, "elements of 1 bytes");
+  refused([](attest_ptx_tensor& t) { t.element_bytes = 8; }, "elements of 8 bytes");
   refused([](attest_ptx_tensor& t) { t.dimensions = 6; }, "6 dimensions; it has 1 to 5");
   refused([](attest_ptx_tensor& t) { t.extents[1] = UINT64_MAX; }, "along y; it is 1 to");
   refused([](attest_ptx_tensor& t) { t.stride_bytes[0] = 24; }, "a stride of 24 bytes");
