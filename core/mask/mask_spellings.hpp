@@ -6,9 +6,10 @@
 
 namespace attest {
 
-/// A part of a mask as it is spelled: its first word, how it goes on, and what a query sees by it.
+/// A part of a mask as it is spelled: its first word, how it goes on, an example, and what a query
+/// sees by it.
 struct MaskSpelling {
-  std::string name, form, summary;
+  std::string name, form, example, summary;
 };
 
 /// All of them, sparsity patterns last. At most one of a mask's parts is of pairs: `random`, `file`

@@ -47,6 +47,19 @@ struct AsTheyAre {
   void operator()(M&, Tile&, io::Range, io::Range) const {}
 };
 
+/// Runs the tiles of C in one block of its rows, by what `product` adds to each.
+template <io::Machine M, class P, class Finish>
+void run_product_rows(M& machine, const P& product, const ProductTask& task, io::Range i,
+                      const Finish& finish) {
+  machine.for_tiles(all_columns(task.C), product.columns, [&](io::Range j) {
+    auto C = machine.scratch(i.count(), j.count(), task.C.name());
+    begin_sum(machine, C, task.sums, task.C_before, i, j);
+    product.add(machine, C, task, i, j);
+    finish(machine, C, i, j);
+    machine.store(C, task.C.block(i, j));
+  });
+}
+
 /// C tiles of rows x columns stay; panels of A and B of the given depth pass by.
 struct TiledProduct {
   std::int64_t rows, columns, depth;
@@ -64,13 +77,7 @@ struct TiledProduct {
   /// The part of run() for one block of rows of C.
   template <io::Machine M, class Finish = AsTheyAre>
   void run_rows(M& machine, const ProductTask& task, io::Range i, const Finish& finish = {}) const {
-    machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
-      auto C = machine.scratch(i.count(), j.count(), task.C.name());
-      begin_sum(machine, C, task.sums, task.C_before, i, j);
-      add(machine, C, task, i, j);
-      finish(machine, C, i, j);
-      machine.store(C, task.C.block(i, j));
-    });
+    run_product_rows(machine, *this, task, i, finish);
   }
 
   /// Adds the product to a tile in fast memory, rows i and columns j of C.
@@ -103,13 +110,7 @@ struct Rank1Product {
 
   template <io::Machine M, class Finish = AsTheyAre>
   void run_rows(M& machine, const ProductTask& task, io::Range i, const Finish& finish = {}) const {
-    machine.for_tiles(all_columns(task.C), columns, [&](io::Range j) {
-      auto C = machine.scratch(i.count(), j.count(), task.C.name());
-      begin_sum(machine, C, task.sums, task.C_before, i, j);
-      add(machine, C, task, i, j);
-      finish(machine, C, i, j);
-      machine.store(C, task.C.block(i, j));
-    });
+    run_product_rows(machine, *this, task, i, finish);
   }
 
   /// Adds the product to a tile in fast memory, rows i and columns j of C.

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/mask/mask_part.hpp"
 #include "core/mask/sparsity/blocks_of.hpp"
+#include "core/mask/sparsity/family_draws.hpp"
 #include "core/mask/sparsity/pattern_file.hpp"
 #include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/rng.hpp"
@@ -322,25 +323,92 @@ SparsityPattern from_file(const Request& request) {
   return read_pattern_file(path, PatternShape{request.rows, request.columns});
 }
 
+using Draw = std::string (*)(Rng& rng, std::int64_t rows, std::int64_t columns);
+
+// All that is known of a family; of `turns` of generated patterns it is drawn in so many.
 struct Spelling {
   SparsityPattern::Family family;
   std::size_t least_words, most_words;
   SparsityPattern (*build)(const Request&);
+  Draw draw = nullptr;
+  std::int64_t turns = 0;
 };
 
+// Families with a form of their own have more than one turn; columns are drawn with rows.
 const std::vector<Spelling>& spellings() {
   constexpr std::size_t kAny = ~std::size_t{0};
-  static const std::vector<Spelling> all{{{"block", "block_QxK_PERCENT_SEED"}, 4, 4, random_blocks},
-                                         {{"blockband", "blockband_QxK_W"}, 3, 3, block_band},
-                                         {{"butterfly", "butterfly_QxK"}, 2, 2, butterfly},
-                                         {{"documents", "documents_5_7_3"}, 2, kAny, documents},
-                                         {{"rows", "rows_PERCENT_SEED"}, 3, 3, lines},
-                                         {{"columns", "columns_PERCENT_SEED"}, 3, 3, lines},
-                                         {{"dilated", "dilated_L_R_STEP"}, 4, 4, dilated},
-                                         {{"global", "global_G_L_R"}, 4, 4, global_window},
-                                         {{"nm", "nm_N_M_SEED"}, 4, 4, n_of_m},
-                                         {{"pairs", "pairs_PERCENT_SEED"}, 3, 3, random_pairs},
-                                         {{"pattern", "pattern_PATH"}, 2, kAny, from_file}};
+  static const std::vector<Spelling> all{
+      {{"block", "block_QxK_PERCENT_SEED", "block_2x4_50_1",
+        "blocks of Q queries and K keys, each with that probability"},
+       4,
+       4,
+       random_blocks,
+       draws::block,
+       2},
+      {{"blockband", "blockband_QxK_W", "blockband_2x4_1",
+        "blocks whose row and column of blocks differ by at most W"},
+       3,
+       3,
+       block_band,
+       draws::blockband,
+       1},
+      {{"butterfly", "butterfly_QxK", "butterfly_2x4",
+        "blocks whose indices differ in at most one bit"},
+       2,
+       2,
+       butterfly,
+       draws::butterfly,
+       1},
+      {{"documents", "documents_5_7_3", "documents_5_3",
+        "its document in one sequence; 5x2 is 5 queries and 2 keys"},
+       2,
+       kAny,
+       documents,
+       draws::documents,
+       1},
+      {{"rows", "rows_PERCENT_SEED", "rows_50_1", "every key or none, with that probability"},
+       3,
+       3,
+       lines,
+       draws::lines,
+       1},
+      {{"columns", "columns_PERCENT_SEED", "columns_50_1",
+        "the same keys as all others, each drawn with that probability"},
+       3,
+       3,
+       lines},
+      {{"dilated", "dilated_L_R_STEP", "dilated_3_0_2",
+        "every STEP-th key, L to the left of the aligned one and R to the right"},
+       4,
+       4,
+       dilated,
+       draws::dilated,
+       1},
+      {{"global", "global_G_L_R", "global_1_2_0",
+        "a window, and the first G keys; the first G queries see all"},
+       4,
+       4,
+       global_window,
+       draws::global,
+       1},
+      {{"nm", "nm_N_M_SEED", "nm_2_4_1", "N of every M consecutive keys"},
+       4,
+       4,
+       n_of_m,
+       draws::nm,
+       2},
+      {{"pairs", "pairs_PERCENT_SEED", "pairs_50_1",
+        "each key with that probability, in memory of the visible pairs only"},
+       3,
+       3,
+       random_pairs,
+       draws::pairs,
+       1},
+      {{"pattern", "pattern_PATH", "pattern_mine.json",
+        "a .json or .safetensors file, as attest pattern --out writes"},
+       2,
+       kAny,
+       from_file}};
   return all;
 }
 
@@ -353,6 +421,17 @@ const std::vector<SparsityPattern::Family>& SparsityPattern::families() {
     return families;
   }();
   return all;
+}
+
+std::string SparsityPattern::draw(Rng& rng, std::int64_t rows, std::int64_t columns) {
+  std::int64_t turns = 0;
+  for (const Spelling& one : spellings()) turns += one.turns;
+  std::int64_t turn = rng.between(0, turns - 1);
+  for (const Spelling& one : spellings()) {
+    if (turn < one.turns) return one.draw(rng, rows, columns);
+    turn -= one.turns;
+  }
+  throw InternalError("no family of patterns has this turn");
 }
 
 SparsityPattern SparsityPattern::parse(std::string_view text, std::int64_t rows,

@@ -1,6 +1,8 @@
 // The spellings of SparsityPattern.
 #include <bit>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "core/error.hpp"
 #include "core/mask/sparsity/sparsity_pattern.hpp"
@@ -186,6 +188,21 @@ TEST_CASE("impossible patterns are refused", "[sparsity]") {
   CHECK_THROWS_WITH(SparsityPattern::parse("documents_3_1", 4, 5),
                     Catch::Contains("documents of 4x4") && Catch::Contains("is 4x5"));
   CHECK_THROWS_WITH(SparsityPattern::parse("pairs_1_1", -1, 5), Catch::Contains("extents"));
+}
+
+TEST_CASE("patterns that are drawn are patterns, of every family but files", "[sparsity]") {
+  std::set<std::string> met;
+  Rng rng(1);
+  for (int draw = 0; draw < 500; ++draw) {
+    const std::int64_t rows = rng.between(0, 40), columns = rng.between(0, 40);
+    const std::string spelling = SparsityPattern::draw(rng, rows, columns);
+    CHECK_NOTHROW(SparsityPattern::parse(spelling, rows, columns));
+    met.insert(spelling.substr(0, spelling.find('_')));
+  }
+  for (const SparsityPattern::Family& family : SparsityPattern::families()) {
+    INFO(family.name);
+    CHECK((met.count(family.name) == 1) == (family.name != "pattern"));
+  }
 }
 
 }  // namespace

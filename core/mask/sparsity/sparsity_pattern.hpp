@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/mask/key_range.hpp"
+#include "core/rng.hpp"
 
 namespace attest {
 
@@ -79,11 +80,15 @@ class SparsityPattern {
   /// [core/mask/sparsity/families_test]
   static SparsityPattern parse(std::string_view spelling, std::int64_t rows, std::int64_t columns);
 
-  /// The first words of the spellings and how they go on, for messages.
+  /// The first word of a family's spellings, how they go on, one of them, and what a query sees.
   struct Family {
-    std::string name, form;
+    std::string name, form, example, summary;
   };
   static const std::vector<Family>& families();
+
+  /// Draws the spelling of a pattern of rows x columns pairs, as generated cases have them: of any
+  /// family but files.  [core/mask/sparsity/families_test "drawn"]
+  static std::string draw(Rng& rng, std::int64_t rows, std::int64_t columns);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
