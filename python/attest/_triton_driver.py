@@ -7,6 +7,7 @@ import threading
 from typing import Any, Dict, Iterator
 
 import triton
+from triton._C.libtriton import ir
 from triton.backends import Backend, backends
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver as runtime_driver
@@ -36,6 +37,15 @@ def _exchanged(gpu: EmulatedGpu) -> Iterator[None]:
         yield
     finally:
         runtime_driver._active, backends["nvidia"] = before
+
+
+def set_signals() -> None:
+    """Has the compiler take its first step in this process: it handles signals of its own from then on."""
+    context = ir.context()
+    ir.load_dialects(context)
+    module = ir.builder(context).create_module()
+    module.context = context  # which must live as long
+    _PtxBackend.make_ttir(module, {}, None, 80)
 
 
 class _PtxBackend(_NVIDIA.compiler):  # type: ignore[misc,name-defined]
