@@ -323,6 +323,17 @@ class EmulatedKernels(unittest.TestCase):
         self.assertEqual(z.item(), 160)
         self.assertEqual([launch.read["x"] for launch in gpu.launches], [160])
 
+    def test_autotuning_by_a_named_configuration(self):
+        x, z = torch.ones(256), torch.zeros(1)
+        for tile, read in ((128, 256), (32, 160), (128, 256)):  # what was taken before is not kept
+            with self.subTest(tile), attest.emulated_gpu(autotune={"TILE": tile}) as gpu:
+                padded_sum[(1,)](x, z, 160)
+            self.assertEqual([launch.read["x"] for launch in gpu.launches], [read])
+        for wanted, words in (({"TILE": 64}, "names none"), ({"num_warps": 1}, "names 2")):
+            with attest.emulated_gpu(autotune=wanted), self.assertRaisesRegex(
+                    ValueError, words + r" of the configurations of 'padded_sum'; they are: \{'TILE': 32,.*'TILE': 128"):
+                padded_sum[(1,)](x, z, 160)
+
     def test_an_instruction_that_is_not_carried_out(self):
         x, z = torch.ones(32, 32, dtype=torch.int8), torch.zeros(32, 32, dtype=torch.int32)
         with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
