@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Optional, Tuple
+import sys
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Optional, Tuple, Type
 
 import numpy as np
 
@@ -12,9 +13,6 @@ from attest._conventions import Asked
 from attest._dtypes import DTYPES
 from attest._function import Function, Result, WrongResult
 from attest._gradients import differentiator
-
-REFUSALS = (NotImplementedError, ValueError)
-"""Exceptions by which a function says that it does not serve a problem."""
 
 _KEYS = 6
 _ENDS = np.array([0, 2, _KEYS], np.int32)  # of two packed sequences
@@ -33,6 +31,15 @@ _ASKED: Dict[str, Dict[str, Any]] = {
     "any_scale": {"scale": -0.5},
     "packed_sequences": {"cu_seqlens_q": _ENDS, "cu_seqlens_k": _ENDS, "seqlen_q": 4, "seqlen_k": 4},
 }
+
+
+def refusals() -> Tuple[Type[BaseException], ...]:
+    """Returns the exceptions by which a function says that it does not serve a problem.
+
+    Triton's is one that it raises where a block needs more than the device has.
+    """
+    of_triton = sys.modules.get("triton.runtime.errors")
+    return (NotImplementedError, ValueError, *((of_triton.OutOfResources,) if of_triton else ()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +131,7 @@ def _serves(function: Function, dtype: str, feature: str) -> bool:
 def _differentiate_by(means: Any, function: Function, dtype: str, wanted: bool) -> None:
     """Has the function's gradients judged where a first call has some; raises its error where wanted."""
     function.differentiator = means
-    for ask, harmless in ((_ask, (Exception,)), (_ask_gradients, REFUSALS)):
+    for ask, harmless in ((_ask, (Exception,)), (_ask_gradients, refusals())):
         try:
             ask(function, dtype)
         except harmless:

@@ -45,6 +45,7 @@ def running(word: Optional[str]) -> Callable[[], ContextManager[Any]]:
     emulated = functools.partial(emulated_gpu, emulated_target(word))
     try:
         with emulated():  # loads Triton before a call is watched
+            importlib.import_module("attest._triton_driver").set_signals()
             return emulated
     except ImportError as error:
         raise ValueError(str(error)) from None

@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import linecache
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -86,12 +86,15 @@ class EmulatedGpu:
 
 
 @contextlib.contextmanager
-def emulated_gpu(target: str = "sm_80") -> Iterator[EmulatedGpu]:
+def emulated_gpu(target: str = "sm_80", autotune: Optional[Dict[str, Any]] = None) -> Iterator[EmulatedGpu]:
     """Executes Triton's kernels on tensors of the CPU, compiled for the target, within the context.
 
         with attest.emulated_gpu("sm_80") as gpu:
             my_triton_function(q, k, v)
         print(gpu.launches[0].read)
+
+    `autotune`  has what names one configuration of autotuned kernels, like {"BLOCK_M": 64, "num_warps": 4};
+                None: each takes the one that moves the fewest words
 
     Raises EmulationError at the launch that races, accesses what lies outside its tensors, reads
     shared memory before it is written, or never ends. There is no GPU, no CUDA and no ptxas needed.
@@ -99,7 +102,7 @@ def emulated_gpu(target: str = "sm_80") -> Iterator[EmulatedGpu]:
     gpu = EmulatedGpu(_target(target))
     _require_triton()
     from attest import _triton_driver
-    with _triton_driver.installed(gpu):
+    with _triton_driver.installed(gpu, autotune):
         yield gpu
 
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from attest import _abi
-from attest._claims import REFUSALS, Claims
+from attest._claims import Claims, refusals
 from attest._conventions import Asked
 from attest._dtypes import DTYPES
 from attest._function import Function, WrongResult
@@ -59,7 +59,7 @@ class Kernel:
             return _abi.OK
         except WrongResult as error:
             return _say(args, str(error), _abi.FAILED)
-        except REFUSALS as error:
+        except refusals() as error:
             return _say(args, f"{type(error).__name__}: {error}", _abi.UNSUPPORTED)
         except BaseException as error:  # nothing may leave a callback, not even SystemExit
             return _say(args, users_traceback(error), _abi.FAILED)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List, Optional
 
 import triton
+from triton._C.libtriton import ir
 from triton.backends import Backend, backends
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver as runtime_driver
+from triton.runtime.autotuner import Autotuner
 
 from attest import _triton_arguments
 from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, finding_error
@@ -22,10 +24,11 @@ _NVIDIA: Backend = backends["nvidia"]
 
 
 @contextlib.contextmanager
-def installed(gpu: EmulatedGpu) -> Iterator[None]:
+def installed(gpu: EmulatedGpu, autotune: Optional[Dict[str, Any]] = None) -> Iterator[None]:
     """Makes the emulated GPU Triton's, then the one before again; for one thread at a time."""
     with _one_thread:
-        yield from _exchanged(gpu)
+        with _tuned(autotune) if autotune is not None else contextlib.nullcontext():
+            yield from _exchanged(gpu)
 
 
 def _exchanged(gpu: EmulatedGpu) -> Iterator[None]:
@@ -36,6 +39,44 @@ def _exchanged(gpu: EmulatedGpu) -> Iterator[None]:
         yield
     finally:
         runtime_driver._active, backends["nvidia"] = before
+
+
+@contextlib.contextmanager
+def _tuned(wanted: Dict[str, Any]) -> Iterator[None]:
+    """Leaves one configuration to autotuned kernels, so that none is measured or remembered."""
+    run = Autotuner.run
+
+    def run_one(tuner: Any, *arguments: Any, **words: Any) -> Any:
+        every, tuner.configs = tuner.configs, [_named(tuner.base_fn.__name__, tuner.configs, wanted)]
+        try:
+            return run(tuner, *arguments, **words)
+        finally:
+            tuner.configs = every
+
+    Autotuner.run = run_one
+    try:
+        yield
+    finally:
+        Autotuner.run = run
+
+
+def _named(kernel: str, configs: List[Any], wanted: Dict[str, Any]) -> Any:
+    """Returns the configuration that has all that is wanted. Raises ValueError where not one does."""
+    found = [one for one in configs if wanted.items() <= one.all_kwargs().items()]
+    if len(found) != 1:
+        known = "; ".join(str(one.all_kwargs()) for one in configs)
+        raise ValueError(f"autotune={wanted} names {len(found) or 'none'} of the configurations of '{kernel}'; "
+                         f"they are: {known}")
+    return found[0]
+
+
+def set_signals() -> None:
+    """Has the compiler take its first step in this process: it handles signals of its own from then on."""
+    context = ir.context()
+    ir.load_dialects(context)
+    module = ir.builder(context).create_module()
+    module.context = context  # which must live as long
+    _PtxBackend.make_ttir(module, {}, None, 80)
 
 
 class _PtxBackend(_NVIDIA.compiler):  # type: ignore[misc,name-defined]

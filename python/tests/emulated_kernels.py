@@ -1,11 +1,13 @@
 """Kernels in Triton on an emulated GPU: run by emulated_gpu_test.py in a process of its own."""
 
+import functools
 import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -107,15 +109,18 @@ def one_row(Q, K, V, O, scale, keys, columns, beyond, TILE: tl.constexpr, WIDE: 
 
 
 @triton.jit
-def tensor_flash(Q, K, V, O, rows, keys, scale, WIDE: tl.constexpr, TILE: tl.constexpr):
-    """Computes one tile of queries, moving boxes of descriptors of (heads, length, columns)."""
+def tensor_flash(Q, K, V, O, rows, keys, scale, BEYOND: tl.constexpr, WIDE: tl.constexpr, TILE: tl.constexpr):
+    """Computes one tile of queries, moving boxes of descriptors of (heads, length, columns).
+
+    Keys are seen BEYOND their number, where copies fill boxes with zeros.
+    """
     head, i = tl.program_id(1), tl.program_id(0) * TILE
     q = Q.load([head, i, 0]).reshape(TILE, WIDE)
     largest, total = tl.full([TILE], float("-inf"), tl.float32), tl.zeros([TILE], tl.float32)
     sums = tl.zeros([TILE, WIDE], tl.float32)
     for j in range(0, keys, TILE):
         k, v = K.load([head, j, 0]).reshape(TILE, WIDE), V.load([head, j, 0]).reshape(TILE, WIDE)
-        scores = tl.where((j + tl.arange(0, TILE))[None, :] < keys, tl.dot(q, k.T) * scale, float("-inf"))
+        scores = tl.where((j + tl.arange(0, TILE))[None, :] < keys + BEYOND, tl.dot(q, k.T) * scale, float("-inf"))
         raised = tl.maximum(largest, tl.max(scores, 1))
         weights, kept = tl.exp(scores - raised[:, None]), tl.exp(largest - raised)
         total, largest = total * kept + tl.sum(weights, 1), raised
@@ -123,14 +128,19 @@ def tensor_flash(Q, K, V, O, rows, keys, scale, WIDE: tl.constexpr, TILE: tl.con
     O.store([head, i, 0], (sums / total[:, None]).to(O.dtype).reshape(1, TILE, WIDE))
 
 
-def tensor_attention(q, k, v):
-    """Computes attention of (1, seqlen, heads, 64) by tensor copies."""
-    q, k, v = (array[0].transpose(0, 1).contiguous() for array in (q, k, v))
-    out, tile = torch.empty_like(q), 64
-    described = (TensorDescriptor.from_tensor(array, [1, tile, q.shape[2]]) for array in (q, k, v, out))
-    tensor_flash[(triton.cdiv(q.shape[1], tile), q.shape[0])](*described, q.shape[1], k.shape[1], q.shape[2]**-0.5,
-                                                            WIDE=q.shape[2], TILE=tile)
-    return out.transpose(0, 1)[None]
+def tensor_attention(q, k, v, beyond=0):
+    """Computes attention of (batch, seqlen, heads, head_dim) by tensor copies of 64 columns."""
+    batch, rows, heads, columns = q.shape
+    if max(columns, v.shape[3]) > 64:
+        raise NotImplementedError("more than 64 columns")
+    scale, tile, wide = columns**-0.5, 64, 64
+    q, k, v = (torch.nn.functional.pad(array.transpose(1, 2).flatten(0, 1), (0, wide - array.shape[3])).contiguous()
+               for array in (q, k, v))
+    out = torch.empty_like(q)
+    described = (TensorDescriptor.from_tensor(array, [1, tile, wide]) for array in (q, k, v, out))
+    tensor_flash[(triton.cdiv(rows, tile), q.shape[0])](*described, rows, k.shape[1], scale, BEYOND=beyond, WIDE=wide,
+                                                        TILE=tile)
+    return out[:, :, :columns].unflatten(0, (batch, heads)).transpose(1, 2)
 
 
 def row_attention(q, k, v, beyond=0):
@@ -150,6 +160,16 @@ def row_attention_beyond(q, k, v):
     return row_attention(q, k, v, beyond=1)
 
 
+def tensor_attention_beyond(q, k, v):
+    return tensor_attention(q, k, v, beyond=1)
+
+
+def flash_attention(q, k, v, *, causal=False, scale=1.0):
+    """Calls the documentation's kernel, in interpreters of its own too."""
+    return flash().attention(q, k, v, causal=causal, scale=scale)
+
+
+@functools.lru_cache(maxsize=None)
 def flash():
     """Returns the module of the documentation's flash attention, compiled rather than interpreted."""
     spec = importlib.util.spec_from_file_location("compiled_flash", WILD / "triton_flash.py")
@@ -303,6 +323,17 @@ class EmulatedKernels(unittest.TestCase):
         self.assertEqual(z.item(), 160)
         self.assertEqual([launch.read["x"] for launch in gpu.launches], [160])
 
+    def test_autotuning_by_a_named_configuration(self):
+        x, z = torch.ones(256), torch.zeros(1)
+        for tile, read in ((128, 256), (32, 160), (128, 256)):  # what was taken before is not kept
+            with self.subTest(tile), attest.emulated_gpu(autotune={"TILE": tile}) as gpu:
+                padded_sum[(1,)](x, z, 160)
+            self.assertEqual([launch.read["x"] for launch in gpu.launches], [read])
+        for wanted, words in (({"TILE": 64}, "names none"), ({"num_warps": 1}, "names 2")):
+            with attest.emulated_gpu(autotune=wanted), self.assertRaisesRegex(
+                    ValueError, words + r" of the configurations of 'padded_sum'; they are: \{'TILE': 32,.*'TILE': 128"):
+                padded_sum[(1,)](x, z, 160)
+
     def test_an_instruction_that_is_not_carried_out(self):
         x, z = torch.ones(32, 32, dtype=torch.int8), torch.zeros(32, 32, dtype=torch.int32)
         with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
@@ -394,6 +425,30 @@ class EmulatedKernels(unittest.TestCase):
                 done = subprocess.run([*words, *options], env=environment, capture_output=True, text=True)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertRegex(done.stdout + done.stderr, text)
+
+    def test_campaigns_for_hopper(self):
+        words = {"device": "emulated:sm_90", "dtypes": ["f16"], "numerics": "p_cast_to_input", "only": "reference_forward",
+                 "jobs": 1, "cases": 4}
+        with tempfile.TemporaryDirectory() as empty, mock.patch.dict(os.environ, TRITON_CACHE_DIR=empty):
+            # Calls compile: that is none of the changes which calls must not make.
+            report = attest.certify(flash_attention, claims=["causal", "lse"], **words)
+        self.assertEqual(report.findings, [])
+        self.assertGreater(report.certificate["kernels"][0]["checks"]["passed"], 0)
+        problem = "b=1,hq=2,hkv=2,sq=70,sk=145,d=64,dtype=f16"
+        own = {**words, "claims": ["cross_lengths"], "like": "plain", "problems": [problem]}
+        self.assertEqual(attest.certify(tensor_attention, **own).findings, [])
+        self.assertEqual([one["law"] for one in attest.certify(tensor_attention_beyond, **own).findings],
+                         ["reference_forward"])
+        q, k, v = (torch.randn(1, length, 2, 64, dtype=torch.float16) for length in (70, 145, 145))
+        with attest.emulated_gpu("sm_90") as gpu:
+            tensor_attention(q, k, v)
+        for instruction in ("wgmma.mma_async", "mbarrier.try_wait", "cp.async.bulk.tensor"):
+            self.assertIn(instruction, gpu.launches[0].ptx)
+
+    def test_a_block_that_needs_more_than_there_is_refuses(self):
+        with self.assertRaisesRegex(AssertionError, "(?s)refuse.*out of resource: shared memory"):
+            attest.replay(flash_attention, "sq=5,sk=160,d=576,dtype=f32", device="emulated:sm_80", dtypes=["f32"],
+                          claims=["causal", "lse", "cross_lengths"])
 
     def test_an_unknown_emulated_device(self):
         with self.assertRaisesRegex(ValueError, "'sm_100' is not emulated yet"):

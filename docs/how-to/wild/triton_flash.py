@@ -47,16 +47,19 @@ def flash(Q, K, V, O, LSE, scale, rows, heads, group, columns, columns_v, shift,
     tl.store(LSE + head * rows + i, largest + tl.log(total), mask=i < rows)
 
 
-def attention(q, k, v, *, causal=False, scale=1.0, tile=64):
-    """Calls the kernel; returns out and lse."""
+def attention(q, k, v, *, causal=False, scale=1.0, tile=None):
+    """Calls the kernel; returns out and lse. Tiles of wide heads are small, so that a block has room for them."""
     q, k, v = (array.transpose(1, 2).contiguous() for array in (q, k, v))
     batch, heads, rows, columns = q.shape
     keys, columns_v = k.shape[2], v.shape[3]
+    wide, wide_v = (max(16, triton.next_power_of_2(n)) for n in (columns, columns_v))
+    widest = max(wide, wide_v)
+    tile = tile or (64 if widest <= 128 else 32 if widest <= 256 else 16)
     out = torch.empty(batch, heads, rows, columns_v, dtype=q.dtype, device=q.device)
     lse = torch.empty(batch, heads, rows, device=q.device)
     flash[(triton.cdiv(rows, tile), batch * heads)](
         q, k, v, out, lse, scale, rows, heads, heads // k.shape[1], columns, columns_v,
-        keys - rows, keys, causal, tile, *(max(16, triton.next_power_of_2(n)) for n in (columns, columns_v)))
+        keys - rows, keys, causal, tile, wide, wide_v)
     return out.transpose(1, 2), lse
 
 
