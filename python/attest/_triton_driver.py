@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -36,9 +37,18 @@ def _exchanged(gpu: EmulatedGpu) -> Iterator[None]:
     backends["nvidia"] = Backend(_PtxBackend, _NVIDIA.driver)
     runtime_driver.set_active(EmulatedDriver(gpu))
     try:
-        yield
+        with _torch_cuda(gpu):
+            yield
     finally:
         runtime_driver._active, backends["nvidia"] = before
+
+
+def _torch_cuda(gpu: EmulatedGpu) -> Any:
+    """Returns what answers for torch.cuda, where torch is there by now."""
+    if "torch" not in sys.modules:
+        return contextlib.nullcontext()
+    from attest._torch_cuda import on_the_host
+    return on_the_host(divmod(gpu.target.capability, 10), f"emulated {gpu.target.name}")
 
 
 @contextlib.contextmanager

@@ -78,6 +78,14 @@ def last_program_sums(x, parts, counter, z, PROGRAMS: tl.constexpr, TILE: tl.con
 
 
 @triton.jit
+def four_products(x, z, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    v = tl.inline_asm_elementwise("dp4a.s32.s32 $0, $1, $1, $1;", "=r,r", [tl.load(x + i)], dtype=tl.int32,
+                                  is_pure=True, pack=1)
+    tl.store(z + i, v)
+
+
+@triton.jit
 def eight_bits(x, z, TILE: tl.constexpr):
     i = tl.arange(0, TILE)
     s = tl.load(x + i[:, None] * TILE + i[None, :])
@@ -205,6 +213,24 @@ class EmulatedKernels(unittest.TestCase):
         self.assertRegex(message, rf"emulated_kernels\.py:{line}: tl\.store")
         self.assertEqual(gpu.launches, [])
 
+    def test_code_that_asks_for_cuda(self):
+        def added(x, y):
+            assert x.is_cuda and torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+            z = torch.empty(x.shape, device="cuda")
+            first = torch.zeros(1, device=torch.device("cuda", 0)).to("cuda").cuda()
+            with torch.cuda.device(x.device.index):
+                add[(4,)](x, y, z, x.numel(), TILE=32)
+            torch.cuda.synchronize()
+            return z + first
+        x, y = torch.randn(100), torch.randn(100)
+        with attest.emulated_gpu("sm_90"):
+            self.assertTrue(torch.equal(added(x, y), x + y))
+            with self.assertRaisesRegex(RuntimeError, "no place on an emulated GPU"):
+                torch.cuda.Event()
+        self.assertFalse(x.is_cuda)
+        with self.assertRaises(AssertionError):
+            added(x, y)
+
     def test_vector_addition(self):
         x, y = torch.randn(1000), torch.randn(1000)
         z = torch.full((1000,), float("nan"))
@@ -279,7 +305,7 @@ class EmulatedKernels(unittest.TestCase):
         x = torch.randn(64, 64, dtype=torch.float16)
         short = TensorDescriptor(x, [1, 80, 64], [4096, 64, 1], [1, 64, 64])
         with attest.emulated_gpu("sm_90"), self.assertRaises(attest.EmulationError) as caught:
-            tensor_flash[(2, 1)](short, short, short, short, 80, 80, 0.1, WIDE=64, TILE=64)
+            tensor_flash[(2, 1)](short, short, short, short, 80, 80, 0.1, BEYOND=0, WIDE=64, TILE=64)
         self.assertRegex(str(caught.exception), r"out of bounds: lane 0 reads \d+ bytes at byte 8192 of .*has 8192")
         self.assertRegex(str(caught.exception), r"emulated_kernels\.py:\d+: .*load\(")
 
@@ -334,12 +360,18 @@ class EmulatedKernels(unittest.TestCase):
                     ValueError, words + r" of the configurations of 'padded_sum'; they are: \{'TILE': 32,.*'TILE': 128"):
                 padded_sum[(1,)](x, z, 160)
 
-    def test_an_instruction_that_is_not_carried_out(self):
-        x, z = torch.ones(32, 32, dtype=torch.int8), torch.zeros(32, 32, dtype=torch.int32)
-        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
+    def test_products_of_eight_bits(self):
+        x, z = torch.randint(-128, 128, (32, 32), dtype=torch.int8), torch.zeros(32, 32, dtype=torch.int32)
+        with attest.emulated_gpu():
             eight_bits[(1,)](x, z, TILE=32)
-        self.assertRegex(str(caught.exception), r"kernel 'eight_bits' is not carried out as compiled for "
-                         r"sm_80: PTX line \d+, column 2: 'mma\.sync\..*s8.* the nearest form is mma\.sync")
+        self.assertTrue(torch.equal(z, x.int() @ x.int()))
+
+    def test_an_instruction_that_is_not_carried_out(self):
+        x, z = torch.ones(32, dtype=torch.int32), torch.zeros(32, dtype=torch.int32)
+        with attest.emulated_gpu(), self.assertRaises(attest.EmulationError) as caught:
+            four_products[(1,)](x, z, TILE=32)
+        self.assertRegex(str(caught.exception), r"kernel 'four_products' is not carried out as compiled for "
+                         r"sm_80: PTX line \d+, column \d+: 'dp4a\.s32\.s32' is not carried out")
 
     def test_a_tensor_on_another_device(self):
         x = torch.zeros(8, device="meta")
