@@ -25,6 +25,9 @@ import certify  # noqa: E402
 import on_cuda  # noqa: E402
 import wide  # noqa: E402
 
+with contextlib.suppress(ImportError):
+    importlib.import_module("jax_attention")  # its flags of XLA hold from before a process first uses JAX
+
 EXACT = re.compile(r"O\[batch=0, seqlen_q=(\d+), .*?head_dim_v=(\d+)\] is (\S+), exact (\S+?)(?:,|$)")
 
 
