@@ -317,8 +317,9 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
       "  attest certify --merge 1.json 2.json --out certificate.json\n"
       "  attest certify cpu/flash2 --html report.html --junit junit.xml --failures failures\n"
-      "Ctrl-C ends at the next check: the certificate then says that it is partial, and the exit\n"
-      "status is 3 unless something was found.");
+      "Ctrl-C ends at the next check, twice at once: the certificate then says that it is\n"
+      "partial, and the exit status is 3 unless something was found. It is 3, too, where part of\n"
+      "what the kernel claims was not judged.");
   command->add_flag("--defects", options->defects,
                     "every kernel that is broken on purpose, or those named: which law refuses "
                     "it, how soon, and which published rules do not");

@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
       "  attest demo\n"
       "  attest certify cpu/flash2 --tier smoke\n"
       "  attest check --kernel cpu/flash2 --problem 'sq=17,sk=33,d=64,mask=causal_br'\n\n"
-      "Exit codes: 0 certified, 1 violated, 2 bad input, 3 nothing proven,\n"
+      "Exit codes: 0 certified, 1 violated, 2 bad input, 3 nothing proven or incomplete,\n"
       "            4 crashed or hung, 5 internal error.");
   attest::certify::cli::Action action;
   attest::certify::cli::add_demo(app, registry, action);
