@@ -1,18 +1,10 @@
 #include "core/contract_text.hpp"
 
-#include <array>
-#include <charconv>
-
 #include "core/dtype.hpp"
+#include "core/text/shortest.hpp"
 
 namespace attest {
 namespace {
-
-std::string shortest(double value) {
-  std::array<char, 32> digits{};
-  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  return {digits.data(), written.ptr};
-}
 
 // Fields joined by commas; what is 0 is not there.
 class Fields {

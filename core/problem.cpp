@@ -1,13 +1,12 @@
 #include "core/problem.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "core/text/shortest.hpp"
 
 namespace attest {
 namespace {
@@ -37,17 +36,11 @@ void require_product(std::string_view what, std::initializer_list<std::int64_t> 
 }
 
 // Kernels below float64 compute with it in float32, where it must not overflow or lose digits.
-std::string short_text(double value) {
-  std::array<char, 32> digits{};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  return {digits.data(), end};
-}
-
 void require_normal_float32(std::string_view what, double value, std::string_view otherwise) {
   using Float = std::numeric_limits<float>;
   const double magnitude = std::abs(value);
   if (value == 0 || (magnitude >= Float::min() && magnitude <= Float::max())) return;
-  throw InvalidProblem(std::string(what) + " is " + short_text(value) + ", which is " +
+  throw InvalidProblem(std::string(what) + " is " + shortest(value) + ", which is " +
                        (magnitude > Float::max() ? "infinite" : "not normal") +
                        " in float32; pass " + std::string(otherwise) +
                        ", a magnitude from 1.18e-38 to 3.40e38, or dtype=f64");
@@ -230,7 +223,7 @@ void Problem::validate() const {
     throw InvalidProblem("scale is not finite; pass a finite softmax_scale or 1/sqrt(d)");
   }
   if (!std::isfinite(softcap) || softcap < 0) {
-    throw InvalidProblem("softcap is " + short_text(softcap) +
+    throw InvalidProblem("softcap is " + shortest(softcap) +
                          "; it must be finite and >= 0 (0 = none)");
   }
   if (dtype != DType::f64) {

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/mask/mask_part.hpp"
 #include "core/problem.hpp"
+#include "core/text/shortest.hpp"
 #include "core/text/suggest.hpp"
 
 namespace attest {
@@ -137,12 +138,6 @@ Enum choice(const Fields& fields, const std::string& key, Enum otherwise,
   for (const auto& candidate : names) list += " " + candidate;
   throw InvalidProblem("problem: " + key + "=" + found->second + " is unknown" +
                        did_you_mean(found->second, names) + " (choices:" + list + ")");
-}
-
-std::string shortest(double value) {
-  std::array<char, 32> buffer{};
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return {buffer.data(), end};
 }
 
 void parse_sizes(const Fields& fields, const std::string& mask, Problem& problem) {

@@ -1,3 +1,4 @@
+// Every kernel of kernels.def.
 #pragma once
 
 #include "gpu/kernels/block_flash2.hpp"
@@ -13,5 +14,3 @@
 #include "gpu/kernels/square_tiled.hpp"
 #include "gpu/kernels/square_tiled_bwd.hpp"
 #include "gpu/kernels/stored_scores.hpp"
-
-/// Every kernel of kernels.def.
