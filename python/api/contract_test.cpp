@@ -1,5 +1,6 @@
 #include "python/api/contract.hpp"
 
+#include <sstream>
 #include <string>
 
 #include "core/contract_text.hpp"
@@ -31,8 +32,9 @@ TEST_CASE("a contract is spelled by a preset, by fields, or by both", "[python]"
   CHECK(parse_contract("nondeterministic=1").numerics.nondeterministic == 1);
 }
 
-TEST_CASE("a contract is spelled as it is read", "[python]") {
+TEST_CASE("a contract is spelled as it is read in every field", "[python]") {
   CHECK(contract_text(parse_contract("f32").numerics).empty());
+  std::string spelled;
   for (const std::string text :
        {"accumulation=truncating,accumulator=bf16,summation_depth=70,p_cast=input,p_normalized=1",
         "accumulation=fused_blocks,fused_block=8,fused_fraction_bits=24,exp_ulps=4.5",
@@ -41,7 +43,25 @@ TEST_CASE("a contract is spelled as it is read", "[python]") {
         "gqa_partial=bf16,gqa_accumulator=f16,dq_accumulator=f64,dkv_accumulator=f32",
         "delta_from_p=1,flushes_subnormals=1,lse_base=two,nondeterministic=1"}) {
     CHECK(contract_text(parse_contract(text).numerics) == text);
+    spelled += "," + text;
   }
+  // The refusal of an unknown field lists all of them.
+  std::string known;
+  try {
+    parse_contract("unknown=1");
+  } catch (const InvalidProblem& refusal) {
+    known = refusal.what();
+  }
+  const std::string before = "(one of ";
+  std::istringstream names(known.substr(known.rfind(before) + before.size()));
+  std::size_t fields = 0;
+  for (std::string name; names >> name; ++fields) {
+    name = name.substr(0, name.find_first_of(",)"));
+    INFO(name);
+    const bool of_numerics = name != "empty_row";
+    CHECK((spelled.find("," + name + "=") != std::string::npos) == of_numerics);
+  }
+  CHECK(fields > 1);
   attest_numerics numerics{};
   numerics.exp_ulps_of[ATTEST_BF16] = 839;
   CHECK(contract_text(numerics) == "exp_ulps_of[bf16]=839");
