@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "core/error.hpp"
-#include "gpu/kernels/families.hpp"
-#include "gpu/kernels/moved_words.hpp"
+#include "gpu/kernels/emulated/families.hpp"
+#include "gpu/kernels/emulated/moved_words.hpp"
 #include "gpu/simt/watch.hpp"
 #include "gpu/watch.hpp"
 

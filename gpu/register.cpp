@@ -4,7 +4,7 @@
 
 #include "gpu/device/device_kernels.hpp"
 #include "gpu/device/probe.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/watch.hpp"
 
 namespace attest {

@@ -8,7 +8,7 @@
 
 #include "certify/bench/statistics.hpp"
 #include "certify/bench/timing.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/registry.hpp"
 #include "cpu/register.hpp"
 

@@ -20,9 +20,9 @@
 
 #include "certify/bench/two_clocks.hpp"
 #include "certify/printable.hpp"
-#include "certify/worker/arguments.hpp"
-#include "certify/worker/sent_signals.hpp"
-#include "certify/worker/spawn.hpp"
+#include "certify/worker/conduct/sent_signals.hpp"
+#include "certify/worker/process/arguments.hpp"
+#include "certify/worker/process/spawn.hpp"
 #include "core/error.hpp"
 
 extern char** environ;

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "certify/campaign/campaign.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 
 namespace attest::certify {
 namespace {

@@ -12,7 +12,7 @@
 #include "certify/findings/told_findings.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/plan/plan.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/rng.hpp"
 #include "proptest/laws/trial.hpp"
 

@@ -12,7 +12,7 @@
 #include "certify/count/schedule_audit.hpp"
 #include "certify/plan/pairwise.hpp"
 #include "certify/plan/sizes.hpp"
-#include "certify/report/evidence.hpp"
+#include "certify/report/html/evidence.hpp"
 #include "certify/report/ratio.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/verdict.hpp"

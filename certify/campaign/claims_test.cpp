@@ -8,7 +8,7 @@
 #include "certify/plan/pairwise.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/testing/outside_claims.hpp"
-#include "certify/worker/description.hpp"
+#include "certify/worker/library/description.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "proptest/laws/law.hpp"

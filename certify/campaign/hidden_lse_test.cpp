@@ -2,7 +2,7 @@
 #include <string>
 
 #include "certify/campaign/campaign.hpp"
-#include "certify/worker/description.hpp"
+#include "certify/worker/library/description.hpp"
 #include "core/tensor.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/defects/defect.hpp"

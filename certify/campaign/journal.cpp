@@ -12,7 +12,7 @@
 #include "certify/files.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/report/ratio.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 

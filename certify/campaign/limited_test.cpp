@@ -5,7 +5,7 @@
 
 #include "certify/campaign/campaign.hpp"
 #include "certify/testing/outside_claims.hpp"
-#include "certify/worker/description.hpp"
+#include "certify/worker/library/description.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/defects/defect.hpp"
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "certify/worker/sent_signals.hpp"
+#include "certify/worker/conduct/sent_signals.hpp"
 
 namespace attest::certify::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include "certify/cli/commands.hpp"
-#include "certify/cli/sparse_check.hpp"
+#include "certify/cli/commands/sparse_check.hpp"
 #include "certify/files.hpp"
-#include "certify/worker/library.hpp"
+#include "certify/worker/library/library.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 #include "fixtures/register.hpp"

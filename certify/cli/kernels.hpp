@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "certify/cli/python_function.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/registry.hpp"
 
 namespace attest::certify::cli {

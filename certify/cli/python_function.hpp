@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "certify/worker/process.hpp"
+#include "certify/worker/process/process.hpp"
 
 /// Functions in Python as kernels: `attest certify package.module:function`.
 namespace attest::certify::cli {

@@ -9,8 +9,8 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
-#include "certify/report/sampled.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/report/html/sampled.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/contract_text.hpp"
 
 namespace attest::certify::cli {

@@ -15,7 +15,7 @@
 #include "certify/printable.hpp"
 #include "certify/report/comparison.hpp"
 #include "certify/report/failure.hpp"
-#include "certify/report/html.hpp"
+#include "certify/report/html/html.hpp"
 #include "certify/report/junit.hpp"
 #include "core/error.hpp"
 

@@ -23,7 +23,7 @@ struct Times {
 
 /// Times kernels in one direction, in a process of their own. A kernel that ends it or hangs is
 /// refused, and the others are timed once more without it; so is one that was wrong, changed the
-/// clock, or is faster than the machine can multiply.  [certify/cli/bench_test]
+/// clock, or is faster than the machine can multiply.  [certify/cli/commands/bench_test]
 Times times_of(std::vector<const attest_kernel*> kernels, const BenchSetting& setting,
                Direction direction, double timeout_seconds);
 

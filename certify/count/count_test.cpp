@@ -8,8 +8,8 @@
 #include "core/testing/catch.hpp"
 #include "io/recording/trace_text.hpp"
 #include "schedules/register.hpp"
-#include "sparse/inputs/input_schedules.hpp"
 #include "sparse/inputs/random_inputs.hpp"
+#include "sparse/inputs/schedules/input_schedules.hpp"
 
 namespace attest::certify {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "certify/worker/sanitizers.hpp"
+#include "certify/worker/process/sanitizers.hpp"
 #include "core/error.hpp"
 #include "proptest/judge/loss.hpp"
 #include "proptest/judge/run.hpp"

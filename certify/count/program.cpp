@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "certify/worker/arguments.hpp"
+#include "certify/worker/process/arguments.hpp"
 #include "core/error.hpp"
 
 extern char** environ;

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "certify/findings/state_finding.hpp"
-#include "certify/worker/fault.hpp"
+#include "certify/worker/conduct/fault.hpp"
 
 namespace attest::certify {
 namespace {

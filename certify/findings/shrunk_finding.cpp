@@ -4,7 +4,7 @@
 
 #include "certify/findings/state_finding.hpp"
 #include "certify/findings/thread_race.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {

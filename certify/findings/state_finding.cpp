@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "proptest/values/generator.hpp"
 

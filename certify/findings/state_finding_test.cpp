@@ -3,7 +3,7 @@
 #include "certify/findings/case_text.hpp"
 #include "certify/findings/shrunk_finding.hpp"
 #include "certify/report/suspicion.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 
 namespace attest::certify {
 

@@ -6,7 +6,7 @@
 #include "certify/findings/shrunk_finding.hpp"
 #include "certify/report/contracts.hpp"
 #include "certify/report/suspicion.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 
 namespace attest::certify {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "certify/report/evidence.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/report/html/evidence.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 

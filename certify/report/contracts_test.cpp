@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "certify/report/evidence.hpp"
+#include "certify/report/html/evidence.hpp"
 #include "core/dtype.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/emulation.hpp"

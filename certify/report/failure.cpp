@@ -4,7 +4,7 @@
 #include <charconv>
 #include <functional>
 
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/buffer.hpp"

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "certify/report/markup.hpp"
-#include "certify/report/page_style.hpp"
+#include "certify/report/html/markup.hpp"
+#include "certify/report/html/page_style.hpp"
 #include "certify/reproduce/plot.hpp"
 #include "io/bounds/bound.hpp"
 

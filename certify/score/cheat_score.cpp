@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/certificate.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 
 namespace attest::certify {
 

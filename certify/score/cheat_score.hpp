@@ -5,7 +5,7 @@
 
 #include "certify/report/suspicion.hpp"
 #include "certify/score/defect_score.hpp"
-#include "certify/worker/process.hpp"
+#include "certify/worker/process/process.hpp"
 #include "fixtures/cheats.hpp"
 
 /// Kernels that game their judge, and whether each is refused and named.

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "certify/worker/isolated_kernel.hpp"
-#include "certify/worker/sent_signals.hpp"
-#include "certify/worker/surroundings.hpp"
+#include "certify/worker/conduct/sent_signals.hpp"
+#include "certify/worker/conduct/surroundings.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/testing/catch.hpp"
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <thread>
 
-#include "certify/worker/call_memory.hpp"
-#include "certify/worker/isolated_kernel.hpp"
-#include "certify/worker/sanitizers.hpp"
+#include "certify/worker/conduct/call_memory.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
+#include "certify/worker/process/sanitizers.hpp"
 #include "certify/worker/testing/early_descriptor.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/registry.hpp"

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "certify/worker/isolated_kernel.hpp"
-#include "certify/worker/protocol.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
+#include "certify/worker/process/protocol.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "proptest/laws/law.hpp"

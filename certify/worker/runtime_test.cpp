@@ -1,5 +1,5 @@
 // Kernels of languages with a runtime: what they do to their process, and say so.
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/testing/catch.hpp"
 #include "proptest/laws/law.hpp"

@@ -23,7 +23,7 @@ struct SparseOperands {
 
 /// Throws InvalidProblem unless sparse operands can be of the problem: one head and batch entry in
 /// float32, no mask and nothing else beside sizes and scale; every size at least 1, at most 2^18
-/// pairs.  [sparse/inputs/input_schedules_test "spelling of inputs"]
+/// pairs.  [sparse/inputs/schedules/input_schedules_test "spelling of inputs"]
 void require_sparse_problem(const Problem& problem);
 
 }  // namespace attest

@@ -2,7 +2,7 @@
 #include "core/testing/catch.hpp"
 #include "gpu/device/device_kernels.hpp"
 #include "gpu/device/probe.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/register.hpp"
 
 namespace attest::gpu::cuda {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/device/require.cuh"
+#include "gpu/device/kernels/require.cuh"
 
 namespace attest::gpu::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "gpu/kernels/kernels.hpp"
-#include "gpu/kernels/loss_rows.hpp"
+#include "gpu/kernels/loss/loss_rows.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -30,7 +30,8 @@ std::vector<Launches> of_sides() {
           {&loss_small_kernel<kSide>(), nullptr, nullptr, Side::loss_gradient}};
 }
 
-// Returns the launches of kernels in gpu/kernels/families.hpp that are not among all kernels.
+// Returns the launches of kernels in gpu/kernels/emulated/families.hpp that are not among all
+// kernels.
 std::vector<Launches> of_families() {
   std::vector<Launches> all{of_rows<4>(), of_rows<8>(), of_rows<16>(), of_rows<32>(),
                             of_rows<64>()};

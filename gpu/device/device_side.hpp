@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gpu/device/kernels.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 
 /// Emulated kernels and what is launched for them on a device.
 namespace attest::gpu::cuda {

@@ -4,8 +4,8 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/families.hpp"
-#include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/emulated/families.hpp"
+#include "gpu/kernels/flash2/flash2.hpp"
 
 namespace attest::gpu::cuda {
 namespace {

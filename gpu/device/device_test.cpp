@@ -2,10 +2,10 @@
 
 #include "core/testing/catch.hpp"
 #include "gpu/device/buffer.hpp"
-#include "gpu/device/counted_run.hpp"
 #include "gpu/device/device_kernels.hpp"
+#include "gpu/device/measure/counted_run.hpp"
 #include "gpu/device/testing/small_blocks.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/loss_call.hpp"

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "core/testing/catch.hpp"
-#include "gpu/device/require.cuh"
+#include "gpu/device/kernels/require.cuh"
 #include "gpu/device/staging.hpp"
 
 namespace attest::gpu::cuda {

@@ -28,8 +28,8 @@ BackwardOnDevice block_two_pass_backward, key_stationary_backward,
 using LossOnDevice = attest_status(const attest_loss_args& args, TrafficSink sink);
 LossOnDevice loss_large_gradient, loss_small_gradient;
 
-/// Kernels of gpu/kernels/families.hpp that have no name above, without counters. Sizes: 4, 8, 16,
-/// 32 and 64 rows; 8, 16 and 32 rows; tiles of 16, 64 and 128.
+/// Kernels of gpu/kernels/emulated/families.hpp that have no name above, without counters. Sizes:
+/// 4, 8, 16, 32 and 64 rows; 8, 16 and 32 rows; tiles of 16, 64 and 128.
 template <int kRows>
 struct RowsOnDevice {
   static ForwardOnDevice flash2_forward;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/device/require.cuh"
+#include "gpu/device/kernels/require.cuh"
 #include "gpu/device/staging.hpp"
 
 namespace attest::gpu::cuda {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/mask/sparsity/blocks_of.hpp"
-#include "gpu/device/require.cuh"
-#include "gpu/kernels/tensor.hpp"
+#include "gpu/device/kernels/require.cuh"
+#include "gpu/kernels/tiles/tensor.hpp"
 
 namespace attest::gpu::cuda {
 namespace {

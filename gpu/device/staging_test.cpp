@@ -13,7 +13,7 @@
 #include "gpu/device/probe.hpp"
 #include "gpu/device/staged_kernel.hpp"
 #include "gpu/device/testing/misbehaving.hpp"
-#include "gpu/kernels/tensor.hpp"
+#include "gpu/kernels/tiles/tensor.hpp"
 #include "gpu/testing/call.hpp"
 
 namespace attest::gpu::cuda {

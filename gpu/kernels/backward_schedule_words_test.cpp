@@ -1,7 +1,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/words.hpp"
 
@@ -41,8 +41,8 @@ bool holds(const EmulatedKernel& kernel, const std::string& schedule, const char
          testing::counted_words(dense(schedule), call.problem) + zeros(schedule, call.problem);
 }
 
-// Heads of their own, for a group's are read once (gpu/kernels/two_pass_test); more rows than a
-// tile has, so that others move other words.
+// Heads of their own, for a group's are read once (gpu/kernels/two_pass/two_pass_test); more rows
+// than a tile has, so that others move other words.
 constexpr const char* kProblems[] = {"sq=140,sk=150,d=8", "hq=2,sq=70,sk=130,d=40,dv=24",
                                      "b=2,sq=100,sk=70,d=64,mask=causal_tl"};
 

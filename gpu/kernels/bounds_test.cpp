@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/families.hpp"
+#include "gpu/kernels/emulated/families.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/loss_call.hpp"
 #include "gpu/testing/words.hpp"

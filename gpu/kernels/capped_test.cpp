@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/families.hpp"
+#include "gpu/kernels/emulated/families.hpp"
 #include "gpu/testing/words.hpp"
 #include "gpu/watch.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/flash2.cuh"
-#include "gpu/kernels/flash2.hpp"
+#include "gpu/kernels/flash2/flash2.cuh"
+#include "gpu/kernels/flash2/flash2.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
 

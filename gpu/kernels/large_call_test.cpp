@@ -3,8 +3,8 @@
 #include <array>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/flash2.hpp"
-#include "gpu/simt/traffic.hpp"
+#include "gpu/kernels/flash2/flash2.hpp"
+#include "gpu/simt/memory/traffic.hpp"
 #include "gpu/testing/call.hpp"
 
 /// Calls that are large in what a small one cannot show: blocks and offsets.

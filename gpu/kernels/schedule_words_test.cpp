@@ -14,7 +14,8 @@
 /// launches move are those that the schedule's dry count moves on the same problem, reads and
 /// writes each, integer for integer, summed over the heads; of one head, tensor by tensor too.
 ///
-/// Words are counted as in gpu/kernels/moved_words.hpp. Block masks: gpu/kernels/block_flash2_test.
+/// Words are counted as in gpu/kernels/emulated/moved_words.hpp. Block masks:
+/// gpu/kernels/block_flash2/block_flash2_test.
 namespace attest::gpu {
 namespace {
 

@@ -14,9 +14,9 @@
 
 #include "core/dtype.hpp"
 #include "core/rng.hpp"
-#include "gpu/ptx/executor.hpp"
-#include "gpu/ptx/parser.hpp"
+#include "gpu/ptx/execution/executor.hpp"
 #include "gpu/ptx/testing/texts.hpp"
+#include "gpu/ptx/text/parser.hpp"
 
 namespace {
 

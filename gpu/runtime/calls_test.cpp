@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "gpu/ptx/tensor_map.hpp"
+#include "gpu/ptx/memory/tensor_map.hpp"
 #include "gpu/runtime/call_interface.hpp"
 #include "gpu/runtime/cuda_types.hpp"
 #include "gpu/runtime/testing/fat_binary.hpp"

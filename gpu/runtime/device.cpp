@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/ptx/executor.hpp"
+#include "gpu/ptx/execution/executor.hpp"
 
 namespace attest::gpu::runtime {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/runtime/call_interface.hpp"
-#include "gpu/simt/global_memory.hpp"
+#include "gpu/simt/memory/global_memory.hpp"
 
 namespace attest::gpu::runtime {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "gpu/ptx/tensor_map.hpp"
+#include "gpu/ptx/memory/tensor_map.hpp"
 #include "gpu/runtime/device.hpp"
 
 using attest::InvalidProblem;

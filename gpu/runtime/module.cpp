@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
-#include "gpu/ptx/parser.hpp"
+#include "gpu/ptx/text/parser.hpp"
 #include "gpu/runtime/capability.hpp"
 
 namespace attest::gpu::runtime {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/ptx/program.hpp"
+#include "gpu/ptx/program/program.hpp"
 #include "gpu/runtime/fat_binary.hpp"
 
 namespace attest::gpu::runtime {

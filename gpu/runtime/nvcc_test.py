@@ -22,7 +22,7 @@ static cudaError_t from_library(const char*, void** f, unsigned, unsigned long l
   return cudaSuccess;
 }
 #define cudaGetDriverEntryPointByVersion from_library
-#include "gpu/simt/tensor_copy.cuh"'''
+#include "gpu/simt/async/tensor_copy.cuh"'''
 FIELDS = '''
 #include <stddef.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ class Libraries:
 
 def build_own(nvcc, root, folder, name, archives, old='', new=''):
     """Compiles flash2_tensor_core, with a part of its source replaced, to lib<name>.so."""
-    kernel = 'gpu/kernels/flash2_tensor_core.cuh'
+    kernel = 'gpu/kernels/flash2/flash2_tensor_core.cuh'
     source = pathlib.Path(root, kernel).read_text(encoding='utf-8')
     if old not in source:
         sys.exit(f'{kernel} has no {old!r}')
@@ -81,7 +81,7 @@ def build_own(nvcc, root, folder, name, archives, old='', new=''):
     replaced.write_text(source.replace(old, new), encoding='utf-8')
     subprocess.run([nvcc, '-std=c++20', '-O2', '-lineinfo', *SHARED, '-shared', '-Xcompiler', '-fPIC',
                     '-gencode=arch=compute_80,code=compute_80', '-I', folder / name, '-I', root,
-                    os.path.join(root, 'gpu/device/flash2_tensor_core.cu'),
+                    os.path.join(root, 'gpu/device/kernels/flash2_tensor_core.cu'),
                     os.path.join(root, 'gpu/runtime/testing/own_kernel.cpp'), *archives, '-lgomp',
                     '-o', folder / f'lib{name}.so'], check=True)
     return f'./lib{name}.so'
@@ -160,7 +160,7 @@ def main(attest, root, *archives):
         expect('a campaign', certified, 0, 'LAW HOLDS', 'emulated on the host as sm_90: a warpgroup')
         # The driver's function by its name, not by the runtime.
         linked = build_hopper(nvcc, root, folder, 'linked', ['-lcuda', *archives],
-                              '#include "gpu/simt/tensor_copy.cuh"', LINKED)
+                              '#include "gpu/simt/async/tensor_copy.cuh"', LINKED)
         expect('linked with the driver', check(linked, warpgroup), 0, 'PASSED')
         linked = build_hopper(nvcc, root, folder, 'driver', ['-lcuda', *archives], 'kernel.forward = forward;',
                               'kernel.forward = forward; cuInit(0); cuGraphCreate(0, 0);')

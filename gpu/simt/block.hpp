@@ -8,16 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/simt/async_block.hpp"
-#include "gpu/simt/async_copy.hpp"
+#include "gpu/simt/async/async_block.hpp"
+#include "gpu/simt/async/async_copy.hpp"
+#include "gpu/simt/async/mbarrier.hpp"
+#include "gpu/simt/async/tensor_copy.hpp"
 #include "gpu/simt/diagnosis.hpp"
 #include "gpu/simt/fiber.hpp"
-#include "gpu/simt/global_memory.hpp"
-#include "gpu/simt/global_races.hpp"
-#include "gpu/simt/mbarrier.hpp"
-#include "gpu/simt/shared_memory.hpp"
-#include "gpu/simt/tensor_copy.hpp"
-#include "gpu/simt/warpgroup.hpp"
+#include "gpu/simt/memory/global_memory.hpp"
+#include "gpu/simt/memory/global_races.hpp"
+#include "gpu/simt/memory/shared_memory.hpp"
+#include "gpu/simt/tensor_core/warpgroup.hpp"
 
 /// One emulated block: its lanes take turns on one thread, each on a stack of its own.
 namespace attest::simt {

@@ -1,11 +1,11 @@
 #include "gpu/testing/broken_tensor_core.hpp"
 
 #include "core/error.hpp"
-#include "gpu/kernels/flash2_tensor_core.cuh"
-#include "gpu/kernels/key_stationary_tensor_core.cuh"
-#include "gpu/kernels/square_tensor_tile.cuh"
-#include "gpu/kernels/square_tiled.cuh"
-#include "gpu/kernels/two_pass_tensor_core.cuh"
+#include "gpu/kernels/flash2/flash2_tensor_core.cuh"
+#include "gpu/kernels/key_stationary/key_stationary_tensor_core.cuh"
+#include "gpu/kernels/square_tiled/square_tensor_tile.cuh"
+#include "gpu/kernels/square_tiled/square_tiled.cuh"
+#include "gpu/kernels/two_pass/two_pass_tensor_core.cuh"
 
 namespace attest::gpu::testing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/emulated/emulated.hpp"
 
 namespace attest::gpu::testing {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/loss_call.hpp"
 

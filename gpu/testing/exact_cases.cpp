@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu/kernels/flash2_tensor_core.hpp"
-#include "gpu/kernels/sixteen_bit.cuh"
+#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
+#include "gpu/kernels/tiles/sixteen_bit.cuh"
 #include "gpu/testing/call.hpp"
 
 namespace attest::gpu::testing {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 
 /// Cases in which every step of a kernel on tensor cores is exact or one rounding that can be
 /// repeated: results are compared bit by bit. Each is of tensors in "bf16" or "f16", with the

@@ -2,13 +2,13 @@
 
 #include <vector>
 
-#include "gpu/kernels/tile.cuh"
+#include "gpu/kernels/tiles/tile.cuh"
 
 #define __syncthreads() static_cast<void>(0)  // NOLINT(bugprone-reserved-identifier): forgotten
-#include "gpu/kernels/backward_lines.cuh"
-#include "gpu/kernels/key_stationary.cuh"
-#include "gpu/kernels/listed_tiles.cuh"
-#include "gpu/kernels/loss.cuh"
+#include "gpu/kernels/block_flash2/listed_tiles.cuh"
+#include "gpu/kernels/key_stationary/key_stationary.cuh"
+#include "gpu/kernels/loss/loss.cuh"
+#include "gpu/kernels/tiles/backward_lines.cuh"
 
 namespace attest::gpu::testing {
 namespace {

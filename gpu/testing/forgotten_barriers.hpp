@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/kernels/emulated.hpp"
+#include "gpu/kernels/emulated/emulated.hpp"
 
 namespace attest::gpu::testing {
 

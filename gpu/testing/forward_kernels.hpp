@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 
 namespace attest::gpu::testing {
 

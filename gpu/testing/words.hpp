@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/problem.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
-#include "gpu/kernels/moved_words.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/moved_words.hpp"
 
 /// Words of a kernel beside words of its schedule, for the tests of this room.
 namespace attest::gpu {

@@ -37,7 +37,8 @@ std::vector<Need> needs_of(const attest_description& description, const Problem&
   };
   const Factor batch = factor("b", p.batch), rows = factor("sq", p.seqlen_q),
                keys = factor("sk", p.seqlen_k), width = factor("d", p.head_dim_qk + p.head_dim_v);
-  // Size of the access record of an output's element (gpu/simt/global_races.hpp), in float64.
+  // Size of the access record of an output's element (gpu/simt/memory/global_races.hpp), in
+  // float64.
   constexpr double kAccesses = 33;
   const double elements = judges(work) ? 16 : work == Work::calls_with_races ? 6 + kAccesses : 6;
   std::vector<Need> needs{{elements, {rows, factor("hq", p.num_heads_q), batch, width}},

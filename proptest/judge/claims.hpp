@@ -27,7 +27,7 @@ std::string unclaimed(const attest_description& description, const Problem& prob
                       Direction direction);
 
 /// Returns a claimed problem of 16 queries and keys without a mask, or the nearest that the limits
-/// allow; nothing where they leave none.  [certify/worker/limits_test "limits that"]
+/// allow; nothing where they leave none.  [certify/worker/library/limits_test "limits that"]
 std::optional<Problem> plainest_problem(const attest_description& description, Direction direction);
 
 /// All dtypes in the order in which campaigns take them.

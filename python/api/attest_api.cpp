@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "certify/worker/forked.hpp"
+#include "certify/worker/process/forked.hpp"
 #include "core/error.hpp"
-#include "gpu/ptx/parser.hpp"
+#include "gpu/ptx/text/parser.hpp"
 #include "python/api/attention_call.hpp"
 #include "python/api/campaign.hpp"
 #include "python/api/isolation.hpp"

@@ -17,7 +17,7 @@
 #include "certify/findings/told_findings.hpp"
 #include "certify/plan/own_problems.hpp"
 #include "certify/plan/plan.hpp"
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "proptest/judge/affordable.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "certify/worker/description.hpp"
-#include "certify/worker/isolated_kernel.hpp"
-#include "certify/worker/serve.hpp"
+#include "certify/worker/library/description.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
+#include "certify/worker/process/serve.hpp"
 #include "core/error.hpp"
 #include "python/api/contract.hpp"
 #include "python/api/options.hpp"

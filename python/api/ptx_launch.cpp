@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "gpu/ptx/executor.hpp"
+#include "gpu/ptx/execution/executor.hpp"
 
 namespace attest::python {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "gpu/ptx/program.hpp"
-#include "gpu/ptx/tensor_map.hpp"
+#include "gpu/ptx/memory/tensor_map.hpp"
+#include "gpu/ptx/program/program.hpp"
 #include "python/api/attest_api.h"
 
 /// Checked kernel behind the C API's name.

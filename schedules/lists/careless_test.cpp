@@ -4,7 +4,7 @@
 
 #include "core/testing/catch.hpp"
 #include "schedules/engine/family.hpp"
-#include "schedules/lists/block_forward.hpp"
+#include "schedules/lists/blocks/block_forward.hpp"
 #include "schedules/testing/random_cases.hpp"
 #include "schedules/walks/tile_map.hpp"
 

@@ -8,8 +8,8 @@
 
 #include "core/testing/catch.hpp"
 #include "schedules/engine/direction_of.hpp"
-#include "schedules/lists/held_keys.hpp"
-#include "schedules/lists/held_scores.hpp"
+#include "schedules/lists/blocks/held_keys.hpp"
+#include "schedules/lists/blocks/held_scores.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 
 namespace attest::sparse {

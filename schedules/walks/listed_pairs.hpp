@@ -1,7 +1,7 @@
 #pragma once
 
 #include "schedules/engine/backward_step.hpp"
-#include "schedules/lists/compact_scores.hpp"
+#include "schedules/lists/blocks/compact_scores.hpp"
 
 /// How the listed tiles of P = exp(scores - LSE) and dS = scale P o (dO V^T - D) come into slow
 /// memory, for one block of queries. Cost of both ways: words read, and what a tile of i x j with a

@@ -41,7 +41,7 @@ class NmLayout {
   std::vector<Blocks> query_blocks() const;
 
   /// The same of blocks of keys, which without a boolean mask are alike when they lie alike in
-  /// their groups.  [schedules/lists/nm_two_pass_test "blocks that are alike"]
+  /// their groups.  [schedules/lists/nm/nm_two_pass_test "blocks that are alike"]
   std::vector<Blocks> key_blocks(std::int64_t block_k) const;
 
   /// The groups that hold keys of the range.

@@ -10,7 +10,7 @@
 #include "core/testing/catch.hpp"
 #include "io/schedule/best_schedule.hpp"
 #include "schedules/engine/family.hpp"
-#include "schedules/lists/csr_gather.hpp"
+#include "schedules/lists/csr/csr_gather.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 

@@ -2,11 +2,11 @@
 
 #include "io/machine/counting_machine.hpp"
 #include "sparse/inputs/attention.hpp"
-#include "sparse/inputs/attention_words.hpp"
-#include "sparse/inputs/sparse_flash.hpp"
-#include "sparse/inputs/sparse_flash_backward.hpp"
-#include "sparse/inputs/stored_support.hpp"
-#include "sparse/inputs/stored_support_backward.hpp"
+#include "sparse/inputs/schedules/sparse_flash.hpp"
+#include "sparse/inputs/schedules/sparse_flash_backward.hpp"
+#include "sparse/inputs/schedules/stored_support.hpp"
+#include "sparse/inputs/schedules/stored_support_backward.hpp"
+#include "sparse/inputs/words/attention_words.hpp"
 
 namespace attest::sparse {
 namespace {

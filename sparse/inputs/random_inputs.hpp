@@ -17,7 +17,7 @@ struct RandomInputs {
   /// "csr:density=0.05,seed=1"; the seed may be left out.
   ///
   /// Requires: 0 < density <= 1, a whole seed. Else throws InvalidProblem.
-  /// [sparse/inputs/input_schedules_test "spelling of inputs"]
+  /// [sparse/inputs/schedules/input_schedules_test "spelling of inputs"]
   static RandomInputs parse(std::string_view text);
   std::string to_string() const;
 

@@ -1,5 +1,5 @@
 // Backward I/O against fast memory.
-#include "certify/reproduce/io_against_fast_memory.hpp"
+#include "certify/reproduce/claims/io_against_fast_memory.hpp"
 
 namespace attest::certify {
 

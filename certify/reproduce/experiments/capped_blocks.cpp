@@ -1,5 +1,5 @@
 // The experiment that reviewers asked for: both cases as the fast memory of a block shrinks.
-#include "certify/reproduce/capped_blocks.hpp"
+#include "certify/reproduce/claims/capped_blocks.hpp"
 
 namespace attest::certify {
 namespace {

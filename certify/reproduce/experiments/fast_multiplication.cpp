@@ -1,5 +1,5 @@
 // Strassen's multiplication for the scores: what it moves outside fast memory and within.
-#include "certify/reproduce/multiplication_words.hpp"
+#include "certify/reproduce/claims/multiplication_words.hpp"
 
 namespace attest::certify {
 namespace {

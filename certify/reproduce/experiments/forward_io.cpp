@@ -1,5 +1,5 @@
 // Forward I/O against fast memory.
-#include "certify/reproduce/io_against_fast_memory.hpp"
+#include "certify/reproduce/claims/io_against_fast_memory.hpp"
 
 namespace attest::certify {
 

@@ -1,5 +1,5 @@
 // I/O of the attention loss gradient against fast memory.
-#include "certify/reproduce/io_against_fast_memory.hpp"
+#include "certify/reproduce/claims/io_against_fast_memory.hpp"
 
 namespace attest::certify {
 

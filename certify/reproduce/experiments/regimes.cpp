@@ -4,7 +4,7 @@
 #include <map>
 
 #include "certify/regime/regime_table.hpp"
-#include "certify/reproduce/statement_claim.hpp"
+#include "certify/reproduce/claims/statement_claim.hpp"
 
 namespace attest::certify {
 namespace {

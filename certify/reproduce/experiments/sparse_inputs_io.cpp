@@ -1,11 +1,11 @@
 // Sparse Q and K: words of both cases of their product, and where they meet.
 #include <algorithm>
 
+#include "certify/reproduce/claims/sparse_meeting.hpp"
 #include "certify/reproduce/counted.hpp"
-#include "certify/reproduce/sparse_meeting.hpp"
 #include "core/rng.hpp"
-#include "sparse/inputs/input_schedules.hpp"
-#include "sparse/inputs/lower_bounds.hpp"
+#include "sparse/inputs/schedules/input_schedules.hpp"
+#include "sparse/inputs/words/lower_bounds.hpp"
 
 namespace attest::certify {
 namespace {

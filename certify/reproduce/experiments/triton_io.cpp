@@ -1,5 +1,5 @@
 // The experiment that reviewers asked for, in Triton: a small fast memory is a small tile.
-#include "certify/reproduce/triton_words.hpp"
+#include "certify/reproduce/claims/triton_words.hpp"
 
 namespace attest::certify {
 namespace {

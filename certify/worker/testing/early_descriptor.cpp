@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "certify/worker/serve.hpp"
+#include "certify/worker/process/serve.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // A worker that is forked: FILE gets a line with the number of each process that was started. The
 // second word is what the program has by then that a fork would not have for itself.
-#include "certify/worker/forked.hpp"
+#include "certify/worker/process/forked.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "certify/worker/serve.hpp"
+#include "certify/worker/process/serve.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "certify/worker/isolated_kernel.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 
 /// The libraries and the program that the tests of isolation use.
 namespace attest::certify::worker::testing {

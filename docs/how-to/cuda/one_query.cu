@@ -1,7 +1,7 @@
 // Attention forward, one warp for each query. nvcc compiles this file for a device, c++ for the
 // host: one_query_plugin.cpp makes it a library for `attest certify`. Told in
 // docs/how-to/cuda-without-a-gpu.md.
-#include "gpu/simt/traffic.hpp"
+#include "gpu/simt/memory/traffic.hpp"
 
 struct Strides {
   std::int64_t batch, row, head, column;

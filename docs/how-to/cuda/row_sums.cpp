@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpu/simt/launch.hpp"
-#include "gpu/simt/traffic.hpp"
+#include "gpu/simt/memory/traffic.hpp"
 
 namespace simt = attest::simt;
 

@@ -1,8 +1,8 @@
 #include "gpu/device/testing/device_call.hpp"
 
 #include "core/error.hpp"
-#include "gpu/device/counted_run.hpp"
 #include "gpu/device/device_side.hpp"
+#include "gpu/device/measure/counted_run.hpp"
 
 namespace attest::gpu::cuda {
 

@@ -1,4 +1,4 @@
-#include "gpu/simt/traffic.hpp"
+#include "gpu/simt/memory/traffic.hpp"
 
 /// One kernel three times: by hand, with the traffic policy off and on, and by hand with a mistake.
 /// machine_code_test.py compares what the compiler makes of them. It copies rows through shared

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "gpu/device/testing/misbehaving.hpp"
-#include "gpu/kernels/tensor.hpp"
+#include "gpu/kernels/tiles/tensor.hpp"
 
 namespace attest::gpu::cuda {
 namespace {

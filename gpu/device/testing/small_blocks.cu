@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "gpu/device/buffer.hpp"
-#include "gpu/device/launch.cuh"
+#include "gpu/device/kernels/launch.cuh"
 #include "gpu/device/testing/small_blocks.hpp"
-#include "gpu/simt/traffic.hpp"
+#include "gpu/simt/memory/traffic.hpp"
 
 namespace attest::gpu::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/ptx/opcodes.hpp"
+#include "gpu/ptx/program/opcodes.hpp"
 
 /// Instructions defined once more, by PTX ISA's words and by MPFR: nothing of these is shared with
 /// the executor.

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/ptx/executor.hpp"
-#include "gpu/ptx/parser.hpp"
+#include "gpu/ptx/execution/executor.hpp"
+#include "gpu/ptx/text/parser.hpp"
 
 namespace attest::ptx::testing {
 

@@ -6,9 +6,9 @@
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
-#include "gpu/ptx/executor.hpp"
-#include "gpu/ptx/parser.hpp"
+#include "gpu/ptx/execution/executor.hpp"
 #include "gpu/ptx/testing/texts.hpp"
+#include "gpu/ptx/text/parser.hpp"
 
 namespace attest::ptx::testing {
 namespace {

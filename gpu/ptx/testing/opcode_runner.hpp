@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/ptx/choices.hpp"
-#include "gpu/ptx/types.hpp"
+#include "gpu/ptx/execution/choices.hpp"
+#include "gpu/ptx/text/types.hpp"
 
 namespace attest::ptx::testing {
 

@@ -7,7 +7,7 @@
 
 #include "core/dtype.hpp"
 #include "core/rng.hpp"
-#include "gpu/ptx/tensor_map.hpp"
+#include "gpu/ptx/memory/tensor_map.hpp"
 #include "gpu/ptx/testing/launches.hpp"
 
 /// gpu/simt/testing's pipelined_product as nvcc compiled it for sm_90a: tensor copies, mbarriers

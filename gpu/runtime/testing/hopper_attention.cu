@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/abi/attest_kernel.h"
-#include "gpu/simt/tensor_copy.cuh"
-#include "gpu/simt/warpgroup.cuh"
+#include "gpu/simt/async/tensor_copy.cuh"
+#include "gpu/simt/tensor_core/warpgroup.cuh"
 
 using namespace attest::simt;
 

@@ -3,7 +3,7 @@
 
 #include "core/error.hpp"
 #include "gpu/device/kernels.hpp"
-#include "gpu/kernels/emulated_kernel.hpp"
+#include "gpu/kernels/emulated/emulated_kernel.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "gpu/simt/matrix_descriptor.hpp"
+#include "gpu/simt/tensor_core/matrix_descriptor.hpp"
 
 namespace attest::simt::testing {
 

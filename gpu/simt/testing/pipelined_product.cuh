@@ -1,8 +1,8 @@
 #pragma once
 
-#include "gpu/simt/tensor_copy.cuh"
+#include "gpu/simt/async/tensor_copy.cuh"
+#include "gpu/simt/tensor_core/warpgroup.cuh"
 #include "gpu/simt/testing/pipeline_bugs.hpp"
-#include "gpu/simt/warpgroup.cuh"
 
 /// C = A B^T of bf16 in float32, for A (rows, inner), B (columns, inner) and C (rows, columns): a
 /// warp brings tiles by tensor copies, a warpgroup multiplies those that have come.

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "gpu/simt/traffic.hpp"
+#include "gpu/simt/memory/traffic.hpp"
 
 namespace attest::simt {
 namespace {

@@ -1,7 +1,7 @@
 #include <array>
 #include <vector>
 
-#include "gpu/simt/async_copy.cuh"
+#include "gpu/simt/async/async_copy.cuh"
 #include "gpu/simt/testing/seeded_bugs.hpp"
 
 namespace attest::simt {

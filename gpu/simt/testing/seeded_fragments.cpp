@@ -1,10 +1,10 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "gpu/simt/mbarrier.cuh"
-#include "gpu/simt/tensor_core.cuh"
+#include "gpu/simt/async/mbarrier.cuh"
+#include "gpu/simt/tensor_core/tensor_core.cuh"
+#include "gpu/simt/tensor_core/warpgroup.cuh"
 #include "gpu/simt/testing/seeded_bugs.hpp"
-#include "gpu/simt/warpgroup.cuh"
 
 namespace attest::simt {
 namespace {

@@ -1,8 +1,8 @@
 #include <array>
 #include <cstdint>
 
+#include "gpu/simt/memory/traffic.hpp"
 #include "gpu/simt/testing/seeded_bugs.hpp"
-#include "gpu/simt/traffic.hpp"
 
 namespace attest::simt {
 namespace {

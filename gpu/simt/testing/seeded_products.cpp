@@ -1,9 +1,9 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "gpu/simt/tensor_core.cuh"
+#include "gpu/simt/memory/traffic.hpp"
+#include "gpu/simt/tensor_core/tensor_core.cuh"
 #include "gpu/simt/testing/seeded_bugs.hpp"
-#include "gpu/simt/traffic.hpp"
 
 namespace attest::simt {
 namespace {

@@ -1,7 +1,7 @@
 #include <array>
 #include <vector>
 
-#include "gpu/simt/tensor_copy.cuh"
+#include "gpu/simt/async/tensor_copy.cuh"
 #include "gpu/simt/testing/seeded_bugs.hpp"
 
 namespace attest::simt {

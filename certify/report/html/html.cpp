@@ -1,0 +1,412 @@
+#include "certify/report/html/html.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "certify/plan/sizes.hpp"
+#include "certify/report/html/charts.hpp"
+#include "certify/report/html/markup.hpp"
+#include "certify/report/html/page_style.hpp"
+#include "certify/report/html/sampled.hpp"
+#include "certify/report/ratio.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+// How a verdict looks and reads.
+struct Tone {
+  const char* style;
+  std::string word;
+};
+
+// A verdict without a finding: its words, and those around how many kernels it is of.
+struct Success {
+  const char *verdict, *word, *banner, *before, *after;
+};
+constexpr Success kSuccesses[] = {
+    {"certified", "certified", "Certified", "", " certified"},
+    {"law_holds", "law holds", "The law holds", "law holds on ", "; certifies nothing"},
+    {"mask_holds", "holds on the mask", "Holds on the mask", "holds on ",
+     "; certifies no other mask"},
+    {"shard_passed", "shard passed", "Shard passed", "shard passed on ",
+     "; certifies nothing without the other shards"}};
+
+const Success* success_of(const std::string& verdict) {
+  const auto* const found =
+      std::find_if(std::begin(kSuccesses), std::end(kSuccesses),
+                   [&](const Success& one) { return verdict == one.verdict; });
+  return found == std::end(kSuccesses) ? nullptr : found;
+}
+
+Tone tone_of(const std::string& verdict) {
+  if (const Success* success = success_of(verdict)) return {"good", success->word};
+  if (verdict == "violated") return {"bad", "refused"};
+  if (verdict == "crashed") return {"crash", "crashed"};
+  return {"warn", verdict};
+}
+
+std::string text_of(const json& object, const char* key) {
+  return escaped(object.at(key).get<std::string>());
+}
+
+std::string chip(const std::string& verdict) {
+  const Tone tone = tone_of(verdict);
+  return fmt::format("<span class=\"chip {}\">{}</span>", tone.style, escaped(tone.word));
+}
+
+// Where the kernel ran, to stand beside its verdict. Older certificates do not say.
+std::string place(const json& kernel) {
+  if (!kernel.contains("ran")) return "";
+  return " <span class=\"small\">" + text_of(kernel, "ran") + "</span>";
+}
+
+// Names of places within the page.
+std::string anchor(std::size_t index) { return fmt::format("kernel-{}", index + 1); }
+
+double worst_of(const json& kernel) {
+  double worst = 0;
+  for (const auto& [output, one] : kernel.at("worst").items()) {
+    worst = std::max(worst, ratio_in(one.at("error_over_bound")));
+  }
+  return worst;
+}
+
+std::string banner(const json& certificate) {
+  const json& kernels = certificate.at("kernels");
+  const int code = certificate.at("exit_code").get<int>();
+  // All kernels that succeed have one verdict: it follows from the options of the run.
+  const Success* success = &kSuccesses[0];
+  std::size_t good = 0, findings = 0;
+  double cases = 0, passed = 0;
+  for (const json& kernel : kernels) {
+    if (const Success* one = success_of(kernel.at("verdict").get<std::string>())) {
+      success = one;
+      ++good;
+    }
+    findings += kernel.at("findings").size();
+    cases += kernel.at("cases").get<double>();
+    passed += kernel.at("checks").at("passed").get<double>();
+  }
+  const Tone tone = code == 0   ? Tone{"good", success->banner}
+                    : code == 1 ? Tone{"bad", "Refused"}
+                    : code == 4 ? Tone{"crash", "A kernel crashed"}
+                                : Tone{"warn", "Not certified: nothing failed, not all is proven"};
+  const json& host = certificate.at("host");
+  return fmt::format(
+      "<div class=\"card banner {}\"><div class=\"word\">{}</div><div class=\"facts\">"
+      "<span>{}<b>{} of {}</b> {}{}</span><span><b>{}</b> {}</span>"
+      "<span><b>{}</b> cases</span><span><b>{}</b> checks passed</span>"
+      "<span class=\"soft\">tier {}, seed {}</span><span class=\"soft\">Attest {}</span>"
+      "<span class=\"soft\">{}, {} threads</span></div></div>",
+      tone.style, escaped(tone.word), success->before, good, kernels.size(),
+      kernels.size() == 1 ? "kernel" : "kernels", success->after, findings,
+      findings == 1 ? "finding" : "findings", readable(cases), readable(passed),
+      text_of(certificate, "tier"), certificate.at("seed").dump(),
+      text_of(certificate.at("build"), "version"), text_of(host, "processor"),
+      host.at("threads").dump());
+}
+
+// Older certificates do not say how many were planned.
+std::string cases_cell(const json& kernel) {
+  const auto cases = kernel.at("cases").get<double>();
+  const double planned = kernel.value("planned_cases", cases);
+  return readable(cases) + (planned == cases ? "" : " of " + readable(planned));
+}
+
+std::string overview(const json& certificate) {
+  const json& kernels = certificate.at("kernels");
+  const json seconds = certificate.at("timings").value("seconds", json::object());
+  std::string html =
+      "<div class=\"card\"><div class=\"scroll\"><table><tr><th>kernel</th><th>verdict</th>"
+      "<th class=\"n\">cases</th><th class=\"n\">checks passed</th><th class=\"n\">vacuous</th>"
+      "<th class=\"n\">findings</th><th class=\"n\">worst error/bound</th>"
+      "<th class=\"n\">seconds</th></tr>";
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const json& kernel = kernels[k];
+    const auto name = kernel.at("kernel").get<std::string>();
+    const auto time = seconds.find(name);
+    const double worst = worst_of(kernel);
+    html += fmt::format(
+        "<tr><td><a href=\"#{}\" class=\"mono\">{}</a></td><td>{}{}</td><td class=\"n\">{}</td>"
+        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+        "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+        anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()), place(kernel),
+        cases_cell(kernel), readable(kernel.at("checks").at("passed").get<double>()),
+        readable(kernel.at("checks").at("vacuous").get<double>()), kernel.at("findings").size(),
+        worst > 0 ? error_ratio_text(worst) : "",
+        time == seconds.end() ? "" : fmt::format("{:.1f}", time->get<double>()));
+  }
+  return html + "</table></div></div>";
+}
+
+std::string words_html(const json& words) {
+  std::string text;
+  for (const json& word : words) text += (text.empty() ? "" : " ") + word.get<std::string>();
+  return escaped(text);
+}
+
+std::string finding_html(const json& finding, const json& schedule) {
+  const auto verdict = finding.at("verdict").get<std::string>();
+  std::string html = fmt::format(
+      "<div class=\"finding {}\"><div class=\"split\"><div class=\"grow\"><div class=\"head\">"
+      "<b class=\"mono\">{}</b>{}</div><p class=\"why\">{}</p>",
+      tone_of(verdict).style, text_of(finding, "law"), chip(verdict), text_of(finding, "message"));
+  if (const json also = finding.value("also", json::array()); !also.empty()) {
+    html +=
+        "<p class=\"small\">also fails: <span class=\"mono\">" + words_html(also) + "</span></p>";
+  }
+  if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
+    html += "<p class=\"small soft\">largest term of the bound of " + term + "</p>";
+  }
+  for (const json& signature : finding.at("signatures")) {
+    html += "<p class=\"equals\">equals " + text_of(signature, "equals") + "</p>";
+  }
+  for (const json& one : finding.value("suspicions", json::array())) {
+    html += "<p class=\"equals\">seen: it " + text_of(one, "deed") + "</p>";
+  }
+  for (const json& hint : finding.value("hints", json::array())) {
+    html += "<p class=\"small\">" + escaped(hint.get<std::string>()) + "</p>";
+  }
+  html += "<pre>" + text_of(finding, "reproduce") + "</pre>";
+  if (finding.at("file").is_string()) {
+    html += "<p class=\"small soft\">tensors: <span class=\"mono\">" + text_of(finding, "file") +
+            "</span></p>";
+  }
+  html += "<p class=\"small soft\">found with <span class=\"mono\">" +
+          text_of(finding.at("found"), "problem") +
+          " values=" + text_of(finding.at("found"), "values") + "</span></p></div>";
+  if (finding.at("errors").is_object()) html += error_grid_svg(finding.at("errors"), schedule);
+  return html + "</div></div>";
+}
+
+// The first ones in full; one mistake breaks many laws.
+std::string findings_html(const json& findings, const json& schedule) {
+  constexpr std::size_t kInFull = 3;
+  std::string html;
+  for (std::size_t k = 0; k < findings.size(); ++k) {
+    if (k == kInFull) {
+      html += fmt::format(
+          "<details class=\"more\"><summary class=\"plain\">\u25b8 {} more {}"
+          "</summary>",
+          findings.size() - k, findings.size() - k == 1 ? "finding" : "findings");
+    }
+    html += finding_html(findings[k], schedule);
+  }
+  return html + (findings.size() > kInFull ? "</details>" : "");
+}
+
+std::string laws_html(const json& laws) {
+  struct Part {
+    const char *key, *colour, *words;
+  };
+  constexpr Part kParts[] = {{"passed", "--good", "passed"},
+                             {"failed", "--bad", "failed"},
+                             {"vacuous", "--warn", "vacuous: could not have failed"},
+                             {"unsupported", "--faint", "unsupported: not claimed, or no bound"}};
+  std::string html =
+      "<div class=\"scroll\"><table><tr><th>law</th><th class=\"n\">passed</th>"
+      "<th class=\"n\">failed</th><th class=\"n\">vacuous</th><th class=\"n\">unsupported</th>"
+      "<th></th></tr>";
+  for (const auto& [law, count] : laws.items()) {
+    html += "<tr><td class=\"mono\">" + escaped(law) + "</td>";
+    double total = 0;
+    for (const Part& part : kParts) {
+      const double value = count.at(part.key).get<double>();
+      total += value;
+      html += fmt::format("<td class=\"n\">{}</td>",
+                          value > 0 ? readable(value) : "<span class=\"none\">0</span>");
+    }
+    html += "<td class=\"wide\"><div class=\"bar\">";
+    for (const Part& part : kParts) {
+      const double value = count.at(part.key).get<double>();
+      if (value <= 0) continue;
+      html += fmt::format("<i style=\"width:{}%;background:var({})\"></i>",
+                          coordinate(100 * value / total), part.colour);
+    }
+    html += "</div></td></tr>";
+  }
+  html += "</table></div><div class=\"legend\">";
+  for (const Part& part : kParts) {
+    html +=
+        fmt::format("<span><i style=\"background:var({})\"></i>{}</span>", part.colour, part.words);
+  }
+  return html + "</div>";
+}
+
+std::string list_html(const json& lines) {
+  std::string html = "<ul>";
+  for (const json& line : lines) html += "<li>" + escaped(line.get<std::string>()) + "</li>";
+  return html + "</ul>";
+}
+
+// Older certificates have one text for each check.
+std::string refused_html(const json& refused) {
+  json lines = json::array();
+  for (const json& one : refused) {
+    lines.push_back(one.is_string()
+                        ? one.get<std::string>()
+                        : fmt::format("{} ({} checks), first: {}",
+                                      one.at("message").get<std::string>(), one.at("checks").dump(),
+                                      one.at("example").get<std::string>()));
+  }
+  return list_html(lines);
+}
+
+// A declared value, or one for each type of tensors.
+std::string declared_text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object()) return value.dump();
+  std::string text;
+  for (const auto& [key, one] : value.items()) {
+    text += (text.empty() ? "" : ", ") + key + " " + one.dump();
+  }
+  return text;
+}
+
+std::string description_html(const json& description) {
+  const json &numerics = description.at("numerics"), &conventions = description.at("conventions");
+  std::string html =
+      "<details><summary class=\"plain\">what the kernel declares</summary>"
+      "<p class=\"small mono\">directions: " +
+      words_html(description.at("directions"));
+  for (const json* part : {&conventions, &numerics}) {
+    for (const auto& [key, value] : part->items()) {
+      html += "<br>" + escaped(key) + ": " + escaped(declared_text(value));
+    }
+  }
+  if (description.at("schedule").is_string()) {
+    html += "<br>schedule: " + text_of(description, "schedule");
+  }
+  return html + "</p></details>";
+}
+
+// Older certificates do not say.
+std::string sizes_html(const json& coverage) {
+  const json sizes = coverage.value("sizes", json::object());
+  if (sizes.empty()) return "";
+  std::string html = "<p class=\"small\">sizes covered:</p><ul class=\"small\">";
+  for (const auto& [mask, covered] : sizes.items()) {
+    html += "<li><span class=\"mono\">" + escaped(mask) +
+            "</span>: " + escaped(sizes_text(covered)) + "</li>";
+  }
+  const std::string sampled = sampled_words(coverage.value("sampled_positions", std::int64_t{0}));
+  return html + "</ul>" + (sampled.empty() ? "" : "<p class=\"small\">" + sampled + "</p>");
+}
+
+std::string pairs_html(const json& pairs) {
+  const json& not_met = pairs.at("not_met");
+  std::string html =
+      fmt::format("<p class=\"small\">pairs of properties met against the reference: {} of {}</p>",
+                  pairs.at("met").dump(), pairs.at("claimed").dump());
+  if (not_met.empty()) return html;
+  return html +
+         fmt::format("<details><summary class=\"plain\">the {} not met</summary>", not_met.size()) +
+         list_html(not_met) + "</details>";
+}
+
+std::string kernel_html(const json& kernel, std::size_t index, const char* state) {
+  const json &description = kernel.at("description"), &coverage = kernel.at("coverage");
+  std::string html = fmt::format(
+      "<details class=\"card\" id=\"{}\"{}><summary><div class=\"head\"><h2 class=\"mono\">{}</h2>"
+      "{}{}</div><p class=\"soft small\">{}</p></summary>",
+      anchor(index), state, text_of(kernel, "kernel"),
+      chip(kernel.at("verdict").get<std::string>()), place(kernel),
+      text_of(description, "summary"));
+  // Older certificates do not say.
+  if (const json id = kernel.value("library_content", json()); id.is_string()) {
+    html += "<p class=\"soft small\">content of the file: <span class=\"mono\">" +
+            escaped(id.get<std::string>()) + "</span></p>";
+  }
+  if (!kernel.at("findings").empty()) {
+    html += "<h3>Findings</h3>" + findings_html(kernel.at("findings"), description.at("schedule"));
+  }
+  const json mask = kernel.value("mask", json(nullptr));
+  if (mask.is_string()) {
+    html += "<p>Every case has the mask " + escaped(mask.get<std::string>()) +
+            "; nothing here is about others.</p>";
+  }
+  constexpr const char* kCounted[] = {"io", "io_backward"};
+  for (const char* part : kCounted) {
+    const json io = kernel.value(part, json());
+    if (io.is_object() && !io.at("violations").empty()) {
+      html += "<h3>I/O violated</h3>" + list_html(io.at("violations"));
+    }
+  }
+  if (!kernel.at("incomplete").empty()) {
+    html += "<h3>What is missing for a certificate</h3>" + list_html(kernel.at("incomplete"));
+  }
+  if (!kernel.at("worst").empty()) {
+    html +=
+        "<h3>Error over bound: the checks that passed, and the worst of all</h3><div "
+        "class=\"charts\">";
+    for (const auto& [output, worst] : kernel.at("worst").items()) {
+      html += histogram_svg(output, worst);
+    }
+    html += "</div>";
+  }
+  html += "<div class=\"split\"><div><h3>Coverage: checks that counted</h3>" +
+          coverage_html(description, coverage) + pairs_html(coverage.at("pairs")) +
+          sizes_html(coverage);
+  if (!coverage.at("not_claimed").empty()) {
+    html += "<p class=\"small soft\">not covered:";
+    const char* separator = " ";
+    for (const auto& [feature, count] : coverage.at("not_claimed").items()) {
+      html += separator + escaped(feature) + " (" + count.dump() + ")";
+      separator = ", ";
+    }
+    html += "</p>";
+  }
+  html += "</div><div class=\"grow\"><h3>Laws</h3>" + laws_html(kernel.at("laws")) + "</div></div>";
+  if (!coverage.at("refused").empty()) {
+    html += "<h3>Refused although claimed</h3>" + refused_html(coverage.at("refused"));
+  }
+  for (const char* part : kCounted) {
+    const json io = kernel.value(part, json());
+    if (!io.is_object()) continue;
+    html += "<h3>Words moved by " + text_of(io, "schedule") + " against proved bounds</h3>" +
+            io_html(io);
+    if (!io.at("not_counted").empty()) {
+      html += "<p class=\"small soft\">not counted:</p>" + list_html(io.at("not_counted"));
+    }
+  }
+  return html + "<p></p>" + description_html(description) + "</details>";
+}
+
+std::string page(const json& certificate) {
+  const json& kernels = certificate.at("kernels");
+  std::string html =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+      "<title>Attest certificate</title><style>" +
+      std::string(kPageStyle) + "</style></head><body><main>" + banner(certificate);
+  if (kernels.size() > 1) html += overview(certificate);
+  constexpr std::size_t kAllOpen = 2;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const bool open = kernels.size() <= kAllOpen || !kernels[k].at("findings").empty();
+    html += kernel_html(kernels[k], k, open ? " open" : "");
+  }
+  const json& build = certificate.at("build");
+  return html + "<footer>" + text_of(certificate, "schema") + ", ABI " +
+         certificate.at("abi_version").dump() + ", random-number stream " +
+         certificate.at("stream_version").dump() + "; compiler " + text_of(build, "compiler") +
+         ", <span class=\"mono\">" + text_of(build, "flags") +
+         "</span></footer></main></body></html>\n";
+}
+
+}  // namespace
+
+std::string html_report(const json& certificate) {
+  try {
+    return page(certificate);
+  } catch (const json::exception& error) {
+    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
+                         error.what());
+  }
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace attest::certify {
+
+/// The text for element content and quoted attributes of HTML and SVG: & < > " ' escaped, control
+/// characters and bytes that are no UTF-8 spelled as \x1b.  [certify/report/html/html_test
+/// "escaped"]
+std::string escaped(std::string_view text);
+
+/// A number as people read it: three significant digits, thousands apart in whole numbers.
+/// [certify/report/html/html_test "numbers"]
+std::string readable(double value);
+
+/// A number of an SVG attribute: at most two decimals.
+std::string coordinate(double value);
+
+}  // namespace attest::certify

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "gpu/kernels/emulated/registers.hpp"
+#include "gpu/kernels/tiles/backward_lines.cuh"
+
+/// Attention backward in two passes, float32: one with query blocks resident for dQ, one with key
+/// blocks resident for dK and dV. No atomic addition: equal calls give equal bits.
+///
+/// Grid:   a block for each r queries of a (batch, query head), then one for each r keys of a
+///         (batch, key head), which goes through the query heads of its group; gpu/flash2 has 32.
+/// Words:  of the schedule two_pass:bq=r,bk=p,cq=p,ck=r, p the rows that pass at once, but for
+///         groups: a group reads K and V once in the second pass and leaves no partial sums.
+///         [gpu/kernels/two_pass/two_pass_test "words", gpu/kernels/capped_test]
+namespace attest::gpu {
+inline namespace ATTEST_SIMT_WORLD {
+
+/// dQ and D.
+template <class Tile, class Mem>
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    two_pass_queries(BackwardArguments<Mem> a) {
+  Mem mem(a.sink);
+  query_gradients<Tile, DeltaSource::formed>(mem, a);
+  mem.flush();
+}
+
+/// dK and dV, after two_pass_queries.
+template <class Tile, class Mem>
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    two_pass_keys(BackwardArguments<Mem> a) {
+  Mem mem(a.sink);
+  key_gradients<Tile, KeySums::dK_dV>(mem, a);
+  mem.flush();
+}
+
+/// launch(name, line, kernel, arguments...) for both passes in turn.
+///
+/// Requires: head dimensions of at most kMostBackwardColumns.
+template <int kResident = 32, Registers kRegisters = Registers::as_compiled, class Mem,
+          class Launch>
+void two_pass_launches(const BackwardArguments<Mem>& a, Launch&& launch) {
+  with_backward_tile<kResident>(widest_head(a.shape), [&](auto tile) {
+    using Tile = WithRegisters<decltype(tile), kRegisters>;
+    launch(kernel_name("two_pass_queries", Tile::name()), query_line(tile, a.shape),
+           two_pass_queries<Tile, Mem>, a);
+    launch(kernel_name("two_pass_keys", Tile::name()), key_line(tile, a.shape),
+           two_pass_keys<Tile, Mem>, a);
+  });
+}
+
+}  // namespace ATTEST_SIMT_WORLD
+}  // namespace attest::gpu
