@@ -3,8 +3,13 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "gpu/kernels/flash2/flash2.hpp"
 #include "gpu/kernels/kernels.hpp"
+#include "gpu/kernels/loss/loss_large.hpp"
 #include "gpu/kernels/loss/loss_rows.hpp"
+#include "gpu/kernels/loss/loss_small.hpp"
+#include "gpu/kernels/square_tiled/square_tiled.hpp"
+#include "gpu/kernels/square_tiled/square_tiled_bwd.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -25,9 +30,9 @@ std::vector<Launches> of_loss_rows() {
 template <int kSide>
 std::vector<Launches> of_sides() {
   using Side = SidesOnDevice<kSide>;
-  return {{&square_tiled_kernel<kSide>(), Side::forward, nullptr, nullptr},
-          {&square_tiled_bwd_kernel<kSide>(), flash2_forward, Side::backward, nullptr},
-          {&loss_small_kernel<kSide>(), nullptr, nullptr, Side::loss_gradient}};
+  return {{&square_tiled_side_kernel<kSide>(), Side::forward, nullptr, nullptr},
+          {&square_tiled_bwd_side_kernel<kSide>(), flash2_forward, Side::backward, nullptr},
+          {&loss_small_side_kernel<kSide>(), nullptr, nullptr, Side::loss_gradient}};
 }
 
 // Returns the launches of kernels in gpu/kernels/emulated/families.hpp that are not among all

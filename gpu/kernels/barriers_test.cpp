@@ -1,7 +1,7 @@
 #include "core/testing/catch.hpp"
 #include "gpu/kernels/flash2/flash2.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/key_stationary/key_stationary.hpp"
-#include "gpu/kernels/key_stationary/key_stationary_tensor_core.hpp"
 #include "gpu/kernels/square_tiled/square_tiled.hpp"
 #include "gpu/testing/broken_tensor_core.hpp"
 #include "gpu/testing/call.hpp"

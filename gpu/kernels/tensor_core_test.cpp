@@ -3,12 +3,9 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
-#include "gpu/kernels/key_stationary/key_stationary_tensor_core.hpp"
-#include "gpu/kernels/split_kv/split_kv.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/square_tiled/square_tiled.hpp"
 #include "gpu/kernels/square_tiled/square_tiled_bwd.hpp"
-#include "gpu/kernels/stored_scores/stored_scores.hpp"
 #include "gpu/kernels/tiles/fragments.cuh"
 #include "gpu/testing/broken_tensor_core.hpp"
 #include "gpu/testing/exact_cases.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/tiles/sixteen_bit.cuh"
 #include "gpu/testing/call.hpp"
 

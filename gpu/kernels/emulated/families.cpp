@@ -24,7 +24,7 @@ Variant two_pass() {
 
 template <int kSide>
 Variant square_tiled_bwd() {
-  return {&square_tiled_bwd_kernel<kSide>(),
+  return {&square_tiled_bwd_side_kernel<kSide>(),
           [](const AttentionShape&) { return square_tiled_bwd_schedule(kSide); }};
 }
 
@@ -39,8 +39,8 @@ const std::vector<Family>& families() {
         named(flash2_held_kernel<4>())}},
       {"square_tiled",
        ATTEST_FORWARD,
-       {named(square_tiled_kernel<128>()), named(square_tiled_kernel<64>()),
-        named(square_tiled_kernel()), named(square_tiled_kernel<16>())}},
+       {named(square_tiled_side_kernel<128>()), named(square_tiled_side_kernel<64>()),
+        named(square_tiled_kernel()), named(square_tiled_side_kernel<16>())}},
       {"two_pass",
        ATTEST_BACKWARD,
        {two_pass<64>(), two_pass<32>(), two_pass<16>(), two_pass<8>(), two_pass<4>()}},
@@ -58,8 +58,8 @@ const std::vector<Family>& families() {
         named(loss_rows_held_kernel<8>())}},
       {"loss_small",
        ATTEST_LOSS_GRADIENT,
-       {named(loss_small_kernel<128>()), named(loss_small_kernel<64>()), named(loss_small_kernel()),
-        named(loss_small_kernel<16>())}}};
+       {named(loss_small_side_kernel<128>()), named(loss_small_side_kernel<64>()),
+        named(loss_small_kernel()), named(loss_small_side_kernel<16>())}}};
   return all;
 }
 

@@ -1,6 +1,6 @@
-#include "gpu/kernels/flash1/flash1.hpp"
-
 #include "gpu/kernels/flash1/flash1.cuh"
+
+#include "gpu/kernels/kernels.hpp"
 
 namespace attest::gpu {
 namespace {
@@ -31,6 +31,8 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
 
 }  // namespace
 
+/// gpu/flash1, forward alone. O is divided by its sum after every block of keys, a merge of
+/// normalized results for each: more than 256 blocks are refused.
 const EmulatedKernel& flash1_kernel() {
   static const EmulatedKernel kernel(
       [] {

@@ -1,6 +1,6 @@
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
-
 #include "gpu/kernels/flash2/flash2_tensor_core.cuh"
+
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/two_pass/two_pass_tensor_core.hpp"
 
 namespace attest::gpu {
@@ -37,6 +37,9 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
 
 }  // namespace
 
+/// gpu/flash2_tensor_core: forward as flash2, backward in two passes, on tensor cores; tensors in
+/// bf16 or f16.
+/// [gpu/kernels/tensor_core_test]
 const EmulatedKernel& flash2_tensor_core_kernel() {
   static const EmulatedKernel kernel(
       tensor_core_description(

@@ -1,7 +1,6 @@
-#include "gpu/kernels/key_stationary/key_stationary_tensor_core.hpp"
-
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
 #include "gpu/kernels/key_stationary/key_stationary_tensor_core.cuh"
+
+#include "gpu/kernels/kernels.hpp"
 
 namespace attest::gpu {
 namespace {
@@ -40,6 +39,9 @@ simt::LaunchReport run(EmulatedBackward& call, const simt::Emulation& emulation)
 
 }  // namespace
 
+/// gpu/key_stationary_tensor_core: forward is that of gpu/flash2_tensor_core; tensors in bf16 or
+/// f16. The workspace is D and a float for each word of dQ.
+/// [gpu/kernels/key_stationary/key_stationary_tensor_core_test]
 const EmulatedKernel& key_stationary_tensor_core_kernel() {
   static const EmulatedKernel kernel(
       [] {

@@ -1,11 +1,9 @@
-#include "gpu/kernels/key_stationary/key_stationary_tensor_core.hpp"
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/two_pass/two_pass_tensor_core.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"

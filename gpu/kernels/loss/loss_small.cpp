@@ -33,7 +33,7 @@ simt::LaunchReport run(EmulatedLoss& call, const simt::Emulation& emulation) {
 }  // namespace
 
 template <int kSide>
-const EmulatedKernel& loss_small_kernel() {
+const EmulatedKernel& loss_small_side_kernel() {
   static const std::string name = variant_name("gpu/loss_small", kSide, 32);
   static const std::string schedule = "loss_small:b=" + std::to_string(kSide);
   static const EmulatedKernel kernel(
@@ -43,9 +43,11 @@ const EmulatedKernel& loss_small_kernel() {
       {.loss_gradient = {fits<kSide>, workspace_words, run<kSide>, plan<kSide>}});
   return kernel;
 }
-template const EmulatedKernel& loss_small_kernel<16>();
-template const EmulatedKernel& loss_small_kernel<32>();
-template const EmulatedKernel& loss_small_kernel<64>();
-template const EmulatedKernel& loss_small_kernel<128>();
+template const EmulatedKernel& loss_small_side_kernel<16>();
+template const EmulatedKernel& loss_small_side_kernel<32>();
+template const EmulatedKernel& loss_small_side_kernel<64>();
+template const EmulatedKernel& loss_small_side_kernel<128>();
+
+const EmulatedKernel& loss_small_kernel() { return loss_small_side_kernel<32>(); }
 
 }  // namespace attest::gpu

@@ -5,7 +5,9 @@
 namespace attest::gpu {
 
 /// gpu/loss_small, and the same with tiles of 16, 64 and 128.  [gpu/kernels/loss/loss_test]
-template <int kSide = 32>
+template <int kSide>
+const EmulatedKernel& loss_small_side_kernel();
+
 const EmulatedKernel& loss_small_kernel();
 
 }  // namespace attest::gpu

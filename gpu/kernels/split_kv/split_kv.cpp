@@ -1,6 +1,6 @@
-#include "gpu/kernels/split_kv/split_kv.hpp"
-
 #include "gpu/kernels/split_kv/split_kv.cuh"
+
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/split_kv/split_kv_tensor_core.cuh"
 
 namespace attest::gpu {
@@ -70,6 +70,7 @@ attest_description merging(attest_description d) {
 
 }  // namespace
 
+/// gpu/split_kv, forward alone: four parts, merged all at once.
 const EmulatedKernel& split_kv_kernel() {
   static const EmulatedKernel kernel(
       merging(emulated_description(
@@ -79,6 +80,7 @@ const EmulatedKernel& split_kv_kernel() {
   return kernel;
 }
 
+/// gpu/split_kv_tensor_core: the same on tensor cores; tensors in bf16 or f16, parts in float32.
 const EmulatedKernel& split_kv_tensor_core_kernel() {
   static const EmulatedKernel kernel(
       merging(tensor_core_description(

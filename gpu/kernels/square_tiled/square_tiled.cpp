@@ -46,7 +46,7 @@ simt::LaunchReport run_on_tensor_cores(EmulatedForward& call, const simt::Emulat
 }  // namespace
 
 template <int kSide>
-const EmulatedKernel& square_tiled_kernel() {
+const EmulatedKernel& square_tiled_side_kernel() {
   using Tile = SquareTile<kSide>;
   static const std::string name = variant_name("gpu/square_tiled", kSide, 32);
   static const std::string schedule = "square_tiled:b=" + std::to_string(kSide);
@@ -61,10 +61,12 @@ const EmulatedKernel& square_tiled_kernel() {
       {.forward = {fits<Tile>, workspace_words, run<Tile>, plan<Tile>}});
   return kernel;
 }
-template const EmulatedKernel& square_tiled_kernel<16>();
-template const EmulatedKernel& square_tiled_kernel<32>();
-template const EmulatedKernel& square_tiled_kernel<64>();
-template const EmulatedKernel& square_tiled_kernel<128>();
+template const EmulatedKernel& square_tiled_side_kernel<16>();
+template const EmulatedKernel& square_tiled_side_kernel<32>();
+template const EmulatedKernel& square_tiled_side_kernel<64>();
+template const EmulatedKernel& square_tiled_side_kernel<128>();
+
+const EmulatedKernel& square_tiled_kernel() { return square_tiled_side_kernel<32>(); }
 
 const EmulatedKernel& square_tiled_tensor_core_kernel() {
   static const EmulatedKernel kernel(

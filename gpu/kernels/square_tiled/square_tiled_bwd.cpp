@@ -1,7 +1,7 @@
 #include "gpu/kernels/square_tiled/square_tiled_bwd.hpp"
 
 #include "gpu/kernels/flash2/flash2.hpp"
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/kernels/square_tiled/square_tensor_tile.cuh"
 #include "gpu/kernels/square_tiled/square_tiled_bwd.cuh"
 
@@ -63,7 +63,7 @@ std::string square_tiled_bwd_schedule(int side) {
 }
 
 template <int kSide>
-const EmulatedKernel& square_tiled_bwd_kernel() {
+const EmulatedKernel& square_tiled_bwd_side_kernel() {
   using Tile = SquareTile<kSide>;
   static const std::string name = variant_name("gpu/square_tiled_bwd", kSide, 32),
                            backward = square_tiled_bwd_schedule(kSide);
@@ -75,10 +75,12 @@ const EmulatedKernel& square_tiled_bwd_kernel() {
        .backward = {fits<Tile>, workspace_words, run<Tile>, plan<Tile>}});
   return kernel;
 }
-template const EmulatedKernel& square_tiled_bwd_kernel<16>();
-template const EmulatedKernel& square_tiled_bwd_kernel<32>();
-template const EmulatedKernel& square_tiled_bwd_kernel<64>();
-template const EmulatedKernel& square_tiled_bwd_kernel<128>();
+template const EmulatedKernel& square_tiled_bwd_side_kernel<16>();
+template const EmulatedKernel& square_tiled_bwd_side_kernel<32>();
+template const EmulatedKernel& square_tiled_bwd_side_kernel<64>();
+template const EmulatedKernel& square_tiled_bwd_side_kernel<128>();
+
+const EmulatedKernel& square_tiled_bwd_kernel() { return square_tiled_bwd_side_kernel<32>(); }
 
 const EmulatedKernel& square_tiled_bwd_tensor_core_kernel() {
   static const std::string name = "gpu/square_tiled_bwd_tensor_core",

@@ -1,6 +1,6 @@
-#include "gpu/kernels/stored_scores/stored_scores.hpp"
-
 #include "gpu/kernels/stored_scores/stored_scores.cuh"
+
+#include "gpu/kernels/kernels.hpp"
 
 namespace attest::gpu {
 namespace {
@@ -53,6 +53,7 @@ simt::LaunchReport run_hybrid(EmulatedForward& call, const simt::Emulation& emul
 
 }  // namespace
 
+/// gpu/standard: scores, softmax of their rows, O. Rows of up to 58112 keys, in shared memory.
 const EmulatedKernel& standard_kernel() {
   static const EmulatedKernel kernel(
       [] {
@@ -66,6 +67,7 @@ const EmulatedKernel& standard_kernel() {
   return kernel;
 }
 
+/// gpu/hybrid: scores with LSE, Q resident; O, 128 columns at a time.
 const EmulatedKernel& hybrid_kernel() {
   static const EmulatedKernel kernel(
       [] {

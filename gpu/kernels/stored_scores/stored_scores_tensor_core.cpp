@@ -1,6 +1,6 @@
 #include "gpu/kernels/stored_scores/stored_scores_tensor_core.cuh"
 
-#include "gpu/kernels/stored_scores/stored_scores.hpp"
+#include "gpu/kernels/kernels.hpp"
 
 namespace attest::gpu {
 namespace {
@@ -61,6 +61,8 @@ simt::LaunchReport run(EmulatedForward& call, const simt::Emulation& emulation) 
 
 }  // namespace
 
+/// gpu/standard_tensor_core and gpu/hybrid_tensor_core: the same on tensor cores; tensors in bf16
+/// or f16. P is divided by its sum and rounded; hybrid divides by the sum of what it became.
 const EmulatedKernel& standard_tensor_core_kernel() {
   static const EmulatedKernel kernel(
       [] {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "gpu/kernels/flash2/flash2_tensor_core.hpp"
+#include "gpu/kernels/kernels.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/words.hpp"
