@@ -23,16 +23,33 @@ std::byte* register_of(Warp& warp, const Instruction& in, std::size_t k, std::ui
   return &warp.at<std::byte>(in.slots[k])[0] + lane * in.widths[k];
 }
 
+// A copy whose size the compiler knows, where it is a usual one: no call.
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  switch (bytes) {
+    case 2:
+      std::memcpy(to, from, 2);
+      return;
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
 // An element in a register that may be wider: zeros above it, or its sign.
 void write_element(Warp& warp, const Instruction& in, std::size_t k, std::uint32_t lane,
                    const std::byte* from) {
   std::uint64_t value = 0;
-  std::memcpy(&value, from, in.element_bytes);
+  copy_bytes(&value, from, in.element_bytes);
   const std::uint32_t above = 64 - 8 * in.element_bytes;
   if (in.is_signed) {
     value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << above) >> above);
   }
-  std::memcpy(register_of(warp, in, k, lane), &value, in.widths[k]);
+  copy_bytes(register_of(warp, in, k, lane), &value, in.widths[k]);
 }
 
 // Bytes that other threads of the host may use at once, where they are one word.
@@ -80,7 +97,7 @@ void load(Warp& warp, const Instruction& in) {
   std::array<std::array<std::byte, kMostBytes>, kWarpLanes> values{};
   for_each_active(warp, [&](std::uint32_t lane) {
     const std::byte* const from = access(warp, in, lane, bytes, Use::read);
-    if (from != nullptr) std::memcpy(values[lane].data(), from, bytes);
+    if (from != nullptr) copy_bytes(values[lane].data(), from, bytes);
   });
   for_each_active(warp, [&](std::uint32_t lane) {
     for (std::size_t k = 0; k < in.elements; ++k) {
@@ -94,13 +111,13 @@ void store(Warp& warp, const Instruction& in) {
   for_each_active(warp, [&](std::uint32_t lane) {
     alignas(16) std::array<std::byte, kMostBytes> value;
     for (std::size_t k = 0; k < in.elements; ++k) {
-      std::memcpy(value.data() + k * in.element_bytes, register_of(warp, in, k, lane),
-                  in.element_bytes);
+      copy_bytes(value.data() + k * in.element_bytes, register_of(warp, in, k, lane),
+                 in.element_bytes);
     }
     const Use use = in.is_strong ? Use::strong_write : Use::write;
     std::byte* const to = access(warp, in, lane, bytes, use, value.data());
     if (to != nullptr && in.is_strong) copy_word(to, value.data(), bytes);
-    if (to != nullptr && !in.is_strong) std::memcpy(to, value.data(), bytes);
+    if (to != nullptr && !in.is_strong) copy_bytes(to, value.data(), bytes);
   });
 }
 

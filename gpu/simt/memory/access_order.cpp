@@ -96,13 +96,6 @@ std::uint32_t AccessOrder::unordered(std::uint32_t lane, std::uint32_t warp_numb
   return lanes;
 }
 
-Accesses& Accesses::operator=(const Accesses& other) {
-  block_time_ = other.block_time_;
-  latest_ = other.latest_;
-  earlier_ = other.earlier_ ? std::make_unique<Earlier>(*other.earlier_) : nullptr;
-  return *this;
-}
-
 void Accesses::add_later(std::uint32_t lane, const AccessOrder& order) {
   const std::uint32_t warp = lane / AccessOrder::kWarpLanes, time = order.warp_time(warp);
   if (!earlier_) earlier_ = std::make_unique<Earlier>();

@@ -81,7 +81,14 @@ class Accesses {
  public:
   Accesses() = default;
   Accesses(const Accesses& other) { *this = other; }
-  Accesses& operator=(const Accesses& other);
+  Accesses& operator=(const Accesses& other) {
+    block_time_ = other.block_time_;
+    latest_ = other.latest_;
+    if (earlier_ != nullptr || other.earlier_ != nullptr) {
+      earlier_ = other.earlier_ ? std::make_unique<Earlier>(*other.earlier_) : nullptr;
+    }
+    return *this;
+  }
 
   void clear() { block_time_ = 0; }
   /// Runs at each access, as the next two do: the usual cases without a call.

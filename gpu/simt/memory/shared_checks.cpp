@@ -1,5 +1,6 @@
 // Checks of accesses to shared memory, by a shadow of what has been done to it.
 #include <algorithm>
+#include <bit>
 
 #include "gpu/simt/memory/shared_memory.hpp"
 
@@ -124,10 +125,11 @@ std::optional<Finding> SharedMemory::check(const void* pointer, std::size_t byte
   if (variable == nullptr) return found({Fault::out_of_bounds, ""});
   if (checks_ == SharedChecks::off) return std::nullopt;
   const auto offset = variable->offset + static_cast<std::size_t>(first - variable->begin);
-  const bool is_aligned = offset % kRow == 0 || (bytes == kWord && offset % kWord == 0);
+  const bool is_aligned = std::has_single_bit(bytes) && offset % bytes == 0;
   if (is_aligned && note_plain(whole(offset, bytes), access, lane)) return std::nullopt;
   std::optional<Finding> finding;
   for_each_shadow(offset, bytes, [&](Shadow& shadow) {
+    if (note_plain(&shadow, access, lane)) return;
     if (!finding) finding = conflict(shadow, access, lane);
     if (!shadow.is(Shadow::kCopying)) note(shadow, access, lane);
   });
@@ -174,6 +176,9 @@ bool SharedMemory::is_visible_to_async(const Shadow& shadow) const {
 }
 
 std::optional<Finding> SharedMemory::conflict(const Shadow& shadow, Readers readers) const {
+  // A barrier of the block orders all lanes after the write, among them the last that has fenced.
+  const bool is_plain = shadow.state == Shadow::kWritten && shadow.changed != order_.block_time();
+  if (is_plain && shadow.write_time < fences_) return std::nullopt;
   for (std::uint32_t set = 0; set < readers.sets; ++set) {
     std::optional<Finding> finding;
     for (std::uint32_t k = 0; k < readers.lanes; ++k) {

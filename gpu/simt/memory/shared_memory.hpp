@@ -156,26 +156,29 @@ class SharedMemory {
     void clear();
   };
 
-  // Histories of rows of 16 bytes, of words and of bytes, each as long as no access is to less.
-  // Most accesses are to whole rows.
+  // Histories of rows of 16 bytes, of words, of halves and of bytes, each as long as no access is
+  // to less. Most accesses are to whole rows.
   struct Parts {
     std::size_t shift;  // log2 of the bytes of each
     std::vector<Shadow> shadows{};
     std::vector<std::uint8_t> apart{};  // those whose parts have a history each
   };
-  static constexpr std::size_t kRow = 16, kWord = 4;
+  static constexpr std::size_t kRow = 16;
 
   bool is_plain_place(std::uint64_t offset, std::size_t bytes) const {
     return offset <= dynamic_bytes_ && bytes <= dynamic_bytes_ - offset &&
            (offset & (bytes - 1)) == 0;
   }
-  // The history of just those bytes, where it is of a row or a word; the first is at a multiple of
-  // their number.
+  // The history of just those bytes, where there is one; the first is at a multiple of their
+  // number.
   Shadow* whole(std::size_t offset, std::size_t bytes) {
-    const bool is_apart = parts_[0].apart[offset / kRow] != 0;
-    if (bytes == kRow) return is_apart ? nullptr : &parts_[0].shadows[offset / kRow];
-    const bool is_word = bytes == kWord && is_apart && parts_[1].apart[offset / kWord] == 0;
-    return is_word ? &parts_[1].shadows[offset / kWord] : nullptr;
+    for (Parts& parts : parts_) {
+      const std::size_t part = offset >> parts.shift;
+      if (parts.apart[part] == 0) {
+        return bytes == std::size_t{1} << parts.shift ? &parts.shadows[part] : nullptr;
+      }
+    }
+    return nullptr;
   }
   // Notes an access before which, since the block's last barrier, nothing was that it could be in
   // conflict with; else false.
@@ -229,7 +232,7 @@ class SharedMemory {
   std::size_t used_ = 0, static_bytes_ = 0, dynamic_bytes_ = 0, limit_ = 0;
   std::vector<Variable> variables_;
   SharedChecks checks_ = SharedChecks::off;
-  std::array<Parts, 3> parts_{{{4}, {2}, {0}}};
+  std::array<Parts, 4> parts_{{{4}, {2}, {1}, {0}}};
   AccessOrder order_;
   std::uint32_t fences_ = 0;               // fence.proxy.async of any lane
   std::vector<std::uint32_t> last_fence_;  // by lane, in the order of all
