@@ -38,6 +38,13 @@ def placing(arrays: str, word: str) -> Callable[[Any], Any]:
                          f"{', '.join(_AVAILABLE[arrays]())} ({reason})") from None
 
 
+def load(word: Optional[str]) -> None:
+    """Loads what calls on the device need and starts no thread: a process forked after it has all of it."""
+    if word is not None and word.startswith(_EMULATED):
+        with contextlib.suppress(ImportError):  # running() says what is missing
+            importlib.import_module("attest._triton_driver").hash_triton()
+
+
 def running(word: Optional[str]) -> Callable[[], ContextManager[Any]]:
     """Returns what a function is called within. Raises ValueError where the device cannot be emulated."""
     if word is None or not word.startswith(_EMULATED):

@@ -13,6 +13,7 @@ from triton.backends import Backend, backends
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver as runtime_driver
 from triton.runtime.autotuner import Autotuner
+from triton.runtime.cache import triton_key
 
 from attest import _triton_arguments
 from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, finding_error
@@ -78,6 +79,11 @@ def _named(kernel: str, configs: List[Any], wanted: Dict[str, Any]) -> Any:
         raise ValueError(f"autotune={wanted} names {len(found) or 'none'} of the configurations of '{kernel}'; "
                          f"they are: {known}")
     return found[0]
+
+
+def hash_triton() -> None:
+    """Has Triton hash its own files, 400 MB, for the names in its cache: it remembers them in this process."""
+    triton_key()
 
 
 def set_signals() -> None:

@@ -6,11 +6,12 @@ NAME is the kernel's, PLACE a word of `attest._place`, OPTIONS those of `certify
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from typing import List
 
-from attest import _library, _place
+from attest import _devices, _library, _place
 from attest._certify import prepared
 from attest._kernel import users_frames, users_traceback
 
@@ -20,6 +21,8 @@ def main(words: List[str]) -> None:
     sys.path[:] = json.loads(path) or sys.path
     try:
         fn, given = _place.at(place, json.loads(options))
+        _devices.load(given.get("device"))
+        gc.freeze()  # what is imported stays: no collection looks at it again in each process
         _library.fork_here()  # all is imported, and nothing called: calls start threads
         kernel, contract = prepared(fn, known=bool(described), **given)
     except BaseException as error:  # the certifier shows it; nothing else would
