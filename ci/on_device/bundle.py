@@ -12,7 +12,7 @@ PROGRAMS = ('bin/attest', 'bin/attest_gpu_measure', 'gpu/device/gpu_device_test'
 TARGETS = ('attest', 'attest_gpu_measure', 'gpu_device_test', 'example_device_attention',
            'attest_shared')
 SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/peer_bounds.py',
-           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py',
+           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py', 'gpu/golden',
            *(f'docs/how-to/wild/{name}.py' for name in ('certify', 'on_cuda', 'triton_flash')))
 # Fit the kernel and the driver of the machine where the bundle runs, and are taken there.
 OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
