@@ -12,8 +12,9 @@ PROGRAMS = ('bin/attest', 'bin/attest_gpu_measure', 'gpu/device/gpu_device_test'
 TARGETS = ('attest', 'attest_gpu_measure', 'gpu_device_test', 'example_device_attention',
            'attest_shared')
 SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/peer_bounds.py',
-           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py', 'gpu/golden',
-           *(f'docs/how-to/wild/{name}.py' for name in ('certify', 'on_cuda', 'triton_flash')))
+           'gpu/device/torch_sdpa.py', 'gpu/device/triton_flash2.py',
+           *(f'docs/how-to/wild/{name}.py' for name in ('certify', 'on_cuda', 'triton_flash')),
+           'gpu/golden')
 # Fit the kernel and the driver of the machine where the bundle runs, and are taken there.
 OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
 # PyTorch needs its own beside those of the package, in one process.
