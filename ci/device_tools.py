@@ -53,7 +53,7 @@ def program(*place):
 
 
 def peer_script(name):
-    return [sys.executable, os.path.join(root, 'gpu', 'device', name)]
+    return [sys.executable, os.path.join(root, 'gpu', 'device', 'peers', name)]
 
 
 def toolkit():

@@ -14,7 +14,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 import device_tools as tools
-from on_device import bundle, page, records, rehearsal
+from on_device import bundle, golden, page, records, rehearsal
 from on_device.run import Run, outcome_of
 from on_device.steps import STEPS, Step, on_cuda
 
@@ -169,6 +169,30 @@ def test_records_of_others():
             check(f'of {answer}', outcome_of([row]), wanted)
 
 
+def test_kernels_in_triton():
+    """Results before a crash stay, bytes are summed by kernel, and what is not there is refused."""
+    made = [{'kernel': 'a'}, {'kernel': 'b'}]
+    lines = ''.join(json.dumps(row) + '\n' for row in made)
+    numbers = ['Kernel Name', *golden.ALL_METRICS]  # atom, ld, ldgsts, red, st
+    csv = '\n'.join(','.join(f'"{word}"' for word in row) for row in (
+        numbers, ['', *['byte'] * 5], ['a', '4', '1,000', '0', '8', '20'], ['a', '0', '24', '64', '0', '0'],
+        ['fill', '0', '0', '0', '0', '4000']))
+    bytes_of_a = {'kernel': 'a', 'moved': {'read_bytes': 1100, 'written_bytes': 32}}
+    for asked, answer, wanted in (
+            (golden.results, (0, lines, ''), made),
+            (golden.results, (-11, lines + '{"kern', ''), [*made, {'failed': 'status -11'}]),
+            (golden.results, (0, '', ''), [{'failed': 'status 0'}]),
+            (golden.results, (77, '', 'skipped: no device'), [{'refused': 'skipped: no device'}]),
+            (lambda: golden.profiled(made), (0, lines + csv, ''),
+             [bytes_of_a, {'kernel': 'b', 'refused': 'the profiler does not show it'}]),
+            (lambda: golden.profiled(made[:1]), (1, lines + '==ERROR== locked\n', ''),
+             [{'kernel': 'a', 'refused': '==ERROR== locked'}]),
+            (lambda: golden.profiled([{'refused': 'no device'}]), (0, '', ''),
+             [{'refused': 'no kernel has results'}])):
+        with mock.patch.object(tools, 'answer_of', lambda command, answer=answer: answer):
+            check(f'of {answer}', asked(), wanted)
+
+
 def test_stops(stand_in):
     """A step without end is ended with what it has started, and --resume does it alone again."""
     steps = ('--step', 'tests', 'sanitizers', 'counts', 'times')
@@ -321,6 +345,7 @@ def test_bundle(folder):
 
 test_rehearsal()
 test_records_of_others()
+test_kernels_in_triton()
 for test, words in ((test_programs_that_go_wrong, ('FAILS',)),
                     (test_programs_that_go_wrong, ('CRASHES',)), (test_programs_that_hang, ()),
                     (test_kernels_of_others, ()), (test_stops, ()),

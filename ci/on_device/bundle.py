@@ -13,7 +13,8 @@ TARGETS = ('attest', 'attest_gpu_measure', 'gpu_device_test', 'example_device_at
            'attest_shared')
 SCRIPTS = ('ci/on-device', 'ci/device_tools.py', 'ci/on_device', 'gpu/device/peers/peer_bounds.py',
            'gpu/device/peers/torch_sdpa.py', 'gpu/device/peers/triton_flash2.py',
-           *(f'docs/how-to/wild/{name}.py' for name in ('certify', 'on_cuda', 'triton_flash')))
+           *(f'docs/how-to/wild/{name}.py' for name in ('certify', 'on_cuda', 'triton_flash')),
+           'gpu/golden')
 # Fit the kernel and the driver of the machine where the bundle runs, and are taken there.
 OF_THE_SYSTEM = re.compile(r'(ld-linux|lib(c|m|dl|rt|pthread|cuda))\b')
 # PyTorch needs its own beside those of the package, in one process.

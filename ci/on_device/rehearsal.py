@@ -3,7 +3,8 @@ import os
 import sys
 
 STAND_IN = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'stand_in.py')
-PROGRAMS = ('build/cuda/bin/attest', 'build/cuda/bin/attest_gpu_measure',
+PROGRAMS = ('gpu/golden/triton_golden.py',
+            'build/cuda/bin/attest', 'build/cuda/bin/attest_gpu_measure',
             'build/cuda/gpu/device/gpu_device_test', 'build/cuda/examples/libdevice_attention.so',
             'gpu/device/peers/triton_flash2.py', 'gpu/device/peers/torch_sdpa.py',
             'docs/how-to/wild/certify.py', 'tools/ncu', 'tools/compute-sanitizer')

@@ -17,7 +17,11 @@ COMMAND = ' '.join([NAME, *WORDS])
 BYTES = {'read_bytes': 32, 'written_bytes': 32}
 ROW = {'kernel': 'gpu/flash2', 'problem': 'sq=1', 'direction': 'forward'}
 SECTORS = 'lts__t_sectors_srcunit_tex_op'
-PROFILE = f'"{SECTORS}_read.sum","{SECTORS}_write.sum"\n"1","1"'
+BYTES_OF = 'smsp__sass_data_bytes_mem_global_op'
+PROFILED = ['Kernel Name', f'{SECTORS}_read.sum', f'{SECTORS}_write.sum',
+            *(f'{BYTES_OF}_{one}.sum' for one in ('ld', 'ldgsts', 'st', 'atom', 'red'))]
+PROFILE = '\n'.join(','.join(f'"{one}"' for one in row) for row in (
+    PROFILED, ['stand_in', *'1' * (len(PROFILED) - 1)]))
 MEASURED = {
     'device': {'device': 'stand-in', 'driver': 0, 'runtime': 0},
     'kernels': {'kernels': [{'kernel': one} for one in os.environ.get(
@@ -53,6 +57,8 @@ def answer():
         return 'ERROR SUMMARY: 0 errors'
     if NAME == 'certify.py':
         return json.dumps({'subject': WORDS[2], 'verdict': 'certified', 'findings': []})
+    if NAME == 'triton_golden.py':
+        return json.dumps({'kernel': 'stand_in', 'outputs': {}})
     if NAME.endswith('.py'):
         variant = {'variant': 'a', 'direction': 'forward', 'fast_bytes': 1, 'seconds': 1}
         return '\n'.join(json.dumps({'problem': one, 'variants': [variant]}) for one in WORDS[1:])

@@ -14,6 +14,8 @@ import device_tools as tools
 sys.path.append(os.path.join(os.path.dirname(tools.__file__), '..', 'docs', 'how-to', 'wild'))
 import on_cuda
 
+from on_device import golden as triton_golden
+
 Step = collections.namedtuple('Step', 'name title seconds each at_once tasks')
 MOST_AT_ONCE = 8  # each has a context or two on the device, whose memory ends somewhere
 SHARED = max(1, min((os.cpu_count() or 2) // 2, MOST_AT_ONCE))
@@ -74,6 +76,12 @@ def counts(kernels, folder):
         'traffic': [tools.traffic(*one)]}) for kernel, problem in asked)]
 
 
+def triton(kernels, folder):
+    return [('results', lambda found: {'triton_results': triton_golden.results()}),
+            ('bytes', lambda found: {
+                'triton_bytes': triton_golden.profiled(found('triton_results'))})]
+
+
 def rates_of(found):
     rates = found('rates')
     return rates[-1] if rates else {'failed': 'no rates'}
@@ -105,13 +113,15 @@ def families(kernels, folder):
 
 
 STEPS = (
-    Step('certify', 'every kernel certified, tier smoke, the shortest first', 220, 150, SHARED,
+    Step('certify', 'every kernel certified, tier smoke, the shortest first', 200, 150, SHARED,
          certify),
     Step('tests', 'the tests that need a device', 45, 45, 1, tests),
     Step('library', "the documentation's library certified", 25, 25, 1, library),
     Step('wild', 'attention of PyTorch, JAX and Triton certified', 50, 120, 4, wild),
     Step('sanitizers', 'the device tests under compute-sanitizer', 55, 300, 4, sanitizers),
     Step('counts', "counted bytes beside the emulation's and the profiler's", 55, 60, 1, counts),
+    Step('triton', "ten small kernels in Triton, whose results the executor is held to", 20, 60, 1,
+         triton),
     Step('times', "times beside measured rates and PyTorch's, each verified first", 60, 60, 1,
          times),
     Step('families', "tiles of all sizes beside Triton's", 30, 120, 1, families),

@@ -21,7 +21,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 SUITES = {
     "jax": ("other_arrays_test", "differentiated_test.OfJax", "devices_test",
             "isolation_test.Isolation.test_a_function_of_a_notebook"),
-    "triton": ("emulated_gpu_test",),
+    "triton": ("emulated_gpu_test", "golden_test"),
 }
 SKIPPED = 77
 # XLA compiles each shape anew, in a fifth of the time without LLVM's optimizations.

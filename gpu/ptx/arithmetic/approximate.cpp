@@ -8,28 +8,23 @@
 namespace attest::ptx {
 namespace {
 
-// An error that PTX ISA allows, relative to the exact value or absolute, whichever is larger;
-// rounded down to a power of two.
-struct Error {
-  double relative, absolute;
-};
-
-// The number farthest from the exact value that is within the error, above or below it by the
-// parity of the operand.
-float farthest(double exact, Error error, bool is_above) {
-  const double most = std::fmax(error.relative * std::fabs(exact), error.absolute);
-  if (exact == 0.0 || !std::isfinite(static_cast<float>(exact)) || most == 0.0) {
-    return static_cast<float>(exact);
-  }
-  const auto far = static_cast<float>(is_above ? exact + most : exact - most);
-  const bool is_within = std::fabs(static_cast<double>(far) - exact) <= most;
-  return is_within ? far : std::nextafter(far, static_cast<float>(exact));
+// The number farthest from the exact value that is within the error and on its side of zero, above
+// or below it by the parity of the operand.
+float farthest(double exact, const AllowedError& error, bool is_above) {
+  const auto nearest = static_cast<float>(exact);
+  if (exact == 0.0 || !std::isfinite(nearest)) return nearest;
+  const float magnitude = std::fabs(nearest), unit = magnitude - std::nextafter(magnitude, 0.0F);
+  const double distance = most(error, exact, static_cast<double>(unit));
+  const auto far = static_cast<float>(is_above ? exact + distance : exact - distance);
+  if (std::signbit(far) != std::signbit(nearest)) return std::copysign(0.0F, nearest);
+  const bool is_within = std::fabs(static_cast<double>(far) - exact) <= distance;
+  return is_within ? far : std::nextafter(far, nearest);
 }
 
 double exp2_of(double a) { return std::exp2(a); }
-constexpr Error kExp2Error{0x1p-23, 0.0};
+constexpr AllowedError kExp2Error{.ulps = 2};
 
-template <double (*kFunction)(double), Error kError>
+template <double (*kFunction)(double), AllowedError kError>
 void run_approximate(Warp& warp, const Instruction& in) {
   const bool is_nearest = warp.block().choices().approximation == Approximation::nearest;
   each_lane<float, float>(warp, in, [&](float a) {
@@ -121,26 +116,27 @@ struct FastQuotient {
   }
 };
 
-template <double (*kFunction)(double), Error kError>
-Execute function(const Spelling&, Instruction&) {
-  return run_approximate<kFunction, kError>;
+template <double (*kFunction)(double), AllowedError kError>
+constexpr Form row(std::string_view pattern) {
+  return {pattern, "d a", as<run_approximate<kFunction, kError>>, kError};
 }
 template <class Op>
 Execute quotient(const Spelling&, Instruction&) {
   return run_rounded<Op, float, float, float>;
 }
 
+// Sine and cosine: from -2 pi to 2 pi.
 constexpr Form kForms[] = {
-    {"ex2.approx[.ftz].f32", "d a", as<run_exp2>},
-    {"lg2.approx[.ftz].f32", "d a", function<log2_of, Error{0x1p-23, 0x1p-23}>},
-    {"sin.approx[.ftz].f32", "d a", function<sin_of, Error{0.0, 0x1p-21}>},
-    {"cos.approx[.ftz].f32", "d a", function<cos_of, Error{0.0, 0x1p-21}>},
-    {"tanh.approx.f32", "d a", function<tanh_of, Error{0x1p-11, 0.0}>},
-    {"rsqrt.approx[.ftz].f32", "d a", function<rsqrt_of, Error{0x1p-23, 0.0}>},
-    {"sqrt.approx[.ftz].f32", "d a", function<sqrt_of, Error{0x1p-23, 0.0}>},
-    {"rcp.approx[.ftz].f32", "d a", function<rcp_of, Error{0x1p-23, 0.0}>},
-    {"div.full[.ftz].f32", "d a b", quotient<Quotient>},
-    {"div.approx[.ftz].f32", "d a b", quotient<FastQuotient>},
+    {"ex2.approx[.ftz].f32", "d a", as<run_exp2>, kExp2Error},
+    row<log2_of, AllowedError{.relative = -22, .absolute = -22}>("lg2.approx[.ftz].f32"),
+    row<sin_of, AllowedError{.absolute = -20.5}>("sin.approx[.ftz].f32"),
+    row<cos_of, AllowedError{.absolute = -20.5}>("cos.approx[.ftz].f32"),
+    row<tanh_of, AllowedError{.relative = -11}>("tanh.approx.f32"),
+    row<rsqrt_of, AllowedError{.relative = -22.9}>("rsqrt.approx[.ftz].f32"),
+    row<sqrt_of, AllowedError{.relative = -23}>("sqrt.approx[.ftz].f32"),
+    row<rcp_of, AllowedError{.ulps = 1}>("rcp.approx[.ftz].f32"),
+    {"div.full[.ftz].f32", "d a b", quotient<Quotient>, {.ulps = 2}},
+    {"div.approx[.ftz].f32", "d a b", quotient<FastQuotient>, {.ulps = 2}},
 };
 
 }  // namespace

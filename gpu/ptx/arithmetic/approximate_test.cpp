@@ -6,6 +6,8 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "gpu/ptx/arithmetic/floating.hpp"
+#include "gpu/ptx/program/opcodes.hpp"
 #include "gpu/ptx/testing/definitions.hpp"
 #include "gpu/ptx/testing/opcode_runner.hpp"
 
@@ -18,26 +20,25 @@ using Function = int (*)(mpfr_t, const mpfr_t, mpfr_rnd_t);
 struct Row {
   const char* opcode;
   Function function;
-  double relative, absolute;  // either is enough
 };
+const AllowedError& error_of(const char* opcode) { return match(opcode, {}).front().form->error; }
+
 // MPFR's own has infinity for -0, where PTX has -infinity.
 int reciprocal_root(mpfr_t result, const mpfr_t a, mpfr_rnd_t rounding) {
   mpfr_sqrt(result, a, rounding);
   return mpfr_ui_div(result, 1, result, rounding);
 }
 
-// Errors that PTX ISA allows, rounded down to powers of two.
 constexpr Row kRows[] = {
-    {"ex2.approx.f32", mpfr_exp2, 0x1p-23, 0.0},
-    {"lg2.approx.f32", mpfr_log2, 0x1p-23, 0x1p-23},
-    {"rsqrt.approx.f32", reciprocal_root, 0x1p-23, 0.0},
-    {"sqrt.approx.f32", mpfr_sqrt, 0x1p-23, 0.0},
-    {"sin.approx.f32", mpfr_sin, 0.0, 0x1p-21},
-    {"cos.approx.f32", mpfr_cos, 0.0, 0x1p-21},
-    {"tanh.approx.f32", mpfr_tanh, 0x1p-11, 0.0},
+    {"ex2.approx.f32", mpfr_exp2},
+    {"lg2.approx.f32", mpfr_log2},
+    {"rsqrt.approx.f32", reciprocal_root},
+    {"sqrt.approx.f32", mpfr_sqrt},
+    {"sin.approx.f32", mpfr_sin},
+    {"cos.approx.f32", mpfr_cos},
+    {"tanh.approx.f32", mpfr_tanh},
     {"rcp.approx.f32",
-     [](mpfr_t r, const mpfr_t a, mpfr_rnd_t rounding) { return mpfr_ui_div(r, 1, a, rounding); },
-     0x1p-23, 0.0},
+     [](mpfr_t r, const mpfr_t a, mpfr_rnd_t rounding) { return mpfr_ui_div(r, 1, a, rounding); }},
 };
 
 double exact(Function function, double a) {
@@ -54,6 +55,7 @@ double exact(Function function, double a) {
 
 void hold_rows(Approximation approximation) {
   for (const Row& row : kRows) {
+    const AllowedError& error = error_of(row.opcode);
     const auto a = testing::edge_values(Type::f32);
     const auto results =
         testing::results_of(row.opcode, {Type::f32, Type::f32}, {a}, "", {approximation});
@@ -68,9 +70,11 @@ void hold_rows(Approximation approximation) {
         CHECK(got == std::copysign(INFINITY, wanted));
       } else {
         const double underflow = 0x1p-149;  // the last place of subnormal numbers
+        const float magnitude = std::fabs(static_cast<float>(wanted));
+        const float unit = std::nextafter(magnitude, INFINITY) - magnitude;
         CHECK(std::fabs(got - wanted) <=
-              std::fmax(row.relative * std::fabs(wanted), row.absolute) + underflow);
-        if (row.absolute == 0.0 || wanted == 0.0) CHECK(std::signbit(got) == std::signbit(wanted));
+              most(error, wanted, static_cast<double>(unit)) + underflow);
+        CHECK(std::signbit(got) == std::signbit(wanted));
       }
     }
   }
@@ -97,12 +101,11 @@ struct HalfRow {
   const char* opcode;
   Type type;
   Function function;
-  double relative, absolute;
 };
-constexpr HalfRow kHalfRows[] = {{"ex2.approx.f16", Type::f16, mpfr_exp2, 0x1p-10, 0.0},
-                                 {"ex2.approx.ftz.bf16", Type::bf16, mpfr_exp2, 0x1p-7, 0.0},
-                                 {"tanh.approx.f16", Type::f16, mpfr_tanh, 0.0, 0x1p-11},
-                                 {"tanh.approx.bf16", Type::bf16, mpfr_tanh, 0.0, 0x1p-8}};
+constexpr HalfRow kHalfRows[] = {{"ex2.approx.f16", Type::f16, mpfr_exp2},
+                                 {"ex2.approx.ftz.bf16", Type::bf16, mpfr_exp2},
+                                 {"tanh.approx.f16", Type::f16, mpfr_tanh},
+                                 {"tanh.approx.bf16", Type::bf16, mpfr_tanh}};
 
 // All 65536 operands, alone and in pairs.
 TEST_CASE("approximations of 16 bits are within PTX's errors", "[ptx]") {
@@ -133,8 +136,8 @@ TEST_CASE("approximations of 16 bits are within PTX's errors", "[ptx]") {
         } else if (std::fabs(wanted) > largest) {
           wrong += std::fabs(got) >= largest ? 0 : 1;
         } else {
-          const double most = std::fmax(row.relative * std::fabs(wanted), row.absolute) + least;
-          wrong += std::fabs(got - wanted) <= most ? 0 : 1;
+          const double distance = most(error_of(row.opcode), wanted, 0.0) + least;
+          wrong += std::fabs(got - wanted) <= distance ? 0 : 1;
         }
       }
       INFO(row.opcode);

@@ -98,6 +98,12 @@ Execute rounded_three(const Spelling& spelling, Instruction&) {
                       []<class T>() -> Execute { return run_rounded<Op, T, T, T, T>; });
 }
 
+/// The largest distance from the exact value; the last place of the nearest result has `unit`.
+inline double most(const AllowedError& error, double exact, double unit) {
+  return std::fmax(error.ulps * unit, std::fmax(std::exp2(error.relative) * std::fabs(exact),
+                                                std::exp2(error.absolute)));
+}
+
 /// The smaller of two; NaN only where both are, -0 below +0.
 struct FloatMin {
   template <class T>

@@ -8,12 +8,6 @@
 namespace attest::ptx {
 namespace {
 
-// An error that PTX ISA allows, relative to the exact value or absolute, whichever is larger;
-// rounded down to a power of two.
-struct Error {
-  double relative, absolute;
-};
-
 double exp2_of(double a) { return std::exp2(a); }
 double tanh_of(double a) { return std::tanh(a); }
 
@@ -24,24 +18,24 @@ double flushed_to_zero(double value) {
 }
 
 // The nearest number, or the farthest within the error, above or below by the operand's parity.
-template <class Half, double (*kFunction)(double), Error kError>
+template <class Half, double (*kFunction)(double), AllowedError kError>
 std::uint16_t approximation_of(std::uint16_t operand, bool is_nearest, bool ftz) {
   double a = Half::decode(operand);
   if (ftz) a = flushed_to_zero<Half>(a);
   const double exact = kFunction(a);
-  const double most = std::fmax(kError.relative * std::fabs(exact), kError.absolute);
   double value = rounded(exact, Half::kFormat, Rounding::nearest);
   if (!is_nearest && exact != 0.0 && std::isfinite(value) && !std::isinf(a)) {
     const bool is_above = operand % 2 != 0;
-    const double far = is_above ? rounded(exact + most, Half::kFormat, Rounding::down)
-                                : rounded(exact - most, Half::kFormat, Rounding::up);
-    if (std::fabs(far - exact) <= most) value = far;
+    const double distance = most(kError, exact, 0.0);
+    const double far = is_above ? rounded(exact + distance, Half::kFormat, Rounding::down)
+                                : rounded(exact - distance, Half::kFormat, Rounding::up);
+    if (std::fabs(far - exact) <= distance) value = far;
   }
   if (ftz) value = flushed_to_zero<Half>(value);
   return encode<Half>(value, Rounding::nearest);
 }
 
-template <class Half, class Word, double (*kFunction)(double), Error kError>
+template <class Half, class Word, double (*kFunction)(double), AllowedError kError>
 void run(Warp& warp, const Instruction& in) {
   const bool is_nearest = warp.block().choices().approximation == Approximation::nearest;
   each_lane<Word, Word>(warp, in, [&](Word word) {
@@ -55,17 +49,22 @@ void run(Warp& warp, const Instruction& in) {
   });
 }
 
-template <class Half, double (*kFunction)(double), Error kError>
+template <class Half, double (*kFunction)(double), AllowedError kError>
 Execute function(const Spelling& spelling, Instruction&) {
   return bits(spelling.last_type()) == 32 ? run<Half, std::uint32_t, kFunction, kError>
                                           : run<Half, std::uint16_t, kFunction, kError>;
 }
 
+template <class Half, double (*kFunction)(double), AllowedError kError>
+constexpr Form row(std::string_view pattern) {
+  return {pattern, "d a", function<Half, kFunction, kError>, kError};
+}
+
 constexpr Form kForms[] = {
-    {"ex2.approx(.f16|.f16x2)", "d a", function<F16, exp2_of, Error{0x1p-10, 0.0}>},
-    {"ex2.approx.ftz(.bf16|.bf16x2)", "d a", function<Bf16, exp2_of, Error{0x1p-7, 0.0}>},
-    {"tanh.approx(.f16|.f16x2)", "d a", function<F16, tanh_of, Error{0.0, 0x1p-11}>},
-    {"tanh.approx(.bf16|.bf16x2)", "d a", function<Bf16, tanh_of, Error{0.0, 0x1p-8}>},
+    row<F16, exp2_of, AllowedError{.relative = -9.9}>("ex2.approx(.f16|.f16x2)"),
+    row<Bf16, exp2_of, AllowedError{.relative = -7}>("ex2.approx.ftz(.bf16|.bf16x2)"),
+    row<F16, tanh_of, AllowedError{.absolute = -10.987}>("tanh.approx(.f16|.f16x2)"),
+    row<Bf16, tanh_of, AllowedError{.absolute = -8}>("tanh.approx(.bf16|.bf16x2)"),
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ struct Spelling {
   Type last_type() const { return types().back(); }
 };
 
+/// The largest error that PTX ISA 9.1 lets a device make, the greatest of three: units in the last
+/// place of the nearest result, and powers of two, relative to the exact value and absolute.
+struct AllowedError {
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+  double ulps = 0.0, relative = kNone, absolute = kNone;
+};
+
 /// `pattern`: "add[.rn|.rz|.rm|.rp][.ftz].f32", an alternative of round brackets must be there, one
 /// of square brackets may.
 ///
@@ -44,6 +52,7 @@ struct Form {
   std::string_view operands;
   /// Returns how to carry a spelling out; may set the instruction's variant.
   Execute (*make)(const Spelling& spelling, Instruction& instruction);
+  AllowedError error = {};  // none but of approximations
 };
 
 /// The `make` of a form that is carried out in one way, whatever its spelling.
