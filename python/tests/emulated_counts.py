@@ -63,14 +63,20 @@ class Counts(unittest.TestCase):
     def test_words_on_record(self):
         # docs/how-to/wild/triton_words.py wrote them.
         lines = [json.loads(line) for line in RECORDS.read_text(encoding="utf-8").splitlines()]
-        recorded = next(line for line in lines if (line["head_dim"], line["tile"]) == (64, 128))
-        module = flash()
-        q, k, v = (torch.zeros(1, recorded["seqlen"], 1, 64, dtype=torch.float16) for _ in range(3))
+        of_tile = {line["direction"]: line for line in lines if (line["head_dim"], line["tile"]) == (64, 64)}
+        recorded = of_tile["forward"]
+        q, k, v, dout = (torch.zeros(1, recorded["seqlen"], 1, 64, dtype=torch.float16) for _ in range(4))
         with attest.emulated_gpu(recorded["target"]) as gpu:
-            module.attention(q, k, v, tile=recorded["tile"])
-        (launch,) = gpu.launches
-        self.assertEqual((launch.read, launch.written, launch.moved_bytes),
-                         (recorded["read"], recorded["written"], recorded["moved_bytes"]))
+            out, lse = flash().attention(q, k, v, tile=64)
+            flash_backward().gradients(q, k, v, out, lse, dout, tile=64)
+        for here, there in zip(gpu.launches, of_tile["forward"]["launches"] + of_tile["backward"]["launches"]):
+            for field in "kernel", "read", "written", "moved_bytes", "shared_bytes", "threads":
+                self.assertEqual(getattr(here, field), there[field])
+        for line in lines:
+            if line["direction"] == "backward":
+                sizes = line["seqlen"], line["seqlen"], line["head_dim"], line["head_dim"], line["tile"]
+                self.assertEqual(tuple(totals(line["launches"], kind) for kind in ("read", "written")),
+                                 backward_words(1, 1, *sizes))
 
     def test_what_a_thread_spills_is_fast_memory(self):
         counted = attest.count(flash_of_large_tiles(flash()), "sq=512,d=128,dtype=f16", best=False,
