@@ -29,7 +29,8 @@ _REGISTER_BYTES = 4
 
 def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: Optional[int] = None,
           fast_bytes: Optional[int] = None, best: bool = True, device: str = DEVICE,
-          like: Union[str, Convention, None] = None, numerics: Any = "f32") -> Dict[str, Any]:
+          like: Union[str, Convention, None] = None, numerics: Any = "f32", gradients: Optional[bool] = None,
+          backward: Optional[Callable[..., Any]] = None) -> Dict[str, Any]:
     """Returns the words that a schedule or a function moves, and every kernel must.
 
     `subject`  a schedule like "flash2" or "flash2:bq=64,bk=64" (`attest list schedules`), or a function
@@ -37,7 +38,7 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
     `problem`  a line like "sq=4096,d=64", or what `attest.problem` returns
 
     For a schedule the result is that of `attest count --json` (certify/schemas/count.schema.json), and one size of
-    fast memory is needed. For a function, whose forward pass is counted, it has:
+    fast memory is needed. For a function it has, of its forward pass:
 
     `launches`       of one call, each with its words by tensor, and the registers of a thread
                      (and `local_bytes`, where ptxas found too few of them)
@@ -47,67 +48,92 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
     `lower_bound`    for every kernel of the class with that fast memory: the greatest, in bytes
     `ratio`          bytes moved over it; both are None where no bound applies
     `class`, `best_schedule`  as `attest count --json` has them
+    `backward`       the same fields of the backward pass, where `gradients=True` asks for it or `backward=`
+                     computes it; else None. Its launches are those that torch's autograd makes, or that
+                     function; bounds and schedules are of backward passes.
 
-    The function is called as `certify` calls it (`like`, `numerics`), and judged before it is counted.
-    Raises AssertionError where its result is outside its bound, and ValueError with the reason where
-    there is nothing to count. `best=False` leaves out the best tiles of every schedule,
-    which take long on large masks.
+    The function is called as `certify` calls it (`like`, `numerics`, `gradients`, `backward`), and judged
+    before it is counted. Raises AssertionError where a result is outside its bound, and ValueError or
+    TypeError with the reason where there is nothing to count. `best=False` leaves out the best tiles of
+    every schedule, which take long on large masks.
     """
     if isinstance(subject, str):
+        if gradients is not None or backward is not None:
+            raise ValueError("gradients and backward are for functions; a schedule is of one pass, like two_pass "
+                             "of the backward one")
         return _command.count_schedule(subject, problem, fast_words, fast_bytes, best)
     if not callable(subject):
         raise TypeError(f"count takes a schedule's name or a function, not a {type(subject).__name__}")
     if fast_words is not None or fast_bytes is not None:
         raise ValueError("fast_words and fast_bytes are for schedules; a function's blocks have what they "
                          "were compiled for")
-    return _of_function(subject, problem, best, device, like, numerics)
+    return _of_function(subject, problem, best, {"device": device, "like": like, "numerics": numerics,
+                                                 "gradients": gradients, "backward": backward})
 
 
-def _of_function(fn: Callable[..., Any], problem: str, best: bool, device: str,
-                 like: Union[str, Convention, None], numerics: Any) -> Dict[str, Any]:
-    target = emulated_target(device)
+def _of_function(fn: Callable[..., Any], problem: str, best: bool, given: Dict[str, Any]) -> Dict[str, Any]:
+    target = emulated_target(given["device"])
     with emulated_gpu(target) as gpu:
-        launches = _judged_launches(fn, problem, device, like, numerics, gpu)
+        of_forward, of_backward = _judged_launches(fn, problem, given, gpu)
+    # The bound for kernels that declare nothing is the same beside any schedule of the pass.
+    beside = functools.partial(_beside_bounds, problem=problem, target=target, best=best)
+    return {"schema": "attest-function-count-1", "function": getattr(fn, "__name__", type(fn).__name__),
+            "device": given["device"], **beside(of_forward, schedule="flash2"),
+            "backward": beside(of_backward, schedule="two_pass") if of_backward else None}
+
+
+def _beside_bounds(launches: List[Launch], schedule: str, problem: str, target: str, best: bool) -> Dict[str, Any]:
+    """Returns what one pass moves, beside the bounds for its fast memory."""
     kernels = [_with_registers(one, target) for one in launches]
     fast_bytes = max(_fast_bytes(one) for one in kernels)
-    # The bound for kernels that declare nothing is the same beside any schedule.
-    beside = _command.count_schedule("flash2", problem, None, fast_bytes, best)
+    beside = _command.count_schedule(schedule, problem, None, fast_bytes, best)
     lower = beside["lower_of_every"]
     moved = {"words": sum(sum(one["read"].values()) + sum(one["written"].values()) for one in kernels),
              "bytes": sum(one["moved_bytes"] for one in kernels)}
-    return {"schema": "attest-function-count-1", "function": getattr(fn, "__name__", type(fn).__name__),
-            "device": device, "problem": beside["problem"], "launches": kernels, "moved": moved, "fast_bytes": fast_bytes,
+    return {"problem": beside["problem"], "launches": kernels, "moved": moved, "fast_bytes": fast_bytes,
             "registers_by": "ptxas" if all(one["registers_by"] == "ptxas" for one in kernels) else "target",
             "lower_bound": lower, "ratio": moved["bytes"] / lower["bytes"] if lower else None,
             "class": beside["class"], "best_schedule": beside["best_schedule"]}
 
 
-def _judged_launches(fn: Callable[..., Any], problem: str, device: str, like: Union[str, Convention, None],
-                     numerics: Any, gpu: EmulatedGpu) -> List[Launch]:
-    """Returns the launches of the last call, which the reference judged."""
-    calls: List[List[Launch]] = []
+def _judged_launches(fn: Callable[..., Any], problem: str, given: Dict[str, Any],
+                     gpu: EmulatedGpu) -> Tuple[List[Launch], List[Launch]]:
+    """Returns the launches of a forward and of a backward call, which the reference judged; the latter may be none."""
+    calls: List[Tuple[int, int]] = []  # where the launches of each forward call begin and end
 
     @functools.wraps(fn)
-    def counted(*arrays: Any, **words: Any) -> Any:
-        before = len(gpu.launches)
+    def watched(*arrays: Any, **words: Any) -> Any:
+        begin = len(gpu.launches)
         returned = fn(*arrays, **words)
-        calls.append(gpu.launches[before:])
+        calls.append((begin, len(gpu.launches)))
         return returned
 
-    kernel, contract = prepared(counted, like=like, numerics=numerics, gradients=False)
+    gradients = bool(given["gradients"]) if given["backward"] is None else given["gradients"]
+    kernel, contract = prepared(watched, like=given["like"], numerics=given["numerics"], gradients=gradients,
+                                backward=given["backward"])
     if not kernel.claims_lse:
         raise ValueError(f"{kernel.name} returns no lse, and the bounds are of kernels that write it; "
                          "return (out, lse)")
-    del calls[:]
-    text = _library.check(kernel.struct, contract, f"{problem} values=normal seed=1 threads=1",
-                          "reference_forward")
-    if text:
-        finding = json.loads(text)
-        finding["reproduce"] = replay_line(fn, finding, given_options(like=like, device=device, numerics=numerics))
-        raise AssertionError(f"{kernel.name} is not counted, for it is refused\n" + finding_text(finding))
-    if not calls or not calls[-1]:
-        raise ValueError(f"{kernel.name} launched no kernel in Triton, so there is nothing to count")
-    return calls[-1]
+
+    def judged(law: str) -> None:
+        text = _library.check(kernel.struct, contract, f"{problem} values=normal seed=1 threads=1", law)
+        if text:
+            finding = json.loads(text)
+            finding["reproduce"] = replay_line(fn, finding, given_options(**given))
+            raise AssertionError(f"{kernel.name} is not counted, for it is refused\n" + finding_text(finding))
+
+    def required(launches: List[Launch], of: str) -> List[Launch]:
+        if not launches:
+            raise ValueError(f"{of} launched no kernel in Triton, so there is nothing to count")
+        return launches
+
+    judged("reference_forward")
+    forward = required(gpu.launches[slice(*calls[-1])], kernel.name)
+    if not kernel.differentiates:
+        return forward, []
+    judged("reference_backward")
+    after_forward = calls[-1][1]
+    return forward, required(gpu.launches[after_forward:], f"the backward pass of {kernel.name}")
 
 
 def _with_registers(launch: Launch, target: str) -> Dict[str, Any]:

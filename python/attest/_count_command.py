@@ -1,7 +1,7 @@
 """Counts a function for `attest count --kernel`: `python -m attest._count_command PLACE OPTIONS PROBLEM [FLAG...]`.
 
-PLACE is a word of `attest._place`, OPTIONS those of `certify` that were given (JSON), the flags are --json and
---no-best. Exit codes are the command's.
+PLACE is a word of `attest._place`, OPTIONS those of `certify` that were given (JSON), the flags are --json,
+--no-best and --gradients. Exit codes are the command's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attest._count import count
 from attest._kernel import users_traceback
 from attest._library import NothingProved
 
-_TAKEN = {"device", "like", "numerics"}
+_TAKEN = {"backward", "device", "like", "numerics"}
 _REFUSED, _BAD_INPUT, _NOTHING_PROVED = 1, 2, 3
 
 
@@ -24,8 +24,10 @@ def main(words: List[str]) -> int:
     try:
         fn, given = _place.at(place, json.loads(options))
         for word in sorted(set(given) - _TAKEN):
-            raise ValueError(f"--{word.replace('_', '-')} is not for a count; it takes --device, --like and --numerics")
-        counted = count(fn, problem, best="--no-best" not in flags, **given)
+            raise ValueError(f"--{word.replace('_', '-')} is not for a count; it takes --device, --like, --numerics and "
+                             "--backward")
+        counted = count(fn, problem, best="--no-best" not in flags,
+                        gradients=True if "--gradients" in flags else None, **given)
     except NothingProved as error:  # an AssertionError too
         return _failed(str(error), _NOTHING_PROVED)
     except AssertionError as error:
@@ -44,7 +46,14 @@ def _failed(text: str, code: int) -> int:
 
 
 def _text(counted: Dict[str, Any]) -> str:
-    lines = [f"function  {counted['function']} on {counted['device']}", counted["problem"], ""]
+    parts = [f"function  {counted['function']} on {counted['device']}\n{counted['problem']}", _text_of_pass(counted)]
+    if counted["backward"]:
+        parts += ["backward pass", _text_of_pass(counted["backward"])]
+    return "\n\n".join(parts)
+
+
+def _text_of_pass(counted: Dict[str, Any]) -> str:
+    lines = []
     for launch in counted["launches"]:
         lines.append(f"launch of {launch['kernel']}, grid {'x'.join(map(str, launch['grid']))}")
         lines += [f"  {name:<24} {launch['read'][name]:>16} words read {launch['written'][name]:>16} written"

@@ -51,6 +51,7 @@ class Kernel:
         described.features = sum(_abi.FEATURES[word] for word in claims.features)
         described.limits = ctypes.pointer(self._limits)
         self.claims_lse = "lse" in claims.features
+        self.differentiates = function.differentiator is not None
 
     def _call(self, work: Callable[[Any], None], args: Any) -> int:
         try:

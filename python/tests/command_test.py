@@ -33,6 +33,9 @@ class Command(unittest.TestCase):
             attest.count("flash3", "sq=512,d=64", fast_words=16384)
         with self.assertRaisesRegex(ValueError, "no fast memory given"):
             attest.count("flash2", "sq=512,d=64")
+        for given in {"gradients": True}, {"backward": print}:
+            with self.assertRaisesRegex(ValueError, "gradients and backward are for functions; .* like two_pass"):
+                attest.count("flash2", "sq=512,d=64", fast_words=16384, **given)
         with self.assertRaisesRegex(ValueError, "unknown"):
             attest.regime(devices=["abacus"])
 

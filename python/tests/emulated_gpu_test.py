@@ -32,9 +32,11 @@ def compiled(*words):
 class EmulatedGpu(unittest.TestCase):
     @unittest.skipIf(MISSING, f"{' and '.join(MISSING)} not installed")
     def test_kernels(self):
-        done = compiled(str(TESTS / "emulated_kernels.py"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"Ran \d\d tests")
+        for file, ran in (("emulated_kernels.py", r"Ran \d\d tests"), ("emulated_counts.py", r"Ran \d\d tests")):
+            with self.subTest(file):
+                done = compiled(str(TESTS / file))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stderr, ran)
 
     @unittest.skipIf("triton" in MISSING, "triton not installed")
     def test_kernels_on_arrays(self):
@@ -45,7 +47,8 @@ class EmulatedGpu(unittest.TestCase):
     @unittest.skipIf("triton" in MISSING, "triton not installed")
     def test_the_examples_of_the_page_print_what_it_says(self):
         examples = EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))
-        self.assertEqual([name for _, name, _ in examples], ["softmax.py", "add.py", "judge.py", "count.py"])
+        self.assertEqual([name for _, name, _ in examples], ["softmax.py", "add.py", "judge.py", "count.py",
+                                                         "count_gradients.py"])
         with tempfile.TemporaryDirectory() as folder:
             for code, name, expected in examples:
                 if "torch" in MISSING and name not in WITHOUT_TORCH:

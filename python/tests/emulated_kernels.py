@@ -1,10 +1,6 @@
 """Kernels in Triton on an emulated GPU: run by emulated_gpu_test.py in a process of its own."""
 
-import json
 import os
-import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -15,16 +11,10 @@ import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_kernels import (add, add_one_too_far, add_without_mask, last_sum_wins, softmax, doubled_in_place,
                             neighbours_in_place, last_program_sums, four_products, eight_bits, padded_sum,
-                            tensor_flash, tensor_attention, row_attention, plain_attention, row_attention_beyond,
-                            tensor_attention_beyond, flash, flash_attention,
-                            flash_of_large_tiles, line_of)
+                            tensor_flash, tensor_attention, row_attention, row_attention_beyond,
+                            tensor_attention_beyond, flash, flash_attention, line_of)
 
 import attest
-from attest import _command, _count
-
-TREE = pathlib.Path(__file__).resolve().parents[2]
-WILD = TREE / "docs" / "how-to" / "wild"
-RECORDS = TREE / "certify" / "reproduce" / "records" / "triton_words.jsonl"
 
 
 class EmulatedKernels(unittest.TestCase):
@@ -220,70 +210,6 @@ class EmulatedKernels(unittest.TestCase):
         attest.replay(row_attention, "sq=5,sk=5,d=8", **words)
         with self.assertRaisesRegex(AssertionError, "(?s)out of bounds: .*tl.load.*device='emulated:sm_80'"):
             attest.replay(row_attention_beyond, "sq=5,sk=5,d=8", isolate=False, **words)
-
-    def test_a_count_beside_the_bound(self):
-        line = "hq=2,hkv=1,sq=100,sk=130,d=32,dtype=f16,mask=causal_br"
-        counted = attest.count(flash().attention, line, numerics="p_cast_to_input", best=False)
-        (launch,) = counted["launches"]
-        self.assertEqual(launch["read"], {"Q": 6400, "K": 4 * 130 * 32, "V": 4 * 130 * 32, "O": 0, "LSE": 0})
-        self.assertEqual(counted["moved"], {"words": 2 * 6400 + 8 * 130 * 32 + 200,
-                                            "bytes": 2 * (2 * 6400 + 8 * 130 * 32) + 4 * 200})
-        self.assertEqual((launch["registers_by"], launch["local_bytes"]), ("ptxas", 0))
-        self.assertEqual(counted["fast_bytes"], launch["shared_bytes"] + launch["registers"] * 128 * 4)
-        beside = attest.count("flash2", line, fast_bytes=counted["fast_bytes"], best=False)
-        self.assertEqual(counted["lower_bound"], beside["lower_of_every"])
-        self.assertEqual(counted["ratio"], counted["moved"]["bytes"] / counted["lower_bound"]["bytes"])
-        with mock.patch("attest._count._ptxas", lambda: None):
-            _count._allotted.cache_clear()
-            most = attest.count(flash().attention, line, numerics="p_cast_to_input", best=False)
-            _count._allotted.cache_clear()
-        self.assertEqual((most["registers_by"], most["launches"][0]["registers"]), ("target", 255))
-
-    def test_words_on_record(self):
-        # docs/how-to/wild/triton_words.py wrote them.
-        lines = [json.loads(line) for line in RECORDS.read_text(encoding="utf-8").splitlines()]
-        recorded = next(line for line in lines if (line["head_dim"], line["tile"]) == (64, 128))
-        module = flash()
-        q, k, v = (torch.zeros(1, recorded["seqlen"], 1, 64, dtype=torch.float16) for _ in range(3))
-        with attest.emulated_gpu(recorded["target"]) as gpu:
-            module.attention(q, k, v, tile=recorded["tile"])
-        (launch,) = gpu.launches
-        self.assertEqual((launch.read, launch.written, launch.moved_bytes),
-                         (recorded["read"], recorded["written"], recorded["moved_bytes"]))
-
-    def test_what_a_thread_spills_is_fast_memory(self):
-        counted = attest.count(flash_of_large_tiles(flash()), "sq=512,d=128,dtype=f16", best=False,
-                               numerics="p_cast_to_input")
-        (launch,) = counted["launches"]
-        self.assertGreater(launch["local_bytes"], 0)
-        self.assertEqual(counted["fast_bytes"], launch["shared_bytes"]
-                         + 128 * (launch["registers"] * 4 + launch["local_bytes"]))
-
-    def test_what_is_not_counted(self):
-        with self.assertRaisesRegex(AssertionError, "(?s)is not counted, for it is refused.*attest.replay"):
-            attest.count(flash().attention, "sq=100,sk=130,d=32,dtype=f16", best=False)
-        with self.assertRaisesRegex(ValueError, "returns no lse"):
-            attest.count(row_attention, "sq=4,d=8")
-        with self.assertRaisesRegex(ValueError, "launched no kernel in Triton"):
-            attest.count(plain_attention, "sq=4,d=8")
-        with self.assertRaisesRegex(ValueError, "fast_words and fast_bytes are for schedules"):
-            attest.count(row_attention, "sq=4,d=8", fast_bytes=100)
-
-    def test_a_count_by_the_command(self):
-        words = [_command._PROGRAM, "count", "--kernel", f"{WILD}/triton_flash.py:attention", "--no-best"]
-        environment = {**os.environ, "TRITON_INTERPRET": "0", "ATTEST_PYTHON": sys.executable,
-                       "PYTHONPATH": os.pathsep.join(sys.path)}
-        given = {"--problem": "sq=64,d=16,dtype=f16", "--numerics": "p_cast_to_input"}
-        for more, code, text in (
-                (given, 0, r"(?s)launch of flash, grid 1x1x1\n  Q +1024 words read.*moved / lower bound: 1\.015"),
-                ({**given, "--numerics": "f32"}, 1, "is not counted, for it is refused"),
-                ({**given, "--claims": "causal"}, 2, "--claims is not for"),
-                ({**given, "--problem": "sq=8,d=8,mask=random_50_1"}, 3, "not claimed: boolean mask")):
-            with self.subTest(more):
-                options = [word for pair in more.items() for word in pair]
-                done = subprocess.run([*words, *options], env=environment, capture_output=True, text=True)
-                self.assertEqual(done.returncode, code, done.stderr)
-                self.assertRegex(done.stdout + done.stderr, text)
 
     def test_campaigns_for_hopper(self):
         words = {"device": "emulated:sm_90", "dtypes": ["f16"], "numerics": "p_cast_to_input", "only": "reference_forward",

@@ -1,9 +1,10 @@
-"""Kernels in Triton, right and wrong, and functions that launch them: emulated_kernels.py runs them."""
+"""Kernels in Triton, right and wrong, and functions that launch them: emulated_kernels.py and emulated_counts.py do."""
 
 import functools
-import importlib.util
+import importlib
 import os
 import pathlib
+import sys
 from unittest import mock
 
 import torch
@@ -166,14 +167,20 @@ def flash_attention(q, k, v, *, causal=False, scale=1.0):
     return flash().attention(q, k, v, causal=causal, scale=scale)
 
 
-@functools.lru_cache(maxsize=None)
 def flash():
     """Returns the module of the documentation's flash attention, compiled rather than interpreted."""
-    spec = importlib.util.spec_from_file_location("compiled_flash", WILD / "triton_flash.py")
-    module = importlib.util.module_from_spec(spec)
-    with mock.patch.dict(os.environ, TRITON_INTERPRET="0"):
-        spec.loader.exec_module(module)
-    return module
+    return compiled("triton_flash")
+
+
+def flash_backward():
+    """Returns the module of its backward pass."""
+    return compiled("triton_flash_backward")
+
+
+@functools.lru_cache(maxsize=None)
+def compiled(name):
+    with mock.patch.dict(os.environ, TRITON_INTERPRET="0"), mock.patch("sys.path", [str(WILD), *sys.path]):
+        return importlib.import_module(name)
 
 
 def flash_of_large_tiles(module):
@@ -181,6 +188,29 @@ def flash_of_large_tiles(module):
         assert isinstance(q, torch.Tensor)  # the kind that this module uses
         return module.attention(q, k, v, scale=scale, tile=128)
     return attention
+
+
+def given_gradients(q, k, v, out, lse, dout, *, causal=False, scale=1.0):
+    return flash_backward().gradients(q, k, v, out, lse, dout, causal=causal, scale=scale)
+
+
+def gradients_that_read_twice(q, k, v, out, lse, dout, **words):
+    """Computes right gradients, and dQ of them twice."""
+    given_gradients(q, k, v, out, lse, dout, **words)
+    return given_gradients(q, k, v, out, lse, dout, **words)
+
+
+def gradients_of_another_scale(q, k, v, out, lse, dout, *, causal=False, scale=1.0):
+    dq, *others = given_gradients(q, k, v, out, lse, dout, causal=causal, scale=scale)
+    return dq * 1.125, *others
+
+
+def gradients_by_torch(q, k, v, out, lse, dout, *, causal=False, scale=1.0):
+    """Computes right gradients, without a mask, and without a kernel in Triton."""
+    with torch.enable_grad():
+        arrays = [array.detach().float().requires_grad_() for array in (q, k, v)]
+        exact = plain_attention(*arrays, scale=scale)[0]
+    return tuple(one.to(q.dtype) for one in torch.autograd.grad(exact, arrays, dout.float()))
 
 
 def line_of(text):

@@ -172,13 +172,15 @@ int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
 
 // Counts what the kernels of a function move, in this process's place.
 [[noreturn]] void count_function(const CountOptions& options) {
-  if (!options.cache.cache.empty() || options.cache.direction != "forward") {
+  const std::string& direction = options.cache.direction;
+  if (!options.cache.cache.empty() || (direction != "forward" && direction != "backward")) {
     throw InvalidProblem(
-        "--cache and --direction are for kernels in C; a function's kernels in Triton are "
-        "executed, "
-        "forward, and their words counted as they are loaded and stored");
+        "--cache and --direction loss_gradient are for kernels in C; a function's kernels in "
+        "Triton are executed, forward and with --direction backward too, and their words counted "
+        "as they are loaded and stored");
   }
   std::vector<std::string> flags;
+  if (direction == "backward") flags.emplace_back("--gradients");
   if (options.json) flags.emplace_back("--json");
   if (options.without_best) flags.emplace_back("--no-best");
   become_function_count(options.cache.kernel, options.function, options.problem, flags);
@@ -195,7 +197,7 @@ int count_either(const Registry& registry, const io::ScheduleRegistry& schedules
   }
   const bool of_function = !of_schedule && names_function(options.cache.kernel);
   if (options.function.given() && !of_function) {
-    throw InvalidProblem("--device, --like and --numerics are for functions in Python");
+    throw InvalidProblem("--device, --like, --numerics and --backward are for functions in Python");
   }
   if (of_schedule) {
     if (!options.cache.cache.empty()) {
@@ -254,8 +256,10 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       ->add_option("--cache", options->cache.cache,
                    "SIZE,ASSOC,LINE: bytes, ways and bytes of a line of the cache simulated")
       ->check(not_empty());
-  command->add_option("--direction", options->cache.direction,
-                      "of the kernel's call: forward, backward or loss_gradient, default forward");
+  command->add_option(
+      "--direction", options->cache.direction,
+      "of the kernel's call: forward, backward or loss_gradient, default forward; of a function: "
+      "backward counts that pass too, apart from the forward one");
   command
       ->add_option("--trace", options->trace,
                    "write the run, word by word, to this file (docs/how-to/count-words.md)")
