@@ -25,7 +25,7 @@ TEST_CASE("kernels with a delta made of P lie within both bounds", "[validation]
       cells.push_back({dtype, values, fixtures::emulations_with_delta_from_p(dtype), {}, 0, 0, ""});
     }
   }
-  measure_all(cells);
+  measure_all(cells, "delta of P");
   std::int64_t cases = 0, with_lse_gradient = 0;
   for (const Cell& cell : cells) {
     CHECK(cell.incomplete.empty());

@@ -121,7 +121,7 @@ TEST_CASE("kernels that flush subnormals lie within both bounds", "[validation]"
       cells.push_back({dtype, values, fixtures::flushing_emulations(dtype), {}, 0, 0, ""});
     }
   }
-  measure_all(cells);
+  measure_all(cells, "flushed subnormals");
   for (const Cell& cell : cells) {
     CHECK(cell.incomplete.empty());
     CHECK(cell.statistics.size() == 5);

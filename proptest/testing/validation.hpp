@@ -263,7 +263,7 @@ struct Cell {
 };
 
 /// Measures all cells on all threads, printing each as it is done.
-void measure_all(std::vector<Cell>& cells);
+void measure_all(std::vector<Cell>& cells, const char* title);
 void measure_rows_of_all(std::vector<Cell>& cells);
 
 }  // namespace attest::proptest
