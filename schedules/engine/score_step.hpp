@@ -4,7 +4,6 @@
 
 #include "io/machine/machine.hpp"
 #include "schedules/engine/operations.hpp"
-#include "schedules/walks/tile_map.hpp"
 
 namespace attest::cpu {
 
@@ -44,15 +43,6 @@ void store_empty_rows(M& machine, const io::MutableSlowMatrix& O, const io::Muta
   auto empty = machine.scratch(O.rows(), 1, "LSE");
   machine.compute(Fill{-std::numeric_limits<float>::infinity()}, empty);
   machine.store(empty, LSE);
-}
-
-/// The most that store_empty_rows takes.
-inline io::Amount empty_rows_peak(const TileMap& map, io::Words columns) {
-  io::Amount peak;
-  for (const io::Range& idle : map.idle_queries()) {
-    peak = io::larger(peak, HeadShape::real(columns * idle.count()));
-  }
-  return peak;
 }
 
 }  // namespace attest::cpu

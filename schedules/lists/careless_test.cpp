@@ -3,8 +3,8 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "schedules/dense/flash1.hpp"
 #include "schedules/engine/family.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
 #include "schedules/testing/random_cases.hpp"
 #include "schedules/walks/tile_map.hpp"
 
@@ -47,16 +47,14 @@ struct Careless {
       add_tile(machine, head, m_slow, l_slow, queries, keys);
     };
     if (mistake == Mistake::forgets_index_words) {
-      const cpu::TileMap map(head.rule, q, k, block, block);
-      for (const io::Range& keys : map.key_groups()) {
-        for (const auto& run : map.query_runs(keys)) {
-          machine.for_tiles(run.rows, block, [&](io::Range queries) { add(queries, keys); });
-        }
+      const cpu::TileMap map(head.rule, q, k, block, block, Stay::keys);
+      for (const io::Range& keys : map.blocks()) {
+        map.open(machine, keys).for_each([&](const auto& tile) { add(tile.queries, keys); });
       }
       return;
     }
     const bool wrong = mistake == Mistake::reads_wrong_transpose;
-    const TileList list(head.rule, q, k, block, block, wrong ? ListsOf::queries : ListsOf::keys);
+    const TileList list(head.rule, q, k, block, block, wrong ? Stay::queries : Stay::keys);
     machine.for_tiles(list.blocks(), block, [&](io::Range keys) {
       const ListedTiles tiles(machine, list, keys);
       const auto visit = [&](const TileList::Entry& tile) {
@@ -95,9 +93,9 @@ struct Careless {
 
   // K and V are read for every tile, so that a tile is the same whoever walks.
   io::Traffic cost(const cpu::ForwardHead& head) const {
-    const HeadShape s = shape_of(head);
-    const TileList::Sums sums =
-        TileList::sums_of(head.rule, s.q.value(), s.k.value(), block, block, ListsOf::keys);
+    const cpu::HeadShape s = shape_of(head);
+    const WalkSums sums =
+        TileList::sums_of(head.rule, s.q.value(), s.k.value(), block, block, Stay::keys);
     io::Traffic traffic = BlockFlash1{block, block}.cost(head);
     traffic.reads += s.in((s.dk + s.dv) * sums.tile_keys);
     const io::Words once = (s.dk + s.dv) * sums.keys;

@@ -1,7 +1,9 @@
 #include "schedules/register.hpp"
 
-#include "schedules/lists/blocks/block_backward.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
+#include "schedules/dense/flash1.hpp"
+#include "schedules/dense/flash2.hpp"
+#include "schedules/dense/key_stationary.hpp"
+#include "schedules/dense/two_pass.hpp"
 #include "schedules/lists/blocks/compact_gradients.hpp"
 #include "schedules/lists/blocks/compact_scores.hpp"
 #include "schedules/lists/blocks/held_keys.hpp"

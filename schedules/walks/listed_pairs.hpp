@@ -62,7 +62,7 @@ struct PairTiles {
   static io::Traffic begin_cost(const HeadShape& s, std::int64_t dlse) {
     return cpu::deltas_cost(s, dlse);
   }
-  static io::Amount reads(const HeadShape& s, const TileList::Sums& sums, std::int64_t) {
+  static io::Amount reads(const HeadShape& s, const WalkSums& sums, std::int64_t) {
     return s.in((s.dk + s.dv) * (sums.tile_queries + sums.tile_keys)) + HeadShape::real(2 * s.q);
   }
   io::Amount probabilities_peak(const HeadShape& s, io::Words i, io::Words j) const {
@@ -126,7 +126,7 @@ struct PairColumns {
   }
 
   static io::Traffic begin_cost(const HeadShape&, std::int64_t) { return {}; }
-  static io::Amount reads(const HeadShape& s, const TileList::Sums& sums, std::int64_t dlse) {
+  static io::Amount reads(const HeadShape& s, const WalkSums& sums, std::int64_t dlse) {
     return s.in((s.dk + s.dv) * (sums.queries + sums.tile_keys) + sums.queries * s.dv) +
            HeadShape::real(sums.queries) + cpu::dlse_words(sums.queries, dlse);
   }

@@ -118,4 +118,47 @@ class NmMetadata : public NmLayout {
   std::vector<float> words_;  // four bytes each: only how many there are matters
 };
 
+/// The walk of these metadata, whose tiles are single rows: keys that pass by blocks of queries, or
+/// queries that pass by blocks of keys. No block is known to be empty before they are read.
+class NmWalk {
+ public:
+  NmWalk(const NmMetadata& metadata, std::int64_t extent, std::int64_t block, Stay stay)
+      : metadata_(metadata), extent_(extent), block_(block), stay_(stay) {}
+
+  std::vector<io::Range> blocks() const { return io::single_blocks(extent_, block_); }
+
+  template <io::Machine M>
+  struct Tiles {
+    M& machine;
+    const NmMetadata& metadata;
+    io::Range block;
+    Stay stay;
+
+    bool empty() const { return false; }
+
+    template <class Body>
+    void for_each(const Body& body) const {
+      if (stay == Stay::queries) {
+        metadata.for_keys(machine, block, [&](io::Range key) {
+          body(cpu::PassingTile{block, key});
+        });
+      } else {
+        metadata.for_queries(machine, block, [&](io::Range query) {
+          body(cpu::PassingTile{query, block});
+        });
+      }
+    }
+  };
+
+  template <io::Machine M>
+  Tiles<M> open(M& machine, io::Range block) const {
+    return {machine, metadata_, block, stay_};
+  }
+
+ private:
+  const NmMetadata& metadata_;
+  std::int64_t extent_, block_;
+  Stay stay_;
+};
+
 }  // namespace attest::sparse

@@ -21,7 +21,7 @@ struct Pairs {
   std::int64_t row_words;
   Bits bits;
 
-  Pairs(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, ListsOf of)
+  Pairs(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, Stay of)
       : seen(at(q)), rows(at(k)) {
     const attest_problem& problem = *rule.problem;
     for (std::int64_t i = 0; i < q; ++i) {
@@ -33,7 +33,7 @@ struct Pairs {
         rows[at(j)].push_back(i);
       }
     }
-    if (of == ListsOf::keys) seen.swap(rows);
+    if (of == Stay::keys) seen.swap(rows);
     for (const auto& row : seen) seen_by.push_back(static_cast<std::int64_t>(row.size()));
     row_words = io::tiles(static_cast<std::int64_t>(rows.size()), kWordBits);
     bits.resize(seen.size() * at(row_words));
@@ -105,8 +105,8 @@ class Group {
 }  // namespace
 
 RowOrder RowOrder::grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                           std::int64_t block, ListsOf of) {
-  std::vector<std::int64_t> left(at(of == ListsOf::queries ? q : k));
+                           std::int64_t block, Stay of) {
+  std::vector<std::int64_t> left(at(of == Stay::queries ? q : k));
   std::iota(left.begin(), left.end(), 0);
   if (rule.problem->mask.boolean == nullptr || block == 1) return RowOrder(std::move(left));
   const Pairs pairs(rule, q, k, of);

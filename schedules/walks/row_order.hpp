@@ -25,7 +25,7 @@ class RowOrder {
   ///       the visible pairs of its keys; none with block = 1.
   /// [schedules/walks/row_order_test "rule"]
   static RowOrder grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                          std::int64_t block, ListsOf of);
+                          std::int64_t block, Stay of);
 
   /// The row at a place, as a range of one.
   io::Range row(std::int64_t place) const {

@@ -81,15 +81,14 @@ TEST_CASE("the order of grouped rows is that of its rule", "[sparse][schedules]"
     const AbiProblem form(problem, 1);
     const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
     const Sequence sequence = problem.sequences().front();
-    const auto order_of = [&](ListsOf of) {
+    const auto order_of = [&](Stay of) {
       return RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block, of);
     };
     const std::vector<Keys> rows = keys_of_rows(problem, sequence);
     const std::int64_t group = problem.mask.boolean ? block : 1;  // a band keeps its order
-    CHECK(order_of(ListsOf::queries).rows() == by_the_rule(rows, group));
-    CHECK(order_of(ListsOf::queries).matrix().rows() == sequence.q_length);
-    CHECK(order_of(ListsOf::keys).rows() ==
-          by_the_rule(transposed(rows, sequence.k_length), group));
+    CHECK(order_of(Stay::queries).rows() == by_the_rule(rows, group));
+    CHECK(order_of(Stay::queries).matrix().rows() == sequence.q_length);
+    CHECK(order_of(Stay::keys).rows() == by_the_rule(transposed(rows, sequence.k_length), group));
   }
 }
 
@@ -183,8 +182,7 @@ struct StoresInOrder {
     moved.O = machine.workspace(head.Q.rows(), head.V.columns(), "O");
     gathered().run(machine, moved);
     const auto order =
-        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q, ListsOf::queries)
-            .rows();
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q, Stay::queries).rows();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto to = static_cast<std::int64_t>(place);
       auto O = machine.scratch(1, head.V.columns(), "O");

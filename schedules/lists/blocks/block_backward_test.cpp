@@ -1,6 +1,5 @@
 // Backward schedules of this room on random patterns, as schedules/lists/blocks/block_test does
 // forward.
-#include "schedules/lists/blocks/block_backward.hpp"
 
 #include <cstdio>
 #include <string>
@@ -177,7 +176,36 @@ TEST_CASE("words of stored gradients over partial tiles", "[sparse][schedules]")
   }
 }
 
-// dK and dV over the list of queries instead of its transpose.
+// A walk whose blocks of keys read the lists of queries instead of the transpose.
+struct NotTransposed : TileList {
+  NotTransposed(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+                std::int64_t block_k, Stay stays)
+      : TileList(rule, q, k, block_q, block_k, Stay::queries), stay(stays) {}
+
+  template <io::Machine M>
+  struct Tiles {
+    ListedTiles<M> listed;
+    Stay stay;
+
+    bool empty() const { return listed.empty(); }
+
+    template <class Body>
+    void for_each(const Body& body) const {
+      listed.for_each([&](const TileList::Entry& tile) {
+        const bool right = stay == Stay::queries;
+        body(cpu::PassingTile{right ? tile.queries : tile.keys, right ? tile.keys : tile.queries});
+      });
+    }
+  };
+
+  template <io::Machine M>
+  Tiles<M> open(M& machine, io::Range block) const {
+    return {ListedTiles<M>(machine, *this, block), stay};
+  }
+
+  Stay stay;
+};
+
 struct WrongTranspose {
   using Head = cpu::BackwardHead;
   static constexpr const char* kName = "wrong_transpose";
@@ -188,41 +216,7 @@ struct WrongTranspose {
 
   template <io::Machine M>
   void run(M& machine, const cpu::BackwardHead& head) const {
-    const std::int64_t q = head.Q.rows(), k = head.K.rows();
-    const auto D = machine.workspace(q, 1, "D");
-    const TileList rows(head.rule, q, k, block, block, ListsOf::queries);
-    listed_query_pass(
-        machine, head, D, cpu::kNoLseGradient, rows, block,
-        [&](auto& inner, auto& dQ, const auto& Q, const auto& dO, const auto& LSE,
-            const auto& delta, const auto& K, const auto& V, const TileList::Entry& tile) {
-          auto P = inner.scratch(tile.queries.count(), tile.keys.count(), "P");
-          auto dS = inner.scratch(tile.queries.count(), tile.keys.count(), "dS");
-          cpu::compute_gradients(inner, P, dS, Q, K, V, dO, LSE, delta, head.rule, tile.queries,
-                                 tile.keys);
-          inner.compute(cpu::Product{}, dQ, dS, K);
-        });
-    machine.for_tiles(rows.blocks(), block, [&](io::Range keys) {
-      const ListedTiles tiles(machine, rows, keys);
-      auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
-      auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
-      cpu::begin_sums(machine, head, keys, dK, dV);
-      tiles.for_each([&](const TileList::Entry& tile) {
-        const io::Range queries = tile.keys;
-        const auto K = machine.load(head.K.block(keys), "K");
-        const auto V = machine.load(head.V.block(keys), "V");
-        const auto Q = machine.load(head.Q.block(queries), "Q");
-        const auto dO = machine.load(head.dO.block(queries), "dO");
-        const auto LSE = machine.load(head.LSE.block(queries), "LSE");
-        const auto delta = machine.load(D.block(queries), "D");
-        auto P = machine.scratch(queries.count(), keys.count(), "P");
-        auto dS = machine.scratch(queries.count(), keys.count(), "dS");
-        cpu::compute_gradients(machine, P, dS, Q, K, V, dO, LSE, delta, head.rule, queries, keys);
-        machine.compute(cpu::Product{cpu::Form::first_transposed}, dV, P, dO);
-        machine.compute(cpu::Product{cpu::Form::first_transposed}, dK, dS, Q);
-      });
-      machine.store(dK, head.dK.block(keys));
-      machine.store(dV, head.dV.block(keys));
-    });
+    cpu::TwoPassOver<NotTransposed>{block, block, block, block}.run(machine, head);
   }
 
   io::Traffic cost(const cpu::BackwardHead& head) const {
@@ -271,7 +265,7 @@ struct StoresKeysInOrder {
     moved.dK = machine.workspace(head.K.rows(), head.K.columns(), "dK");
     gathered().run(machine, moved);
     const auto order =
-        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block, ListsOf::keys).rows();
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block, Stay::keys).rows();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto to = static_cast<std::int64_t>(place);
       auto dK = machine.scratch(1, head.K.columns(), "dK");

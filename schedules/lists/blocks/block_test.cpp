@@ -10,7 +10,6 @@
 #include "schedules/dense/square_tiled.hpp"
 #include "schedules/dense/stored_scores.hpp"
 #include "schedules/engine/family.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
 #include "schedules/lists/blocks/compact_scores.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
@@ -53,11 +52,11 @@ TEST_CASE("closed forms of sparse forward schedules", "[sparse][schedules]") {
 
 // Words of one list of every head, from looking at every pair.
 io::Words lists_of_all_heads(const Problem& problem, std::int64_t block_q, std::int64_t block_k,
-                             ListsOf of) {
+                             Stay of) {
   io::Words sum;
   for (const Sequence& sequence : problem.sequences()) {
     const auto words = testing::list_words(problem, sequence, block_q, block_k);
-    const std::int64_t lists = of == ListsOf::queries ? words.query_blocks : words.key_blocks;
+    const std::int64_t lists = of == Stay::queries ? words.query_blocks : words.key_blocks;
     sum += io::Words(problem.num_heads_q) * (2 * lists + words.tiles + words.bits);
   }
   return sum;
@@ -65,7 +64,7 @@ io::Words lists_of_all_heads(const Problem& problem, std::int64_t block_q, std::
 
 template <class Sparse, class Dense>
 void check_same_but_lists(const Problem& problem, std::int64_t block_q, std::int64_t block_k,
-                          ListsOf of) {
+                          Stay of) {
   INFO(problem.to_string() << " in tiles " << block_q << " x " << block_k);
   const AbiProblem form(problem, 1);
   const io::Traffic sparse = cpu::heads_cost(Sparse{block_q, block_k}, *form.get());
@@ -80,8 +79,8 @@ TEST_CASE("words over lists are those of free skipping and the lists", "[sparse]
   for (int round = 0; round < 100; ++round) {
     const Problem problem = testing::random_pattern_problem(rng, Direction::forward);
     const std::int64_t block_q = rng.between(1, 9), block_k = rng.between(1, 9);
-    check_same_but_lists<BlockFlash2, cpu::Flash2>(problem, block_q, block_k, ListsOf::queries);
-    check_same_but_lists<BlockFlash1, cpu::Flash1>(problem, block_q, block_k, ListsOf::keys);
+    check_same_but_lists<BlockFlash2, cpu::Flash2>(problem, block_q, block_k, Stay::queries);
+    check_same_but_lists<BlockFlash1, cpu::Flash1>(problem, block_q, block_k, Stay::keys);
   }
 }
 

@@ -6,10 +6,10 @@ template <class Pairs, class Kind>
 io::Traffic CompactGradients::cost(const cpu::BackwardHead& head, const Pairs& pairs,
                                    const Kind& product) const {
   const HeadShape s = shape_of(head);
-  const auto sums_of = [&](ListsOf of) {
+  const auto sums_of = [&](Stay of) {
     return TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, of);
   };
-  const TileList::Sums rows = sums_of(ListsOf::queries), keys = sums_of(ListsOf::keys);
+  const WalkSums rows = sums_of(Stay::queries), keys = sums_of(Stay::keys);
   const io::Words both = s.dk + s.dv, nz = rows.pairs, nz_q = rows.tile_queries;
   const io::Words row_offsets = 2 * io::Words(rows.lists);
   const io::Words key_offsets = 2 * io::Words(keys.lists);

@@ -22,7 +22,7 @@ struct CompactGradients {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const Deltas deltas{machine.workspace(q, 1, "D"), dlse};
     pairs.begin(machine, head, deltas);
-    const TileList rows(head.rule, q, k, block_q, block_k, ListsOf::queries);
+    const TileList rows(head.rule, q, k, block_q, block_k, Stay::queries);
     const auto P = machine.workspace(std::min(block_q, q), rows.columns(), "P");
     const auto dS = machine.workspace(std::min(block_q, q), rows.columns(), "dS");
     machine.parallel_tiles(rows.blocks(), block_q, [&](auto& block, io::Range queries) {
@@ -34,7 +34,7 @@ struct CompactGradients {
     machine.parallel_tiles(rows.blocks(), block_q, [&](auto& block, io::Range queries) {
       add_queries(block, head, rows, queries, dS, product);
     });
-    const TileList seen(head.rule, q, k, block_q, block_k, ListsOf::keys);
+    const TileList seen(head.rule, q, k, block_q, block_k, Stay::keys);
     machine.parallel_tiles(seen.blocks(), block_k, [&](auto& block, io::Range keys) {
       const ListedTiles tiles(block, seen, keys);
       add_keys(block, tiles, keys, {dS, head.Q, head.dK, head.sums, head.dK_before}, product);

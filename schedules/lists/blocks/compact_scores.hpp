@@ -10,7 +10,7 @@
 /// Forward schedules for fast memory below d^2 words: only the listed tiles of S are formed and
 /// kept, side by side in one matrix of block_q rows. The list is read once while they are made,
 /// bits and all, and once for each group of columns of V without bits: masked scores are -inf in
-/// slow memory. Letters as in schedules/lists/blocks/block_forward.hpp, nz the pairs of listed
+/// slow memory. Letters as in schedules/walks/tile_list.hpp, nz the pairs of listed
 /// tiles, t their number, T the query blocks.
 namespace attest::sparse {
 
@@ -92,7 +92,7 @@ struct BlockSquareTiled {
 
   template <io::Machine M>
   void run(M& machine, const cpu::ForwardHead& head) const {
-    const TileList list(head.rule, head.Q.rows(), head.K.rows(), side, side, ListsOf::queries);
+    const TileList list(head.rule, head.Q.rows(), head.K.rows(), side, side, Stay::queries);
     const auto S = machine.workspace(std::min(side, head.Q.rows()), list.columns(), "S");
     machine.parallel_tiles(list.blocks(), side, [&](auto& block, io::Range queries) {
       store_listed_scores(block, head, list, queries, S, cpu::TiledProduct{side, side, side});
@@ -138,8 +138,7 @@ struct BlockRank1Tiled {
 
   template <io::Machine M>
   void run(M& machine, const cpu::ForwardHead& head) const {
-    const TileList list(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k,
-                        ListsOf::queries);
+    const TileList list(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k, Stay::queries);
     const auto S = machine.workspace(std::min(block_q, head.Q.rows()), list.columns(), "S");
     machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
       store_listed_scores(block, head, list, queries, S, cpu::Rank1Product{block_q, block_k});

@@ -28,7 +28,7 @@ io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
       sum.rows += tile.queries;
       pairs += tile.spans;
       records += tile.record_words;
-      if (tile.visit != TileList::Visit::first) continue;
+      if (tile.visit != Visit::first) continue;
       fresh += tile.queries;
       sum.first_tiles += 1;
     }
@@ -45,7 +45,7 @@ io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
         io::larger(sum.peak, HeadShape::real(offsets + pairs + records) +
                                  io::larger(io::larger(scores, delta), io::larger(dQ, of_keys)));
   };
-  TileList::for_lists(head.rule, q, k, block_q, block_k, ListsOf::keys,
+  TileList::for_lists(head.rule, q, k, block_q, block_k, Stay::keys,
                       [&](std::int64_t keys, std::span<const TileList::Sized> tiles) {
                         if (tiles.empty()) {
                           sum.peak = io::larger(sum.peak, HeadShape::real(offsets + 1));
@@ -74,9 +74,7 @@ void BlockHeldKeys::fit(BlockHeldKeys& schedule, const attest_problem& problem,
       {&schedule.block_k, grid.keys, problem.seqlen_k},
       {&schedule.block_q, grid.queries, problem.seqlen_q}, &schedule.held, capacity,
       [&] { return cpu::heads_cost(schedule, problem); },
-      [&] {
-        return TileList::longest(problem, schedule.block_q, schedule.block_k, ListsOf::keys);
-      });
+      [&] { return TileList::longest(problem, schedule.block_q, schedule.block_k, Stay::keys); });
 }
 
 }  // namespace attest::sparse

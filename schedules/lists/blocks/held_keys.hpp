@@ -22,7 +22,7 @@ using cpu::HeadShape;
 ///
 /// Cost:   J the keys of a block once for each of its pieces, z the pairs of a tile, of each query
 ///         from its first visible key to its last, Z those of all tiles, other letters as in
-///         schedules/lists/blocks/block_forward.hpp: reads = 2 nz_q (dk + dv + 1) - ra + (nz_q -
+///         schedules/walks/tile_list.hpp: reads = 2 nz_q (dk + dv + 1) - ra + (nz_q -
 ///         ra) dk + ra dv + J (2 dk + dv) + (J - kc)(dk + dv) + Z + L + 1 + e, e the query blocks
 ///         without a tile, writes = Z + nz_q dk + J (dk + dv) + ra + (q - ra) dk + (k - kc)(dk +
 ///         dv); peak = max over the pieces of sum over their tiles (z + r) + keys + f + 4, f the
@@ -55,7 +55,7 @@ struct BlockHeldKeys {
   template <io::Machine M>
   void run(M& machine, const cpu::BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
-    const TileList list(head.rule, q, k, block_q, block_k, ListsOf::keys);
+    const TileList list(head.rule, q, k, block_q, block_k, Stay::keys);
     const std::int64_t rows = std::min(held, io::tiles(q, block_q));
     const std::int64_t pairs = std::min(block_q, q) * std::min(block_k, k);
     const Slow slow{head, machine.workspace(rows, pairs, "P"), machine.workspace(q, 1, "D")};
@@ -84,7 +84,7 @@ struct BlockHeldKeys {
     Held(M& machine, const io::SlowMatrix& record_words, const TileList::Entry& listed,
          const cpu::ScoreRule& rule)
         : queries(listed.queries),
-          fresh(listed.visit == TileList::Visit::first ? queries : io::Range{}),
+          fresh(listed.visit == Visit::first ? queries : io::Range{}),
           stairs(cpu::Staircase::of_mask(rule, listed.queries, listed.keys)),
           record(machine.load(record_words, record_words.name())),
           pairs(machine.scratch(1, stairs.pairs(), "pairs")) {}

@@ -88,16 +88,16 @@ std::vector<CutGrid::Place> CutGrid::places(Range queries, Range keys) const {
 
 io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const TileList::Sums sums =
-      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, ListsOf::keys);
+  const WalkSums sums =
+      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, Stay::keys);
   io::Words R = 0, J = 0;
-  const io::Words offsets = sums.lists > 0 ? 2 : 0;
+  const io::Words offsets = sums.open_words();
   io::Amount peak;
   if (s.k > sums.keys) peak = HeadShape::real(offsets + 1);
   if (s.q > sums.queries) peak = io::larger(peak, HeadShape::real(2));
   peak = io::larger(peak, HeadShape::real(std::max(offsets, io::Words(1))));
-  for (const TileList::Counted& of : sums.shapes) {
-    const TileList::Shape& shape = of.shape;
+  for (const WalkSums::Counted& of : sums.shapes) {
+    const WalkSums::Shape& shape = of.shape;
     for (const CutGrid::Place& place : grid().places({0, shape.queries}, {0, shape.keys})) {
       const io::Words i = place.tile.queries();
       R += of.tiles * i;
@@ -112,7 +112,7 @@ io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
   traffic.reads =
       s.in(R * (2 * s.dk + 2 * s.dv) + J * (2 * s.dk + s.dv) + (R - ra) * s.dk + ra * s.dv) +
       s.sums((J - kc) * both) +
-      HeadShape::real(R + (R - ra) + sums.pairs + sums.words() + 1 + sums.idle_blocks) +
+      HeadShape::real(R + (R - ra) + sums.pairs + sums.words() + sums.idle_words) +
       cpu::dlse_words(ra, dlse) + cpu::sums_before(head, s);
   traffic.writes = s.in((R + s.q - ra) * s.dk) + s.sums((J + s.k - kc) * both) +
                    HeadShape::real(sums.pairs + ra);

@@ -45,7 +45,7 @@ struct CutGrid {
 /// pattern have few keys and queries each: tiles of its blocks, cut to fit.
 ///
 /// Cost:   R and J sums over all tiles of the grids of their queries and of their keys, and other
-///         letters as in schedules/lists/blocks/block_forward.hpp:
+///         letters as in schedules/walks/tile_list.hpp:
 ///         reads = R (3 dk + 2 dv + 2) + J (3 dk + 2 dv) + nz + ra (dv - dk - 1) - kc (dk + dv)
 ///         + L + 1 + e, e the query blocks without a tile,
 ///         writes = nz + R dk + J (dk + dv) + ra + (q - ra) dk + (k - kc)(dk + dv);
@@ -82,13 +82,13 @@ struct BlockHeldPairs {
   void run(M& machine, const cpu::BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const Slow slow{head, machine.workspace(q, k, "P"), machine.workspace(q, 1, "D")};
-    const TileList list(head.rule, q, k, block_q, block_k, ListsOf::keys);
+    const TileList list(head.rule, q, k, block_q, block_k, Stay::keys);
     machine.for_tiles(list.blocks(), block_k, [&](io::Range keys) {
       const ListedTiles tiles(machine, list, keys);
       if (tiles.empty()) begin_unseen_keys(machine, head, keys);
       bool first_of_keys = true;
       tiles.for_each([&](const TileList::Entry& entry) {
-        const bool first_of_queries = entry.visit == TileList::Visit::first;
+        const bool first_of_queries = entry.visit == Visit::first;
         for (const CutGrid::Place& place : grid().places(entry.queries, entry.keys)) {
           add_tile(machine, slow, place.tile, first_of_queries && place.first_of_queries,
                    first_of_keys && place.first_of_keys);

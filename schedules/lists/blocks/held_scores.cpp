@@ -26,7 +26,7 @@ io::Traffic BlockHeldScores::cost(const cpu::ForwardHead& head) const {
                                 io::larger(s.in(io::Words(queries) + 1),
                                            kept + HeadShape::real(queries) + s.in(1)));
   };
-  TileList::for_lists(head.rule, q, s.k.value(), block_q, block_k, ListsOf::queries,
+  TileList::for_lists(head.rule, q, s.k.value(), block_q, block_k, Stay::queries,
                       [&](std::int64_t queries, std::span<const TileList::Sized> tiles) {
                         if (tiles.empty())
                           peak = io::larger(peak, offsets + HeadShape::real(queries));
@@ -48,7 +48,7 @@ void BlockHeldScores::fit(BlockHeldScores& schedule, const attest_problem& probl
       {&schedule.block_k, grid.keys, problem.seqlen_k}, &schedule.held, capacity,
       [&] { return cpu::heads_cost(schedule, problem); },
       [&] {
-        return TileList::longest(problem, schedule.block_q, schedule.block_k, ListsOf::queries);
+        return TileList::longest(problem, schedule.block_q, schedule.block_k, Stay::queries);
       });
 }
 

@@ -49,7 +49,7 @@ class HeldScores {
 /// Query blocks stay with the scores of listed tiles in place of rows of Q and O, whose columns
 /// pass by, and with them the words of K and of V. Where not all tiles of a block fit they come in
 /// pieces: O waits in slow memory between them, float32. Moves fewer words than block_flash2 where
-/// queries see few keys. Letters as in schedules/lists/blocks/block_forward.hpp.
+/// queries see few keys. Letters as in schedules/walks/tile_list.hpp.
 ///
 /// Cost:   a the queries of a block once for each piece after its first: reads = (ra + a) dk + a dv
 ///         + nz_k (dk + dv) + L, writes = q (dv + 1) + a dv;
@@ -81,8 +81,7 @@ struct BlockHeldScores {
   template <io::Machine M>
   void run(M& machine, const cpu::ForwardHead& head) const {
     const auto before = machine.workspace(head.Q.rows(), head.V.columns(), "O before");
-    const TileList list(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k,
-                        ListsOf::queries);
+    const TileList list(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k, Stay::queries);
     machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
       const ListedTiles tiles(block, list, queries);
       if (tiles.empty()) {

@@ -24,7 +24,7 @@ void begin_unseen_keys(M& machine, const cpu::BackwardHead& head, io::Range keys
 template <io::Machine M>
 void store_idle_queries(M& machine, const cpu::BackwardHead& head, const TileList& list) {
   list.for_idle(machine,
-                [&](io::Range queries) { cpu::store_zero_words(machine, head.dQ, queries); });
+                [&](M&, io::Range queries) { cpu::store_zero_words(machine, head.dQ, queries); });
 }
 
 }  // namespace attest::sparse

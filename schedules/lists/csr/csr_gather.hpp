@@ -1,7 +1,6 @@
 #pragma once
 
-#include "schedules/engine/parameter.hpp"
-#include "schedules/engine/score_step.hpp"
+#include "schedules/dense/column_groups.hpp"
 #include "schedules/walks/gathered_rows.hpp"
 #include "schedules/walks/tile_list.hpp"
 
@@ -58,13 +57,11 @@ struct CsrGather {
   void run(M& machine, const cpu::ForwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     if (order == kNatural) {
-      const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries);
-      machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
-        attend(block, head, list, queries);
-      });
+      cpu::attend_rows(machine, head, TileList(head.rule, q, k, block_q, 1, Stay::queries), block_q,
+                       head.V.columns());
     } else {
-      const RowOrder rows = RowOrder::grouped(head.rule, q, k, block_q, ListsOf::queries);
-      const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries, rows.rows());
+      const RowOrder rows = RowOrder::grouped(head.rule, q, k, block_q, Stay::queries);
+      const TileList list(head.rule, q, k, block_q, 1, Stay::queries, rows.rows());
       machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range places) {
         attend_gathered(block, head, list, rows, places);
       });
@@ -74,35 +71,6 @@ struct CsrGather {
   io::Traffic cost(const cpu::ForwardHead& head) const;
 
  private:
-  template <class M>
-  static void attend(M& machine, const cpu::ForwardHead& head, const TileList& list,
-                     io::Range queries) {
-    const ListedTiles keys(machine, list, queries);
-    const auto O_block = head.O.block(queries), LSE_block = head.LSE.block(queries);
-    if (keys.empty()) {
-      return cpu::store_empty_rows(machine, O_block, LSE_block, head.O.columns());
-    }
-    const auto Q = machine.load(head.Q.block(queries), "Q");
-    auto O = machine.scratch(queries.count(), head.V.columns(), "O");
-    auto m = machine.scratch(queries.count(), 1, "m");
-    auto l = machine.scratch(queries.count(), 1, "l");
-    auto s = machine.scratch(queries.count(), 1, "S");
-    machine.compute(cpu::Fill{0}, O);
-    machine.compute(cpu::StartRows{}, m, l);
-    keys.for_each([&](const TileList::Entry& tile) {
-      {
-        const auto K = machine.stream(head.K.block(tile.keys), "K");
-        cpu::compute_scores(machine, s, Q, K, head.rule, queries, tile.keys);
-      }
-      cpu::update_softmax(machine, s, m, l, O);
-      const auto V = machine.stream(head.V.block(tile.keys), "V");
-      machine.compute(cpu::Product{}, O, s, V);
-    });
-    machine.compute(cpu::FinishRows{}, O, m, l);
-    machine.store(O, O_block);
-    machine.store(m, LSE_block);
-  }
-
   template <class M>
   static void attend_gathered(M& machine, const cpu::ForwardHead& head, const TileList& list,
                               const RowOrder& order, io::Range places) {

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <algorithm>
-
-#include "schedules/engine/parameter.hpp"
-#include "schedules/engine/score_step.hpp"
+#include "schedules/dense/column_groups.hpp"
 #include "schedules/walks/nm_metadata.hpp"
-#include "schedules/walks/tile_list.hpp"
 
 namespace attest::sparse {
 
@@ -40,28 +36,8 @@ struct NmGather {
   void run(M& machine, const cpu::ForwardHead& head) const {
     const std::int64_t q = head.Q.rows();
     const NmMetadata metadata(NmLayout(head.rule, q, head.K.rows(), shape, block_q));
-    machine.parallel_tiles(io::single_blocks(q, block_q), block_q,
-                           [&](auto& block, io::Range queries) {
-                             const auto Q = block.load(head.Q.block(queries), "Q");
-                             auto O = block.scratch(queries.count(), head.V.columns(), "O");
-                             auto m = block.scratch(queries.count(), 1, "m");
-                             auto l = block.scratch(queries.count(), 1, "l");
-                             auto s = block.scratch(queries.count(), 1, "S");
-                             block.compute(cpu::Fill{0}, O);
-                             block.compute(cpu::StartRows{}, m, l);
-                             metadata.for_keys(block, queries, [&](io::Range key) {
-                               {
-                                 const auto K = block.stream(head.K.block(key), "K");
-                                 cpu::compute_scores(block, s, Q, K, head.rule, queries, key);
-                               }
-                               cpu::update_softmax(block, s, m, l, O);
-                               const auto V = block.stream(head.V.block(key), "V");
-                               block.compute(cpu::Product{}, O, s, V);
-                             });
-                             block.compute(cpu::FinishRows{}, O, m, l);
-                             block.store(O, head.O.block(queries));
-                             block.store(m, head.LSE.block(queries));
-                           });
+    cpu::attend_rows(machine, head, NmWalk(metadata, q, block_q, Stay::queries), block_q,
+                     head.V.columns());
   }
 
   io::Traffic cost(const cpu::ForwardHead& head) const;

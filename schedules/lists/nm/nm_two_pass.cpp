@@ -2,6 +2,8 @@
 
 namespace attest::sparse {
 
+using cpu::HeadShape;
+
 io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "schedules/engine/parameter.hpp"
-#include "schedules/lists/blocks/listed_passes.hpp"
+#include "schedules/dense/passes.hpp"
 #include "schedules/walks/nm_metadata.hpp"
 
 namespace attest::sparse {
@@ -44,57 +43,13 @@ struct NmTwoPass {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const NmMetadata metadata(NmLayout(head.rule, q, k, shape, block_q));
     const auto D = machine.workspace(q, 1, "D");
-    machine.parallel_tiles(
-        io::single_blocks(q, block_q), block_q,
-        [&](auto& block, io::Range queries) { add_queries(block, head, metadata, queries, D); });
-    machine.parallel_tiles(
-        io::single_blocks(k, block_k), block_k,
-        [&](auto& block, io::Range keys) { add_keys(block, head, metadata, keys, D); });
+    cpu::query_pass(machine, head, D, dlse, NmWalk(metadata, q, block_q, Stay::queries), block_q,
+                    cpu::one_key(head.rule));
+    cpu::key_pass(machine, head, D, NmWalk(metadata, k, block_k, Stay::keys), block_k,
+                  cpu::one_query(head.rule));
   }
 
   io::Traffic cost(const cpu::BackwardHead& head) const;
-
- private:
-  template <class M>
-  void add_queries(M& machine, const cpu::BackwardHead& head, const NmMetadata& metadata,
-                   io::Range queries, const io::MutableSlowMatrix& D_slow) const {
-    const auto dO = machine.load(head.dO.block(queries), "dO");
-    auto D = machine.scratch(queries.count(), 1, "D");
-    store_row_sums(machine, head, D_slow, dlse, queries, dO, D);
-    auto dQ = machine.scratch(queries.count(), head.Q.columns(), "dQ");
-    machine.compute(cpu::Fill{0}, dQ);
-    const auto Q = machine.load(head.Q.block(queries), "Q");
-    const auto LSE = machine.load(head.LSE.block(queries), "LSE");
-    metadata.for_keys(machine, queries, [&](io::Range key) {
-      const auto K = machine.load(head.K.block(key), "K");
-      const auto V = machine.load(head.V.block(key), "V");
-      auto pair = machine.scratch(1, 2, "P and dS");
-      machine.compute(cpu::QueryGradients{head.rule, queries.begin, key.begin}, dQ, Q, dO, LSE, D,
-                      K, V, pair);
-    });
-    machine.store(dQ, head.dQ.block(queries));
-  }
-
-  template <class M>
-  void add_keys(M& machine, const cpu::BackwardHead& head, const NmMetadata& metadata,
-                io::Range keys, const io::SlowMatrix& D_slow) const {
-    auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
-    auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
-    cpu::begin_sums(machine, head, keys, dK, dV);
-    const auto K = machine.load(head.K.block(keys), "K");
-    const auto V = machine.load(head.V.block(keys), "V");
-    metadata.for_queries(machine, keys, [&](io::Range query) {
-      const auto Q = machine.load(head.Q.block(query), "Q");
-      const auto dO = machine.load(head.dO.block(query), "dO");
-      const auto LSE = machine.load(head.LSE.block(query), "LSE");
-      const auto D = machine.load(D_slow.block(query), "D");
-      auto pair = machine.scratch(1, 2, "P and dS");
-      machine.compute(cpu::KeyGradients{head.rule, query.begin, keys.begin}, dK, dV, K, V, Q, dO,
-                      LSE, D, pair);
-    });
-    machine.store(dK, head.dK.block(keys));
-    machine.store(dV, head.dV.block(keys));
-  }
 };
 
 }  // namespace attest::sparse
