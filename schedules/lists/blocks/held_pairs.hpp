@@ -116,10 +116,10 @@ struct BlockHeldPairs {
     Pairs<M> pairs(machine, tile);
     add_products(machine, pairs, head.Q, head.K, [](const auto&, const auto&, io::Range) {});
     form_probabilities(machine, slow, pairs);
-    add_keys(machine, pairs, head.dO, {head.dV, head.sums, head.dV_before}, first_of_keys);
+    add_keys(machine, pairs, head.dO, sums_of_dV(head), first_of_keys);
     form_gradients(machine, slow, pairs, first_of_queries);
     add_queries(machine, pairs, head, first_of_queries);
-    add_keys(machine, pairs, head.Q, {head.dK, head.sums, head.dK_before}, first_of_keys);
+    add_keys(machine, pairs, head.Q, sums_of_dK(head), first_of_keys);
   }
 
   // The pairs of one key.
@@ -259,17 +259,10 @@ struct BlockHeldPairs {
     });
   }
 
-  // Sums of keys, and where they begin.
-  struct Target {
-    io::MutableSlowMatrix to;
-    cpu::Sums sums;
-    io::SlowMatrix before;
-  };
-
   // target += pairs^T rows: dV of P and dO, dK of dS and Q.
   template <class M>
   static void add_keys(M& machine, Pairs<M>& pairs, const io::SlowMatrix& rows,
-                       const Target& target, bool first) {
+                       const cpu::KeySums& target, bool first) {
     const CutTile& tile = pairs.tile;
     constexpr cpu::Product kTransposed{cpu::Form::first_transposed};
     machine.for_tiles(cpu::all_columns(rows), 1, [&](io::Range column) {
