@@ -4,7 +4,7 @@
 #include "schedules/walks/key_blocks.hpp"
 #include "schedules/walks/mask_hull.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The pairs of a block of keys stay, or pieces of them, while columns of the keys' matrices stay
 /// with them and words of the queries' pass by: first as P for dV, stored then, in a second pass
@@ -129,4 +129,4 @@ struct HeldPairs {
   io::Traffic gradients_cost(const BackwardHead& head, const Piece& piece) const;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic ColumnGroups::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -17,4 +17,4 @@ io::Traffic ColumnGroups::cost(const ForwardHead& head) const {
           sums.largest(HeadShape::real(sums.idle_queries * g), peak)};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

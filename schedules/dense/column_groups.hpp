@@ -6,7 +6,7 @@
 #include "schedules/engine/score_step.hpp"
 #include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// O of one group of columns for queries that stay, and with the first group LSE; tiles of single
 /// keys pass by word by word.
@@ -114,4 +114,4 @@ struct Flash2Row {
   ColumnGroups one_group(const ForwardHead& head) const { return {block_q, head.V.columns()}; }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

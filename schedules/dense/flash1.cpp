@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 template <Walk W>
 void Flash1Over<W>::choose(Flash1Over& schedule, const std::string& rule,
@@ -52,6 +52,6 @@ io::Traffic Flash1Over<W>::cost(const ForwardHead& head) const {
 }
 
 template struct Flash1Over<TileMap>;
-template struct Flash1Over<sparse::TileList>;
+template struct Flash1Over<TileList>;
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,7 +8,7 @@
 #include "schedules/walks/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Key blocks stay, query blocks pass by with O, m and l, which are read and written for every
 /// tile. Rules for the tiles, without lists: `paper`, bk = ceil(M/4d) and bq = min(bk, d), which
@@ -91,10 +91,6 @@ struct Flash1Over {
 
 using Flash1 = Flash1Over<TileMap>;
 
-}  // namespace attest::cpu
+using BlockFlash1 = Flash1Over<TileList>;
 
-namespace attest::sparse {
-
-using BlockFlash1 = cpu::Flash1Over<TileList>;
-
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 template <Walk W>
 io::Amount Flash2Over<W>::peak(const HeadShape& s, const WalkSums& sums) {
@@ -24,6 +24,6 @@ io::Traffic Flash2Over<W>::cost(const ForwardHead& head) const {
 }
 
 template struct Flash2Over<TileMap>;
-template struct Flash2Over<sparse::TileList>;
+template struct Flash2Over<TileList>;
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 #include "schedules/walks/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Query blocks stay with their sums, key blocks pass by; K leaves before V comes.
 ///
@@ -77,10 +77,6 @@ struct Flash2Over {
 
 using Flash2 = Flash2Over<TileMap>;
 
-}  // namespace attest::cpu
+using BlockFlash2 = Flash2Over<TileList>;
 
-namespace attest::sparse {
-
-using BlockFlash2 = cpu::Flash2Over<TileList>;
-
-}  // namespace attest::sparse
+}  // namespace attest::schedules

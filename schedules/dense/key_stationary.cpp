@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 template <Walk W>
 io::Traffic KeyStationaryOver<W>::cost(const BackwardHead& head) const {
@@ -28,7 +28,7 @@ io::Traffic KeyStationaryOver<W>::cost(const BackwardHead& head) const {
 }
 
 template struct KeyStationaryOver<TileMap>;
-template struct KeyStationaryOver<sparse::TileList>;
+template struct KeyStationaryOver<TileList>;
 
 io::Traffic Flash1Backward::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -52,4 +52,4 @@ io::Traffic Flash1Backward::cost(const BackwardHead& head) const {
           sums.largest(HeadShape::real(alone), peak)};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

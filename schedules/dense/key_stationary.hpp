@@ -4,7 +4,7 @@
 #include "schedules/walks/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// K, V, dK, dV of a key block stay, query blocks pass by; dQ is made on the first tile a query
 /// block meets, read and written on the later ones. A record of a list says which tile is the first
@@ -177,10 +177,6 @@ struct Flash1Backward {
   }
 };
 
-}  // namespace attest::cpu
+using BlockKeyStationary = KeyStationaryOver<TileList>;
 
-namespace attest::sparse {
-
-using BlockKeyStationary = cpu::KeyStationaryOver<TileList>;
-
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic query_pass_cost(const HeadShape& s, const WalkSums& sums, std::int64_t block_q,
                             std::int64_t dlse, StepWords step, std::int64_t order) {
@@ -48,4 +48,4 @@ io::Traffic key_pass_cost(const BackwardHead& head, const WalkSums& sums, std::i
           s.sums(s.k * both), sums.largest(HeadShape::real(alone), peak)};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -4,7 +4,7 @@
 #include "schedules/walks/walk.hpp"
 
 /// The two passes of a backward that writes nothing twice, over a walk.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// D = rowsum(dO o O) - dLSE of queries whose dO stays, O passing word by word.
 template <class M, class Loaded, class Column>
@@ -100,4 +100,4 @@ io::Traffic query_pass_cost(const HeadShape& s, const WalkSums& sums, std::int64
 io::Traffic key_pass_cost(const BackwardHead& head, const WalkSums& sums, std::int64_t block_k,
                           StepWords step, std::int64_t order = kNatural);
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

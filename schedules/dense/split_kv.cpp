@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 std::vector<TileRun> SplitKv::runs_in(const TileMap& map, io::Range queries, std::int64_t part,
                                       std::int64_t k) const {
@@ -42,4 +42,4 @@ io::Traffic SplitKv::cost(const ForwardHead& head) const {
           between + s.in(s.q * s.dv) + HeadShape::real(s.q), peak};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

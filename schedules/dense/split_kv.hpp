@@ -2,7 +2,7 @@
 
 #include "schedules/dense/flash2.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// flash2 on each of several parts of the keys, in parallel, then a merge through LSE, row by row.
 /// Parts are whole key blocks; a part that a block of queries does not see costs nothing.
@@ -81,4 +81,4 @@ struct SplitKv {
   std::int64_t parts_seen(const TileMap& map, io::Range queries, std::int64_t k) const;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

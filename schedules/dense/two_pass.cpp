@@ -1,6 +1,6 @@
 #include "schedules/dense/two_pass.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 template <Walk W>
 io::Traffic TwoPassOver<W>::cost(const BackwardHead& head) const {
@@ -14,7 +14,7 @@ io::Traffic TwoPassOver<W>::cost(const BackwardHead& head) const {
 }
 
 template struct TwoPassOver<TileMap>;
-template struct TwoPassOver<sparse::TileList>;
+template struct TwoPassOver<TileList>;
 
 io::Traffic TwoPassRow::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -25,4 +25,4 @@ io::Traffic TwoPassRow::cost(const BackwardHead& head) const {
               key_pass_cost(head, columns, block_k, pair_words));
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

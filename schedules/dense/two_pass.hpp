@@ -4,7 +4,7 @@
 #include "schedules/walks/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// One pass with query blocks resident for dQ, one with key blocks resident for dK and dV; scores
 /// computed in both, nothing read and written in turn. D is made in the first pass.
@@ -101,10 +101,6 @@ struct TwoPassRow {
   io::Traffic cost(const BackwardHead& head) const;
 };
 
-}  // namespace attest::cpu
+using BlockTwoPass = TwoPassOver<TileList>;
 
-namespace attest::sparse {
-
-using BlockTwoPass = cpu::TwoPassOver<TileList>;
-
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 #include "schedules/engine/score_step.hpp"
 
 /// Steps that backward schedules share.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The parameter dlse of every backward schedule: whether a gradient of LSE is given. It is printed
 /// only when it is.
@@ -174,4 +174,4 @@ void store_unseen(M& machine, const KeySums& target, io::Range keys) {
   });
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 #include "io/machine/machine.hpp"
 #include "schedules/engine/operations.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// S = the scores of the queries and keys of two tiles.
 template <io::Machine M, class Tile, class Queries, class Keys>
@@ -45,4 +45,4 @@ void store_empty_rows(M& machine, const io::MutableSlowMatrix& O, const io::Muta
   machine.store(empty, LSE);
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -12,7 +12,7 @@
 ///   keys                                       of all its pairs
 ///   for_each(body(StairTile, its number))      the pairs, by queries
 ///   begin_keys(machine, target, column, sums)  a column of the sums of its keys begins
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The pairs of some queries, of each from its first key to its last, in fast memory. The first
 /// `old` of the queries have come before.
@@ -130,4 +130,4 @@ void add_to_keys(M& machine, Piece& piece, const io::SlowMatrix& rows, const Key
   });
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

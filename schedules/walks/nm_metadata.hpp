@@ -9,7 +9,7 @@
 #include "schedules/engine/head.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// `kept` of every `group` consecutive keys, for every query; of a last group that is cut, or where
 /// keys end, maybe fewer.
@@ -29,7 +29,7 @@ NmShape nm_shape_of(const attest_problem& problem);
 /// 32). They lie where block and group say, so nothing points to them.
 class NmLayout {
  public:
-  NmLayout(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
+  NmLayout(const ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
            std::int64_t block_q);
 
   /// A block, and how many are as it.
@@ -68,7 +68,7 @@ class NmLayout {
     return queries.begin / block_q_ * groups() * group_words(block_q_);
   }
 
-  const cpu::ScoreRule& rule_;
+  const ScoreRule& rule_;
   std::int64_t q_, k_;
   NmShape shape_;
   std::int64_t block_q_;
@@ -139,12 +139,10 @@ class NmWalk {
     template <class Body>
     void for_each(const Body& body) const {
       if (stay == Stay::queries) {
-        metadata.for_keys(machine, block, [&](io::Range key) {
-          body(cpu::PassingTile{block, key});
-        });
+        metadata.for_keys(machine, block, [&](io::Range key) { body(PassingTile{block, key}); });
       } else {
         metadata.for_queries(machine, block, [&](io::Range query) {
-          body(cpu::PassingTile{query, block});
+          body(PassingTile{query, block});
         });
       }
     }
@@ -161,4 +159,4 @@ class NmWalk {
   Stay stay_;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -7,10 +7,9 @@
 
 #include "schedules/engine/heads.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
-using cpu::KeySpan;
 using io::Range;
 
 constexpr std::int64_t kWordBits = 32;
@@ -49,7 +48,7 @@ struct Met {
 
 // Adds the visible pairs of a query to the tiles it meets; key_places: where each key stands, empty
 // for keys as they come. Requires: a boolean mask.
-void add_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_k,
+void add_row(const ScoreRule& rule, std::int64_t query, std::int64_t block_k,
              const std::vector<std::int64_t>& key_places, Met& met) {
   const attest_problem& problem = *rule.problem;
   const KeySpan span = visible_keys(problem, rule.batch, query);
@@ -74,7 +73,7 @@ void add_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_
 
 // The same for all queries of a block of a band, which have no gaps: what changes from key to key,
 // then sums.
-void add_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
+void add_spans(const ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
                Met& met) {
   std::vector<std::int64_t> changes(at(k) + 1);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
@@ -93,7 +92,7 @@ void add_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::i
 
 // The extents of a list's tiles, and what they are cut from.
 struct Grid {
-  const cpu::ScoreRule& rule;
+  const ScoreRule& rule;
   std::int64_t q, k, block_q, block_k;
   Stay stay;
   const std::vector<std::int64_t>& order;  // of queries, or of keys
@@ -177,7 +176,7 @@ bool has_pattern(const attest_problem& problem) {
   return mask.boolean != nullptr || mask.window_left >= 0 || mask.window_right >= 0;
 }
 
-TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+TileList::TileList(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
                    std::int64_t block_k, Stay stay, const std::vector<std::int64_t>& order)
     : stay_(stay), block_(stay == Stay::queries ? block_q : block_k) {
   blocks_ = io::single_blocks(stay == Stay::queries ? q : k, block_);
@@ -213,7 +212,7 @@ void TileList::lay_out() {
   idle_words_.resize(idle_.size() + 1);
 }
 
-WalkSums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
+WalkSums TileList::sums_of(const ScoreRule& rule, std::int64_t q, std::int64_t k,
                            std::int64_t block_q, std::int64_t block_k, Stay stay,
                            const std::vector<std::int64_t>& order) {
   if (has_pattern(*rule.problem) || q == 0 || k == 0) {
@@ -243,7 +242,7 @@ WalkSums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int6
 }
 
 void TileList::for_lists(
-    const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+    const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
     std::int64_t block_k, Stay stay,
     const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body) {
   const auto sized = [](const Entry& entry) -> Sized {
@@ -286,9 +285,8 @@ void TileList::for_lists(
 std::int64_t TileList::longest(const attest_problem& problem, std::int64_t block_q,
                                std::int64_t block_k, Stay stay) {
   std::size_t most = 0;
-  for (std::int64_t entry = 0; entry < (cpu::uniform_batches(problem) ? 1 : problem.batch);
-       ++entry) {
-    const cpu::Batch batch = cpu::batch_of(problem, entry);
+  for (std::int64_t entry = 0; entry < (uniform_batches(problem) ? 1 : problem.batch); ++entry) {
+    const Batch batch = batch_of(problem, entry);
     for_lists(
         {&problem, batch, 0}, batch.q_length, batch.k_length, block_q, block_k, stay,
         [&](std::int64_t, std::span<const Sized> tiles) { most = std::max(most, tiles.size()); });
@@ -316,4 +314,4 @@ io::SlowMatrix TileList::idle_matrix() const {
           {idle_words_.data(), 1, 1}};
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

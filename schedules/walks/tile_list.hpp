@@ -13,9 +13,7 @@
 #include "schedules/engine/head.hpp"
 #include "schedules/walks/walk.hpp"
 
-namespace attest::sparse {
-
-using cpu::Stay, cpu::Visit, cpu::WalkSums;
+namespace attest::schedules {
 
 template <io::Machine M>
 class ListedTiles;
@@ -44,7 +42,7 @@ class TileList {
  public:
   static constexpr bool kLists = true;
 
-  struct Entry : cpu::PassingTile {
+  struct Entry : PassingTile {
     std::int64_t first_word = 0;  // of its record
     std::int64_t bit_words = 0;
     std::int64_t spans = 0;         // pairs, of each query from its first visible key to its last
@@ -55,7 +53,7 @@ class TileList {
   /// Blocks of rows in another order: `order` gives the query at each place, of a list of keys the
   /// key, and entries then have places for these. Empty: as they come. Requires: blocks >= 1, an
   /// order only with a boolean mask.
-  TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+  TileList(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
            std::int64_t block_k, Stay stay, const std::vector<std::int64_t>& order = {});
 
   /// The blocks that have lists.
@@ -105,7 +103,7 @@ class TileList {
   /// Each list: the extent of its block, and its tiles.
   /// Cost: time linear in the pairs, memory in the tiles, of lists of queries of one.
   static void for_lists(
-      const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+      const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
       std::int64_t block_k, Stay stay,
       const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body);
 
@@ -113,7 +111,7 @@ class TileList {
 
   /// The sums of a list; of a problem without a pattern those of a list of every tile, each
   /// with bits, which no pattern exceeds: tiles are chosen by it.
-  static WalkSums sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
+  static WalkSums sums_of(const ScoreRule& rule, std::int64_t q, std::int64_t k,
                           std::int64_t block_q, std::int64_t block_k, Stay stay,
                           const std::vector<std::int64_t>& order = {});
 
@@ -207,4 +205,4 @@ class ListedTiles {
   Loaded offsets_;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

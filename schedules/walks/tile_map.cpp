@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using io::Range;
@@ -203,4 +203,4 @@ void TileMap::add_tiles(WalkSums& sums, io::Words (&tiles)[2][2]) const {
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

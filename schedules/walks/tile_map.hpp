@@ -7,7 +7,7 @@
 #include "schedules/engine/head.hpp"
 #include "schedules/walks/walk.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Consecutive rows that pass by in tiles, which are alike.
 struct TileRun {
@@ -98,4 +98,4 @@ class TileMap {
   std::vector<std::uint8_t> visited_;      // with a boolean mask: (query tile, key tile)
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -123,4 +123,4 @@ TEST_CASE("tile maps visit the tiles with a visible pair", "[cpu]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "io/machine/dry_machine.hpp"
 #include "io/machine/words.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The side whose blocks of rows stay in fast memory while tiles of the other side pass by.
 enum class Stay : std::uint8_t { queries, keys };
@@ -81,4 +81,4 @@ struct WalkSums {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

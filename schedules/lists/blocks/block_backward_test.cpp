@@ -15,7 +15,7 @@
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -26,7 +26,7 @@ constexpr int kCases = 150;  // for each schedule
 
 // Gradients of a schedule against the definition, from O and LSE of flash2.
 double worst_gradient(const io::Schedule& schedule, Call& call) {
-  cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+  BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
   schedule.count({}, call.backward_arguments());
   const auto expected = naive_backward(call.problem, call.inputs(), call.O.view(), call.LSE.view());
   return std::max({cpu::testing::worst_ratio(call.dQ.view(), expected.dQ),
@@ -49,14 +49,14 @@ TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
     for (int round = 0; round < kCases; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
       if (keeps_scores(family->name()) && rng.between(0, 3) == 0) problem.softcap = 2;
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::dlse_of(text)});
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::dlse_of(text)});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       worst = std::max(worst, worst_gradient(*schedule, call));
       REQUIRE(worst <= 1);
-      cpu::testing::check_counts(*schedule, call.backward_arguments());
+      testing::check_counts(*schedule, call.backward_arguments());
     }
     std::printf("%-22s worst error / bound %.3f\n", family->name().c_str(), worst);
   }
@@ -68,15 +68,15 @@ TEST_CASE("sixteen-bit tensors beside four-byte indices", "[sparse][schedules]")
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, cpu::testing::dlse_of(text)});
+      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       if (family->direction() == Direction::forward) {
-        cpu::testing::check_counts(*schedule, call.forward_arguments());
+        testing::check_counts(*schedule, call.forward_arguments());
       } else {
-        cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
-        cpu::testing::check_counts(*schedule, call.backward_arguments());
+        BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+        testing::check_counts(*schedule, call.backward_arguments());
       }
     }
   }
@@ -100,11 +100,11 @@ TEST_CASE("gradient words over lists are those of free skipping and the lists",
       passes += heads * (2 * one.query_blocks + one.tiles + one.bits + 2 * other.key_blocks +
                          other.tiles + other.bits);
     }
-    const auto words = [&](const auto& schedule) { return cpu::heads_cost(schedule, *form.get()); };
-    const io::Traffic dense = words(cpu::KeyStationary{bq, bk});
+    const auto words = [&](const auto& schedule) { return heads_cost(schedule, *form.get()); };
+    const io::Traffic dense = words(KeyStationary{bq, bk});
     CHECK(words(BlockKeyStationary{bq, bk}).reads == dense.reads + HeadShape::real(stationary));
     CHECK(words(BlockKeyStationary{bq, bk}).writes == dense.writes);
-    const io::Traffic both = words(cpu::TwoPass{bq, bk, cq, ck});
+    const io::Traffic both = words(TwoPass{bq, bk, cq, ck});
     CHECK(words(BlockTwoPass{bq, bk, cq, ck}).reads == both.reads + HeadShape::real(passes));
     CHECK(words(BlockTwoPass{bq, bk, cq, ck}).writes == both.writes);
   }
@@ -127,14 +127,14 @@ TEST_CASE("words of stored gradients over every tile are the dense ones and the 
     const io::Words groups = io::tiles(d, b), all_groups = groups + io::tiles(dv, b);
     const io::Words lists = 3 * 2 * blocks_q + 2 * blocks_k + tiles * (2 + groups + 2 * all_groups);
     const auto check = [&](const auto& listed, const auto& dense) {
-      const io::Traffic words = cpu::heads_cost(listed, *form.get());
-      const io::Traffic expected = cpu::heads_cost(dense, *form.get());
+      const io::Traffic words = heads_cost(listed, *form.get());
+      const io::Traffic expected = heads_cost(dense, *form.get());
       CHECK(words.reads == expected.reads + HeadShape::real(lists));
       CHECK(words.writes == expected.writes);
     };
-    check(BlockSquareTiledBackward{b}, cpu::SquareTiledBackward{b});
-    check(BlockRank1TiledBackward{b, b, b}, cpu::Rank1TiledBackward{b, b});
-    check(BlockQueryStationaryP{b, b, b}, cpu::QueryStationaryP{b, b, b, b});
+    check(BlockSquareTiledBackward{b}, SquareTiledBackward{b});
+    check(BlockRank1TiledBackward{b, b, b}, Rank1TiledBackward{b, b});
+    check(BlockQueryStationaryP{b, b, b}, QueryStationaryP{b, b, b, b});
   }
 }
 
@@ -171,14 +171,14 @@ TEST_CASE("words of stored gradients over partial tiles", "[sparse][schedules]")
                                lists.bits + nz_k * dk + Gk * (nz + t) + nz_q * (dk + dv) +
                                (Gk + Gv) * (nz + 2 * t) + 2 * U;
     const AbiProblem form(problem, 1);
-    CHECK(cpu::heads_cost(BlockRank1TiledBackward{b, b, b}, *form.get()).reads.words == reads);
-    CHECK(cpu::heads_cost(BlockSquareTiledBackward{b}, *form.get()).reads.words == reads);
+    CHECK(heads_cost(BlockRank1TiledBackward{b, b, b}, *form.get()).reads.words == reads);
+    CHECK(heads_cost(BlockSquareTiledBackward{b}, *form.get()).reads.words == reads);
   }
 }
 
 // A walk whose blocks of keys read the lists of queries instead of the transpose.
 struct NotTransposed : TileList {
-  NotTransposed(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+  NotTransposed(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
                 std::int64_t block_k, Stay stays)
       : TileList(rule, q, k, block_q, block_k, Stay::queries), stay(stays) {}
 
@@ -193,7 +193,7 @@ struct NotTransposed : TileList {
     void for_each(const Body& body) const {
       listed.for_each([&](const TileList::Entry& tile) {
         const bool right = stay == Stay::queries;
-        body(cpu::PassingTile{right ? tile.queries : tile.keys, right ? tile.keys : tile.queries});
+        body(PassingTile{right ? tile.queries : tile.keys, right ? tile.keys : tile.queries});
       });
     }
   };
@@ -207,19 +207,19 @@ struct NotTransposed : TileList {
 };
 
 struct WrongTranspose {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "wrong_transpose";
-  static std::vector<cpu::Parameter<WrongTranspose>> parameters() {
-    return {{"b", &WrongTranspose::block, cpu::Extent::any}};
+  static std::vector<Parameter<WrongTranspose>> parameters() {
+    return {{"b", &WrongTranspose::block, Extent::any}};
   }
   std::int64_t block;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
-    cpu::TwoPassOver<NotTransposed>{block, block, block, block}.run(machine, head);
+  void run(M& machine, const BackwardHead& head) const {
+    TwoPassOver<NotTransposed>{block, block, block, block}.run(machine, head);
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const {
+  io::Traffic cost(const BackwardHead& head) const {
     return BlockTwoPass{block, block, block, block}.cost(head);
   }
 };
@@ -228,7 +228,7 @@ TEST_CASE("gradients over a list that is not the transpose are noticed", "[spars
   const auto ratio = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
     Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-    return worst_gradient(cpu::BoundSchedule<WrongTranspose>({4}, *call.form.get()), call);
+    return worst_gradient(BoundSchedule<WrongTranspose>({4}, *call.form.get()), call);
   };
   CHECK(ratio("blockband_4_1") <= 1);  // equals its transpose
   CHECK_FALSE(ratio("block_4_40_3") <= 1);
@@ -239,7 +239,7 @@ TEST_CASE("grouping gathers the queries and the keys of a strided pattern", "[sp
   const Problem problem = Problem::parse("sq=32,sk=32,d=4,mask=dilated_inf_inf_4");
   const AbiProblem form(problem, 1);
   const auto words = [&](std::int64_t order) {
-    return cpu::heads_cost(CsrTwoPass{8, 8, order}, *form.get()).total_words();
+    return heads_cost(CsrTwoPass{8, 8, order}, *form.get()).total_words();
   };
   // Rows that stay: O, dO, Q, LSE, D and dQ of queries; K, V, dK and dV of keys.
   const std::int64_t stay = 32 * (4 + 4 + 4 + 1 + 1 + 4) + 32 * 4 * 4;
@@ -252,16 +252,16 @@ TEST_CASE("grouping gathers the queries and the keys of a strided pattern", "[sp
 
 // Grouped keys whose dK go to their places in the order, not to their own.
 struct StoresKeysInOrder {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "stores_keys_in_order";
-  static std::vector<cpu::Parameter<StoresKeysInOrder>> parameters() {
-    return {{"b", &StoresKeysInOrder::block, cpu::Extent::any}};
+  static std::vector<Parameter<StoresKeysInOrder>> parameters() {
+    return {{"b", &StoresKeysInOrder::block, Extent::any}};
   }
   std::int64_t block;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
-    cpu::BackwardHead moved = head;
+  void run(M& machine, const BackwardHead& head) const {
+    BackwardHead moved = head;
     moved.dK = machine.workspace(head.K.rows(), head.K.columns(), "dK");
     gathered().run(machine, moved);
     const auto order =
@@ -274,18 +274,18 @@ struct StoresKeysInOrder {
     }
   }
   CsrTwoPass gathered() const { return {block, block, kGrouped}; }
-  io::Traffic cost(const cpu::BackwardHead& head) const { return gathered().cost(head); }
+  io::Traffic cost(const BackwardHead& head) const { return gathered().cost(head); }
 };
 
 TEST_CASE("keys stored in the order of their groups are noticed", "[sparse][schedules]") {
   const auto ratio = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
     Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-    return worst_gradient(cpu::BoundSchedule<StoresKeysInOrder>({4}, *call.form.get()), call);
+    return worst_gradient(BoundSchedule<StoresKeysInOrder>({4}, *call.form.get()), call);
   };
   CHECK(ratio("blockband_4_0") <= 1);  // in order already
   CHECK_FALSE(ratio("pairs_40_3") <= 1);
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

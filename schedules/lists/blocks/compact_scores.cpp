@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 // Returns what both schedules move.
@@ -17,7 +17,7 @@ io::Traffic moves(const HeadShape& s, const WalkSums& sums, std::int64_t columns
 
 }  // namespace
 
-io::Traffic BlockSquareTiled::cost(const cpu::ForwardHead& head) const {
+io::Traffic BlockSquareTiled::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const WalkSums sums =
       TileList::sums_of(head.rule, s.q.value(), s.k.value(), side, side, Stay::queries);
@@ -33,7 +33,7 @@ io::Traffic BlockSquareTiled::cost(const cpu::ForwardHead& head) const {
   return traffic;
 }
 
-io::Traffic BlockRank1Tiled::cost(const cpu::ForwardHead& head) const {
+io::Traffic BlockRank1Tiled::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const WalkSums sums =
       TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, Stay::queries);
@@ -49,4 +49,4 @@ io::Traffic BlockRank1Tiled::cost(const cpu::ForwardHead& head) const {
   return traffic;
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -8,9 +8,7 @@
 #include "schedules/lists/sparse_family.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
-
-using cpu::HeadShape;
+namespace attest::schedules {
 
 /// Key blocks stay with the pairs of listed tiles, several at once, while columns of the keys'
 /// matrices stay with them and words of the queries' pass by: as P for dV, then, when P has been
@@ -27,7 +25,7 @@ using cpu::HeadShape;
 ///         forms"]
 /// Source: ours.
 struct BlockHeldKeys {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "block_held_keys";
   static constexpr const char* kDense = "held_pairs";
   static constexpr const char* kSummary =
@@ -37,27 +35,27 @@ struct BlockHeldKeys {
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
   static constexpr bool kFitsPattern = true;
-  static std::vector<cpu::Parameter<BlockHeldKeys>> parameters() {
-    return {{"bk", &BlockHeldKeys::block_k, cpu::Extent::keys},
-            {"bq", &BlockHeldKeys::block_q, cpu::Extent::queries},
-            {"held", &BlockHeldKeys::held, cpu::Extent::queries},
-            cpu::dlse_parameter(&BlockHeldKeys::dlse)};
+  static std::vector<Parameter<BlockHeldKeys>> parameters() {
+    return {{"bk", &BlockHeldKeys::block_k, Extent::keys},
+            {"bq", &BlockHeldKeys::block_q, Extent::queries},
+            {"held", &BlockHeldKeys::held, Extent::queries},
+            dlse_parameter(&BlockHeldKeys::dlse)};
   }
   std::int64_t block_k, block_q, held;  // extents of the tiles, how many a piece has at most
-  std::int64_t dlse = cpu::kNoLseGradient;
+  std::int64_t dlse = kNoLseGradient;
 
   /// As BlockHeldScores::fit, keys staying.
   static void fit(BlockHeldKeys& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
+  void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const TileList list(head.rule, q, k, block_q, block_k, Stay::keys);
     const std::int64_t rows = std::min(held, io::tiles(q, block_q));
     const std::int64_t pairs = std::min(block_q, q) * std::min(block_k, k);
     const auto P = machine.workspace(rows, pairs, "P");  // of a piece, a row for each tile
     const auto D = machine.workspace(q, 1, "D");
-    const auto P_of = [&](const cpu::StairTile<M>& tile, std::int64_t number, std::int64_t row) {
+    const auto P_of = [&](const StairTile<M>& tile, std::int64_t number, std::int64_t row) {
       const auto& stair = tile.stairs.rows()[static_cast<std::size_t>(row)];
       return P.block({number, number + 1}, {stair.place, stair.place + stair.keys.count()});
     };
@@ -77,7 +75,7 @@ struct BlockHeldKeys {
     store_idle_queries(machine, head, list);
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
+  io::Traffic cost(const BackwardHead& head) const;
 
  private:
   // The pairs of a listed tile and its record, which says who comes for the first time: all of its
@@ -85,21 +83,20 @@ struct BlockHeldKeys {
   template <class M>
   struct Held {
     Held(M& machine, const io::SlowMatrix& record_words, const TileList::Entry& listed,
-         const cpu::ScoreRule& rule)
+         const ScoreRule& rule)
         : record(machine.load(record_words, record_words.name())),
           tile(machine, "pairs", listed.queries,
                listed.visit == Visit::first ? 0 : listed.queries.count(),
-               cpu::Staircase::of_mask(rule, listed.queries, listed.keys)) {}
+               Staircase::of_mask(rule, listed.queries, listed.keys)) {}
 
     decltype(std::declval<M&>().load(std::declval<const io::SlowMatrix&>(), "")) record;
-    cpu::StairTile<M> tile;
+    StairTile<M> tile;
   };
 
   template <class M>
   class Piece {
    public:
-    Piece(const ListedTiles<M>& list, io::Range numbers, io::Range of_keys,
-          const cpu::ScoreRule& rule)
+    Piece(const ListedTiles<M>& list, io::Range numbers, io::Range of_keys, const ScoreRule& rule)
         : keys(of_keys), first_(numbers.begin == 0) {
       list.hold(numbers, tiles_, rule);
     }
@@ -116,9 +113,9 @@ struct BlockHeldKeys {
     }
 
     template <class Tile>
-    void begin_keys(M& machine, const cpu::KeySums& target, io::Range column, Tile& sums) const {
+    void begin_keys(M& machine, const KeySums& target, io::Range column, Tile& sums) const {
       if (first_) {
-        cpu::begin_sum(machine, sums, target.sums, target.before, keys, column);
+        begin_sum(machine, sums, target.sums, target.before, keys, column);
       } else {
         machine.load_into(sums, target.to.block(keys, column));
       }
@@ -132,4 +129,4 @@ struct BlockHeldKeys {
   };
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

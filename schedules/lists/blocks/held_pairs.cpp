@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using io::Range;
@@ -86,7 +86,7 @@ std::vector<CutGrid::Place> CutGrid::places(Range queries, Range keys) const {
   return list;
 }
 
-io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
+io::Traffic BlockHeldPairs::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const WalkSums sums =
       TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, Stay::keys);
@@ -113,7 +113,7 @@ io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
       s.in(R * (2 * s.dk + 2 * s.dv) + J * (2 * s.dk + s.dv) + (R - ra) * s.dk + ra * s.dv) +
       s.sums((J - kc) * both) +
       HeadShape::real(R + (R - ra) + sums.pairs + sums.words() + sums.idle_words) +
-      cpu::dlse_words(ra, dlse) + cpu::sums_before(head, s);
+      dlse_words(ra, dlse) + sums_before(head, s);
   traffic.writes = s.in((R + s.q - ra) * s.dk) + s.sums((J + s.k - kc) * both) +
                    HeadShape::real(sums.pairs + ra);
   traffic.peak = peak;
@@ -149,12 +149,12 @@ void BlockHeldPairs::fit(BlockHeldPairs& schedule, const attest_problem& problem
     set(tried.held, tried.side_q * tried.side_k);
     std::int64_t cut = 0;
     if (given.held == 0) {
-      cut = root_above(words_over(cpu::heads_cost(tried, problem).peak, capacity));
+      cut = root_above(words_over(heads_cost(tried, problem).peak, capacity));
       if (cut > std::min(tried.side_q, tried.side_k) / 2) continue;
       tried.held -= cut * cut;
     }
-    const io::Traffic traffic = cpu::heads_cost(tried, problem);
-    if (!cpu::fits(traffic.peak, capacity)) continue;
+    const io::Traffic traffic = heads_cost(tried, problem);
+    if (!fits(traffic.peak, capacity)) continue;
     if (!fewest || traffic.total_words() < *fewest) {
       schedule = tried;
       fewest = traffic.total_words();
@@ -163,4 +163,4 @@ void BlockHeldPairs::fit(BlockHeldPairs& schedule, const attest_problem& problem
   }
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -9,20 +9,18 @@
 #include "schedules/walks/staircase.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
-
-using cpu::HeadShape;
+namespace attest::schedules {
 
 /// Scores of a block of queries in fast memory, tile by tile, each with its record.
 template <io::Machine M>
-class HeldScores {
+class HeldTiles {
  public:
   struct Tile {
     Tile(M& machine, const io::SlowMatrix& record_words, const TileList::Entry& listed)
         : entry(listed),
           record(machine.load(record_words, record_words.name())),
           S(machine.scratch(listed.queries.count(), listed.keys.count(), "S")) {
-      machine.compute(cpu::Fill{0}, S);
+      machine.compute(Fill{0}, S);
     }
 
     TileList::Entry entry;
@@ -30,10 +28,10 @@ class HeldScores {
     decltype(std::declval<M&>().scratch(1, 1, "")) S;
   };
 
-  HeldScores(const ListedTiles<M>& tiles, io::Range numbers) { tiles.hold(numbers, tiles_); }
-  HeldScores(const HeldScores&) = delete;
-  HeldScores& operator=(const HeldScores&) = delete;
-  ~HeldScores() {
+  HeldTiles(const ListedTiles<M>& tiles, io::Range numbers) { tiles.hold(numbers, tiles_); }
+  HeldTiles(const HeldTiles&) = delete;
+  HeldTiles& operator=(const HeldTiles&) = delete;
+  ~HeldTiles() {
     while (!tiles_.empty()) tiles_.pop_back();  // fast memory is a stack
   }
 
@@ -57,7 +55,7 @@ class HeldScores {
 ///         the first  [schedules/lists/blocks/block_test "closed forms"]
 /// Source: ours.
 struct BlockHeldScores {
-  using Head = cpu::ForwardHead;
+  using Head = ForwardHead;
   static constexpr const char* kName = "block_held_scores";
   static constexpr const char* kDense = "flash2";
   static constexpr const char* kSummary =
@@ -66,10 +64,10 @@ struct BlockHeldScores {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
   static constexpr bool kFitsPattern = true;
-  static std::vector<cpu::Parameter<BlockHeldScores>> parameters() {
-    return {{"bq", &BlockHeldScores::block_q, cpu::Extent::queries},
-            {"bk", &BlockHeldScores::block_k, cpu::Extent::keys},
-            {"held", &BlockHeldScores::held, cpu::Extent::keys}};
+  static std::vector<Parameter<BlockHeldScores>> parameters() {
+    return {{"bq", &BlockHeldScores::block_q, Extent::queries},
+            {"bk", &BlockHeldScores::block_k, Extent::keys},
+            {"held", &BlockHeldScores::held, Extent::keys}};
   }
   std::int64_t block_q, block_k, held;  // extents of the tiles, how many a piece has at most
 
@@ -79,20 +77,20 @@ struct BlockHeldScores {
                   io::FastMemory capacity);
 
   template <io::Machine M>
-  void run(M& machine, const cpu::ForwardHead& head) const {
+  void run(M& machine, const ForwardHead& head) const {
     const auto before = machine.workspace(head.Q.rows(), head.V.columns(), "O before");
     const TileList list(head.rule, head.Q.rows(), head.K.rows(), block_q, block_k, Stay::queries);
     machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
       const ListedTiles tiles(block, list, queries);
       if (tiles.empty()) {
-        return cpu::store_empty_rows(block, head.O.block(queries), head.LSE.block(queries), 1);
+        return store_empty_rows(block, head.O.block(queries), head.LSE.block(queries), 1);
       }
       auto m = block.scratch(queries.count(), 1, "m");
       auto l = block.scratch(queries.count(), 1, "l");
-      block.compute(cpu::StartRows{}, m, l);
+      block.compute(StartRows{}, m, l);
       for (std::int64_t begin = 0, end = 0; begin < tiles.count(); begin = end) {
         end = begin + std::min(held, tiles.count() - begin);
-        HeldScores scores(tiles, {begin, end});
+        HeldTiles scores(tiles, {begin, end});
         const Place place{queries, begin == 0, end == tiles.count()};
         form_scores(block, head, queries, scores);
         add_piece(block, head, before, place, m, l, scores);
@@ -100,7 +98,7 @@ struct BlockHeldScores {
     });
   }
 
-  io::Traffic cost(const cpu::ForwardHead& head) const;
+  io::Traffic cost(const ForwardHead& head) const;
 
  private:
   // A block of queries, and whether a piece is the first and the last of its tiles.
@@ -110,54 +108,53 @@ struct BlockHeldScores {
   };
 
   template <class M>
-  static void form_scores(M& machine, const cpu::ForwardHead& head, io::Range queries,
-                          HeldScores<M>& scores) {
-    machine.for_tiles(cpu::all_columns(head.Q), 1, [&](io::Range column) {
+  static void form_scores(M& machine, const ForwardHead& head, io::Range queries,
+                          HeldTiles<M>& scores) {
+    machine.for_tiles(all_columns(head.Q), 1, [&](io::Range column) {
       const auto Q = machine.load(head.Q.block(queries, column), "Q");
       scores.for_each([&](auto& tile) {
         const auto K = machine.stream(head.K.block(tile.entry.keys, column), "K");
-        machine.compute(cpu::Product{cpu::Form::second_transposed}, tile.S, Q, K);
+        machine.compute(Product{Form::second_transposed}, tile.S, Q, K);
       });
     });
     scores.for_each([&](auto& tile) {
-      machine.compute(cpu::FinishScores{head.rule, queries.begin, tile.entry.keys.begin}, tile.S);
+      machine.compute(FinishScores{head.rule, queries.begin, tile.entry.keys.begin}, tile.S);
     });
   }
 
   template <class M, class Tile>
-  static void add_piece(M& machine, const cpu::ForwardHead& head,
-                        const io::MutableSlowMatrix& before, const Place& place, Tile& m, Tile& l,
-                        HeldScores<M>& scores) {
+  static void add_piece(M& machine, const ForwardHead& head, const io::MutableSlowMatrix& before,
+                        const Place& place, Tile& m, Tile& l, HeldTiles<M>& scores) {
     // Factors of the sums of the pieces before.
     auto kept = machine.scratch(place.first ? 0 : place.queries.count(), 1, "kept");
-    machine.compute(cpu::CopyTile{}, kept, m);
-    scores.for_each([&](auto& tile) { machine.compute(cpu::RaiseMaxima{}, m, tile.S); });
-    machine.compute(cpu::Probabilities{}, kept, m);
-    machine.compute(cpu::RescaleColumn{}, l, kept);
+    machine.compute(CopyTile{}, kept, m);
+    scores.for_each([&](auto& tile) { machine.compute(RaiseMaxima{}, m, tile.S); });
+    machine.compute(Probabilities{}, kept, m);
+    machine.compute(RescaleColumn{}, l, kept);
     scores.for_each([&](auto& tile) {
-      machine.compute(cpu::Probabilities{}, tile.S, m);
-      machine.compute(cpu::AddRowSums{}, l, tile.S);
+      machine.compute(Probabilities{}, tile.S, m);
+      machine.compute(AddRowSums{}, l, tile.S);
     });
     if (place.last) {
-      machine.compute(cpu::LogSumExp{}, m, l);
+      machine.compute(LogSumExp{}, m, l);
       machine.store(m, head.LSE.block(place.queries));
     }
-    machine.for_tiles(cpu::all_columns(head.V), 1, [&](io::Range column) {
+    machine.for_tiles(all_columns(head.V), 1, [&](io::Range column) {
       auto O = machine.scratch(place.queries.count(), 1, "O");
       if (place.first) {
-        machine.compute(cpu::Fill{0}, O);
+        machine.compute(Fill{0}, O);
       } else {
         machine.load_into(O, before.block(place.queries, column));
-        machine.compute(cpu::RescaleColumn{}, O, kept);
+        machine.compute(RescaleColumn{}, O, kept);
       }
       scores.for_each([&](auto& tile) {
         const auto V = machine.stream(head.V.block(tile.entry.keys, column), "V");
-        machine.compute(cpu::Product{}, O, tile.S, V);
+        machine.compute(Product{}, O, tile.S, V);
       });
-      if (place.last) machine.compute(cpu::DivideRows{}, O, l);
+      if (place.last) machine.compute(DivideRows{}, O, l);
       machine.store(O, (place.last ? head.O : before).block(place.queries, column));
     });
   }
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace attest::sparse {
+namespace attest::schedules {
 
-io::Traffic CsrGather::cost(const cpu::ForwardHead& head) const {
+io::Traffic CsrGather::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();
   const bool grouped = order == kGrouped;
@@ -29,4 +29,4 @@ io::Traffic CsrGather::cost(const cpu::ForwardHead& head) const {
           sums.largest(HeadShape::real(offsets + alone), peak)};
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -10,19 +10,19 @@
 ///
 /// Cost: that of the passes over the lists of that order, and a word for each row of a block
 ///       read and held; blocks without a tile go row by row
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// A query that stays while keys pass by.
 template <class M>
 struct GradientQuery {
-  GradientQuery(io::Range row, M* machine, const cpu::BackwardHead* head)
+  GradientQuery(io::Range row, M* machine, const BackwardHead* head)
       : query(row),
         dO(machine->load(head->dO.block(query), "dO")),
         D(machine->scratch(1, 1, "D")),
         dQ(machine->scratch(1, head->Q.columns(), "dQ")),
         Q(machine->load(head->Q.block(query), "Q")),
         LSE(machine->load(head->LSE.block(query), "LSE")) {
-    machine->compute(cpu::Fill{0}, dQ);
+    machine->compute(Fill{0}, dQ);
   }
 
   io::Range query;
@@ -34,13 +34,13 @@ struct GradientQuery {
 /// A key that stays while queries pass by.
 template <class M>
 struct GradientKey {
-  GradientKey(io::Range row, M* machine, const cpu::BackwardHead* head)
+  GradientKey(io::Range row, M* machine, const BackwardHead* head)
       : key(row),
         dK(machine->scratch(1, head->K.columns(), "dK")),
         dV(machine->scratch(1, head->V.columns(), "dV")),
         K(machine->load(head->K.block(key), "K")),
         V(machine->load(head->V.block(key), "V")) {
-    cpu::begin_sums(*machine, *head, key, dK, dV);
+    begin_sums(*machine, *head, key, dK, dV);
   }
 
   io::Range key;
@@ -50,9 +50,8 @@ struct GradientKey {
 
 /// dQ and D; step as for query_pass, once for each query of a tile.
 template <io::Machine M, class Step>
-void gathered_query_pass(M& machine, const cpu::BackwardHead& head,
-                         const io::MutableSlowMatrix& D_slow, std::int64_t dlse,
-                         std::int64_t block_q, const Step& step) {
+void gathered_query_pass(M& machine, const BackwardHead& head, const io::MutableSlowMatrix& D_slow,
+                         std::int64_t dlse, std::int64_t block_q, const Step& step) {
   const std::int64_t q = head.Q.rows(), k = head.K.rows();
   const RowOrder order = RowOrder::grouped(head.rule, q, k, block_q, Stay::queries);
   const TileList list(head.rule, q, k, block_q, 1, Stay::queries, order.rows());
@@ -65,25 +64,23 @@ void gathered_query_pass(M& machine, const cpu::BackwardHead& head,
         {
           const auto dO = block.load(head.dO.block(query), "dO");
           auto D = block.scratch(1, 1, "D");
-          cpu::store_row_sums(block, head, D_slow, dlse, query, dO, D);
+          store_row_sums(block, head, D_slow, dlse, query, dO, D);
         }
         auto dQ = block.scratch(1, head.Q.columns(), "dQ");
-        block.compute(cpu::Fill{0}, dQ);
+        block.compute(Fill{0}, dQ);
         block.store(dQ, head.dQ.block(query));
       }
       return;
     }
     using Row = GradientQuery<std::remove_reference_t<decltype(block)>>;
     GatheredRows<Row> rows(order, places, &block, &head);
-    rows.for_each([&](Row& row) {
-      cpu::store_row_sums(block, head, D_slow, dlse, row.query, row.dO, row.D);
-    });
+    rows.for_each(
+        [&](Row& row) { store_row_sums(block, head, D_slow, dlse, row.query, row.dO, row.D); });
     keys.for_each([&](const TileList::Entry& tile) {
       const auto K = block.load(head.K.block(tile.keys), "K");
       const auto V = block.load(head.V.block(tile.keys), "V");
       rows.for_each([&](Row& row) {
-        step(block, row.dQ, row.Q, row.dO, row.LSE, row.D, K, V,
-             cpu::PassingTile{row.query, tile.keys});
+        step(block, row.dQ, row.Q, row.dO, row.LSE, row.D, K, V, PassingTile{row.query, tile.keys});
       });
     });
     rows.for_each([&](Row& row) { block.store(row.dQ, head.dQ.block(row.query)); });
@@ -92,7 +89,7 @@ void gathered_query_pass(M& machine, const cpu::BackwardHead& head,
 
 /// dK and dV; step as for key_pass, once for each key of a tile.
 template <io::Machine M, class Step>
-void gathered_key_pass(M& machine, const cpu::BackwardHead& head, const io::SlowMatrix& D_slow,
+void gathered_key_pass(M& machine, const BackwardHead& head, const io::SlowMatrix& D_slow,
                        std::int64_t block_k, const Step& step) {
   const std::int64_t q = head.Q.rows(), k = head.K.rows();
   const RowOrder order = RowOrder::grouped(head.rule, q, k, block_k, Stay::keys);
@@ -105,7 +102,7 @@ void gathered_key_pass(M& machine, const cpu::BackwardHead& head, const io::Slow
         const io::Range key = order.row(place);
         auto dK = block.scratch(1, head.K.columns(), "dK");
         auto dV = block.scratch(1, head.V.columns(), "dV");
-        cpu::begin_sums(block, head, key, dK, dV);
+        begin_sums(block, head, key, dK, dV);
         block.store(dK, head.dK.block(key));
         block.store(dV, head.dV.block(key));
       }
@@ -120,7 +117,7 @@ void gathered_key_pass(M& machine, const cpu::BackwardHead& head, const io::Slow
       const auto D = block.load(D_slow.block(tile.queries), "D");
       rows.for_each([&](Row& row) {
         step(block, row.dK, row.dV, row.K, row.V, Q, dO, LSE, D,
-             cpu::PassingTile{tile.queries, row.key});
+             PassingTile{tile.queries, row.key});
       });
     });
     rows.for_each([&](Row& row) {
@@ -130,4 +127,4 @@ void gathered_key_pass(M& machine, const cpu::BackwardHead& head, const io::Slow
   });
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

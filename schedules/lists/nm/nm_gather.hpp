@@ -3,9 +3,7 @@
 #include "schedules/dense/column_groups.hpp"
 #include "schedules/walks/nm_metadata.hpp"
 
-namespace attest::sparse {
-
-using cpu::HeadShape;
+namespace attest::schedules {
 
 /// flash2_row for N:M patterns: blocks of queries stay, the keys that any of them keeps pass by
 /// word by word, group after group with its metadata.
@@ -16,15 +14,15 @@ using cpu::HeadShape;
 /// Source: ours; the offsets are those of Mishra et al. 2021, Accelerating Sparse Deep Neural
 ///         Networks, section 3.
 struct NmGather {
-  using Head = cpu::ForwardHead;
+  using Head = ForwardHead;
   static constexpr const char* kName = "nm_gather";
   static constexpr const char* kDense = "flash2_row";
   static constexpr const char* kSummary =
       "N:M patterns: query blocks stay, kept keys pass by; offsets count, packed in words";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
-  static std::vector<cpu::Parameter<NmGather>> parameters() {
-    return {{"bq", &NmGather::block_q, cpu::Extent::queries}};
+  static std::vector<Parameter<NmGather>> parameters() {
+    return {{"bq", &NmGather::block_q, Extent::queries}};
   }
   std::int64_t block_q;
   NmShape shape{};
@@ -33,14 +31,14 @@ struct NmGather {
   void prepare(const attest_problem& problem) { shape = nm_shape_of(problem); }
 
   template <io::Machine M>
-  void run(M& machine, const cpu::ForwardHead& head) const {
+  void run(M& machine, const ForwardHead& head) const {
     const std::int64_t q = head.Q.rows();
     const NmMetadata metadata(NmLayout(head.rule, q, head.K.rows(), shape, block_q));
-    cpu::attend_rows(machine, head, NmWalk(metadata, q, block_q, Stay::queries), block_q,
-                     head.V.columns());
+    attend_rows(machine, head, NmWalk(metadata, q, block_q, Stay::queries), block_q,
+                head.V.columns());
   }
 
-  io::Traffic cost(const cpu::ForwardHead& head) const;
+  io::Traffic cost(const ForwardHead& head) const;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -3,7 +3,7 @@
 #include "schedules/dense/passes.hpp"
 #include "schedules/walks/nm_metadata.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// two_pass_row for N:M patterns: blocks of queries stay while the keys that any of them keeps pass
 /// by, then blocks of keys while queries pass. Offsets say what a query keeps and not who keeps a
@@ -20,36 +20,36 @@ namespace attest::sparse {
 ///         [schedules/lists/nm/nm_two_pass_test "words"]
 /// Source: ours.
 struct NmTwoPass {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "nm_two_pass";
   static constexpr const char* kDense = "two_pass_row";
   static constexpr const char* kSummary =
       "N:M patterns: query blocks stay, kept keys pass by, then the reverse; offsets count twice";
   static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
                                           .saved = io::SavedOutputs::read};
-  static std::vector<cpu::Parameter<NmTwoPass>> parameters() {
-    return {{"bq", &NmTwoPass::block_q, cpu::Extent::queries},
-            {"bk", &NmTwoPass::block_k, cpu::Extent::keys},
-            cpu::dlse_parameter(&NmTwoPass::dlse)};
+  static std::vector<Parameter<NmTwoPass>> parameters() {
+    return {{"bq", &NmTwoPass::block_q, Extent::queries},
+            {"bk", &NmTwoPass::block_k, Extent::keys},
+            dlse_parameter(&NmTwoPass::dlse)};
   }
-  std::int64_t block_q, block_k, dlse = cpu::kNoLseGradient;
+  std::int64_t block_q, block_k, dlse = kNoLseGradient;
   NmShape shape{};
 
   static void require_pattern(const attest_problem& problem) { nm_shape_of(problem); }
   void prepare(const attest_problem& problem) { shape = nm_shape_of(problem); }
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
+  void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const NmMetadata metadata(NmLayout(head.rule, q, k, shape, block_q));
     const auto D = machine.workspace(q, 1, "D");
-    cpu::query_pass(machine, head, D, dlse, NmWalk(metadata, q, block_q, Stay::queries), block_q,
-                    cpu::one_key(head.rule));
-    cpu::key_pass(machine, head, D, NmWalk(metadata, k, block_k, Stay::keys), block_k,
-                  cpu::one_query(head.rule));
+    query_pass(machine, head, D, dlse, NmWalk(metadata, q, block_q, Stay::queries), block_q,
+               one_key(head.rule));
+    key_pass(machine, head, D, NmWalk(metadata, k, block_k, Stay::keys), block_k,
+             one_query(head.rule));
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
+  io::Traffic cost(const BackwardHead& head) const;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules
