@@ -11,6 +11,8 @@
 #include "cpu/kernels/native_machine.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/loss.hpp"
+#include "schedules/dense/key_stationary.hpp"
+#include "schedules/engine/family.hpp"
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
@@ -60,6 +62,68 @@ TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
       CHECK(bits(problem, *family, text, seed, How::native, 3, memory) == counted);
     }
   }
+}
+
+// Queries that see no key lie before and after some that do.
+constexpr const char* kIdleApart = "sq=31,sk=32,d=5,dv=3,mask=block_8_30_3";
+
+TEST_CASE("native and counted runs give equal bits where idle queries lie apart",
+          "[cpu][schedules]") {
+  Rng rng(17);
+  const Problem problem = Problem::parse(kIdleApart);
+  for (const auto& family : dense_schedules().families()) {
+    if (family->direction() == Direction::loss_gradient) continue;
+    const std::string text = testing::random_schedule(rng, *family, 3);
+    INFO(text);
+    const auto counted = bits(problem, *family, text, 5, How::counted, 1, Memory::packed);
+    CHECK(bits(problem, *family, text, 5, How::native, 1, Memory::packed) == counted);
+  }
+}
+
+// A walk that says of idle queries that they follow each other.
+struct JoinsIdle : TileMap {
+  using TileMap::TileMap;
+
+  template <io::Machine M, class Body>
+  void for_idle(M& machine, const Body& body) const {
+    std::vector<io::Range> idle;
+    io::DryMachine probe(io::FastMemory{});
+    TileMap::for_idle(probe, [&](auto&, io::Range queries) { idle.push_back(queries); });
+    machine.parallel_tiles(idle, idle.front().count(), body);
+  }
+};
+
+struct StationaryOverJoined {
+  using Head = BackwardHead;
+  static constexpr const char* kName = "stationary_over_joined";
+  static std::vector<Parameter<StationaryOverJoined>> parameters() {
+    return {{"b", &StationaryOverJoined::block, Extent::any}};
+  }
+  std::int64_t block;
+
+  template <io::Machine M>
+  void run(M& machine, const BackwardHead& head) const {
+    KeyStationaryOver<JoinsIdle>{block, block}.run(machine, head);
+  }
+  io::Traffic cost(const BackwardHead& head) const {
+    return KeyStationary{block, block}.cost(head);
+  }
+};
+
+TEST_CASE("a walk that joins idle queries is noticed", "[cpu][schedules]") {
+  const Problem problem = Problem::parse(kIdleApart);
+  const auto run = [&](How how) {
+    Call call(problem, 5, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
+    const BoundSchedule<StationaryOverJoined> schedule({2}, *call.form.get());
+    if (how == How::counted) {
+      schedule.count({}, call.backward_arguments());
+    } else {
+      schedule.run(call.backward_arguments());
+    }
+    return call.output_bits();
+  };
+  CHECK(run(How::native) != run(How::counted));
 }
 
 // Rows of tiles that fill the vectors of every instruction set, and their ragged ends.
