@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <span>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "io/machine/machine.hpp"
 #include "schedules/engine/head.hpp"
+#include "schedules/engine/rolling_buffer.hpp"
 #include "schedules/walks/walk.hpp"
 
 namespace attest::schedules {
@@ -175,11 +175,11 @@ class ListedTiles {
   /// Some of the tiles at once: Held(machine, words of the record, entry, more) at the end of
   /// `held`. Held loads the record and keeps it as long as it lives.
   template <class Held, class... More>
-  void hold(io::Range numbers, std::deque<Held>& held, const More&... more) const {
+  void hold(io::Range numbers, HeldRows<Held>& held, const More&... more) const {
     for (std::int64_t number = numbers.begin; number < numbers.end; ++number) {
       const TileList::Entry& entry = entries()[static_cast<std::size_t>(number)];
       const io::Range words{entry.first_word, entry.first_word + 1 + entry.bit_words};
-      held.emplace_back(machine_, list_.matrix().block(words), entry, more...);
+      held.add(&machine_, list_.matrix().block(words), entry, more...);
     }
   }
 

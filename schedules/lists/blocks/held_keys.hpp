@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 
 #include "schedules/engine/stair_steps.hpp"
 #include "schedules/lists/blocks/unseen.hpp"
@@ -82,10 +81,10 @@ struct BlockHeldKeys {
   // queries, or none.
   template <class M>
   struct Held {
-    Held(M& machine, const io::SlowMatrix& record_words, const TileList::Entry& listed,
+    Held(M* machine, const io::SlowMatrix& record_words, const TileList::Entry& listed,
          const ScoreRule& rule)
-        : record(machine.load(record_words, record_words.name())),
-          tile(machine, "pairs", listed.queries,
+        : record(machine->load(record_words, record_words.name())),
+          tile(*machine, "pairs", listed.queries,
                listed.visit == Visit::first ? 0 : listed.queries.count(),
                Staircase::of_mask(rule, listed.queries, listed.keys)) {}
 
@@ -100,16 +99,11 @@ struct BlockHeldKeys {
         : keys(of_keys), first_(numbers.begin == 0) {
       list.hold(numbers, tiles_, rule);
     }
-    Piece(const Piece&) = delete;
-    Piece& operator=(const Piece&) = delete;
-    ~Piece() {
-      while (!tiles_.empty()) tiles_.pop_back();  // fast memory is a stack
-    }
 
     template <class Body>
     void for_each(const Body& body) {
       std::int64_t number = 0;
-      for (Held<M>& one : tiles_) body(one.tile, number++);
+      tiles_.for_each([&](Held<M>& one) { body(one.tile, number++); });
     }
 
     template <class Tile>
@@ -125,7 +119,7 @@ struct BlockHeldKeys {
 
    private:
     bool first_;  // of the block's pieces
-    std::deque<Held<M>> tiles_;
+    HeldRows<Held<M>> tiles_;
   };
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 
 #include "schedules/engine/parameter.hpp"
 #include "schedules/engine/score_step.hpp"
@@ -11,37 +10,19 @@
 
 namespace attest::schedules {
 
-/// Scores of a block of queries in fast memory, tile by tile, each with its record.
+/// The scores of a listed tile, with its record.
 template <io::Machine M>
-class HeldTiles {
- public:
-  struct Tile {
-    Tile(M& machine, const io::SlowMatrix& record_words, const TileList::Entry& listed)
-        : entry(listed),
-          record(machine.load(record_words, record_words.name())),
-          S(machine.scratch(listed.queries.count(), listed.keys.count(), "S")) {
-      machine.compute(Fill{0}, S);
-    }
-
-    TileList::Entry entry;
-    decltype(std::declval<M&>().load(std::declval<const io::SlowMatrix&>(), "")) record;
-    decltype(std::declval<M&>().scratch(1, 1, "")) S;
-  };
-
-  HeldTiles(const ListedTiles<M>& tiles, io::Range numbers) { tiles.hold(numbers, tiles_); }
-  HeldTiles(const HeldTiles&) = delete;
-  HeldTiles& operator=(const HeldTiles&) = delete;
-  ~HeldTiles() {
-    while (!tiles_.empty()) tiles_.pop_back();  // fast memory is a stack
+struct ScoreTile {
+  ScoreTile(M* machine, const io::SlowMatrix& record_words, const TileList::Entry& listed)
+      : entry(listed),
+        record(machine->load(record_words, record_words.name())),
+        S(machine->scratch(listed.queries.count(), listed.keys.count(), "S")) {
+    machine->compute(Fill{0}, S);
   }
 
-  template <class Body>
-  void for_each(const Body& body) {
-    for (Tile& tile : tiles_) body(tile);
-  }
-
- private:
-  std::deque<Tile> tiles_;
+  TileList::Entry entry;
+  decltype(std::declval<M&>().load(std::declval<const io::SlowMatrix&>(), "")) record;
+  decltype(std::declval<M&>().scratch(1, 1, "")) S;
 };
 
 /// Query blocks stay with the scores of listed tiles in place of rows of Q and O, whose columns
@@ -90,7 +71,8 @@ struct BlockHeldScores {
       block.compute(StartRows{}, m, l);
       for (std::int64_t begin = 0, end = 0; begin < tiles.count(); begin = end) {
         end = begin + std::min(held, tiles.count() - begin);
-        HeldTiles scores(tiles, {begin, end});
+        HeldRows<ScoreTile<std::remove_reference_t<decltype(block)>>> scores;
+        tiles.hold({begin, end}, scores);
         const Place place{queries, begin == 0, end == tiles.count()};
         form_scores(block, head, queries, scores);
         add_piece(block, head, before, place, m, l, scores);
@@ -109,7 +91,7 @@ struct BlockHeldScores {
 
   template <class M>
   static void form_scores(M& machine, const ForwardHead& head, io::Range queries,
-                          HeldTiles<M>& scores) {
+                          HeldRows<ScoreTile<M>>& scores) {
     machine.for_tiles(all_columns(head.Q), 1, [&](io::Range column) {
       const auto Q = machine.load(head.Q.block(queries, column), "Q");
       scores.for_each([&](auto& tile) {
@@ -124,7 +106,7 @@ struct BlockHeldScores {
 
   template <class M, class Tile>
   static void add_piece(M& machine, const ForwardHead& head, const io::MutableSlowMatrix& before,
-                        const Place& place, Tile& m, Tile& l, HeldTiles<M>& scores) {
+                        const Place& place, Tile& m, Tile& l, HeldRows<ScoreTile<M>>& scores) {
     // Factors of the sums of the pieces before.
     auto kept = machine.scratch(place.first ? 0 : place.queries.count(), 1, "kept");
     machine.compute(CopyTile{}, kept, m);
