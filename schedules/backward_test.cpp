@@ -10,11 +10,11 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
-using testing::Memory;
+using cpu::testing::Call;
+using cpu::testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
@@ -33,8 +33,8 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
   Rng rng(20261121);
   for (const auto& family : dense_schedules().families()) {
     if (family->direction() != Direction::backward) continue;
-    const auto deltas = family->name() == "standard_bwd" ? testing::Deltas::from_probabilities
-                                                         : testing::Deltas::from_outputs;
+    const auto deltas = family->name() == "standard_bwd" ? cpu::testing::Deltas::from_probabilities
+                                                         : cpu::testing::Deltas::from_outputs;
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
       Problem problem = testing::random_problem(rng, Direction::backward);
@@ -42,15 +42,15 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::dlse_of(text)});
-      REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+      REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       testing::check_counts(*schedule, call.backward_arguments());
-      const testing::NaiveBackward expected =
+      const cpu::testing::NaiveBackward expected =
           naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view(), deltas);
-      worst = std::max(worst, testing::worst_ratio(call.dQ.view(), expected.dQ));
-      worst = std::max(worst, testing::worst_ratio(call.dK.view(), expected.dK));
-      worst = std::max(worst, testing::worst_ratio(call.dV.view(), expected.dV));
+      worst = std::max(worst, cpu::testing::worst_ratio(call.dQ.view(), expected.dQ));
+      worst = std::max(worst, cpu::testing::worst_ratio(call.dK.view(), expected.dK));
+      worst = std::max(worst, cpu::testing::worst_ratio(call.dV.view(), expected.dV));
       REQUIRE(worst <= 1);
     }
     std::printf("%-18s worst error / bound %.3f\n", family->name().c_str(), worst);
@@ -67,8 +67,8 @@ TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
         "sq=40,sk=99,d=2,hq=4,hkv=2,mask=block_3x11_30_3", "sq=33,sk=140,d=2,mask=block_35_50_4",
         "sq=44,sk=70,d=2,dtype=bf16,mask=block_4x35_5_1"}) {
     const Problem problem = Problem::parse(text);
-    Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
-    REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+    Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
+    REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
     for (const std::int64_t keys : {32, 34, 35, 43}) {
       for (const std::int64_t queries : {1, 4}) {
         const auto made = [&](const char* order) {
@@ -80,11 +80,11 @@ TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
         INFO(schedule->spec().to_string() << " on " << text);
         testing::check_counts(*schedule, call.backward_arguments());
         if (problem.dtype == DType::f32) {
-          const testing::NaiveBackward expected =
+          const cpu::testing::NaiveBackward expected =
               naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
-          CHECK(testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
-          CHECK(testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
-          CHECK(testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
+          CHECK(cpu::testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
+          CHECK(cpu::testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
+          CHECK(cpu::testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
         }
         if (schedule->closed_form().total_words() < made("grouped")->closed_form().total_words()) {
           ++fewer;
@@ -105,7 +105,7 @@ TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
-      REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+      REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.backward_arguments());
     }
@@ -133,4 +133,4 @@ TEST_CASE("what backward schedules do not count is refused", "[cpu][schedules]")
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -12,7 +12,7 @@
 #include "io/schedule/schedule_count.hpp"
 #include "schedules/register.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 TEST_CASE("a million keys are counted dry", "[cpu][schedules]") {
@@ -331,4 +331,4 @@ TEST_CASE("the choice is explained", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,10 +8,10 @@
 #include "schedules/dense/flash2.hpp"
 #include "schedules/engine/family.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
+using cpu::testing::Call;
 
 enum class Mistake {
   none,
@@ -112,7 +112,7 @@ struct Outcome {
 
 Outcome run(Mistake mistake, const std::string& mask = "none", io::FastMemory capacity = {}) {
   const Problem problem = Problem::parse("hq=2,sq=13,sk=11,d=4,dv=3,mask=" + mask);
-  Call call(problem, 3, {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+  Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
   attest_forward_args args{};
   args.problem = call.form.get();
   args.Q = call.Q.abi(), args.K = call.K.abi(), args.V = call.V.abi();
@@ -152,4 +152,4 @@ TEST_CASE("what overflows fast memory is refused", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -6,10 +6,10 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/bypassing.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
+using cpu::testing::Call;
 
 TEST_CASE("with assertions slow memory is closed unless asked otherwise", "[cpu][schedules]") {
   CHECK(io::default_guard() == io::SlowGuard::closed);
@@ -17,7 +17,7 @@ TEST_CASE("with assertions slow memory is closed unless asked otherwise", "[cpu]
 
 TEST_CASE("with assertions a schedule that bypasses the count dies", "[cpu][schedules]") {
   const Problem problem = Problem::parse("sq=1,sk=1,d=3");
-  Call call(problem, 4, {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+  Call call(problem, 4, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
   const auto args = call.forward_arguments();
   const BoundSchedule<testing::BypassingLoad> load({}, *call.form.get());
   CHECK(testing::died(testing::status_of([&] { load.count({}, args); })));
@@ -30,4 +30,4 @@ TEST_CASE("with assertions a schedule that bypasses the count dies", "[cpu][sche
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

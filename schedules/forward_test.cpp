@@ -10,11 +10,11 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
-using testing::Memory;
+using cpu::testing::Call;
+using cpu::testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
@@ -36,15 +36,15 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
       const Problem problem = testing::random_problem(rng, Direction::forward);
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       const auto untouched = call.LSE.bytes();
       testing::check_counts(*schedule, call.forward_arguments());
-      const testing::NaiveForward expected = naive_forward(problem, call.inputs());
-      worst = std::max(worst, testing::worst_ratio(call.O.view(), expected.O));
+      const cpu::testing::NaiveForward expected = naive_forward(problem, call.inputs());
+      worst = std::max(worst, cpu::testing::worst_ratio(call.O.view(), expected.O));
       if (writes_lse(schedule->spec())) {
-        worst = std::max(worst, testing::worst_ratio(call.LSE.view(), expected.LSE));
+        worst = std::max(worst, cpu::testing::worst_ratio(call.LSE.view(), expected.LSE));
       } else {
         CHECK(call.LSE.bytes() == untouched);
       }
@@ -63,7 +63,7 @@ TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.forward_arguments());
     }
@@ -163,4 +163,4 @@ TEST_CASE("tile rules of flash1", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

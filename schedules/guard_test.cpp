@@ -9,14 +9,14 @@
 #include "schedules/engine/family.hpp"
 #include "schedules/testing/bypassing.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
+using cpu::testing::Call;
 
 template <class S>
 void check_dies(const Problem& problem) {
-  Call call(problem, 4, {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+  Call call(problem, 4, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
   const auto args = call.forward_arguments();
   const BoundSchedule<S> unguarded({}, *call.form.get(), io::SlowGuard::open);
   const io::Traffic counted = unguarded.count({}, args).traffic();
@@ -64,12 +64,12 @@ void check_guarded(const S& schedule, Call& call,
 TEST_CASE("guarded and plain counts give equal words and bits", "[cpu][schedules]") {
   for (const char* text : {"b=2,hq=2,sq=9,sk=7,d=4,dv=3,mask=causal_br", "sq=0,sk=4,d=2"}) {
     const Problem problem = Problem::parse(text);
-    Call call(problem, 5, {testing::Memory::scattered, 1, 1, testing::Dlse::absent});
+    Call call(problem, 5, {cpu::testing::Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
     check_guarded(Flash2{4, 3}, call, call.forward_arguments());
-    REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+    REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
     check_guarded(StandardBackward{4, 3, 2}, call, call.backward_arguments());
   }
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

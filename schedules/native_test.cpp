@@ -11,14 +11,16 @@
 #include "cpu/kernels/native_machine.hpp"
 #include "cpu/testing/call.hpp"
 #include "cpu/testing/loss.hpp"
+#include "schedules/dense/key_stationary.hpp"
+#include "schedules/engine/family.hpp"
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
-using testing::Memory;
+using cpu::testing::Call;
+using cpu::testing::Memory;
 
 enum class How { counted, native };
 
@@ -38,7 +40,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
   if (family.direction() == Direction::forward) {
     run(call.forward_arguments());
   } else {
-    REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+    REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
     run(call.backward_arguments());
   }
   return call.output_bits();
@@ -60,6 +62,68 @@ TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
       CHECK(bits(problem, *family, text, seed, How::native, 3, memory) == counted);
     }
   }
+}
+
+// Queries that see no key lie before and after some that do.
+constexpr const char* kIdleApart = "sq=31,sk=32,d=5,dv=3,mask=block_8_30_3";
+
+TEST_CASE("native and counted runs give equal bits where idle queries lie apart",
+          "[cpu][schedules]") {
+  Rng rng(17);
+  const Problem problem = Problem::parse(kIdleApart);
+  for (const auto& family : dense_schedules().families()) {
+    if (family->direction() == Direction::loss_gradient) continue;
+    const std::string text = testing::random_schedule(rng, *family, 3);
+    INFO(text);
+    const auto counted = bits(problem, *family, text, 5, How::counted, 1, Memory::packed);
+    CHECK(bits(problem, *family, text, 5, How::native, 1, Memory::packed) == counted);
+  }
+}
+
+// A walk that says of idle queries that they follow each other.
+struct JoinsIdle : TileMap {
+  using TileMap::TileMap;
+
+  template <io::Machine M, class Body>
+  void for_idle(M& machine, const Body& body) const {
+    std::vector<io::Range> idle;
+    io::DryMachine probe(io::FastMemory{});
+    TileMap::for_idle(probe, [&](auto&, io::Range queries) { idle.push_back(queries); });
+    machine.parallel_tiles(idle, idle.front().count(), body);
+  }
+};
+
+struct StationaryOverJoined {
+  using Head = BackwardHead;
+  static constexpr const char* kName = "stationary_over_joined";
+  static std::vector<Parameter<StationaryOverJoined>> parameters() {
+    return {{"b", &StationaryOverJoined::block, Extent::any}};
+  }
+  std::int64_t block;
+
+  template <io::Machine M>
+  void run(M& machine, const BackwardHead& head) const {
+    KeyStationaryOver<JoinsIdle>{block, block}.run(machine, head);
+  }
+  io::Traffic cost(const BackwardHead& head) const {
+    return KeyStationary{block, block}.cost(head);
+  }
+};
+
+TEST_CASE("a walk that joins idle queries is noticed", "[cpu][schedules]") {
+  const Problem problem = Problem::parse(kIdleApart);
+  const auto run = [&](How how) {
+    Call call(problem, 5, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
+    const BoundSchedule<StationaryOverJoined> schedule({2}, *call.form.get());
+    if (how == How::counted) {
+      schedule.count({}, call.backward_arguments());
+    } else {
+      schedule.run(call.backward_arguments());
+    }
+    return call.output_bits();
+  };
+  CHECK(run(How::native) != run(How::counted));
 }
 
 // Rows of tiles that fill the vectors of every instruction set, and their ragged ends.
@@ -87,12 +151,12 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
     if (family->direction() != Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
-      const Problem problem = testing::loss_problem(n, d);
+      const Problem problem = cpu::testing::loss_problem(n, d);
       const std::string text = testing::random_schedule(rng, *family);
       const std::uint64_t seed = rng.bits64();
       INFO(text << " n " << n << " d " << d);
       const auto run = [&](How how, std::int32_t threads) {
-        testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
+        cpu::testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
         const AbiProblem form(problem, threads);
         const auto schedule = dense_schedules().make(text, *form.get(), io::FastMemory{});
         if (how == How::counted) {
@@ -100,7 +164,7 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
         } else {
           schedule->run(call.arguments(form));
         }
-        return testing::bits_of({&call.dX});
+        return cpu::testing::bits_of({&call.dX});
       };
       const auto counted = run(How::counted, 1);
       CHECK(run(How::native, 1) == counted);
@@ -112,12 +176,13 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
 TEST_CASE("what a step throws is thrown again", "[cpu]") {
   for (const std::int32_t threads : {1, 3}) {
     std::vector<int> done(20);
-    on_threads(20, threads, [&](std::int64_t index) { done[static_cast<std::size_t>(index)] = 1; });
+    cpu::on_threads(20, threads,
+                    [&](std::int64_t index) { done[static_cast<std::size_t>(index)] = 1; });
     CHECK(std::count(done.begin(), done.end(), 1) == 20);
-    CHECK_THROWS_AS(on_threads(20, threads,
-                               [](std::int64_t index) {
-                                 if (index == 7) throw InternalError("seven");
-                               }),
+    CHECK_THROWS_AS(cpu::on_threads(20, threads,
+                                    [](std::int64_t index) {
+                                      if (index == 7) throw InternalError("seven");
+                                    }),
                     InternalError);
   }
 }
@@ -138,8 +203,8 @@ double seconds(const Run& run) {
 // Printed, not judged: other programs share the machine.
 TEST_CASE("speed of counting with data", "[.bench]") {
   const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
-  Call call(problem, 1, {Memory::packed, 1, 1, testing::Dlse::absent});
-  REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+  Call call(problem, 1, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+  REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
   for (const auto& family : dense_schedules().families()) {
     const auto capacity = io::FastMemory::of_words(12288);
     if (family->direction() == Direction::loss_gradient) continue;
@@ -161,4 +226,4 @@ TEST_CASE("speed of counting with data", "[.bench]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

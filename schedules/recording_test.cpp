@@ -28,7 +28,7 @@
 #include "schedules/testing/dags.hpp"
 #include "schedules/testing/pebblings.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using io::Dag;
@@ -264,4 +264,4 @@ TEST_CASE("schedules that skip masked tiles are legal pebblings", "[cpu][schedul
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

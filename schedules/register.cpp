@@ -16,11 +16,11 @@ const io::ScheduleRegistry& all_schedules() {
 }
 
 void register_dense_schedule_kernels(Registry& registry) {
-  for (const attest_kernel* kernel : cpu::schedule_kernels()) registry.add(kernel);
+  for (const attest_kernel* kernel : schedules::dense_schedule_kernels()) registry.add(kernel);
 }
 
 void register_list_schedule_kernels(Registry& registry) {
-  for (const attest_kernel* kernel : sparse::schedule_kernels()) registry.add(kernel);
+  for (const attest_kernel* kernel : schedules::list_schedule_kernels()) registry.add(kernel);
 }
 
 }  // namespace attest

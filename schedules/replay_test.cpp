@@ -10,7 +10,7 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 struct Run {
@@ -101,4 +101,4 @@ TEST_CASE("only one head is recorded", "[cpu][schedules][replay]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,7 +8,7 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 TEST_CASE("schedules that declare it read the saved outputs", "[cpu][schedules]") {
@@ -44,4 +44,4 @@ TEST_CASE("delta of P and dP reads no saved output", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

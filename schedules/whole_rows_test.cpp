@@ -13,7 +13,7 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // One head, with and without a mask.
@@ -110,4 +110,4 @@ TEST_CASE("where gradients wait fewer words move than with one visit of whole ro
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

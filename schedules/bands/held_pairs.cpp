@@ -3,7 +3,7 @@
 #include "schedules/engine/direction_of.hpp"
 #include "schedules/engine/search.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // The sums of a piece's keys pass through a column of them: `into` of a result, beside `rows`.
@@ -106,4 +106,4 @@ void HeldPairs::fit(HeldPairs& schedule, const attest_problem& problem, io::Fast
            cost_of(Pass::gradients, shorter), cost_of(Pass::gradients, problem));
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

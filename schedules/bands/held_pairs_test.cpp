@@ -9,7 +9,7 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // Pair by pair, each pass by itself: of each block of keys pieces of the queries, as many as hold
@@ -204,4 +204,4 @@ TEST_CASE("held pairs are the best on narrow bands in little fast memory", "[cpu
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

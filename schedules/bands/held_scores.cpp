@@ -5,7 +5,7 @@
 #include "schedules/engine/direction_of.hpp"
 #include "schedules/engine/search.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 HeldScores::Piece HeldScores::piece_of(const ScoreRule& rule, io::Range seeing, io::Range keys) {
   const io::Range queries = queries_of(rule, seeing, keys);
@@ -72,4 +72,4 @@ void HeldScores::fit(HeldScores& schedule, const attest_problem& problem, io::Fa
       [&] { return heads_cost(schedule, shorter); }, [&] { return heads_cost(schedule, problem); });
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

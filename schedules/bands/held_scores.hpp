@@ -5,7 +5,7 @@
 #include "schedules/walks/mask_hull.hpp"
 #include "schedules/walks/staircase.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Query blocks stay with scores in place of rows of Q and O, whose columns pass by, and with them
 /// the words of K and of V. Where not all scores of a block's bands fit, the keys come in pieces
@@ -157,4 +157,4 @@ struct HeldScores {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

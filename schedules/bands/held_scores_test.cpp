@@ -12,7 +12,7 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // Pair by pair: of each block pieces of the keys, as many of these as hold no more pairs.
@@ -183,9 +183,10 @@ TEST_CASE("pieces of a band move fewer words than all of it, and than tiles of i
 TEST_CASE("the kernel takes masks of the same sizes in turn", "[cpu][schedules]") {
   for (const char* mask : {"window_1_1", "none", "window_1_1"}) {
     const Problem problem = Problem::parse(std::string("sq=600,sk=600,d=4,mask=") + mask);
-    testing::Call call(problem, 3, {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+    cpu::testing::Call call(problem, 3,
+                            {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
     const attest_forward_args args = call.forward_arguments();
-    for (const attest_kernel* kernel : schedule_kernels()) {
+    for (const attest_kernel* kernel : dense_schedule_kernels()) {
       if (std::string(kernel->description.name) != "cpu/schedule/held_scores") continue;
       CHECK(kernel->forward(kernel->self, &args) == ATTEST_OK);
     }
@@ -193,4 +194,4 @@ TEST_CASE("the kernel takes masks of the same sizes in turn", "[cpu][schedules]"
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -1,6 +1,6 @@
 #include "schedules/bands/rolling_backward.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic RollingQueriesBackward::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -36,4 +36,4 @@ io::Traffic RollingKeys::cost(const BackwardHead& head) const {
           peak};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -6,7 +6,7 @@
 #include "schedules/walks/resident_order.hpp"
 
 /// Backward schedules with a rolling buffer, letters as in schedules/bands/rolling_queries.hpp.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Queries roll through fast memory with dQ, keys visit. dK and dV are made on a key's first visit,
 /// read and written between visits but for keys that wait: of bk keys one visits and the others may
@@ -322,4 +322,4 @@ struct RollingKeys {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -1,6 +1,6 @@
 #include "schedules/bands/rolling_p.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic RollingP::pass_cost(const HeadShape& s, const RollingVisits& visits,
                                 const RollingVisits::Sums& sums, io::Words resident,
@@ -37,4 +37,4 @@ io::Traffic RollingP::cost(const BackwardHead& head) const {
   return then(then(P, dV), then(dQ, dK));
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

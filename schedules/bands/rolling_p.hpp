@@ -4,7 +4,7 @@
 #include "schedules/engine/rolling_buffer.hpp"
 #include "schedules/walks/resident_order.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// P and dS are stored pair by pair, in four passes: P while rows of Q roll and keys visit; dS and
 /// dV while rows of V and dV roll and rows of dO visit; dQ while its rows roll; dK while its rows
@@ -280,4 +280,4 @@ struct RollingP {
                                io::Words columns, io::Words pair);
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

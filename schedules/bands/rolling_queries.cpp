@@ -1,6 +1,6 @@
 #include "schedules/bands/rolling_queries.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic RollingQueries::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -14,4 +14,4 @@ io::Traffic RollingQueries::cost(const ForwardHead& head) const {
           s.in(s.q * s.dv) + HeadShape::real(s.q), peak};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

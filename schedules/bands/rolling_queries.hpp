@@ -14,7 +14,7 @@
 /// two of them; without a mask v = ceil(q/bq) k where queries stay, ceil(k/bk) q where keys do, and
 /// w = (bk - 1)(ceil(q/bq) - 1) or (bq - 1)(ceil(k/bk) - 1), without -1 where bk = k or bq = q. In
 /// the peaks bq and bk are at most q and k.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Queries roll through fast memory with their sums, keys visit. One of the bk keys in fast memory
 /// visits, and the others wait.
@@ -140,4 +140,4 @@ struct RollingQueries {
   };
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

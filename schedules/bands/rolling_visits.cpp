@@ -9,7 +9,7 @@
 
 #include "schedules/walks/band.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using io::Range;
@@ -366,4 +366,4 @@ RollingVisits::Sums RollingVisits::sums() const {
   return sums;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

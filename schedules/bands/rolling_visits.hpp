@@ -8,7 +8,7 @@
 #include "schedules/engine/head.hpp"
 #include "schedules/walks/demanded_rows.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Which rows stay in a rolling buffer: the queries, or the keys. The others visit.
 enum class Residents : std::uint8_t { queries, keys };
@@ -176,4 +176,4 @@ class RollingVisits {
   std::vector<std::int64_t> order_;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

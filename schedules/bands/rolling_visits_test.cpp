@@ -15,7 +15,7 @@
 #include "schedules/engine/rolling_buffer.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -376,4 +376,4 @@ TEST_CASE("a buffer on demand: rows enter and leave as told, each at least once"
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

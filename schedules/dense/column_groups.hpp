@@ -1,9 +1,56 @@
 #pragma once
 
+#include <algorithm>
+
 #include "schedules/engine/parameter.hpp"
 #include "schedules/engine/score_step.hpp"
+#include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
+
+/// O of one group of columns for queries that stay, and with the first group LSE; tiles of single
+/// keys pass by word by word.
+template <io::Machine M, class Queries, class Tiles>
+void attend_columns(M& machine, const ForwardHead& head, const Queries& Q, io::Range queries,
+                    const Tiles& tiles, io::Range group) {
+  auto O = machine.scratch(queries.count(), group.count(), "O");
+  auto m = machine.scratch(queries.count(), 1, "m");
+  auto l = machine.scratch(queries.count(), 1, "l");
+  auto s = machine.scratch(queries.count(), 1, "S");
+  machine.compute(Fill{0}, O);
+  machine.compute(StartRows{}, m, l);
+  tiles.for_each([&](const PassingTile& tile) {
+    {
+      const auto K = machine.stream(head.K.block(tile.keys), "K");
+      compute_scores(machine, s, Q, K, head.rule, queries, tile.keys);
+    }
+    update_softmax(machine, s, m, l, O);
+    const auto V = machine.stream(head.V.block(tile.keys, group), "V");
+    machine.compute(Product{}, O, s, V);
+  });
+  machine.compute(FinishRows{}, O, m, l);
+  machine.store(O, head.O.block(queries, group));
+  if (group.begin == 0) machine.store(m, head.LSE.block(queries));
+}
+
+/// Blocks of queries stay while the single keys of a walk pass by, for each group of columns anew.
+template <io::Machine M, Walk W>
+void attend_rows(M& machine, const ForwardHead& head, const W& walk, std::int64_t block_q,
+                 std::int64_t columns) {
+  machine.parallel_tiles(walk.blocks(), block_q, [&](auto& block, io::Range queries) {
+    const auto tiles = walk.open(block, queries);
+    if (tiles.empty()) {
+      return store_empty_rows(block, head.O.block(queries), head.LSE.block(queries), columns);
+    }
+    const auto Q = block.load(head.Q.block(queries), "Q");
+    const std::int64_t dv = head.V.columns(), first = std::min(columns, dv);
+    attend_columns(block, head, Q, queries, tiles, {0, first});
+    // A machine may take the other groups together: the first alone stores LSE.
+    block.for_tiles(io::Range{first, dv}, columns, [&](io::Range group) {
+      attend_columns(block, head, Q, queries, tiles, group);
+    });
+  });
+}
 
 /// Query blocks stay; K and V pass by word by word, one key at a time. V in groups of columns,
 /// each with the scores computed again: for head_dim_v > head_dim_qk, fewer words than with all of
@@ -30,47 +77,12 @@ struct ColumnGroups {
 
   template <io::Machine M>
   void run(M& machine, const ForwardHead& head) const {
-    const TileMap map(head.rule, head.Q.rows(), head.K.rows(), block_q, 1);
-    machine.parallel_tiles(map.query_groups(), block_q, [&](auto& block, io::Range queries) {
-      const std::vector<io::Range> runs = map.key_runs(queries);
-      const auto O = head.O.block(queries), LSE = head.LSE.block(queries);
-      if (runs.empty()) return store_empty_rows(block, O, LSE, columns);
-      const auto Q = block.load(head.Q.block(queries), "Q");
-      const std::int64_t dv = head.V.columns(), first = std::min(columns, dv);
-      // Only the first group stores LSE.
-      attend(block, head, Q, queries, runs, {0, first}, &LSE);
-      block.for_tiles(io::Range{first, dv}, columns, [&](io::Range group) {
-        attend(block, head, Q, queries, runs, group, nullptr);
-      });
-    });
+    attend_rows(machine, head,
+                TileMap(head.rule, head.Q.rows(), head.K.rows(), block_q, 1, Stay::queries),
+                block_q, columns);
   }
 
   io::Traffic cost(const ForwardHead& head) const;
-
- private:
-  template <class M, class Queries>
-  static void attend(M& machine, const ForwardHead& head, const Queries& Q, io::Range queries,
-                     const std::vector<io::Range>& runs, io::Range group,
-                     const io::MutableSlowMatrix* LSE) {
-    auto O = machine.scratch(queries.count(), group.count(), "O");
-    auto m = machine.scratch(queries.count(), 1, "m");
-    auto l = machine.scratch(queries.count(), 1, "l");
-    auto s = machine.scratch(queries.count(), 1, "S");
-    machine.compute(Fill{0}, O);
-    machine.compute(StartRows{}, m, l);
-    machine.for_tiles(runs, 1, [&](io::Range key) {
-      {
-        const auto K = machine.stream(head.K.block(key), "K");
-        compute_scores(machine, s, Q, K, head.rule, queries, key);
-      }
-      update_softmax(machine, s, m, l, O);
-      const auto V = machine.stream(head.V.block(key, group), "V");
-      machine.compute(Product{}, O, s, V);
-    });
-    machine.compute(FinishRows{}, O, m, l);
-    machine.store(O, head.O.block(queries, group));
-    if (LSE != nullptr) machine.store(m, *LSE);
-  }
 };
 
 /// Query blocks stay with their sums; K and V pass by word by word (F1 of the theory): optimal with
@@ -102,4 +114,4 @@ struct Flash2Row {
   ColumnGroups one_group(const ForwardHead& head) const { return {block_q, head.V.columns()}; }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,10 +5,12 @@
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
-void Flash1::choose(Flash1& schedule, const std::string& rule, const attest_problem& problem,
-                    io::FastMemory capacity) {
+template <Walk W>
+void Flash1Over<W>::choose(Flash1Over& schedule, const std::string& rule,
+                           const attest_problem& problem,
+                           io::FastMemory capacity) requires(!W::kLists) {
   if (schedule.block_q != 0 || schedule.block_k != 0) {
     throw InvalidProblem("schedule: flash1: rule=" + rule +
                          " chooses bq and bk; give one or the "
@@ -32,17 +34,24 @@ void Flash1::choose(Flash1& schedule, const std::string& rule, const attest_prob
   schedule.block_q = std::min(schedule.block_k, d);
 }
 
-io::Traffic Flash1::cost(const ForwardHead& head) const {
+template <Walk W>
+io::Traffic Flash1Over<W>::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const TileMap::Sums sums = TileMap(head.rule, s.q.value(), s.k.value(), block_q, block_k).sums();
+  const WalkSums sums =
+      W::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, Stay::keys);
   const io::Words nz_q = sums.tile_queries, written = s.q + nz_q;
-  const auto peak = [&](io::Words i, io::Words j) {
-    return s.in(j * (s.dk + s.dv) + i * s.dk) + HeadShape::real(i * (s.dv + 2) + i * j + 1);
+  const auto peak = [&](io::Words i, io::Words j, io::Words record) {
+    return s.in(j * (s.dk + s.dv) + i * s.dk) +
+           HeadShape::real(sums.open_words() + record + i * (s.dv + 2) + i * j + 1);
   };
-  return {
-      s.in(sums.keys * (s.dk + s.dv) + nz_q * (s.dk + s.dv)) + HeadShape::real(2 * nz_q),
-      s.in(written * s.dv) + HeadShape::real(2 * written),
-      io::larger(sums.largest(peak), HeadShape::real(std::min(s.q, io::Words(block_q)) * s.dv))};
+  const io::Words filled = std::min(s.q, io::Words(block_q)) * s.dv;
+  return {s.in(sums.keys * (s.dk + s.dv) + nz_q * (s.dk + s.dv)) +
+              HeadShape::real(2 * nz_q + sums.words()),
+          s.in(written * s.dv) + HeadShape::real(2 * written),
+          sums.largest(HeadShape::real(std::max(sums.open_words(), filled)), peak)};
 }
 
-}  // namespace attest::cpu
+template struct Flash1Over<TileMap>;
+template struct Flash1Over<TileList>;
+
+}  // namespace attest::schedules

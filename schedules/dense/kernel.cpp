@@ -6,7 +6,7 @@
 #include "schedules/engine/schedule_kernel.hpp"
 #include "schedules/register.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // The tile search would pick a passing tile of one row, since passing rows cost few words or none.
@@ -50,7 +50,7 @@ const std::vector<ScheduleEntry>& entries() {
 
 }  // namespace
 
-const std::vector<const attest_kernel*>& schedule_kernels() {
+const std::vector<const attest_kernel*>& dense_schedule_kernels() {
   static const std::vector<const attest_kernel*> all = [] {
     static std::deque<ScheduleKernel> kernels;  // they do not move
     const attest_kernel* flash2 = nullptr;
@@ -67,4 +67,4 @@ const std::vector<const attest_kernel*>& schedule_kernels() {
   return all;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -23,40 +23,40 @@ namespace {
 
 template <class S>
 void add(io::ScheduleRegistry& registry) {
-  registry.add(std::make_unique<cpu::Family<S>>());
+  registry.add(std::make_unique<schedules::Family<S>>());
 }
 
 }  // namespace
 
 void register_dense_schedules(io::ScheduleRegistry& registry) {
-  add<cpu::Standard>(registry);
-  add<cpu::Flash1>(registry);
-  add<cpu::Flash2>(registry);
-  add<cpu::Flash2Row>(registry);
-  add<cpu::SplitKv>(registry);
-  add<cpu::SquareTiled>(registry);
-  add<cpu::Rank1Tiled>(registry);
-  add<cpu::Hybrid>(registry);
-  add<cpu::ColumnGroups>(registry);
-  add<cpu::HeldScores>(registry);
-  add<cpu::RollingQueries>(registry);
-  add<cpu::StandardBackward>(registry);
-  add<cpu::Flash1Backward>(registry);
-  add<cpu::KeyStationary>(registry);
-  add<cpu::TwoPass>(registry);
-  add<cpu::TwoPassRow>(registry);
-  add<cpu::RollingKeys>(registry);
-  add<cpu::RollingQueriesBackward>(registry);
-  add<cpu::KeyStationaryDs>(registry);
-  add<cpu::QueryStationaryP>(registry);
-  add<cpu::RollingP>(registry);
-  add<cpu::HeldPairs>(registry);
-  add<cpu::Rank1TiledBackward>(registry);
-  add<cpu::SquareTiledBackward>(registry);
-  add<cpu::LossLarge>(registry);
-  add<cpu::LossLargeDirect>(registry);
-  add<cpu::LossRows>(registry);
-  add<cpu::LossSmall>(registry);
+  add<schedules::Standard>(registry);
+  add<schedules::Flash1>(registry);
+  add<schedules::Flash2>(registry);
+  add<schedules::Flash2Row>(registry);
+  add<schedules::SplitKv>(registry);
+  add<schedules::SquareTiled>(registry);
+  add<schedules::Rank1Tiled>(registry);
+  add<schedules::Hybrid>(registry);
+  add<schedules::ColumnGroups>(registry);
+  add<schedules::HeldScores>(registry);
+  add<schedules::RollingQueries>(registry);
+  add<schedules::StandardBackward>(registry);
+  add<schedules::Flash1Backward>(registry);
+  add<schedules::KeyStationary>(registry);
+  add<schedules::TwoPass>(registry);
+  add<schedules::TwoPassRow>(registry);
+  add<schedules::RollingKeys>(registry);
+  add<schedules::RollingQueriesBackward>(registry);
+  add<schedules::KeyStationaryDs>(registry);
+  add<schedules::QueryStationaryP>(registry);
+  add<schedules::RollingP>(registry);
+  add<schedules::HeldPairs>(registry);
+  add<schedules::Rank1TiledBackward>(registry);
+  add<schedules::SquareTiledBackward>(registry);
+  add<schedules::LossLarge>(registry);
+  add<schedules::LossLargeDirect>(registry);
+  add<schedules::LossRows>(registry);
+  add<schedules::LossSmall>(registry);
 }
 
 const io::ScheduleRegistry& dense_schedules() {

@@ -9,7 +9,9 @@
 #include "cpu/kernels/tensor_io.hpp"
 #include "schedules/engine/operations.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
+
+using namespace cpu;  // its arithmetic
 
 SavedForward::SavedForward(const attest_backward_args& args, HeadIndex index, io::SlowGuard guard) {
   const attest_problem& problem = *args.problem;
@@ -53,4 +55,4 @@ void SavedForward::attach(BackwardHead& head) const {
   head.l = {"l", q_, 1, DType::f32, {l_->data(), 1}};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 #include "io/machine/guarded_pages.hpp"
 #include "schedules/engine/heads.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Matrices that the standard forward and flash1 save for their backward and the ABI has no tensor
 /// for, made again from Q, K and LSE of one head: P = exp(S - LSE), the row maxima m, and
@@ -22,4 +22,4 @@ class SavedForward {
   std::optional<io::SlowFloats> P_, m_, l_;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

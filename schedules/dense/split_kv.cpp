@@ -2,24 +2,24 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
-std::vector<io::Range> SplitKv::runs_in(const TileMap& map, io::Range queries, std::int64_t part,
-                                        std::int64_t k) const {
+std::vector<TileRun> SplitKv::runs_in(const TileMap& map, io::Range queries, std::int64_t part,
+                                      std::int64_t k) const {
   const std::int64_t begin = part * part_keys(k), end = begin + part_keys(k);
-  std::vector<io::Range> inside;
-  for (const io::Range& run : map.key_runs(queries)) {
-    const io::Range both{std::max(run.begin, begin), std::min(run.end, end)};
-    if (both.count() > 0) inside.push_back(both);
+  std::vector<TileRun> inside;
+  for (const TileRun& run : map.runs(queries)) {
+    const io::Range both{std::max(run.rows.begin, begin), std::min(run.rows.end, end)};
+    if (both.count() > 0) inside.push_back({both});
   }
   return inside;
 }
 
 std::int64_t SplitKv::parts_seen(const TileMap& map, io::Range queries, std::int64_t k) const {
   std::int64_t count = 0, last = -1;  // the last part met
-  for (const io::Range& run : map.key_runs(queries)) {
-    const std::int64_t first = std::max(run.begin / part_keys(k), last + 1);
-    last = (run.end - 1) / part_keys(k);
+  for (const TileRun& run : map.runs(queries)) {
+    const std::int64_t first = std::max(run.rows.begin / part_keys(k), last + 1);
+    last = (run.rows.end - 1) / part_keys(k);
     count += last - first + 1;
   }
   return count;
@@ -28,10 +28,10 @@ std::int64_t SplitKv::parts_seen(const TileMap& map, io::Range queries, std::int
 io::Traffic SplitKv::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();
-  const TileMap map(head.rule, q, k, block_q, block_k);
-  const TileMap::Sums sums = map.sums();
+  const TileMap map(head.rule, q, k, block_q, block_k, Stay::queries);
+  const WalkSums sums = map.sums();
   io::Words seen;  // queries of (query block, part) pairs
-  for (const io::Range& group : map.query_groups()) {
+  for (const io::Range& group : map.blocks()) {
     seen += io::Words(parts_seen(map, group, k)) * group.count();
   }
   const io::Amount between = HeadShape::real(seen * (s.dv + 1));
@@ -42,4 +42,4 @@ io::Traffic SplitKv::cost(const ForwardHead& head) const {
           between + s.in(s.q * s.dv) + HeadShape::real(s.q), peak};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -2,7 +2,7 @@
 
 #include "schedules/dense/flash2.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// flash2 on each of several parts of the keys, in parallel, then a merge through LSE, row by row.
 /// Parts are whole key blocks; a part that a block of queries does not see costs nothing.
@@ -28,24 +28,24 @@ struct SplitKv {
   template <io::Machine M>
   void run(M& machine, const ForwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows(), parts = parts_of(k);
-    const TileMap map(head.rule, q, k, block_q, block_k);
+    const TileMap map(head.rule, q, k, block_q, block_k, Stay::queries);
     const auto O_parts = machine.workspace(parts * q, head.V.columns(), "O_of_part");
     const auto LSE_parts = machine.workspace(parts * q, 1, "LSE_of_part");
     const auto rows_of = [q](std::int64_t part, io::Range queries) {
       return io::Range{part * q + queries.begin, part * q + queries.end};
     };
     for (std::int64_t part = 0; part < parts; ++part) {
-      machine.parallel_tiles(map.query_groups(), block_q, [&](auto& block, io::Range queries) {
-        const std::vector<io::Range> runs = runs_in(map, queries, part, k);
-        if (runs.empty()) return;
+      machine.parallel_tiles(map.blocks(), block_q, [&](auto& block, io::Range queries) {
+        const MappedTiles tiles(block, Stay::queries, queries, runs_in(map, queries, part, k),
+                                block_k);
+        if (tiles.empty()) return;
         const io::Range rows = rows_of(part, queries);
-        Flash2{block_q, block_k}.attend(block, head, queries, runs, O_parts.block(rows),
-                                        LSE_parts.block(rows));
+        Flash2::attend(block, head, queries, tiles, O_parts.block(rows), LSE_parts.block(rows));
       });
     }
-    machine.for_tiles(map.query_groups(), block_q, [&](io::Range queries) {
+    machine.for_tiles(map.blocks(), block_q, [&](io::Range queries) {
       machine.parallel_tiles(queries, 1, [&](auto& block, io::Range row) {
-        if (map.key_runs(queries).empty()) {
+        if (map.runs(queries).empty()) {
           return store_empty_rows(block, head.O.block(row), head.LSE.block(row), head.V.columns());
         }
         auto O = block.scratch(1, head.V.columns(), "O");
@@ -75,10 +75,10 @@ struct SplitKv {
     return io::tiles(io::tiles(k, block_k), splits) * block_k;
   }
   std::int64_t parts_of(std::int64_t k) const { return k == 0 ? 0 : io::tiles(k, part_keys(k)); }
-  std::vector<io::Range> runs_in(const TileMap& map, io::Range queries, std::int64_t part,
-                                 std::int64_t k) const;
+  std::vector<TileRun> runs_in(const TileMap& map, io::Range queries, std::int64_t part,
+                               std::int64_t k) const;
   // In how many parts a block of queries sees keys.
   std::int64_t parts_seen(const TileMap& map, io::Range queries, std::int64_t k) const;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

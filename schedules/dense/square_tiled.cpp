@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic SquareTiled::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -20,4 +20,4 @@ io::Traffic SquareTiled::cost(const ForwardHead& head) const {
   return then(first, second);
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -4,7 +4,7 @@
 #include "schedules/engine/products.hpp"
 #include "schedules/engine/score_step.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Square tiles for both products, the score matrix in slow memory; every pair is visited, masked
 /// or not. Variant `paper` stores exp(S) and the row sums d, and overflows for scores above 88;
@@ -123,4 +123,4 @@ struct SquareTiled {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -3,7 +3,7 @@
 #include "schedules/engine/parameter.hpp"
 #include "schedules/engine/products.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// S = Q K^T and P = softmax(S) in slow memory, O = P V; every pair is visited, masked or not.
 ///
@@ -59,4 +59,4 @@ struct Standard {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

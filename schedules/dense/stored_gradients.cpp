@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 io::Traffic StandardBackward::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
@@ -130,4 +130,4 @@ io::Traffic KeyStationaryDs::cost(const BackwardHead& head) const {
               Rank1Product{rows, columns}.cost(dq_task(head, pairs_matrix(s))));
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 
 /// Backward schedules that store P or dS; all but query_stationary_p visit every pair, masked or
 /// not.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The three products that P and dS enter.
 inline ProductTask dv_task(const BackwardHead& head, const io::SlowMatrix& P) {
@@ -382,4 +382,4 @@ struct KeyStationaryDs {
   io::Traffic cost(const BackwardHead& head) const;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

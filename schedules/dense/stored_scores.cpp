@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // Tells whether anything passes by.
@@ -41,4 +41,4 @@ io::Traffic Hybrid::cost(const ForwardHead& head) const {
   return then(scores, WeighedValues{output_q, output_v}.cost(head));
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -6,7 +6,7 @@
 
 /// Schedules for small fast memory that store S and weigh V by it with rank-1 tiles; every pair is
 /// visited, masked or not.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// O = P V / rowsum(P) with P = exp(S - LSE): tiles of rows x columns of O stay, a column of S and
 /// the words of a row of V pass by. LSE is rounded to a word, so the rows of P do not sum to 1 by
@@ -131,4 +131,4 @@ struct Hybrid {
   io::Traffic cost(const ForwardHead& head) const;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

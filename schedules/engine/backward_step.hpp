@@ -5,7 +5,7 @@
 #include "schedules/engine/score_step.hpp"
 
 /// Steps that backward schedules share.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The parameter dlse of every backward schedule: whether a gradient of LSE is given. It is printed
 /// only when it is.
@@ -155,4 +155,23 @@ void store_zero_words(M& machine, const io::MutableSlowMatrix& matrix, io::Range
   });
 }
 
-}  // namespace attest::cpu
+/// Sums of keys, dK or dV, and where they begin.
+struct KeySums {
+  io::MutableSlowMatrix to;
+  Sums sums;
+  io::SlowMatrix before;
+};
+inline KeySums sums_of_dK(const BackwardHead& head) { return {head.dK, head.sums, head.dK_before}; }
+inline KeySums sums_of_dV(const BackwardHead& head) { return {head.dV, head.sums, head.dV_before}; }
+
+/// Sums of keys that nobody sees, word by word.
+template <io::Machine M>
+void store_unseen(M& machine, const KeySums& target, io::Range keys) {
+  for_words(machine, keys, target.to, [&](io::Range key, io::Range column) {
+    auto sum = machine.scratch(1, 1, target.to.name());
+    begin_sum(machine, sum, target.sums, target.before, key, column);
+    machine.store(sum, target.to.block(key, column));
+  });
+}
+
+}  // namespace attest::schedules

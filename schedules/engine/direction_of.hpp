@@ -6,7 +6,7 @@
 #include "schedules/loss/loss.hpp"
 
 /// How a direction calls a schedule on all heads.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The arguments of a direction, its heads, and how a schedule runs on one of them.
 template <class Head>
@@ -166,4 +166,4 @@ io::Traffic heads_cost(const S& schedule, const attest_problem& problem) {
                         [&](HeadIndex index) { return Direction::cost(schedule, args, index); });
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -38,7 +38,7 @@
 ///
 /// Tiles left open are searched without the mask, but for these, then traded in pairs with it, up
 /// to kMostListedPairs: more finely with kTradesTiles; else the larger one is taken to stay.
-namespace attest::cpu {
+namespace attest::schedules {
 
 template <class S>
 class BoundSchedule : public io::Schedule {
@@ -112,10 +112,10 @@ class BoundSchedule : public io::Schedule {
     // Whole heads on each thread where there are enough, else the blocks of one head after another.
     const bool whole_heads = threads > 1 && heads >= threads;
     const auto one_head = [&](std::int64_t index) {
-      NativeMachine machine(words, whole_heads ? 1 : threads);
+      cpu::NativeMachine machine(words, whole_heads ? 1 : threads);
       Direction::run_head(machine, schedule_, args, {index / count, index % count});
     };
-    on_threads(heads, whole_heads ? threads : 1, one_head);
+    cpu::on_threads(heads, whole_heads ? threads : 1, one_head);
   }
 
  private:
@@ -355,4 +355,4 @@ class Family : public io::ScheduleFamily {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 std::int64_t elements_of(const attest_tensor& tensor) {
@@ -106,4 +106,4 @@ template class GuardedArguments<attest_forward_args>;
 template class GuardedArguments<attest_backward_args>;
 template class GuardedArguments<attest_loss_args>;
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "core/abi/attest_kernel.h"
 #include "io/machine/guarded_pages.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The elements of a tensor, packed on guarded pages.
 class GuardedTensor {
@@ -46,4 +46,4 @@ class GuardedArguments {
   std::vector<std::unique_ptr<GuardedTensor>> inputs_, outputs_;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,7 +8,9 @@
 #include "io/machine/words.hpp"
 
 /// Operands and results of a schedule: the matrices of one (batch, head), in slow memory.
-namespace attest::cpu {
+namespace attest::schedules {
+
+using cpu::Batch, cpu::KeySpan, cpu::batch_of;
 
 class MaskHull;
 
@@ -74,4 +76,4 @@ HeadShape shape_of(const Head& head) {
 inline io::Range all_rows(const io::SlowMatrix& matrix) { return {0, matrix.rows()}; }
 inline io::Range all_columns(const io::SlowMatrix& matrix) { return {0, matrix.columns()}; }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

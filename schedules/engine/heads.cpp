@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "io/schedule/schedule.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using io::MutableSlowMatrix;
@@ -134,4 +134,4 @@ void require_no_softcap(const attest_problem& problem) {
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

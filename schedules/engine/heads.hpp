@@ -6,7 +6,7 @@
 #include "schedules/engine/head.hpp"
 
 /// From the ABI's arguments to the matrices of one head, and from one head to all of them.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// One (batch, query head); of a group, one (batch, K/V head).
 struct HeadIndex {
@@ -62,4 +62,4 @@ io::Traffic sum_over_heads(const attest_problem& problem, std::int64_t count, co
   return total;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

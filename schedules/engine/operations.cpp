@@ -9,7 +9,9 @@
 #include "cpu/kernels/running_softmax.hpp"
 #include "cpu/kernels/score_tile.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
+
+using namespace cpu;  // its arithmetic
 namespace {
 
 constexpr float kEmpty = -std::numeric_limits<float>::infinity();
@@ -347,4 +349,4 @@ void WeighRows::operator()(TileView z, ConstTileView A1, ConstTileView c, ConstT
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -12,7 +12,7 @@
 /// time, a result in the place of an operand, as schedules/engine/trace.hpp writes it down. Vector
 /// lanes and a packed copy of an operand are a matter of speed only. A tile named `word` is one
 /// word for what a row needs for a moment.  [schedules/recording_test]
-namespace attest::cpu {
+namespace attest::schedules {
 
 using io::ConstTileView;
 using io::TileView;
@@ -215,4 +215,4 @@ inline float softmax_scale(const ScoreRule& rule) {
   return static_cast<float>(rule.problem->softmax_scale);
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

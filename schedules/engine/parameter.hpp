@@ -7,7 +7,7 @@
 #include "io/schedule/schedule.hpp"
 #include "schedules/engine/search.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// A tile extent of a schedule, or with `choices` one of several named variants.
 template <class S>
@@ -43,4 +43,4 @@ Parameter<S> order_parameter(std::int64_t S::*where, Order last = kGrouped) {
   return parameter;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // Returns what both orders move.
@@ -48,4 +48,4 @@ io::Amount Rank1Product::operands(const ProductWords& words, io::Words i, io::Wo
   return l > 0 ? i * words.a + words.b : io::Amount{};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -6,7 +6,7 @@
 
 /// Matrix products as schedules: C tile by tile, with what is to be done to a tile before it is
 /// stored.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// C (m, n) = A B with inner extent l, in one of the forms of Product.
 struct ProductTask {
@@ -137,4 +137,4 @@ inline io::Amount word(const io::SlowMatrix& matrix) {
   return {1, static_cast<std::int64_t>(size_bytes(matrix.dtype()))};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,7 +8,7 @@
 #include "io/machine/slow_memory.hpp"
 #include "schedules/walks/demanded_rows.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Rows with tiles of their own, in fast memory as long as this lives.
 template <class Row>
@@ -120,4 +120,4 @@ class RollingBuffer {
   HeldRows<Row> rows_;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -9,7 +9,9 @@
 #include "cpu/kernels/geometry.hpp"
 #include "cpu/kernels/kernel.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
+
+using namespace cpu;  // its arithmetic
 namespace {
 
 // The most keys of a batch entry: key blocks beyond are not visited.
@@ -267,4 +269,4 @@ io::ScheduleSpec ScheduleKernel::tiles_for(const attest_problem& problem) const 
   return chosen_[key] = chosen_for(problem);
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -9,7 +9,7 @@
 #include "core/abi/attest_kernel.h"
 #include "io/schedule/schedule.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// A schedule, with the tiles that are given, and what it does not support of what its direction
 /// does.
@@ -79,4 +79,4 @@ class ScheduleKernel {
   mutable std::map<std::vector<std::int64_t>, io::ScheduleSpec> chosen_;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

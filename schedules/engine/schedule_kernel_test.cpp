@@ -4,10 +4,10 @@
 #include "cpu/testing/call.hpp"
 #include "schedules/register.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::Call;
+using cpu::testing::Call;
 
 std::vector<std::uint64_t> bits_of_run(const attest_kernel& kernel, const char* mask) {
   const Problem problem = Problem::parse(std::string("sq=256,d=64,mask=") + mask);
@@ -69,4 +69,4 @@ TEST_CASE("a row of scores that does not fit is not claimed", "[cpu][schedules]"
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -4,9 +4,8 @@
 
 #include "io/machine/machine.hpp"
 #include "schedules/engine/operations.hpp"
-#include "schedules/walks/tile_map.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// S = the scores of the queries and keys of two tiles.
 template <io::Machine M, class Tile, class Queries, class Keys>
@@ -46,13 +45,4 @@ void store_empty_rows(M& machine, const io::MutableSlowMatrix& O, const io::Muta
   machine.store(empty, LSE);
 }
 
-/// The most that store_empty_rows takes.
-inline io::Amount empty_rows_peak(const TileMap& map, io::Words columns) {
-  io::Amount peak;
-  for (const io::Range& idle : map.idle_queries()) {
-    peak = io::larger(peak, HeadShape::real(columns * idle.count()));
-  }
-  return peak;
-}
-
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,7 +8,7 @@
 
 #include "schedules/engine/head.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 constexpr std::int64_t kExact = 32;  // numbers of tiles up to which each is tried
@@ -237,4 +237,4 @@ std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
   return pairs;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

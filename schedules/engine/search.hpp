@@ -9,7 +9,7 @@
 #include "io/machine/meter.hpp"
 
 /// Chooses tiles by trying them on the closed form.
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Extent of a problem that a tile divides.
 enum class Extent : std::uint8_t { queries, keys, head_dim_qk, head_dim_v, pairs, any };
@@ -60,4 +60,4 @@ std::vector<TilePair> trade_tiles(const OpenTile& first, const OpenTile& second,
                                   const std::function<io::Traffic()>& bound,
                                   const std::function<io::Traffic()>& cost);
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

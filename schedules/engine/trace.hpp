@@ -5,7 +5,7 @@
 /// The operations word by word, for a recorder: what each element becomes and from which words.
 /// Scale, softcap, ALiBi and the division of an accumulator by a constant are part of forming a
 /// word. Recordings are of problems without a mask.
-namespace attest::cpu {
+namespace attest::schedules {
 
 template <class R, class Tile>
 void trace(R& recorder, const Fill&, const Tile& tile) {
@@ -404,4 +404,4 @@ void trace(R& recorder, const WeighRows&, const Tile& z, const Tile& A1, const T
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

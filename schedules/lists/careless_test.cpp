@@ -3,12 +3,12 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "schedules/dense/flash1.hpp"
 #include "schedules/engine/family.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
 #include "schedules/testing/random_cases.hpp"
 #include "schedules/walks/tile_map.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -23,22 +23,22 @@ enum class Mistake {
 
 // BlockFlash1, so that lists are transposed ones.
 struct Careless {
-  using Head = cpu::ForwardHead;
+  using Head = ForwardHead;
   static constexpr const char* kName = "careless";
-  static std::vector<cpu::Parameter<Careless>> parameters() {
-    return {{"b", &Careless::block, cpu::Extent::any}};
+  static std::vector<Parameter<Careless>> parameters() {
+    return {{"b", &Careless::block, Extent::any}};
   }
   std::int64_t block;
   Mistake mistake = Mistake::none;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::ForwardHead& head) const {
+  void run(M& machine, const ForwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const auto m_slow = machine.workspace(q, 1, "m"), l_slow = machine.workspace(q, 1, "l");
     machine.parallel_tiles(io::Range{0, q}, block, [&](auto& fresh, io::Range queries) {
-      cpu::store_empty_rows(fresh, head.O.block(queries), m_slow.block(queries), head.V.columns());
+      store_empty_rows(fresh, head.O.block(queries), m_slow.block(queries), head.V.columns());
       auto l = fresh.scratch(queries.count(), 1, "l");
-      fresh.compute(cpu::Fill{0}, l);
+      fresh.compute(Fill{0}, l);
       fresh.store(l, l_slow.block(queries));
     });
     const auto add = [&](io::Range queries, io::Range keys) {
@@ -47,16 +47,14 @@ struct Careless {
       add_tile(machine, head, m_slow, l_slow, queries, keys);
     };
     if (mistake == Mistake::forgets_index_words) {
-      const cpu::TileMap map(head.rule, q, k, block, block);
-      for (const io::Range& keys : map.key_groups()) {
-        for (const auto& run : map.query_runs(keys)) {
-          machine.for_tiles(run.rows, block, [&](io::Range queries) { add(queries, keys); });
-        }
+      const TileMap map(head.rule, q, k, block, block, Stay::keys);
+      for (const io::Range& keys : map.blocks()) {
+        map.open(machine, keys).for_each([&](const auto& tile) { add(tile.queries, keys); });
       }
       return;
     }
     const bool wrong = mistake == Mistake::reads_wrong_transpose;
-    const TileList list(head.rule, q, k, block, block, wrong ? ListsOf::queries : ListsOf::keys);
+    const TileList list(head.rule, q, k, block, block, wrong ? Stay::queries : Stay::keys);
     machine.for_tiles(list.blocks(), block, [&](io::Range keys) {
       const ListedTiles tiles(machine, list, keys);
       const auto visit = [&](const TileList::Entry& tile) {
@@ -71,9 +69,8 @@ struct Careless {
   }
 
   template <class M>
-  static void add_tile(M& machine, const cpu::ForwardHead& head,
-                       const io::MutableSlowMatrix& m_slow, const io::MutableSlowMatrix& l_slow,
-                       io::Range queries, io::Range keys) {
+  static void add_tile(M& machine, const ForwardHead& head, const io::MutableSlowMatrix& m_slow,
+                       const io::MutableSlowMatrix& l_slow, io::Range queries, io::Range keys) {
     const auto K = machine.load(head.K.block(keys), "K");
     const auto V = machine.load(head.V.block(keys), "V");
     const auto Q = machine.load(head.Q.block(queries), "Q");
@@ -84,20 +81,20 @@ struct Careless {
     machine.load_into(m, m_slow.block(queries));
     machine.load_into(l, l_slow.block(queries));
     auto S = machine.scratch(queries.count(), keys.count(), "S");
-    cpu::compute_scores(machine, S, Q, K, head.rule, queries, keys);
+    compute_scores(machine, S, Q, K, head.rule, queries, keys);
     auto word = machine.scratch(1, 1, "row maximum");
-    machine.compute(cpu::UpdateNormalized{}, S, m, l, O, word);
-    machine.compute(cpu::Product{}, O, S, V);
+    machine.compute(UpdateNormalized{}, S, m, l, O, word);
+    machine.compute(Product{}, O, S, V);
     machine.store(O, head.O.block(queries));
     machine.store(m, m_slow.block(queries));
     machine.store(l, l_slow.block(queries));
   }
 
   // K and V are read for every tile, so that a tile is the same whoever walks.
-  io::Traffic cost(const cpu::ForwardHead& head) const {
+  io::Traffic cost(const ForwardHead& head) const {
     const HeadShape s = shape_of(head);
-    const TileList::Sums sums =
-        TileList::sums_of(head.rule, s.q.value(), s.k.value(), block, block, ListsOf::keys);
+    const WalkSums sums =
+        TileList::sums_of(head.rule, s.q.value(), s.k.value(), block, block, Stay::keys);
     io::Traffic traffic = BlockFlash1{block, block}.cost(head);
     traffic.reads += s.in((s.dk + s.dv) * sums.tile_keys);
     const io::Words once = (s.dk + s.dv) * sums.keys;
@@ -118,7 +115,7 @@ struct Outcome {
 Outcome run(Mistake mistake, const std::string& mask) {
   const Problem problem = Problem::parse("sq=13,sk=13,d=4,dv=3,mask=" + mask);
   Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-  const cpu::BoundSchedule<Careless> schedule({4, mistake}, *call.form.get());
+  const BoundSchedule<Careless> schedule({4, mistake}, *call.form.get());
   const io::Traffic counted = schedule.count({}, call.forward_arguments()).traffic();
   return {worst_ratio(call.O.view(), naive_forward(problem, call.inputs()).O), counted,
           schedule.closed_form()};
@@ -143,4 +140,4 @@ TEST_CASE("careless walks of lists are noticed", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

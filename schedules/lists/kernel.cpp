@@ -8,14 +8,12 @@
 #include "schedules/engine/schedule_kernel.hpp"
 #include "schedules/register.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
-using cpu::kSixteenBit, cpu::kMostKeyBlocks, cpu::kLeastKeys;
-
 // Extents are given where those of cpu/schedule/ are, for the vectors.
-const std::vector<cpu::ScheduleEntry>& entries() {
-  static const std::vector<cpu::ScheduleEntry> all{
+const std::vector<ScheduleEntry>& entries() {
+  static const std::vector<ScheduleEntry> all{
       {"block_flash1:bq=8", "listed key blocks stay, O passes through slow memory", ATTEST_LSE,
        kSixteenBit, kMostKeyBlocks, 0, kLeastKeys},
       {"block_flash2:bk=16", "query blocks stay, listed key blocks pass by"},
@@ -39,7 +37,7 @@ const std::vector<cpu::ScheduleEntry>& entries() {
 }
 
 const attest_kernel* flash2() {
-  for (const attest_kernel* kernel : cpu::schedule_kernels()) {
+  for (const attest_kernel* kernel : dense_schedule_kernels()) {
     if (kernel->description.name == std::string_view("cpu/schedule/flash2")) return kernel;
   }
   throw InternalError("no kernel cpu/schedule/flash2");
@@ -47,11 +45,11 @@ const attest_kernel* flash2() {
 
 }  // namespace
 
-const std::vector<const attest_kernel*>& schedule_kernels() {
+const std::vector<const attest_kernel*>& list_schedule_kernels() {
   static const std::vector<const attest_kernel*> all = [] {
-    static std::deque<cpu::ScheduleKernel> kernels;  // they do not move
+    static std::deque<ScheduleKernel> kernels;  // they do not move
     std::vector<const attest_kernel*> list;
-    for (const cpu::ScheduleEntry& entry : entries()) {
+    for (const ScheduleEntry& entry : entries()) {
       kernels.emplace_back("sparse/schedule/", entry, all_schedules(), flash2());
       list.push_back(&kernels.back().abi());
     }
@@ -60,4 +58,4 @@ const std::vector<const attest_kernel*>& schedule_kernels() {
   return all;
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -11,7 +11,7 @@
 #include "schedules/testing/random_cases.hpp"
 #include "schedules/testing/whole_rows.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -23,7 +23,7 @@ enum class How { counted, native };
 std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily& family,
                                 const std::string& text, std::uint64_t seed, How how,
                                 std::int32_t threads, Memory memory) {
-  Call call(problem, seed, {memory, threads, 1, cpu::testing::dlse_of(text)});
+  Call call(problem, seed, {memory, threads, 1, testing::dlse_of(text)});
   const auto schedule = family.make(io::ScheduleSpec::parse(text), *call.form.get(), {});
   const auto run = [&](const auto& args) {
     if (how == How::counted) {
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> bits(const Problem& problem, const io::ScheduleFamily
   if (family.direction() == Direction::forward) {
     run(call.forward_arguments());
   } else {
-    cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+    BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
     run(call.backward_arguments());
   }
   return call.output_bits();
@@ -47,7 +47,7 @@ TEST_CASE("native and counted runs of sparse schedules give equal bits", "[spars
     for (int round = 0; round < 40; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
       if (round % 4 == 3) problem.dtype = round % 8 == 3 ? DType::bf16 : DType::f16;
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       const std::uint64_t seed = rng.bits64();
       INFO(text << " on " << problem.to_string());
       const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::packed);
@@ -79,7 +79,7 @@ TEST_CASE("recordings of sparse schedules have the counted words", "[sparse][sch
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 40; ++round) {
       const Problem problem = random_head(rng, *family);
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       const AbiProblem form(problem, 1);
       const auto schedule = family->make(io::ScheduleSpec::parse(text), *form.get(), {});
@@ -101,17 +101,17 @@ TEST_CASE("sparse schedules that declare it move the rows of an index together",
     ++declared;
     for (int round = 0; round < 40; ++round) {
       const Problem problem = random_head(rng, *family);
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       const AbiProblem form(problem, 1);
       std::vector<io::WordMove> moves;
       io::WordMoveList list(moves);
       family->make(io::ScheduleSpec::parse(text), *form.get(), {})->record({}, list);
-      CHECK(cpu::testing::why_not_whole(moves) == "");
+      CHECK(testing::why_not_whole(moves) == "");
     }
   }
   CHECK(declared == 4);
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

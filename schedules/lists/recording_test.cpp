@@ -8,8 +8,10 @@
 #include "core/testing/catch.hpp"
 #include "io/recording/trace_text.hpp"
 #include "io/recording/word_move.hpp"
-#include "schedules/lists/blocks/block_backward.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
+#include "schedules/dense/flash1.hpp"
+#include "schedules/dense/flash2.hpp"
+#include "schedules/dense/key_stationary.hpp"
+#include "schedules/dense/two_pass.hpp"
 #include "schedules/lists/blocks/compact_gradients.hpp"
 #include "schedules/lists/blocks/compact_scores.hpp"
 #include "schedules/lists/blocks/held_keys.hpp"
@@ -21,29 +23,28 @@
 #include "schedules/testing/dags.hpp"
 #include "schedules/testing/pebblings.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
-using cpu::testing::Normalization;
+using testing::Normalization;
 using Shape = io::AttentionShape;
 
 // Tiles of the masks, which a schedule's tiles may divide: none of them is partial.
 constexpr std::int32_t kMaskQ = 2, kMaskK = 2;
 
-const cpu::testing::IndexMatrices kIndices{"tile_list", "transposed_list", "idle_list",
-                                           "tile_places", "row_order"};
+const testing::IndexMatrices kIndices{"tile_list", "transposed_list", "idle_list", "tile_places",
+                                      "row_order"};
 
 template <class S, class DagOf>
 void forward(const S& schedule, const DagOf& dag_of) {
-  cpu::testing::check_masked<S, attest_forward_args>(S::kName, cpu::testing::forward_inputs(),
-                                                     kMaskQ, kMaskK, schedule, cpu::forward_head,
-                                                     dag_of, kIndices);
+  testing::check_masked<S, attest_forward_args>(S::kName, testing::forward_inputs(), kMaskQ, kMaskK,
+                                                schedule, forward_head, dag_of, kIndices);
 }
 
 template <class S>
 void backward(const S& schedule) {
-  cpu::testing::check_masked<S, attest_backward_args>(
-      S::kName, cpu::testing::backward_inputs(), kMaskQ, kMaskK, schedule, cpu::backward_head,
+  testing::check_masked<S, attest_backward_args>(
+      S::kName, testing::backward_inputs(), kMaskQ, kMaskK, schedule, backward_head,
       [](const Shape& shape) { return io::backward_dag(shape, io::Statistics::given); }, kIndices);
 }
 
@@ -56,14 +57,14 @@ auto running(std::int32_t block_k) {
 
 auto normalized(Normalization where, std::int32_t block_k) {
   return [where, block_k](const Shape& shape) {
-    return cpu::testing::normalized_forward(shape, where, block_k);
+    return testing::normalized_forward(shape, where, block_k);
   };
 }
 
 auto factored(std::int32_t keys) {
   return [keys](const Shape& shape) {
     const auto queries = static_cast<std::size_t>(shape.seqlen_q);
-    return cpu::testing::factored_forward(shape, std::vector<std::int32_t>(queries, keys));
+    return testing::factored_forward(shape, std::vector<std::int32_t>(queries, keys));
   };
 }
 
@@ -134,4 +135,4 @@ TEST_CASE("every schedule's moves are lines of a trace that can be read", "[reco
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -1,7 +1,9 @@
 #include "schedules/register.hpp"
 
-#include "schedules/lists/blocks/block_backward.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
+#include "schedules/dense/flash1.hpp"
+#include "schedules/dense/flash2.hpp"
+#include "schedules/dense/key_stationary.hpp"
+#include "schedules/dense/two_pass.hpp"
 #include "schedules/lists/blocks/compact_gradients.hpp"
 #include "schedules/lists/blocks/compact_scores.hpp"
 #include "schedules/lists/blocks/held_keys.hpp"
@@ -18,28 +20,28 @@ namespace {
 
 template <class S>
 void add(io::ScheduleRegistry& registry) {
-  registry.add(std::make_unique<sparse::SparseFamily<S>>());
+  registry.add(std::make_unique<schedules::SparseFamily<S>>());
 }
 
 }  // namespace
 
 void register_list_schedules(io::ScheduleRegistry& registry) {
-  add<sparse::BlockFlash1>(registry);
-  add<sparse::BlockFlash2>(registry);
-  add<sparse::BlockSquareTiled>(registry);
-  add<sparse::BlockRank1Tiled>(registry);
-  add<sparse::BlockHeldScores>(registry);
-  add<sparse::CsrGather>(registry);
-  add<sparse::NmGather>(registry);
-  add<sparse::BlockKeyStationary>(registry);
-  add<sparse::BlockTwoPass>(registry);
-  add<sparse::CsrTwoPass>(registry);
-  add<sparse::BlockSquareTiledBackward>(registry);
-  add<sparse::BlockRank1TiledBackward>(registry);
-  add<sparse::BlockQueryStationaryP>(registry);
-  add<sparse::BlockHeldPairs>(registry);
-  add<sparse::BlockHeldKeys>(registry);
-  add<sparse::NmTwoPass>(registry);
+  add<schedules::BlockFlash1>(registry);
+  add<schedules::BlockFlash2>(registry);
+  add<schedules::BlockSquareTiled>(registry);
+  add<schedules::BlockRank1Tiled>(registry);
+  add<schedules::BlockHeldScores>(registry);
+  add<schedules::CsrGather>(registry);
+  add<schedules::NmGather>(registry);
+  add<schedules::BlockKeyStationary>(registry);
+  add<schedules::BlockTwoPass>(registry);
+  add<schedules::CsrTwoPass>(registry);
+  add<schedules::BlockSquareTiledBackward>(registry);
+  add<schedules::BlockRank1TiledBackward>(registry);
+  add<schedules::BlockQueryStationaryP>(registry);
+  add<schedules::BlockHeldPairs>(registry);
+  add<schedules::BlockHeldKeys>(registry);
+  add<schedules::NmTwoPass>(registry);
 }
 
 }  // namespace attest

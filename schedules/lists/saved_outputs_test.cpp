@@ -5,7 +5,7 @@
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 TEST_CASE("backward schedules over lists read the saved outputs", "[sparse][schedules]") {
@@ -16,14 +16,14 @@ TEST_CASE("backward schedules over lists read the saved outputs", "[sparse][sche
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
       problem.batch = problem.num_heads_q = problem.num_heads_kv = 1;
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       const AbiProblem form(problem, 1);
       const auto schedule = family->make(io::ScheduleSpec::parse(text), *form.get(), {});
-      CHECK(cpu::testing::reads_saved_outputs(*schedule, problem));
+      CHECK(testing::reads_saved_outputs(*schedule, problem));
     }
   }
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 void require_pairs(const char* schedule, const char* dense, const attest_problem& problem) {
   // A mask of no pairs at all has no first element.
   const bool nothing = problem.seqlen_q == 0 || problem.seqlen_k == 0;
   if (problem.mask.boolean != nullptr || nothing) return;
   if (has_pattern(problem)) {
-    if (problem.seqlen_q <= cpu::kMostListedPairs / problem.seqlen_k) return;
+    if (problem.seqlen_q <= kMostListedPairs / problem.seqlen_k) return;
     throw io::NotForProblem("mask: lists of a band are made up to 2^24 pairs, and here are " +
                             std::to_string(problem.seqlen_q) + " x " +
                             std::to_string(problem.seqlen_k) + "; choose " + dense);
@@ -50,4 +50,4 @@ std::int64_t aligned_tile(std::int64_t tile, std::int64_t block) {
   return tile;
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

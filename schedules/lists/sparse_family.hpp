@@ -7,7 +7,7 @@
 #include "schedules/engine/family.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// Throws io::NotForProblem, with a mask to give or a schedule to choose, for a problem without a
 /// pattern of pairs: the lists of a dense score matrix would name every tile. Lists of bands
@@ -28,14 +28,14 @@ PatternGrid grid_of(const attest_problem& problem);
 std::int64_t aligned_tile(std::int64_t tile, std::int64_t block);
 
 /// A family of schedules that read lists of a pattern. The schedule struct has, besides what
-/// cpu::Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
-/// cpu::Family, which knows no blocks, or the same, traded with the mask or not, cut to whole
+/// Family asks of it, kDense: what to choose without a pattern. Tiles left open are those of
+/// Family, which knows no blocks, or the same, traded with the mask or not, cut to whole
 /// blocks of the pattern, or to one, each cut before the next is chosen: whichever move the fewest
 /// words, or bytes where the capacity is in bytes. A struct with kFitsPattern chooses them
 /// itself, one with require_pattern(problem) says itself which problems it is not for.
 /// [schedules/lists/sparse_family_test "tiles left open"]
 template <class S>
-class SparseFamily : public cpu::Family<S> {
+class SparseFamily : public Family<S> {
  public:
   std::string without_lists() const override { return S::kDense; }
 
@@ -46,15 +46,15 @@ class SparseFamily : public cpu::Family<S> {
     } else {
       require_pairs(S::kName, S::kDense, problem);
     }
-    if (cpu::Family<S>::kFitsPattern) return cpu::Family<S>::make(spec, problem, capacity);
-    auto best = cpu::Family<S>::make(spec, problem, capacity);
+    if (Family<S>::kFitsPattern) return Family<S>::make(spec, problem, capacity);
+    auto best = Family<S>::make(spec, problem, capacity);
     if (problem.mask.boolean == nullptr) return best;  // a band has no blocks
     const io::ScheduleSpec dense = best->spec();
-    io::Words fewest = cpu::moved(best->closed_form(), capacity);
+    io::Words fewest = moved(best->closed_form(), capacity);
     const PatternGrid grid = grid_of(problem);
     const auto consider = [&](std::unique_ptr<io::Schedule> candidate) {
       if (candidate->spec() == dense) return;
-      const io::Words words = cpu::moved(candidate->closed_form(), capacity);
+      const io::Words words = moved(candidate->closed_form(), capacity);
       if (words >= fewest) return;
       fewest = words;
       best = std::move(candidate);
@@ -70,17 +70,17 @@ class SparseFamily : public cpu::Family<S> {
   }
 
  private:
-  using Trade = typename cpu::Family<S>::Trade;
+  using Trade = typename Family<S>::Trade;
   enum class Cut : std::uint8_t { whole_blocks, one_block };
 
   std::unique_ptr<io::Schedule> aligned(io::ScheduleSpec spec, const attest_problem& problem,
                                         io::FastMemory capacity, const PatternGrid& grid, Cut cut,
                                         Trade trade) const {
-    for (const cpu::Parameter<S>& parameter : S::parameters()) {
+    for (const Parameter<S>& parameter : S::parameters()) {
       if (!parameter.choices.empty() || value_of(spec, parameter.name)) continue;
-      const bool any = parameter.extent == cpu::Extent::any;
-      const bool queries = any || parameter.extent == cpu::Extent::queries;
-      const bool keys = any || parameter.extent == cpu::Extent::keys;
+      const bool any = parameter.extent == Extent::any;
+      const bool queries = any || parameter.extent == Extent::queries;
+      const bool keys = any || parameter.extent == Extent::keys;
       if (!queries && !keys) continue;
       const io::ScheduleSpec chosen = this->made(spec, problem, capacity, trade)->spec();
       std::int64_t tile = value_of(chosen, parameter.name).value_or(1);
@@ -91,16 +91,16 @@ class SparseFamily : public cpu::Family<S> {
       if (keys) cut_to(grid.keys);
       spec.parameters.emplace_back(parameter.name, std::to_string(tile));
     }
-    return cpu::Family<S>::make(spec, problem, capacity);
+    return Family<S>::make(spec, problem, capacity);
   }
 
   static std::optional<std::int64_t> value_of(const io::ScheduleSpec& spec,
                                               const std::string& parameter) {
     for (const auto& [key, value] : spec.parameters) {
-      if (key == parameter) return cpu::whole_number(value);
+      if (key == parameter) return whole_number(value);
     }
     return std::nullopt;
   }
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

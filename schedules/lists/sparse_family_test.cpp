@@ -9,7 +9,7 @@
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using testing::sparse_schedules;
@@ -163,7 +163,7 @@ TEST_CASE("words of sparse schedules are no fewer than lower bounds", "[sparse][
   for (const auto& family : sparse_schedules().families()) {
     for (int round = 0; round < 60; ++round) {
       const Problem problem = testing::random_problem_for(rng, *family);
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       const AbiProblem form(problem, 1);
       const auto schedule = sparse_schedules().make(text, *form.get(), io::FastMemory{});
@@ -191,4 +191,4 @@ TEST_CASE("families that do not take the problem are no candidates", "[sparse][s
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

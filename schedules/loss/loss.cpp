@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // Everything is float32: the loss gradient has no 16-bit form.
@@ -108,4 +108,4 @@ io::Traffic LossSmall::cost(const LossHead& head) const {
                std::max({tall, pairs + 3 * bn, bn * bd + 3 * bn + 1, bn * bn + 2 * bn + 1}));
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "schedules/engine/score_step.hpp"
 
 /// Schedules of the gradient of the attention loss: dL/dX = A1^T p A2 (Li et al. 2024).
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// A1, A2, A3, E (n, d), X, Y (d, d) -> dX (d, d).
 struct LossHead {
@@ -363,4 +363,4 @@ struct LossSmall {
   }
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -9,22 +9,23 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
-using testing::LossCall;
-using testing::Memory;
+using cpu::testing::LossCall;
+using cpu::testing::Memory;
 
 TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
   Rng rng(20261121);
   for (const auto& family : dense_schedules().families()) {
     if (family->direction() != Direction::loss_gradient) continue;
-    const auto product = family->name() == "loss_large_direct" ? testing::ScoreProduct::keys_first
-                                                               : testing::ScoreProduct::rows_first;
+    const auto product = family->name() == "loss_large_direct"
+                             ? cpu::testing::ScoreProduct::keys_first
+                             : cpu::testing::ScoreProduct::rows_first;
     double worst = 0;
     for (int round = 0; round < 40; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
-      const Problem problem = testing::loss_problem(n, d);
+      const Problem problem = cpu::testing::loss_problem(n, d);
       const AbiProblem form(problem, 1);
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " n " << n << " d " << d);
@@ -32,8 +33,8 @@ TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
       const auto schedule = dense_schedules().make(text, *form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       testing::check_counts(*schedule, call.arguments(form));
-      const testing::LossExpected expected = loss_closed_form(call, n, d, product);
-      worst = std::max(worst, testing::worst_ratio(call.dX.view(), expected.dX));
+      const cpu::testing::LossExpected expected = loss_closed_form(call, n, d, product);
+      worst = std::max(worst, cpu::testing::worst_ratio(call.dX.view(), expected.dX));
       REQUIRE(worst <= 1);
     }
     CHECK(worst > 0);
@@ -45,7 +46,7 @@ TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
 // 4 + 4 / (1 - 2 d^2 / M) for loss_large_direct.
 TEST_CASE("without W fewer words", "[cpu][schedules]") {
   const std::int64_t n = std::int64_t{1} << 20, d = 64;
-  const Problem problem = testing::loss_problem(n, d);
+  const Problem problem = cpu::testing::loss_problem(n, d);
   const AbiProblem form(problem, 1);
   const auto coefficient = [&](const std::string& name, std::int64_t theta) {
     const auto capacity = io::FastMemory::of_words(theta * d * d);
@@ -78,4 +79,4 @@ TEST_CASE("loss problems that are not counted are refused", "[cpu][schedules]") 
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -15,7 +15,7 @@
 
 /// Schedules that take words from slow memory, or put them there, without a load or store: counted
 /// too low. And how a process ends.
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 
 /// Where a matrix lies, taken out of its handle behind the back of the types.
 inline float* stolen_address(const io::SlowMatrix& matrix) {
@@ -94,4 +94,4 @@ int status_of(const Body& body) {
 
 inline bool died(int status) { return WIFSIGNALED(status) || WEXITSTATUS(status) != 0; }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

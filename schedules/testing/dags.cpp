@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 namespace {
 
 using io::Dag;
@@ -432,4 +432,4 @@ Dag loss_dag(std::int32_t n, std::int32_t d, LossOrder order, std::int32_t block
   return dag;
 }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

@@ -7,7 +7,7 @@
 
 /// Computations that io/pebble/attention_dag.hpp does not have: where the weights and outputs are
 /// normalized differs. Symbols as there; nothing here knows a schedule.
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 
 /// Where a row is divided by its sum.
 enum class Normalization : std::uint8_t {
@@ -45,4 +45,4 @@ enum class LossOrder : std::uint8_t {
 
 io::Dag loss_dag(std::int32_t rows, std::int32_t head_dim, LossOrder order, std::int32_t block);
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

@@ -7,7 +7,7 @@
 #include "io/pebble/game.hpp"
 #include "io/pebble/testing/depend.hpp"
 
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 namespace {
 
 using io::Dag;
@@ -121,4 +121,4 @@ Sizes masked_sizes(Rng& rng, Direction direction, std::int64_t block_q, std::int
   return sizes;
 }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

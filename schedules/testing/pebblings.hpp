@@ -17,7 +17,7 @@
 
 /// A schedule as a pebbling: recorded word by word, followed to the vertices of a computation that
 /// knows no schedule, judged by rules R1 to R4 with the counted words.
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 
 inline constexpr int kPebblings = 12;  // for each schedule
 
@@ -87,4 +87,4 @@ void check_masked(const std::string& name, const io::InputName& inputs, std::int
   }
 }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

@@ -4,7 +4,7 @@
 
 #include "core/testing/catch.hpp"
 
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 namespace {
 
 std::string random_mask(Rng& rng, std::int64_t batch, std::int64_t k) {
@@ -74,8 +74,9 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family, std::int
   return text;
 }
 
-Dlse dlse_of(const std::string& schedule) {
-  return schedule.find("dlse=given") == std::string::npos ? Dlse::absent : Dlse::given;
+cpu::testing::Dlse dlse_of(const std::string& schedule) {
+  return schedule.find("dlse=given") == std::string::npos ? cpu::testing::Dlse::absent
+                                                          : cpu::testing::Dlse::given;
 }
 
 template <class Arguments>
@@ -135,4 +136,4 @@ LeastWords least_held_words(
   return {*of_all, *with_most_held};
 }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

@@ -11,7 +11,7 @@
 #include "io/schedule/schedule.hpp"
 
 /// Random small problems and schedules for them.
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 
 /// Ragged extents, some of them 0, up to three batch entries and heads, any mask and score rule
 /// that schedules of the direction take.
@@ -22,7 +22,7 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family,
                             std::int64_t largest_tile = 12);
 
 /// Tells whether a spelling asks for a gradient of LSE.
-Dlse dlse_of(const std::string& schedule);
+cpu::testing::Dlse dlse_of(const std::string& schedule);
 
 /// Counts a schedule and checks that counted = dry counted = closed form, that the peak of the
 /// closed form is capacity enough, in words and in bytes, and that one word less is refused.
@@ -41,4 +41,4 @@ LeastWords least_held_words(
     std::int64_t extent, io::FastMemory capacity,
     const std::function<io::Traffic(std::int64_t block, std::int64_t held)>& cost);
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

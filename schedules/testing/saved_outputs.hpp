@@ -8,7 +8,7 @@
 #include "io/recording/word_move.hpp"
 #include "io/schedule/schedule.hpp"
 
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 
 /// Tells whether the run of a problem with one head loads as many words of O, and of LSE or its
 /// part m, as the bound for io::SavedOutputs::read counts.
@@ -28,4 +28,4 @@ inline bool reads_saved_outputs(const io::Schedule& schedule, const Problem& pro
          static_cast<std::int64_t>(words.statistics.size()) >= rows;
 }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 namespace {
 
 using Kind = io::WordMove::Kind;
@@ -89,4 +89,4 @@ VisitWords visit_words(const std::vector<io::WordMove>& moves) {
   return words;
 }
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

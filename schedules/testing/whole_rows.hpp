@@ -6,7 +6,7 @@
 
 #include "io/recording/word_move.hpp"
 
-namespace attest::cpu::testing {
+namespace attest::schedules::testing {
 
 /// Why the rows of an index do not move together in a recorded backward pass, the class of
 /// docs/theory/bounds/row-atomic.md; nothing if they do: words of pairs in slow memory, or a
@@ -22,4 +22,4 @@ struct VisitWords {
 };
 VisitWords visit_words(const std::vector<io::WordMove>& moves);
 
-}  // namespace attest::cpu::testing
+}  // namespace attest::schedules::testing

@@ -4,7 +4,7 @@
 
 #include "schedules/walks/mask_hull.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 io::Range band_of(const ScoreRule& rule, std::int64_t i) {
@@ -219,4 +219,4 @@ std::vector<io::Range> alike_blocks(const ScoreRule& rule, std::int64_t extent,
   return {{0, extent}};
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -9,7 +9,7 @@
 /// a band of keys, whose ends do not fall from query to query. A mask's own pairs are left out, but
 /// for those whose rule has a hull (schedules/walks/mask_hull.hpp).
 /// [schedules/walks/band_test]
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Returns the intersection of the ranges; where it is empty, an empty range within the second.
 io::Range overlap(io::Range a, io::Range within);
@@ -86,4 +86,4 @@ void for_blocks(const ScoreRule& rule, std::int64_t extent, std::int64_t block,
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // Pairs that the bands of one batch entry hold, one by one.
@@ -218,4 +218,4 @@ TEST_CASE("blocks that are counted once are alike", "[cpu]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

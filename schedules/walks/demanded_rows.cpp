@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Needs = std::vector<io::Range>;
@@ -92,4 +92,4 @@ std::vector<std::vector<RowMove>> moves_on_demand(const std::vector<Needs>& need
   return moves;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

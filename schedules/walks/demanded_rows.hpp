@@ -5,7 +5,7 @@
 
 #include "io/machine/slow_memory.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// A slot of a buffer takes another row.
 struct RowMove {
@@ -30,4 +30,4 @@ struct RowMove {
 std::vector<std::vector<RowMove>> moves_on_demand(const std::vector<std::vector<io::Range>>& needed,
                                                   std::int64_t slots, std::int64_t rows);
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -8,7 +8,7 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Needs = std::vector<io::Range>;
@@ -110,4 +110,4 @@ TEST_CASE("a visit that needs more rows than fit is refused", "[cpu][schedules]"
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -10,7 +10,7 @@
 #include "schedules/engine/search.hpp"
 #include "schedules/lists/sparse_family.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 constexpr std::int64_t kWidth = 4;  // bytes of a pair
@@ -67,7 +67,7 @@ std::optional<io::Traffic> hold_most(std::int64_t* held, std::int64_t longest,
   *held = longest;
   while (beyond - fitting > 1) {
     const io::Traffic tried = cost();
-    if (cpu::fits(tried.peak, capacity)) {
+    if (fits(tried.peak, capacity)) {
       traffic = tried;
       fitting = *held;
     } else {
@@ -101,11 +101,11 @@ void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_
     std::optional<io::Traffic> traffic;
     if (held_open) {
       traffic = hold_most(held, std::max<std::int64_t>(longest_list(), 1), capacity, cost);
-    } else if (const io::Traffic of_given = cost(); cpu::fits(of_given.peak, capacity)) {
+    } else if (const io::Traffic of_given = cost(); fits(of_given.peak, capacity)) {
       traffic = of_given;
     }
     if (!traffic) return;
-    const std::int64_t words = cpu::moved(*traffic, capacity).value();
+    const std::int64_t words = moved(*traffic, capacity).value();
     if (words >= fewest) return;
     fewest = words;
     best = {*stays.tile, *passes.tile, *held};
@@ -135,4 +135,4 @@ void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_
   *held = best[2];
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 
 #include "io/machine/meter.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// A tile extent, 0 where it is left open, the blocks of the pattern and what they divide.
 struct OpenBlock {
@@ -23,4 +23,4 @@ void fit_held_tiles(const OpenBlock& stays, const OpenBlock& passes, std::int64_
                     io::FastMemory capacity, const std::function<io::Traffic()>& cost,
                     const std::function<std::int64_t()>& longest_list);
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

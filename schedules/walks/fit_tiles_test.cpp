@@ -12,7 +12,7 @@
 #include "schedules/lists/blocks/held_scores.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 const char* const kMasks[] = {"blockband_16_2", "blockband_8_3", "block_32_10_1", "blockband_64_0",
@@ -54,11 +54,11 @@ TEST_CASE("held tiles left open: no others have fewer words by a fiftieth", "[sp
       };
       check(chosen("block_held_scores"),
             least_words(fast_words, [&](std::int64_t bq, std::int64_t bk, std::int64_t held) {
-              return cpu::heads_cost(BlockHeldScores{bq, bk, held}, *form.get());
+              return heads_cost(BlockHeldScores{bq, bk, held}, *form.get());
             }));
       check(chosen("block_held_keys"),
             least_words(fast_words, [&](std::int64_t bk, std::int64_t bq, std::int64_t held) {
-              return cpu::heads_cost(BlockHeldKeys{bk, bq, held}, *form.get());
+              return heads_cost(BlockHeldKeys{bk, bq, held}, *form.get());
             }));
     }
   }
@@ -101,4 +101,4 @@ TEST_CASE("tiles that are given stay", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

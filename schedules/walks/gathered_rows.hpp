@@ -3,7 +3,7 @@
 #include "schedules/engine/rolling_buffer.hpp"
 #include "schedules/walks/row_order.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// The rows of a block that do not follow each other: each has tiles of its own. Row(range, …)
 /// takes them from a machine and keeps them as long as it lives.
@@ -24,7 +24,7 @@ class GatheredRows {
   }
 
  private:
-  cpu::HeldRows<Row> rows_;
+  HeldRows<Row> rows_;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -1,6 +1,6 @@
 #include "schedules/walks/key_blocks.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 KeyBlocks::Piece KeyBlocks::piece_of(const ScoreRule& rule, io::Range queries, io::Range block) {
   const io::Range keys = overlap(keys_of(rule, queries), block);
@@ -51,4 +51,4 @@ io::Traffic KeyBlocks::cost(const BackwardHead& head,
   return traffic;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

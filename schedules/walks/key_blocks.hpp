@@ -5,7 +5,7 @@
 
 #include "schedules/walks/band.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Blocks of keys, of each the queries that see one in pieces of at most `held` pairs: the order in
 /// which schedules/bands/held_pairs.hpp meets the pairs of a band, every pair once.
@@ -54,4 +54,4 @@ struct KeyBlocks {
   std::vector<io::Range> ranges(const BackwardHead& head) const;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // From the first visible key of a query to the last, none if it sees none.
@@ -83,4 +83,4 @@ std::shared_ptr<const MaskHull> PreparedHull::of(const ScoreRule& rule) const {
   return alike ? hull_ : MaskHull::of(rule);
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

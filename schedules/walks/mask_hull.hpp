@@ -6,7 +6,7 @@
 
 #include "schedules/engine/head.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// A band around the pairs that a boolean mask leaves a batch entry: to every query between the
 /// first and the last that see a key a range of keys whose ends do not fall from query to query,
@@ -76,4 +76,4 @@ class Banded {
   std::shared_ptr<const MaskHull> hull_;
 };
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -14,7 +14,7 @@
 #include "schedules/testing/random_cases.hpp"
 #include "schedules/walks/band.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 // A problem with a mask, and its first batch entry.
@@ -126,22 +126,22 @@ TEST_CASE("schedules that hold pairs of hulls", "[cpu][schedules]") {
   Rng rng(10);
   const auto check = [&](const char* mask, const auto& schedule_of) {
     const Problem problem = Problem::parse(std::string("sq=32,sk=30,d=3,dv=2,mask=") + mask);
-    testing::Call call(problem, rng.bits64(),
-                       {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+    cpu::testing::Call call(problem, rng.bits64(),
+                            {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
     INFO(problem.to_string());
     schedule_of(problem, call);
   };
   for (const char* mask : kMasks) {
     for (int round = 0; round < 10; ++round) {
-      check(mask, [&](const Problem& problem, testing::Call& call) {
+      check(mask, [&](const Problem& problem, cpu::testing::Call& call) {
         const HeldScores schedule{rng.between(1, 9), rng.between(1, 40)};
         testing::check_counts(BoundSchedule<HeldScores>(schedule, *call.form.get()),
                               call.forward_arguments());
         const auto expected = naive_forward(problem, call.inputs());
-        CHECK(testing::worst_ratio(call.O.view(), expected.O) <= 1);
-        CHECK(testing::worst_ratio(call.LSE.view(), expected.LSE) <= 1);
+        CHECK(cpu::testing::worst_ratio(call.O.view(), expected.O) <= 1);
+        CHECK(cpu::testing::worst_ratio(call.LSE.view(), expected.LSE) <= 1);
       });
-      check(mask, [&](const Problem& problem, testing::Call& call) {
+      check(mask, [&](const Problem& problem, cpu::testing::Call& call) {
         BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
         const HeldPairs schedule{rng.between(1, 9), rng.between(1, 40), rng.between(1, 9),
                                  rng.between(1, 40)};
@@ -149,9 +149,9 @@ TEST_CASE("schedules that hold pairs of hulls", "[cpu][schedules]") {
                               call.backward_arguments());
         const auto expected =
             naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
-        CHECK(testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
-        CHECK(testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
-        CHECK(testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
+        CHECK(cpu::testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
+        CHECK(cpu::testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
+        CHECK(cpu::testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
       });
     }
   }
@@ -164,19 +164,20 @@ TEST_CASE("hulls of batch entries that differ", "[cpu][schedules]") {
                            "d=3,mask=cu_12x12_20x12_5x12+blockband_3_0"}) {
     INFO(text);
     const Problem problem = Problem::parse(text);
-    testing::Call call(problem, 4, {testing::Memory::packed, 1, 1, testing::Dlse::absent});
+    cpu::testing::Call call(problem, 4,
+                            {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
     testing::check_counts(*dense_schedules().make("held_scores:bq=3,held=9", *call.form.get(), {}),
                           call.forward_arguments());
     const auto expected = naive_forward(problem, call.inputs());
-    CHECK(testing::worst_ratio(call.O.view(), expected.O) <= 1);
+    CHECK(cpu::testing::worst_ratio(call.O.view(), expected.O) <= 1);
     BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
     testing::check_counts(
         *dense_schedules().make("held_pairs:bk=3,held=9,gk=4,gheld=7", *call.form.get(), {}),
         call.backward_arguments());
     const auto gradients = naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
-    CHECK(testing::worst_ratio(call.dQ.view(), gradients.dQ) <= 1);
-    CHECK(testing::worst_ratio(call.dK.view(), gradients.dK) <= 1);
-    CHECK(testing::worst_ratio(call.dV.view(), gradients.dV) <= 1);
+    CHECK(cpu::testing::worst_ratio(call.dQ.view(), gradients.dQ) <= 1);
+    CHECK(cpu::testing::worst_ratio(call.dK.view(), gradients.dK) <= 1);
+    CHECK(cpu::testing::worst_ratio(call.dV.view(), gradients.dV) <= 1);
   }
 }
 
@@ -198,4 +199,4 @@ TEST_CASE("bands of blocks are held as windows are", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,15 +5,15 @@
 
 #include "io/schedule/schedule.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 constexpr std::int64_t kWordBits = 32;
 
 // Counts the keys, of keys begin .. end-1, that one query sees.
-std::int64_t visible(const attest_problem& problem, const cpu::Batch& batch, std::int64_t query,
+std::int64_t visible(const attest_problem& problem, const Batch& batch, std::int64_t query,
                      std::int64_t begin, std::int64_t end) {
-  const cpu::KeySpan span = visible_keys(problem, batch, query);
+  const KeySpan span = visible_keys(problem, batch, query);
   const std::int64_t first = std::max(begin, span.begin), last = std::min(end, span.end);
   if (first >= last) return 0;
   const std::uint8_t* row = problem.mask.boolean + query * problem.seqlen_k;
@@ -30,7 +30,7 @@ NmShape nm_shape_of(const attest_problem& problem) {
       "mask=nm_2_4_7, or choose csr_gather, backward csr_two_pass");
 }
 
-NmLayout::NmLayout(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
+NmLayout::NmLayout(const ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
                    std::int64_t block_q)
     : rule_(rule),
       q_(q),
@@ -53,7 +53,7 @@ std::vector<std::uint8_t> NmLayout::seen_by(io::Range queries) const {
   const attest_problem& problem = *rule_.problem;
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(k_));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    const cpu::KeySpan span = visible_keys(problem, rule_.batch, i);
+    const KeySpan span = visible_keys(problem, rule_.batch, i);
     const std::uint8_t* row = problem.mask.boolean + i * problem.seqlen_k;
     for (std::int64_t j = span.begin; j < span.end; ++j) {
       if (row[j] != 0) seen[static_cast<std::size_t>(j)] = 1;
@@ -107,4 +107,4 @@ io::SlowMatrix NmMetadata::matrix() const {
       "metadata", static_cast<std::int64_t>(words_.size()), 1, DType::f32, {words_.data(), 1, 1}};
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -9,7 +9,7 @@
 #include "schedules/engine/head.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// `kept` of every `group` consecutive keys, for every query; of a last group that is cut, or where
 /// keys end, maybe fewer.
@@ -29,7 +29,7 @@ NmShape nm_shape_of(const attest_problem& problem);
 /// 32). They lie where block and group say, so nothing points to them.
 class NmLayout {
  public:
-  NmLayout(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
+  NmLayout(const ScoreRule& rule, std::int64_t q, std::int64_t k, NmShape shape,
            std::int64_t block_q);
 
   /// A block, and how many are as it.
@@ -68,7 +68,7 @@ class NmLayout {
     return queries.begin / block_q_ * groups() * group_words(block_q_);
   }
 
-  const cpu::ScoreRule& rule_;
+  const ScoreRule& rule_;
   std::int64_t q_, k_;
   NmShape shape_;
   std::int64_t block_q_;
@@ -118,4 +118,45 @@ class NmMetadata : public NmLayout {
   std::vector<float> words_;  // four bytes each: only how many there are matters
 };
 
-}  // namespace attest::sparse
+/// The walk of these metadata, whose tiles are single rows: keys that pass by blocks of queries, or
+/// queries that pass by blocks of keys. No block is known to be empty before they are read.
+class NmWalk {
+ public:
+  NmWalk(const NmMetadata& metadata, std::int64_t extent, std::int64_t block, Stay stay)
+      : metadata_(metadata), extent_(extent), block_(block), stay_(stay) {}
+
+  std::vector<io::Range> blocks() const { return io::single_blocks(extent_, block_); }
+
+  template <io::Machine M>
+  struct Tiles {
+    M& machine;
+    const NmMetadata& metadata;
+    io::Range block;
+    Stay stay;
+
+    bool empty() const { return false; }
+
+    template <class Body>
+    void for_each(const Body& body) const {
+      if (stay == Stay::queries) {
+        metadata.for_keys(machine, block, [&](io::Range key) { body(PassingTile{block, key}); });
+      } else {
+        metadata.for_queries(machine, block, [&](io::Range query) {
+          body(PassingTile{query, block});
+        });
+      }
+    }
+  };
+
+  template <io::Machine M>
+  Tiles<M> open(M& machine, io::Range block) const {
+    return {machine, metadata_, block, stay_};
+  }
+
+ private:
+  const NmMetadata& metadata_;
+  std::int64_t extent_, block_;
+  Stay stay_;
+};
+
+}  // namespace attest::schedules

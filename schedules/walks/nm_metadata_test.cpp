@@ -6,7 +6,7 @@
 #include "core/testing/catch.hpp"
 #include "io/schedule/schedule.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 NmShape shape_of_mask(const std::string& mask) {
@@ -35,4 +35,4 @@ TEST_CASE("shapes of N:M patterns", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

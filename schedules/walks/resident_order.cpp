@@ -12,7 +12,7 @@
 #include "core/mask/sparsity/row_classes.hpp"
 #include "core/rng.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Rows = std::vector<std::int64_t>;
@@ -242,4 +242,4 @@ std::int64_t gap_to_blocks(std::int64_t length, std::int64_t block) {
   return missing <= length / 32 ? 2 * missing : 0;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 
 #include "schedules/bands/rolling_visits.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// The queries or the keys of a boolean mask, each once, in an order in which those that see the
 /// same visitors lie close together. Rows that see the same ones follow each other; such classes
@@ -36,4 +36,4 @@ std::int64_t middle_block(const attest_problem& problem, Residents residents);
 /// Requires: length >= 1, block >= 0.
 std::int64_t gap_to_blocks(std::int64_t length, std::int64_t block);
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

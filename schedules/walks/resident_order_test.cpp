@@ -13,7 +13,7 @@
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Rows = std::vector<std::int64_t>;
@@ -156,4 +156,4 @@ TEST_CASE("an order is the same on every machine", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

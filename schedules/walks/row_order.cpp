@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -21,19 +21,18 @@ struct Pairs {
   std::int64_t row_words;
   Bits bits;
 
-  Pairs(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, ListsOf of)
-      : seen(at(q)), rows(at(k)) {
+  Pairs(const ScoreRule& rule, std::int64_t q, std::int64_t k, Stay of) : seen(at(q)), rows(at(k)) {
     const attest_problem& problem = *rule.problem;
     for (std::int64_t i = 0; i < q; ++i) {
       const std::uint8_t* row = problem.mask.boolean + i * problem.seqlen_k;
-      const cpu::KeySpan span = visible_keys(problem, rule.batch, i);
+      const KeySpan span = visible_keys(problem, rule.batch, i);
       for (std::int64_t j = span.begin; j < span.end; ++j) {
         if (row[j] == 0) continue;
         seen[at(i)].push_back(j);
         rows[at(j)].push_back(i);
       }
     }
-    if (of == ListsOf::keys) seen.swap(rows);
+    if (of == Stay::keys) seen.swap(rows);
     for (const auto& row : seen) seen_by.push_back(static_cast<std::int64_t>(row.size()));
     row_words = io::tiles(static_cast<std::int64_t>(rows.size()), kWordBits);
     bits.resize(seen.size() * at(row_words));
@@ -104,9 +103,9 @@ class Group {
 
 }  // namespace
 
-RowOrder RowOrder::grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                           std::int64_t block, ListsOf of) {
-  std::vector<std::int64_t> left(at(of == ListsOf::queries ? q : k));
+RowOrder RowOrder::grouped(const ScoreRule& rule, std::int64_t q, std::int64_t k,
+                           std::int64_t block, Stay of) {
+  std::vector<std::int64_t> left(at(of == Stay::queries ? q : k));
   std::iota(left.begin(), left.end(), 0);
   if (rule.problem->mask.boolean == nullptr || block == 1) return RowOrder(std::move(left));
   const Pairs pairs(rule, q, k, of);
@@ -134,4 +133,4 @@ RowOrder RowOrder::grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int6
   return RowOrder(std::move(order));
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -9,9 +9,7 @@
 #include "schedules/engine/parameter.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
-
-using cpu::kGrouped, cpu::kNatural;
+namespace attest::schedules {
 
 /// Queries in another order, as a permutation in slow memory: blocks of it hold queries that share
 /// keys. Or keys, whose blocks share queries.
@@ -24,8 +22,8 @@ class RowOrder {
   /// Cost: time q^2 (q^2 / block where queries of a group share all their keys), and for each group
   ///       the visible pairs of its keys; none with block = 1.
   /// [schedules/walks/row_order_test "rule"]
-  static RowOrder grouped(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                          std::int64_t block, ListsOf of);
+  static RowOrder grouped(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block,
+                          Stay of);
 
   /// The row at a place, as a range of one.
   io::Range row(std::int64_t place) const {
@@ -51,4 +49,4 @@ class RowOrder {
   std::vector<float> words_;  // four bytes each: only how many there are matters
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -14,7 +14,7 @@
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -79,17 +79,16 @@ TEST_CASE("the order of grouped rows is that of its rule", "[sparse][schedules]"
     const std::int64_t block = rng.between(1, 8);
     INFO(problem.to_string() << " in groups of " << block);
     const AbiProblem form(problem, 1);
-    const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
+    const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
     const Sequence sequence = problem.sequences().front();
-    const auto order_of = [&](ListsOf of) {
+    const auto order_of = [&](Stay of) {
       return RowOrder::grouped(rule, sequence.q_length, sequence.k_length, block, of);
     };
     const std::vector<Keys> rows = keys_of_rows(problem, sequence);
     const std::int64_t group = problem.mask.boolean ? block : 1;  // a band keeps its order
-    CHECK(order_of(ListsOf::queries).rows() == by_the_rule(rows, group));
-    CHECK(order_of(ListsOf::queries).matrix().rows() == sequence.q_length);
-    CHECK(order_of(ListsOf::keys).rows() ==
-          by_the_rule(transposed(rows, sequence.k_length), group));
+    CHECK(order_of(Stay::queries).rows() == by_the_rule(rows, group));
+    CHECK(order_of(Stay::queries).matrix().rows() == sequence.q_length);
+    CHECK(order_of(Stay::keys).rows() == by_the_rule(transposed(rows, sequence.k_length), group));
   }
 }
 
@@ -170,21 +169,20 @@ TEST_CASE("orders left open are searched", "[sparse][schedules]") {
 
 // Grouped rows whose outputs go to their places in the order, not to their own.
 struct StoresInOrder {
-  using Head = cpu::ForwardHead;
+  using Head = ForwardHead;
   static constexpr const char* kName = "stores_in_order";
-  static std::vector<cpu::Parameter<StoresInOrder>> parameters() {
-    return {{"bq", &StoresInOrder::block_q, cpu::Extent::queries}};
+  static std::vector<Parameter<StoresInOrder>> parameters() {
+    return {{"bq", &StoresInOrder::block_q, Extent::queries}};
   }
   std::int64_t block_q;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::ForwardHead& head) const {
-    cpu::ForwardHead moved = head;
+  void run(M& machine, const ForwardHead& head) const {
+    ForwardHead moved = head;
     moved.O = machine.workspace(head.Q.rows(), head.V.columns(), "O");
     gathered().run(machine, moved);
     const auto order =
-        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q, ListsOf::queries)
-            .rows();
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block_q, Stay::queries).rows();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto to = static_cast<std::int64_t>(place);
       auto O = machine.scratch(1, head.V.columns(), "O");
@@ -193,14 +191,14 @@ struct StoresInOrder {
     }
   }
   CsrGather gathered() const { return {block_q, kGrouped}; }
-  io::Traffic cost(const cpu::ForwardHead& head) const { return gathered().cost(head); }
+  io::Traffic cost(const ForwardHead& head) const { return gathered().cost(head); }
 };
 
 TEST_CASE("rows stored in the order of their groups are noticed", "[sparse][schedules]") {
   const auto outputs_right = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
     Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-    const cpu::BoundSchedule<StoresInOrder> schedule({4}, *call.form.get());
+    const BoundSchedule<StoresInOrder> schedule({4}, *call.form.get());
     schedule.count({}, call.forward_arguments());
     return worst_ratio(call.O.view(), naive_forward(problem, call.inputs()).O) <= 1;
   };
@@ -209,4 +207,4 @@ TEST_CASE("rows stored in the order of their groups are noticed", "[sparse][sche
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

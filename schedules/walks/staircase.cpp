@@ -7,7 +7,9 @@
 #include "cpu/kernels/running_softmax.hpp"
 #include "cpu/kernels/score_tile.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
+
+using namespace cpu;  // its arithmetic
 namespace {
 
 constexpr float kEmpty = -std::numeric_limits<float>::infinity();
@@ -151,4 +153,4 @@ void EndOutputs::operator()(TileView column, ConstTileView l) const {
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -9,7 +9,7 @@
 /// on them: a tile of one row with the pairs of the first query, then those of the second, and so
 /// on, while columns of the matrices pass by. One side's column stays, the other side's words come
 /// one by one. [schedules/walks/staircase_test]
-namespace attest::cpu {
+namespace attest::schedules {
 
 /// Which pairs of a block of queries and keys are in a band, and where they lie.
 /// Cost: time and memory linear in the queries.
@@ -300,4 +300,4 @@ void trace(R& recorder, const EndOutputs& end, const Tile& column, const Tile& l
   }
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -10,7 +10,7 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 constexpr float kEmpty = -std::numeric_limits<float>::infinity();
@@ -212,4 +212,4 @@ TEST_CASE("gradients of a band", "[cpu][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

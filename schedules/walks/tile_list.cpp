@@ -7,10 +7,9 @@
 
 #include "schedules/engine/heads.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
-using cpu::KeySpan;
 using io::Range;
 
 constexpr std::int64_t kWordBits = 32;
@@ -49,7 +48,7 @@ struct Met {
 
 // Adds the visible pairs of a query to the tiles it meets; key_places: where each key stands, empty
 // for keys as they come. Requires: a boolean mask.
-void add_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_k,
+void add_row(const ScoreRule& rule, std::int64_t query, std::int64_t block_k,
              const std::vector<std::int64_t>& key_places, Met& met) {
   const attest_problem& problem = *rule.problem;
   const KeySpan span = visible_keys(problem, rule.batch, query);
@@ -74,7 +73,7 @@ void add_row(const cpu::ScoreRule& rule, std::int64_t query, std::int64_t block_
 
 // The same for all queries of a block of a band, which have no gaps: what changes from key to key,
 // then sums.
-void add_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
+void add_spans(const ScoreRule& rule, Range queries, std::int64_t k, std::int64_t block_k,
                Met& met) {
   std::vector<std::int64_t> changes(at(k) + 1);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
@@ -93,9 +92,9 @@ void add_spans(const cpu::ScoreRule& rule, Range queries, std::int64_t k, std::i
 
 // The extents of a list's tiles, and what they are cut from.
 struct Grid {
-  const cpu::ScoreRule& rule;
+  const ScoreRule& rule;
   std::int64_t q, k, block_q, block_k;
-  ListsOf of;
+  Stay stay;
   const std::vector<std::int64_t>& order;  // of queries, or of keys
 };
 
@@ -103,9 +102,9 @@ struct Grid {
 // rows of tiles without one.
 template <class OfTile, class OfIdle>
 void for_listed(const Grid& grid, const OfTile& tile, const OfIdle& idle) {
-  const bool queries_ordered = grid.of == ListsOf::queries && !grid.order.empty();
+  const bool queries_ordered = grid.stay == Stay::queries && !grid.order.empty();
   const auto key_places =
-      places_in(grid.of == ListsOf::keys ? grid.order : std::vector<std::int64_t>{});
+      places_in(grid.stay == Stay::keys ? grid.order : std::vector<std::int64_t>{});
   Met met(at(io::tiles(grid.k, grid.block_k)));
   for (std::int64_t row = 0; row < io::tiles(grid.q, grid.block_q); ++row) {
     const Range queries = block_of(row, grid.block_q, grid.q);
@@ -115,16 +114,18 @@ void for_listed(const Grid& grid, const OfTile& tile, const OfIdle& idle) {
     for (std::int64_t i = queries.begin; pairs && i < queries.end; ++i) {
       add_row(grid.rule, queries_ordered ? grid.order[at(i)] : i, grid.block_k, key_places, met);
     }
-    TileList::Visit visit = TileList::Visit::first;
+    Visit visit = Visit::first;
     for (std::size_t column = 0; column < met.visible.size(); ++column) {
       if (met.visible[column] == 0) continue;
       const Range keys = block_of(static_cast<std::int64_t>(column), grid.block_k, grid.k);
       tile(row, static_cast<std::int64_t>(column),
-           TileList::Entry{queries, keys, visit, 0,
-                           bit_words_of(queries, keys, met.visible[column]), met.spans[column]});
-      visit = TileList::Visit::later;
+           TileList::Entry{{queries, keys, visit},
+                           0,
+                           bit_words_of(queries, keys, met.visible[column]),
+                           met.spans[column]});
+      visit = Visit::later;
     }
-    if (visit == TileList::Visit::first) idle(queries);
+    if (visit == Visit::first) idle(queries);
   }
 }
 
@@ -141,30 +142,31 @@ class Adder {
     sums_.tile_keys += keys;
     sums_.pairs += io::Words(queries) * keys;
     if (std::exchange(used_[at(column)], std::uint8_t{1}) == 0) sums_.keys += keys;
-    if (entry.visit == TileList::Visit::first) sums_.queries += queries;
-    const TileList::Shape shape{queries, keys, 1 + entry.bit_words};
+    if (entry.visit == Visit::first) sums_.queries += queries;
+    const WalkSums::Shape shape{queries, keys, 1 + entry.bit_words};
     if (last_ == shapes_.end() || last_->first != shape)
       last_ = shapes_.try_emplace(shape, 0).first;
     last_->second += 1;
   }
 
   void add_idle(Range queries) {
-    sums_.idle_blocks += 1;
+    sums_.idle_words += 1;
     sums_.idle_queries = std::max(sums_.idle_queries, queries.count());
   }
 
-  TileList::Sums take(std::int64_t lists) {
+  WalkSums take(std::int64_t lists) {
     sums_.lists = lists;
+    sums_.idle_words += 1;
     sums_.index_words += 2 * io::Words(lists);
     for (const auto& [shape, tiles] : shapes_) sums_.shapes.push_back({shape, tiles});
     return std::move(sums_);
   }
 
  private:
-  TileList::Sums sums_;
+  WalkSums sums_;
   std::vector<std::uint8_t> used_;
-  std::map<TileList::Shape, io::Words> shapes_;
-  std::map<TileList::Shape, io::Words>::iterator last_ = shapes_.end();
+  std::map<WalkSums::Shape, io::Words> shapes_;
+  std::map<WalkSums::Shape, io::Words>::iterator last_ = shapes_.end();
 };
 
 }  // namespace
@@ -174,19 +176,19 @@ bool has_pattern(const attest_problem& problem) {
   return mask.boolean != nullptr || mask.window_left >= 0 || mask.window_right >= 0;
 }
 
-TileList::TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-                   std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order)
-    : of_(of), block_(of == ListsOf::queries ? block_q : block_k) {
-  blocks_ = io::single_blocks(of == ListsOf::queries ? q : k, block_);
+TileList::TileList(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+                   std::int64_t block_k, Stay stay, const std::vector<std::int64_t>& order)
+    : stay_(stay), block_(stay == Stay::queries ? block_q : block_k) {
+  blocks_ = io::single_blocks(stay == Stay::queries ? q : k, block_);
   lists_.resize(blocks_.size());
   Adder adder(io::tiles(k, block_k));
   std::int64_t first_column = 0;
   for_listed(
-      {rule, q, k, block_q, block_k, of, order},
+      {rule, q, k, block_q, block_k, stay, order},
       [&](std::int64_t row, std::int64_t column, Entry entry) {
         adder.add(column, entry);
         entry.first_column = std::exchange(first_column, first_column + entry.keys.count());
-        lists_[at(of == ListsOf::queries ? row : column)].push_back(entry);
+        lists_[at(stay == Stay::queries ? row : column)].push_back(entry);
       },
       [&](Range queries) {
         adder.add_idle(queries);
@@ -210,22 +212,22 @@ void TileList::lay_out() {
   idle_words_.resize(idle_.size() + 1);
 }
 
-TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                                 std::int64_t block_q, std::int64_t block_k, ListsOf of,
-                                 const std::vector<std::int64_t>& order) {
+WalkSums TileList::sums_of(const ScoreRule& rule, std::int64_t q, std::int64_t k,
+                           std::int64_t block_q, std::int64_t block_k, Stay stay,
+                           const std::vector<std::int64_t>& order) {
   if (has_pattern(*rule.problem) || q == 0 || k == 0) {
     Adder adder(io::tiles(k, block_k));
     for_listed(
-        {rule, q, k, block_q, block_k, of, order},
+        {rule, q, k, block_q, block_k, stay, order},
         [&](std::int64_t, std::int64_t column, const Entry& entry) { adder.add(column, entry); },
         [&](Range queries) { adder.add_idle(queries); });
-    return adder.take(of == ListsOf::queries ? io::tiles(q, block_q) : io::tiles(k, block_k));
+    return adder.take(stay == Stay::queries ? io::tiles(q, block_q) : io::tiles(k, block_k));
   }
   const std::int64_t i = std::min(block_q, q), j = std::min(block_k, k);
   const std::int64_t bits = i * j > 1 ? io::tiles(i * j, kWordBits) : 0;
   const io::Words rows = io::tiles(q, block_q), columns = io::tiles(k, block_k);
-  Sums sums;
-  sums.lists = (of == ListsOf::queries ? rows : columns).value();
+  WalkSums sums;
+  sums.lists = (stay == Stay::queries ? rows : columns).value();
   sums.index_words = 2 * io::Words(sums.lists) + rows * columns;
   sums.bit_words = rows * columns * bits;
   sums.tile_queries = columns * q;
@@ -234,21 +236,22 @@ TileList::Sums TileList::sums_of(const cpu::ScoreRule& rule, std::int64_t q, std
   sums.queries = q;
   sums.keys = k;
   sums.idle_queries = i;
+  sums.idle_words = 1;
   if (i > 0 && j > 0) sums.shapes.push_back({{i, j, 1 + bits}, rows * columns});
   return sums;
 }
 
 void TileList::for_lists(
-    const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-    std::int64_t block_k, ListsOf of,
+    const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+    std::int64_t block_k, Stay stay,
     const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body) {
   const auto sized = [](const Entry& entry) -> Sized {
     return {entry.queries.count(), entry.keys.count(), entry.spans, 1 + entry.bit_words,
             entry.visit};
   };
   const std::vector<std::int64_t> as_they_come;
-  const Grid grid{rule, q, k, block_q, block_k, of, as_they_come};
-  if (of == ListsOf::keys) {
+  const Grid grid{rule, q, k, block_q, block_k, stay, as_they_come};
+  if (stay == Stay::keys) {
     std::vector<std::vector<Sized>> lists(at(io::tiles(k, block_k)));
     for_listed(
         grid,
@@ -280,13 +283,12 @@ void TileList::for_lists(
 }
 
 std::int64_t TileList::longest(const attest_problem& problem, std::int64_t block_q,
-                               std::int64_t block_k, ListsOf of) {
+                               std::int64_t block_k, Stay stay) {
   std::size_t most = 0;
-  for (std::int64_t entry = 0; entry < (cpu::uniform_batches(problem) ? 1 : problem.batch);
-       ++entry) {
-    const cpu::Batch batch = cpu::batch_of(problem, entry);
+  for (std::int64_t entry = 0; entry < (uniform_batches(problem) ? 1 : problem.batch); ++entry) {
+    const Batch batch = batch_of(problem, entry);
     for_lists(
-        {&problem, batch, 0}, batch.q_length, batch.k_length, block_q, block_k, of,
+        {&problem, batch, 0}, batch.q_length, batch.k_length, block_q, block_k, stay,
         [&](std::int64_t, std::span<const Sized> tiles) { most = std::max(most, tiles.size()); });
   }
   return static_cast<std::int64_t>(most);
@@ -312,4 +314,4 @@ io::SlowMatrix TileList::idle_matrix() const {
           {idle_words_.data(), 1, 1}};
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

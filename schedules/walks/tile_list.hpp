@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <span>
 #include <utility>
@@ -11,18 +10,21 @@
 
 #include "io/machine/machine.hpp"
 #include "schedules/engine/head.hpp"
+#include "schedules/engine/rolling_buffer.hpp"
+#include "schedules/walks/walk.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
-/// Which blocks have a list: of a block of queries its tiles, keys ascending; or, transposed, of a
-/// block of keys its tiles, queries ascending.
-enum class ListsOf : std::uint8_t { queries, keys };
+template <io::Machine M>
+class ListedTiles;
 
 /// Tells whether a mask says which pairs there are: a boolean one, or a band.
 bool has_pattern(const attest_problem& problem);
 
-/// The tiles that hold a visible pair, block_q x block_k and ragged at the ends, as lists in slow
-/// memory: index words, which cost as much to read as any other. With T blocks the lists are
+/// The walk that reads which tiles hold a visible pair, block_q x block_k and ragged at the ends,
+/// from lists in slow memory: index words, which cost as much to read as any other. Blocks that
+/// stay have a list each: a block of queries its tiles, keys ascending; or, transposed, a block of
+/// keys its tiles, queries ascending. With T blocks the lists are
 ///
 ///   T + 1 offsets: the list of block t lies between the offsets t and t + 1
 ///   a record for each tile: one word with its index, whether it is partial (some of its pairs are
@@ -32,16 +34,15 @@ bool has_pattern(const attest_problem& problem);
 /// so CSR is the list of 1 x 1 tiles, which are never partial. Key blocks have a second list, of
 /// the query blocks without a tile: their number and their indices.
 ///
-/// Only ListedTiles and for_idle, which pay, say which tiles there are.
+/// Only ListedTiles and for_idle, which pay, say which tiles there are. Closed forms have L for the
+/// words of a walk through all lists, r for those of a record, nz_q and nz_k for the queries and
+/// keys of the listed tiles, ra and kc for the queries and keys of blocks that have any.
 /// [schedules/walks/tile_list_test]
 class TileList {
  public:
-  enum class Visit : std::uint8_t { first, later };
+  static constexpr bool kLists = true;
 
-  /// A tile; `visit` says whether it is the first that its queries meet, keys ascending.
-  struct Entry {
-    io::Range queries, keys;
-    Visit visit = Visit::first;
+  struct Entry : PassingTile {
     std::int64_t first_word = 0;  // of its record
     std::int64_t bit_words = 0;
     std::int64_t spans = 0;         // pairs, of each query from its first visible key to its last
@@ -52,16 +53,22 @@ class TileList {
   /// Blocks of rows in another order: `order` gives the query at each place, of a list of keys the
   /// key, and entries then have places for these. Empty: as they come. Requires: blocks >= 1, an
   /// order only with a boolean mask.
-  TileList(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-           std::int64_t block_k, ListsOf of, const std::vector<std::int64_t>& order = {});
+  TileList(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+           std::int64_t block_k, Stay stay, const std::vector<std::int64_t>& order = {});
 
   /// The blocks that have lists.
   const std::vector<io::Range>& blocks() const { return blocks_; }
 
+  /// The list of a block.
+  template <io::Machine M>
+  ListedTiles<M> open(M& machine, io::Range block) const {
+    return ListedTiles<M>(machine, *this, block);
+  }
+
   /// Columns of all tiles side by side.
   std::int64_t columns() const { return sums_.tile_keys.value(); }
 
-  /// Query blocks without a tile, whose indices are read: body(Range).
+  /// Query blocks without a tile, whose indices are read: body(machine, Range).
   template <io::Machine M, class Body>
   void for_idle(M& machine, const Body& body) const {
     const auto load = [&](std::int64_t word) {
@@ -70,24 +77,13 @@ class TileList {
     { const auto count = load(0); }
     for (std::size_t n = 0; n < idle_.size(); ++n) {
       const auto index = load(static_cast<std::int64_t>(n) + 1);
-      body(idle_[n]);
+      body(machine, idle_[n]);
     }
   }
 
-  struct Shape {
-    std::int64_t queries, keys, record_words;
-    friend auto operator<=>(const Shape&, const Shape&) = default;
-  };
-
-  /// How many tiles of a shape there are.
-  struct Counted {
-    Shape shape;
-    io::Words tiles;
-  };
-
   /// Tiles of the longest list of all batch entries.
   static std::int64_t longest(const attest_problem& problem, std::int64_t block_q,
-                              std::int64_t block_k, ListsOf of);
+                              std::int64_t block_k, Stay stay);
 
   /// A tile of a list without its place.
   struct Sized {
@@ -107,58 +103,35 @@ class TileList {
   /// Each list: the extent of its block, and its tiles.
   /// Cost: time linear in the pairs, memory in the tiles, of lists of queries of one.
   static void for_lists(
-      const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-      std::int64_t block_k, ListsOf of,
+      const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+      std::int64_t block_k, Stay stay,
       const std::function<void(std::int64_t extent, std::span<const Sized> tiles)>& body);
 
-  /// Sums that closed forms need: words of a walk through all lists, without and with bits; sums
-  /// over tiles of their queries, their keys and their pairs; queries and keys of blocks that have
-  /// tiles; query blocks without one, and the largest extent of a block without a list entry; all
-  /// shapes.
-  struct Sums {
-    io::Words index_words, bit_words, tile_queries, tile_keys, pairs, queries, keys, idle_blocks;
-    std::int64_t idle_queries = 0, lists = 0;
-    std::vector<Counted> shapes;
-
-    io::Words words() const { return index_words + bit_words; }
-
-    /// The largest value of a function of (queries, keys, record words) over the tiles, beside
-    /// `alone`.
-    template <class Function>
-    io::Amount largest(io::Amount alone, const Function& function) const {
-      io::Amount most = alone;
-      for (const auto& [shape, tiles] : shapes) {
-        most = io::larger(most, function(io::Words(shape.queries), io::Words(shape.keys),
-                                         io::Words(shape.record_words)));
-      }
-      return most;
-    }
-  };
-  const Sums& sums() const { return sums_; }
+  const WalkSums& sums() const { return sums_; }
 
   /// The sums of a list; of a problem without a pattern those of a list of every tile, each
   /// with bits, which no pattern exceeds: tiles are chosen by it.
-  static Sums sums_of(const cpu::ScoreRule& rule, std::int64_t q, std::int64_t k,
-                      std::int64_t block_q, std::int64_t block_k, ListsOf of,
-                      const std::vector<std::int64_t>& order = {});
+  static WalkSums sums_of(const ScoreRule& rule, std::int64_t q, std::int64_t k,
+                          std::int64_t block_q, std::int64_t block_k, Stay stay,
+                          const std::vector<std::int64_t>& order = {});
 
  private:
   template <io::Machine M>
   friend class ListedTiles;
 
   void lay_out();
-  const char* name() const { return of_ == ListsOf::queries ? "tile_list" : "transposed_list"; }
+  const char* name() const { return stay_ == Stay::queries ? "tile_list" : "transposed_list"; }
   io::SlowMatrix matrix() const;
   io::SlowMatrix idle_matrix() const;
   io::SlowMatrix places() const;
 
-  ListsOf of_;
+  Stay stay_;
   std::int64_t block_;
   std::vector<io::Range> blocks_, idle_;
   std::vector<std::vector<Entry>> lists_;
   std::vector<float> words_, idle_words_,
       places_;  // four bytes each: only how many there are matters
-  Sums sums_;
+  WalkSums sums_;
 };
 
 /// The list of one block, open: its two offsets stay in fast memory as long as this lives, the
@@ -202,11 +175,11 @@ class ListedTiles {
   /// Some of the tiles at once: Held(machine, words of the record, entry, more) at the end of
   /// `held`. Held loads the record and keeps it as long as it lives.
   template <class Held, class... More>
-  void hold(io::Range numbers, std::deque<Held>& held, const More&... more) const {
+  void hold(io::Range numbers, HeldRows<Held>& held, const More&... more) const {
     for (std::int64_t number = numbers.begin; number < numbers.end; ++number) {
       const TileList::Entry& entry = entries()[static_cast<std::size_t>(number)];
       const io::Range words{entry.first_word, entry.first_word + 1 + entry.bit_words};
-      held.emplace_back(machine_, list_.matrix().block(words), entry, more...);
+      held.add(&machine_, list_.matrix().block(words), entry, more...);
     }
   }
 
@@ -232,4 +205,4 @@ class ListedTiles {
   Loaded offsets_;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "io/machine/dry_machine.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using Tile = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
@@ -17,7 +17,7 @@ Tile tile_of(const TileList::Entry& entry) {
 }
 
 // Tiles in the order they are met, and the words paid for them.
-struct Walk {
+struct Walked {
   std::vector<TileList::Entry> entries;
   std::vector<std::int64_t> blocks;  // of each entry
   io::Traffic traffic;
@@ -25,9 +25,9 @@ struct Walk {
 
 enum class Bits { read, left };
 
-Walk walk(const TileList& list, Bits bits) {
+Walked walk(const TileList& list, Bits bits) {
   io::DryMachine machine(io::FastMemory{});
-  Walk result;
+  Walked result;
   for (const io::Range& block : list.blocks()) {
     const ListedTiles tiles(machine, list, block);
     const auto note = [&](const TileList::Entry& entry) {
@@ -49,12 +49,12 @@ void check(const Problem& problem, std::int64_t block_q, std::int64_t block_k) {
   INFO(problem.to_string() << " in tiles " << block_q << " x " << block_k);
   const Sequence sequence = problem.sequences().front();
   const AbiProblem form(problem, 1);
-  const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
+  const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
   const auto expected = testing::list_words(problem, sequence, block_q, block_k);
   const std::int64_t q = sequence.q_length, k = sequence.k_length;
-  const TileList by_query(rule, q, k, block_q, block_k, ListsOf::queries);
-  const TileList by_key(rule, q, k, block_q, block_k, ListsOf::keys);
-  const Walk rows = walk(by_query, Bits::read), columns = walk(by_key, Bits::read);
+  const TileList by_query(rule, q, k, block_q, block_k, Stay::queries);
+  const TileList by_key(rule, q, k, block_q, block_k, Stay::keys);
+  const Walked rows = walk(by_query, Bits::read), columns = walk(by_key, Bits::read);
   CHECK(rows.traffic.reads.words == 2 * expected.query_blocks + expected.tiles + expected.bits);
   CHECK(columns.traffic.reads.words == 2 * expected.key_blocks + expected.tiles + expected.bits);
   CHECK(rows.traffic.reads.words == by_query.sums().words());
@@ -70,13 +70,13 @@ void check(const Problem& problem, std::int64_t block_q, std::int64_t block_k) {
     CHECK(columns.entries[n].keys.begin == columns.blocks[n]);
     of_columns.insert(tile_of(columns.entries[n]));
     const bool first = met.insert(columns.entries[n].queries.begin).second;
-    CHECK(first == (columns.entries[n].visit == TileList::Visit::first));
+    CHECK(first == (columns.entries[n].visit == Visit::first));
   }
   CHECK(of_rows == of_columns);
   CHECK(of_rows.size() == static_cast<std::size_t>(expected.tiles));
   io::DryMachine machine(io::FastMemory{});
   std::int64_t idle = 0;
-  by_key.for_idle(machine, [&](io::Range queries) {
+  by_key.for_idle(machine, [&](auto&, io::Range queries) {
     CHECK(met.count(queries.begin) == 0);
     ++idle;
   });
@@ -97,8 +97,8 @@ TEST_CASE("index words of small patterns", "[sparse][schedules]") {
   const auto words = [](const char* mask, std::int64_t block_q, std::int64_t block_k) {
     const Problem problem = Problem::parse(std::string("sq=12,sk=12,d=1,mask=") + mask);
     const AbiProblem form(problem, 1);
-    const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
-    return TileList(rule, 12, 12, block_q, block_k, ListsOf::queries).sums().words();
+    const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
+    return TileList(rule, 12, 12, block_q, block_k, Stay::queries).sums().words();
   };
   CHECK(words("block_4_100_1", 4, 4) == 3 * 2 + 9);            // all tiles, whole
   CHECK(words("block_4_0_1", 4, 4) == 3 * 2);                  // none: offsets alone
@@ -111,4 +111,4 @@ TEST_CASE("index words of small patterns", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

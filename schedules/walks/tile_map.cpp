@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using io::Range;
@@ -36,8 +36,13 @@ bool tile_visible(const ScoreRule& rule, Range queries, Range keys) {
 }  // namespace
 
 TileMap::TileMap(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
-                 std::int64_t block_k)
-    : q_(q), k_(k), block_q_(block_q), block_k_(block_k), dense_(every_pair_visible(rule, q, k)) {
+                 std::int64_t block_k, Stay stay)
+    : q_(q),
+      k_(k),
+      block_q_(block_q),
+      block_k_(block_k),
+      stay_(stay),
+      dense_(every_pair_visible(rule, q, k)) {
   if (dense_) return;
   const bool boolean = rule.problem->mask.boolean != nullptr;
   if (boolean) visited_.resize(static_cast<std::size_t>(query_tiles() * key_tiles()));
@@ -68,50 +73,42 @@ bool TileMap::visited(std::int64_t query_tile, std::int64_t key_tile) const {
   return visited_[static_cast<std::size_t>(query_tile * key_tiles() + key_tile)] != 0;
 }
 
-std::vector<Range> TileMap::query_groups() const {
-  if (dense_) return {{0, q_}};
-  std::vector<Range> groups;
-  for (std::int64_t tile = 0; tile < query_tiles(); ++tile) {
-    groups.push_back(queries({tile, tile + 1}));
+std::vector<Range> TileMap::blocks() const {
+  if (!dense_) {
+    return stay_ == Stay::queries ? io::single_blocks(q_, block_q_)
+                                  : io::single_blocks(k_, block_k_);
   }
-  return groups;
+  if (stay_ == Stay::queries) return {{0, q_}};
+  // Queries meet their first tile with the first keys.
+  std::vector<Range> blocks{keys({0, 1})};
+  if (block_k_ < k_) blocks.push_back({block_k_, k_});
+  return blocks;
 }
 
-std::vector<Range> TileMap::key_groups() const {
-  std::vector<Range> groups;
-  if (dense_) {
-    groups.push_back(keys({0, 1}));
-    if (block_k_ < k_) groups.push_back({block_k_, k_});
-    return groups;
-  }
-  for (std::int64_t tile = 0; tile < key_tiles(); ++tile) groups.push_back(keys({tile, tile + 1}));
-  return groups;
-}
-
-std::vector<Range> TileMap::key_runs(Range rows) const {
-  if (dense_) return {{0, k_}};
+std::vector<TileRun> TileMap::key_runs(Range rows) const {
+  if (dense_) return {{{0, k_}}};
   const std::int64_t tile = rows.begin / block_q_;
   const std::int64_t first = first_[static_cast<std::size_t>(tile)];
   const std::int64_t end = end_[static_cast<std::size_t>(tile)];
   if (first == end) return {};
-  if (visited_.empty()) return {keys({first, end})};
-  std::vector<Range> runs;
+  if (visited_.empty()) return {{keys({first, end})}};
+  std::vector<TileRun> runs;
   for (std::int64_t other = first; other < end; ++other) {
     if (!visited(tile, other)) continue;
-    if (!runs.empty() && runs.back().end == other) {
-      ++runs.back().end;
+    if (!runs.empty() && runs.back().rows.end == other) {
+      ++runs.back().rows.end;
     } else {
-      runs.push_back({other, other + 1});
+      runs.push_back({{other, other + 1}});
     }
   }
-  for (Range& run : runs) run = keys(run);
+  for (TileRun& run : runs) run.rows = keys(run.rows);
   return runs;
 }
 
-std::vector<TileMap::Run> TileMap::query_runs(Range columns) const {
+std::vector<TileRun> TileMap::query_runs(Range columns) const {
   const std::int64_t tile = columns.begin / block_k_;
   if (dense_) return {{{0, q_}, tile == 0 ? Visit::first : Visit::later}};
-  std::vector<Run> runs;
+  std::vector<TileRun> runs;
   if (visited_.empty()) {
     // first_ and end_ ascend.
     const auto lower = std::upper_bound(end_.begin(), end_.end(), tile) - end_.begin();
@@ -140,41 +137,59 @@ std::vector<TileMap::Run> TileMap::query_runs(Range columns) const {
 std::vector<Range> TileMap::idle_queries() const {
   std::vector<Range> idle;
   if (dense_) return idle;
-  for (std::int64_t tile = 0; tile < query_tiles(); ++tile) {
-    const Range rows = queries({tile, tile + 1});
+  for (const Range& rows : io::single_blocks(q_, block_q_)) {
     if (key_runs(rows).empty()) idle.push_back(rows);
   }
   return idle;
 }
 
-TileMap::Sums TileMap::dense_sums() const {
-  const io::Words tiles_q = query_tiles(), tiles_k = key_tiles();
-  Sums sums{tiles_k * q_, tiles_q * k_, q_, k_, {}};
-  // The first and the last tile of each axis have every extent that occurs.
-  for (const std::int64_t i : {std::int64_t{0}, query_tiles() - 1}) {
-    for (const std::int64_t j : {std::int64_t{0}, key_tiles() - 1}) {
-      sums.shapes.push_back({queries({i, i + 1}).count(), keys({j, j + 1}).count()});
+WalkSums TileMap::sums() const {
+  WalkSums sums;
+  io::Words tiles[2][2];  // of the last queries, of the last keys
+  if (dense_) {
+    const io::Words more_q = query_tiles() - 1, more_k = key_tiles() - 1;
+    sums.tile_queries = (more_k + 1) * q_;
+    sums.tile_keys = (more_q + 1) * k_;
+    sums.pairs = io::Words(q_) * k_;
+    sums.queries = q_;
+    sums.keys = k_;
+    tiles[0][0] = more_q * more_k;
+    tiles[0][1] = more_q;
+    tiles[1][0] = more_k;
+    tiles[1][1] = 1;
+  } else {
+    add_tiles(sums, tiles);
+  }
+  const Range last_q = queries({query_tiles() - 1, query_tiles()});
+  const Range last_k = keys({key_tiles() - 1, key_tiles()});
+  for (const int row : {0, 1}) {
+    for (const int column : {0, 1}) {
+      if (tiles[row][column] == 0) continue;
+      sums.shapes.push_back(
+          {{row == 1 ? last_q.count() : block_q_, column == 1 ? last_k.count() : block_k_},
+           tiles[row][column]});
     }
   }
   return sums;
 }
 
-TileMap::Sums TileMap::sums() const {
-  if (dense_) return dense_sums();
-  Sums sums;
+void TileMap::add_tiles(WalkSums& sums, io::Words (&tiles)[2][2]) const {
   std::vector<std::uint8_t> used(static_cast<std::size_t>(key_tiles()));
   std::int64_t covered = 0;  // keys before it are known to be used, with a band
-  bool occurs[2][2] = {};    // the last query tile, the last key tile
-  for (const Range& rows : query_groups()) {
-    const std::vector<Range> runs = key_runs(rows);
-    if (!runs.empty()) sums.queries += rows.count();
-    for (const Range& run : runs) {
-      const std::int64_t count = io::tiles(run.count(), block_k_);
+  for (const Range& rows : io::single_blocks(q_, block_q_)) {
+    const std::vector<TileRun> runs = key_runs(rows);
+    if (runs.empty()) {
+      sums.idle_queries = std::max(sums.idle_queries, rows.count());
+    } else {
+      sums.queries += rows.count();
+    }
+    for (const auto& [run, visit] : runs) {
+      const std::int64_t count = io::tiles(run.count(), block_k_), ends = run.end == k_ ? 1 : 0;
       sums.tile_queries += io::Words(count) * rows.count();
       sums.tile_keys += run.count();
-      const bool ends = run.end == k_;
-      occurs[rows.end == q_][1] |= ends;
-      occurs[rows.end == q_][0] |= !ends || count > 1;
+      sums.pairs += io::Words(rows.count()) * run.count();
+      tiles[rows.end == q_ ? 1 : 0][1] += ends;
+      tiles[rows.end == q_ ? 1 : 0][0] += count - ends;
       if (visited_.empty()) {
         sums.keys += std::max<std::int64_t>(run.end - std::max(run.begin, covered), 0);
         covered = std::max(covered, run.end);
@@ -186,16 +201,6 @@ TileMap::Sums TileMap::sums() const {
   for (std::int64_t tile = 0; tile < key_tiles(); ++tile) {
     if (used[static_cast<std::size_t>(tile)] != 0) sums.keys += keys({tile, tile + 1}).count();
   }
-  const Range last_q = queries({query_tiles() - 1, query_tiles()});
-  const Range last_k = keys({key_tiles() - 1, key_tiles()});
-  for (const int row : {0, 1}) {
-    for (const int column : {0, 1}) {
-      if (!occurs[row][column]) continue;
-      sums.shapes.push_back(
-          {row == 1 ? last_q.count() : block_q_, column == 1 ? last_k.count() : block_k_});
-    }
-  }
-  return sums;
 }
 
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -1,12 +1,13 @@
 #include "schedules/walks/tile_map.hpp"
 
+#include <map>
 #include <set>
 #include <string>
 
 #include "core/problem.hpp"
 #include "core/testing/catch.hpp"
 
-namespace attest::cpu {
+namespace attest::schedules {
 namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -37,11 +38,13 @@ void check(const Problem& problem, std::int64_t batch, std::int64_t bq, std::int
   const Sequence sequence = problem.sequences()[static_cast<std::size_t>(batch)];
   const AbiProblem form(problem, 1);
   const std::int64_t q = sequence.q_length, k = sequence.k_length;
-  const TileMap map({form.get(), batch_of(*form.get(), batch), 0}, q, k, bq, bk);
+  const ScoreRule rule{form.get(), batch_of(*form.get(), batch), 0};
+  const TileMap by_queries(rule, q, k, bq, bk, Stay::queries);
+  const TileMap by_keys(rule, q, k, bq, bk, Stay::keys);
   const std::set<Pair> expected = visited_tiles(problem, sequence, bq, bk);
   std::set<Pair> by_query, by_key;
-  for (const Pair& rows : tiles_of_groups(map.query_groups(), bq)) {
-    for (const io::Range& run : map.key_runs({rows.first, rows.second})) {
+  for (const Pair& rows : tiles_of_groups(by_queries.blocks(), bq)) {
+    for (const auto& [run, visit] : by_queries.runs({rows.first, rows.second})) {
       REQUIRE(run.begin % bk == 0);
       REQUIRE((run.end % bk == 0 || run.end == k));
       for (std::int64_t j = run.begin; j < run.end; j += bk) {
@@ -50,41 +53,53 @@ void check(const Problem& problem, std::int64_t batch, std::int64_t bq, std::int
     }
   }
   std::set<std::int64_t> met;
-  for (const Pair& columns : tiles_of_groups(map.key_groups(), bk)) {
-    for (const TileMap::Run& run : map.query_runs({columns.first, columns.second})) {
+  for (const Pair& columns : tiles_of_groups(by_keys.blocks(), bk)) {
+    for (const TileRun& run : by_keys.runs({columns.first, columns.second})) {
       for (std::int64_t i = run.rows.begin; i < run.rows.end; i += bq) {
         by_key.insert({i / bq, columns.first / bk});
-        CHECK(met.insert(i / bq).second == (run.visit == TileMap::Visit::first));
+        CHECK(met.insert(i / bq).second == (run.visit == Visit::first));
       }
     }
   }
   CHECK(by_query == expected);
   CHECK(by_key == expected);
-  io::Words tile_queries, tile_keys;
+  io::Words tile_queries, tile_keys, pairs;
   std::set<std::int64_t> rows, columns;
-  std::set<Pair> shapes, got_shapes;
+  std::map<Pair, io::Words> shapes, got_shapes;
   const auto extent = [](std::int64_t tile, std::int64_t block, std::int64_t end) {
     return std::min(block, end - tile * block);
   };
   for (const auto& [i, j] : expected) {
     tile_queries += extent(i, bq, q);
     tile_keys += extent(j, bk, k);
+    pairs += io::Words(extent(i, bq, q)) * extent(j, bk, k);
     rows.insert(i);
     columns.insert(j);
-    shapes.insert({extent(i, bq, q), extent(j, bk, k)});
+    shapes[{extent(i, bq, q), extent(j, bk, k)}] += 1;
   }
   io::Words queries, keys, idle;
   for (const std::int64_t i : rows) queries += extent(i, bq, q);
   for (const std::int64_t j : columns) keys += extent(j, bk, k);
-  const TileMap::Sums sums = map.sums();
+  const WalkSums sums = by_queries.sums();
   CHECK(sums.tile_queries == tile_queries);
   CHECK(sums.tile_keys == tile_keys);
+  CHECK(sums.pairs == pairs);
+  CHECK(sums.words() == 0);
   CHECK(sums.queries == queries);
   CHECK(sums.keys == keys);
-  for (const auto& shape : sums.shapes) got_shapes.insert({shape.queries, shape.keys});
+  for (const auto& [shape, tiles] : sums.shapes) {
+    got_shapes[{shape.queries, shape.keys}] += tiles;
+  }
   CHECK(got_shapes == shapes);
-  for (const io::Range& range : map.idle_queries()) idle += range.count();
+  io::DryMachine machine(io::FastMemory{});
+  std::int64_t largest = 0;
+  by_keys.for_idle(machine, [&](auto&, io::Range range) {
+    idle += range.count();
+    largest = std::max(largest, range.count());
+  });
   CHECK(idle + queries == q);
+  CHECK(sums.idle_queries == largest);
+  CHECK(machine.traffic() == io::Traffic{});
 }
 
 TEST_CASE("tile maps visit the tiles with a visible pair", "[cpu]") {
@@ -108,4 +123,4 @@ TEST_CASE("tile maps visit the tiles with a visible pair", "[cpu]") {
 }
 
 }  // namespace
-}  // namespace attest::cpu
+}  // namespace attest::schedules

@@ -1,6 +1,5 @@
 // Backward schedules of this room on random patterns, as schedules/lists/blocks/block_test does
 // forward.
-#include "schedules/lists/blocks/block_backward.hpp"
 
 #include <cstdio>
 #include <string>
@@ -16,7 +15,7 @@
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -27,7 +26,7 @@ constexpr int kCases = 150;  // for each schedule
 
 // Gradients of a schedule against the definition, from O and LSE of flash2.
 double worst_gradient(const io::Schedule& schedule, Call& call) {
-  cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+  BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
   schedule.count({}, call.backward_arguments());
   const auto expected = naive_backward(call.problem, call.inputs(), call.O.view(), call.LSE.view());
   return std::max({cpu::testing::worst_ratio(call.dQ.view(), expected.dQ),
@@ -50,14 +49,14 @@ TEST_CASE("closed forms of sparse backward schedules", "[sparse][schedules]") {
     for (int round = 0; round < kCases; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
       if (keeps_scores(family->name()) && rng.between(0, 3) == 0) problem.softcap = 2;
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::dlse_of(text)});
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, testing::dlse_of(text)});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       worst = std::max(worst, worst_gradient(*schedule, call));
       REQUIRE(worst <= 1);
-      cpu::testing::check_counts(*schedule, call.backward_arguments());
+      testing::check_counts(*schedule, call.backward_arguments());
     }
     std::printf("%-22s worst error / bound %.3f\n", family->name().c_str(), worst);
   }
@@ -69,15 +68,15 @@ TEST_CASE("sixteen-bit tensors beside four-byte indices", "[sparse][schedules]")
     for (int round = 0; round < 20; ++round) {
       Problem problem = testing::random_problem_for(rng, *family);
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, cpu::testing::dlse_of(text)});
+      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       if (family->direction() == Direction::forward) {
-        cpu::testing::check_counts(*schedule, call.forward_arguments());
+        testing::check_counts(*schedule, call.forward_arguments());
       } else {
-        cpu::BoundSchedule<cpu::Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
-        cpu::testing::check_counts(*schedule, call.backward_arguments());
+        BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
+        testing::check_counts(*schedule, call.backward_arguments());
       }
     }
   }
@@ -101,11 +100,11 @@ TEST_CASE("gradient words over lists are those of free skipping and the lists",
       passes += heads * (2 * one.query_blocks + one.tiles + one.bits + 2 * other.key_blocks +
                          other.tiles + other.bits);
     }
-    const auto words = [&](const auto& schedule) { return cpu::heads_cost(schedule, *form.get()); };
-    const io::Traffic dense = words(cpu::KeyStationary{bq, bk});
+    const auto words = [&](const auto& schedule) { return heads_cost(schedule, *form.get()); };
+    const io::Traffic dense = words(KeyStationary{bq, bk});
     CHECK(words(BlockKeyStationary{bq, bk}).reads == dense.reads + HeadShape::real(stationary));
     CHECK(words(BlockKeyStationary{bq, bk}).writes == dense.writes);
-    const io::Traffic both = words(cpu::TwoPass{bq, bk, cq, ck});
+    const io::Traffic both = words(TwoPass{bq, bk, cq, ck});
     CHECK(words(BlockTwoPass{bq, bk, cq, ck}).reads == both.reads + HeadShape::real(passes));
     CHECK(words(BlockTwoPass{bq, bk, cq, ck}).writes == both.writes);
   }
@@ -128,14 +127,14 @@ TEST_CASE("words of stored gradients over every tile are the dense ones and the 
     const io::Words groups = io::tiles(d, b), all_groups = groups + io::tiles(dv, b);
     const io::Words lists = 3 * 2 * blocks_q + 2 * blocks_k + tiles * (2 + groups + 2 * all_groups);
     const auto check = [&](const auto& listed, const auto& dense) {
-      const io::Traffic words = cpu::heads_cost(listed, *form.get());
-      const io::Traffic expected = cpu::heads_cost(dense, *form.get());
+      const io::Traffic words = heads_cost(listed, *form.get());
+      const io::Traffic expected = heads_cost(dense, *form.get());
       CHECK(words.reads == expected.reads + HeadShape::real(lists));
       CHECK(words.writes == expected.writes);
     };
-    check(BlockSquareTiledBackward{b}, cpu::SquareTiledBackward{b});
-    check(BlockRank1TiledBackward{b, b, b}, cpu::Rank1TiledBackward{b, b});
-    check(BlockQueryStationaryP{b, b, b}, cpu::QueryStationaryP{b, b, b, b});
+    check(BlockSquareTiledBackward{b}, SquareTiledBackward{b});
+    check(BlockRank1TiledBackward{b, b, b}, Rank1TiledBackward{b, b});
+    check(BlockQueryStationaryP{b, b, b}, QueryStationaryP{b, b, b, b});
   }
 }
 
@@ -172,60 +171,55 @@ TEST_CASE("words of stored gradients over partial tiles", "[sparse][schedules]")
                                lists.bits + nz_k * dk + Gk * (nz + t) + nz_q * (dk + dv) +
                                (Gk + Gv) * (nz + 2 * t) + 2 * U;
     const AbiProblem form(problem, 1);
-    CHECK(cpu::heads_cost(BlockRank1TiledBackward{b, b, b}, *form.get()).reads.words == reads);
-    CHECK(cpu::heads_cost(BlockSquareTiledBackward{b}, *form.get()).reads.words == reads);
+    CHECK(heads_cost(BlockRank1TiledBackward{b, b, b}, *form.get()).reads.words == reads);
+    CHECK(heads_cost(BlockSquareTiledBackward{b}, *form.get()).reads.words == reads);
   }
 }
 
-// dK and dV over the list of queries instead of its transpose.
+// A walk whose blocks of keys read the lists of queries instead of the transpose.
+struct NotTransposed : TileList {
+  NotTransposed(const ScoreRule& rule, std::int64_t q, std::int64_t k, std::int64_t block_q,
+                std::int64_t block_k, Stay stays)
+      : TileList(rule, q, k, block_q, block_k, Stay::queries), stay(stays) {}
+
+  template <io::Machine M>
+  struct Tiles {
+    ListedTiles<M> listed;
+    Stay stay;
+
+    bool empty() const { return listed.empty(); }
+
+    template <class Body>
+    void for_each(const Body& body) const {
+      listed.for_each([&](const TileList::Entry& tile) {
+        const bool right = stay == Stay::queries;
+        body(PassingTile{right ? tile.queries : tile.keys, right ? tile.keys : tile.queries});
+      });
+    }
+  };
+
+  template <io::Machine M>
+  Tiles<M> open(M& machine, io::Range block) const {
+    return {ListedTiles<M>(machine, *this, block), stay};
+  }
+
+  Stay stay;
+};
+
 struct WrongTranspose {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "wrong_transpose";
-  static std::vector<cpu::Parameter<WrongTranspose>> parameters() {
-    return {{"b", &WrongTranspose::block, cpu::Extent::any}};
+  static std::vector<Parameter<WrongTranspose>> parameters() {
+    return {{"b", &WrongTranspose::block, Extent::any}};
   }
   std::int64_t block;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
-    const std::int64_t q = head.Q.rows(), k = head.K.rows();
-    const auto D = machine.workspace(q, 1, "D");
-    const TileList rows(head.rule, q, k, block, block, ListsOf::queries);
-    listed_query_pass(
-        machine, head, D, cpu::kNoLseGradient, rows, block,
-        [&](auto& inner, auto& dQ, const auto& Q, const auto& dO, const auto& LSE,
-            const auto& delta, const auto& K, const auto& V, const TileList::Entry& tile) {
-          auto P = inner.scratch(tile.queries.count(), tile.keys.count(), "P");
-          auto dS = inner.scratch(tile.queries.count(), tile.keys.count(), "dS");
-          cpu::compute_gradients(inner, P, dS, Q, K, V, dO, LSE, delta, head.rule, tile.queries,
-                                 tile.keys);
-          inner.compute(cpu::Product{}, dQ, dS, K);
-        });
-    machine.for_tiles(rows.blocks(), block, [&](io::Range keys) {
-      const ListedTiles tiles(machine, rows, keys);
-      auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
-      auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
-      cpu::begin_sums(machine, head, keys, dK, dV);
-      tiles.for_each([&](const TileList::Entry& tile) {
-        const io::Range queries = tile.keys;
-        const auto K = machine.load(head.K.block(keys), "K");
-        const auto V = machine.load(head.V.block(keys), "V");
-        const auto Q = machine.load(head.Q.block(queries), "Q");
-        const auto dO = machine.load(head.dO.block(queries), "dO");
-        const auto LSE = machine.load(head.LSE.block(queries), "LSE");
-        const auto delta = machine.load(D.block(queries), "D");
-        auto P = machine.scratch(queries.count(), keys.count(), "P");
-        auto dS = machine.scratch(queries.count(), keys.count(), "dS");
-        cpu::compute_gradients(machine, P, dS, Q, K, V, dO, LSE, delta, head.rule, queries, keys);
-        machine.compute(cpu::Product{cpu::Form::first_transposed}, dV, P, dO);
-        machine.compute(cpu::Product{cpu::Form::first_transposed}, dK, dS, Q);
-      });
-      machine.store(dK, head.dK.block(keys));
-      machine.store(dV, head.dV.block(keys));
-    });
+  void run(M& machine, const BackwardHead& head) const {
+    TwoPassOver<NotTransposed>{block, block, block, block}.run(machine, head);
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const {
+  io::Traffic cost(const BackwardHead& head) const {
     return BlockTwoPass{block, block, block, block}.cost(head);
   }
 };
@@ -234,7 +228,7 @@ TEST_CASE("gradients over a list that is not the transpose are noticed", "[spars
   const auto ratio = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
     Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-    return worst_gradient(cpu::BoundSchedule<WrongTranspose>({4}, *call.form.get()), call);
+    return worst_gradient(BoundSchedule<WrongTranspose>({4}, *call.form.get()), call);
   };
   CHECK(ratio("blockband_4_1") <= 1);  // equals its transpose
   CHECK_FALSE(ratio("block_4_40_3") <= 1);
@@ -245,7 +239,7 @@ TEST_CASE("grouping gathers the queries and the keys of a strided pattern", "[sp
   const Problem problem = Problem::parse("sq=32,sk=32,d=4,mask=dilated_inf_inf_4");
   const AbiProblem form(problem, 1);
   const auto words = [&](std::int64_t order) {
-    return cpu::heads_cost(CsrTwoPass{8, 8, order}, *form.get()).total_words();
+    return heads_cost(CsrTwoPass{8, 8, order}, *form.get()).total_words();
   };
   // Rows that stay: O, dO, Q, LSE, D and dQ of queries; K, V, dK and dV of keys.
   const std::int64_t stay = 32 * (4 + 4 + 4 + 1 + 1 + 4) + 32 * 4 * 4;
@@ -258,20 +252,20 @@ TEST_CASE("grouping gathers the queries and the keys of a strided pattern", "[sp
 
 // Grouped keys whose dK go to their places in the order, not to their own.
 struct StoresKeysInOrder {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "stores_keys_in_order";
-  static std::vector<cpu::Parameter<StoresKeysInOrder>> parameters() {
-    return {{"b", &StoresKeysInOrder::block, cpu::Extent::any}};
+  static std::vector<Parameter<StoresKeysInOrder>> parameters() {
+    return {{"b", &StoresKeysInOrder::block, Extent::any}};
   }
   std::int64_t block;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
-    cpu::BackwardHead moved = head;
+  void run(M& machine, const BackwardHead& head) const {
+    BackwardHead moved = head;
     moved.dK = machine.workspace(head.K.rows(), head.K.columns(), "dK");
     gathered().run(machine, moved);
     const auto order =
-        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block, ListsOf::keys).rows();
+        RowOrder::grouped(head.rule, head.Q.rows(), head.K.rows(), block, Stay::keys).rows();
     for (std::size_t place = 0; place < order.size(); ++place) {
       const auto to = static_cast<std::int64_t>(place);
       auto dK = machine.scratch(1, head.K.columns(), "dK");
@@ -280,18 +274,18 @@ struct StoresKeysInOrder {
     }
   }
   CsrTwoPass gathered() const { return {block, block, kGrouped}; }
-  io::Traffic cost(const cpu::BackwardHead& head) const { return gathered().cost(head); }
+  io::Traffic cost(const BackwardHead& head) const { return gathered().cost(head); }
 };
 
 TEST_CASE("keys stored in the order of their groups are noticed", "[sparse][schedules]") {
   const auto ratio = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
     Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-    return worst_gradient(cpu::BoundSchedule<StoresKeysInOrder>({4}, *call.form.get()), call);
+    return worst_gradient(BoundSchedule<StoresKeysInOrder>({4}, *call.form.get()), call);
   };
   CHECK(ratio("blockband_4_0") <= 1);  // in order already
   CHECK_FALSE(ratio("pairs_40_3") <= 1);
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

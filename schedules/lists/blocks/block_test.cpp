@@ -10,12 +10,11 @@
 #include "schedules/dense/square_tiled.hpp"
 #include "schedules/dense/stored_scores.hpp"
 #include "schedules/engine/family.hpp"
-#include "schedules/lists/blocks/block_forward.hpp"
 #include "schedules/lists/blocks/compact_scores.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -31,13 +30,13 @@ TEST_CASE("closed forms of sparse forward schedules", "[sparse][schedules]") {
     double worst = 0;
     for (int round = 0; round < kCases; ++round) {
       const Problem problem = testing::random_problem_for(rng, *family);
-      const std::string text = cpu::testing::random_schedule(rng, *family);
+      const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
       Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       const auto untouched = call.LSE.bytes();
-      cpu::testing::check_counts(*schedule, call.forward_arguments());
+      testing::check_counts(*schedule, call.forward_arguments());
       const auto expected = naive_forward(problem, call.inputs());
       worst = std::max(worst, cpu::testing::worst_ratio(call.O.view(), expected.O));
       if (family->kernel_class().lse == io::LseOutput::written) {
@@ -53,11 +52,11 @@ TEST_CASE("closed forms of sparse forward schedules", "[sparse][schedules]") {
 
 // Words of one list of every head, from looking at every pair.
 io::Words lists_of_all_heads(const Problem& problem, std::int64_t block_q, std::int64_t block_k,
-                             ListsOf of) {
+                             Stay of) {
   io::Words sum;
   for (const Sequence& sequence : problem.sequences()) {
     const auto words = testing::list_words(problem, sequence, block_q, block_k);
-    const std::int64_t lists = of == ListsOf::queries ? words.query_blocks : words.key_blocks;
+    const std::int64_t lists = of == Stay::queries ? words.query_blocks : words.key_blocks;
     sum += io::Words(problem.num_heads_q) * (2 * lists + words.tiles + words.bits);
   }
   return sum;
@@ -65,11 +64,11 @@ io::Words lists_of_all_heads(const Problem& problem, std::int64_t block_q, std::
 
 template <class Sparse, class Dense>
 void check_same_but_lists(const Problem& problem, std::int64_t block_q, std::int64_t block_k,
-                          ListsOf of) {
+                          Stay of) {
   INFO(problem.to_string() << " in tiles " << block_q << " x " << block_k);
   const AbiProblem form(problem, 1);
-  const io::Traffic sparse = cpu::heads_cost(Sparse{block_q, block_k}, *form.get());
-  const io::Traffic dense = cpu::heads_cost(Dense{block_q, block_k}, *form.get());
+  const io::Traffic sparse = heads_cost(Sparse{block_q, block_k}, *form.get());
+  const io::Traffic dense = heads_cost(Dense{block_q, block_k}, *form.get());
   const io::Words lists = lists_of_all_heads(problem, block_q, block_k, of);
   CHECK(sparse.reads == dense.reads + HeadShape::real(lists));
   CHECK(sparse.writes == dense.writes);
@@ -80,8 +79,8 @@ TEST_CASE("words over lists are those of free skipping and the lists", "[sparse]
   for (int round = 0; round < 100; ++round) {
     const Problem problem = testing::random_pattern_problem(rng, Direction::forward);
     const std::int64_t block_q = rng.between(1, 9), block_k = rng.between(1, 9);
-    check_same_but_lists<BlockFlash2, cpu::Flash2>(problem, block_q, block_k, ListsOf::queries);
-    check_same_but_lists<BlockFlash1, cpu::Flash1>(problem, block_q, block_k, ListsOf::keys);
+    check_same_but_lists<BlockFlash2, Flash2>(problem, block_q, block_k, Stay::queries);
+    check_same_but_lists<BlockFlash1, Flash1>(problem, block_q, block_k, Stay::keys);
   }
 }
 
@@ -95,7 +94,7 @@ TEST_CASE("compact scores of all pairs are the stored scores and the lists",
     const Problem problem = Problem::parse("hq=2,sq=" + size() + ",sk=" + size() + ",d=" + size() +
                                            ",dv=" + size() + ",mask=block_4_100_1");
     const AbiProblem form(problem, 1);
-    const auto words = [&](const auto& schedule) { return cpu::heads_cost(schedule, *form.get()); };
+    const auto words = [&](const auto& schedule) { return heads_cost(schedule, *form.get()); };
     const auto check = [&](const io::Traffic& sparse, const io::Traffic& dense, std::int64_t bq,
                            std::int64_t bk, std::int64_t columns) {
       const auto lists = testing::list_words(problem, problem.sequences().front(), bq, bk);
@@ -108,12 +107,11 @@ TEST_CASE("compact scores of all pairs are the stored scores and the lists",
     };
     const std::int64_t b = rng.between(1, 9), bq = rng.between(1, 9), bk = rng.between(1, 9);
     const std::int64_t columns = rng.between(1, 9);
-    check(words(BlockSquareTiled{b}), words(cpu::SquareTiled{b, cpu::SquareTiled::kStable}), b, b,
-          b);
-    check(words(BlockRank1Tiled{bq, bk, columns}), words(cpu::Rank1Tiled{bq, bk, bq, columns}), bq,
-          bk, columns);
+    check(words(BlockSquareTiled{b}), words(SquareTiled{b, SquareTiled::kStable}), b, b, b);
+    check(words(BlockRank1Tiled{bq, bk, columns}), words(Rank1Tiled{bq, bk, bq, columns}), bq, bk,
+          columns);
   }
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

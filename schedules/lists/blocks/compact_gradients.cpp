@@ -1,15 +1,15 @@
 #include "schedules/lists/blocks/compact_gradients.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 template <class Pairs, class Kind>
-io::Traffic CompactGradients::cost(const cpu::BackwardHead& head, const Pairs& pairs,
+io::Traffic CompactGradients::cost(const BackwardHead& head, const Pairs& pairs,
                                    const Kind& product) const {
   const HeadShape s = shape_of(head);
-  const auto sums_of = [&](ListsOf of) {
+  const auto sums_of = [&](Stay of) {
     return TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, of);
   };
-  const TileList::Sums rows = sums_of(ListsOf::queries), keys = sums_of(ListsOf::keys);
+  const WalkSums rows = sums_of(Stay::queries), keys = sums_of(Stay::keys);
   const io::Words both = s.dk + s.dv, nz = rows.pairs, nz_q = rows.tile_queries;
   const io::Words row_offsets = 2 * io::Words(rows.lists);
   const io::Words key_offsets = 2 * io::Words(keys.lists);
@@ -29,9 +29,9 @@ io::Traffic CompactGradients::cost(const cpu::BackwardHead& head, const Pairs& p
       s.in(rows.tile_keys * s.dk) + HeadShape::real(row_offsets + groups_k * (nz + tiles));
   traffic.reads += s.in(nz_q * both) +
                    HeadShape::real(key_offsets + (groups_k + groups_v) * (nz + 2 * tiles)) +
-                   cpu::sums_before(head, s);
+                   sums_before(head, s);
   traffic.writes += HeadShape::real(2 * nz) + s.in(s.q * s.dk) + s.sums(s.k * both);
-  const cpu::ProductWords words{HeadShape::real(1), s.in(1)};
+  const ProductWords words{HeadShape::real(1), s.in(1)};
   const auto peak = [&](io::Words i, io::Words j, io::Words record) {
     const io::Amount P = HeadShape::real(2 + record) + pairs.probabilities_peak(s, i, j);
     const io::Amount dS = HeadShape::real(3) + pairs.gradients_peak(s, i, j);
@@ -46,16 +46,16 @@ io::Traffic CompactGradients::cost(const cpu::BackwardHead& head, const Pairs& p
   return traffic;
 }
 
-io::Traffic BlockSquareTiledBackward::cost(const cpu::BackwardHead& head) const {
-  return phases().cost(head, PairTiles<cpu::TiledProduct>{product()}, product());
+io::Traffic BlockSquareTiledBackward::cost(const BackwardHead& head) const {
+  return phases().cost(head, PairTiles<TiledProduct>{product()}, product());
 }
 
-io::Traffic BlockRank1TiledBackward::cost(const cpu::BackwardHead& head) const {
-  return phases().cost(head, PairTiles<cpu::Rank1Product>{product()}, product());
+io::Traffic BlockRank1TiledBackward::cost(const BackwardHead& head) const {
+  return phases().cost(head, PairTiles<Rank1Product>{product()}, product());
 }
 
-io::Traffic BlockQueryStationaryP::cost(const cpu::BackwardHead& head) const {
+io::Traffic BlockQueryStationaryP::cost(const BackwardHead& head) const {
   return phases().cost(head, PairColumns{}, product());
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

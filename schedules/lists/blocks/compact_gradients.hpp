@@ -9,7 +9,7 @@
 /// Backward schedules for fast memory below d^2 words: the listed tiles of P, then of dS, are
 /// formed and kept side by side; dQ walks the list, dK and dV the transposed list with a word for
 /// the place of each tile.
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// The phases: tiles of P and of dS as `pairs` makes them (schedules/walks/listed_pairs.hpp), then
 /// three products of either kind, dQ, dK and dV in groups of `columns`.
@@ -17,12 +17,11 @@ struct CompactGradients {
   std::int64_t block_q, block_k, columns, dlse;
 
   template <io::Machine M, class Pairs, class Kind>
-  void run(M& machine, const cpu::BackwardHead& head, const Pairs& pairs,
-           const Kind& product) const {
+  void run(M& machine, const BackwardHead& head, const Pairs& pairs, const Kind& product) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const Deltas deltas{machine.workspace(q, 1, "D"), dlse};
     pairs.begin(machine, head, deltas);
-    const TileList rows(head.rule, q, k, block_q, block_k, ListsOf::queries);
+    const TileList rows(head.rule, q, k, block_q, block_k, Stay::queries);
     const auto P = machine.workspace(std::min(block_q, q), rows.columns(), "P");
     const auto dS = machine.workspace(std::min(block_q, q), rows.columns(), "dS");
     machine.parallel_tiles(rows.blocks(), block_q, [&](auto& block, io::Range queries) {
@@ -34,7 +33,7 @@ struct CompactGradients {
     machine.parallel_tiles(rows.blocks(), block_q, [&](auto& block, io::Range queries) {
       add_queries(block, head, rows, queries, dS, product);
     });
-    const TileList seen(head.rule, q, k, block_q, block_k, ListsOf::keys);
+    const TileList seen(head.rule, q, k, block_q, block_k, Stay::keys);
     machine.parallel_tiles(seen.blocks(), block_k, [&](auto& block, io::Range keys) {
       const ListedTiles tiles(block, seen, keys);
       add_keys(block, tiles, keys, {dS, head.Q, head.dK, head.sums, head.dK_before}, product);
@@ -43,20 +42,20 @@ struct CompactGradients {
   }
 
   template <class Pairs, class Kind>
-  io::Traffic cost(const cpu::BackwardHead& head, const Pairs& pairs, const Kind& product) const;
+  io::Traffic cost(const BackwardHead& head, const Pairs& pairs, const Kind& product) const;
 
  private:
   // dQ = dS K.
   template <class M, class Kind>
-  void add_queries(M& machine, const cpu::BackwardHead& head, const TileList& list,
-                   io::Range queries, const io::MutableSlowMatrix& dS, const Kind& product) const {
+  void add_queries(M& machine, const BackwardHead& head, const TileList& list, io::Range queries,
+                   const io::MutableSlowMatrix& dS, const Kind& product) const {
     const ListedTiles tiles(machine, list, queries);
-    machine.for_tiles(cpu::all_columns(head.Q), columns, [&](io::Range group) {
+    machine.for_tiles(all_columns(head.Q), columns, [&](io::Range group) {
       auto dQ = machine.scratch(queries.count(), group.count(), "dQ");
-      machine.compute(cpu::Fill{0}, dQ);
+      machine.compute(Fill{0}, dQ);
       tiles.for_each_index([&](const TileList::Entry& entry) {
         add_product(machine, product, dQ, tile_of(dS, entry), head.K.block(entry.keys, group),
-                    cpu::Form::plain);
+                    Form::plain);
       });
       machine.store(dQ, head.dQ.block(queries, group));
     });
@@ -67,19 +66,19 @@ struct CompactGradients {
     io::MutableSlowMatrix pairs;
     io::SlowMatrix rows;
     io::MutableSlowMatrix to;
-    cpu::Sums sums;
+    Sums sums;
     io::SlowMatrix before;
   };
 
   template <class M, class Kind>
   void add_keys(M& machine, const ListedTiles<M>& tiles, io::Range keys, const KeyProduct& task,
                 const Kind& product) const {
-    machine.for_tiles(cpu::all_columns(task.rows), columns, [&](io::Range group) {
+    machine.for_tiles(all_columns(task.rows), columns, [&](io::Range group) {
       auto sum = machine.scratch(keys.count(), group.count(), task.to.name());
-      cpu::begin_sum(machine, sum, task.sums, task.before, keys, group);
+      begin_sum(machine, sum, task.sums, task.before, keys, group);
       tiles.for_each_placed([&](const TileList::Entry& entry) {
         add_product(machine, product, sum, tile_of(task.pairs, entry),
-                    task.rows.block(entry.queries, group), cpu::Form::first_transposed);
+                    task.rows.block(entry.queries, group), Form::first_transposed);
       });
       machine.store(sum, task.to.block(keys, group));
     });
@@ -98,7 +97,7 @@ struct CompactGradients {
 ///         [schedules/lists/blocks/block_backward_test "closed forms"]
 /// Source: ours, over the tiles of a pattern.
 struct BlockSquareTiledBackward {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "block_square_tiled_bwd";
   static constexpr const char* kDense = "square_tiled_bwd";
   static constexpr const char* kSummary =
@@ -106,22 +105,22 @@ struct BlockSquareTiledBackward {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
-  static std::vector<cpu::Parameter<BlockSquareTiledBackward>> parameters() {
-    return {{"b", &BlockSquareTiledBackward::side, cpu::Extent::any},
-            cpu::dlse_parameter(&BlockSquareTiledBackward::dlse)};
+  static std::vector<Parameter<BlockSquareTiledBackward>> parameters() {
+    return {{"b", &BlockSquareTiledBackward::side, Extent::any},
+            dlse_parameter(&BlockSquareTiledBackward::dlse)};
   }
-  std::int64_t side, dlse = cpu::kNoLseGradient;
+  std::int64_t side, dlse = kNoLseGradient;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
-    phases().run(machine, head, PairTiles<cpu::TiledProduct>{product()}, product());
+  void run(M& machine, const BackwardHead& head) const {
+    phases().run(machine, head, PairTiles<TiledProduct>{product()}, product());
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
+  io::Traffic cost(const BackwardHead& head) const;
 
  private:
   CompactGradients phases() const { return {side, side, side, dlse}; }
-  cpu::TiledProduct product() const { return {side, side, side}; }
+  TiledProduct product() const { return {side, side, side}; }
 };
 
 /// rank1_tiled_bwd over a list: all five products add rank-1 tiles, a column of one operand and the
@@ -133,7 +132,7 @@ struct BlockSquareTiledBackward {
 ///         [schedules/lists/blocks/block_backward_test "closed forms"]
 /// Source: ours.
 struct BlockRank1TiledBackward {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "block_rank1_tiled_bwd";
   static constexpr const char* kDense = "rank1_tiled_bwd";
   static constexpr const char* kSummary =
@@ -141,24 +140,24 @@ struct BlockRank1TiledBackward {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
-  static std::vector<cpu::Parameter<BlockRank1TiledBackward>> parameters() {
-    return {{"bq", &BlockRank1TiledBackward::block_q, cpu::Extent::queries},
-            {"bk", &BlockRank1TiledBackward::block_k, cpu::Extent::keys},
-            {"od", &BlockRank1TiledBackward::columns, cpu::Extent::head_dim_qk},
-            cpu::dlse_parameter(&BlockRank1TiledBackward::dlse)};
+  static std::vector<Parameter<BlockRank1TiledBackward>> parameters() {
+    return {{"bq", &BlockRank1TiledBackward::block_q, Extent::queries},
+            {"bk", &BlockRank1TiledBackward::block_k, Extent::keys},
+            {"od", &BlockRank1TiledBackward::columns, Extent::head_dim_qk},
+            dlse_parameter(&BlockRank1TiledBackward::dlse)};
   }
-  std::int64_t block_q, block_k, columns, dlse = cpu::kNoLseGradient;
+  std::int64_t block_q, block_k, columns, dlse = kNoLseGradient;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
-    phases().run(machine, head, PairTiles<cpu::Rank1Product>{product()}, product());
+  void run(M& machine, const BackwardHead& head) const {
+    phases().run(machine, head, PairTiles<Rank1Product>{product()}, product());
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
+  io::Traffic cost(const BackwardHead& head) const;
 
  private:
   CompactGradients phases() const { return {block_q, block_k, columns, dlse}; }
-  cpu::Rank1Product product() const { return {block_q, block_k}; }
+  Rank1Product product() const { return {block_q, block_k}; }
 };
 
 /// query_stationary_p over a list: blocks of queries stay while columns of P, then of dS, are made
@@ -173,7 +172,7 @@ struct BlockRank1TiledBackward {
 ///         j g + j + 5  [schedules/lists/blocks/block_backward_test "closed forms"]
 /// Source: ours.
 struct BlockQueryStationaryP {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "block_query_stationary_p";
   static constexpr const char* kDense = "query_stationary_p";
   static constexpr const char* kSummary =
@@ -181,24 +180,24 @@ struct BlockQueryStationaryP {
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
-  static std::vector<cpu::Parameter<BlockQueryStationaryP>> parameters() {
-    return {{"bq", &BlockQueryStationaryP::block_q, cpu::Extent::queries},
-            {"bk", &BlockQueryStationaryP::block_k, cpu::Extent::keys},
-            {"od", &BlockQueryStationaryP::columns, cpu::Extent::head_dim_qk},
-            cpu::dlse_parameter(&BlockQueryStationaryP::dlse)};
+  static std::vector<Parameter<BlockQueryStationaryP>> parameters() {
+    return {{"bq", &BlockQueryStationaryP::block_q, Extent::queries},
+            {"bk", &BlockQueryStationaryP::block_k, Extent::keys},
+            {"od", &BlockQueryStationaryP::columns, Extent::head_dim_qk},
+            dlse_parameter(&BlockQueryStationaryP::dlse)};
   }
-  std::int64_t block_q, block_k, columns, dlse = cpu::kNoLseGradient;
+  std::int64_t block_q, block_k, columns, dlse = kNoLseGradient;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
+  void run(M& machine, const BackwardHead& head) const {
     phases().run(machine, head, PairColumns{}, product());
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
+  io::Traffic cost(const BackwardHead& head) const;
 
  private:
   CompactGradients phases() const { return {block_q, block_k, columns, dlse}; }
-  cpu::Rank1Product product() const { return {block_q, block_k}; }
+  Rank1Product product() const { return {block_q, block_k}; }
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

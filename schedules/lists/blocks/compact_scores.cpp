@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 // Returns what both schedules move.
-io::Traffic moves(const HeadShape& s, const TileList::Sums& sums, std::int64_t columns) {
+io::Traffic moves(const HeadShape& s, const WalkSums& sums, std::int64_t columns) {
   const io::Words groups = io::tiles(s.dv.value(), columns);
   const io::Words offsets = 2 * io::Words(sums.lists), indices = sums.index_words - offsets;
   return {s.in(s.dk * (sums.tile_queries + sums.tile_keys) + sums.tile_keys * s.dv) +
@@ -17,12 +17,12 @@ io::Traffic moves(const HeadShape& s, const TileList::Sums& sums, std::int64_t c
 
 }  // namespace
 
-io::Traffic BlockSquareTiled::cost(const cpu::ForwardHead& head) const {
+io::Traffic BlockSquareTiled::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const TileList::Sums sums =
-      TileList::sums_of(head.rule, s.q.value(), s.k.value(), side, side, ListsOf::queries);
+  const WalkSums sums =
+      TileList::sums_of(head.rule, s.q.value(), s.k.value(), side, side, Stay::queries);
   const io::Words x = std::min(s.dk, io::Words(side)), g = std::min(s.dv, io::Words(side));
-  const io::Words largest_i = std::min(s.q, io::Words(side)), offsets = sums.lists > 0 ? 2 : 0;
+  const io::Words largest_i = std::min(s.q, io::Words(side)), offsets = sums.open_words();
   const auto peak = [&](io::Words i, io::Words j, io::Words record) {
     return io::larger(HeadShape::real(offsets + 2 * i + record + i * j) +
                           io::larger(s.in((i + j) * x), HeadShape::real(1)),
@@ -33,12 +33,12 @@ io::Traffic BlockSquareTiled::cost(const cpu::ForwardHead& head) const {
   return traffic;
 }
 
-io::Traffic BlockRank1Tiled::cost(const cpu::ForwardHead& head) const {
+io::Traffic BlockRank1Tiled::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const TileList::Sums sums =
-      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, ListsOf::queries);
+  const WalkSums sums =
+      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, Stay::queries);
   const io::Words g = std::min(s.dv, io::Words(columns));
-  const io::Words largest_i = std::min(s.q, io::Words(block_q)), offsets = sums.lists > 0 ? 2 : 0;
+  const io::Words largest_i = std::min(s.q, io::Words(block_q)), offsets = sums.open_words();
   const auto peak = [&](io::Words i, io::Words j, io::Words record) {
     return io::larger(HeadShape::real(offsets + 2 * i + record + i * j) +
                           io::larger(s.in(i + 1), HeadShape::real(1)),
@@ -49,4 +49,4 @@ io::Traffic BlockRank1Tiled::cost(const cpu::ForwardHead& head) const {
   return traffic;
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -3,11 +3,11 @@
 #include "schedules/engine/direction_of.hpp"
 #include "schedules/walks/fit_tiles.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 // Sums over the pieces of all lists that closed forms need.
-struct Pieces {
+struct PieceSums {
   io::Words rows, fresh, keys, again, pairs, record_words;  // rows: of all tiles; keys: of blocks
   io::Words first_tiles;                                    // of their queries
   io::Amount peak;
@@ -15,11 +15,11 @@ struct Pieces {
 
 }  // namespace
 
-io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
+io::Traffic BlockHeldKeys::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value(), lists = io::tiles(k, block_k);
   const io::Words offsets = lists > 0 ? 2 : 0;
-  Pieces sum;
+  PieceSums sum;
   sum.record_words = 2 * io::Words(lists);
   sum.peak = HeadShape::real(std::max(offsets, io::Words(1)));
   const auto add_piece = [&](io::Words keys, std::span<const TileList::Sized> tiles, bool first) {
@@ -28,7 +28,7 @@ io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
       sum.rows += tile.queries;
       pairs += tile.spans;
       records += tile.record_words;
-      if (tile.visit != TileList::Visit::first) continue;
+      if (tile.visit != Visit::first) continue;
       fresh += tile.queries;
       sum.first_tiles += 1;
     }
@@ -45,7 +45,7 @@ io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
         io::larger(sum.peak, HeadShape::real(offsets + pairs + records) +
                                  io::larger(io::larger(scores, delta), io::larger(dQ, of_keys)));
   };
-  TileList::for_lists(head.rule, q, k, block_q, block_k, ListsOf::keys,
+  TileList::for_lists(head.rule, q, k, block_q, block_k, Stay::keys,
                       [&](std::int64_t keys, std::span<const TileList::Sized> tiles) {
                         if (tiles.empty()) {
                           sum.peak = io::larger(sum.peak, HeadShape::real(offsets + 1));
@@ -61,7 +61,7 @@ io::Traffic BlockHeldKeys::cost(const cpu::BackwardHead& head) const {
   return {s.in(sum.rows * 2 * both + J * (2 * s.dk + s.dv) + sum.fresh * s.dv + later * s.dk) +
               s.sums(sum.again * both) +
               HeadShape::real(sum.rows + later + sum.pairs + sum.record_words + 1 + idle_blocks) +
-              cpu::dlse_words(sum.fresh, dlse) + cpu::sums_before(head, s),
+              dlse_words(sum.fresh, dlse) + sums_before(head, s),
           s.in((sum.rows + s.q - sum.fresh) * s.dk) + s.sums((J + s.k - sum.keys) * both) +
               HeadShape::real(sum.pairs + sum.fresh),
           sum.peak};
@@ -73,10 +73,8 @@ void BlockHeldKeys::fit(BlockHeldKeys& schedule, const attest_problem& problem,
   fit_held_tiles(
       {&schedule.block_k, grid.keys, problem.seqlen_k},
       {&schedule.block_q, grid.queries, problem.seqlen_q}, &schedule.held, capacity,
-      [&] { return cpu::heads_cost(schedule, problem); },
-      [&] {
-        return TileList::longest(problem, schedule.block_q, schedule.block_k, ListsOf::keys);
-      });
+      [&] { return heads_cost(schedule, problem); },
+      [&] { return TileList::longest(problem, schedule.block_q, schedule.block_k, Stay::keys); });
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using io::Range;
@@ -86,18 +86,18 @@ std::vector<CutGrid::Place> CutGrid::places(Range queries, Range keys) const {
   return list;
 }
 
-io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
+io::Traffic BlockHeldPairs::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
-  const TileList::Sums sums =
-      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, ListsOf::keys);
+  const WalkSums sums =
+      TileList::sums_of(head.rule, s.q.value(), s.k.value(), block_q, block_k, Stay::keys);
   io::Words R = 0, J = 0;
-  const io::Words offsets = sums.lists > 0 ? 2 : 0;
+  const io::Words offsets = sums.open_words();
   io::Amount peak;
   if (s.k > sums.keys) peak = HeadShape::real(offsets + 1);
   if (s.q > sums.queries) peak = io::larger(peak, HeadShape::real(2));
   peak = io::larger(peak, HeadShape::real(std::max(offsets, io::Words(1))));
-  for (const TileList::Counted& of : sums.shapes) {
-    const TileList::Shape& shape = of.shape;
+  for (const WalkSums::Counted& of : sums.shapes) {
+    const WalkSums::Shape& shape = of.shape;
     for (const CutGrid::Place& place : grid().places({0, shape.queries}, {0, shape.keys})) {
       const io::Words i = place.tile.queries();
       R += of.tiles * i;
@@ -112,8 +112,8 @@ io::Traffic BlockHeldPairs::cost(const cpu::BackwardHead& head) const {
   traffic.reads =
       s.in(R * (2 * s.dk + 2 * s.dv) + J * (2 * s.dk + s.dv) + (R - ra) * s.dk + ra * s.dv) +
       s.sums((J - kc) * both) +
-      HeadShape::real(R + (R - ra) + sums.pairs + sums.words() + 1 + sums.idle_blocks) +
-      cpu::dlse_words(ra, dlse) + cpu::sums_before(head, s);
+      HeadShape::real(R + (R - ra) + sums.pairs + sums.words() + sums.idle_words) +
+      dlse_words(ra, dlse) + sums_before(head, s);
   traffic.writes = s.in((R + s.q - ra) * s.dk) + s.sums((J + s.k - kc) * both) +
                    HeadShape::real(sums.pairs + ra);
   traffic.peak = peak;
@@ -149,12 +149,12 @@ void BlockHeldPairs::fit(BlockHeldPairs& schedule, const attest_problem& problem
     set(tried.held, tried.side_q * tried.side_k);
     std::int64_t cut = 0;
     if (given.held == 0) {
-      cut = root_above(words_over(cpu::heads_cost(tried, problem).peak, capacity));
+      cut = root_above(words_over(heads_cost(tried, problem).peak, capacity));
       if (cut > std::min(tried.side_q, tried.side_k) / 2) continue;
       tried.held -= cut * cut;
     }
-    const io::Traffic traffic = cpu::heads_cost(tried, problem);
-    if (!cpu::fits(traffic.peak, capacity)) continue;
+    const io::Traffic traffic = heads_cost(tried, problem);
+    if (!fits(traffic.peak, capacity)) continue;
     if (!fewest || traffic.total_words() < *fewest) {
       schedule = tried;
       fewest = traffic.total_words();
@@ -163,4 +163,4 @@ void BlockHeldPairs::fit(BlockHeldPairs& schedule, const attest_problem& problem
   }
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -9,9 +9,7 @@
 #include "schedules/lists/sparse_family.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
-
-using cpu::HeadShape;
+namespace attest::schedules {
 
 /// A rectangle of pairs without one of its corners: queries and keys each whole (they meet all of
 /// the others) or cut (they meet the whole ones alone).
@@ -45,7 +43,7 @@ struct CutGrid {
 /// pattern have few keys and queries each: tiles of its blocks, cut to fit.
 ///
 /// Cost:   R and J sums over all tiles of the grids of their queries and of their keys, and other
-///         letters as in schedules/lists/blocks/block_forward.hpp:
+///         letters as in schedules/walks/tile_list.hpp:
 ///         reads = R (3 dk + 2 dv + 2) + J (3 dk + 2 dv) + nz + ra (dv - dk - 1) - kc (dk + dv)
 ///         + L + 1 + e, e the query blocks without a tile,
 ///         writes = nz + R dk + J (dk + dv) + ra + (q - ra) dk + (k - kc)(dk + dv);
@@ -53,7 +51,7 @@ struct CutGrid {
 ///         [schedules/lists/blocks/block_backward_test "closed forms"]
 /// Source: ours.
 struct BlockHeldPairs {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "block_held_pairs";
   static constexpr const char* kDense = "rolling_p";
   static constexpr const char* kSummary =
@@ -62,33 +60,33 @@ struct BlockHeldPairs {
                                           .saved = io::SavedOutputs::read};
   static constexpr bool kNoSoftcap = true;
   static constexpr bool kFitsPattern = true;
-  static std::vector<cpu::Parameter<BlockHeldPairs>> parameters() {
-    return {{"bq", &BlockHeldPairs::block_q, cpu::Extent::queries},
-            {"bk", &BlockHeldPairs::block_k, cpu::Extent::keys},
-            {"iq", &BlockHeldPairs::side_q, cpu::Extent::queries},
-            {"ik", &BlockHeldPairs::side_k, cpu::Extent::keys},
-            {"held", &BlockHeldPairs::held, cpu::Extent::any},
-            cpu::dlse_parameter(&BlockHeldPairs::dlse)};
+  static std::vector<Parameter<BlockHeldPairs>> parameters() {
+    return {{"bq", &BlockHeldPairs::block_q, Extent::queries},
+            {"bk", &BlockHeldPairs::block_k, Extent::keys},
+            {"iq", &BlockHeldPairs::side_q, Extent::queries},
+            {"ik", &BlockHeldPairs::side_k, Extent::keys},
+            {"held", &BlockHeldPairs::held, Extent::any},
+            dlse_parameter(&BlockHeldPairs::dlse)};
   }
   std::int64_t block_q, block_k;  // of the listed tiles
   std::int64_t side_q, side_k;    // of the grid within
-  std::int64_t held, dlse = cpu::kNoLseGradient;
+  std::int64_t held, dlse = kNoLseGradient;
 
   /// The pattern's blocks, and the grid within that moves the fewest words; 1 where nothing fits.
   /// Values that are not 0 stay.
   static void fit(BlockHeldPairs& schedule, const attest_problem& problem, io::FastMemory capacity);
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
+  void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const Slow slow{head, machine.workspace(q, k, "P"), machine.workspace(q, 1, "D")};
-    const TileList list(head.rule, q, k, block_q, block_k, ListsOf::keys);
+    const TileList list(head.rule, q, k, block_q, block_k, Stay::keys);
     machine.for_tiles(list.blocks(), block_k, [&](io::Range keys) {
       const ListedTiles tiles(machine, list, keys);
       if (tiles.empty()) begin_unseen_keys(machine, head, keys);
       bool first_of_keys = true;
       tiles.for_each([&](const TileList::Entry& entry) {
-        const bool first_of_queries = entry.visit == TileList::Visit::first;
+        const bool first_of_queries = entry.visit == Visit::first;
         for (const CutGrid::Place& place : grid().places(entry.queries, entry.keys)) {
           add_tile(machine, slow, place.tile, first_of_queries && place.first_of_queries,
                    first_of_keys && place.first_of_keys);
@@ -99,27 +97,27 @@ struct BlockHeldPairs {
     store_idle_queries(machine, head, list);
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
+  io::Traffic cost(const BackwardHead& head) const;
 
  private:
   CutGrid grid() const { return {side_q, side_k, held}; }
 
   struct Slow {
-    const cpu::BackwardHead& head;
+    const BackwardHead& head;
     io::MutableSlowMatrix P, D;
   };
 
   template <class M>
   void add_tile(M& machine, const Slow& slow, const CutTile& tile, bool first_of_queries,
                 bool first_of_keys) const {
-    const cpu::BackwardHead& head = slow.head;
+    const BackwardHead& head = slow.head;
     Pairs<M> pairs(machine, tile);
     add_products(machine, pairs, head.Q, head.K, [](const auto&, const auto&, io::Range) {});
     form_probabilities(machine, slow, pairs);
-    add_keys(machine, pairs, head.dO, {head.dV, head.sums, head.dV_before}, first_of_keys);
+    add_keys(machine, pairs, head.dO, sums_of_dV(head), first_of_keys);
     form_gradients(machine, slow, pairs, first_of_queries);
     add_queries(machine, pairs, head, first_of_queries);
-    add_keys(machine, pairs, head.Q, {head.dK, head.sums, head.dK_before}, first_of_keys);
+    add_keys(machine, pairs, head.Q, sums_of_dK(head), first_of_keys);
   }
 
   // The pairs of one key.
@@ -161,23 +159,23 @@ struct BlockHeldPairs {
     }
 
     const CutTile& tile;
-    cpu::HeldRows<Piece<M>> whole, cut;
+    HeldRows<Piece<M>> whole, cut;
   };
 
   // pairs += rows keys^T, column by column; also(whole, cut, column) sees those of the rows.
   template <class M, class Also>
   static void add_products(M& machine, Pairs<M>& pairs, const io::SlowMatrix& rows,
                            const io::SlowMatrix& keys, const Also& also) {
-    pairs.for_pieces(
-        machine, [&](io::Range, io::Range, auto& piece) { machine.compute(cpu::Fill{0}, piece); });
-    machine.for_tiles(cpu::all_columns(rows), 1, [&](io::Range column) {
+    pairs.for_pieces(machine,
+                     [&](io::Range, io::Range, auto& piece) { machine.compute(Fill{0}, piece); });
+    machine.for_tiles(all_columns(rows), 1, [&](io::Range column) {
       const auto whole = machine.load(rows.block(pairs.tile.whole_queries, column), rows.name());
       const auto cut = machine.load(rows.block(pairs.tile.cut_queries, column), rows.name());
       also(whole, cut, column);
       pairs.for_keys(machine, [&](io::Range key, auto& of_whole, auto* of_cut) {
         const auto word = machine.load(keys.block(key, column), keys.name());
-        machine.compute(cpu::Product{}, of_whole, whole, word);
-        if (of_cut != nullptr) machine.compute(cpu::Product{}, *of_cut, cut, word);
+        machine.compute(Product{}, of_whole, whole, word);
+        if (of_cut != nullptr) machine.compute(Product{}, *of_cut, cut, word);
       });
     });
   }
@@ -188,9 +186,9 @@ struct BlockHeldPairs {
     const auto whole = machine.load(slow.head.LSE.block(pairs.tile.whole_queries), "LSE");
     const auto cut = machine.load(slow.head.LSE.block(pairs.tile.cut_queries), "LSE");
     pairs.for_pieces(machine, [&](io::Range queries, io::Range key, auto& piece) {
-      machine.compute(cpu::FinishScores{slow.head.rule, queries.begin, key.begin}, piece);
+      machine.compute(FinishScores{slow.head.rule, queries.begin, key.begin}, piece);
       const bool of_whole = queries.begin == pairs.tile.whole_queries.begin;
-      machine.compute(cpu::Probabilities{}, piece, of_whole ? whole : cut);
+      machine.compute(Probabilities{}, piece, of_whole ? whole : cut);
       machine.store(piece, slow.P.block(queries, key));
     });
   }
@@ -198,13 +196,13 @@ struct BlockHeldPairs {
   // dS = scale P o (dP - D), P passing word by word. D is made beside dP on the first visit.
   template <class M>
   void form_gradients(M& machine, const Slow& slow, Pairs<M>& pairs, bool first) const {
-    const cpu::BackwardHead& head = slow.head;
+    const BackwardHead& head = slow.head;
     const CutTile& tile = pairs.tile;
     auto D = machine.scratch(tile.whole_queries.count(), 1, "D");
     auto cut_D = machine.scratch(tile.cut_queries.count(), 1, "D");
     if (first) {
-      machine.compute(cpu::Fill{0}, D);
-      machine.compute(cpu::Fill{0}, cut_D);
+      machine.compute(Fill{0}, D);
+      machine.compute(Fill{0}, cut_D);
     } else {
       machine.load_into(D, slow.D.block(tile.whole_queries));
       machine.load_into(cut_D, slow.D.block(tile.cut_queries));
@@ -216,69 +214,61 @@ struct BlockHeldPairs {
                    add_dots(machine, cut_D, cut_dO, head.O.block(tile.cut_queries, column));
                  });
     if (first) {
-      cpu::subtract_dlse(machine, head, dlse, tile.whole_queries, D);
-      cpu::subtract_dlse(machine, head, dlse, tile.cut_queries, cut_D);
+      subtract_dlse(machine, head, dlse, tile.whole_queries, D);
+      subtract_dlse(machine, head, dlse, tile.cut_queries, cut_D);
       machine.store(D, slow.D.block(tile.whole_queries));
       machine.store(cut_D, slow.D.block(tile.cut_queries));
     }
     pairs.for_pieces(machine, [&](io::Range queries, io::Range key, auto& piece) {
       const auto P = machine.stream(slow.P.block(queries, key), "P");
       const bool of_whole = queries.begin == tile.whole_queries.begin;
-      machine.compute(cpu::ScoreGradients{cpu::softmax_scale(head.rule)}, piece, P,
-                      of_whole ? D : cut_D);
+      machine.compute(ScoreGradients{softmax_scale(head.rule)}, piece, P, of_whole ? D : cut_D);
     });
   }
 
   template <class M, class Column, class Loaded>
   static void add_dots(M& machine, Column& D, const Loaded& dO, const io::SlowMatrix& O_slow) {
     const auto O = machine.stream(O_slow, "O");
-    machine.compute(cpu::AddRowDots{}, D, dO, O);
+    machine.compute(AddRowDots{}, D, dO, O);
   }
 
   // dQ += dS K.
   template <class M>
-  static void add_queries(M& machine, Pairs<M>& pairs, const cpu::BackwardHead& head, bool first) {
+  static void add_queries(M& machine, Pairs<M>& pairs, const BackwardHead& head, bool first) {
     const CutTile& tile = pairs.tile;
-    machine.for_tiles(cpu::all_columns(head.Q), 1, [&](io::Range column) {
+    machine.for_tiles(all_columns(head.Q), 1, [&](io::Range column) {
       auto whole = machine.scratch(tile.whole_queries.count(), 1, "dQ");
       auto cut = machine.scratch(tile.cut_queries.count(), 1, "dQ");
       if (first) {
-        machine.compute(cpu::Fill{0}, whole);
-        machine.compute(cpu::Fill{0}, cut);
+        machine.compute(Fill{0}, whole);
+        machine.compute(Fill{0}, cut);
       } else {
         machine.load_into(whole, head.dQ.block(tile.whole_queries, column));
         machine.load_into(cut, head.dQ.block(tile.cut_queries, column));
       }
       pairs.for_keys(machine, [&](io::Range key, const auto& of_whole, const auto* of_cut) {
         const auto word = machine.load(head.K.block(key, column), "K");
-        machine.compute(cpu::Product{}, whole, of_whole, word);
-        if (of_cut != nullptr) machine.compute(cpu::Product{}, cut, *of_cut, word);
+        machine.compute(Product{}, whole, of_whole, word);
+        if (of_cut != nullptr) machine.compute(Product{}, cut, *of_cut, word);
       });
       machine.store(whole, head.dQ.block(tile.whole_queries, column));
       machine.store(cut, head.dQ.block(tile.cut_queries, column));
     });
   }
 
-  // Sums of keys, and where they begin.
-  struct Target {
-    io::MutableSlowMatrix to;
-    cpu::Sums sums;
-    io::SlowMatrix before;
-  };
-
   // target += pairs^T rows: dV of P and dO, dK of dS and Q.
   template <class M>
   static void add_keys(M& machine, Pairs<M>& pairs, const io::SlowMatrix& rows,
-                       const Target& target, bool first) {
+                       const KeySums& target, bool first) {
     const CutTile& tile = pairs.tile;
-    constexpr cpu::Product kTransposed{cpu::Form::first_transposed};
-    machine.for_tiles(cpu::all_columns(rows), 1, [&](io::Range column) {
+    constexpr Product kTransposed{Form::first_transposed};
+    machine.for_tiles(all_columns(rows), 1, [&](io::Range column) {
       const auto whole = machine.load(rows.block(tile.whole_queries, column), rows.name());
       const auto cut = machine.load(rows.block(tile.cut_queries, column), rows.name());
       pairs.for_keys(machine, [&](io::Range key, const auto& of_whole, const auto* of_cut) {
         auto sum = machine.scratch(1, 1, target.to.name());
         if (first) {
-          cpu::begin_sum(machine, sum, target.sums, target.before, key, column);
+          begin_sum(machine, sum, target.sums, target.before, key, column);
         } else {
           machine.load_into(sum, target.to.block(key, column));
         }
@@ -290,4 +280,4 @@ struct BlockHeldPairs {
   }
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -10,7 +10,7 @@
 #include "io/schedule/best_schedule.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -131,4 +131,4 @@ TEST_CASE("held pairs are the best on diagonal blocks", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -5,8 +5,8 @@
 #include "schedules/engine/direction_of.hpp"
 #include "schedules/walks/fit_tiles.hpp"
 
-namespace attest::sparse {
-io::Traffic BlockHeldScores::cost(const cpu::ForwardHead& head) const {
+namespace attest::schedules {
+io::Traffic BlockHeldScores::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), lists = io::tiles(q, block_q);
   io::Words record_words = 2 * io::Words(lists), rows = 0, again = 0, keys = 0;
@@ -26,7 +26,7 @@ io::Traffic BlockHeldScores::cost(const cpu::ForwardHead& head) const {
                                 io::larger(s.in(io::Words(queries) + 1),
                                            kept + HeadShape::real(queries) + s.in(1)));
   };
-  TileList::for_lists(head.rule, q, s.k.value(), block_q, block_k, ListsOf::queries,
+  TileList::for_lists(head.rule, q, s.k.value(), block_q, block_k, Stay::queries,
                       [&](std::int64_t queries, std::span<const TileList::Sized> tiles) {
                         if (tiles.empty())
                           peak = io::larger(peak, offsets + HeadShape::real(queries));
@@ -46,10 +46,10 @@ void BlockHeldScores::fit(BlockHeldScores& schedule, const attest_problem& probl
   fit_held_tiles(
       {&schedule.block_q, grid.queries, problem.seqlen_q},
       {&schedule.block_k, grid.keys, problem.seqlen_k}, &schedule.held, capacity,
-      [&] { return cpu::heads_cost(schedule, problem); },
+      [&] { return heads_cost(schedule, problem); },
       [&] {
-        return TileList::longest(problem, schedule.block_q, schedule.block_k, ListsOf::queries);
+        return TileList::longest(problem, schedule.block_q, schedule.block_k, Stay::queries);
       });
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

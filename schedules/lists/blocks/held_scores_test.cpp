@@ -9,7 +9,7 @@
 #include "schedules/lists/testing/pattern_cases.hpp"
 #include "schedules/testing/random_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 using cpu::testing::Call;
@@ -38,7 +38,7 @@ TEST_CASE("a row of NaN stays NaN from piece to piece", "[sparse][schedules]") {
   const Problem problem = Problem::parse("sq=4,sk=8,d=2,mask=block_2_100_1");
   Call call(problem, 5, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
   call.Q.view().set(std::numeric_limits<double>::quiet_NaN(), 0);
-  const cpu::BoundSchedule<BlockHeldScores> schedule({2, 2, 1}, *call.form.get());
+  const BoundSchedule<BlockHeldScores> schedule({2, 2, 1}, *call.form.get());
   schedule.run(call.forward_arguments());
   CHECK(std::isnan(call.LSE.view()(0, 0, 0)));
   CHECK(std::isnan(call.O.view()(0, 0, 0, 0)));
@@ -47,4 +47,4 @@ TEST_CASE("a row of NaN stays NaN from piece to piece", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -4,27 +4,20 @@
 #include "schedules/walks/tile_list.hpp"
 
 /// Gradients of rows without a tile, word by word.
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// dK and dV of keys that nobody sees: where their sums begin.
 template <io::Machine M>
-void begin_unseen_keys(M& machine, const cpu::BackwardHead& head, io::Range keys) {
-  const auto begin = [&](const io::MutableSlowMatrix& to, const io::SlowMatrix& before) {
-    cpu::for_words(machine, keys, to, [&](io::Range key, io::Range column) {
-      auto word = machine.scratch(1, 1, to.name());
-      cpu::begin_sum(machine, word, head.sums, before, key, column);
-      machine.store(word, to.block(key, column));
-    });
-  };
-  begin(head.dK, head.dK_before);
-  begin(head.dV, head.dV_before);
+void begin_unseen_keys(M& machine, const BackwardHead& head, io::Range keys) {
+  store_unseen(machine, sums_of_dK(head), keys);
+  store_unseen(machine, sums_of_dV(head), keys);
 }
 
 /// dQ = 0 of the query blocks that a list of keys names as idle.
 template <io::Machine M>
-void store_idle_queries(M& machine, const cpu::BackwardHead& head, const TileList& list) {
+void store_idle_queries(M& machine, const BackwardHead& head, const TileList& list) {
   list.for_idle(machine,
-                [&](io::Range queries) { cpu::store_zero_words(machine, head.dQ, queries); });
+                [&](M&, io::Range queries) { store_zero_words(machine, head.dQ, queries); });
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -2,19 +2,18 @@
 
 #include <algorithm>
 
-namespace attest::sparse {
+namespace attest::schedules {
 
-io::Traffic CsrGather::cost(const cpu::ForwardHead& head) const {
+io::Traffic CsrGather::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();
   const bool grouped = order == kGrouped;
   std::vector<std::int64_t> places;
   if (grouped) {
-    places = RowOrder::grouped(head.rule, q, k, block_q, ListsOf::queries).rows();
+    places = RowOrder::grouped(head.rule, q, k, block_q, Stay::queries).rows();
   }
-  const TileList::Sums sums =
-      TileList::sums_of(head.rule, q, k, block_q, 1, ListsOf::queries, places);
-  const io::Words offsets = sums.lists > 0 ? 2 : 0, row_words = grouped ? 1 : 0;
+  const WalkSums sums = TileList::sums_of(head.rule, q, k, block_q, 1, Stay::queries, places);
+  const io::Words offsets = sums.open_words(), row_words = grouped ? 1 : 0;
   const io::Amount key =
       grouped ? io::larger(s.in(std::max(s.dk, s.dv)), HeadShape::real(1)) : HeadShape::real(1);
   const auto peak = [&](io::Words i, io::Words, io::Words record) {
@@ -30,4 +29,4 @@ io::Traffic CsrGather::cost(const cpu::ForwardHead& head) const {
           sums.largest(HeadShape::real(offsets + alone), peak)};
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -1,26 +1,23 @@
 #pragma once
 
-#include "schedules/engine/parameter.hpp"
-#include "schedules/engine/score_step.hpp"
+#include "schedules/dense/column_groups.hpp"
 #include "schedules/walks/gathered_rows.hpp"
 #include "schedules/walks/tile_list.hpp"
 
-namespace attest::sparse {
-
-using cpu::HeadShape;
+namespace attest::schedules {
 
 /// A query that stays, apart from the others of its block.
 template <class M>
 struct GatheredQuery {
-  GatheredQuery(io::Range row, M* machine, const cpu::ForwardHead* head)
+  GatheredQuery(io::Range row, M* machine, const ForwardHead* head)
       : query(row),
         Q(machine->load(head->Q.block(query), "Q")),
         O(machine->scratch(1, head->V.columns(), "O")),
         m(machine->scratch(1, 1, "m")),
         l(machine->scratch(1, 1, "l")),
         s(machine->scratch(1, 1, "S")) {
-    machine->compute(cpu::Fill{0}, O);
-    machine->compute(cpu::StartRows{}, m, l);
+    machine->compute(Fill{0}, O);
+    machine->compute(StartRows{}, m, l);
   }
 
   io::Range query;
@@ -41,78 +38,45 @@ struct GatheredQuery {
 ///         forms"]
 /// Source: ours.
 struct CsrGather {
-  using Head = cpu::ForwardHead;
+  using Head = ForwardHead;
   static constexpr const char* kName = "csr_gather";
   static constexpr const char* kDense = "flash2_row";
   static constexpr const char* kSummary =
       "query blocks stay, the union of their keys passes by; order=grouped permutes the queries";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,
                                           .lse = io::LseOutput::written};
-  static std::vector<cpu::Parameter<CsrGather>> parameters() {
-    return {{"bq", &CsrGather::block_q, cpu::Extent::queries},
-            cpu::order_parameter(&CsrGather::order)};
+  static std::vector<Parameter<CsrGather>> parameters() {
+    return {{"bq", &CsrGather::block_q, Extent::queries}, order_parameter(&CsrGather::order)};
   }
   std::int64_t block_q, order;
 
   template <io::Machine M>
-  void run(M& machine, const cpu::ForwardHead& head) const {
+  void run(M& machine, const ForwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     if (order == kNatural) {
-      const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries);
-      machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range queries) {
-        attend(block, head, list, queries);
-      });
+      attend_rows(machine, head, TileList(head.rule, q, k, block_q, 1, Stay::queries), block_q,
+                  head.V.columns());
     } else {
-      const RowOrder rows = RowOrder::grouped(head.rule, q, k, block_q, ListsOf::queries);
-      const TileList list(head.rule, q, k, block_q, 1, ListsOf::queries, rows.rows());
+      const RowOrder rows = RowOrder::grouped(head.rule, q, k, block_q, Stay::queries);
+      const TileList list(head.rule, q, k, block_q, 1, Stay::queries, rows.rows());
       machine.parallel_tiles(list.blocks(), block_q, [&](auto& block, io::Range places) {
         attend_gathered(block, head, list, rows, places);
       });
     }
   }
 
-  io::Traffic cost(const cpu::ForwardHead& head) const;
+  io::Traffic cost(const ForwardHead& head) const;
 
  private:
   template <class M>
-  static void attend(M& machine, const cpu::ForwardHead& head, const TileList& list,
-                     io::Range queries) {
-    const ListedTiles keys(machine, list, queries);
-    const auto O_block = head.O.block(queries), LSE_block = head.LSE.block(queries);
-    if (keys.empty()) {
-      return cpu::store_empty_rows(machine, O_block, LSE_block, head.O.columns());
-    }
-    const auto Q = machine.load(head.Q.block(queries), "Q");
-    auto O = machine.scratch(queries.count(), head.V.columns(), "O");
-    auto m = machine.scratch(queries.count(), 1, "m");
-    auto l = machine.scratch(queries.count(), 1, "l");
-    auto s = machine.scratch(queries.count(), 1, "S");
-    machine.compute(cpu::Fill{0}, O);
-    machine.compute(cpu::StartRows{}, m, l);
-    keys.for_each([&](const TileList::Entry& tile) {
-      {
-        const auto K = machine.stream(head.K.block(tile.keys), "K");
-        cpu::compute_scores(machine, s, Q, K, head.rule, queries, tile.keys);
-      }
-      cpu::update_softmax(machine, s, m, l, O);
-      const auto V = machine.stream(head.V.block(tile.keys), "V");
-      machine.compute(cpu::Product{}, O, s, V);
-    });
-    machine.compute(cpu::FinishRows{}, O, m, l);
-    machine.store(O, O_block);
-    machine.store(m, LSE_block);
-  }
-
-  template <class M>
-  static void attend_gathered(M& machine, const cpu::ForwardHead& head, const TileList& list,
+  static void attend_gathered(M& machine, const ForwardHead& head, const TileList& list,
                               const RowOrder& order, io::Range places) {
     const ListedTiles keys(machine, list, places);
     const auto permutation = machine.load(order.matrix().block(places), "row_order");
     if (keys.empty()) {
       for (std::int64_t place = places.begin; place < places.end; ++place) {
         const io::Range query = order.row(place);
-        cpu::store_empty_rows(machine, head.O.block(query), head.LSE.block(query),
-                              head.O.columns());
+        store_empty_rows(machine, head.O.block(query), head.LSE.block(query), head.O.columns());
       }
       return;
     }
@@ -122,19 +86,19 @@ struct CsrGather {
       {
         const auto K = machine.load(head.K.block(tile.keys), "K");
         rows.for_each([&](Row& row) {
-          cpu::compute_scores(machine, row.s, row.Q, K, head.rule, row.query, tile.keys);
+          compute_scores(machine, row.s, row.Q, K, head.rule, row.query, tile.keys);
         });
       }
-      rows.for_each([&](Row& row) { cpu::update_softmax(machine, row.s, row.m, row.l, row.O); });
+      rows.for_each([&](Row& row) { update_softmax(machine, row.s, row.m, row.l, row.O); });
       const auto V = machine.load(head.V.block(tile.keys), "V");
-      rows.for_each([&](Row& row) { machine.compute(cpu::Product{}, row.O, row.s, V); });
+      rows.for_each([&](Row& row) { machine.compute(Product{}, row.O, row.s, V); });
     });
     rows.for_each([&](Row& row) {
-      machine.compute(cpu::FinishRows{}, row.O, row.m, row.l);
+      machine.compute(FinishRows{}, row.O, row.m, row.l);
       machine.store(row.O, head.O.block(row.query));
       machine.store(row.m, head.LSE.block(row.query));
     });
   }
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace attest::sparse {
+namespace attest::schedules {
 
-io::Traffic NmGather::cost(const cpu::ForwardHead& head) const {
+io::Traffic NmGather::cost(const ForwardHead& head) const {
   const HeadShape s = shape_of(head);
   const NmLayout metadata(head.rule, s.q.value(), s.k.value(), shape, block_q);
   io::Traffic traffic{s.in(s.q * s.dk), s.in(s.q * s.dv) + HeadShape::real(s.q), {}};
@@ -20,4 +20,4 @@ io::Traffic NmGather::cost(const cpu::ForwardHead& head) const {
   return traffic;
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "schedules/engine/family.hpp"
 #include "schedules/lists/testing/pattern_cases.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 // Keys that blocks of queries see, pair by pair.
@@ -36,8 +36,8 @@ Words words_of(const S& schedule, const Problem& problem, std::int64_t block) {
   const AbiProblem form(problem, 1);
   NmGather gather{block};
   gather.prepare(*form.get());
-  const auto counted = cpu::BoundSchedule<S>(schedule, *form.get()).dry_count({}).traffic();
-  return {cpu::heads_cost(gather, *form.get()), counted};
+  const auto counted = BoundSchedule<S>(schedule, *form.get()).dry_count({}).traffic();
+  return {heads_cost(gather, *form.get()), counted};
 }
 
 // Metadata by hand: 2 of 4 are 4 bits a query and group, 5 of 16 are 20.
@@ -66,10 +66,10 @@ TEST_CASE("words of N:M metadata", "[sparse][schedules]") {
 // flash2_row visits the same keys and reads no metadata.
 TEST_CASE("metadata that is not read is noticed", "[sparse][schedules]") {
   const Problem problem = Problem::parse("sq=40,sk=48,d=3,dv=2,mask=nm_2_4_7");
-  const Words words = words_of(cpu::Flash2Row{8}, problem, 8);
+  const Words words = words_of(Flash2Row{8}, problem, 8);
   CHECK(words.counted.reads.words + 5 * 12 == words.closed_form.reads.words);
   CHECK(words.counted.writes == words.closed_form.writes);
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

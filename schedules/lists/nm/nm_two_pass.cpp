@@ -1,8 +1,8 @@
 #include "schedules/lists/nm/nm_two_pass.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
-io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
+io::Traffic NmTwoPass::cost(const BackwardHead& head) const {
   const HeadShape s = shape_of(head);
   const std::int64_t q = s.q.value(), k = s.k.value();
   const io::Words both = s.dk + s.dv;
@@ -12,7 +12,7 @@ io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
   const auto row = [&](io::Words real) { return s.in(both) + HeadShape::real(real); };
 
   io::Traffic traffic{s.in(s.q * (s.dk + 2 * s.dv) + s.k * both) + HeadShape::real(s.q) +
-                          cpu::dlse_words(s.q, dlse) + cpu::sums_before(head, s),
+                          dlse_words(s.q, dlse) + sums_before(head, s),
                       HeadShape::real(s.q) + s.in(s.q * s.dk) + s.sums(s.k * both),
                       {}};
   for (const auto& [queries, times] : query_blocks) {
@@ -38,4 +38,4 @@ io::Traffic NmTwoPass::cost(const cpu::BackwardHead& head) const {
   return traffic;
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

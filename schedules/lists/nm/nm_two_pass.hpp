@@ -1,10 +1,9 @@
 #pragma once
 
-#include "schedules/engine/parameter.hpp"
-#include "schedules/lists/blocks/listed_passes.hpp"
+#include "schedules/dense/passes.hpp"
 #include "schedules/walks/nm_metadata.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 
 /// two_pass_row for N:M patterns: blocks of queries stay while the keys that any of them keeps pass
 /// by, then blocks of keys while queries pass. Offsets say what a query keeps and not who keeps a
@@ -21,80 +20,36 @@ namespace attest::sparse {
 ///         [schedules/lists/nm/nm_two_pass_test "words"]
 /// Source: ours.
 struct NmTwoPass {
-  using Head = cpu::BackwardHead;
+  using Head = BackwardHead;
   static constexpr const char* kName = "nm_two_pass";
   static constexpr const char* kDense = "two_pass_row";
   static constexpr const char* kSummary =
       "N:M patterns: query blocks stay, kept keys pass by, then the reverse; offsets count twice";
   static constexpr io::KernelClass kClass{.movement = io::RowMovement::whole_index,
                                           .saved = io::SavedOutputs::read};
-  static std::vector<cpu::Parameter<NmTwoPass>> parameters() {
-    return {{"bq", &NmTwoPass::block_q, cpu::Extent::queries},
-            {"bk", &NmTwoPass::block_k, cpu::Extent::keys},
-            cpu::dlse_parameter(&NmTwoPass::dlse)};
+  static std::vector<Parameter<NmTwoPass>> parameters() {
+    return {{"bq", &NmTwoPass::block_q, Extent::queries},
+            {"bk", &NmTwoPass::block_k, Extent::keys},
+            dlse_parameter(&NmTwoPass::dlse)};
   }
-  std::int64_t block_q, block_k, dlse = cpu::kNoLseGradient;
+  std::int64_t block_q, block_k, dlse = kNoLseGradient;
   NmShape shape{};
 
   static void require_pattern(const attest_problem& problem) { nm_shape_of(problem); }
   void prepare(const attest_problem& problem) { shape = nm_shape_of(problem); }
 
   template <io::Machine M>
-  void run(M& machine, const cpu::BackwardHead& head) const {
+  void run(M& machine, const BackwardHead& head) const {
     const std::int64_t q = head.Q.rows(), k = head.K.rows();
     const NmMetadata metadata(NmLayout(head.rule, q, k, shape, block_q));
     const auto D = machine.workspace(q, 1, "D");
-    machine.parallel_tiles(
-        io::single_blocks(q, block_q), block_q,
-        [&](auto& block, io::Range queries) { add_queries(block, head, metadata, queries, D); });
-    machine.parallel_tiles(
-        io::single_blocks(k, block_k), block_k,
-        [&](auto& block, io::Range keys) { add_keys(block, head, metadata, keys, D); });
+    query_pass(machine, head, D, dlse, NmWalk(metadata, q, block_q, Stay::queries), block_q,
+               one_key(head.rule));
+    key_pass(machine, head, D, NmWalk(metadata, k, block_k, Stay::keys), block_k,
+             one_query(head.rule));
   }
 
-  io::Traffic cost(const cpu::BackwardHead& head) const;
-
- private:
-  template <class M>
-  void add_queries(M& machine, const cpu::BackwardHead& head, const NmMetadata& metadata,
-                   io::Range queries, const io::MutableSlowMatrix& D_slow) const {
-    const auto dO = machine.load(head.dO.block(queries), "dO");
-    auto D = machine.scratch(queries.count(), 1, "D");
-    store_row_sums(machine, head, D_slow, dlse, queries, dO, D);
-    auto dQ = machine.scratch(queries.count(), head.Q.columns(), "dQ");
-    machine.compute(cpu::Fill{0}, dQ);
-    const auto Q = machine.load(head.Q.block(queries), "Q");
-    const auto LSE = machine.load(head.LSE.block(queries), "LSE");
-    metadata.for_keys(machine, queries, [&](io::Range key) {
-      const auto K = machine.load(head.K.block(key), "K");
-      const auto V = machine.load(head.V.block(key), "V");
-      auto pair = machine.scratch(1, 2, "P and dS");
-      machine.compute(cpu::QueryGradients{head.rule, queries.begin, key.begin}, dQ, Q, dO, LSE, D,
-                      K, V, pair);
-    });
-    machine.store(dQ, head.dQ.block(queries));
-  }
-
-  template <class M>
-  void add_keys(M& machine, const cpu::BackwardHead& head, const NmMetadata& metadata,
-                io::Range keys, const io::SlowMatrix& D_slow) const {
-    auto dK = machine.scratch(keys.count(), head.K.columns(), "dK");
-    auto dV = machine.scratch(keys.count(), head.V.columns(), "dV");
-    cpu::begin_sums(machine, head, keys, dK, dV);
-    const auto K = machine.load(head.K.block(keys), "K");
-    const auto V = machine.load(head.V.block(keys), "V");
-    metadata.for_queries(machine, keys, [&](io::Range query) {
-      const auto Q = machine.load(head.Q.block(query), "Q");
-      const auto dO = machine.load(head.dO.block(query), "dO");
-      const auto LSE = machine.load(head.LSE.block(query), "LSE");
-      const auto D = machine.load(D_slow.block(query), "D");
-      auto pair = machine.scratch(1, 2, "P and dS");
-      machine.compute(cpu::KeyGradients{head.rule, query.begin, keys.begin}, dK, dV, K, V, Q, dO,
-                      LSE, D, pair);
-    });
-    machine.store(dK, head.dK.block(keys));
-    machine.store(dV, head.dV.block(keys));
-  }
+  io::Traffic cost(const BackwardHead& head) const;
 };
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -7,7 +7,7 @@
 #include "schedules/dense/two_pass.hpp"
 #include "schedules/engine/family.hpp"
 
-namespace attest::sparse {
+namespace attest::schedules {
 namespace {
 
 constexpr std::int64_t kQueries = 40, kKeys = 48, kDk = 3, kDv = 2;
@@ -63,8 +63,8 @@ TEST_CASE("words of gradients over N:M metadata", "[sparse][schedules]") {
     NmTwoPass passes{one.block_q, one.block_k};
     passes.prepare(*form.get());
     const Meetings met = meetings(problem, one.block_q, one.block_k);
-    const io::Traffic words = cpu::heads_cost(passes, *form.get());
-    CHECK(words == cpu::BoundSchedule<NmTwoPass>(passes, *form.get()).dry_count({}).traffic());
+    const io::Traffic words = heads_cost(passes, *form.get());
+    CHECK(words == BoundSchedule<NmTwoPass>(passes, *form.get()).dry_count({}).traffic());
     CHECK(words.reads.words == kQueries * (kDk + 2 * kDv + 1) + met.keys * (kDk + kDv) + one.first +
                                    kKeys * (kDk + kDv) + met.queries * (kDk + kDv + 2) +
                                    one.second);
@@ -78,10 +78,10 @@ TEST_CASE("metadata of gradients that is not read is noticed", "[sparse][schedul
   const AbiProblem form(problem, 1);
   NmTwoPass passes{40, 48};
   passes.prepare(*form.get());
-  const cpu::TwoPassRow silent{40, 48};
+  const TwoPassRow silent{40, 48};
   const io::Traffic counted =
-      cpu::BoundSchedule<cpu::TwoPassRow>(silent, *form.get()).dry_count({}).traffic();
-  const io::Traffic words = cpu::heads_cost(passes, *form.get());
+      BoundSchedule<TwoPassRow>(silent, *form.get()).dry_count({}).traffic();
+  const io::Traffic words = heads_cost(passes, *form.get());
   constexpr std::int64_t kMetadata = 12 * (40 * 4 / 32);
   CHECK(counted.reads.words + 2 * kMetadata == words.reads.words);
   CHECK(counted.writes == words.writes);
@@ -96,7 +96,7 @@ TEST_CASE("blocks that are alike are counted together", "[sparse][schedules]") {
     const NmShape shape{1, rng.between(2, 9)};
     const Problem problem = Problem::parse("sq=7,sk=" + std::to_string(k) + ",d=1");
     const AbiProblem form(problem, 1);
-    const cpu::ScoreRule rule{form.get(), cpu::batch_of(*form.get(), 0), 0};
+    const ScoreRule rule{form.get(), batch_of(*form.get(), 0), 0};
     const NmLayout metadata(rule, 7, k, shape, 3);
     INFO(k << " keys in blocks of " << block << ", groups of " << shape.group);
     io::Words keys, groups, each_keys, each_groups;
@@ -121,4 +121,4 @@ TEST_CASE("keys of a whole group meet every query", "[sparse][schedules]") {
 }
 
 }  // namespace
-}  // namespace attest::sparse
+}  // namespace attest::schedules

@@ -5,7 +5,7 @@
 
 #include "schedules/register.hpp"
 
-namespace attest::sparse::testing {
+namespace attest::schedules::testing {
 namespace {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -52,7 +52,7 @@ std::string random_pattern(Rng& rng, std::int64_t queries, std::int64_t keys) {
   }
 }
 
-std::string random_band(Rng& rng) {
+std::string small_band(Rng& rng) {
   const std::string widths = text(rng.between(0, 7)) + "_" + text(rng.between(0, 7));
   switch (rng.between(0, 3)) {
     case 0:
@@ -78,7 +78,7 @@ Problem random_pattern_problem(Rng& rng, Direction direction) {
                         ",dv=" + text(rng.between(1, 9)) + ",hkv=" + text(heads) +
                         ",hq=" + text(group * heads) + ",mask=";
   if (rng.between(0, 4) == 0) {
-    problem += random_band(rng);
+    problem += small_band(rng);
   } else {
     problem += random_pattern(rng, queries, keys) + (rng.between(0, 4) == 0 ? "+causal_br" : "");
   }
@@ -135,4 +135,4 @@ ListWords list_words(const Problem& problem, const Sequence& sequence, std::int6
   return words;
 }
 
-}  // namespace attest::sparse::testing
+}  // namespace attest::schedules::testing

@@ -8,7 +8,7 @@
 #include "io/schedule/schedule.hpp"
 
 /// Random small problems with a pattern, and what lists of their tiles hold, pair by pair.
-namespace attest::sparse::testing {
+namespace attest::schedules::testing {
 
 /// Ragged extents, some of them 0; a pattern of any family, some empty, some under a causal mask,
 /// or a band; several heads, groups and batch entries, any score rule that schedules of the
@@ -30,4 +30,4 @@ struct ListWords {
 ListWords list_words(const Problem& problem, const Sequence& sequence, std::int64_t block_q,
                      std::int64_t block_k);
 
-}  // namespace attest::sparse::testing
+}  // namespace attest::schedules::testing

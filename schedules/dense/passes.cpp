@@ -1,13 +1,12 @@
-#include "schedules/lists/blocks/listed_passes.hpp"
+#include "schedules/dense/passes.hpp"
 
 #include <algorithm>
 
-namespace attest::sparse {
+namespace attest::schedules {
 
-io::Traffic listed_query_pass_cost(const HeadShape& s, const TileList::Sums& sums,
-                                   std::int64_t block_q, std::int64_t dlse, StepWords step,
-                                   std::int64_t order) {
-  const io::Words both = s.dk + s.dv, offsets = sums.lists > 0 ? 2 : 0;
+io::Traffic query_pass_cost(const HeadShape& s, const WalkSums& sums, std::int64_t block_q,
+                            std::int64_t dlse, StepWords step, std::int64_t order) {
+  const io::Words both = s.dk + s.dv, offsets = sums.open_words();
   const io::Words place = order == kGrouped ? 1 : 0;
   const auto peak = [&](io::Words i, io::Words j, io::Words record) {
     return s.in((i + j) * both) + HeadShape::real(offsets + record + i * (s.dk + 2 + place)) +
@@ -21,22 +20,21 @@ io::Traffic listed_query_pass_cost(const HeadShape& s, const TileList::Sums& sum
   const io::Amount together =
       s.in(i * s.dv) + HeadShape::real(offsets + i) + io::larger(word, HeadShape::real(i * s.dk));
   const io::Amount passing =
-      io::larger(word, HeadShape::real(dlse == cpu::kLseGradient ? one : io::Words(0)));
+      io::larger(word, HeadShape::real(dlse == kLseGradient ? one : io::Words(0)));
   const io::Amount apart =
       HeadShape::real(offsets + i) +
       io::larger(s.in(one * s.dv) + HeadShape::real(one) + passing, HeadShape::real(one * s.dk));
   const io::Amount alone = order == kGrouped ? apart : together;
   return {s.in(2 * s.q * s.dv + sums.queries * s.dk + sums.tile_keys * both) +
-              HeadShape::real(sums.queries + sums.words() + place * s.q) +
-              cpu::dlse_words(s.q, dlse),
+              HeadShape::real(sums.queries + sums.words() + place * s.q) + dlse_words(s.q, dlse),
           HeadShape::real(s.q) + s.in(s.q * s.dk), sums.largest(alone, peak)};
 }
 
-io::Traffic listed_key_pass_cost(const cpu::BackwardHead& head, const TileList::Sums& sums,
-                                 std::int64_t block_k, StepWords step, std::int64_t order) {
+io::Traffic key_pass_cost(const BackwardHead& head, const WalkSums& sums, std::int64_t block_k,
+                          StepWords step, std::int64_t order) {
   const HeadShape s = shape_of(head);
   const io::Words both = s.dk + s.dv, nz_q = sums.tile_queries;
-  const io::Words offsets = sums.lists > 0 ? 2 : 0, place = order == kGrouped ? 1 : 0;
+  const io::Words offsets = sums.open_words(), place = order == kGrouped ? 1 : 0;
   const auto peak = [&](io::Words i, io::Words j, io::Words record) {
     return s.in((i + j) * both) + HeadShape::real(offsets + record + j * (both + place) + 2 * i) +
            step(i, j);
@@ -46,8 +44,8 @@ io::Traffic listed_key_pass_cost(const cpu::BackwardHead& head, const TileList::
   const io::Words alone =
       offsets + (order == kGrouped ? j + std::min(j, io::Words(1)) * both : j * both);
   return {s.in(sums.keys * both + nz_q * both) +
-              HeadShape::real(2 * nz_q + sums.words() + place * s.k) + cpu::sums_before(head, s),
+              HeadShape::real(2 * nz_q + sums.words() + place * s.k) + sums_before(head, s),
           s.sums(s.k * both), sums.largest(HeadShape::real(alone), peak)};
 }
 
-}  // namespace attest::sparse
+}  // namespace attest::schedules
