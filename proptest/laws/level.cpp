@@ -8,6 +8,7 @@
 
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
+#include "core/score_features.hpp"
 #include "proptest/values/draws.hpp"
 
 namespace attest::proptest {
@@ -56,7 +57,7 @@ void set_first_column(Tensor& tensor, const auto& value) {
 Levelled at_level(const attest_description& description, const Case& c) {
   Levelled result{c.problem, {}, {}};
   Problem& p = result.problem;
-  p.softcap = 0;
+  remove_features_not_additive(p);
   if (p.scale() == 0) p.softmax_scale.reset();
   result.values = make_values(p, c.values, c.seed);
   Rng rng(c.seed, kStream);
