@@ -292,15 +292,16 @@ void add_serving(const Scene& scene, Forwards& forwards) {
 
 // Numbers of the problem in a type of fewer digits, where that changes them.
 void add_rounded(const Problem& p, Forwards& forwards) {
-  for (const auto& [type, word] : {std::pair{DType::bf16, "bf16"}, std::pair{DType::f16, "f16"}}) {
-    const std::string to = std::string(" rounded to ") + word;
-    const double scale = round_to(type, p.scale()), cap = round_to(type, p.softcap);
+  for (const DTypeFacts& type : kDTypes) {
+    if (type.bits >= facts(DType::f32).bits) continue;
+    const std::string word(type.name), to = " rounded to " + word;
+    const double scale = round_to(type.dtype, p.scale()), cap = round_to(type.dtype, p.softcap);
     if (scale != p.scale()) {
-      forwards.other(std::string("scale_in_") + word, "with the softmax scale" + to,
+      forwards.other("scale_in_" + word, "with the softmax scale" + to,
                      [scale](Problem& other) { other.softmax_scale = scale; });
     }
     if (cap != p.softcap) {
-      forwards.other(std::string("softcap_in_") + word, "with the softcap" + to,
+      forwards.other("softcap_in_" + word, "with the softcap" + to,
                      [cap](Problem& other) { other.softcap = cap; });
     }
   }
