@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dtype_range.hpp"
+#include "core/element.hpp"
+#include "core/tensor.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest {
@@ -97,6 +100,27 @@ TEST_CASE("ulp is the distance to the next value", "[dtype]") {
           float_from_f16(static_cast<std::uint16_t>(bits + 1)) - float_from_f16(bits));
   }
   CHECK(ulp(DType::f16, 0) == 0x1p-24);
+}
+
+TEST_CASE("the range of a dtype follows from its row", "[dtype]") {
+  CHECK(smallest_normal(DType::f64) == std::numeric_limits<double>::min());
+  CHECK(smallest_normal(DType::f32) == std::numeric_limits<float>::min());
+  CHECK(smallest_normal(DType::bf16) == 0x1p-126);
+  CHECK(smallest_normal(DType::f16) == 0x1p-14);
+  for (const DType dtype : all_dtypes()) CHECK(has_narrow_range(dtype) == (dtype == DType::f16));
+  CHECK(dtypes_in_float32() == (1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16));
+}
+
+TEST_CASE("an element is stored in the bits of its dtype", "[dtype]") {
+  for (const DType dtype : all_dtypes()) {
+    visit_element(dtype, [&](auto element) {
+      CHECK(8 * sizeof(typename decltype(element)::Stored) == facts(dtype).bits);
+      for (const float value : {-1.5f, 0.0f, 3.0f}) {
+        CHECK(element.load(element.store(value)) == value);
+        CHECK(static_cast<double>(element.load(element.store(value))) == round_to(dtype, value));
+      }
+    });
+  }
 }
 
 }  // namespace

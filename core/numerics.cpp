@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "core/dtype_range.hpp"
 #include "core/error.hpp"
 
 namespace attest {
@@ -81,7 +82,9 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   numerics.scaled_q_roundoff = declared.scaled_q_roundoff;
   if (const auto cast = rounding(declared.p_cast)) {
     numerics.p_roundoff = unit_roundoff(*cast);
-    numerics.p_underflow = *cast == DType::f16 ? (declared.flushes_p != 0 ? 0x1p-14 : 0x1p-25) : 0;
+    numerics.p_underflow = !has_narrow_range(*cast)  ? 0
+                           : declared.flushes_p != 0 ? smallest_normal(*cast)
+                                                     : underflow_unit(*cast);
   }
   if (declared.p_normalized != 0) numerics.normalize = CastOrder::before;
   if (declared.sum_after_cast != 0) numerics.row_sum = CastOrder::after;

@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/problem_values.hpp"
 #include "core/rng.hpp"
-#include "core/text/shortest.hpp"
+#include "core/score_features.hpp"
 
 namespace attest {
 namespace {
@@ -33,17 +34,6 @@ void require_product(std::string_view what, std::initializer_list<std::int64_t> 
     }
     product *= factor;
   }
-}
-
-// Kernels below float64 compute with it in float32, where it must not overflow or lose digits.
-void require_normal_float32(std::string_view what, double value, std::string_view otherwise) {
-  using Float = std::numeric_limits<float>;
-  const double magnitude = std::abs(value);
-  if (value == 0 || (magnitude >= Float::min() && magnitude <= Float::max())) return;
-  throw InvalidProblem(std::string(what) + " is " + shortest(value) + ", which is " +
-                       (magnitude > Float::max() ? "infinite" : "not normal") +
-                       " in float32; pass " + std::string(otherwise) +
-                       ", a magnitude from 1.18e-38 to 3.40e38, or dtype=f64");
 }
 
 void require_list(std::string_view what, std::size_t got, std::int64_t batch) {
@@ -222,14 +212,8 @@ void Problem::validate() const {
   if (softmax_scale && !std::isfinite(*softmax_scale)) {
     throw InvalidProblem("scale is not finite; pass a finite softmax_scale or 1/sqrt(d)");
   }
-  if (!std::isfinite(softcap) || softcap < 0) {
-    throw InvalidProblem("softcap is " + shortest(softcap) +
-                         "; it must be finite and >= 0 (0 = none)");
-  }
-  if (dtype != DType::f64) {
-    require_normal_float32("scale", softmax_scale.value_or(0), "1/sqrt(d)");
-    require_normal_float32("softcap", softcap, "0 (none)");
-  }
+  if (dtype != DType::f64) require_normal_float32("scale", softmax_scale.value_or(0), "1/sqrt(d)");
+  for (const ScoreFeature& feature : score_features()) feature.validate(*this);
   if (mask.packed()) {
     validate_packed(*this);
   } else if (layout == Layout::thd) {

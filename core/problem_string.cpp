@@ -1,11 +1,12 @@
 // The one-line spelling of a problem.
 #include <array>
-#include <charconv>
 #include <map>
 
 #include "core/error.hpp"
 #include "core/mask/mask_part.hpp"
 #include "core/problem.hpp"
+#include "core/problem_values.hpp"
+#include "core/score_features.hpp"
 #include "core/text/shortest.hpp"
 #include "core/text/suggest.hpp"
 
@@ -15,10 +16,20 @@ namespace {
 constexpr std::string_view kDefaultScale = "1/sqrt(d)";
 
 const std::vector<std::string>& known_keys() {
-  static const std::vector<std::string> keys{"b",     "hq",      "hkv",   "sq",     "sk",
-                                             "d",     "dv",      "mask",  "dtype",  "layout",
-                                             "scale", "softcap", "alibi", "strides"};
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> all{"b",  "hq",   "hkv",   "sq",     "sk",   "d",
+                                 "dv", "mask", "dtype", "layout", "scale"};
+    for (const ScoreFeature& feature : score_features()) all.emplace_back(feature.word);
+    all.emplace_back("strides");
+    return all;
+  }();
   return keys;
+}
+
+std::string list_of_keys() {
+  std::string list;
+  for (const std::string& key : known_keys()) list += (list.empty() ? "" : " ") + key;
+  return list;
 }
 
 // Refuses by name the features that users of other suites ask for and this version lacks.
@@ -93,8 +104,7 @@ Fields split_fields(std::string_view text) {
     for (const auto& candidate : known_keys()) known = known || candidate == key;
     if (!known) {
       throw InvalidProblem("problem: unknown key '" + key + "'" + did_you_mean(key, known_keys()) +
-                           " (keys: b hq hkv sq sk d dv mask dtype layout scale softcap alibi "
-                           "strides)");
+                           " (keys: " + list_of_keys() + ")");
     }
     if (!fields.emplace(key, field.substr(equals + 1)).second) {
       throw InvalidProblem("problem: key '" + key + "' is given twice");
@@ -105,39 +115,14 @@ Fields split_fields(std::string_view text) {
 
 std::int64_t integer(const Fields& fields, const std::string& key, std::int64_t otherwise) {
   const auto found = fields.find(key);
-  if (found == fields.end()) return otherwise;
-  const std::string& text = found->second;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw InvalidProblem("problem: " + key + "=" + text + " is not an integer below 2^63");
-  }
-  return value;
-}
-
-double real(const std::string& key, const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw InvalidProblem("problem: " + key + "=" + text + " is not a number");
-  }
-  return value;
+  return found == fields.end() ? otherwise : integer_of(key, found->second);
 }
 
 template <typename Enum, std::size_t N>
 Enum choice(const Fields& fields, const std::string& key, Enum otherwise,
             const std::array<Enum, N>& values) {
   const auto found = fields.find(key);
-  if (found == fields.end()) return otherwise;
-  std::vector<std::string> names;
-  for (const Enum value : values) {
-    if (found->second == name(value)) return value;
-    names.emplace_back(name(value));
-  }
-  std::string list;
-  for (const auto& candidate : names) list += " " + candidate;
-  throw InvalidProblem("problem: " + key + "=" + found->second + " is unknown" +
-                       did_you_mean(found->second, names) + " (choices:" + list + ")");
+  return found == fields.end() ? otherwise : choice_of(key, found->second, values);
 }
 
 void parse_sizes(const Fields& fields, const std::string& mask, Problem& problem) {
@@ -166,26 +151,6 @@ void parse_sizes(const Fields& fields, const std::string& mask, Problem& problem
   problem.head_dim_v = integer(fields, "dv", problem.head_dim_qk);
 }
 
-// none, standard, or drawn_ and a seed.
-void parse_slopes(const Fields& fields, Problem& problem) {
-  constexpr std::string_view kDrawn = "drawn_";
-  const auto found = fields.find("alibi");
-  if (found == fields.end() || found->second.rfind(kDrawn, 0) != 0) {
-    problem.alibi =
-        choice(fields, "alibi", problem.alibi, std::array{Alibi::none, Alibi::standard});
-    return;
-  }
-  const char *const begin = found->second.data() + kDrawn.size(), *const last =
-                                                                      found->second.data() +
-                                                                      found->second.size();
-  const auto [end, error] = std::from_chars(begin, last, problem.alibi_seed);
-  if (error != std::errc() || end != last) {
-    throw InvalidProblem("problem: alibi=" + found->second +
-                         " needs a seed below 2^64 after drawn_; write for example alibi=drawn_7");
-  }
-  problem.alibi = Alibi::drawn;
-}
-
 }  // namespace
 
 std::string Problem::to_string() const {
@@ -198,9 +163,10 @@ std::string Problem::to_string() const {
   text += "mask=" + mask.to_string() + ",dtype=" + std::string(attest::name(dtype)) +
           ",layout=" + std::string(attest::name(layout)) +
           ",scale=" + (softmax_scale ? shortest(*softmax_scale) : std::string(kDefaultScale));
-  if (softcap != 0) text += ",softcap=" + shortest(softcap);
-  if (alibi != Alibi::none) text += ",alibi=" + std::string(attest::name(alibi));
-  if (alibi == Alibi::drawn) text += "_" + std::to_string(alibi_seed);
+  for (const ScoreFeature& feature : score_features()) {
+    if (feature.present(*this))
+      text += "," + std::string(feature.word) + "=" + feature.value(*this);
+  }
   if (strides != Strides::packed) text += ",strides=" + std::string(attest::name(strides));
   return text;
 }
@@ -217,13 +183,13 @@ Problem Problem::parse(std::string_view text) {
       choice(fields, "strides", problem.strides,
              std::array{Strides::packed, Strides::padded, Strides::transposed, Strides::interleaved,
                         Strides::broadcast, Strides::huge, Strides::mixed});
-  parse_slopes(fields, problem);
   if (const auto scale = fields.find("scale");
       scale != fields.end() && scale->second != kDefaultScale) {
-    problem.softmax_scale = real("scale", scale->second);
+    problem.softmax_scale = real_of("scale", scale->second);
   }
-  if (const auto cap = fields.find("softcap"); cap != fields.end()) {
-    problem.softcap = real("softcap", cap->second);
+  for (const ScoreFeature& feature : score_features()) {
+    const auto found = fields.find(feature.word);
+    if (found != fields.end()) feature.parse(problem, found->second);
   }
   Problem sizes = problem;  // sizes first: a mask of impossible size is not built
   sizes.mask = Pattern::parse_packed(mask);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/element.hpp"
 #include "core/error.hpp"
 
 namespace attest {
@@ -25,17 +26,12 @@ float round_to_odd(double value) {
 }  // namespace
 
 double round_to(DType dtype, double value) {
-  switch (dtype) {
-    case DType::f64:
-      return value;
-    case DType::f32:
-      return static_cast<double>(static_cast<float>(value));
-    case DType::bf16:
-      return static_cast<double>(float_from_bf16(bf16_from_float(round_to_odd(value))));
-    case DType::f16:
-      break;
-  }
-  return static_cast<double>(float_from_f16(f16_from_float(round_to_odd(value))));
+  if (dtype == DType::f64) return value;
+  if (dtype == DType::f32) return static_cast<double>(static_cast<float>(value));
+  const float nearby = round_to_odd(value);
+  return visit_element(dtype, [nearby](auto element) {
+    return static_cast<double>(element.load(element.store(nearby)));
+  });
 }
 
 TensorView::TensorView(std::string_view name, void* data, DType dtype,
@@ -84,14 +80,17 @@ double TensorView::at(std::int64_t i0, std::int64_t i1, std::int64_t i2, std::in
 }
 
 double TensorView::load_16_bits(std::int64_t offset) const {
-  const std::uint16_t bits = static_cast<const std::uint16_t*>(data_)[offset];
-  return static_cast<double>(dtype_ == DType::bf16 ? float_from_bf16(bits) : float_from_f16(bits));
+  return visit_element(dtype_, [&](auto element) {
+    using Stored = typename decltype(element)::Stored;
+    return static_cast<double>(element.load(static_cast<const Stored*>(data_)[offset]));
+  });
 }
 
 void TensorView::store_16_bits(std::int64_t offset, double value) const {
   const float nearby = round_to_odd(value);
-  static_cast<std::uint16_t*>(data_)[offset] =
-      dtype_ == DType::bf16 ? bf16_from_float(nearby) : f16_from_float(nearby);
+  visit_element(dtype_, [&](auto element) {
+    static_cast<typename decltype(element)::Stored*>(data_)[offset] = element.store(nearby);
+  });
 }
 
 std::uint64_t TensorView::bits(std::int64_t i0, std::int64_t i1, std::int64_t i2,
@@ -99,18 +98,9 @@ std::uint64_t TensorView::bits(std::int64_t i0, std::int64_t i1, std::int64_t i2
   const std::size_t width = size_bytes(dtype_);
   const auto* element = static_cast<const std::byte*>(data_) +
                         static_cast<std::size_t>(offset(i0, i1, i2, i3)) * width;
-  if (width == 8) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, element, sizeof bits);
-    return bits;
-  }
-  if (width == 4) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, element, sizeof bits);
-    return bits;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, element, sizeof bits);
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, element, width);
   return bits;
 }
 

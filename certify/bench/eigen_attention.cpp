@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/score_features.hpp"
+
 namespace attest::certify {
 namespace {
 
@@ -18,10 +20,9 @@ using Column = Eigen::Map<Eigen::VectorXf, Eigen::Unaligned, Eigen::InnerStride<
 
 bool supported(const attest_problem& p) {
   const attest_mask& m = p.mask;
-  return p.dtype == ATTEST_F32 && p.num_heads_q == p.num_heads_kv && p.softcap == 0 &&
-         p.alibi_slopes == nullptr && m.window_left < 0 && m.window_right < 0 &&
-         m.key_lengths == nullptr && m.cu_seqlens_q == nullptr && m.boolean == nullptr &&
-         p.seqlen_q > 0 && p.seqlen_k > 0;
+  return p.dtype == ATTEST_F32 && p.num_heads_q == p.num_heads_kv && !asks_score_feature(p) &&
+         m.window_left < 0 && m.window_right < 0 && m.key_lengths == nullptr &&
+         m.cu_seqlens_q == nullptr && m.boolean == nullptr && p.seqlen_q > 0 && p.seqlen_k > 0;
 }
 
 // One head of a (batch, seqlen, heads, dim) tensor.

@@ -4,6 +4,7 @@
 
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
+#include "core/score_features.hpp"
 #include "proptest/values/generator.hpp"
 
 namespace attest::certify {
@@ -49,8 +50,7 @@ std::optional<Case> following(Case earlier, const Case& from, const Case& to) {
   follow(p.layout, was.layout, is.layout);
   follow(p.strides, was.strides, is.strides);
   follow(p.softmax_scale, was.softmax_scale, is.softmax_scale);
-  follow(p.softcap, was.softcap, is.softcap);
-  follow(p.alibi, was.alibi, is.alibi);
+  for (const ScoreFeature& feature : score_features()) feature.follow(p, was, is);
   if (p.mask.to_string() == was.mask.to_string()) p.mask = is.mask;
   follow(earlier.values, from.values, to.values);
   follow(earlier.seed, from.seed, to.seed);

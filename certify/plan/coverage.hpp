@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
+#include "core/claim_words.hpp"
 #include "core/problem.hpp"
 
 /// Claims of a kernel and those that a case exercises, in one vocabulary.
 namespace attest::certify {
-
-/// Bits of attest_description.features and their words.
-const std::vector<std::pair<std::uint32_t, const char*>>& feature_words();
 
 /// Bits of attest_description.dtypes and their words.
 const std::vector<std::pair<std::uint32_t, const char*>>& dtype_words();

@@ -1,5 +1,6 @@
 #include "certify/plan/coverage.hpp"
 
+#include "core/score_features.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest::certify {
@@ -24,8 +25,12 @@ TEST_CASE("every feature of a problem is named", "[coverage]") {
   CHECK(of("sq=3,d=4,mask=causal_br") == Words{"f32", "causal_bottom_right"});
   CHECK(of("sq=3,d=4,mask=window_1_1") == Words{"f32", "window"});
   CHECK(of("b=2,sq=3,d=4,mask=lengths_3_2") == Words{"f32", "key_lengths"});
-  CHECK(of("sq=3,d=4,hq=4,hkv=2,softcap=5") == Words{"f32", "gqa", "softcap"});
-  CHECK(of("sq=3,d=4,dv=2,alibi=standard") == Words{"f32", "head_dim_v", "alibi"});
+  CHECK(of("sq=3,d=4,hq=4,hkv=2") == Words{"f32", "gqa"});
+  CHECK(of("sq=3,d=4,dv=2") == Words{"f32", "head_dim_v"});
+  for (const ScoreFeature& feature : score_features()) {
+    const std::string problem = std::string("sq=3,d=4,") + feature.word + "=" + feature.example;
+    CHECK(of(problem.c_str()) == Words{"f32", feature.word});
+  }
   CHECK(of("sq=3,d=4,scale=0") == Words{"f32", "any_scale"});
   CHECK(of("sq=2,sk=3,d=4") == Words{"f32", "cross_lengths"});
   // Bottom-right, the first of three queries sees no key of two.

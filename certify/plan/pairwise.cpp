@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "core/score_features.hpp"
 #include "proptest/judge/claims.hpp"
 #include "proptest/judge/limits.hpp"
 
@@ -51,15 +54,6 @@ enum Mask : std::size_t {
   kPackedWindow,
   kPackedBoolean
 };
-enum ScoreShape : std::size_t {
-  kPlain,
-  kScaled,
-  kNegative,
-  kSoftcap,
-  kAlibi,
-  kNegativeSoftcap,
-  kSoftcapAlibi
-};
 enum Memory : std::size_t { kBshd, kBhsd, kThd, kStrided };
 enum Sizes : std::size_t { kEven, kRagged, kFewerQueries, kMoreQueries, kOneQuery, kOneKey };
 
@@ -68,6 +62,58 @@ constexpr const auto& kDtypes = proptest::kDTypesOfCampaigns;
 std::vector<const char*> names_of_dtypes() {
   std::vector<const char*> names;
   for (const DType dtype : kDtypes) names.push_back(facts(dtype).name.data());
+  return names;
+}
+
+// Level of scores: a scale of its own, features. Scales are small enough that many keys keep a
+// weight.
+struct ScoreLevel {
+  std::string name;
+  std::optional<double> scale;
+  std::uint32_t features = 0;
+
+  void give(Problem& p) const {
+    if (scale) p.softmax_scale = *scale;
+    for (const ScoreFeature& feature : score_features()) {
+      if ((features & feature.claim) != 0) feature.parse(p, feature.example);
+    }
+  }
+  bool lies_in(const Problem& p) const {
+    if (scale && (!p.softmax_scale || (*scale < 0 && p.scale() >= 0))) return false;
+    const auto held = [&](const ScoreFeature& feature) {
+      return (features & feature.claim) == 0 || feature.present(p);
+    };
+    return std::all_of(score_features().begin(), score_features().end(), held);
+  }
+};
+
+// Each feature alone, with a negative scale where the sign does not pass through it, and two by
+// two.
+const std::vector<ScoreLevel>& score_levels() {
+  static const std::vector<ScoreLevel> levels = [] {
+    constexpr double kScale = 0.3, kNegativeScale = -0.25;
+    std::vector<ScoreLevel> all{{"plain", {}}, {"scaled", kScale}, {"negative", kNegativeScale}};
+    const std::span<const ScoreFeature> features = score_features();
+    for (const ScoreFeature& one : features) all.push_back({one.word, {}, one.claim});
+    for (const ScoreFeature& one : features) {
+      if (one.additive) continue;
+      all.push_back({"negative_" + std::string(one.word), kNegativeScale, one.claim});
+    }
+    for (std::size_t a = 0; a < features.size(); ++a) {
+      for (std::size_t b = a + 1; b < features.size(); ++b) {
+        all.push_back({features[a].word + ("_" + std::string(features[b].word)),
+                       {},
+                       features[a].claim | features[b].claim});
+      }
+    }
+    return all;
+  }();
+  return levels;
+}
+
+std::vector<const char*> names_of_score_levels() {
+  std::vector<const char*> names;
+  for (const ScoreLevel& level : score_levels()) names.push_back(level.name.c_str());
   return names;
 }
 
@@ -81,8 +127,7 @@ const std::array<FactorWords, kFactors>& factors() {
       {"layout", {"bshd", "bhsd", "thd", "strided"}},
       {"sizes", {"even", "ragged", "fewer_queries", "more_queries", "one_query", "one_key"}},
       {"dv", {"equal", "other"}},
-      {"scores",
-       {"plain", "scaled", "negative", "softcap", "alibi", "negative_softcap", "softcap_alibi"}},
+      {"scores", names_of_score_levels()},
       {"batch", {"one", "several"}},
       {"direction", {"forward", "backward", "loss_gradient"}},
   }};
@@ -116,20 +161,11 @@ std::size_t memory_of(const Problem& p) {
   return p.layout == Layout::bshd ? kBshd : p.layout == Layout::bhsd ? kBhsd : kThd;
 }
 
+// The last level whose demands it meets: later ones demand more.
 std::size_t scores_of(const Problem& p) {
-  const bool alibi = p.alibi != Alibi::none, negative = p.scale() < 0;
-  if (p.softcap > 0) return alibi ? kSoftcapAlibi : negative ? kNegativeSoftcap : kSoftcap;
-  if (alibi) return kAlibi;
-  return negative ? kNegative : p.softmax_scale ? kScaled : kPlain;
-}
-
-// Scales are small enough that many keys keep a weight.
-void shape_scores(std::size_t level, Problem& p) {
-  constexpr double kScale = 0.3, kNegativeScale = -0.25, kCap = 2.0;
-  if (level == kScaled) p.softmax_scale = kScale;
-  if (level == kNegative || level == kNegativeSoftcap) p.softmax_scale = kNegativeScale;
-  if (level == kSoftcap || level == kNegativeSoftcap || level == kSoftcapAlibi) p.softcap = kCap;
-  if (level == kAlibi || level == kSoftcapAlibi) p.alibi = Alibi::standard;
+  std::size_t level = score_levels().size() - 1;
+  while (!score_levels()[level].lies_in(p)) --level;
+  return level;
 }
 
 Levels levels_of(const Problem& p, Direction direction) {
@@ -162,14 +198,19 @@ std::string spelled(std::size_t a, std::size_t level_a, std::size_t b, std::size
 // Which pairs are in a set, without their spelling.
 class PairTable {
  public:
-  static constexpr std::size_t kMostLevels = 11;
-
-  bool& at(std::size_t a, std::size_t level_a, std::size_t b, std::size_t level_b) {
-    return table_[((a * kMostLevels + level_a) * kFactors + b) * kMostLevels + level_b];
+  char& at(std::size_t a, std::size_t level_a, std::size_t b, std::size_t level_b) {
+    return table_[((a * most_ + level_a) * kFactors + b) * most_ + level_b];
   }
 
  private:
-  std::array<bool, kFactors * kMostLevels * kFactors * kMostLevels> table_{};
+  static std::size_t most_levels() {
+    std::size_t most = 0;
+    for (const FactorWords& factor : factors()) most = std::max(most, factor.levels.size());
+    return most;
+  }
+
+  std::size_t most_ = most_levels();
+  std::vector<char> table_ = std::vector<char>(kFactors * most_ * kFactors * most_);
 };
 
 // Head dimensions (of Q and K, of V) that the kernel takes; nothing when it takes no other for V.
@@ -252,11 +293,11 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
   const auto dims =
       head_dims(d, levels[kValueDim], kWidths[static_cast<std::size_t>(rng.between(0, 2))]);
   if (!dims) return std::nullopt;
-  if (loss && (levels[kScores] != kPlain || levels[kMask] != kNone || levels[kBatch] != 0)) {
+  if (loss && (levels[kScores] != 0 || levels[kMask] != kNone || levels[kBatch] != 0)) {
     return std::nullopt;
   }
   Problem p;
-  shape_scores(levels[kScores], p);
+  score_levels()[levels[kScores]].give(p);
   p.dtype = kDtypes[levels[kDtype]];
   std::tie(p.head_dim_qk, p.head_dim_v) = *dims;
   const std::int64_t tiles = rng.between(1, 2), odd = rng.between(1, 15);
@@ -389,7 +430,7 @@ Pairs claimed_pairs(const attest_description& description) {
   Pairs pairs;
   for (const Levels& levels : claimed_levels(description)) {
     for_each_pair(levels, [&](auto... pair) {
-      if (std::exchange(table.at(pair...), true)) return;
+      if (std::exchange(table.at(pair...), 1)) return;
       pairs.insert(spelled(pair...));
     });
   }
@@ -404,8 +445,8 @@ std::vector<Case> cases_meeting(const attest_description& description, Pairs mis
   PairTable wanted, seen;
   for (const Levels& levels : claimed) {
     for_each_pair(levels, [&](auto... pair) {
-      if (std::exchange(seen.at(pair...), true)) return;
-      wanted.at(pair...) = missing.count(spelled(pair...)) > 0;
+      if (std::exchange(seen.at(pair...), 1)) return;
+      wanted.at(pair...) = missing.count(spelled(pair...)) > 0 ? 1 : 0;
     });
   }
   constexpr int kPairs = kFactors * (kFactors - 1) / 2;
@@ -416,7 +457,7 @@ std::vector<Case> cases_meeting(const attest_description& description, Pairs mis
     for (std::size_t k = 0; k < claimed.size(); ++k) {
       if (at_most[k] <= most) continue;
       int met = 0;
-      for_each_pair(claimed[k], [&](auto... pair) { met += wanted.at(pair...) ? 1 : 0; });
+      for_each_pair(claimed[k], [&](auto... pair) { met += wanted.at(pair...); });
       at_most[k] = met;
       if (met <= most) continue;
       most = met;
@@ -424,7 +465,7 @@ std::vector<Case> cases_meeting(const attest_description& description, Pairs mis
     }
     if (best == nullptr) return cases;
     cases.push_back(drawn(description, *best, mix(seed, cases.size())));
-    for_each_pair(*best, [&](auto... pair) { wanted.at(pair...) = false; });
+    for_each_pair(*best, [&](auto... pair) { wanted.at(pair...) = 0; });
   }
 }
 

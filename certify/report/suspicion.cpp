@@ -281,7 +281,10 @@ Seen of_lower_precision(const Stage& stage) {
   const InputValues values = stage.values(0);
   const Played played = stage.play(values);
   if (played.right) return std::nullopt;
-  for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
+  std::array coarsest_first = all_dtypes();
+  std::sort(coarsest_first.begin(), coarsest_first.end(),
+            [](DType a, DType b) { return unit_roundoff(a) > unit_roundoff(b); });
+  for (const DType dtype : coarsest_first) {
     if (unit_roundoff(dtype) <= unit_roundoff(stage.problem().dtype)) continue;
     const InputValues fewer_digits = rounded(values, dtype);
     if (!Stage::accepts(*stage.truth(fewer_digits), played.run)) continue;

@@ -27,7 +27,7 @@ struct Tiles {
     P = arena.take(kBlockQ * kBlockK), slope = arena.take(kBlockQ * kBlockK);
     dS = arena.take(kBlockQ * kBlockK);
     LSE = arena.take(kBlockQ), dLSE = arena.take(kBlockQ);
-    if (problem.softcap <= 0) slope = nullptr;
+    if (!has_slope(problem)) slope = nullptr;
   }
 };
 

@@ -1,5 +1,8 @@
 #include "cpu/kernels/kernel.hpp"
 
+#include "core/dtype_range.hpp"
+#include "core/score_features.hpp"
+
 namespace attest::cpu {
 
 attest_description common_description(const char* name, const char* summary, const char* schedule) {
@@ -9,10 +12,10 @@ attest_description common_description(const char* name, const char* summary, con
   description.summary = summary;
   description.device = ATTEST_CPU;
   description.directions = ATTEST_FORWARD | ATTEST_BACKWARD;
-  description.dtypes = 1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16;
+  description.dtypes = dtypes_in_float32();
   description.features = ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW |
                          ATTEST_KEY_LENGTHS | ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK |
-                         ATTEST_GQA | ATTEST_HEAD_DIM_V | ATTEST_SOFTCAP | ATTEST_ALIBI |
+                         ATTEST_GQA | ATTEST_HEAD_DIM_V | score_feature_claims() |
                          ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE | ATTEST_DLSE |
                          ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS | ATTEST_LAYOUT_BITS;
   description.empty_row = ATTEST_ZERO_NEG_INF;
@@ -22,15 +25,7 @@ attest_description common_description(const char* name, const char* summary, con
 }
 
 attest_status supported(const attest_problem& problem) {
-  switch (problem.dtype) {
-    case ATTEST_F32:
-    case ATTEST_BF16:
-    case ATTEST_F16:
-      return ATTEST_OK;
-    case ATTEST_F64:
-      break;
-  }
-  return ATTEST_UNSUPPORTED;
+  return (dtypes_in_float32() & 1u << problem.dtype) != 0 ? ATTEST_OK : ATTEST_UNSUPPORTED;
 }
 
 }  // namespace attest::cpu

@@ -36,7 +36,10 @@ void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBl
   finish_scores(problem, batch, block, S, slope);
 }
 
-void apply_softcap(float softcap, std::int64_t count, float* S, float* slope) {
+void curve_scores(const attest_problem& problem, std::int64_t count, float* S, float* slope) {
+  scale_row(S, count, static_cast<float>(problem.softmax_scale));
+  if (!has_slope(problem)) return;
+  const auto softcap = static_cast<float>(problem.softcap);
   for (std::int64_t e = 0; e < count; ++e) {
     const float t = std::tanh(S[e] / softcap);
     S[e] = softcap * t;
@@ -46,20 +49,13 @@ void apply_softcap(float softcap, std::int64_t count, float* S, float* slope) {
 
 void finish_scores(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
                    float* S, float* slope) {
-  const std::int64_t count = block.rows * block.keys;
-  scale_row(S, count, static_cast<float>(problem.softmax_scale));
-  if (problem.softcap > 0) {
-    apply_softcap(static_cast<float>(problem.softcap), count, S, slope);
-  }
+  curve_scores(problem, block.rows * block.keys, S, slope);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const std::int64_t i = block.first + r;
     float* row = S + r * block.keys;
-    if (problem.alibi_slopes != nullptr) {
-      const float alibi = problem.alibi_slopes[block.head];
-      for (std::int64_t j = 0; j < block.keys; ++j) {
-        row[j] -= alibi * static_cast<float>(std::abs(i + batch.shift - block.key - j));
-      }
-    }
+    const std::int64_t aligned = i + batch.shift - block.key;
+    const auto distance = [aligned](std::int64_t j) { return aligned - j; };
+    add_biases(problem, block.head, block.keys, distance, row);
     mask_row(problem, batch, block, i, row);
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
@@ -24,8 +25,24 @@ void score_tile(const attest_problem& problem, const Batch& batch, const ScoreBl
 void finish_scores(const attest_problem& problem, const Batch& batch, const ScoreBlock& block,
                    float* S, float* slope);
 
-/// S[e] = softcap tanh(S[e] / softcap); slope, where not null, gets the derivative.
-void apply_softcap(float softcap, std::int64_t count, float* S, float* slope);
+/// Products become scores before what is added to them: softcap(scale S). With a softcap slope,
+/// where not null, gets the derivative.
+void curve_scores(const attest_problem& problem, std::int64_t count, float* S, float* slope);
+
+/// Tells whether curve_scores has a derivative other than the scale.
+inline bool has_slope(const attest_problem& problem) { return problem.softcap > 0; }
+
+/// Adds to `count` scores of a query what depends on the positions alone. `distance(n)`: from the
+/// query's aligned key to key n.
+template <class Distance>
+void add_biases(const attest_problem& problem, std::int64_t head, std::int64_t count,
+                const Distance& distance, float* S) {
+  if (problem.alibi_slopes == nullptr) return;
+  const float slope = problem.alibi_slopes[head];
+  for (std::int64_t n = 0; n < count; ++n) {
+    S[n] -= slope * static_cast<float>(std::abs(distance(n)));
+  }
+}
 
 /// Turns a row of scores without a maximum above -inf into P: -inf becomes 0, and a NaN stays, so
 /// that no NaN passes for an empty row.

@@ -99,7 +99,7 @@ void backward_group(const attest_backward_args& args, std::int64_t b, std::int64
         *dK = arena.take(batch.k_length * d), *Vt = arena.take(k * dv),
         *dV = arena.take(batch.k_length * dv), *LSE = arena.take(q), *dLSE = arena.take(q),
         *delta = arena.take(q);
-  if (problem.softcap <= 0) slope = nullptr;
+  if (!has_slope(problem)) slope = nullptr;
   const RowBlock keys{batch.tensor_batch, batch.k_begin, k, kv_head};
   load_rows(*args.K, keys, K);
   load_transposed(*args.K, keys, Kt);

@@ -2,12 +2,17 @@
 
 #include <cstring>
 
-#include "core/dtype.hpp"
+#include "core/element.hpp"
 
 namespace attest::cpu {
 namespace {
 
-constexpr std::uint8_t kBfloatCode = 4;
+DType dtype_of(const attest_tensor& tensor) {
+  for (const DTypeFacts& row : kDTypes) {
+    if (row.bits == tensor.dtype.bits && row.dlpack_code == tensor.dtype.code) return row.dtype;
+  }
+  return kDTypes.back().dtype;
+}
 
 char* base(const attest_tensor& tensor) {
   return static_cast<char*>(tensor.data) + tensor.byte_offset;
@@ -19,17 +24,17 @@ std::int64_t row_offset(const attest_tensor& tensor, const RowBlock& rows, std::
 }
 
 // Calls visit(pointer to the first element of row r, r) with the element type of the tensor.
-template <typename Element, typename Visit>
+template <typename Stored, typename Visit>
 void for_rows(const attest_tensor& tensor, const RowBlock& rows, const Visit& visit) {
-  auto* data = reinterpret_cast<Element*>(base(tensor));
+  auto* data = reinterpret_cast<Stored*>(base(tensor));
   for (std::int64_t r = 0; r < rows.count; ++r) visit(data + row_offset(tensor, rows, r), r);
 }
 
-template <typename Element, typename Convert>
+template <typename Stored, typename Convert>
 void load(const attest_tensor& tensor, const RowBlock& rows, float* tile, std::int64_t row_stride,
           std::int64_t column_stride, const Convert& convert) {
   const std::int64_t columns = tensor.shape[3], stride = tensor.strides[3];
-  for_rows<Element>(tensor, rows, [&](const Element* row, std::int64_t r) {
+  for_rows<Stored>(tensor, rows, [&](const Stored* row, std::int64_t r) {
     float* out = tile + r * row_stride;
     if (stride == 1 && column_stride == 1) {  // the case compilers vectorise
       for (std::int64_t c = 0; c < columns; ++c) out[c] = convert(row[c]);
@@ -41,13 +46,11 @@ void load(const attest_tensor& tensor, const RowBlock& rows, float* tile, std::i
 
 void load_strided(const attest_tensor& tensor, const RowBlock& rows, float* tile,
                   std::int64_t row_stride, std::int64_t column_stride) {
-  if (tensor.dtype.bits == 32) {
-    load<float>(tensor, rows, tile, row_stride, column_stride, [](float x) { return x; });
-  } else if (tensor.dtype.code == kBfloatCode) {
-    load<std::uint16_t>(tensor, rows, tile, row_stride, column_stride, float_from_bf16);
-  } else {
-    load<std::uint16_t>(tensor, rows, tile, row_stride, column_stride, float_from_f16);
-  }
+  visit_element(dtype_of(tensor), [&](auto element) {
+    using Stored = typename decltype(element)::Stored;
+    load<Stored>(tensor, rows, tile, row_stride, column_stride,
+                 [element](Stored x) { return element.load(x); });
+  });
 }
 
 using Vector = float __attribute__((vector_size(16)));
@@ -76,11 +79,11 @@ inline void transpose_square(const float* in, std::int64_t in_stride, float* out
   put(3, __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7));
 }
 
-template <typename Element, typename Convert>
+template <typename Stored, typename Convert>
 void store(const attest_tensor& tensor, const RowBlock& rows, const float* tile,
            const Convert& convert) {
   const std::int64_t columns = tensor.shape[3], stride = tensor.strides[3];
-  for_rows<Element>(tensor, rows, [&](Element* row, std::int64_t r) {
+  for_rows<Stored>(tensor, rows, [&](Stored* row, std::int64_t r) {
     const float* in = tile + r * columns;
     if (stride == 1) {  // the case compilers vectorise
       for (std::int64_t c = 0; c < columns; ++c) row[c] = convert(in[c]);
@@ -130,13 +133,10 @@ void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* t
 }
 
 void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile) {
-  if (tensor.dtype.bits == 32) {
-    store<float>(tensor, rows, tile, [](float x) { return x; });
-  } else if (tensor.dtype.code == kBfloatCode) {
-    store<std::uint16_t>(tensor, rows, tile, bf16_from_float);
-  } else {
-    store<std::uint16_t>(tensor, rows, tile, f16_from_float);
-  }
+  visit_element(dtype_of(tensor), [&](auto element) {
+    store<typename decltype(element)::Stored>(tensor, rows, tile,
+                                              [element](float x) { return element.store(x); });
+  });
 }
 
 void load_scalars(const attest_tensor& tensor, const RowBlock& rows, float* values) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "core/element.hpp"
 #include "core/error.hpp"
 #include "io/machine/guarded_pages.hpp"
 
@@ -54,29 +55,17 @@ const float* SlowAccess::packed_rows(const SlowMatrix& matrix) {
 }
 
 void SlowAccess::copy_in(const SlowMatrix& from, float* to) {
-  switch (from.dtype_) {
-    case DType::f64:
-      return copy_in_as<double>(from, to, [](double x) { return static_cast<float>(x); });
-    case DType::f32:
-      return copy_in_as<float>(from, to, [](float x) { return x; });
-    case DType::bf16:
-      return copy_in_as<std::uint16_t>(from, to, float_from_bf16);
-    case DType::f16:
-      return copy_in_as<std::uint16_t>(from, to, float_from_f16);
-  }
+  visit_element(from.dtype_, [&](auto element) {
+    using Stored = typename decltype(element)::Stored;
+    copy_in_as<Stored>(from, to, [element](Stored x) { return element.load(x); });
+  });
 }
 
 void SlowAccess::copy_out(const float* from, std::int64_t stride, const MutableSlowMatrix& to) {
-  switch (to.dtype()) {
-    case DType::f64:
-      return copy_out_as<double>(from, stride, to, [](float x) { return static_cast<double>(x); });
-    case DType::f32:
-      return copy_out_as<float>(from, stride, to, [](float x) { return x; });
-    case DType::bf16:
-      return copy_out_as<std::uint16_t>(from, stride, to, bf16_from_float);
-    case DType::f16:
-      return copy_out_as<std::uint16_t>(from, stride, to, f16_from_float);
-  }
+  visit_element(to.dtype(), [&](auto element) {
+    copy_out_as<typename decltype(element)::Stored>(
+        from, stride, to, [element](float x) { return element.store(x); });
+  });
 }
 
 }  // namespace attest::io

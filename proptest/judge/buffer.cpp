@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "core/error.hpp"
@@ -66,17 +67,12 @@ void stack(std::vector<Axis>& axes, const std::vector<std::size_t>& order, std::
 }  // namespace
 
 std::uint64_t unwritten_bits(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x7ff5a5a5a5a5a5a5u;
-    case DType::f32:
-      return 0x7fa5a5a5u;
-    case DType::bf16:
-      return 0x7fa5u;
-    case DType::f16:
-      break;
-  }
-  return 0x7da5u;
+  // All bits of the exponent, and a fraction that no arithmetic makes.
+  constexpr std::uint64_t kFraction = 0xa5a5a5a5a5a5a5a5u;
+  const int fraction_bits = -std::ilogb(unit_roundoff(dtype)) - 1;
+  const std::uint64_t fraction = (std::uint64_t{1} << fraction_bits) - 1;
+  const std::uint64_t magnitude = (std::uint64_t{1} << (facts(dtype).bits - 1)) - 1;
+  return (magnitude & ~fraction) | (kFraction & fraction);
 }
 
 std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides, Repeat repeat) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 
 namespace attest::proptest {
@@ -21,7 +22,13 @@ std::string beyond_the_loss(const Problem& p) {
   if (mask.banded() || mask.packed() || mask.boolean || !mask.key_lengths.empty()) {
     return "loss gradient with a mask";
   }
-  if (p.softcap > 0 || p.alibi != Alibi::none) return "loss gradient with softcap or ALiBi";
+  std::string names;
+  bool any = false;
+  for (const ScoreFeature& feature : score_features()) {
+    names += (names.empty() ? "" : " or ") + std::string(feature.name);
+    any = any || feature.present(p);
+  }
+  if (any) return "loss gradient with " + names;
   if (p.softmax_scale) return "loss gradient with a softmax scale (it is part of X)";
   return "";
 }
@@ -80,8 +87,9 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   }
   if (p.num_heads_q != p.num_heads_kv && lacks(ATTEST_GQA)) return "grouped-query heads";
   if (p.head_dim_qk != p.head_dim_v && lacks(ATTEST_HEAD_DIM_V)) return "head_dim_v != head_dim_qk";
-  if (p.softcap > 0 && lacks(ATTEST_SOFTCAP)) return "softcap";
-  if (p.alibi != Alibi::none && lacks(ATTEST_ALIBI)) return "ALiBi";
+  for (const ScoreFeature& feature : score_features()) {
+    if (feature.present(p) && lacks(feature.claim)) return feature.name;
+  }
   if (p.scale() <= 0 && lacks(ATTEST_ANY_SCALE)) return "softmax_scale <= 0";
   if (cross_lengths(p) && lacks(ATTEST_CROSS_LENGTHS)) return "seqlen_q != seqlen_k";
   const bool odd_strides = p.strides == Strides::transposed || p.strides == Strides::interleaved ||

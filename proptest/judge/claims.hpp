@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -31,8 +32,11 @@ std::string unclaimed(const attest_description& description, const Problem& prob
 std::optional<Problem> plainest_problem(const attest_description& description, Direction direction);
 
 /// All dtypes in the order in which campaigns take them.
-inline constexpr std::array<DType, kDTypes.size()> kDTypesOfCampaigns{DType::f32, DType::bf16,
-                                                                      DType::f16, DType::f64};
+inline constexpr std::array<DType, kDTypes.size()> kDTypesOfCampaigns = [] {
+  std::array<DType, kDTypes.size()> all = all_dtypes();
+  std::rotate(all.begin(), all.begin() + 1, all.end());  // f64, which few kernels have, is last
+  return all;
+}();
 
 /// Returns the dtypes that a description claims, in that order. Throws InvalidProblem where none is
 /// known here.

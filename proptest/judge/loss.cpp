@@ -5,6 +5,7 @@
 #include <deque>
 #include <utility>
 
+#include "core/dtype_range.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/buffer.hpp"
@@ -163,7 +164,7 @@ LossTruth::LossTruth(const attest_description& description, const Problem& probl
 
 bool LossTruth::in_domain() const {
   constexpr double kLargest = 3e4;
-  if (problem_.dtype != DType::f16) return true;
+  if (!has_narrow_range(problem_.dtype)) return true;
   return largest(exact_.dX) < kLargest && largest(exact_.dY) < kLargest;
 }
 

@@ -1,3 +1,4 @@
+#include "core/score_features.hpp"
 #include "proptest/judge/truth.hpp"
 
 /// Wrong results that a wrong kernel plausibly returns, and those that a truth would let pass.
@@ -76,7 +77,7 @@ Forward mean_of_values(const Problem& problem, const Conventions& conventions,
                        const InputValues& values, const reference::PositionsInSequences* queries) {
   Problem uniform = problem;
   uniform.softmax_scale = 0.0;
-  uniform.alibi = Alibi::none;
+  remove_score_features(uniform);
   uniform.mask.window_left = uniform.mask.window_right = -1;
   uniform.mask.boolean = nullptr;
   return reference::forward(uniform, conventions, values.Q.view(), values.K.view(), values.V.view(),

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/dtype_range.hpp"
 #include "proptest/judge/truth.hpp"
 
 /// For which values no overflow keeps a correct kernel from its bounds.
@@ -79,7 +80,7 @@ bool Truth::in_domain() const {
       numerics_.gqa_partial_roundoff == f16 || numerics_.gqa_sum_roundoff == f16;
   if (every_sum && !scores_fit_f16()) return false;
   if (of_gradients && direction_ != Direction::forward && !gradients_fit_f16()) return false;
-  if (problem_.dtype != DType::f16 || direction_ == Direction::forward) return true;
+  if (!has_narrow_range(problem_.dtype) || direction_ == Direction::forward) return true;
   double dP = 0;
   if (numerics_.p_roundoff > 0) {
     // |dS| <= |dP - delta| <= 2 |dO| |V| for every row and key.

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/rng.hpp"
+#include "core/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/reversed.hpp"
@@ -281,7 +282,7 @@ LawResult check_duplicate_keys(const attest_kernel& kernel, const Case& c) {
 LawResult check_row_shift(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     Problem p = c.problem;
-    p.softcap = 0;
+    remove_features_not_additive(p);
     if (p.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     const Direction direction = furthest(kernel, p);
     const Solved first(kernel, p, without_dlse(make_values(p, Values::integers, c.seed)), direction,

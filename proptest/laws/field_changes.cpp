@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "proptest/values/draws.hpp"
+#include "proptest/values/score_draws.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -24,19 +26,6 @@ bool change_scale(Problem& p, Rng& rng) {
   } else {
     p.softmax_scale = p.scale() * factor;
   }
-  return true;
-}
-
-bool change_softcap(Problem& p, Rng& rng) {
-  const double cap = static_cast<double>(rng.between(101, 399)) / 100;
-  p.softcap = p.softcap > 0 && chance(rng, 50) ? 0 : p.softcap == cap ? 2 * cap : cap;
-  return true;
-}
-
-bool change_slopes(Problem& p, Rng& rng) {
-  constexpr std::int64_t kSeeds = 1000;
-  p.alibi = Alibi::drawn;
-  p.alibi_seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
   return true;
 }
 
@@ -126,27 +115,32 @@ struct Field {
   Change change;
 };
 
-constexpr std::array<Field, 10> kFields{{{"scale", change_scale},
-                                         {"softcap", change_softcap},
-                                         {"slopes", change_slopes},
-                                         {"window", change_window},
-                                         {"alignment", change_alignment},
-                                         {"key lengths", change_key_lengths},
-                                         {"packed lengths", change_packed_lengths},
-                                         {"bits of the mask", change_bits},
-                                         {"strides", change_strides},
-                                         {"LSE", ask_for_lse}}};
+const std::vector<Field>& all_fields() {
+  static const std::vector<Field> fields = [] {
+    std::vector<Field> all{{"scale", change_scale}};
+    for (const ScoreDraw& feature : score_draws()) all.push_back({feature.field, feature.change});
+    all.insert(all.end(), {{"window", change_window},
+                           {"alignment", change_alignment},
+                           {"key lengths", change_key_lengths},
+                           {"packed lengths", change_packed_lengths},
+                           {"bits of the mask", change_bits},
+                           {"strides", change_strides},
+                           {"LSE", ask_for_lse}});
+    return all;
+  }();
+  return fields;
+}
 
 }  // namespace
 
 std::optional<FieldChange> field_change(const attest_description& description, const Case& c) {
-  std::array<std::size_t, kFields.size()> order{};
-  for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::vector<std::size_t> order(all_fields().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   const auto rank = [&](std::size_t k) { return mix(mix(c.seed, kStream), k); };
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
   for (const std::size_t k : order) {
-    const Field& field = kFields[k];
+    const Field& field = all_fields()[k];
     const bool lse = field.change == ask_for_lse;
     if (lse && (description.features & ATTEST_LSE) == 0) continue;
     Problem changed = c.problem;

@@ -6,8 +6,10 @@
 #include <array>
 #include <cmath>
 
+#include "core/dtype_range.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
+#include "core/score_features.hpp"
 #include "proptest/values/draws.hpp"
 
 namespace attest::proptest {
@@ -31,8 +33,8 @@ double highest_level(const attest_description& description, const Problem& p) {
                                     numerics.scaled_q_roundoff, numerics.operand_roundoff});
   constexpr double kLost = 0.25, kHalfProduct = 0x1p20;  // f16 ends at 2^16, a factor at 2^11
   const double by_rounding = kLost / roundoff;
-  return p.dtype == DType::f16 ? std::min(by_rounding, kHalfProduct * std::abs(p.scale()))
-                               : by_rounding;
+  return has_narrow_range(p.dtype) ? std::min(by_rounding, kHalfProduct * std::abs(p.scale()))
+                                   : by_rounding;
 }
 
 Rows drawn_rows(Rng& rng) {
@@ -56,7 +58,7 @@ void set_first_column(Tensor& tensor, const auto& value) {
 Levelled at_level(const attest_description& description, const Case& c) {
   Levelled result{c.problem, {}, {}};
   Problem& p = result.problem;
-  p.softcap = 0;
+  remove_features_not_additive(p);
   if (p.scale() == 0) p.softmax_scale.reset();
   result.values = make_values(p, c.values, c.seed);
   Rng rng(c.seed, kStream);

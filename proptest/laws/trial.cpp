@@ -1,5 +1,6 @@
 #include "proptest/laws/trial.hpp"
 
+#include "core/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 
 namespace attest::proptest {
@@ -141,8 +142,7 @@ Problem plain_problem(const Problem& problem) {
   Problem plain = problem;
   if (plain.mask.packed()) plain.layout = Layout::bshd;
   plain.mask = {};
-  plain.softcap = 0;
-  plain.alibi = Alibi::none;
+  remove_score_features(plain);
   if (plain.strides == Strides::broadcast) plain.strides = Strides::packed;
   plain.seqlen_q = std::max<std::int64_t>(plain.seqlen_q, 1);
   plain.seqlen_k = std::max<std::int64_t>(plain.seqlen_k, 1);

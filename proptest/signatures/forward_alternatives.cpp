@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
 #include <optional>
 #include <utility>
 
+#include "core/score_features.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/deviation.hpp"
 #include "proptest/signatures/exchanged.hpp"
@@ -81,8 +83,7 @@ class Forwards {
     if (!wanted(name, words)) return;
     Problem problem = scene_.problem;
     problem.softmax_scale = 0.0;
-    problem.softcap = 0;
-    problem.alibi = Alibi::none;
+    remove_score_features(problem);
     change(problem);
     const InputValues& in = scene_.values;
     const TensorView &Q = in.Q.view(), &K = in.K.view(), &V = in.V.view();
@@ -291,15 +292,16 @@ void add_serving(const Scene& scene, Forwards& forwards) {
 
 // Numbers of the problem in a type of fewer digits, where that changes them.
 void add_rounded(const Problem& p, Forwards& forwards) {
-  for (const auto& [type, word] : {std::pair{DType::bf16, "bf16"}, std::pair{DType::f16, "f16"}}) {
-    const std::string to = std::string(" rounded to ") + word;
-    const double scale = round_to(type, p.scale()), cap = round_to(type, p.softcap);
+  for (const DTypeFacts& type : kDTypes) {
+    if (type.bits >= facts(DType::f32).bits) continue;
+    const std::string word(type.name), to = " rounded to " + word;
+    const double scale = round_to(type.dtype, p.scale()), cap = round_to(type.dtype, p.softcap);
     if (scale != p.scale()) {
-      forwards.other(std::string("scale_in_") + word, "with the softmax scale" + to,
+      forwards.other("scale_in_" + word, "with the softmax scale" + to,
                      [scale](Problem& other) { other.softmax_scale = scale; });
     }
     if (cap != p.softcap) {
-      forwards.other(std::string("softcap_in_") + word, "with the softcap" + to,
+      forwards.other("softcap_in_" + word, "with the softcap" + to,
                      [cap](Problem& other) { other.softcap = cap; });
     }
   }
@@ -316,6 +318,35 @@ void add_tiled(Forwards& forwards) {
       forwards.deviant("padding_counted",
                        "where zero-filled keys of a partial tile of " + keys + " are counted",
                        Deviation::padding_counted, {block_k, tiles});
+    }
+  }
+}
+
+// Usual mistakes with a feature of the scores, beside that it is ignored.
+struct ScoreMistake {
+  std::uint32_t claim;
+  const char *name, *words;
+  Deviation deviation;
+};
+
+constexpr std::array kScoreMistakes{
+    ScoreMistake{ATTEST_SOFTCAP, "softcap_after_mask", "with the softcap applied after the mask",
+                 Deviation::softcap_after_mask},
+    ScoreMistake{ATTEST_ALIBI, "alibi_sign", "with ALiBi of the opposite sign",
+                 Deviation::alibi_sign},
+    ScoreMistake{ATTEST_ALIBI, "alibi_first_slope",
+                 "with the ALiBi slope of the first head for every head",
+                 Deviation::alibi_first_slope},
+};
+
+void add_score_features(const Problem& p, Forwards& forwards) {
+  for (const ScoreFeature& feature : score_features()) {
+    if (!feature.present(p)) continue;
+    forwards.other(feature.word + std::string("_ignored"),
+                   "without " + std::string(feature.the_feature), feature.remove);
+    for (const ScoreMistake& mistake : kScoreMistakes) {
+      if (mistake.claim != feature.claim) continue;
+      forwards.deviant(mistake.name, mistake.words, mistake.deviation);
     }
   }
 }
@@ -351,19 +382,7 @@ std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only)
                  [](Problem& other) { other.softmax_scale = 1.0; });
   forwards.other("scale_twice", "with the softmax scale applied twice",
                  [&](Problem& other) { other.softmax_scale = scale * scale; });
-  if (p.softcap > 0) {
-    forwards.other("softcap_ignored", "without the softcap",
-                   [](Problem& other) { other.softcap = 0; });
-    forwards.deviant("softcap_after_mask", "with the softcap applied after the mask",
-                     Deviation::softcap_after_mask);
-  }
-  if (p.alibi != Alibi::none) {
-    forwards.other("alibi_ignored", "without ALiBi",
-                   [](Problem& other) { other.alibi = Alibi::none; });
-    forwards.deviant("alibi_sign", "with ALiBi of the opposite sign", Deviation::alibi_sign);
-    forwards.deviant("alibi_first_slope", "with the ALiBi slope of the first head for every head",
-                     Deviation::alibi_first_slope);
-  }
+  add_score_features(p, forwards);
   add_heads(scene, forwards);
   add_serving(scene, forwards);
   add_rounded(p, forwards);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "core/dtype_range.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
@@ -60,7 +61,7 @@ class Played {
 
   // Tells whether the mistake leaves the dtype's range, where its bounds say nothing.
   bool leaves_range(const Alternative& alternative) const {
-    const double largest = problem_.dtype == DType::f16 ? 3e4 : 1e37;
+    const double largest = has_narrow_range(problem_.dtype) ? 3e4 : 1e37;
     return std::any_of(
         alternative.outputs.begin(), alternative.outputs.end(), [&](const Expected& expected) {
           const double* values = expected.value.doubles();

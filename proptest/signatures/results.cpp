@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dtype_range.hpp"
+
 namespace attest::proptest {
 namespace {
 
@@ -65,7 +67,8 @@ bool Results::equals(const Alternative& alternative) const {
 }
 
 bool Results::leaves_range(const Alternative& alternative) const {
-  const double largest = scene_.problem.dtype == DType::f16 ? 3e4 : 1e37;  // as Truth::in_domain
+  const double largest =
+      has_narrow_range(scene_.problem.dtype) ? 3e4 : 1e37;  // as Truth::in_domain
   const auto leaves = [&](const Expected& expected) {
     const bool gradient = expected.output[0] == 'd';
     const double* values = expected.value.doubles();

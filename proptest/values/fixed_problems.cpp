@@ -11,6 +11,7 @@
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "core/score_features.hpp"
 #include "proptest/judge/claims.hpp"
 
 namespace attest::proptest {
@@ -20,13 +21,17 @@ namespace {
 // it may lose parts.
 struct Template {
   std::string_view sizes, mask;
+  const ScoreFeature* feature = nullptr;
+
+  std::string text() const {
+    const std::string all(sizes);
+    return feature == nullptr ? all : all + "," + feature->word + "=" + feature->example;
+  }
 };
 
 constexpr std::array kTemplates{
     // One query, as in decoding.
     Template{"b=2,hq=4,hkv=2,sq=1,sk=129", "none"},
-    Template{"b=2,hq=4,hkv=2,sq=1,sk=129,alibi=standard", "none"},
-    Template{"b=2,hq=4,hkv=2,sq=1,sk=129,softcap=2", "none"},
     Template{"b=2,hq=4,hkv=2,sq=1,sk=129", "random_70_3+window_20_0"},
     Template{"b=3,hq=4,hkv=2,sq=1,sk=257", "lengths_66_257_129+causal_br"},
     Template{"b=3,hq=4,hkv=2,sq=1,sk=257", "lengths_257_1_130+window_7_0"},
@@ -69,6 +74,15 @@ constexpr std::array kTemplates{
     Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_br"},
     Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_tl"},
 };
+
+// These, and the first one with each feature of the scores.
+std::vector<Template> templates() {
+  std::vector<Template> all(kTemplates.begin(), kTemplates.end());
+  for (const ScoreFeature& feature : score_features()) {
+    all.insert(all.begin() + 1, {all.front().sizes, all.front().mask, &feature});
+  }
+  return all;
+}
 
 // Random pairs in a form that is claimed; as they are where none is.
 std::string in_claimed_form(const std::string& part, std::uint32_t features) {
@@ -176,8 +190,7 @@ std::vector<Problem> problems_of(const attest_description& d, const Template& fi
     const bool within = std::any_of(found.begin(), found.end(),
                                     [&](unsigned larger) { return (chosen & larger) == chosen; });
     if (within || (chosen & kept) != kept) continue;
-    const auto problem =
-        smallest_claimed(d, std::string(fixed.sizes) + ",mask=" + joined(parts, chosen));
+    const auto problem = smallest_claimed(d, fixed.text() + ",mask=" + joined(parts, chosen));
     if (!problem) continue;
     found.push_back(chosen);
     problems.push_back(*problem);
@@ -199,7 +212,7 @@ std::vector<Case> fixed_cases(const attest_description& description, std::uint64
     cases.push_back({p, Values::normal, mix(mix(seed, kStream), cases.size()),
                      static_cast<std::int32_t>(turn % kMostThreads) + 1});
   };
-  for (const Template& fixed : kTemplates) {
+  for (const Template& fixed : templates()) {
     for (Problem& p : problems_of(description, fixed)) {
       if (!known.insert(p.to_string()).second) continue;
       for (const DType dtype : finest_first(description)) {

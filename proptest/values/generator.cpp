@@ -8,6 +8,7 @@
 #include "proptest/judge/limits.hpp"
 #include "proptest/values/draw_pairs.hpp"
 #include "proptest/values/draws.hpp"
+#include "proptest/values/score_draws.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -192,13 +193,10 @@ void draw_digits(Rng& rng, Problem& p) {
   constexpr std::int64_t kSeeds = 1000;
   const bool digits = chance(rng, 50);
   const double factor = static_cast<double>(rng.between(7001, 12999)) / 10000;
-  const std::int64_t slopes = rng.between(0, kSeeds);
+  const auto value_seed = static_cast<std::uint64_t>(rng.between(0, kSeeds));
   if (!digits) return;
   if (p.softmax_scale) p.softmax_scale = *p.softmax_scale * factor;
-  p.softcap *= factor;
-  if (p.alibi == Alibi::none) return;
-  p.alibi = Alibi::drawn;
-  p.alibi_seed = static_cast<std::uint64_t>(slopes);
+  for (const ScoreDraw& feature : score_draws()) feature.add_digits(p, factor, value_seed);
 }
 
 Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed,
@@ -223,8 +221,7 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
   }
   constexpr std::array<double, 6> kScales{0.0, -0.25, -0.25, 1.0, 0.125, 0.3};
   if (chance(rng, 18)) p.softmax_scale = pick(rng, kScales);
-  if (chance(rng, p.softmax_scale ? 40 : 12)) p.softcap = chance(rng, 50) ? 30.0 : 2.0;
-  if (chance(rng, 20)) p.alibi = Alibi::standard;
+  for (const ScoreDraw& feature : score_draws()) feature.draw(p, rng);
   draw_digits(extras, p);
   const Extents extents = extents_of(turn);
   set_extents(extents, sizes, turn, extras, p);

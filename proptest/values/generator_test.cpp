@@ -10,6 +10,7 @@
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
+#include "proptest/values/score_draws.hpp"
 #include "proptest/values/values.hpp"
 
 namespace attest::proptest {
@@ -232,6 +233,52 @@ TEST_CASE("numbers of a mask shrink with the sizes", "[generator]") {
                return blocks != nullptr && blocks->block_k > 2;
              }),
       "blockband_1x3_0");
+}
+
+// Says which draw of a row does nothing; "" where each does what it is for.
+std::string idle_draw(const ScoreFeature& feature, const ScoreDraw& draw) {
+  if (draw.claim != feature.claim) return "another feature's";
+  constexpr int kDraws = 200;
+  const Problem plain = Problem::parse("hq=2,sq=3,d=4");
+  Rng rng(1);
+  int drawn = 0, changed = 0;
+  for (int k = 0; k < kDraws; ++k) {
+    Problem p = plain;
+    draw.draw(p, rng);
+    drawn += feature.present(p) ? 1 : 0;
+    const Problem before = p;
+    changed += draw.change(p, rng) && p.to_string() != before.to_string() ? 1 : 0;
+  }
+  if (drawn == 0 || drawn == kDraws) return "draw";
+  if (changed == 0) return "change";
+  Problem p = plain;
+  draw.add_digits(p, 1.1, 7);
+  if (feature.present(p)) return "add_digits adds it";
+  feature.parse(p, feature.example);
+  draw.add_digits(p, 1.1, 7);
+  if (feature.value(p) == feature.example) return "add_digits";
+  draw.simplify(p);
+  return feature.present(p) ? "" : "simplify removes it";
+}
+
+TEST_CASE("every feature of the scores is drawn, changed and made simpler", "[generator]") {
+  const auto features = score_features();
+  const auto draws = score_draws();
+  REQUIRE(draws.size() == features.size());
+  for (std::size_t k = 0; k < features.size(); ++k) {
+    INFO(features[k].word);
+    CHECK(idle_draw(features[k], draws[k]) == "");
+  }
+  ScoreDraw idle = draws[0];
+  CHECK(idle_draw(features[1], idle) == "another feature's");
+  idle.draw = [](Problem&, Rng&) {};
+  CHECK(idle_draw(features[0], idle) == "draw");
+  idle = draws[0];
+  idle.change = [](Problem&, Rng&) { return true; };
+  CHECK(idle_draw(features[0], idle) == "change");
+  idle = draws[0];
+  idle.add_digits = [](Problem&, double, std::uint64_t) {};
+  CHECK(idle_draw(features[0], idle) == "add_digits");
 }
 
 TEST_CASE("shrinking reaches the smallest case that still fails", "[generator]") {

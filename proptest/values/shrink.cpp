@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/score_features.hpp"
 #include "proptest/values/generator.hpp"
+#include "proptest/values/score_draws.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -303,11 +305,12 @@ std::vector<Case> shrink_candidates(const Case& failing) {
     if (!c.problem.mask.packed()) c.problem.layout = Layout::bshd;
   });
   steps.add([](Case& c) { c.problem.softmax_scale.reset(); });
-  steps.add([](Case& c) { c.problem.softcap = 0; });
-  steps.add([](Case& c) { c.problem.alibi = Alibi::none; });
-  steps.add([](Case& c) {
-    if (c.problem.alibi == Alibi::drawn) c.problem.alibi = Alibi::standard;
-  });
+  for (const ScoreFeature& feature : score_features()) {
+    steps.add([&](Case& c) { feature.remove(c.problem); });
+  }
+  for (const ScoreDraw& feature : score_draws()) {
+    steps.add([&](Case& c) { feature.simplify(c.problem); });
+  }
   steps.add([](Case& c) { c.problem.dtype = DType::f32; });
   steps.add([](Case& c) { c.threads = 1; });
   steps.add([](Case& c) { c.values = Values::integers; });

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/dtype_range.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/text/suggest.hpp"
@@ -115,7 +116,7 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
   };
   Rng rng(seed, 7);
   // f16 ends at 65504: products and sums of a correct kernel must stay well below.
-  const bool half = problem.dtype == DType::f16;
+  const bool half = has_narrow_range(problem.dtype);
   switch (values) {
     case Values::normal:
     case Values::all_positive:
@@ -180,7 +181,7 @@ void shape(const Problem& problem, Values values, std::uint64_t seed, InputValue
       for_each(in.K, [&](auto, auto j, auto, auto, double x) { return j + 1 == keys ? 4.0 : x; });
       break;
     case Values::denormals: {
-      const double tiny = problem.dtype == DType::f16 ? 0x1p-15 : 0x1p-120;
+      const double tiny = has_narrow_range(problem.dtype) ? 0x1p-15 : 0x1p-120;
       for_each(in.V, [=](auto, auto, auto, auto, double x) { return x * tiny; });
       break;
     }
@@ -245,7 +246,7 @@ void round_all(Tensor& tensor, DType dtype) {
     double value = values[e];
     // Largest finite f16 with room for sums: legitimate kernels must not overflow.
     constexpr double kRoom = 2048;
-    if (dtype == DType::f16 && std::isfinite(value)) value = std::clamp(value, -kRoom, kRoom);
+    if (has_narrow_range(dtype) && std::isfinite(value)) value = std::clamp(value, -kRoom, kRoom);
     values[e] = round_to(dtype, value);
   }
 }
@@ -295,7 +296,7 @@ InputValues drawn_values(const Problem& problem, Values values, std::uint64_t se
                           : drawn("dO", problem.o_axes(), seed, 4, draw),
                  drawn("dLSE", problem.lse_axes(), seed, 5, normal)};
   shape(problem, values, seed, in);
-  if (problem.dtype == DType::f16) {
+  if (has_narrow_range(problem.dtype)) {
     for_each(in.dO, [](auto, auto, auto, auto, double x) { return x / 8; });
   }
   if (problem.strides == Strides::broadcast) {

@@ -70,7 +70,7 @@ struct Pairs {
     for (std::size_t e = 0; e < p.size(); ++e) {
       dS[e] = scale * p[e] * (dS[e] - D[static_cast<std::int64_t>(e) * stride]);
     }
-    if (problem.softcap <= 0) return;
+    if (!has_slope(problem)) return;
     for (std::size_t e = 0; e < p.size(); ++e) dS[e] *= slope[e];
   }
 

@@ -30,7 +30,7 @@ struct Tiles {
     delta = pieces.take(kTile), dQ = pieces.take(kTile * d), dK = pieces.take(kTile * d);
     dV = pieces.take(kTile * dv), P = pieces.take(kTile * kTile);
     slope = pieces.take(kTile * kTile), dS = pieces.take(kTile * kTile);
-    if (problem.softcap <= 0) slope = nullptr;
+    if (!cpu::has_slope(problem)) slope = nullptr;
   }
 };
 static_assert(kGathered <= kTile, "gathered rows are as many as a tile's");

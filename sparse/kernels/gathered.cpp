@@ -1,8 +1,5 @@
 #include "sparse/kernels/gathered.hpp"
 
-#include <cmath>
-#include <cstdlib>
-
 #include "cpu/kernels/arithmetic.hpp"
 #include "cpu/kernels/score_tile.hpp"
 
@@ -24,15 +21,9 @@ void add_each(float* sum, const float* weights, const SequenceRows& rows,
 
 void finish_scores(const attest_problem& problem, std::int64_t head, std::int64_t offset,
                    const Gathered& gathered, float* x, float* slope) {
-  cpu::scale_row(x, gathered.count, static_cast<float>(problem.softmax_scale));
-  if (problem.softcap > 0) {
-    cpu::apply_softcap(static_cast<float>(problem.softcap), gathered.count, x, slope);
-  }
-  if (problem.alibi_slopes == nullptr) return;
-  const float alibi = problem.alibi_slopes[head];
-  for (std::int64_t n = 0; n < gathered.count; ++n) {
-    x[n] -= alibi * static_cast<float>(std::abs(offset - gathered[n]));
-  }
+  cpu::curve_scores(problem, gathered.count, x, slope);
+  const auto distance = [&](std::int64_t n) { return offset - gathered[n]; };
+  cpu::add_biases(problem, head, gathered.count, distance, x);
 }
 
 }  // namespace attest::sparse

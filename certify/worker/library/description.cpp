@@ -7,6 +7,7 @@
 
 #include "certify/worker/library/limits.hpp"
 #include "certify/worker/process/protocol.hpp"
+#include "core/claim_words.hpp"
 #include "core/dtype.hpp"
 
 namespace attest::certify::worker {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::uint32_t kDirections = ATTEST_FORWARD | ATTEST_BACKWARD | ATTEST_LOSS_GRADIENT;
 constexpr std::uint32_t kDtypes = (1u << kDTypes.size()) - 1;
 constexpr std::uint32_t kMayChange = (std::uint32_t{ATTEST_MAY_START_PROCESSES} << 1) - 1;
-constexpr std::uint32_t kFeatures = (std::uint32_t{ATTEST_LAYOUT_BITS} << 1) - 1;
 
 std::string hex(std::uint64_t value) {
   std::string digits;
@@ -203,7 +203,8 @@ std::string objection(const attest_kernel& kernel) {
         bad_text("description.schedule_backward", backward, sizeof(Description::schedule_backward),
                  ""),
         bad_bits("directions", d.directions, kDirections), bad_bits("dtypes", d.dtypes, kDtypes),
-        bad_bits("features", d.features, kFeatures), bad_size("max_head_dim", d.max_head_dim),
+        bad_bits("features", d.features, known_features()),
+        bad_size("max_head_dim", d.max_head_dim),
         bad_size("head_dim_multiple", d.head_dim_multiple),
         bad_choice("empty_row", number_of(d.empty_row), ATTEST_ZERO_ZERO),
         bad_bits("may_change", d.may_change, kMayChange), numerics_objection(d.numerics),

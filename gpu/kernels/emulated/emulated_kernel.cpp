@@ -1,5 +1,7 @@
 #include "gpu/kernels/emulated/emulated_kernel.hpp"
 
+#include "core/score_features.hpp"
+
 namespace attest::gpu {
 namespace {
 
@@ -152,7 +154,7 @@ attest_description emulated_description(const char* name, const char* summary, c
       name, summary, schedule,
       ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_WINDOW | ATTEST_KEY_LENGTHS |
           ATTEST_PACKED_SEQUENCES | ATTEST_BOOLEAN_MASK | ATTEST_GQA | ATTEST_HEAD_DIM_V |
-          ATTEST_SOFTCAP | ATTEST_ALIBI | ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE |
+          score_feature_claims() | ATTEST_ANY_SCALE | ATTEST_ANY_STRIDES | ATTEST_LSE |
           ATTEST_CROSS_LENGTHS | ATTEST_EMPTY_ROWS | ATTEST_LAYOUT_BITS);
   d.empty_row = ATTEST_ZERO_NEG_INF;
   d.schedule_backward = schedule_backward;

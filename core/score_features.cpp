@@ -1,0 +1,120 @@
+#include "core/score_features.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/problem_values.hpp"
+#include "core/text/shortest.hpp"
+
+namespace attest {
+namespace {
+
+// A feature is absent where its field is that of a plain problem, in a call where it is zero.
+template <auto Field>
+bool present(const Problem& p) {
+  return p.*Field != Problem{}.*Field;
+}
+
+template <auto Field>
+bool asked(const attest_problem& p) {
+  return p.*Field != attest_problem{}.*Field;
+}
+
+template <auto Field>
+void remove(Problem& p) {
+  p.*Field = Problem{}.*Field;
+}
+
+template <auto Field>
+void follow(Problem& p, const Problem& was, const Problem& is) {
+  if (p.*Field == was.*Field) p.*Field = is.*Field;
+}
+
+void validate_softcap(const Problem& p) {
+  if (!std::isfinite(p.softcap) || p.softcap < 0) {
+    throw InvalidProblem("softcap is " + shortest(p.softcap) +
+                         "; it must be finite and >= 0 (0 = none)");
+  }
+  if (p.dtype != DType::f64) require_normal_float32("softcap", p.softcap, "0 (none)");
+}
+
+std::string spelled_slopes(const Problem& p) {
+  const std::string word(name(p.alibi));
+  return p.alibi == Alibi::drawn ? word + "_" + std::to_string(p.alibi_seed) : word;
+}
+
+// none, standard, or drawn_ and a seed.
+void parse_slopes(Problem& p, const std::string& value) {
+  constexpr std::string_view kDrawn = "drawn_";
+  if (value.rfind(kDrawn, 0) != 0) {
+    p.alibi = choice_of("alibi", value, std::array{Alibi::none, Alibi::standard});
+    return;
+  }
+  const char *const begin = value.data() + kDrawn.size(), *const last = value.data() + value.size();
+  const auto [end, error] = std::from_chars(begin, last, p.alibi_seed);
+  if (error != std::errc() || end != last) {
+    throw InvalidProblem("problem: alibi=" + value +
+                         " needs a seed below 2^64 after drawn_; write for example alibi=drawn_7");
+  }
+  p.alibi = Alibi::drawn;
+}
+
+constexpr std::array kFeatures{
+    ScoreFeature{.claim = ATTEST_SOFTCAP,
+                 .word = "softcap",
+                 .name = "softcap",
+                 .the_feature = "the softcap",
+                 .example = "2",
+                 .additive = false,
+                 .present = present<&Problem::softcap>,
+                 .asked = asked<&attest_problem::softcap>,
+                 .remove = remove<&Problem::softcap>,
+                 .follow = follow<&Problem::softcap>,
+                 .value = [](const Problem& p) { return shortest(p.softcap); },
+                 .parse = [](Problem& p,
+                             const std::string& value) { p.softcap = real_of("softcap", value); },
+                 .validate = validate_softcap},
+    ScoreFeature{.claim = ATTEST_ALIBI,
+                 .word = "alibi",
+                 .name = "ALiBi",
+                 .the_feature = "ALiBi",
+                 .example = "standard",
+                 .additive = true,
+                 .present = present<&Problem::alibi>,
+                 .asked = asked<&attest_problem::alibi_slopes>,
+                 .remove = remove<&Problem::alibi>,
+                 .follow = follow<&Problem::alibi>,
+                 .value = spelled_slopes,
+                 .parse = parse_slopes,
+                 .validate = [](const Problem& /*problem*/) {}},
+};
+
+}  // namespace
+
+std::span<const ScoreFeature> score_features() { return kFeatures; }
+
+std::uint32_t score_feature_claims() {
+  std::uint32_t claims = 0;
+  for (const ScoreFeature& feature : kFeatures) claims |= feature.claim;
+  return claims;
+}
+
+void remove_score_features(Problem& problem) {
+  for (const ScoreFeature& feature : kFeatures) feature.remove(problem);
+}
+
+void remove_features_not_additive(Problem& problem) {
+  for (const ScoreFeature& feature : kFeatures) {
+    if (!feature.additive) feature.remove(problem);
+  }
+}
+
+bool asks_score_feature(const attest_problem& problem) {
+  bool asks = false;
+  for (const ScoreFeature& feature : kFeatures) asks = asks || feature.asked(problem);
+  return asks;
+}
+
+}  // namespace attest

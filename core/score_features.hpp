@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/abi/attest_kernel.h"
+#include "core/problem.hpp"
+
+/// Features of the scores: they change S between scale Q K^T and the softmax.
+namespace attest {
+
+/// Everything about a feature but its formula, which kernels, references and their bounds know.
+/// How it is drawn and made simpler is in proptest/values/score_draws.hpp.
+struct ScoreFeature {
+  std::uint32_t claim;      // bit of attest_description.features
+  const char* word;         // key of problem strings; in certificates and names of signatures
+  const char* name;         // in sentences
+  const char* the_feature;  // the same with its article
+  const char* example;      // a value, as problem strings have it
+  bool additive;            // adds what does not depend on Q and K: a shift of all scores stays one
+  bool (*present)(const Problem&);
+  bool (*asked)(const attest_problem&);
+  void (*remove)(Problem&);
+  /// Takes the value of `is` where the problem has that of `was`.
+  void (*follow)(Problem&, const Problem& was, const Problem& is);
+  /// The value in a problem string, to and fro.
+  std::string (*value)(const Problem&);
+  void (*parse)(Problem&, const std::string& value);
+  /// Throws InvalidProblem for a value that is none.
+  void (*validate)(const Problem&);
+};
+
+/// Returns the table, in the order in which problem strings have them.
+std::span<const ScoreFeature> score_features();
+
+/// Returns the bits of all features, for kernels that know every formula.
+std::uint32_t score_feature_claims();
+
+/// Removes every feature.
+void remove_score_features(Problem& problem);
+
+/// Removes those under which a shift of all scores of a row is none of its weights.
+void remove_features_not_additive(Problem& problem);
+
+/// Tells whether a call asks for some feature.
+bool asks_score_feature(const attest_problem& problem);
+
+}  // namespace attest

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/problem.hpp"
+#include "core/rng.hpp"
+#include "core/score_features.hpp"
+
+namespace attest::proptest {
+
+/// How a feature of the scores is drawn and made simpler.
+/// [proptest/values/generator_test "every feature of the scores"]
+struct ScoreDraw {
+  std::uint32_t claim;  // which feature
+  const char* field;    // in findings of a plan that keeps it
+  void (*draw)(Problem&, Rng&);
+  /// Gives the value, where there is one, more digits than the narrow types hold.
+  void (*add_digits)(Problem&, double factor, std::uint64_t seed);
+  /// Gives it another value, or none.
+  bool (*change)(Problem&, Rng&);
+  /// Makes the value simpler, where there is a simpler one.
+  void (*simplify)(Problem&);
+};
+
+/// Returns the table, in the order of score_features().
+std::span<const ScoreDraw> score_draws();
+
+}  // namespace attest::proptest
