@@ -74,7 +74,8 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family, std::int
   return text;
 }
 
-Dlse dlse_of(const std::string& schedule) {
+attest::testing::Dlse dlse_of(const std::string& schedule) {
+  using attest::testing::Dlse;
   return schedule.find("dlse=given") == std::string::npos ? Dlse::absent : Dlse::given;
 }
 
