@@ -13,6 +13,8 @@
 namespace attest::gpu {
 namespace {
 
+using testing::unwritten;
+
 std::vector<const char*> all_problems() {
   std::vector<const char*> all = testing::problems();
   const std::vector<const char*>& more = testing::sequence_problems();
@@ -20,22 +22,19 @@ std::vector<const char*> all_problems() {
   return all;
 }
 
-std::int64_t unwritten(const std::vector<std::uint32_t>& bits) {
-  return std::count(bits.begin(), bits.end(), ~std::uint32_t{0});
-}
-
 TEST_CASE("no order of lanes and blocks changes a bit, and nothing is wrong in any",
           "[gpu][forward]") {
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     for (const std::string& text : testing::spellings_taken(*kernel, all_problems())) {
       INFO(kernel->description().name << " " << text);
-      std::vector<std::vector<std::uint32_t>> outputs;
+      std::vector<std::vector<std::uint64_t>> outputs;
       for (const simt::Emulation& emulation : testing::checked_orders()) {
         testing::Call call(text);
         EmulatedForward emulated(call.forward_arguments(kernel->abi()));
         CHECK(kernel->directions().forward.run(emulated, emulation).to_string().empty());
-        outputs.push_back(call.output_bits(kernel->abi()));
+        outputs.push_back(call.forward_bits(kernel->abi()));
         CHECK(unwritten(outputs.back()) == 0);
+        CHECK(call.gaps_intact());
       }
       for (const auto& bits : outputs) CHECK(bits == outputs.front());
     }
