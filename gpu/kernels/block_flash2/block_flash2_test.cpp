@@ -271,10 +271,8 @@ TEST_CASE("block lists: shared memory is what the emulation saw", "[gpu][block_f
 TEST_CASE("a form of a mask that a kernel does not claim is refused", "[gpu][block_flash2]") {
   const auto status = [](const EmulatedKernel& kernel, std::uint32_t features, const char* text) {
     Call call(text, features);
-    const attest_forward_args args = call.forward_arguments(kernel.abi());
-    const attest_status forward = kernel.abi().forward(kernel.abi().self, &args);
-    const attest_backward_args back = call.backward_arguments(kernel.abi());
-    CHECK(kernel.abi().backward(kernel.abi().self, &back) == forward);
+    const attest_status forward = call.forward(kernel.abi());
+    CHECK(call.backward(kernel.abi()) == forward);
     const std::vector<std::uint64_t> bits = call.O.bits();
     CHECK(testing::unwritten(bits) == (forward == ATTEST_OK ? 0 : std::ssize(bits)));
     return forward;

@@ -81,8 +81,7 @@ TEST_CASE("square_tiled_bwd: softcap is refused before anything is written",
           "[gpu][square_tiled_bwd]") {
   testing::Call call("sq=4,d=8,softcap=3");
   const attest_kernel& kernel = square_tiled_bwd_kernel().abi();
-  const attest_backward_args args = call.backward_arguments(kernel);
-  CHECK(kernel.backward(kernel.self, &args) == ATTEST_UNSUPPORTED);
+  CHECK(call.backward(kernel) == ATTEST_UNSUPPORTED);
   for (const testing::StoredTensor* output : {&call.dQ, &call.dK, &call.dV}) {
     CHECK(output->untouched());
   }
