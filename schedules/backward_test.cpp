@@ -4,17 +4,18 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/kernel_call.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/testing/call.hpp"
-#include "cpu/testing/naive.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
@@ -46,8 +47,7 @@ TEST_CASE("closed forms of backward schedules", "[cpu][schedules]") {
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       testing::check_counts(*schedule, call.backward_arguments());
-      const cpu::testing::NaiveBackward expected =
-          naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view(), deltas);
+      const cpu::testing::NaiveBackward expected = cpu::testing::naive_backward(call, deltas);
       worst = std::max(worst, cpu::testing::worst_ratio(call.dQ.view(), expected.dQ));
       worst = std::max(worst, cpu::testing::worst_ratio(call.dK.view(), expected.dK));
       worst = std::max(worst, cpu::testing::worst_ratio(call.dV.view(), expected.dV));
@@ -67,7 +67,7 @@ TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
         "sq=40,sk=99,d=2,hq=4,hkv=2,mask=block_3x11_30_3", "sq=33,sk=140,d=2,mask=block_35_50_4",
         "sq=44,sk=70,d=2,dtype=bf16,mask=block_4x35_5_1"}) {
     const Problem problem = Problem::parse(text);
-    Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, Dlse::absent});
     REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
     for (const std::int64_t keys : {32, 34, 35, 43}) {
       for (const std::int64_t queries : {1, 4}) {
@@ -80,8 +80,7 @@ TEST_CASE("closed form of keys on demand", "[cpu][schedules]") {
         INFO(schedule->spec().to_string() << " on " << text);
         testing::check_counts(*schedule, call.backward_arguments());
         if (problem.dtype == DType::f32) {
-          const cpu::testing::NaiveBackward expected =
-              naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
+          const cpu::testing::NaiveBackward expected = cpu::testing::naive_backward(call);
           CHECK(cpu::testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
           CHECK(cpu::testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
           CHECK(cpu::testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
@@ -104,7 +103,7 @@ TEST_CASE("sixteen-bit gradients count two bytes", "[cpu][schedules]") {
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
+      Call call(problem, rng.bits64(), {Memory::spelled, 1, 1, testing::dlse_of(text)});
       REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.backward_arguments());

@@ -3,15 +3,17 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/testing/call.hpp"
-#include "cpu/testing/naive.hpp"
+#include "core/testing/kernel_call.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/dense/flash2.hpp"
 #include "schedules/engine/family.hpp"
 
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 enum class Mistake {
   none,
@@ -112,14 +114,11 @@ struct Outcome {
 
 Outcome run(Mistake mistake, const std::string& mask = "none", io::FastMemory capacity = {}) {
   const Problem problem = Problem::parse("hq=2,sq=13,sk=11,d=4,dv=3,mask=" + mask);
-  Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
-  attest_forward_args args{};
-  args.problem = call.form.get();
-  args.Q = call.Q.abi(), args.K = call.K.abi(), args.V = call.V.abi();
-  args.O = call.O.abi(), args.LSE = call.LSE.abi();
+  Call call(problem, 3, {Memory::spelled, 1, 1, Dlse::absent});
+  const attest_forward_args args = call.forward_arguments();
   const BoundSchedule<Careless> schedule({5, 4, mistake}, *call.form.get());
   const io::Traffic counted = schedule.count(capacity, args).traffic();
-  return {worst_ratio(call.O.view(), naive_forward(problem, call.inputs()).O), counted,
+  return {cpu::testing::worst_ratio(call.O.view(), cpu::testing::naive_forward(call).O), counted,
           schedule.dry_count(capacity).traffic(), schedule.closed_form()};
 }
 

@@ -5,16 +5,17 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "cpu/testing/call.hpp"
-#include "cpu/testing/naive.hpp"
+#include "core/testing/kernel_call.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 constexpr int kCases = 60;  // for each schedule
 
@@ -36,17 +37,16 @@ TEST_CASE("closed forms of forward schedules", "[cpu][schedules]") {
       const Problem problem = testing::random_problem(rng, Direction::forward);
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, Dlse::absent});
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
-      const auto untouched = call.LSE.bytes();
       testing::check_counts(*schedule, call.forward_arguments());
-      const cpu::testing::NaiveForward expected = naive_forward(problem, call.inputs());
+      const cpu::testing::NaiveForward expected = cpu::testing::naive_forward(call);
       worst = std::max(worst, cpu::testing::worst_ratio(call.O.view(), expected.O));
       if (writes_lse(schedule->spec())) {
         worst = std::max(worst, cpu::testing::worst_ratio(call.LSE.view(), expected.LSE));
       } else {
-        CHECK(call.LSE.bytes() == untouched);
+        CHECK(call.LSE.untouched());
       }
       REQUIRE(worst <= 1);
     }
@@ -63,7 +63,7 @@ TEST_CASE("sixteen-bit inputs count two bytes", "[cpu][schedules]") {
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::spelled, 1, 1, Dlse::absent});
       const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       testing::check_counts(*schedule, call.forward_arguments());
     }

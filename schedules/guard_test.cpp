@@ -1,9 +1,9 @@
 // A schedule that takes words from slow memory without a load is counted too low; on guarded pages
 // it dies of it.
 #include "core/testing/catch.hpp"
+#include "core/testing/kernel_call.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/register.hpp"
-#include "cpu/testing/call.hpp"
 #include "schedules/dense/flash2.hpp"
 #include "schedules/dense/stored_gradients.hpp"
 #include "schedules/engine/family.hpp"
@@ -12,11 +12,13 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 template <class S>
 void check_dies(const Problem& problem) {
-  Call call(problem, 4, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+  Call call(problem, 4, {Memory::spelled, 1, 1, Dlse::absent});
   const auto args = call.forward_arguments();
   const BoundSchedule<S> unguarded({}, *call.form.get(), io::SlowGuard::open);
   const io::Traffic counted = unguarded.count({}, args).traffic();
@@ -64,7 +66,7 @@ void check_guarded(const S& schedule, Call& call,
 TEST_CASE("guarded and plain counts give equal words and bits", "[cpu][schedules]") {
   for (const char* text : {"b=2,hq=2,sq=9,sk=7,d=4,dv=3,mask=causal_br", "sq=0,sk=4,d=2"}) {
     const Problem problem = Problem::parse(text);
-    Call call(problem, 5, {cpu::testing::Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 5, {Memory::scattered, 1, 1, Dlse::absent});
     check_guarded(Flash2{4, 3}, call, call.forward_arguments());
     REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
     check_guarded(StandardBackward{4, 3, 2}, call, call.backward_arguments());

@@ -7,10 +7,9 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/kernel_call.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/kernels/native_machine.hpp"
-#include "cpu/testing/call.hpp"
-#include "cpu/testing/loss.hpp"
 #include "schedules/dense/key_stationary.hpp"
 #include "schedules/engine/family.hpp"
 #include "schedules/register.hpp"
@@ -19,8 +18,12 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::bits_of;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::loss_problem;
+using attest::testing::LossCall;
+using attest::testing::Memory;
 
 enum class How { counted, native };
 
@@ -56,8 +59,8 @@ TEST_CASE("native and counted runs give equal bits", "[cpu][schedules]") {
       const std::string text = testing::random_schedule(rng, *family);
       const std::uint64_t seed = rng.bits64();
       INFO(text << " on " << problem.to_string());
-      const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::packed);
-      const auto memory = round % 2 == 0 ? Memory::packed : Memory::scattered;
+      const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::spelled);
+      const auto memory = round % 2 == 0 ? Memory::spelled : Memory::scattered;
       CHECK(bits(problem, *family, text, seed, How::native, 1, memory) == counted);
       CHECK(bits(problem, *family, text, seed, How::native, 3, memory) == counted);
     }
@@ -75,8 +78,8 @@ TEST_CASE("native and counted runs give equal bits where idle queries lie apart"
     if (family->direction() == Direction::loss_gradient) continue;
     const std::string text = testing::random_schedule(rng, *family, 3);
     INFO(text);
-    const auto counted = bits(problem, *family, text, 5, How::counted, 1, Memory::packed);
-    CHECK(bits(problem, *family, text, 5, How::native, 1, Memory::packed) == counted);
+    const auto counted = bits(problem, *family, text, 5, How::counted, 1, Memory::spelled);
+    CHECK(bits(problem, *family, text, 5, How::native, 1, Memory::spelled) == counted);
   }
 }
 
@@ -113,7 +116,7 @@ struct StationaryOverJoined {
 TEST_CASE("a walk that joins idle queries is noticed", "[cpu][schedules]") {
   const Problem problem = Problem::parse(kIdleApart);
   const auto run = [&](How how) {
-    Call call(problem, 5, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 5, {Memory::spelled, 1, 1, Dlse::absent});
     REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
     const BoundSchedule<StationaryOverJoined> schedule({2}, *call.form.get());
     if (how == How::counted) {
@@ -138,8 +141,8 @@ TEST_CASE("native and counted runs give equal bits in whole vectors", "[cpu][sch
       const std::string schedule = testing::random_schedule(rng, *family, kLargestTile);
       const std::uint64_t seed = rng.bits64();
       INFO(schedule << " on " << text);
-      const auto counted = bits(problem, *family, schedule, seed, How::counted, 1, Memory::packed);
-      CHECK(bits(problem, *family, schedule, seed, How::native, 1, Memory::packed) == counted);
+      const auto counted = bits(problem, *family, schedule, seed, How::counted, 1, Memory::spelled);
+      CHECK(bits(problem, *family, schedule, seed, How::native, 1, Memory::spelled) == counted);
       CHECK(bits(problem, *family, schedule, seed, How::native, 3, Memory::scattered) == counted);
     }
   }
@@ -151,20 +154,18 @@ TEST_CASE("native and counted loss gradients give equal bits", "[cpu][schedules]
     if (family->direction() != Direction::loss_gradient) continue;
     for (int round = 0; round < 20; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
-      const Problem problem = cpu::testing::loss_problem(n, d);
       const std::string text = testing::random_schedule(rng, *family);
       const std::uint64_t seed = rng.bits64();
       INFO(text << " n " << n << " d " << d);
       const auto run = [&](How how, std::int32_t threads) {
-        cpu::testing::LossCall call(n, d, seed, Memory::scattered, 0.5);
-        const AbiProblem form(problem, threads);
-        const auto schedule = dense_schedules().make(text, *form.get(), io::FastMemory{});
+        LossCall call(loss_problem(n, d), seed, Memory::scattered, 0.5, threads);
+        const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
         if (how == How::counted) {
-          schedule->count({}, call.arguments(form));
+          schedule->count({}, call.arguments());
         } else {
-          schedule->run(call.arguments(form));
+          schedule->run(call.arguments());
         }
-        return cpu::testing::bits_of({&call.dX});
+        return bits_of({&call.dX});
       };
       const auto counted = run(How::counted, 1);
       CHECK(run(How::native, 1) == counted);
@@ -203,7 +204,7 @@ double seconds(const Run& run) {
 // Printed, not judged: other programs share the machine.
 TEST_CASE("speed of counting with data", "[.bench]") {
   const Problem problem = Problem::parse("sq=1024,sk=1024,d=64");
-  Call call(problem, 1, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+  Call call(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
   REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
   for (const auto& family : dense_schedules().families()) {
     const auto capacity = io::FastMemory::of_words(12288);

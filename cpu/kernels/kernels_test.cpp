@@ -13,10 +13,11 @@
 namespace attest::cpu {
 namespace {
 
-using testing::Call;
-using testing::Dlse;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
+using attest::testing::StoredTensor;
 using testing::judge;
-using testing::Memory;
 using testing::Ratios;
 using testing::run_both;
 
@@ -85,7 +86,7 @@ TEST_CASE("kernels compute their definition", "[cpu]") {
       Ratios worst;
       std::uint64_t seed = 0;
       for (const Problem& problem : parsed(dtype)) {
-        for (const Memory memory : {Memory::packed, Memory::scattered}) {
+        for (const Memory memory : {Memory::spelled, Memory::scattered}) {
           ++seed;
           INFO(kernel->description.name << " " << problem.to_string() << " seed " << seed);
           const Dlse dlse = seed % 4 < 2 ? Dlse::given : Dlse::absent;
@@ -116,7 +117,7 @@ TEST_CASE("logits of any size", "[cpu]") {
       for (const char* text : {"sq=70,sk=130,d=8,mask=causal_br", "sq=9,sk=70,d=8,scale=-1",
                                "b=2,sq=9,sk=70,d=8,mask=lengths_70_3"}) {
         INFO(kernel->description.name << " " << text << " size " << size);
-        Call call(Problem::parse(text), 3, {Memory::packed, 1, size, Dlse::given});
+        Call call(Problem::parse(text), 3, {Memory::spelled, 1, size, Dlse::given});
         run_both(call, *kernel);
         CHECK(judge(call).worst() <= 1);
       }
@@ -157,7 +158,7 @@ TEST_CASE("the number of threads and the memory layout change no bit", "[cpu]") 
   for (const attest_kernel* kernel : kernels()) {
     Call first(problem, 7, {});
     run_both(first, *kernel);
-    for (const Memory memory : {Memory::packed, Memory::scattered}) {
+    for (const Memory memory : {Memory::spelled, Memory::scattered}) {
       for (const std::int32_t threads : {1, 2, 3, 5}) {
         INFO(kernel->description.name << " threads " << threads);
         Call other(problem, 7, {memory, threads, 1, Dlse::given});
@@ -174,9 +175,8 @@ TEST_CASE("what is not claimed is refused and nothing written", "[cpu]") {
     Call call(Problem::parse("sq=5,d=4,dtype=f64"), 1, {});
     CHECK(call.forward(*kernel) == ATTEST_UNSUPPORTED);
     CHECK(call.backward(*kernel) == ATTEST_UNSUPPORTED);
-    for (const testing::Strided* output : {&call.O, &call.LSE, &call.dQ, &call.dK, &call.dV}) {
-      CHECK(std::all_of(output->bytes().begin(), output->bytes().end(),
-                        [](std::byte b) { return b == std::byte{0xff}; }));
+    for (const StoredTensor* output : {&call.O, &call.LSE, &call.dQ, &call.dK, &call.dV}) {
+      CHECK(output->untouched());
     }
   }
 }
@@ -186,7 +186,7 @@ TEST_CASE("keys that do not exist are never read", "[cpu]") {
     INFO(kernel->description.name);
     const Problem problem = Problem::parse("b=2,hq=2,hkv=1,sq=9,sk=70,d=4,mask=lengths_66_5");
     Call clean(problem, 9, {}), poisoned(problem, 9, {});
-    for (const testing::Strided* input : {&poisoned.K, &poisoned.V}) {
+    for (const StoredTensor* input : {&poisoned.K, &poisoned.V}) {
       for (std::int64_t b = 0; b < 2; ++b) {
         for (std::int64_t j = b == 0 ? 66 : 5; j < 70; ++j) {
           for (std::int64_t c = 0; c < 4; ++c) {
@@ -218,7 +218,7 @@ TEST_CASE("one head may stand for all through stride zero", "[cpu]") {
   for (const attest_kernel* kernel : kernels()) {
     INFO(kernel->description.name);
     Call copied(problem, 13, {}), repeated(problem, 13, {});
-    for (const testing::Strided* input : {&copied.K, &copied.V}) {
+    for (const StoredTensor* input : {&copied.K, &copied.V}) {
       for (std::int64_t j = 0; j < 70; ++j) {
         for (std::int64_t head = 1; head < 3; ++head) {
           for (std::int64_t c = 0; c < 4; ++c) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <vector>
 
 namespace attest::cpu::testing {
 namespace {
@@ -48,50 +48,10 @@ struct Table {
 
 }  // namespace
 
-std::vector<Axis> matrix_axes(std::int64_t rows, std::int64_t columns) {
-  return {{"seqlen", rows, 0}, {"head_dim", columns, 0}};
-}
-
-Problem loss_problem(std::int64_t n, std::int64_t d) {
-  return Problem::parse("sq=" + std::to_string(n) + ",d=" + std::to_string(d));
-}
-
-LossCall::LossCall(std::int64_t n, std::int64_t d, std::uint64_t seed, Memory memory, double size)
-    : layout(seed, 1),
-      A1("A1", DType::f32, matrix_axes(n, d), memory, layout),
-      A2("A2", DType::f32, matrix_axes(n, d), memory, layout),
-      A3("A3", DType::f32, matrix_axes(n, d), memory, layout),
-      E("E", DType::f32, matrix_axes(n, d), memory, layout),
-      X("X", DType::f32, matrix_axes(d, d), memory, layout),
-      Y("Y", DType::f32, matrix_axes(d, d), memory, layout),
-      dX("dX", DType::f32, matrix_axes(d, d), memory, layout),
-      dY("dY", DType::f32, matrix_axes(d, d), memory, layout) {
-  Rng values(seed, 2);
-  for (Strided* input : {&A1, &A2, &A3, &E, &X, &Y}) input->fill(values, size);
-}
-
-attest_loss_args LossCall::arguments(const AbiProblem& form) const {
-  return {sizeof(attest_loss_args),
-          form.get(),
-          A1.abi(),
-          A2.abi(),
-          A3.abi(),
-          E.abi(),
-          X.abi(),
-          Y.abi(),
-          dX.abi(),
-          dY.abi(),
-          nullptr,
-          0,
-          nullptr,
-          nullptr,
-          0};
-}
-
-LossExpected loss_closed_form(const LossCall& call, std::int64_t n, std::int64_t d,
-                              ScoreProduct product) {
-  const auto input = [](const Strided& t, std::int64_t i, std::int64_t j) {
-    return Number{t.view()(i, j), 0};
+LossExpected loss_closed_form(const attest::testing::LossCall& call, ScoreProduct product) {
+  const std::int64_t n = call.problem.seqlen_q, d = call.problem.head_dim_qk;
+  const auto input = [](const attest::testing::StoredTensor& t, std::int64_t i, std::int64_t j) {
+    return Number{t(i, j), 0};
   };
   const auto terms = static_cast<double>(d), keys = static_cast<double>(n);
   Table QX(n, d), h(n, d), f(n, n), fh(n, d), c(n, d), p(n, n), W(n, d), G(n, d);
@@ -152,7 +112,7 @@ LossExpected loss_closed_form(const LossCall& call, std::int64_t n, std::int64_t
             return Number{f(i, j).value, f(i, j).value * std::expm1(3 * sum_error) + kSmallest};
           },
           [&](auto j) { return h(j, k); });
-      c(i, k) = {fh(i, k).value - call.E.view()(i, k), fh(i, k).error};
+      c(i, k) = {fh(i, k).value - call.E(i, k), fh(i, k).error};
       c(i, k).error += kRoundoff * c(i, k).size();
     }
     row_delta = sum_of(
@@ -176,8 +136,8 @@ LossExpected loss_closed_form(const LossCall& call, std::int64_t n, std::int64_t
     }
   }
   const auto square = [&] {
-    return Bounded{Tensor("dX", DType::f64, matrix_axes(d, d)),
-                   Tensor("dX", DType::f64, matrix_axes(d, d))};
+    const std::vector<Axis> axes{{"rows", d, 0}, {"columns", d, 0}};
+    return Bounded{Tensor("dX", DType::f64, axes), Tensor("dX", DType::f64, axes)};
   };
   LossExpected expected{square(), square()};
   for (std::int64_t k = 0; k < d; ++k) {

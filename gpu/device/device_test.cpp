@@ -8,7 +8,6 @@
 #include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
-#include "gpu/testing/loss_call.hpp"
 
 namespace attest::gpu::cuda {
 namespace {
@@ -43,7 +42,7 @@ TEST_CASE("device counts equal emulated counts, byte for byte", "[gpu][device]")
     }
     if (!directions.loss_gradient.exists()) continue;
     INFO(kernel->description().name);
-    gpu::testing::LossCall call(70, 33);
+    gpu::testing::LossCall call(gpu::testing::loss_problem(70, 33));
     const attest_loss_args args = call.arguments(kernel->abi());
     const simt::GlobalTraffic on_device = counted(kernel->description().name, args);
     EmulatedLoss emulated(args);
@@ -63,7 +62,7 @@ TEST_CASE("with and without counters a kernel gives the same bits", "[gpu][devic
       counted(emulated->description().name, with.forward_arguments(emulated->abi()));
       const attest_forward_args args = plain.forward_arguments(emulated->abi());
       CHECK(kernel.forward(kernel.self, &args) == ATTEST_OK);
-      CHECK(with.output_bits(emulated->abi()) == plain.output_bits(emulated->abi()));
+      CHECK(with.forward_bits(emulated->abi()) == plain.forward_bits(emulated->abi()));
     }
   }
 }

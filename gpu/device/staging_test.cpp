@@ -25,10 +25,12 @@ namespace {
 struct Outcome {
   attest_status status;
   std::optional<Finding> finding;
-  std::vector<std::uint32_t> Q, O;
+  std::vector<std::uint64_t> Q, O;
 
   bool doubled() const {
-    const auto value = [](std::uint32_t bits) { return std::bit_cast<float>(bits); };
+    const auto value = [](std::uint64_t bits) {
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    };
     return std::equal(Q.begin(), Q.end(), O.begin(), O.end(),
                       [&](auto q, auto o) { return value(o) == 2 * value(q); });
   }

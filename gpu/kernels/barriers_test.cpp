@@ -16,7 +16,7 @@ TEST_CASE("a backward kernel that forgets its barriers is found out in every ord
     testing::Call call("sq=40,d=8");
     const EmulatedForward forward(call.forward_arguments());
     flash2_forward_emulated(forward, {});
-    const EmulatedBackward backward(call.backward_arguments());
+    const EmulatedBackward backward(call.backward_arguments(key_stationary_kernel().abi()));
     key_stationary_prepare_emulated(backward, {});
     const simt::LaunchReport report = testing::key_stationary_without_barriers(backward, emulation);
     CHECK_FALSE(report.diagnoses.empty());
@@ -63,7 +63,7 @@ TEST_CASE("a backward that uses a tile before it has arrived is found out in eve
       testing::Call call("sq=100,sk=100,d=8,dtype=f16");
       EmulatedForward forward(call.forward_arguments());
       flash2_tensor_core_with(TensorCoreBug::none, forward, {});
-      EmulatedBackward backward(call.backward_arguments());
+      EmulatedBackward backward(call.backward_arguments(flash2_tensor_core_kernel().abi()));
       return two_pass_tensor_core_with(bug, backward, emulation).to_string();
     };
     CHECK(diagnoses(TensorCoreBug::none).empty());

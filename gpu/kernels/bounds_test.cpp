@@ -6,7 +6,6 @@
 #include "core/testing/catch.hpp"
 #include "gpu/kernels/emulated/families.hpp"
 #include "gpu/testing/call.hpp"
-#include "gpu/testing/loss_call.hpp"
 #include "gpu/testing/words.hpp"
 #include "io/bounds/bound.hpp"
 #include "io/bounds/dense/backward.hpp"
@@ -78,7 +77,7 @@ TEST_CASE("no kernel moves fewer words than the bounds allow in its shared memor
             backward_bound(fast_words(all.backward)));
     }
     if (all.loss_gradient.exists()) {
-      testing::LossCall loss(kRows, kHeadDim);
+      testing::LossCall loss(testing::loss_problem(kRows, kHeadDim));
       attest_loss_args args = loss.arguments(kernel->abi());
       args.dY = nullptr;
       CHECK(moved(all.loss_gradient, args) >= loss_bound(fast_words(all.loss_gradient)));

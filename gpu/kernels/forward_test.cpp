@@ -13,6 +13,8 @@
 namespace attest::gpu {
 namespace {
 
+using testing::unwritten;
+
 std::vector<const char*> all_problems() {
   std::vector<const char*> all = testing::problems();
   const std::vector<const char*>& more = testing::sequence_problems();
@@ -20,22 +22,19 @@ std::vector<const char*> all_problems() {
   return all;
 }
 
-std::int64_t unwritten(const std::vector<std::uint32_t>& bits) {
-  return std::count(bits.begin(), bits.end(), ~std::uint32_t{0});
-}
-
 TEST_CASE("no order of lanes and blocks changes a bit, and nothing is wrong in any",
           "[gpu][forward]") {
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     for (const std::string& text : testing::spellings_taken(*kernel, all_problems())) {
       INFO(kernel->description().name << " " << text);
-      std::vector<std::vector<std::uint32_t>> outputs;
+      std::vector<std::vector<std::uint64_t>> outputs;
       for (const simt::Emulation& emulation : testing::checked_orders()) {
         testing::Call call(text);
         EmulatedForward emulated(call.forward_arguments(kernel->abi()));
         CHECK(kernel->directions().forward.run(emulated, emulation).to_string().empty());
-        outputs.push_back(call.output_bits(kernel->abi()));
+        outputs.push_back(call.forward_bits(kernel->abi()));
         CHECK(unwritten(outputs.back()) == 0);
+        CHECK(call.gaps_intact());
       }
       for (const auto& bits : outputs) CHECK(bits == outputs.front());
     }
@@ -69,8 +68,7 @@ TEST_CASE("the description tells the largest head dimension", "[gpu][forward]") 
     const auto forward = [&](std::int64_t head_dim) {
       testing::Call call(
           testing::spelled_for(kernel, ("sq=2,d=" + std::to_string(head_dim)).c_str()));
-      const attest_forward_args args = call.forward_arguments(kernel);
-      const attest_status status = kernel.forward(kernel.self, &args);
+      const attest_status status = call.forward(kernel);
       const std::int64_t left = unwritten(call.O.bits());
       CHECK(left == (status == ATTEST_OK ? 0 : 2 * head_dim));  // all, or nothing
       return status;
@@ -78,8 +76,7 @@ TEST_CASE("the description tells the largest head dimension", "[gpu][forward]") 
     const auto backward = [&](std::int64_t head_dim) {
       testing::Call call(
           testing::spelled_for(kernel, ("sq=2,d=" + std::to_string(head_dim)).c_str()));
-      const attest_backward_args args = call.backward_arguments(kernel);
-      return kernel.backward(kernel.self, &args);
+      return call.backward(kernel);
     };
     CHECK(forward(most == 0 ? 3000 : most) == ATTEST_OK);
     if (most == 0) continue;
@@ -99,8 +96,7 @@ TEST_CASE("head dimensions of latent attention are taken but for the tensor core
     const attest_kernel& kernel = entry->abi();
     INFO(kernel.description.name);
     testing::Call call(testing::spelled_for(kernel, "sq=3,sk=40,d=576,dv=512"));
-    const attest_forward_args args = call.forward_arguments(kernel);
-    const bool takes = kernel.forward(kernel.self, &args) == ATTEST_OK;
+    const bool takes = call.forward(kernel) == ATTEST_OK;
     if (!takes) refusing.insert(kernel.description.name);
     CHECK(unwritten(call.O.bits()) == (takes ? 0 : 3 * 512));
   }
@@ -122,8 +118,7 @@ TEST_CASE("wider heads and masks that a kernel does not take are refused", "[gpu
       if (!mask_claimed) CHECK_FALSE(takes);
       if (mask_claimed && (most == 0 || widest <= most)) CHECK(takes);
       if (takes) continue;  // the other tests call it
-      const attest_forward_args args = call.forward_arguments(kernel);
-      CHECK(kernel.forward(kernel.self, &args) == ATTEST_UNSUPPORTED);
+      CHECK(call.forward(kernel) == ATTEST_UNSUPPORTED);
       CHECK(unwritten(call.O.bits()) == static_cast<std::int64_t>(call.O.bits().size()));
     }
   }
@@ -161,9 +156,8 @@ TEST_CASE("other types of tensors are refused before anything is written", "[gpu
     for (const char* text : {"sq=3,d=8,dtype=f32", "sq=3,d=8,dtype=bf16", "sq=3,d=8,dtype=f16"}) {
       INFO(kernel.description.name << " " << text);
       testing::Call call(text);
-      const attest_forward_args args = call.forward_arguments(kernel);
       const bool taken = entry->takes(call.form.get()->dtype);
-      CHECK(kernel.forward(kernel.self, &args) == (taken ? ATTEST_OK : ATTEST_UNSUPPORTED));
+      CHECK(call.forward(kernel) == (taken ? ATTEST_OK : ATTEST_UNSUPPORTED));
       CHECK(unwritten(call.O.bits()) == (taken ? 0 : 24));
     }
   }

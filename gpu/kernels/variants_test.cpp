@@ -4,21 +4,20 @@
 #include "core/testing/catch.hpp"
 #include "gpu/kernels/emulated/families.hpp"
 #include "gpu/testing/call.hpp"
-#include "gpu/testing/loss_call.hpp"
 
 namespace attest::gpu {
 namespace {
 
 struct Outcome {
   simt::LaunchReport report;
-  std::vector<std::uint32_t> bits;
+  std::vector<std::uint64_t> bits;
 };
 
 Outcome forward(const EmulatedKernel& kernel, const char* text, const simt::Emulation& emulation) {
   testing::Call call(text);
   EmulatedForward emulated(call.forward_arguments(kernel.abi()));
   const simt::LaunchReport report = kernel.directions().forward.run(emulated, emulation);
-  return {report, call.output_bits(kernel.abi())};
+  return {report, call.forward_bits(kernel.abi())};
 }
 
 Outcome backward(const EmulatedKernel& kernel, const char* text, const simt::Emulation& emulation) {
@@ -31,7 +30,7 @@ Outcome backward(const EmulatedKernel& kernel, const char* text, const simt::Emu
 }
 
 Outcome loss_gradient(const EmulatedKernel& kernel, const simt::Emulation& emulation) {
-  testing::LossCall call(37, 33);
+  testing::LossCall call(testing::loss_problem(37, 33));
   EmulatedLoss emulated(call.arguments(kernel.abi()));
   const simt::LaunchReport report = kernel.directions().loss_gradient.run(emulated, emulation);
   return {report, testing::bits_of({&call.dX, &call.dY})};
@@ -51,11 +50,11 @@ TEST_CASE("tiles of every size: no order changes a bit, and nothing is wrong in 
       for (const char* text : {"b=2,hq=4,hkv=2,sq=20,sk=35,d=9,dv=6,mask=causal_br",
                                "hq=2,sq=19,sk=40,d=7,mask=random_3_1"}) {
         INFO(variant.kernel->description().name << " " << text);
-        std::vector<std::vector<std::uint32_t>> outputs;
+        std::vector<std::vector<std::uint64_t>> outputs;
         for (const simt::Emulation& emulation : testing::checked_orders()) {
           const Outcome outcome = run(family, *variant.kernel, text, emulation);
           CHECK(outcome.report.to_string().empty());
-          CHECK(std::count(outcome.bits.begin(), outcome.bits.end(), ~std::uint32_t{0}) == 0);
+          CHECK(testing::unwritten(outcome.bits) == 0);
           outputs.push_back(outcome.bits);
         }
         for (const auto& bits : outputs) CHECK(bits == outputs.front());

@@ -1,135 +1,14 @@
 #include "gpu/testing/call.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace attest::gpu::testing {
-namespace {
-
-std::size_t count_of(const std::vector<Axis>& axes) {
-  std::int64_t count = 1;
-  for (const Axis& axis : axes) count *= axis.extent;
-  return static_cast<std::size_t>(count);
-}
-
-// Sets the strides; the number of elements to the last one.
-std::size_t lay_out(std::vector<Axis>& axes, attest::Strides strides) {
-  std::vector<Axis*> inner_first;
-  for (Axis& axis : axes) inner_first.insert(inner_first.begin(), &axis);
-  if (strides == attest::Strides::transposed) {
-    std::rotate(inner_first.begin(), inner_first.begin() + 1, inner_first.end());
-  }
-  std::int64_t stride = strides == attest::Strides::interleaved ? 2 : 1;
-  for (Axis* const axis : inner_first) {
-    axis->stride = stride;
-    stride *= axis->extent + (strides == attest::Strides::padded ? 3 : 0);
-  }
-  return static_cast<std::size_t>(stride);
-}
-
-template <class Body>
-void for_each_element(const TensorView& view, const Body& body) {
-  const auto extent = [&](std::size_t axis) {
-    return axis < view.rank() ? view.extent(axis) : std::int64_t{1};
-  };
-  for (std::int64_t i = 0; i < extent(0); ++i) {
-    for (std::int64_t j = 0; j < extent(1); ++j) {
-      for (std::int64_t k = 0; k < extent(2); ++k) {
-        for (std::int64_t l = 0; l < extent(3); ++l) body(i, j, k, l);
-      }
-    }
-  }
-}
-
-}  // namespace
-
-Values::Values(const char* name, DType dtype, std::vector<Axis> axes, attest::Strides strides)
-    : storage_(lay_out(axes, strides) * size_bytes(dtype), std::byte{0xFF}),
-      view_(name, storage_.data(), dtype, axes),
-      form_(view_) {}
-
-void Values::fill(Rng& rng) {
-  for_each_element(view_,
-                   [&](auto i, auto j, auto k, auto l) { view_.set(rng.normal(), i, j, k, l); });
-}
-
-std::vector<std::uint32_t> Values::bits() const {
-  const std::uint32_t above = size_bytes(view_.dtype()) == 2 ? 0xFFFF0000U : 0;
-  std::vector<std::uint32_t> bits;
-  for_each_element(view_, [&](auto i, auto j, auto k, auto l) {
-    bits.push_back(above | static_cast<std::uint32_t>(view_.bits(i, j, k, l)));
-  });
-  return bits;
-}
 
 Call::Call(const std::string& text, std::uint32_t features)
-    : problem(Problem::parse(text)),
-      form(problem, 1, features),
-      Q("Q", problem.dtype, problem.q_axes(), problem.strides),
-      K("K", problem.dtype, problem.k_axes(), problem.strides),
-      V("V", problem.dtype, problem.v_axes(), problem.strides),
-      O("O", problem.dtype, problem.o_axes(), problem.strides),
-      LSE("LSE", DType::f32, problem.lse_axes(), problem.strides),
-      dO("dO", problem.dtype, problem.o_axes(), problem.strides),
-      dLSE("dLSE", DType::f32, problem.lse_axes(), problem.strides),
-      dQ("dQ", problem.dtype, problem.q_axes(), problem.strides),
-      dK("dK", problem.dtype, problem.k_axes(), problem.strides),
-      dV("dV", problem.dtype, problem.v_axes(), problem.strides) {
-  Rng rng(1);
-  for (Values* input : {&Q, &K, &V, &dO, &dLSE}) input->fill(rng);
-}
+    : attest::testing::Call(Problem::parse(text), 1, {.features = features}) {}
 
-attest_forward_args Call::forward_arguments() const {
-  attest_forward_args args{};
-  args.struct_size = sizeof args;
-  args.problem = form.get();
-  args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
-  args.O = O.abi(), args.LSE = LSE.abi();
-  return args;
-}
-
-attest_forward_args Call::forward_arguments(const attest_kernel& kernel) {
-  attest_forward_args args = forward_arguments();
-  if ((kernel.description.features & ATTEST_LSE) == 0) args.LSE = nullptr;
-  set_workspace(args, kernel.workspace_bytes(kernel.self, form.get(), ATTEST_FORWARD));
-  return args;
-}
-
-std::vector<std::uint32_t> Call::output_bits(const attest_kernel& kernel) const {
+std::vector<std::uint64_t> Call::forward_bits(const attest_kernel& kernel) const {
   return (kernel.description.features & ATTEST_LSE) != 0 ? bits_of({&O, &LSE}) : O.bits();
-}
-
-attest_backward_args Call::backward_arguments() {
-  attest_backward_args args{};
-  args.struct_size = sizeof args;
-  args.problem = form.get();
-  args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
-  args.O = O.abi(), args.LSE = LSE.abi(), args.dO = dO.abi(), args.dLSE = dLSE.abi();
-  args.dQ = dQ.abi(), args.dK = dK.abi(), args.dV = dV.abi();
-  set_workspace(args, count_of(problem.lse_axes()) * sizeof(float));
-  return args;
-}
-
-attest_backward_args Call::backward_arguments(const attest_kernel& kernel) {
-  attest_backward_args args = backward_arguments();
-  set_workspace(args, kernel.workspace_bytes(kernel.self, form.get(), ATTEST_BACKWARD));
-  return args;
-}
-
-template <class Args>
-void Call::set_workspace(Args& args, std::size_t bytes) {
-  workspace_.assign(bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN());
-  args.workspace = workspace_.empty() ? nullptr : workspace_.data();
-  args.workspace_bytes = bytes;
-}
-
-std::vector<std::uint32_t> bits_of(const std::vector<const Values*>& tensors) {
-  std::vector<std::uint32_t> all;
-  for (const Values* tensor : tensors) {
-    const std::vector<std::uint32_t> bits = tensor->bits();
-    all.insert(all.end(), bits.begin(), bits.end());
-  }
-  return all;
 }
 
 const std::vector<const char*>& problems() {

@@ -4,7 +4,6 @@
 
 #include "gpu/kernels/emulated/emulated_kernel.hpp"
 #include "gpu/testing/call.hpp"
-#include "gpu/testing/loss_call.hpp"
 
 namespace attest::gpu::testing {
 
@@ -35,7 +34,7 @@ void for_each_call(const EmulatedKernel& kernel, const std::string& problem, con
         [](const auto& args) { return EmulatedBackward(args); }, "backward");
   }
   if (directions.loss_gradient.exists()) {
-    LossCall loss(call.problem.seqlen_q, call.problem.head_dim_qk);
+    LossCall loss(loss_problem(call.problem.seqlen_q, call.problem.head_dim_qk));
     one(
         directions.loss_gradient, loss.arguments(abi),
         [](const auto& args) { return EmulatedLoss(args); }, "loss_gradient");

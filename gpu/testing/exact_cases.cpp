@@ -1,5 +1,6 @@
 #include "gpu/testing/exact_cases.hpp"
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -10,14 +11,27 @@
 namespace attest::gpu::testing {
 namespace {
 
+using attest::testing::spelled;
+
+// value(row, column) for every head and batch entry; a tensor like LSE has one column.
+template <class Value>
+void fill_rows(const StoredTensor& tensor, const Value& value) {
+  const TensorView& view = tensor.view();
+  attest::testing::for_each_element(view, [&](auto... index) {
+    const std::array<std::int64_t, 4> at{index...};
+    view.set(static_cast<double>(view.rank() == 3 ? value(at[2], 0) : value(at[1], at[3])),
+             index...);
+  });
+}
+
 // How many elements of O are not the expected ones rounded to the tensors' type.
 template <class Expected>
 int wrong(const EmulatedKernel& of, Call& call, const RunForward& run, const Expected& expected) {
   EmulatedForward forward(call.forward_arguments(of.abi()));
   run(forward);
-  Values wanted("wanted", call.problem.dtype, call.problem.o_axes(), attest::Strides::packed);
-  wanted.fill_rows(expected);
-  const std::vector<std::uint32_t> is = call.O.bits(), should = wanted.bits();
+  StoredTensor wanted("wanted", call.problem.dtype, spelled(call.problem.o_axes()));
+  fill_rows(wanted, expected);
+  const std::vector<std::uint64_t> is = call.O.bits(), should = wanted.bits();
   int count = 0;
   for (std::size_t k = 0; k < is.size(); ++k) count += is[k] != should[k] ? 1 : 0;
   return count;
@@ -35,16 +49,16 @@ int wrong_where_one_key_counts(const EmulatedKernel& of, const std::string& dtyp
   const auto value = [](std::int64_t key, std::int64_t column) {
     return (key * 7 + column * 13) % 251;
   };
-  call.Q.fill_rows([&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
-  call.K.fill_rows(code);
-  call.V.fill_rows(value);
+  fill_rows(call.Q, [&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
+  fill_rows(call.K, code);
+  fill_rows(call.V, value);
   return wrong(of, call, run, [&](auto i, auto column) { return value(chosen(i), column); });
 }
 
 int wrong_where_all_keys_count(const EmulatedKernel& of, const std::string& dtype,
                                const RunForward& run) {
   Call call("sq=70,sk=75,d=8,mask=causal_br,scale=0,dtype=" + dtype);
-  call.V.fill_rows([](auto, auto) { return 1; });
+  fill_rows(call.V, [](auto, auto) { return 1; });
   return wrong(of, call, run, [](auto, auto) { return 1; });
 }
 
@@ -52,9 +66,9 @@ int wrong_where_two_keys_count(const EmulatedKernel& of, const std::string& dtyp
                                const RunForward& run) {
   Call call("sq=70,sk=2,d=1,scale=1,dtype=" + dtype);
   const auto x = [](auto i) { return static_cast<float>(i) / 16; };
-  call.Q.fill_rows([&](auto i, auto) { return x(i); });
-  call.K.fill_rows([](auto j, auto) { return j == 0 ? 1 : -1; });
-  call.V.fill_rows([](auto j, auto) { return j; });
+  fill_rows(call.Q, [&](auto i, auto) { return x(i); });
+  fill_rows(call.K, [](auto j, auto) { return j == 0 ? 1 : -1; });
+  fill_rows(call.V, [](auto j, auto) { return j; });
   return wrong(of, call, run, [&](auto i, auto) {
     const float weight = std::exp(-x(i) - x(i));
     const float cast =
@@ -78,12 +92,12 @@ int wrong_gradients(const EmulatedKernel& of, const std::string& dtype, std::int
   const auto dLSE = [&](std::int64_t query, std::int64_t) {
     return static_cast<double>(1 + query % 2) * (bf16 ? 1 + 0x1p-6 : 1 + 0x1p-9);
   };
-  call.Q.fill_rows([&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
-  call.K.fill_rows(code);
-  call.V.fill_rows([](auto key, auto column) { return (key * 7 + column * 13) % 8; });
-  call.dO.fill_rows(given);
-  call.dLSE.fill_rows(dLSE);
-  EmulatedForward forward(call.forward_arguments());
+  fill_rows(call.Q, [&](auto i, auto bit) { return 64 * code(chosen(i), bit); });
+  fill_rows(call.K, code);
+  fill_rows(call.V, [](auto key, auto column) { return (key * 7 + column * 13) % 8; });
+  fill_rows(call.dO, given);
+  fill_rows(call.dLSE, dLSE);
+  EmulatedForward forward(call.forward_arguments(flash2_tensor_core_kernel().abi()));
   flash2_tensor_core_kernel().directions().forward.run(forward, {});
   EmulatedBackward backward(call.backward_arguments(of.abi()));
   run(backward);
@@ -93,17 +107,17 @@ int wrong_gradients(const EmulatedKernel& of, const std::string& dtype, std::int
     for (std::int64_t i = 0; i < queries; ++i) sum += chosen(i) == key ? term(i) : 0.0;
     return sum;
   };
-  Values dQ("dQ", call.problem.dtype, call.problem.q_axes(), attest::Strides::packed),
-      dK("dK", call.problem.dtype, call.problem.k_axes(), attest::Strides::packed),
-      dV("dV", call.problem.dtype, call.problem.v_axes(), attest::Strides::packed);
-  dQ.fill_rows([&](auto i, auto bit) { return dLSE(i, 0) * code(chosen(i), bit); });
-  dK.fill_rows([&](auto key, auto bit) {
+  StoredTensor dQ("dQ", call.problem.dtype, spelled(call.problem.q_axes())),
+      dK("dK", call.problem.dtype, spelled(call.problem.k_axes())),
+      dV("dV", call.problem.dtype, spelled(call.problem.v_axes()));
+  fill_rows(dQ, [&](auto i, auto bit) { return dLSE(i, 0) * code(chosen(i), bit); });
+  fill_rows(dK, [&](auto key, auto bit) {
     return over_queries(key, [&](auto i) { return dLSE(i, 0) * 64 * code(key, bit); });
   });
-  dV.fill_rows([&](auto key, auto column) {
+  fill_rows(dV, [&](auto key, auto column) {
     return over_queries(key, [&](auto i) { return static_cast<double>(given(i, column)); });
   });
-  const std::vector<std::uint32_t> is = bits_of({&call.dQ, &call.dK, &call.dV}),
+  const std::vector<std::uint64_t> is = bits_of({&call.dQ, &call.dK, &call.dV}),
                                    should = bits_of({&dQ, &dK, &dV});
   int count = 0;
   for (std::size_t k = 0; k < is.size(); ++k) count += is[k] != should[k] ? 1 : 0;

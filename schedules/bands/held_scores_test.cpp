@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "cpu/testing/call.hpp"
+#include "core/testing/kernel_call.hpp"
 #include "schedules/dense/kernel.hpp"
 #include "schedules/engine/family.hpp"
 #include "schedules/register.hpp"
@@ -14,6 +14,10 @@
 
 namespace attest::schedules {
 namespace {
+
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 // Pair by pair: of each block pieces of the keys, as many of these as hold no more pairs.
 class ByHand {
@@ -183,8 +187,7 @@ TEST_CASE("pieces of a band move fewer words than all of it, and than tiles of i
 TEST_CASE("the kernel takes masks of the same sizes in turn", "[cpu][schedules]") {
   for (const char* mask : {"window_1_1", "none", "window_1_1"}) {
     const Problem problem = Problem::parse(std::string("sq=600,sk=600,d=4,mask=") + mask);
-    cpu::testing::Call call(problem, 3,
-                            {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 3, {Memory::spelled, 1, 1, Dlse::absent});
     const attest_forward_args args = call.forward_arguments();
     for (const attest_kernel* kernel : dense_schedule_kernels()) {
       if (std::string(kernel->description.name) != "cpu/schedule/held_scores") continue;

@@ -1,13 +1,13 @@
 #include "schedules/engine/schedule_kernel.hpp"
 
 #include "core/testing/catch.hpp"
-#include "cpu/testing/call.hpp"
+#include "core/testing/kernel_call.hpp"
 #include "schedules/register.hpp"
 
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
+using attest::testing::Call;
 
 std::vector<std::uint64_t> bits_of_run(const attest_kernel& kernel, const char* mask) {
   const Problem problem = Problem::parse(std::string("sq=256,d=64,mask=") + mask);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/dense/flash1.hpp"
 #include "schedules/engine/family.hpp"
 #include "schedules/testing/random_cases.hpp"
@@ -11,7 +12,9 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 enum class Mistake {
   none,
@@ -114,10 +117,10 @@ struct Outcome {
 
 Outcome run(Mistake mistake, const std::string& mask) {
   const Problem problem = Problem::parse("sq=13,sk=13,d=4,dv=3,mask=" + mask);
-  Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+  Call call(problem, 3, {Memory::spelled, 1, 1, Dlse::absent});
   const BoundSchedule<Careless> schedule({4, mistake}, *call.form.get());
   const io::Traffic counted = schedule.count({}, call.forward_arguments()).traffic();
-  return {worst_ratio(call.O.view(), naive_forward(problem, call.inputs()).O), counted,
+  return {worst_ratio(call.O.view(), cpu::testing::naive_forward(call).O), counted,
           schedule.closed_form()};
 }
 

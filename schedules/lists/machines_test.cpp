@@ -14,8 +14,8 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::Call;
+using attest::testing::Memory;
 using testing::sparse_schedules;
 
 enum class How { counted, native };
@@ -50,8 +50,8 @@ TEST_CASE("native and counted runs of sparse schedules give equal bits", "[spars
       const std::string text = testing::random_schedule(rng, *family);
       const std::uint64_t seed = rng.bits64();
       INFO(text << " on " << problem.to_string());
-      const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::packed);
-      const auto memory = round % 2 == 0 ? Memory::packed : Memory::scattered;
+      const auto counted = bits(problem, *family, text, seed, How::counted, 1, Memory::spelled);
+      const auto memory = round % 2 == 0 ? Memory::spelled : Memory::scattered;
       CHECK(bits(problem, *family, text, seed, How::native, 1, memory) == counted);
       CHECK(bits(problem, *family, text, seed, How::native, 3, memory) == counted);
     }

@@ -6,14 +6,16 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/register.hpp"
 #include "schedules/testing/random_cases.hpp"
 
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::LossCall;
-using cpu::testing::Memory;
+using attest::testing::loss_problem;
+using attest::testing::LossCall;
+using attest::testing::Memory;
 
 TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
   Rng rng(20261121);
@@ -25,15 +27,13 @@ TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
     double worst = 0;
     for (int round = 0; round < 40; ++round) {
       const std::int64_t n = rng.between(1, 23), d = rng.between(1, 9);
-      const Problem problem = cpu::testing::loss_problem(n, d);
-      const AbiProblem form(problem, 1);
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " n " << n << " d " << d);
-      LossCall call(n, d, rng.bits64(), Memory::scattered, 0.5);
-      const auto schedule = dense_schedules().make(text, *form.get(), io::FastMemory{});
+      LossCall call(loss_problem(n, d), rng.bits64(), Memory::scattered, 0.5);
+      const auto schedule = dense_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
-      testing::check_counts(*schedule, call.arguments(form));
-      const cpu::testing::LossExpected expected = loss_closed_form(call, n, d, product);
+      testing::check_counts(*schedule, call.arguments());
+      const cpu::testing::LossExpected expected = cpu::testing::loss_closed_form(call, product);
       worst = std::max(worst, cpu::testing::worst_ratio(call.dX.view(), expected.dX));
       REQUIRE(worst <= 1);
     }
@@ -46,7 +46,7 @@ TEST_CASE("closed forms of loss schedules", "[cpu][schedules]") {
 // 4 + 4 / (1 - 2 d^2 / M) for loss_large_direct.
 TEST_CASE("without W fewer words", "[cpu][schedules]") {
   const std::int64_t n = std::int64_t{1} << 20, d = 64;
-  const Problem problem = cpu::testing::loss_problem(n, d);
+  const Problem problem = loss_problem(n, d);
   const AbiProblem form(problem, 1);
   const auto coefficient = [&](const std::string& name, std::int64_t theta) {
     const auto capacity = io::FastMemory::of_words(theta * d * d);

@@ -74,9 +74,9 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family, std::int
   return text;
 }
 
-cpu::testing::Dlse dlse_of(const std::string& schedule) {
-  return schedule.find("dlse=given") == std::string::npos ? cpu::testing::Dlse::absent
-                                                          : cpu::testing::Dlse::given;
+attest::testing::Dlse dlse_of(const std::string& schedule) {
+  using attest::testing::Dlse;
+  return schedule.find("dlse=given") == std::string::npos ? Dlse::absent : Dlse::given;
 }
 
 template <class Arguments>

@@ -7,7 +7,7 @@
 
 #include "core/problem.hpp"
 #include "core/rng.hpp"
-#include "cpu/testing/call.hpp"
+#include "core/testing/kernel_call.hpp"
 #include "io/schedule/schedule.hpp"
 
 /// Random small problems and schedules for them.
@@ -22,7 +22,7 @@ std::string random_schedule(Rng& rng, const io::ScheduleFamily& family,
                             std::int64_t largest_tile = 12);
 
 /// Tells whether a spelling asks for a gradient of LSE.
-cpu::testing::Dlse dlse_of(const std::string& schedule);
+attest::testing::Dlse dlse_of(const std::string& schedule);
 
 /// Counts a schedule and checks that counted = dry counted = closed form, that the peak of the
 /// closed form is capacity enough, in words and in bytes, and that one word less is refused.

@@ -6,6 +6,7 @@
 #include "core/problem.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/bands/held_pairs.hpp"
 #include "schedules/bands/held_scores.hpp"
 #include "schedules/dense/flash2.hpp"
@@ -16,6 +17,10 @@
 
 namespace attest::schedules {
 namespace {
+
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 // A problem with a mask, and its first batch entry.
 struct Masked {
@@ -126,29 +131,27 @@ TEST_CASE("schedules that hold pairs of hulls", "[cpu][schedules]") {
   Rng rng(10);
   const auto check = [&](const char* mask, const auto& schedule_of) {
     const Problem problem = Problem::parse(std::string("sq=32,sk=30,d=3,dv=2,mask=") + mask);
-    cpu::testing::Call call(problem, rng.bits64(),
-                            {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, rng.bits64(), {Memory::spelled, 1, 1, Dlse::absent});
     INFO(problem.to_string());
-    schedule_of(problem, call);
+    schedule_of(call);
   };
   for (const char* mask : kMasks) {
     for (int round = 0; round < 10; ++round) {
-      check(mask, [&](const Problem& problem, cpu::testing::Call& call) {
+      check(mask, [&](Call& call) {
         const HeldScores schedule{rng.between(1, 9), rng.between(1, 40)};
         testing::check_counts(BoundSchedule<HeldScores>(schedule, *call.form.get()),
                               call.forward_arguments());
-        const auto expected = naive_forward(problem, call.inputs());
+        const auto expected = cpu::testing::naive_forward(call);
         CHECK(cpu::testing::worst_ratio(call.O.view(), expected.O) <= 1);
         CHECK(cpu::testing::worst_ratio(call.LSE.view(), expected.LSE) <= 1);
       });
-      check(mask, [&](const Problem& problem, cpu::testing::Call& call) {
+      check(mask, [&](Call& call) {
         BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
         const HeldPairs schedule{rng.between(1, 9), rng.between(1, 40), rng.between(1, 9),
                                  rng.between(1, 40)};
         testing::check_counts(BoundSchedule<HeldPairs>(schedule, *call.form.get()),
                               call.backward_arguments());
-        const auto expected =
-            naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
+        const auto expected = cpu::testing::naive_backward(call);
         CHECK(cpu::testing::worst_ratio(call.dQ.view(), expected.dQ) <= 1);
         CHECK(cpu::testing::worst_ratio(call.dK.view(), expected.dK) <= 1);
         CHECK(cpu::testing::worst_ratio(call.dV.view(), expected.dV) <= 1);
@@ -164,17 +167,16 @@ TEST_CASE("hulls of batch entries that differ", "[cpu][schedules]") {
                            "d=3,mask=cu_12x12_20x12_5x12+blockband_3_0"}) {
     INFO(text);
     const Problem problem = Problem::parse(text);
-    cpu::testing::Call call(problem, 4,
-                            {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 4, {Memory::spelled, 1, 1, Dlse::absent});
     testing::check_counts(*dense_schedules().make("held_scores:bq=3,held=9", *call.form.get(), {}),
                           call.forward_arguments());
-    const auto expected = naive_forward(problem, call.inputs());
+    const auto expected = cpu::testing::naive_forward(call);
     CHECK(cpu::testing::worst_ratio(call.O.view(), expected.O) <= 1);
     BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
     testing::check_counts(
         *dense_schedules().make("held_pairs:bk=3,held=9,gk=4,gheld=7", *call.form.get(), {}),
         call.backward_arguments());
-    const auto gradients = naive_backward(problem, call.inputs(), call.O.view(), call.LSE.view());
+    const auto gradients = cpu::testing::naive_backward(call);
     CHECK(cpu::testing::worst_ratio(call.dQ.view(), gradients.dQ) <= 1);
     CHECK(cpu::testing::worst_ratio(call.dK.view(), gradients.dK) <= 1);
     CHECK(cpu::testing::worst_ratio(call.dV.view(), gradients.dV) <= 1);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "io/schedule/best_schedule.hpp"
 #include "schedules/engine/family.hpp"
 #include "schedules/lists/csr/csr_gather.hpp"
@@ -17,7 +18,9 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 using Keys = std::set<std::int64_t>;
 
 std::vector<Keys> keys_of_rows(const Problem& problem, const Sequence& sequence) {
@@ -197,10 +200,10 @@ struct StoresInOrder {
 TEST_CASE("rows stored in the order of their groups are noticed", "[sparse][schedules]") {
   const auto outputs_right = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
-    Call call(problem, 3, {cpu::testing::Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 3, {Memory::spelled, 1, 1, Dlse::absent});
     const BoundSchedule<StoresInOrder> schedule({4}, *call.form.get());
     schedule.count({}, call.forward_arguments());
-    return worst_ratio(call.O.view(), naive_forward(problem, call.inputs()).O) <= 1;
+    return worst_ratio(call.O.view(), cpu::testing::naive_forward(call).O) <= 1;
   };
   CHECK(outputs_right("blockband_4_0"));  // in order already
   CHECK_FALSE(outputs_right("pairs_40_3"));

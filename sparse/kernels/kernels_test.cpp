@@ -14,10 +14,12 @@
 namespace attest::sparse {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Dlse;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::for_each_element;
+using attest::testing::Memory;
+using attest::testing::StoredTensor;
 using cpu::testing::judge;
-using cpu::testing::Memory;
 using cpu::testing::Ratios;
 using cpu::testing::run_both;
 
@@ -82,7 +84,7 @@ TEST_CASE("kernels compute their definition", "[sparse]") {
       std::uint64_t seed = 0;
       for (const std::string& text : texts) {
         const Problem problem = Problem::parse(text + ",dtype=" + dtype);
-        for (const Memory memory : {Memory::packed, Memory::scattered}) {
+        for (const Memory memory : {Memory::spelled, Memory::scattered}) {
           ++seed;
           INFO(kernel->description.name << " " << problem.to_string() << " seed " << seed);
           Call::Options options = options_for(*kernel);
@@ -118,16 +120,15 @@ TEST_CASE("rows without a listed key are zero and give no gradient", "[sparse]")
     run_both(call, *kernel);
     const auto all_zero = [](const TensorView& view) {
       bool zero = true;
-      cpu::testing::for_each_element(view,
-                                     [&](auto... index) { zero = zero && view(index...) == 0; });
+      for_each_element(view, [&](auto... index) { zero = zero && view(index...) == 0; });
       return zero;
     };
     CHECK(all_zero(call.O.view()));
     CHECK(all_zero(call.dQ.view()));
     CHECK(all_zero(call.dK.view()));
     CHECK(all_zero(call.dV.view()));
-    cpu::testing::for_each_element(
-        call.LSE.view(), [&](auto... index) { CHECK(call.LSE.view()(index...) == -kInfinity); });
+    for_each_element(call.LSE.view(),
+                     [&](auto... index) { CHECK(call.LSE.view()(index...) == -kInfinity); });
   }
 }
 
@@ -179,7 +180,7 @@ std::int64_t poison(const Call& call, const IsPoisoned& is_poisoned) {
     for (std::int64_t j = 0; j < batch.k_length; ++j) {
       if (!is_poisoned(b, j)) continue;
       ++rows;
-      for (const cpu::testing::Strided* input : {&call.K, &call.V}) {
+      for (const StoredTensor* input : {&call.K, &call.V}) {
         for (std::int64_t head = 0; head < form.num_heads_kv; ++head) {
           for (std::int64_t c = 0; c < input->view().extent(3); ++c) {
             input->view().set(std::numeric_limits<double>::quiet_NaN(), batch.tensor_batch,
@@ -197,7 +198,7 @@ template <class IsPoisoned>
 void check_poisoned(const attest_kernel& kernel, const std::string& text,
                     const IsPoisoned& is_poisoned) {
   for (const std::string dtype : {"f32", "bf16", "f16"}) {
-    for (const Memory memory : {Memory::packed, Memory::scattered}) {
+    for (const Memory memory : {Memory::spelled, Memory::scattered}) {
       const Problem problem = Problem::parse(text + ",dtype=" + dtype);
       INFO(kernel.description.name << " " << problem.to_string());
       Call::Options options = options_for(kernel);
@@ -251,11 +252,11 @@ TEST_CASE("one head may stand for all through stride zero", "[sparse]") {
     INFO(kernel->description.name);
     const Problem problem = Problem::parse("hq=3,sq=20,sk=70,d=4,mask=block_8_50_1");
     Call copied(problem, 13, options_for(*kernel)), repeated(problem, 13, options_for(*kernel));
-    for (const cpu::testing::Strided* input : {&copied.K, &copied.V}) {
-      cpu::testing::for_each_element(
-          input->view(), [&](std::int64_t b, std::int64_t j, std::int64_t head, std::int64_t c) {
-            input->view().set(input->view()(b, j, 0, c), b, j, head, c);
-          });
+    for (const StoredTensor* input : {&copied.K, &copied.V}) {
+      for_each_element(input->view(),
+                       [&](std::int64_t b, std::int64_t j, std::int64_t head, std::int64_t c) {
+                         input->view().set(input->view()(b, j, 0, c), b, j, head, c);
+                       });
     }
     repeated.K.abi()->strides[2] = 0;
     repeated.V.abi()->strides[2] = 0;

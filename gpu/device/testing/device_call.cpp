@@ -11,7 +11,7 @@ DeviceCall::DeviceCall(const std::string& kernel, const std::string& problem)
       side_(std::make_unique<const DeviceSide>(kernel_)),
       call_(gpu::testing::spelled_for(kernel_.abi(), problem.c_str()),
             kernel_.description().features),
-      loss_call_(call_.problem.seqlen_q, call_.problem.head_dim_qk) {
+      loss_call_(gpu::testing::loss_problem(call_.problem.seqlen_q, call_.problem.head_dim_qk)) {
   if ((directions() & ATTEST_LOSS_GRADIENT) != 0) {
     stage_loss();
   } else {

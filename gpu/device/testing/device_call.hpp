@@ -6,7 +6,6 @@
 
 #include "gpu/device/staging.hpp"
 #include "gpu/testing/call.hpp"
-#include "gpu/testing/loss_call.hpp"
 
 namespace attest::gpu {
 class EmulatedKernel;

@@ -21,7 +21,7 @@ constexpr int kRows = 32;  // of the tiles that stay
 
 struct Outcome {
   std::string diagnoses;
-  std::vector<std::uint32_t> bits;  // of O, LSE, dQ, dK, dV
+  std::vector<std::uint64_t> bits;  // of O, LSE, dQ, dK, dV
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
@@ -55,10 +55,6 @@ Outcome over_pairs(const char* text) {
   return outcome(flash2_kernel(), call, {}, nullptr);
 }
 
-std::int64_t unwritten(const Outcome& outcome) {
-  return std::count(outcome.bits.begin(), outcome.bits.end(), ~std::uint32_t{0});
-}
-
 TEST_CASE(
     "block lists: in every order of lanes and blocks the bits of gpu/flash2 with the mask's "
     "pairs, and nothing is wrong in any",
@@ -66,7 +62,7 @@ TEST_CASE(
   for (const char* text : testing::block_problems()) {
     INFO(text);
     const Outcome expected = over_pairs(text);
-    CHECK(unwritten(expected) == 0);
+    CHECK(testing::unwritten(expected.bits) == 0);
     for (const simt::Emulation& emulation : testing::checked_orders()) {
       const Outcome found = over_lists(text, emulation);
       CHECK(found.diagnoses.empty());
@@ -275,13 +271,10 @@ TEST_CASE("block lists: shared memory is what the emulation saw", "[gpu][block_f
 TEST_CASE("a form of a mask that a kernel does not claim is refused", "[gpu][block_flash2]") {
   const auto status = [](const EmulatedKernel& kernel, std::uint32_t features, const char* text) {
     Call call(text, features);
-    const attest_forward_args args = call.forward_arguments(kernel.abi());
-    const attest_status forward = kernel.abi().forward(kernel.abi().self, &args);
-    const attest_backward_args back = call.backward_arguments(kernel.abi());
-    CHECK(kernel.abi().backward(kernel.abi().self, &back) == forward);
-    const std::vector<std::uint32_t> bits = call.O.bits();
-    const auto left = std::count(bits.begin(), bits.end(), ~std::uint32_t{0});
-    CHECK(left == (forward == ATTEST_OK ? 0 : std::ssize(bits)));
+    const attest_status forward = call.forward(kernel.abi());
+    CHECK(call.backward(kernel.abi()) == forward);
+    const std::vector<std::uint64_t> bits = call.O.bits();
+    CHECK(testing::unwritten(bits) == (forward == ATTEST_OK ? 0 : std::ssize(bits)));
     return forward;
   };
   const char *const blocks = "sq=9,d=4,mask=block_4_50_1", *const nm = "sq=9,d=4,mask=nm_1_2_1";

@@ -1,6 +1,5 @@
 #include "gpu/kernels/key_stationary/key_stationary.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "core/testing/catch.hpp"
@@ -13,11 +12,6 @@
 namespace attest::gpu {
 namespace {
 
-std::ptrdiff_t unwritten(const testing::Values& values) {
-  const std::vector<std::uint32_t> bits = values.bits();
-  return std::count(bits.begin(), bits.end(), ~std::uint32_t{0});
-}
-
 TEST_CASE(
     "key_stationary: no order of lanes and blocks changes a bit of dK and dV, and nothing is "
     "wrong in any",
@@ -27,18 +21,19 @@ TEST_CASE(
     testing::Call other(text);
     const EmulatedForward forward_of_other(other.forward_arguments());
     flash2_forward_emulated(forward_of_other, {});
-    const EmulatedBackward two_pass(other.backward_arguments());
+    const EmulatedBackward two_pass(other.backward_arguments(flash2_kernel().abi()));
     two_pass_emulated(two_pass, {});
     for (const simt::Emulation& emulation : testing::checked_orders()) {
       testing::Call call(text);
       const EmulatedForward forward(call.forward_arguments());
       flash2_forward_emulated(forward, emulation);
-      const EmulatedBackward backward(call.backward_arguments());
+      const EmulatedBackward backward(call.backward_arguments(key_stationary_kernel().abi()));
       CHECK(key_stationary_emulated(backward, emulation).to_string().empty());
       // The sums are those of the second of two passes, in the same order.
       CHECK(testing::bits_of({&call.dK, &call.dV}) == testing::bits_of({&other.dK, &other.dV}));
-      CHECK(unwritten(call.dQ) == 0);
-      CHECK(unwritten(call.dK) + unwritten(call.dV) == 0);
+      CHECK(testing::unwritten(call.dQ.bits()) == 0);
+      CHECK(testing::unwritten(testing::bits_of({&call.dK, &call.dV})) == 0);
+      CHECK(call.gaps_intact());
     }
   }
 }
@@ -48,9 +43,9 @@ TEST_CASE("key_stationary: without the launch that prepares, dQ is not written",
   testing::Call call("hq=2,sq=40,d=8");
   const EmulatedForward forward(call.forward_arguments());
   flash2_forward_emulated(forward, {});
-  const EmulatedBackward backward(call.backward_arguments());
+  const EmulatedBackward backward(call.backward_arguments(key_stationary_kernel().abi()));
   key_stationary_keys_emulated(backward, {});
-  CHECK(unwritten(call.dQ) == 2 * 40 * 8);
+  CHECK(testing::unwritten(call.dQ.bits()) == 2 * 40 * 8);
 }
 
 TEST_CASE("key_stationary: words moved are those of the schedule and of the zeros in dQ",
@@ -62,7 +57,7 @@ TEST_CASE("key_stationary: words moved are those of the schedule and of the zero
       const Problem& p = call.problem;
       const EmulatedForward forward(call.forward_arguments());
       flash2_forward_emulated(forward, {});
-      attest_backward_args args = call.backward_arguments();
+      attest_backward_args args = call.backward_arguments(key_stationary_kernel().abi());
       if (!dlse) args.dLSE = nullptr;
       const EmulatedBackward backward(args);
       const MovedWords moved =

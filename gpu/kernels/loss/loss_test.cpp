@@ -1,10 +1,9 @@
-#include <algorithm>
 #include <vector>
 
 #include "core/testing/catch.hpp"
 #include "gpu/kernels/loss/loss_large.hpp"
 #include "gpu/kernels/loss/loss_small.hpp"
-#include "gpu/testing/loss_call.hpp"
+#include "gpu/testing/call.hpp"
 #include "gpu/testing/words.hpp"
 
 namespace attest::gpu {
@@ -35,13 +34,14 @@ TEST_CASE("loss gradient: no order of lanes and blocks changes a bit, and nothin
   for (const EmulatedKernel* kernel : kernels()) {
     for (const Extents& at : extents()) {
       INFO(kernel->description().schedule << ", n " << at.n << ", d " << at.d);
-      std::vector<std::vector<std::uint32_t>> outputs;
+      std::vector<std::vector<std::uint64_t>> outputs;
       for (const simt::Emulation& emulation : testing::checked_orders()) {
-        testing::LossCall call(at.n, at.d);
+        testing::LossCall call(testing::loss_problem(at.n, at.d));
         EmulatedLoss emulated(call.arguments(kernel->abi()));
         CHECK(kernel->directions().loss_gradient.run(emulated, emulation).to_string().empty());
         outputs.push_back(testing::bits_of({&call.dX, &call.dY}));
-        CHECK(std::count(outputs.back().begin(), outputs.back().end(), ~std::uint32_t{0}) == 0);
+        CHECK(testing::unwritten(outputs.back()) == 0);
+        CHECK(call.gaps_intact());
       }
       for (const auto& bits : outputs) CHECK(bits == outputs.front());
     }
@@ -52,7 +52,7 @@ TEST_CASE("loss gradient: words moved are those of the schedule", "[gpu][loss][w
   for (const EmulatedKernel* kernel : kernels()) {
     for (const Extents& at : extents()) {
       INFO(kernel->description().schedule << ", n " << at.n << ", d " << at.d);
-      testing::LossCall call(at.n, at.d);
+      testing::LossCall call(testing::loss_problem(at.n, at.d));
       attest_loss_args args = call.arguments(kernel->abi());
       args.dY = nullptr;
       CHECK(moved(args, *kernel) ==
@@ -66,7 +66,7 @@ TEST_CASE("loss gradient: dY takes the words of Z and of a product", "[gpu][loss
   for (const Extents& at : extents()) {
     INFO("n " << at.n << ", d " << at.d);
     const std::int64_t n = at.n, d = at.d, across = (n + 31) / 32;
-    testing::LossCall call(n, d);
+    testing::LossCall call(testing::loss_problem(n, d));
     const EmulatedKernel &large = loss_large_kernel(), &small = loss_small_kernel();
     CHECK(moved(call.arguments(large.abi()), large) + MovedWords{0, n} ==
           testing::counted_words(large.description().schedule, call.problem) +
@@ -80,22 +80,14 @@ TEST_CASE("loss gradient: dY takes the words of Z and of a product", "[gpu][loss
 }
 
 TEST_CASE("loss gradient: what is not claimed is refused and nothing written", "[gpu][loss]") {
-  const auto refused = [](const EmulatedKernel& kernel, const Problem& problem,
-                          testing::LossCall& call) {
-    const AbiProblem other(problem, 1);
-    attest_loss_args args = call.arguments(kernel.abi());
-    args.problem = other.get();
-    CHECK(kernel.abi().loss_gradient(kernel.abi().self, &args) == ATTEST_UNSUPPORTED);
-    for (const std::uint32_t bits : testing::bits_of({&call.dX, &call.dY})) {
-      CHECK(bits == ~std::uint32_t{0});
-    }
-  };
   for (const EmulatedKernel* kernel : kernels()) {
     for (const char* text : {"sq=4,d=3,dtype=bf16", "b=2,sq=4,d=3", "hq=2,sq=4,d=3",
                              "sq=4,sk=5,d=3", "sq=4,d=3,dv=2"}) {
       INFO(kernel->description().schedule << " " << text);
-      testing::LossCall call(4, 3);
-      refused(*kernel, Problem::parse(text), call);
+      testing::LossCall call(Problem::parse(text));
+      CHECK(call.run(kernel->abi()) == ATTEST_UNSUPPORTED);
+      CHECK(call.dX.untouched());
+      CHECK(call.dY.untouched());
     }
   }
 }
@@ -103,9 +95,7 @@ TEST_CASE("loss gradient: what is not claimed is refused and nothing written", "
 TEST_CASE("loss gradient: the description tells the largest head dimension", "[gpu][loss]") {
   const attest_kernel& kernel = loss_large_kernel().abi();
   const auto run = [&](std::int64_t head_dim) {
-    testing::LossCall call(3, head_dim);
-    const attest_loss_args args = call.arguments(kernel);
-    return kernel.loss_gradient(kernel.self, &args);
+    return testing::LossCall(testing::loss_problem(3, head_dim)).run(kernel);
   };
   CHECK(run(kernel.description.max_head_dim) == ATTEST_OK);
   CHECK(run(kernel.description.max_head_dim + 1) == ATTEST_UNSUPPORTED);

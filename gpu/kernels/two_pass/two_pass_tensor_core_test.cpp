@@ -1,6 +1,5 @@
 #include "gpu/kernels/two_pass/two_pass_tensor_core.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -28,14 +27,15 @@ TEST_CASE("tensor cores, backward: no order changes a bit, and nothing is wrong 
           "[gpu][tensor_core]") {
   for (const std::string& text : spelled_problems()) {
     INFO(text);
-    std::vector<std::vector<std::uint32_t>> outputs;
+    std::vector<std::vector<std::uint64_t>> outputs;
     for (const simt::Emulation& emulation : testing::checked_orders()) {
       Call call(text);
       run_forward(call);
-      EmulatedBackward backward(call.backward_arguments());
+      EmulatedBackward backward(call.backward_arguments(flash2_tensor_core_kernel().abi()));
       CHECK(two_pass_tensor_core_emulated(backward, emulation).to_string().empty());
       outputs.push_back(testing::bits_of({&call.dQ, &call.dK, &call.dV}));
-      CHECK(std::count(outputs.back().begin(), outputs.back().end(), ~std::uint32_t{0}) == 0);
+      CHECK(testing::unwritten(outputs.back()) == 0);
+      CHECK(call.gaps_intact());
     }
     for (const auto& bits : outputs) CHECK(bits == outputs.front());
   }
@@ -48,7 +48,7 @@ TEST_CASE("tensor cores, backward: words moved are those of the schedule",
       INFO(text << (dlse ? " with dLSE" : ""));
       Call call(text);
       run_forward(call);
-      attest_backward_args args = call.backward_arguments();
+      attest_backward_args args = call.backward_arguments(flash2_tensor_core_kernel().abi());
       if (!dlse) args.dLSE = nullptr;
       EmulatedBackward backward(args);
       const simt::LaunchReport report = two_pass_tensor_core_emulated(backward, {});

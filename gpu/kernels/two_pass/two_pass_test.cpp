@@ -1,6 +1,5 @@
 #include "gpu/kernels/two_pass/two_pass.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "core/testing/catch.hpp"
@@ -16,15 +15,16 @@ TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is 
           "[gpu][two_pass]") {
   for (const char* text : testing::backward_problems()) {
     INFO(text);
-    std::vector<std::vector<std::uint32_t>> outputs;
+    std::vector<std::vector<std::uint64_t>> outputs;
     for (const simt::Emulation& emulation : testing::checked_orders()) {
       testing::Call call(text);
       const EmulatedForward forward(call.forward_arguments());
       CHECK(flash2_forward_emulated(forward, emulation).to_string().empty());
-      const EmulatedBackward backward(call.backward_arguments());
+      const EmulatedBackward backward(call.backward_arguments(flash2_kernel().abi()));
       CHECK(two_pass_emulated(backward, emulation).to_string().empty());
       outputs.push_back(testing::bits_of({&call.dQ, &call.dK, &call.dV}));
-      CHECK(std::count(outputs.back().begin(), outputs.back().end(), ~std::uint32_t{0}) == 0);
+      CHECK(testing::unwritten(outputs.back()) == 0);
+      CHECK(call.gaps_intact());
     }
     for (const auto& bits : outputs) CHECK(bits == outputs.front());
   }
@@ -38,7 +38,7 @@ TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][wo
       const Problem& p = call.problem;
       const EmulatedForward forward(call.forward_arguments());
       flash2_forward_emulated(forward, {});
-      attest_backward_args args = call.backward_arguments();
+      attest_backward_args args = call.backward_arguments(flash2_kernel().abi());
       if (!dlse) args.dLSE = nullptr;
       const EmulatedBackward backward(args);
       const MovedWords moved =
@@ -56,8 +56,7 @@ TEST_CASE("backward: head dimensions that no launch holds are refused", "[gpu][t
   for (const char* text : {"sq=4,d=800,dv=8", "sq=4,d=8,dv=800", "sq=4,d=577,dv=8"}) {
     INFO(text);
     testing::Call call(text);
-    const attest_backward_args args = call.backward_arguments();
-    CHECK(kernel.backward(kernel.self, &args) == ATTEST_UNSUPPORTED);
+    CHECK(call.backward(kernel) == ATTEST_UNSUPPORTED);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/dense/flash2.hpp"
 #include "schedules/dense/key_stationary.hpp"
 #include "schedules/dense/stored_gradients.hpp"
@@ -18,8 +19,9 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 using testing::sparse_schedules;
 
 constexpr int kCases = 150;  // for each schedule
@@ -28,7 +30,7 @@ constexpr int kCases = 150;  // for each schedule
 double worst_gradient(const io::Schedule& schedule, Call& call) {
   BoundSchedule<Flash2>({4, 4}, *call.form.get()).run(call.forward_arguments());
   schedule.count({}, call.backward_arguments());
-  const auto expected = naive_backward(call.problem, call.inputs(), call.O.view(), call.LSE.view());
+  const auto expected = cpu::testing::naive_backward(call);
   return std::max({cpu::testing::worst_ratio(call.dQ.view(), expected.dQ),
                    cpu::testing::worst_ratio(call.dK.view(), expected.dK),
                    cpu::testing::worst_ratio(call.dV.view(), expected.dV)});
@@ -70,7 +72,7 @@ TEST_CASE("sixteen-bit tensors beside four-byte indices", "[sparse][schedules]")
       problem.dtype = round % 2 == 0 ? DType::bf16 : DType::f16;
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::packed, 1, 1, testing::dlse_of(text)});
+      Call call(problem, rng.bits64(), {Memory::spelled, 1, 1, testing::dlse_of(text)});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       if (family->direction() == Direction::forward) {
         testing::check_counts(*schedule, call.forward_arguments());
@@ -227,7 +229,7 @@ struct WrongTranspose {
 TEST_CASE("gradients over a list that is not the transpose are noticed", "[sparse][schedules]") {
   const auto ratio = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
-    Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 3, {Memory::spelled, 1, 1, Dlse::absent});
     return worst_gradient(BoundSchedule<WrongTranspose>({4}, *call.form.get()), call);
   };
   CHECK(ratio("blockband_4_1") <= 1);  // equals its transpose
@@ -280,7 +282,7 @@ struct StoresKeysInOrder {
 TEST_CASE("keys stored in the order of their groups are noticed", "[sparse][schedules]") {
   const auto ratio = [](const char* mask) {
     const Problem problem = Problem::parse(std::string("sq=13,sk=13,d=4,dv=3,mask=") + mask);
-    Call call(problem, 3, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+    Call call(problem, 3, {Memory::spelled, 1, 1, Dlse::absent});
     return worst_gradient(BoundSchedule<StoresKeysInOrder>({4}, *call.form.get()), call);
   };
   CHECK(ratio("blockband_4_0") <= 1);  // in order already

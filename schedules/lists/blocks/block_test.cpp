@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "cpu/testing/judged_call.hpp"
 #include "schedules/dense/flash1.hpp"
 #include "schedules/dense/flash2.hpp"
 #include "schedules/dense/square_tiled.hpp"
@@ -17,8 +18,9 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 using testing::sparse_schedules;
 
 constexpr int kCases = 150;  // for each schedule
@@ -32,12 +34,12 @@ TEST_CASE("closed forms of sparse forward schedules", "[sparse][schedules]") {
       const Problem problem = testing::random_problem_for(rng, *family);
       const std::string text = testing::random_schedule(rng, *family);
       INFO(text << " on " << problem.to_string());
-      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, cpu::testing::Dlse::absent});
+      Call call(problem, rng.bits64(), {Memory::scattered, 1, 1, Dlse::absent});
       const auto schedule = sparse_schedules().make(text, *call.form.get(), io::FastMemory{});
       CHECK(schedule->spec().to_string() == text);
       const auto untouched = call.LSE.bytes();
       testing::check_counts(*schedule, call.forward_arguments());
-      const auto expected = naive_forward(problem, call.inputs());
+      const auto expected = cpu::testing::naive_forward(call);
       worst = std::max(worst, cpu::testing::worst_ratio(call.O.view(), expected.O));
       if (family->kernel_class().lse == io::LseOutput::written) {
         worst = std::max(worst, cpu::testing::worst_ratio(call.LSE.view(), expected.LSE));

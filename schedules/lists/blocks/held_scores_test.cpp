@@ -12,8 +12,9 @@
 namespace attest::schedules {
 namespace {
 
-using cpu::testing::Call;
-using cpu::testing::Memory;
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
 
 io::Words words_in(std::int64_t fast_words, const std::string& text, const char* mask) {
   const Problem problem = Problem::parse(std::string("sq=512,d=64,mask=") + mask);
@@ -36,7 +37,7 @@ TEST_CASE("pieces of listed tiles move fewer words than all of them", "[sparse][
 // A score that is no number must not be lost as the maximum of its row: NaN beside masked pairs.
 TEST_CASE("a row of NaN stays NaN from piece to piece", "[sparse][schedules]") {
   const Problem problem = Problem::parse("sq=4,sk=8,d=2,mask=block_2_100_1");
-  Call call(problem, 5, {Memory::packed, 1, 1, cpu::testing::Dlse::absent});
+  Call call(problem, 5, {Memory::spelled, 1, 1, Dlse::absent});
   call.Q.view().set(std::numeric_limits<double>::quiet_NaN(), 0);
   const BoundSchedule<BlockHeldScores> schedule({2, 2, 1}, *call.form.get());
   schedule.run(call.forward_arguments());
