@@ -8,6 +8,7 @@
 #include "certify/plan/plan.hpp"
 #include "certify/score/published_rules.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/defects/defect.hpp"
 
@@ -104,8 +105,10 @@ TEST_CASE("a kernel without a defect is not caught", "[defect_score]") {
   attest_kernel right = fixtures::defective_kernel(Defect::none);
   right.description.max_head_dim = 16;  // no published model: they take most of the time
   const Plain plain;
+  CampaignOptions options;
+  if (!attest::testing::is_nightly()) options.law = "reference_forward";
   const DefectScore none =
-      score_defect({&right, "sq=1,d=1"}, plain.kernels(), CampaignOptions(), [] { return false; });
+      score_defect({&right, "sq=1,d=1"}, plain.kernels(), options, [] { return false; });
   CHECK_FALSE(none.caught);
   CHECK(none.cases == none.planned_cases);
   CHECK_FALSE(none.interrupted);

@@ -3,7 +3,6 @@
 // ATTEST_NIGHTLY adds the longest sequences.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "fixtures/emulated/emulation.hpp"
 #include "proptest/judge/truth.hpp"
 #include "proptest/testing/power_contract.hpp"
@@ -34,10 +34,8 @@ const std::vector<Family>& families() {
   return all;
 }
 
-bool nightly() { return std::getenv("ATTEST_NIGHTLY") != nullptr; }
-
 std::vector<std::int64_t> lengths() {
-  if (nightly()) return {16, 128, 768};
+  if (attest::testing::is_nightly()) return {16, 128, 768};
   return {16, 128};
 }
 

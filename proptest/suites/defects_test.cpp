@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/laws/trial.hpp"
@@ -24,11 +25,11 @@ bool fails(const LawResult& result) {
 }
 
 TEST_CASE("the kernels without a defect keep every law", "[defects]") {
-  constexpr std::uint64_t kCases = 20;
+  const std::uint64_t cases = attest::testing::is_nightly() ? 100 : 8;
   for (const attest_kernel* kernel :
        {&fixtures::defective_kernel(fixtures::Defect::none),
         &fixtures::defective_loss_kernel(fixtures::LossDefect::none)}) {
-    for (std::uint64_t index = 0; index < kCases; ++index) {
+    for (std::uint64_t index = 0; index < cases; ++index) {
       const Case c = generate(kernel->description, Tier::smoke, kSeed, index);
       for (const Law& law : laws()) {
         const LawResult result = law.check(*kernel, c);
@@ -40,8 +41,8 @@ TEST_CASE("the kernels without a defect keep every law", "[defects]") {
 }
 
 void check_every_law(const attest_kernel& kernel) {
-  constexpr std::uint64_t kCases = 30;
-  for (std::uint64_t index = 0; index < kCases; ++index) {
+  const std::uint64_t cases = attest::testing::is_nightly() ? 100 : 8;
+  for (std::uint64_t index = 0; index < cases; ++index) {
     const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
     for (const Law& law : laws()) {
       if (!concerns(law, kernel.description)) continue;

@@ -42,7 +42,7 @@ TEST_CASE("kernels with a delta made of P lie within both bounds", "[validation]
     }
   }
   CHECK(with_lse_gradient > cases / 4);
-  if (nightly()) return;
+  if (attest::testing::is_nightly()) return;
   std::size_t compared = 0;
   for (const Cell& cell : cells) {
     const Looseness found = looseness(cell, first_medians_of_delta(), 0);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "proptest/testing/emulated_case.hpp"
 #include "proptest/testing/power_contract.hpp"
 #include "proptest/testing/projection.hpp"
@@ -34,7 +35,7 @@ const std::vector<Family>& families() {
 }
 
 std::vector<std::int64_t> lengths() {
-  if (std::getenv("ATTEST_NIGHTLY") != nullptr) return {16, 256, 4096};
+  if (attest::testing::is_nightly()) return {16, 256, 4096};
   return {16, 256};
 }
 

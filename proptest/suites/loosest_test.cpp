@@ -19,7 +19,7 @@ namespace {
 using fixtures::Emulation;
 
 TEST_CASE("no law refuses the loosest kernel of any contract", "[validation]") {
-  const std::uint64_t cases = nightly() ? 20 : 1;
+  const std::uint64_t cases = attest::testing::is_nightly() ? 20 : 1;
   std::map<std::string_view, LawCount> of_law;
   std::uint64_t seed = 1;
   for (const attest_kernel& kernel : fixtures::loosest_kernels()) {
@@ -99,7 +99,7 @@ Cell measured(const Emulation& emulation, DType dtype, std::uint64_t rounds) {
 }
 
 TEST_CASE("no element of the loosest kernels lies outside a bound", "[validation]") {
-  const std::uint64_t rounds = nightly() ? 70 : 1;
+  const std::uint64_t rounds = attest::testing::is_nightly() ? 70 : 1;
   std::int64_t cases = 0;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const std::vector<Emulation> emulations = fixtures::loosest_emulations(dtype);

@@ -9,6 +9,7 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "fixtures/emulated/float_arithmetic.hpp"
 #include "proptest/judge/loss.hpp"
 #include "proptest/judge/truth.hpp"
@@ -185,9 +186,7 @@ struct Tally {
   }
 };
 
-std::int64_t wanted_elements() {
-  return std::getenv("ATTEST_NIGHTLY") != nullptr ? 1000000 : 10000;
-}
+std::int64_t wanted_elements() { return attest::testing::is_nightly() ? 1000000 : 10000; }
 
 Tally measured(const Contract& contract) {
   Tally tally;

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "fixtures/emulated/sparse_identity.hpp"
 #include "io/machine/counting_machine.hpp"
 #include "proptest/judge/sparse_truth.hpp"
@@ -29,7 +30,7 @@ using fixtures::SparseFault;
 using fixtures::SparseIdentity;
 
 // Cases of each family.
-int cases() { return std::getenv("ATTEST_NIGHTLY") != nullptr ? 2000 : 40; }
+int cases() { return attest::testing::is_nightly() ? 2000 : 40; }
 
 Tensor rows(const char* name, const std::vector<Axis>& axes, const std::vector<float>& elements) {
   Tensor tensor(name, DType::f32, axes);

@@ -60,13 +60,13 @@ TEST_CASE("kernels that keep their contract lie within both bounds", "[validatio
     const Looseness document = looseness(cell, medians_of_document(), kWhole);
     CHECK(document.looser == std::vector<std::string>{});
     by_document += document.compared;
-    if (nightly()) continue;
+    if (attest::testing::is_nightly()) continue;
     const Looseness first = looseness(cell, first_medians(), 0);
     CHECK(first.looser == std::vector<std::string>{});
     by_first += first.compared;
   }
   CHECK(8 * by_document >= 7 * known_medians(medians_of_document()));
-  if (!nightly()) CHECK(by_first == known_medians(first_medians()));
+  if (!attest::testing::is_nightly()) CHECK(by_first == known_medians(first_medians()));
   std::printf("%lld cases, %lld of them with a gradient of LSE\n", static_cast<long long>(cases),
               static_cast<long long>(with_lse_gradient));
   CHECK(with_lse_gradient > cases / 4);
@@ -93,7 +93,7 @@ TEST_CASE("kernels that keep their contract lie within both bounds on sparsity p
   std::int64_t cases = 0;
   std::vector<Cell> cells = every_family_and_dtype();
   for (Cell& cell : cells) {
-    const std::uint64_t rounds = nightly() ? 20 : 1;
+    const std::uint64_t rounds = attest::testing::is_nightly() ? 20 : 1;
     for (std::uint64_t index = 0; index < rounds * cell.emulations.size(); ++index) {
       const std::uint64_t round = index / cell.emulations.size();
       cell.add(cell.emulations[index % cell.emulations.size()], index,

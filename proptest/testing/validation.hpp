@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "core/testing/nightly.hpp"
 #include "fixtures/emulated/emulation.hpp"
 #include "proptest/judge/truth.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
@@ -106,9 +107,7 @@ struct Statistics {
   }
 };
 
-inline bool nightly() { return std::getenv("ATTEST_NIGHTLY") != nullptr; }
-
-inline std::int64_t wanted_elements() { return nightly() ? 1000000 : 10000; }
+inline std::int64_t wanted_elements() { return attest::testing::is_nightly() ? 1000000 : 10000; }
 
 // A problem without its dtype, and whether medians are measured on it.
 struct Shape {

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
 #include "reference/exact/loss_terms.hpp"
 #include "reference/testing/loss_kernel.hpp"
@@ -128,7 +129,7 @@ struct Found {
 };
 
 TEST_CASE("float32 loss gradients lie within their bounds", "[loss_bounds]") {
-  const bool nightly = std::getenv("ATTEST_NIGHTLY") != nullptr;
+  const bool nightly = attest::testing::is_nightly();
   const std::int64_t wanted = nightly ? 1000000 : 10000;
   const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
       {1, 1}, {5, 3}, {16, 16}, {40, 8}, {130, 4}, {9, 24}, {65, 16}};

@@ -20,7 +20,7 @@ static attest_status forward(const void *self, const attest_forward_args *x) {
   return ATTEST_OK;
 }
 
-/* What it serves: nothing else is asked of it. */
+/* All that is asked of it, with equal lengths and heads: no feature below claims others. */
 static const attest_limits limits = {.struct_size = sizeof limits,
                                      .only = ATTEST_ONLY_CAUSAL | ATTEST_ONLY_ONE_SCALE};
 
