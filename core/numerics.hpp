@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 #include "core/dtype.hpp"
 
 namespace attest {

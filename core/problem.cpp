@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "core/problem_values.hpp"
+#include "core/features/problem_values.hpp"
+#include "core/features/score_features.hpp"
 #include "core/rng.hpp"
-#include "core/score_features.hpp"
 
 namespace attest {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 #include "core/dtype.hpp"
 #include "core/mask/pattern.hpp"
 #include "core/mask/sparsity/abi_sparsity.hpp"

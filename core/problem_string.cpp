@@ -3,10 +3,10 @@
 #include <map>
 
 #include "core/error.hpp"
+#include "core/features/problem_values.hpp"
+#include "core/features/score_features.hpp"
 #include "core/mask/mask_part.hpp"
 #include "core/problem.hpp"
-#include "core/problem_values.hpp"
-#include "core/score_features.hpp"
 #include "core/text/shortest.hpp"
 #include "core/text/suggest.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 
 namespace attest::certify {
 namespace {

@@ -11,7 +11,7 @@
 #include "certify/printable.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
-#include "core/contract_text.hpp"
+#include "core/contract/contract_text.hpp"
 
 namespace attest::certify::cli {
 

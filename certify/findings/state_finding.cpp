@@ -4,7 +4,7 @@
 
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "proptest/values/generator.hpp"
 
 namespace attest::certify {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "core/claim_words.hpp"
+#include "core/features/claim_words.hpp"
 #include "core/problem.hpp"
 
 /// Claims of a kernel and those that a case exercises, in one vocabulary.

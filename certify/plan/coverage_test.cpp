@@ -1,6 +1,6 @@
 #include "certify/plan/coverage.hpp"
 
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest::certify {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 #include "core/mask/key_range.hpp"
 
 /// Which keys a query may see.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 #include "core/rng.hpp"
 #include "core/tensor.hpp"
 

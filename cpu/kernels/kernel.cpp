@@ -1,7 +1,7 @@
 #include "cpu/kernels/kernel.hpp"
 
 #include "core/dtype_range.hpp"
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 
 namespace attest::cpu {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 
 namespace attest::proptest {

@@ -1,4 +1,4 @@
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "proptest/judge/truth.hpp"
 
 /// Wrong results that a wrong kernel plausibly returns, and those that a truth would let pass.

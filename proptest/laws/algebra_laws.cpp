@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/features/score_features.hpp"
 #include "core/mask/sparsity/sparsity_pattern.hpp"
 #include "core/rng.hpp"
-#include "core/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/reversed.hpp"

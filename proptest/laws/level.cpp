@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "core/dtype_range.hpp"
+#include "core/features/score_features.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
-#include "core/score_features.hpp"
 #include "proptest/values/draws.hpp"
 
 namespace attest::proptest {

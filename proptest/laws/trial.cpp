@@ -1,6 +1,6 @@
 #include "proptest/laws/trial.hpp"
 
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 
 namespace attest::proptest {

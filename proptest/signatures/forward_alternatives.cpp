@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/deviation.hpp"
 #include "proptest/signatures/exchanged.hpp"

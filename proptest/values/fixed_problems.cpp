@@ -10,8 +10,8 @@
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
+#include "core/features/score_features.hpp"
 #include "core/rng.hpp"
-#include "core/score_features.hpp"
 #include "proptest/judge/claims.hpp"
 
 namespace attest::proptest {

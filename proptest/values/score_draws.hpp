@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
+#include "core/features/score_features.hpp"
 #include "core/problem.hpp"
 #include "core/rng.hpp"
-#include "core/score_features.hpp"
 
 namespace attest::proptest {
 

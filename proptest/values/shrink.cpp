@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 #include "proptest/values/generator.hpp"
 #include "proptest/values/score_draws.hpp"
 

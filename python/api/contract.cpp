@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"

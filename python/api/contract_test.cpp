@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/contract_text.hpp"
+#include "core/contract/contract_text.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/testing/catch.hpp"

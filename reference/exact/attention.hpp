@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
 #include "reference/exact/sample.hpp"

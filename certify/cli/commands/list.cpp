@@ -10,7 +10,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/reproduce/experiment.hpp"
-#include "core/contract_text.hpp"
+#include "core/contract/contract_text.hpp"
 #include "core/error.hpp"
 #include "core/mask/mask_spellings.hpp"
 #include "core/text/suggest.hpp"

@@ -7,8 +7,8 @@
 
 #include "certify/worker/library/limits.hpp"
 #include "certify/worker/process/protocol.hpp"
-#include "core/claim_words.hpp"
 #include "core/dtype.hpp"
+#include "core/features/claim_words.hpp"
 
 namespace attest::certify::worker {
 namespace {

@@ -1,6 +1,6 @@
 #include "gpu/kernels/emulated/emulated_kernel.hpp"
 
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 
 namespace attest::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/contract_text.hpp"
+#include "core/contract/contract_text.hpp"
 
 #include "core/dtype.hpp"
 #include "core/text/shortest.hpp"

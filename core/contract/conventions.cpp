@@ -1,4 +1,4 @@
-#include "core/conventions.hpp"
+#include "core/contract/conventions.hpp"
 
 namespace attest {
 

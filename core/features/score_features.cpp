@@ -1,11 +1,11 @@
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "core/error.hpp"
-#include "core/problem_values.hpp"
+#include "core/features/problem_values.hpp"
 #include "core/text/shortest.hpp"
 
 namespace attest {

@@ -1,4 +1,4 @@
-#include "core/problem_values.hpp"
+#include "core/features/problem_values.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
-#include "core/claim_words.hpp"
+#include "core/features/claim_words.hpp"
 
 #include "core/abi/attest_kernel.h"
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 
 namespace attest {
 

@@ -1,9 +1,9 @@
-#include "core/score_features.hpp"
+#include "core/features/score_features.hpp"
 
 #include <bit>
 #include <set>
 
-#include "core/claim_words.hpp"
+#include "core/features/claim_words.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest {
