@@ -161,9 +161,16 @@ worker::Source function_source(const std::string& word, const FunctionOptions& o
 
 void become_function_count(const std::string& word, const FunctionOptions& options,
                            const std::string& problem, const std::vector<std::string>& flags) {
+  // A Python without the package would end with 1, which says that a kernel is refused.
+  constexpr const char* kRun = R"(import sys
+try:
+    from attest._count_command import main
+except ImportError as error:
+    print(f"attest: {sys.executable} needs the package attest and numpy: {error}", file=sys.stderr)
+    sys.exit(2)
+sys.exit(main(sys.argv[1:])))";
   const std::string python = python_of_environment();
-  std::vector<std::string> words{python, "-m", "attest._count_command", word, keywords_of(options),
-                                 problem};
+  std::vector<std::string> words{python, "-c", kRun, word, keywords_of(options), problem};
   words.insert(words.end(), flags.begin(), flags.end());
   std::vector<char*> arguments;
   for (std::string& one : words) arguments.push_back(one.data());

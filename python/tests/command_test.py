@@ -1,7 +1,10 @@
 """Holds the counts of the package's command, and the command itself, against what they should say."""
 
+import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from plain_attention import arrays
@@ -43,6 +46,18 @@ class Command(unittest.TestCase):
         call = "import sys; from attest._command import main; sys.argv[1:] = ['--version']; main()"
         done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
         self.assertEqual(done.stdout, f"attest {attest.__version__}\n")
+
+    def test_a_python_without_the_package_is_bad_input(self):
+        call = "import sys; from attest._command import main; main()"
+        with tempfile.TemporaryDirectory() as folder:
+            bare = pathlib.Path(folder, "python")
+            bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+            bare.chmod(0o755)
+            done = subprocess.run([sys.executable, "-c", call, "count", "--kernel", "mine.py:f", "--problem", "sq=4,d=4"],
+                                  capture_output=True, text=True, env={**os.environ, "ATTEST_PYTHON": str(bare)})
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("needs the package attest", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
 
 
 if __name__ == "__main__":
