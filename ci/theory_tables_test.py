@@ -27,12 +27,12 @@ ones             f32  O        13104     0.054     0.055      24.0     0.015 (mo
 table: another
 normal           f32  O        13104     0.9       0.9         1.0     0.9
 """
-check('a cell', tables.cell(0.055, 24.0), '0.06 · 24.0')
+check('a cell', tables.cell(0.055, 24.0), '0.06 · 24')
 check('a median of three digits', tables.cell(0.5, 123.4), '0.50 · 123')
 check('results that are exact', tables.cell(0.5, 24.0, True), '0.50 · –')
 tables.DTYPES = ('f32',)
 check('rows of the table that is named', tables.tightness(PRINTED, 'elements', ['O']),
-      {'normal': ['0.06 · 24.0'], 'ones': ['0.06 · –']})
+      {'normal': ['0.06 · 24'], 'ones': ['0.06 · –']})
 check('the order before is kept, new rows are last',
       tables.rendered(['k', 'v'], {'new': ['1'], 'b': ['2'], 'a': ['3']}, ['a', 'b']),
       '| k | v |\n|---|---|\n| a | 3 |\n| b | 2 |\n| new | 1 |\n')

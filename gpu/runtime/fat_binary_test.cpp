@@ -67,15 +67,15 @@ TEST_CASE("a fat binary without PTX for the device says how to build it", "[cuda
 
 TEST_CASE("compressed PTX is opened where the system's library is", "[cudart]") {
   struct Kind {
-    const char* library;
+    const char* soname;
     std::uint64_t flag;
     std::string bytes;
   };
   for (const Kind& kind :
        {Kind{"liblz4.so.1", kLz4, as_lz4(kText)}, Kind{"libzstd.so.1", kZstd, as_zstd(kText)}}) {
-    CAPTURE(kind.library);
+    CAPTURE(kind.soname);
     Part part{kPtx, 80, kind.bytes, kind.flag, kText.size()};
-    if (dlopen(kind.library, RTLD_NOW) == nullptr) {
+    if (dlopen(kind.soname, RTLD_NOW) == nullptr) {
       CHECK_THROWS_WITH(ptx_in({part}), Catch::EndsWith("or build with nvcc --no-compress"));
       continue;
     }
