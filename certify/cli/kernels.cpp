@@ -91,13 +91,22 @@ const worker::IsolatedKernels& Kernels::library(const std::string& path) {
 const attest_kernel& Kernels::function(const std::string& word) {
   auto known = libraries_.find(word);
   if (known == libraries_.end()) {
-    const std::string place = word.substr(0, word.rfind(':') + 1);
+    const std::string place = word.substr(0, word.substr(0, word.find('[')).rfind(':') + 1);
     auto kernels =
         worker::isolate_program(function_source(word, function_options_), limits_, place);
     known = libraries_.emplace(word, std::move(kernels)).first;
     registry_.add(&known->second.front()->kernel());
   }
   return known->second.front()->kernel();
+}
+
+std::vector<const attest_kernel*> Kernels::functions(const std::string& word) {
+  if (function_options_.autotune != "each") return {&function(word)};
+  std::vector<const attest_kernel*> found;
+  for (const std::string& one : function_configurations(word, function_options_)) {
+    found.push_back(&function(word + "[" + one + "]"));
+  }
+  return found;
 }
 
 std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
@@ -108,7 +117,7 @@ std::vector<const attest_kernel*> Kernels::find(const std::string& word) {
                          "list kernels` named gpu/... are emulated without it, and in every order "
                          "of lanes and blocks by attest emulate");
   }
-  if (names_function(word)) return {&function(word)};
+  if (names_function(word)) return functions(word);
   if (function_options_.given()) {
     throw InvalidProblem("'" + word +
                          "' is no function in Python, which --like, --numerics and "
@@ -145,8 +154,8 @@ const attest_kernel& Kernels::find_one(const std::string& word) {
   std::vector<std::string> names;
   names.reserve(found.size());
   for (const attest_kernel* kernel : found) names.emplace_back(kernel->description.name);
-  throw InvalidProblem(fmt::format("library '{}': has {} kernels; choose one: {}", word,
-                                   found.size(), fmt::join(names, ", ")));
+  throw InvalidProblem(fmt::format("'{}': has {} kernels; choose one: {}", word, found.size(),
+                                   fmt::join(names, ", ")));
 }
 
 std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels) {

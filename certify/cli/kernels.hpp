@@ -41,8 +41,8 @@ class Kernels {
   Kernels(const Registry& built_in, const IsolationOptions& options);
 
   /// The kernels a word stands for: one by name, all or the one of that name of a library, a
-  /// function in Python. Throws InvalidProblem with the nearest name, or why a library or a
-  /// function cannot be loaded.
+  /// function in Python, once for each configuration of its autotuned kernels where that is asked.
+  /// Throws InvalidProblem with the nearest name, or why a library or a function cannot be loaded.
   std::vector<const attest_kernel*> find(const std::string& word);
 
   /// The only one a word stands for; throws InvalidProblem naming the choices when there are more.
@@ -54,6 +54,7 @@ class Kernels {
  private:
   const worker::IsolatedKernels& library(const std::string& path);
   const attest_kernel& function(const std::string& word);
+  std::vector<const attest_kernel*> functions(const std::string& word);
 
   Registry registry_;
   Isolation isolation_;

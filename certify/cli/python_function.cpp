@@ -1,6 +1,7 @@
 #include "certify/cli/python_function.hpp"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,9 @@
 
 #include "certify/cli/commands.hpp"
 #include "certify/cli/kernels.hpp"
+#include "certify/count/program.hpp"
+#include "certify/files.hpp"
+#include "certify/temporary_folder.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::cli {
@@ -26,11 +30,15 @@ struct TextOption {
   std::string FunctionOptions::*value;
 };
 
-constexpr std::array<TextOption, 6> kTexts{{
+constexpr std::array<TextOption, 7> kTexts{{
     {"--like", "like", "calling convention (attest.CONVENTIONS), default: by its signature",
      &FunctionOptions::like},
     {"--device", "device", "device of torch or jax where its arrays lie, default: the host",
      &FunctionOptions::device},
+    {"--autotune", "autotune",
+     "configuration of kernels in Triton on an emulated device (BLOCK_M=64,num_warps=4; "
+     "kernel.BLOCK_M=64), or each in turn: each; default: the one that moves the fewest words",
+     &FunctionOptions::autotune},
     {"--backward", "backward", "function of its gradients, default: autograd or jax.vjp",
      &FunctionOptions::backward},
     {"--numerics", "numerics", "preset or fields of the arithmetic, default f32",
@@ -90,6 +98,17 @@ bool is_dotted_name(std::string_view text) {
   return !begins;
 }
 
+// "file.py:function[BLOCK_M=64]": the function, and the configuration of its autotuned kernels.
+struct FunctionWord {
+  std::string function, configuration;
+};
+
+FunctionWord split_function(const std::string& word) {
+  const std::size_t bracket = word.find('[');
+  if (bracket == std::string::npos || word.back() != ']') return {word, ""};
+  return {word.substr(0, bracket), word.substr(bracket + 1, word.size() - bracket - 2)};
+}
+
 // As JSON, the keywords of attest.certify.
 std::string keywords_of(const FunctionOptions& options) {
   nlohmann::json given = nlohmann::json::object();
@@ -127,7 +146,8 @@ void add_function_options(CLI::App& command, FunctionOptions& options) {
   }
 }
 
-bool names_function(const std::string& word) {
+bool names_function(const std::string& given) {
+  const std::string word = split_function(given).function;
   const std::size_t colon = word.rfind(':');
   if (colon == std::string::npos || !is_dotted_name(std::string_view(word).substr(colon + 1))) {
     return false;
@@ -137,11 +157,16 @@ bool names_function(const std::string& word) {
   return !names_library(word) && is_dotted_name(place);
 }
 
-worker::Source function_source(const std::string& word, const FunctionOptions& options) {
+worker::Source function_source(const std::string& word, const FunctionOptions& given) {
+  const auto [function, configuration] = split_function(word);
+  FunctionOptions options = given;
+  if (!configuration.empty()) options.autotune = configuration;
   worker::Source source;
   for (const TextOption& option : kTexts) {
     const std::string& text = options.*option.value;
-    if (text.empty()) continue;
+    if (text.empty() || (option.value == &FunctionOptions::autotune && !configuration.empty())) {
+      continue;  // the kernel's name has it
+    }
     source.options += fmt::format(" {} '{}'", option.flag, text);
   }
   for (const ListOption& option : kLists) {
@@ -150,13 +175,37 @@ worker::Source function_source(const std::string& word, const FunctionOptions& o
     source.options += fmt::format(" {} {}", option.flag, fmt::join(list, ","));
   }
   source.program = python_of_environment();
-  source.words = {
-      "-u", "-m", "attest._worker", word.substr(word.rfind(':') + 1), word, keywords_of(options),
-      "[]"};
+  source.words = {"-u",
+                  "-m",
+                  "attest._worker",
+                  word.substr(function.rfind(':') + 1),
+                  function,
+                  keywords_of(options),
+                  "[]"};
   source.again = {"--described"};
-  source.subject = "function '" + word + "'";
+  source.subject = "function '" + function + "'";
   source.loading = "its interpreter (" + source.program + ", which needs the package attest)";
   return source;
+}
+
+std::vector<std::string> function_configurations(const std::string& word,
+                                                 const FunctionOptions& options) {
+  const std::string python = python_of_environment();
+  const TemporaryFolder folder;
+  const std::string output = folder.file("configurations");
+  const int status = run_program(
+      {{python, "-m", "attest._configurations_command", word, keywords_of(options)}, "python3", {}},
+      output);
+  std::istringstream lines(read_file(output));
+  std::string last;
+  for (std::string line; std::getline(lines, line);) last = line;
+  const nlohmann::json told = nlohmann::json::parse(last, nullptr, false);
+  const bool ended = WIFEXITED(status);
+  if (ended && WEXITSTATUS(status) == 0 && told.is_array()) return told;
+  const std::string reason =
+      told.is_string() ? told.get<std::string>()
+                       : "'" + python + "', which needs the package attest, says: " + last;
+  throw InvalidProblem("--autotune each: " + reason);
 }
 
 void become_function_count(const std::string& word, const FunctionOptions& options,

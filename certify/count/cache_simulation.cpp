@@ -1,17 +1,15 @@
 // The outer half of a simulated call: starts valgrind and reads its counts.
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <sstream>
 
 #include "certify/count/cache_count.hpp"
 #include "certify/count/program.hpp"
 #include "certify/files.hpp"
+#include "certify/temporary_folder.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -32,29 +30,6 @@ std::int64_t whole(const std::string& text) {
 }
 
 bool power_of_two(std::int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
-
-// A folder of its own, gone with its files.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attest-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw InvalidProblem("cannot make a folder in " + pattern + ": " + std::strerror(errno));
-    }
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Returns what the call said before the call ended: its own line, else valgrind's last.
 std::string last_words(const std::string& text) {

@@ -10,6 +10,7 @@ Arrays are numpy's, torch's, jax's or any that np.asarray takes. `Features` list
 features of a problem, `Numerics` how the arithmetic of a kernel is described. No tolerance is chosen.
 """
 
+from attest._autotune import configurations
 from attest._call import Results, problem
 from attest._certify import certify, replay
 from attest._command import regime
@@ -25,5 +26,5 @@ __version__ = version()
 
 __all__ = ["CONVENTIONS", "Asked", "Bounds", "Convention", "EmulatedGpu", "EmulationError", "Features",
            "InternalError", "Keyword", "Launch", "NothingProved", "Numerics", "Report", "Results",
-           "assert_close", "assert_grads_close", "bounds", "certify", "count", "emulated_gpu", "problem",
+           "assert_close", "assert_grads_close", "bounds", "certify", "configurations", "count", "emulated_gpu", "problem",
            "reference", "regime", "replay"]

@@ -13,6 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from attest import _executors, _library, _place
+from attest._autotune import Choice
 from attest._claims import claims_of
 from attest._conventions import Convention, convention
 from attest._features import Numerics, contract_text
@@ -23,9 +24,9 @@ from attest._report import Report, finding_text, problem_of
 
 
 def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None,
-            device: Optional[str] = None, isolate: bool = True, timeout: Optional[int] = None,
-            memory_limit: Optional[int] = None, numerics: Numerics = "f32",
-            dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
+            device: Optional[str] = None, autotune: Union[str, Choice, None] = None,
+            isolate: bool = True, timeout: Optional[int] = None, memory_limit: Optional[int] = None,
+            numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
             gradients: Optional[bool] = None, backward: Optional[Callable[..., Any]] = None,
             empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
             seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
@@ -41,6 +42,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
                  whose keywords its signature names, else "plain".
     `device`     of torch or jax, like "cuda" or "cuda:1": arrays are copied there, results come back.
                  "emulated:sm_80": kernels in Triton run as within `emulated_gpu`. None: the host.
+    `autotune`   on an emulated device: one of `configurations(fn)`, as in `emulated_gpu`. None: autotuned
+                 kernels take the configuration that moves the fewest words.
     `isolate`    the function is called in fresh interpreters: a crash, a hang, an exit, a write into
                  an input or outside an output is a finding. A function that is not at the top of a
                  module needs cloudpickle. False: in this process, and the certificate says what that
@@ -62,8 +65,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     Ctrl-C ends at the next check: the report is partial.
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
-    given = given_options(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
-                   gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
+    given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
+                   claims=claims, gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     function = Function(fn, convention(like, fn))
     if isinstance(problems, str):
         raise TypeError(f"problems is {problems!r}; give a list of problems")
@@ -108,9 +111,9 @@ def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], limits: Dict[str
 
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
            values: str = "normal", seed: int = 1, threads: int = 1,
-           like: Union[str, Convention, None] = None, device: Optional[str] = None, isolate: bool = True,
-           timeout: Optional[int] = None, memory_limit: Optional[int] = None,
-           numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
+           like: Union[str, Convention, None] = None, device: Optional[str] = None,
+           autotune: Union[str, Choice, None] = None, isolate: bool = True, timeout: Optional[int] = None,
+           memory_limit: Optional[int] = None, numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
            claims: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
            backward: Optional[Callable[..., Any]] = None,
            empty_row: Optional[str] = None, lse_base: Optional[str] = None) -> None:
@@ -120,8 +123,8 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
     where the case has nothing to judge, and what `certify` raises.
     """
     __tracebackhide__ = True
-    given = given_options(like=like, device=device, numerics=numerics, dtypes=dtypes, claims=claims,
-                   gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
+    given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
+                   claims=claims, gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
     case = f"{problem} values={values} seed={seed} threads={threads}"
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
@@ -162,18 +165,20 @@ def _subject(fn: Callable[..., Any], given: Dict[str, Any], isolate: bool, timeo
 
 
 def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention, None] = None,
-             device: Optional[str] = None, numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
+             device: Optional[str] = None, autotune: Union[str, Choice, None] = None,
+             numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
              claims: Optional[List[str]] = None, gradients: Optional[bool] = None,
              backward: Optional[Callable[..., Any]] = None, **conventions: str) -> Tuple[Kernel, str]:
     """Returns the kernel of a function and the text of its contract.
 
     `known`: its features are not asked for, and the kernel claims none; a first call is made.
     """
-    function = Function(fn, convention(like, fn), device)
+    function = Function(fn, convention(like, fn), device, autotune)
     if known:
         claims = []
     kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions,
                                         gradients, backward))
+    function.keep_to_choice()
     return kernel, contract_text(numerics, conventions)
 
 

@@ -15,6 +15,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from attest import _command, _library
+from attest._autotune import Choice, chosen, require_taken
 from attest._certify import given_options, prepared, replay_line
 from attest._conventions import Convention
 from attest._devices import emulated_target
@@ -29,7 +30,7 @@ _REGISTER_BYTES = 4
 
 def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: Optional[int] = None,
           fast_bytes: Optional[int] = None, best: bool = True, device: str = DEVICE,
-          like: Union[str, Convention, None] = None, numerics: Any = "f32", gradients: Optional[bool] = None,
+          autotune: Union[str, Choice, None] = None, like: Union[str, Convention, None] = None, numerics: Any = "f32", gradients: Optional[bool] = None,
           backward: Optional[Callable[..., Any]] = None) -> Dict[str, Any]:
     """Returns the words that a schedule or a function moves, and every kernel must.
 
@@ -40,6 +41,7 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
     For a schedule the result is that of `attest count --json` (certify/schemas/count.schema.json), and one size of
     fast memory is needed. For a function it has, of its forward pass:
 
+    `autotune`       the configuration of an autotuned kernel that was asked for, or None
     `launches`       of one call, each with its words by tensor, and the registers of a thread
                      (and `local_bytes`, where ptxas found too few of them)
     `moved`          words and bytes of all of them together
@@ -52,33 +54,34 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
                      computes it; else None. Its launches are those that torch's autograd makes, or that
                      function; bounds and schedules are of backward passes.
 
-    The function is called as `certify` calls it (`like`, `numerics`, `gradients`, `backward`), and judged
+    The function is called as `certify` calls it (`autotune`, `like`, `numerics`, `gradients`, `backward`), and judged
     before it is counted. Raises AssertionError where a result is outside its bound, and ValueError or
     TypeError with the reason where there is nothing to count. `best=False` leaves out the best tiles of
     every schedule, which take long on large masks.
     """
     if isinstance(subject, str):
-        if gradients is not None or backward is not None:
-            raise ValueError("gradients and backward are for functions; a schedule is of one pass, like two_pass "
-                             "of the backward one")
+        if gradients is not None or backward is not None or autotune is not None:
+            raise ValueError("gradients, backward and autotune are for functions; a schedule is of one pass, like "
+                             "two_pass of the backward one")
         return _command.count_schedule(subject, problem, fast_words, fast_bytes, best)
     if not callable(subject):
         raise TypeError(f"count takes a schedule's name or a function, not a {type(subject).__name__}")
     if fast_words is not None or fast_bytes is not None:
         raise ValueError("fast_words and fast_bytes are for schedules; a function's blocks have what they "
                          "were compiled for")
-    return _of_function(subject, problem, best, {"device": device, "like": like, "numerics": numerics,
+    return _of_function(subject, problem, best, {"device": device, "autotune": autotune, "like": like, "numerics": numerics,
                                                  "gradients": gradients, "backward": backward})
 
 
 def _of_function(fn: Callable[..., Any], problem: str, best: bool, given: Dict[str, Any]) -> Dict[str, Any]:
     target = emulated_target(given["device"])
-    with emulated_gpu(target) as gpu:
-        of_forward, of_backward = _judged_launches(fn, problem, given, gpu)
+    choice = chosen(given["autotune"])
+    with emulated_gpu(target, choice or None) as gpu:
+        of_forward, of_backward = _judged_launches(fn, problem, given, gpu, choice)
     # The bound for kernels that declare nothing is the same beside any schedule of the pass.
     beside = functools.partial(_beside_bounds, problem=problem, target=target, best=best)
     return {"schema": "attest-function-count-1", "function": getattr(fn, "__name__", type(fn).__name__),
-            "device": given["device"], **beside(of_forward, schedule="flash2"),
+            "device": given["device"], "autotune": choice or None, **beside(of_forward, schedule="flash2"),
             "backward": beside(of_backward, schedule="two_pass") if of_backward else None}
 
 
@@ -97,7 +100,7 @@ def _beside_bounds(launches: List[Launch], schedule: str, problem: str, target: 
 
 
 def _judged_launches(fn: Callable[..., Any], problem: str, given: Dict[str, Any],
-                     gpu: EmulatedGpu) -> Tuple[List[Launch], List[Launch]]:
+                     gpu: EmulatedGpu, choice: Choice) -> Tuple[List[Launch], List[Launch]]:
     """Returns the launches of a forward and of a backward call, which the reference judged; the latter may be none."""
     calls: List[Tuple[int, int]] = []  # where the launches of each forward call begin and end
 
@@ -108,9 +111,13 @@ def _judged_launches(fn: Callable[..., Any], problem: str, given: Dict[str, Any]
         calls.append((begin, len(gpu.launches)))
         return returned
 
+    gpu.keeps_to_choice = False  # in first calls, which are small
     gradients = bool(given["gradients"]) if given["backward"] is None else given["gradients"]
     kernel, contract = prepared(watched, like=given["like"], numerics=given["numerics"], gradients=gradients,
                                 backward=given["backward"])
+    gpu.keeps_to_choice = True
+    if choice:
+        require_taken(choice, gpu.configurations)
     if not kernel.claims_lse:
         raise ValueError(f"{kernel.name} returns no lse, and the bounds are of kernels that write it; "
                          "return (out, lse)")

@@ -1,7 +1,7 @@
 """Counts a function for `attest count --kernel`: `python -m attest._count_command PLACE OPTIONS PROBLEM [FLAG...]`.
 
 PLACE is a word of `attest._place`, OPTIONS those of `certify` that were given (JSON), the flags are --json,
---no-best and --gradients. Exit codes are the command's.
+--no-best and --gradients. With autotune=each it counts each configuration, JSON is a list then. Exit codes are the command's.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import sys
 from typing import Any, Dict, List
 
 from attest import _place
+from attest._autotune import EACH, configurations, spelled
 from attest._count import count
 from attest._kernel import users_traceback
 from attest._library import NothingProved
 
-_TAKEN = {"backward", "device", "like", "numerics"}
+_TAKEN = {"autotune", "backward", "device", "like", "numerics"}
 _REFUSED, _BAD_INPUT, _NOTHING_PROVED = 1, 2, 3
 
 
@@ -24,10 +25,17 @@ def main(words: List[str]) -> int:
     try:
         fn, given = _place.at(place, json.loads(options))
         for word in sorted(set(given) - _TAKEN):
-            raise ValueError(f"--{word.replace('_', '-')} is not for a count; it takes --device, --like, --numerics and "
-                             "--backward")
-        counted = count(fn, problem, best="--no-best" not in flags,
-                        gradients=True if "--gradients" in flags else None, **given)
+            raise ValueError(f"--{word.replace('_', '-')} is not for a count; it takes --device, --autotune, --like, "
+                             "--numerics and --backward")
+        gradients = True if "--gradients" in flags else None
+        each = given.get("autotune") == EACH
+        if each:
+            options = {key: given[key] for key in ("device", "like", "backward") if key in given}
+            choices = configurations(fn, gradients=gradients, **options)
+        else:
+            choices = [given.get("autotune")]
+        counted = [count(fn, problem, best="--no-best" not in flags, gradients=gradients,
+                         **{**given, "autotune": choice}) for choice in choices]
     except NothingProved as error:  # an AssertionError too
         return _failed(str(error), _NOTHING_PROVED)
     except AssertionError as error:
@@ -36,7 +44,10 @@ def main(words: List[str]) -> int:
         return _failed(str(error), _BAD_INPUT)
     except Exception as error:
         return _failed(users_traceback(error), _BAD_INPUT)
-    print(json.dumps(counted, indent=2) if "--json" in flags else _text(counted))
+    if "--json" in flags:
+        print(json.dumps(counted if each else counted[0], indent=2))
+    else:
+        print("\n\n".join(map(_text, counted)))
     return 0
 
 
@@ -46,7 +57,8 @@ def _failed(text: str, code: int) -> int:
 
 
 def _text(counted: Dict[str, Any]) -> str:
-    parts = [f"function  {counted['function']} on {counted['device']}\n{counted['problem']}", _text_of_pass(counted)]
+    tuned = f", autotuned to {spelled(counted['autotune'])}" if counted["autotune"] else ""
+    parts = [f"function  {counted['function']} on {counted['device']}{tuned}\n{counted['problem']}", _text_of_pass(counted)]
     if counted["backward"]:
         parts += ["backward pass", _text_of_pass(counted["backward"])]
     return "\n\n".join(parts)

@@ -9,8 +9,9 @@ import contextlib
 import functools
 import importlib
 import math
-from typing import Any, Callable, ContextManager, List, Optional
+from typing import Any, Callable, ContextManager, Iterator, List, Optional, Union
 
+from attest._autotune import Choice, Configurations, chosen
 from attest._emulated_gpu import emulated_gpu
 
 _EMULATED = "emulated:"
@@ -45,17 +46,40 @@ def load(word: Optional[str]) -> None:
             importlib.import_module("attest._triton_driver").hash_triton()
 
 
-def running(word: Optional[str]) -> Callable[[], ContextManager[Any]]:
-    """Returns what a function is called within. Raises ValueError where the device cannot be emulated."""
-    if word is None or not word.startswith(_EMULATED):
-        return contextlib.nullcontext
-    emulated = functools.partial(emulated_gpu, emulated_target(word))
-    try:
-        with emulated():  # loads Triton before a call is watched
-            importlib.import_module("attest._triton_driver").set_signals()
-            return emulated
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+class Emulated:
+    """Is what a function is called within, one context a call.
+
+    Raises ValueError where the device cannot be emulated.
+    """
+
+    def __init__(self, word: str, autotune: Union[str, Choice, None] = None):
+        self._target, self.choice = emulated_target(word), chosen(autotune)
+        self.configurations: Configurations = {}
+        """Those of all calls by now."""
+        self.keeps_to_choice = False
+        """Set once first calls are made: they are too small for some configurations."""
+        try:
+            with self():  # loads Triton before a call is watched
+                importlib.import_module("attest._triton_driver").set_signals()
+        except ImportError as error:
+            raise ValueError(str(error)) from None
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with emulated_gpu(self._target, self.choice or None) as gpu:
+            gpu.keeps_to_choice = self.keeps_to_choice
+            yield
+        self.configurations.update(gpu.configurations)
+
+
+def running(word: Optional[str], autotune: Union[str, Choice, None] = None) -> Callable[[], ContextManager[Any]]:
+    """Returns what a function is called within. Raises ValueError where that cannot be."""
+    if word is not None and word.startswith(_EMULATED):
+        return Emulated(word, autotune)
+    if autotune is not None:
+        raise ValueError("autotune chooses for kernels in Triton on an emulated device; give one too, like "
+                         "device='emulated:sm_80'")
+    return contextlib.nullcontext
 
 
 def emulated_target(word: str) -> str:

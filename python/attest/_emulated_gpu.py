@@ -7,9 +7,11 @@ import dataclasses
 import importlib
 import linecache
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple, Union
 
 import numpy as np
+
+from attest import _autotune
 
 LEAST_TRITON = (3, 5)
 
@@ -78,6 +80,10 @@ class EmulatedGpu:
 
     target: Target
     launches: List[Launch] = dataclasses.field(default_factory=list)
+    configurations: _autotune.Configurations = dataclasses.field(default_factory=dict)
+    """All configurations of the autotuned kernels that were launched, by kernel."""
+    keeps_to_choice: bool = True
+    """Refuses a launch for which the kernel prunes the configuration that was chosen; else it takes another."""
 
     @staticmethod
     def array(array: np.ndarray) -> NumpyTensor:
@@ -86,23 +92,24 @@ class EmulatedGpu:
 
 
 @contextlib.contextmanager
-def emulated_gpu(target: str = "sm_80", autotune: Optional[Dict[str, Any]] = None) -> Iterator[EmulatedGpu]:
+def emulated_gpu(target: str = "sm_80", autotune: Union[str, _autotune.Choice, None] = None) -> Iterator[EmulatedGpu]:
     """Executes Triton's kernels on tensors of the CPU, compiled for the target, within the context.
 
         with attest.emulated_gpu("sm_80") as gpu:
             my_triton_function(q, k, v)
         print(gpu.launches[0].read)
 
-    `autotune`  has what names one configuration of autotuned kernels, like {"BLOCK_M": 64, "num_warps": 4};
-                None: each takes the one that moves the fewest words
+    `autotune`  has what names one configuration of autotuned kernels, like {"BLOCK_M": 64, "num_warps": 4},
+                {"my_kernel": {"BLOCK_M": 64}} or "my_kernel.BLOCK_M=64"; kernels without these words, and
+                all where it is None, take the one that moves the fewest words
 
     Raises EmulationError at the launch that races, accesses what lies outside its tensors, reads
     shared memory before it is written, or never ends. There is no GPU, no CUDA and no ptxas needed.
     """
-    gpu = EmulatedGpu(_target(target))
+    gpu, choice = EmulatedGpu(_target(target)), _autotune.chosen(autotune)
     _require_triton()
     from attest import _triton_driver
-    with _triton_driver.installed(gpu, autotune):
+    with _triton_driver.installed(gpu, choice):
         yield gpu
 
 

@@ -6,13 +6,14 @@ import dataclasses
 import importlib
 import inspect
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
 from attest._arrays import floats_of
 from attest._conventions import Asked, Convention, parameters_of
-from attest._devices import placing, running
+from attest._autotune import Choice, require_taken, spelled
+from attest._devices import Emulated, placing, running
 from attest._layouts import ARRAYS, LSE, Layout, Shape
 
 Result = Tuple[np.ndarray, Optional[np.ndarray]]
@@ -28,7 +29,8 @@ class Function:
     Its arrays are handed over on the device, where one is named.
     """
 
-    def __init__(self, fn: Callable[..., Any], convention: Convention, device: Optional[str] = None):
+    def __init__(self, fn: Callable[..., Any], convention: Convention, device: Optional[str] = None,
+                 autotune: Union[str, Choice, None] = None):
         if not callable(fn):
             raise TypeError(f"fn is a {type(fn).__name__}; give a function")
         self.fn = fn
@@ -37,12 +39,28 @@ class Function:
         self.arrays = convention.arrays or _arrays_of(fn)
         self.device = device
         self._place = None if device is None else placing(self.arrays, device)
-        self._running = running(device)
+        self._running = running(device, autotune)
         self.keywords = {name: keyword for name, keyword in convention.keywords.items()
                          if _takes(fn, name)}
         self.differentiator: Any = None
         """One of _gradients.py, which then calls forward too; None where gradients are not asked for."""
         self._layout, self._lse = ARRAYS[convention.layout], LSE[convention.layout]
+
+    @property
+    def place(self) -> str:
+        """Words for where it runs, for people: " on emulated:sm_80, autotuned to TILE=64"; "" for the host."""
+        where = f" on {self.device}" if self.device else ""
+        tuned = isinstance(self._running, Emulated) and self._running.choice
+        return where + (f", autotuned to {spelled(tuned)}" if tuned else "")
+
+    def keep_to_choice(self) -> None:
+        """Has further calls refuse where a kernel prunes the configuration that was chosen for it, if one was.
+
+        Raises ValueError where calls by now launched no such kernel.
+        """
+        if isinstance(self._running, Emulated) and self._running.choice:
+            require_taken(self._running.choice, self._running.configurations)
+            self._running.keeps_to_choice = True
 
     def __call__(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, dtype: str,
                  asked: Asked) -> Result:

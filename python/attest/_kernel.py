@@ -42,8 +42,7 @@ class Kernel:
         described.struct_size = ctypes.sizeof(_abi.Description)
         described.numerics.struct_size = ctypes.sizeof(_abi.Numerics)
         described.name = function.name.encode()
-        where = f" on {function.device}" if function.device else ""
-        described.summary = f"a function in Python, with arrays of {function.arrays}{where}".encode()
+        described.summary = f"a function in Python, with arrays of {function.arrays}{function.place}".encode()
         described.device, described.directions = _abi.CPU, _abi.FORWARD
         if function.differentiator:
             described.directions |= _abi.BACKWARD

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator
+from weakref import WeakKeyDictionary
 
 import triton
 from triton._C.libtriton import ir
@@ -15,7 +16,7 @@ from triton.runtime import driver as runtime_driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.cache import triton_key
 
-from attest import _triton_arguments
+from attest import _autotune, _triton_arguments
 from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, finding_error
 from attest._ptx import PtxKernel
 
@@ -26,11 +27,10 @@ _NVIDIA: Backend = backends["nvidia"]
 
 
 @contextlib.contextmanager
-def installed(gpu: EmulatedGpu, autotune: Optional[Dict[str, Any]] = None) -> Iterator[None]:
+def installed(gpu: EmulatedGpu, choice: _autotune.Choice) -> Iterator[None]:
     """Makes the emulated GPU Triton's, then the one before again; for one thread at a time."""
-    with _one_thread:
-        with _tuned(autotune) if autotune is not None else contextlib.nullcontext():
-            yield from _exchanged(gpu)
+    with _one_thread, _tuned(gpu, choice):
+        yield from _exchanged(gpu)
 
 
 def _exchanged(gpu: EmulatedGpu) -> Iterator[None]:
@@ -53,16 +53,23 @@ def _torch_cuda(gpu: EmulatedGpu) -> Any:
 
 
 @contextlib.contextmanager
-def _tuned(wanted: Dict[str, Any]) -> Iterator[None]:
-    """Leaves one configuration to autotuned kernels, so that none is measured or remembered."""
+def _tuned(gpu: EmulatedGpu, choice: _autotune.Choice) -> Iterator[None]:
+    """Has autotuned kernels take the configuration that is chosen for them, or that moves the fewest words."""
     run = Autotuner.run
 
     def run_one(tuner: Any, *arguments: Any, **words: Any) -> Any:
-        every, tuner.configs = tuner.configs, [_named(tuner.base_fn.__name__, tuner.configs, wanted)]
-        try:
+        kernel, configs = tuner.base_fn.__name__, tuner.configs
+        known = gpu.configurations[kernel] = [one.all_kwargs() for one in configs]
+        wanted = _autotune.wanted_of(kernel, known, choice)
+        if wanted is not None:
+            (one,) = (one for one in configs if wanted.items() <= one.all_kwargs().items())
+            if not _prunes(tuner, one, arguments, words):
+                configs = [one]  # the only one is neither measured nor remembered
+            elif gpu.keeps_to_choice:
+                raise NotImplementedError(f"the configuration {wanted} of '{kernel}' is pruned for these arguments")
+        taken = _TAKEN.setdefault(tuner, {}).setdefault(gpu.target.name, {})
+        with _holding(tuner, configs=configs, cache=taken, do_bench=_words_for_time(gpu)):
             return run(tuner, *arguments, **words)
-        finally:
-            tuner.configs = every
 
     Autotuner.run = run_one
     try:
@@ -71,14 +78,40 @@ def _tuned(wanted: Dict[str, Any]) -> Iterator[None]:
         Autotuner.run = run
 
 
-def _named(kernel: str, configs: List[Any], wanted: Dict[str, Any]) -> Any:
-    """Returns the configuration that has all that is wanted. Raises ValueError where not one does."""
-    found = [one for one in configs if wanted.items() <= one.all_kwargs().items()]
-    if len(found) != 1:
-        known = "; ".join(str(one.all_kwargs()) for one in configs)
-        raise ValueError(f"autotune={wanted} names {len(found) or 'none'} of the configurations of '{kernel}'; "
-                         f"they are: {known}")
-    return found[0]
+_TAKEN: WeakKeyDictionary[Any, Dict[str, Dict[Any, Any]]] = WeakKeyDictionary()
+"""The configurations that autotuned kernels took, by target: none is of a GPU's time."""
+
+
+@contextlib.contextmanager
+def _holding(held: Any, **values: Any) -> Iterator[None]:
+    """Gives an object these attributes, and then those before again."""
+    before = {name: vars(held)[name] for name in values if name in vars(held)}
+    vars(held).update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del vars(held)[name]
+        vars(held).update(before)
+
+
+def _words_for_time(gpu: EmulatedGpu) -> Any:
+    """Returns what measures a call by the words that it moves, and forgets its launches."""
+    def moved(call: Any, quantiles: Any = None, **_: Any) -> Any:
+        known = len(gpu.launches)
+        call()
+        words = sum(sum(one.read.values()) + sum(one.written.values()) for one in gpu.launches[known:])
+        del gpu.launches[known:]
+        return [float(words)] * len(quantiles) if quantiles else float(words)
+    return moved
+
+
+def _prunes(tuner: Any, config: Any, arguments: Any, words: Dict[str, Any]) -> bool:
+    """Tells whether the kernel's own pruning takes the configuration out for this launch."""
+    if not tuner.early_config_prune:
+        return False
+    named = dict(zip(tuner.arg_names, arguments))
+    return config not in tuner.early_config_prune(tuner.configs, named, **words)
 
 
 def hash_triton() -> None:
@@ -219,15 +252,7 @@ class EmulatedDriver:
         return torch.device("cpu")
 
     def get_benchmarker(self) -> Any:
-        """Returns what takes words for time, so that autotuning picks what moves the fewest."""
-        def moved(call: Any, quantiles: Any = None, **_: Any) -> Any:
-            known = len(self.gpu.launches)
-            call()
-            words = sum(sum(one.read.values()) + sum(one.written.values())
-                        for one in self.gpu.launches[known:])
-            del self.gpu.launches[known:]
-            return [float(words)] * len(quantiles) if quantiles else float(words)
-        return moved
+        return _words_for_time(self.gpu)
 
     def get_empty_cache_for_benchmark(self) -> None:
         return None

@@ -10,7 +10,8 @@ from unittest import mock
 
 import torch
 from triton_kernels import (flash, flash_backward, flash_of_large_tiles, given_gradients, gradients_by_torch,
-                            gradients_of_another_scale, gradients_that_read_twice, plain_attention, row_attention)
+                            gradients_of_another_scale, gradients_that_read_twice, plain_attention, row_attention,
+                            tuned_flash_attention)
 
 import attest
 from attest import _command, _count
@@ -126,6 +127,20 @@ class Counts(unittest.TestCase):
         self.assertNotEqual(tuple(totals(twice["launches"], kind) for kind in ("read", "written")), exact)
         self.assertGreater(twice["ratio"], given["backward"]["ratio"])
 
+    def test_a_count_of_each_configuration(self):
+        line, read = "sq=40,sk=40,d=16,dtype=f16", {}
+        for choice in attest.configurations(tuned_flash_attention):
+            counted = attest.count(tuned_flash_attention, line, autotune=choice, **F16)
+            self.assertEqual(counted["autotune"], choice)
+            read[choice["flash"]["TILE"]] = counted["launches"][0]["read"]["K"]
+        self.assertEqual(read, {16: 3 * 40 * 16, 32: 2 * 40 * 16})
+        fewest = attest.count(tuned_flash_attention, line, **F16)
+        self.assertEqual((fewest["autotune"], fewest["launches"][0]["read"]["K"]), (None, 2 * 40 * 16))
+        with self.assertRaisesRegex(ValueError, "launched no autotuned kernel of it"):
+            attest.count(flash().attention, line, autotune="TILE=16", **F16)
+        with self.assertRaisesRegex(ValueError, "gradients, backward and autotune are for functions"):
+            attest.count("flash2", line, autotune="TILE=16")
+
     def test_gradients_that_are_not_counted(self):
         line = "sq=20,d=16,dtype=f16"
         for error, words, fn, given in (
@@ -150,6 +165,31 @@ class Counts(unittest.TestCase):
             attest.count(plain_attention, "sq=4,d=8")
         with self.assertRaisesRegex(ValueError, "fast_words and fast_bytes are for schedules"):
             attest.count(row_attention, "sq=4,d=8", fast_bytes=100)
+
+    def test_configurations_by_the_command(self):
+        environment = {**os.environ, "TRITON_INTERPRET": "0", "ATTEST_PYTHON": sys.executable,
+                       "PYTHONPATH": os.pathsep.join(sys.path)}
+        tuned = f"{TREE}/python/tests/triton_kernels.py:tuned_flash_attention"
+        row = f"{TREE}/python/tests/triton_kernels.py:tuned_row_attention"
+        on = ["--device", "emulated:sm_80", "--dtypes"]
+        certify = ["certify", row, "--like", "plain", *on, "f32", "--cases", "2", "--only", "reference_forward"]
+        check = ["check", "--like", "plain", *on, "f32", "--problem", "sq=5,sk=5,d=8", "--kernel"]
+        count = ["count", "--no-best", "--kernel", tuned, "--problem", "sq=40,d=16,dtype=f16", "--numerics", "p_cast_to_input"]
+        for words, code, text in (
+                ([*certify, "--autotune", "each"], 1,
+                 r"(?s)tuned_row_attention\[one_row\.TILE=4\]  REFUSED.*tuned_row_attention\[one_row\.TILE=64\]  INCOMPLETE"),
+                ([*check, row, "--autotune", "TILE=64"], 0, "PASSED"),
+                ([*check, row + "[one_row.TILE=4]"], 1, "REFUSED"),
+                ([*check, row, "--autotune", "each"], 2, r"has 2 kernels; choose one: .*\[one_row\.TILE=4\], "),
+                ([*check, row, "--autotune", "TILE"], 2, "'TILE' is no name=value"),
+                ([*check, f"{WILD}/triton_flash.py:attention", "--autotune", "each"], 2,
+                 "--autotune each: .*launch no autotuned kernel"),
+                ([*count, "--autotune", "TILE=16"], 0, r"(?s)autotuned to TILE=16.*  K +1920 words read"),
+                ([*count, "--autotune", "each"], 0, r"(?s)flash\.TILE=16.*  K +1920 words.*flash\.TILE=32.*  K +1280 words")):
+            with self.subTest(words):
+                done = subprocess.run([_command._PROGRAM, *words], env=environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                self.assertRegex(done.stdout + done.stderr, text)
 
     def test_a_count_by_the_command(self):
         words = [_command._PROGRAM, "count", "--no-best"]

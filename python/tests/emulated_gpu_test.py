@@ -47,7 +47,7 @@ class EmulatedGpu(unittest.TestCase):
     @unittest.skipIf("triton" in MISSING, "triton not installed")
     def test_the_examples_of_the_page_print_what_it_says(self):
         examples = EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))
-        self.assertEqual([name for _, name, _ in examples], ["softmax.py", "add.py", "judge.py", "count.py",
+        self.assertEqual([name for _, name, _ in examples], ["softmax.py", "add.py", "judge.py", "each.py", "count.py",
                                                          "count_gradients.py"])
         with tempfile.TemporaryDirectory() as folder:
             for code, name, expected in examples:

@@ -12,7 +12,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_kernels import (add, add_one_too_far, add_without_mask, last_sum_wins, softmax, doubled_in_place,
                             neighbours_in_place, last_program_sums, four_products, eight_bits, padded_sum,
                             tensor_flash, tensor_attention, row_attention, row_attention_beyond,
-                            tensor_attention_beyond, flash, flash_attention, line_of)
+                            tensor_attention_beyond, flash, flash_attention, tuned_row_attention,
+                            tuned_flash_attention, line_of)
 
 import attest
 
@@ -165,6 +166,10 @@ class EmulatedKernels(unittest.TestCase):
             padded_sum[(1,)](x, z, 160)
         self.assertEqual(z.item(), 160)
         self.assertEqual([launch.read["x"] for launch in gpu.launches], [160])
+        with attest.emulated_gpu() as gpu:  # another GPU measures anew what it has not seen
+            padded_sum[(1,)](x, z, 170)
+        self.assertEqual([launch.read["x"] for launch in gpu.launches], [192])
+        self.assertEqual((padded_sum.cache, "do_bench" in vars(padded_sum)), ({}, False))  # nothing stays for a real one
 
     def test_autotuning_by_a_named_configuration(self):
         x, z = torch.ones(256), torch.zeros(1)
@@ -176,6 +181,55 @@ class EmulatedKernels(unittest.TestCase):
             with attest.emulated_gpu(autotune=wanted), self.assertRaisesRegex(
                     ValueError, words + r" of the configurations of 'padded_sum'; they are: \{'TILE': 32,.*'TILE': 128"):
                 padded_sum[(1,)](x, z, 160)
+
+    def test_autotuning_by_words_and_kernels(self):
+        x, z = torch.ones(256), torch.zeros(1)
+        for choice, read in (("TILE=128", 256), ("padded_sum.TILE=128", 256), ({"padded_sum": {"TILE": 128}}, 256),
+                             ({"another": {"TILE": 128}}, 160), ({"BLOCK_M": 128}, 160)):
+            with self.subTest(choice), attest.emulated_gpu(autotune=choice) as gpu:
+                padded_sum[(1,)](x, z, 160)
+                self.assertEqual([launch.read["x"] for launch in gpu.launches], [read])
+                self.assertEqual([one["TILE"] for one in gpu.configurations["padded_sum"]], [32, 128])
+        for choice, error, text in (("TILE", ValueError, "'TILE' is no name=value; write BLOCK_M=64"),
+                                    ("", ValueError, "is no name=value"), ({}, TypeError, "give what names a configuration"),
+                                    (64, TypeError, "give what names a configuration"),
+                                    ("each", ValueError, "one of attest.configurations")):
+            with self.subTest(choice), self.assertRaisesRegex(error, text), attest.emulated_gpu(autotune=choice):
+                self.fail("the context is entered")
+
+    def test_each_configuration_is_certified(self):
+        # Fewest words are moved by tiles of 4 keys, which leave all further keys out.
+        choices = [{"one_row": {"TILE": 4}}, {"one_row": {"TILE": 64}}]
+        self.assertEqual(attest.configurations(tuned_row_attention, like="plain"), choices)
+        words = {"like": "plain", "device": "emulated:sm_80", "claims": [], "dtypes": ["f32"]}
+        attest.replay(tuned_row_attention, "sq=5,sk=5,d=8", autotune=choices[1], **words)
+        for choice in (choices[0], None):
+            with self.subTest(choice), self.assertRaisesRegex(AssertionError, "(?s)outside the proved bound"):
+                attest.replay(tuned_row_attention, "sq=5,sk=5,d=8", autotune=choice, **words)
+        with self.assertRaisesRegex(AssertionError, r"autotune=\{'one_row': \{'TILE': 4\}\}"):
+            attest.replay(tuned_row_attention, "sq=5,sk=5,d=8", autotune=choices[0], **words)
+        report = attest.certify(tuned_row_attention, autotune="TILE=64", cases=2, jobs=1, only="reference_forward", **words)
+        self.assertEqual(report.findings, [])
+        self.assertIn("emulated:sm_80, autotuned to TILE=64", report.certificate["kernels"][0]["description"]["summary"])
+
+    def test_a_configuration_that_is_pruned_is_a_gap(self):
+        words = {"device": "emulated:sm_80", "dtypes": ["f16"], "numerics": "p_cast_to_input", "claims": ["lse"]}
+        attest.replay(tuned_flash_attention, "sq=40,sk=40,d=16,dtype=f16", autotune="TILE=32", **words)
+        with self.assertRaisesRegex(AssertionError, "(?s)refuse.*'TILE': 32.*of 'flash' is pruned for these arguments"):
+            attest.replay(tuned_flash_attention, "sq=20,sk=20,d=16,dtype=f16", autotune="TILE=32", **words)
+
+    def test_choices_that_nothing_takes(self):
+        words = {"like": "plain", "dtypes": ["f32"], "claims": []}
+        for fn, choice, device, text in (
+                (tuned_row_attention, "BLOCK_M=4", "emulated:sm_80", "no autotuned kernel of it; they launched 'one_row' by TILE"),
+                (row_attention, "TILE=4", "emulated:sm_80", "they launched none that is autotuned"),
+                (tuned_row_attention, "TILE=8", "emulated:sm_80", "names none of the configurations of 'one_row'"),
+                (tuned_row_attention, "TILE=4", None, "give one too, like device='emulated:sm_80'")):
+            for isolate in (False, True):
+                with self.subTest(choice, isolate=isolate), self.assertRaisesRegex(ValueError, text):
+                    attest.replay(fn, "sq=5,sk=5,d=8", autotune=choice, device=device, isolate=isolate, **words)
+        with self.assertRaisesRegex(ValueError, "row_attention launch no autotuned kernel"):
+            attest.configurations(row_attention, like="plain")
 
     def test_products_of_eight_bits(self):
         x, z = torch.randint(-128, 128, (32, 32), dtype=torch.int8), torch.zeros(32, 32, dtype=torch.int32)

@@ -149,6 +149,23 @@ def row_attention(q, k, v, beyond=0):
     return out
 
 
+tuned_row = triton.autotune([triton.Config({"TILE": tile}, num_warps=1) for tile in (4, 64)], key=["keys"])(one_row)
+
+
+def tuned_row_attention(q, k, v):
+    """Computes attention for up to 64 keys in one configuration, for 4 in the other; heads are equal."""
+    if q.shape[3] > 16 or k.shape[1] > 64 or v.shape != k.shape or q.shape[2] != k.shape[2]:
+        raise NotImplementedError("few keys and columns")
+    out = torch.empty_like(q)
+    for b in range(q.shape[0]):
+        for h in range(q.shape[2]):
+            rows, keys, values = (one[b, :, h].contiguous() for one in (q, k, v))
+            of_head = torch.empty_like(rows)
+            tuned_row[(len(rows),)](rows, keys, values, of_head, q.shape[3]**-0.5, len(keys), q.shape[3], 0, WIDE=16)
+            out[b, :, h] = of_head
+    return out
+
+
 def plain_attention(q, k, v, scale=1.0):
     scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * scale
     return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v), torch.logsumexp(scores, -1)
@@ -181,6 +198,27 @@ def flash_backward():
 def compiled(name):
     with mock.patch.dict(os.environ, TRITON_INTERPRET="0"), mock.patch("sys.path", [str(WILD), *sys.path]):
         return importlib.import_module(name)
+
+
+def tuned_flash_attention(q, k, v, *, scale=1.0):
+    """Calls the documentation's kernel, autotuned: equal lengths and up to 16 columns."""
+    batch, rows, heads, columns = q.shape
+    out = torch.empty(batch, heads, rows, columns, dtype=q.dtype)
+    lse = torch.empty(batch, heads, rows)
+    tuned_flash()[lambda meta: (triton.cdiv(rows, meta["TILE"]), batch * heads)](
+        *(array.transpose(1, 2).contiguous() for array in (q, k, v)), out, lse, scale, rows, heads, 1, columns, columns,
+        0, KEYS=rows, CAUSAL=False, WIDE=16, WIDE_V=16)
+    return out.transpose(1, 2), lse
+
+
+@functools.lru_cache(maxsize=None)
+def tuned_flash():
+    return triton.autotune([triton.Config({"TILE": tile}, num_warps=4) for tile in (16, 32)], key=["rows"],
+                           prune_configs_by={"early_config_prune": tiles_of_at_most_the_rows})(flash().flash)
+
+
+def tiles_of_at_most_the_rows(configs, named, **words):
+    return [one for one in configs if one.kwargs["TILE"] <= max(16, named["rows"])]
 
 
 def flash_of_large_tiles(module):
