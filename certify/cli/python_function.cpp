@@ -53,11 +53,14 @@ struct ListOption {
   std::vector<std::string> FunctionOptions::*value;
 };
 
-constexpr std::array<ListOption, 2> kLists{{
+constexpr std::array<ListOption, 3> kLists{{
     {"--dtypes", "dtypes", "f64,f32,bf16,f16; default: those that a first call takes",
      &FunctionOptions::dtypes},
     {"--claims", "claims", "features that are certified; default: those that first calls take",
      &FunctionOptions::claims},
+    {"--limits", "limits",
+     "sizes that it serves: seqlen_q%128,seqlen_k<=4096,head_dim=64|128,batch<=4,num_heads_q<=8",
+     &FunctionOptions::limits},
 }};
 
 std::string variable(const char* name) {
@@ -172,7 +175,9 @@ worker::Source function_source(const std::string& word, const FunctionOptions& g
   for (const ListOption& option : kLists) {
     const std::vector<std::string>& list = options.*option.value;
     if (list.empty()) continue;
-    source.options += fmt::format(" {} {}", option.flag, fmt::join(list, ","));
+    const std::string words = fmt::format("{}", fmt::join(list, ","));
+    const char* const quote = words.find_first_of("|<>") == std::string::npos ? "" : "'";
+    source.options += fmt::format(" {} {}{}{}", option.flag, quote, words, quote);
   }
   source.program = python_of_environment();
   source.words = {"-u",

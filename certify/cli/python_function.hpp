@@ -12,13 +12,13 @@ namespace attest::certify::cli {
 /// How a function is called, in the words of attest.certify; "" where it says nothing.
 struct FunctionOptions {
   std::string like, device, autotune, backward, numerics, empty_row, lse_base;
-  std::vector<std::string> dtypes, claims;
+  std::vector<std::string> dtypes, claims, limits;
 
   bool given() const;
 };
 
-/// --like, --device, --autotune, --backward, --numerics, --dtypes, --claims, --empty-row and
-/// --lse-base.
+/// --like, --device, --autotune, --backward, --numerics, --dtypes, --claims, --limits,
+/// --empty-row and --lse-base.
 void add_function_options(CLI::App& command, FunctionOptions& options);
 
 /// Tells whether a word given as kernel is a function: "package.module:function" or

@@ -45,6 +45,17 @@ class Limits(ctypes.Structure):
                 ("head_dims", c_int64 * 8), ("most_heads_q", c_int64), ("most_batch", c_int64)]
 
 
+def limits(only: int, sizes: Any) -> Limits:
+    """Returns the struct of what a function serves, of sizes in a Limits of _limits.py."""
+    held = Limits(struct_size=ctypes.sizeof(Limits), only=only, most_heads_q=sizes.num_heads_q.most,
+                  most_batch=sizes.batch.most)
+    for name in ("seqlen_q", "seqlen_k", "head_dim"):
+        of = getattr(sizes, name)
+        getattr(held, name)[:] = of.least, of.most, of.multiple
+    held.head_dims[:len(sizes.head_dims)] = sizes.head_dims
+    return held
+
+
 class Numerics(ctypes.Structure):
     """Holds a size alone: the contract's text says the rest."""
 

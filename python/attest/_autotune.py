@@ -90,22 +90,20 @@ def _differing(known: List[Dict[str, Any]]) -> List[str]:
     return [key for key in first if any(one.get(key) != first[key] for one in known)] or list(first)
 
 
-def configurations(fn: Callable[..., Any], *, device: str = "emulated:sm_80", like: Any = None,
-                   gradients: Optional[bool] = None,
-                   backward: Optional[Callable[..., Any]] = None) -> List[Choice]:
+def configurations(fn: Callable[..., Any], *, device: str = "emulated:sm_80", **options: Any) -> List[Choice]:
     """Returns the configurations of the autotuned kernels that small calls of a function launch.
 
         for one in attest.configurations(my_attention):
             attest.certify(my_attention, device="emulated:sm_80", autotune=one).raise_if_refused()
 
     Each names one configuration of one kernel; with it the others take what moves the fewest words. The options
-    are those of `certify`. Raises ValueError where nothing is autotuned, and what `fn` raises on a plain problem.
+    are `like`, `dtypes`, `claims`, `limits`, `gradients` and `backward` of `certify`. Raises ValueError where nothing is autotuned, and what `fn` raises on a plain problem.
     """
     from attest._certify import prepared  # which takes a choice itself
     from attest._devices import emulated_target
     from attest._emulated_gpu import emulated_gpu
     with emulated_gpu(emulated_target(device)) as gpu:
-        prepared(fn, like=like, gradients=gradients, backward=backward)
+        prepared(fn, **options)
     if not gpu.configurations:
         raise ValueError(f"small calls of {getattr(fn, '__name__', 'the function')} launch no autotuned kernel")
     return choices(gpu.configurations)

@@ -27,8 +27,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
             device: Optional[str] = None, autotune: Union[str, Choice, None] = None,
             isolate: bool = True, timeout: Optional[int] = None, memory_limit: Optional[int] = None,
             numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
-            gradients: Optional[bool] = None, backward: Optional[Callable[..., Any]] = None,
-            empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
+            limits: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
+            backward: Optional[Callable[..., Any]] = None, empty_row: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
             seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
             problems: Iterable[str] = (), only: Optional[str] = None,
             executor: Union[Executor, Callable[[], Executor], None] = None,
@@ -53,6 +53,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     `dtypes`     "f64", "f32", "bf16", "f16"; None: those that come back from a first call.
     `claims`     features as the certificate names them ("causal", "gqa", "lse", ...); None: those of
                  its keywords whose first call raises nothing.
+    `limits`     the sizes that it serves, in words of the certificate: "seqlen_q%128" (multiples),
+                 "seqlen_k>=16", "seqlen_k<=4096", "head_dim=64|128", "batch<=4", "num_heads_q<=8".
     `gradients`  judges them too: by torch's autograd or `jax.vjp`, whose calls forward then is made by
                  as well. None: where a first call has some; True: an error where it has none.
     `backward`   computes them instead, called as backward(q, k, v, out, lse, dout, **keywords) with out
@@ -66,16 +68,17 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     Raises ValueError, TypeError for what makes no sense, and what `fn` raises on a plain problem.
     """
     given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
-                   claims=claims, gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
-    function = Function(fn, convention(like, fn))
+                   claims=claims, limits=limits, gradients=gradients, backward=backward,
+                   empty_row=empty_row, lse_base=lse_base)
+    function = Function(fn, convention(like, fn), limits=limits)
     if isinstance(problems, str):
         raise TypeError(f"problems is {problems!r}; give a list of problems")
     words = {"tier": tier, "seed": seed, "cases": cases, "only": only,
              "jobs": 1 if jobs is None and executor is not None else jobs}
     options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
                         *(f"problem={problem}" for problem in problems)])
-    limits = {"isolate": isolate, "timeout": timeout, "memory_limit": memory_limit}
-    run = functools.partial(_campaign, given=given, limits=limits, options=options)
+    isolation = {"isolate": isolate, "timeout": timeout, "memory_limit": memory_limit}
+    run = functools.partial(_campaign, given=given, isolation=isolation, options=options)
     if executor is None and shards is not None:
         raise ValueError("shards without an executor to run them; give executor=")
     with _Progress(function.name, "checks" if executor is None else "shards") as progress:
@@ -85,11 +88,11 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
             text = _executors.certify(run, fn, function.arrays, executor, shards, progress)
     report = Report(json.loads(text))
     for finding in report.findings:
-        finding["reproduce"] = replay_line(fn, finding, {**given, **given_options(**limits)})
+        finding["reproduce"] = replay_line(fn, finding, {**given, **given_options(**isolation)})
     return report
 
 
-def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], limits: Dict[str, Any], options: str,
+def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], isolation: Dict[str, Any], options: str,
               progress: Any, arrays: Optional[str] = None, shard: Optional[str] = None,
               shards: Optional[List[str]] = None) -> str:
     """Returns the certificate (JSON) of a campaign, of a shard of it, or of what `shards` make.
@@ -101,7 +104,7 @@ def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], limits: Dict[str
         given = {**given, "like": dataclasses.replace(like, arrays=arrays)}
     if shard is not None:
         options += f" shard={shard}"
-    with _subject(fn, given, **limits) as (kernel, contract):
+    with _subject(fn, given, **isolation) as (kernel, contract):
         if shards is None:
             return _interruptible(
                 lambda: _library.certify(kernel.struct, contract, options, progress.told), progress)
@@ -114,7 +117,8 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
            like: Union[str, Convention, None] = None, device: Optional[str] = None,
            autotune: Union[str, Choice, None] = None, isolate: bool = True, timeout: Optional[int] = None,
            memory_limit: Optional[int] = None, numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
-           claims: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
+           claims: Optional[Iterable[str]] = None, limits: Optional[Iterable[str]] = None,
+           gradients: Optional[bool] = None,
            backward: Optional[Callable[..., Any]] = None,
            empty_row: Optional[str] = None, lse_base: Optional[str] = None) -> None:
     """Checks one law on one case again, as the last line of a finding has it.
@@ -124,24 +128,28 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
     """
     __tracebackhide__ = True
     given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
-                   claims=claims, gradients=gradients, backward=backward, empty_row=empty_row, lse_base=lse_base)
+                   claims=claims, limits=limits, gradients=gradients, backward=backward,
+                   empty_row=empty_row, lse_base=lse_base)
     case = f"{problem} values={values} seed={seed} threads={threads}"
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
     if text:
         finding = json.loads(text)
-        limits = given_options(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
-        finding["reproduce"] = replay_line(fn, finding, {**given, **limits})
+        isolation = given_options(isolate=isolate, timeout=timeout, memory_limit=memory_limit)
+        finding["reproduce"] = replay_line(fn, finding, {**given, **isolation})
         raise AssertionError(f"{kernel.name} is refused\n" + finding_text(finding))
+
+
+_LISTS = ("dtypes", "claims", "limits")
 
 
 def given_options(**options: Any) -> Dict[str, Any]:
     """Returns the options that were given, iterables as lists, so that a line can spell them."""
     usual = {"numerics": "f32", "isolate": True}
-    for name in ("dtypes", "claims"):
+    for name in _LISTS:
         if isinstance(options.get(name), str):
             raise TypeError(f"{name} is {options[name]!r}; give a list of words, like [{options[name]!r}]")
-    return {name: sorted(value) if name in ("dtypes", "claims") else value
+    return {name: sorted(value) if name in _LISTS else value
             for name, value in options.items() if value is not None and value != usual.get(name)}
 
 
@@ -167,13 +175,14 @@ def _subject(fn: Callable[..., Any], given: Dict[str, Any], isolate: bool, timeo
 def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Convention, None] = None,
              device: Optional[str] = None, autotune: Union[str, Choice, None] = None,
              numerics: Numerics = "f32", dtypes: Optional[List[str]] = None,
-             claims: Optional[List[str]] = None, gradients: Optional[bool] = None,
+             claims: Optional[List[str]] = None, limits: Optional[List[str]] = None,
+             gradients: Optional[bool] = None,
              backward: Optional[Callable[..., Any]] = None, **conventions: str) -> Tuple[Kernel, str]:
     """Returns the kernel of a function and the text of its contract.
 
     `known`: its features are not asked for, and the kernel claims none; a first call is made.
     """
-    function = Function(fn, convention(like, fn), device, autotune)
+    function = Function(fn, convention(like, fn), device, autotune, limits)
     if known:
         claims = []
     kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions,

@@ -13,24 +13,53 @@ from attest._conventions import Asked
 from attest._dtypes import DTYPES
 from attest._function import Function, Result, WrongResult
 from attest._gradients import differentiator
+from attest._limits import Limits
 
-_KEYS = 6
-_ENDS = np.array([0, 2, _KEYS], np.int32)  # of two packed sequences
-_SHAPES: Dict[str, Dict[str, int]] = {  # asked of every function: no keyword says it
-    "gqa": {"heads_kv": 2},
-    "head_dim_v": {"head_dim_v": 16},
-    "cross_lengths": {"seqlen_q": 3},
+_KEYS, _COLUMNS, _HEADS, _BATCH = 6, 8, 4, 2  # of small calls, where the limits allow it
+_SHAPES = ("gqa", "head_dim_v", "cross_lengths")
+"""Asked of every function: no keyword says it."""
+_ASKED: Dict[str, Callable[[_Sizes], Dict[str, Any]]] = {
+    "causal": lambda _: {"window": (-1, 0)},
+    "window": lambda _: {"window": (2, 1)},
+    "boolean_mask": lambda of: {"mask": np.tri(of.rows, of.keys, dtype=bool)},
+    "key_lengths": lambda of: {"key_lengths": np.array([of.keys // 2, of.keys][-of.batch:], np.int32)},
+    "softcap": lambda _: {"softcap": 2.0},
+    "alibi": lambda of: {"alibi_slopes": np.full(of.heads, 0.5, np.float32)},
+    "any_scale": lambda _: {"scale": -0.5},
+    "packed_sequences": lambda of: {
+        "cu_seqlens_q": np.array(of.row_ends, np.int32), "seqlen_q": of.row_ends[2] - of.row_ends[1],
+        "cu_seqlens_k": np.array(of.key_ends, np.int32), "seqlen_k": of.key_ends[2] - of.key_ends[1]},
 }
-_ASKED: Dict[str, Dict[str, Any]] = {
-    "causal": {"window": (-1, 0)},
-    "window": {"window": (2, 1)},
-    "boolean_mask": {"mask": np.tri(_KEYS, dtype=bool)},
-    "key_lengths": {"key_lengths": np.array([3, _KEYS], np.int32)},
-    "softcap": {"softcap": 2.0},
-    "alibi": {"alibi_slopes": np.full(4, 0.5, np.float32)},
-    "any_scale": {"scale": -0.5},
-    "packed_sequences": {"cu_seqlens_q": _ENDS, "cu_seqlens_k": _ENDS, "seqlen_q": 4, "seqlen_k": 4},
-}
+
+
+class _Sizes:
+    """Holds the extents of a small problem with a feature; raises NotImplementedError where the limits have none."""
+
+    def __init__(self, limits: Limits, feature: str):
+        self.rows, self.keys = limits.seqlen_q.nearest(_KEYS), limits.seqlen_k.nearest(_KEYS)
+        self.row_ends, self.key_ends = ([0, limit.nearest(_KEYS // 3), limit.nearest(_KEYS // 3) + limit.nearest(_KEYS)]
+                                        for limit in (limits.seqlen_q, limits.seqlen_k))
+        self.heads = min(_HEADS, limits.num_heads_q.most or _HEADS)
+        self.heads_kv = self.heads
+        self.batch = min(_BATCH, limits.batch.most or _BATCH)
+        self.columns = self.columns_v = limits.nearest_head_dim(_COLUMNS)
+        differ = True
+        if feature == "cross_lengths":
+            self.rows = limits.seqlen_q.nearest(_KEYS // 2)
+            self.keys = self.keys if self.keys != self.rows else limits.seqlen_k.nearest(self.rows + 1)
+            differ = self.rows != self.keys
+        elif feature == "head_dim_v":
+            self.columns_v = limits.nearest_head_dim(self.columns + 1)
+            differ = self.columns_v != self.columns
+        elif feature == "gqa":
+            self.heads -= self.heads % 2
+            self.heads_kv = self.heads // 2
+            differ = self.heads > 0
+        elif feature == "packed_sequences":
+            differ = self.batch > 1
+            self.batch, self.rows, self.keys = 1, self.row_ends[-1], self.key_ends[-1]
+        if not differ:
+            raise NotImplementedError(f"the limits leave no problem with {feature}")
 
 
 def refusals() -> Tuple[Type[BaseException], ...]:
@@ -44,11 +73,12 @@ def refusals() -> Tuple[Type[BaseException], ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
-    """Holds words of the certificate: dtypes and features; and limits where features say too much."""
+    """Holds words of the certificate: dtypes and features; and limits where they say too much."""
 
     dtypes: Tuple[str, ...]
     features: FrozenSet[str]
     only: int
+    limits: Limits
 
 
 def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optional[Iterable[str]],
@@ -84,13 +114,13 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
         if word not in _abi.FEATURES:
             raise ValueError(f"claims: {word!r} must be one of causal, {', '.join(_abi.FEATURES)}")
     one_scale = 0 if "any_scale" in features else _abi.ONLY["one_scale"]
-    return Claims(served, frozenset(features), _abi.ONLY[align] | one_scale)
+    return Claims(served, frozenset(features), _abi.ONLY[align] | one_scale, function.limits)
 
 
 def _candidates(function: Function) -> Iterable[str]:
     of_keywords = {keyword.claims for keyword in function.keywords.values()}
     needs_keyword = {keyword.claims for keyword in function.convention.keywords.values()}
-    return of_keywords | (_SHAPES.keys() - needs_keyword)
+    return of_keywords | (set(_SHAPES) - needs_keyword)
 
 
 def _require_keywords(function: Function, claimed: Iterable[str]) -> None:
@@ -155,18 +185,18 @@ def _ask(function: Function, dtype: str, feature: str = "") -> Result:
 
 def _question(function: Function, dtype: str, feature: str = "") -> Any:
     """Returns q, k and v, and what is asked of them."""
-    shape = {"seqlen_q": _KEYS, "heads_kv": 4, "head_dim_v": 8, **_SHAPES.get(feature, {})}
-    asked: Dict[str, Any] = {"seqlen_q": shape["seqlen_q"], "seqlen_k": _KEYS, "scale": 8**-0.5,
-                             **_ASKED.get(feature, {})}
-    batch = 1 if "cu_seqlens_q" in asked else 2
+    of = _Sizes(function.limits, feature)
+    asked: Dict[str, Any] = {"seqlen_q": of.rows, "seqlen_k": of.keys, "scale": of.columns**-0.5}
+    if feature in _ASKED:
+        asked.update(_ASKED[feature](of))
     random = np.random.default_rng(0)
 
     def drawn(seqlen: int, heads: int, columns: int) -> np.ndarray:
-        wide = random.standard_normal((batch, seqlen, heads, columns), np.float32)
+        wide = random.standard_normal((of.batch, seqlen, heads, columns), np.float32)
         if dtype == "bf16":
             return (wide.view(np.uint32) >> 16).astype(np.uint16)
         return wide.astype({"f64": np.float64, "f16": np.float16}.get(dtype, np.float32))
 
-    return ((drawn(shape["seqlen_q"], 4, 8), drawn(_KEYS, shape["heads_kv"], 8),
-             drawn(_KEYS, shape["heads_kv"], shape["head_dim_v"])),
-            Asked(grouped=shape["heads_kv"] != 4, align=function.convention.align, **asked))
+    return ((drawn(of.rows, of.heads, of.columns), drawn(of.keys, of.heads_kv, of.columns),
+             drawn(of.keys, of.heads_kv, of.columns_v)),
+            Asked(grouped=of.heads_kv != of.heads, align=function.convention.align, **asked))

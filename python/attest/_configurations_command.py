@@ -10,17 +10,19 @@ import json
 import sys
 from typing import List
 
-from attest import _place
+from attest import _devices, _place
 from attest._autotune import configurations, spelled
 from attest._kernel import users_frames, users_traceback
 
-_TAKEN = ("device", "like", "backward", "gradients")
+_TAKEN = ("device", "like", "dtypes", "claims", "limits", "backward")
 
 
 def main(words: List[str]) -> int:
     place, options = words
     try:
-        fn, given = _place.at(place, json.loads(options))
+        given = json.loads(options)
+        with _devices.importing(given.get("device")):
+            fn, given = _place.at(place, given)
         found = configurations(fn, **{key: given[key] for key in _TAKEN if key in given})
     except Exception as error:
         of_package = users_frames(error) is None and isinstance(error, (TypeError, ValueError))

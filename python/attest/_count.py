@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from attest import _command, _library
 from attest._autotune import Choice, chosen, require_taken
@@ -30,7 +30,8 @@ _REGISTER_BYTES = 4
 
 def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: Optional[int] = None,
           fast_bytes: Optional[int] = None, best: bool = True, device: str = DEVICE,
-          autotune: Union[str, Choice, None] = None, like: Union[str, Convention, None] = None, numerics: Any = "f32", gradients: Optional[bool] = None,
+          autotune: Union[str, Choice, None] = None, like: Union[str, Convention, None] = None, numerics: Any = "f32",
+          limits: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
           backward: Optional[Callable[..., Any]] = None) -> Dict[str, Any]:
     """Returns the words that a schedule or a function moves, and every kernel must.
 
@@ -54,8 +55,8 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
                      computes it; else None. Its launches are those that torch's autograd makes, or that
                      function; bounds and schedules are of backward passes.
 
-    The function is called as `certify` calls it (`autotune`, `like`, `numerics`, `gradients`, `backward`), and judged
-    before it is counted. Raises AssertionError where a result is outside its bound, and ValueError or
+    The function is called as `certify` calls it (`autotune`, `like`, `numerics`, `limits`, `gradients`, `backward`), and
+    judged before it is counted. Raises AssertionError where a result is outside its bound, and ValueError or
     TypeError with the reason where there is nothing to count. `best=False` leaves out the best tiles of
     every schedule, which take long on large masks.
     """
@@ -70,7 +71,7 @@ def count(subject: Union[str, Callable[..., Any]], problem: str, *, fast_words: 
         raise ValueError("fast_words and fast_bytes are for schedules; a function's blocks have what they "
                          "were compiled for")
     return _of_function(subject, problem, best, {"device": device, "autotune": autotune, "like": like, "numerics": numerics,
-                                                 "gradients": gradients, "backward": backward})
+                                                 "limits": limits, "gradients": gradients, "backward": backward})
 
 
 def _of_function(fn: Callable[..., Any], problem: str, best: bool, given: Dict[str, Any]) -> Dict[str, Any]:
@@ -113,8 +114,8 @@ def _judged_launches(fn: Callable[..., Any], problem: str, given: Dict[str, Any]
 
     gpu.keeps_to_choice = False  # in first calls, which are small
     gradients = bool(given["gradients"]) if given["backward"] is None else given["gradients"]
-    kernel, contract = prepared(watched, like=given["like"], numerics=given["numerics"], gradients=gradients,
-                                backward=given["backward"])
+    kernel, contract = prepared(watched, like=given["like"], numerics=given["numerics"], limits=given["limits"],
+                                gradients=gradients, backward=given["backward"])
     gpu.keeps_to_choice = True
     if choice:
         require_taken(choice, gpu.configurations)

@@ -10,27 +10,29 @@ import json
 import sys
 from typing import Any, Dict, List
 
-from attest import _place
+from attest import _devices, _place
 from attest._autotune import EACH, configurations, spelled
-from attest._count import count
+from attest._count import DEVICE, count
 from attest._kernel import users_traceback
 from attest._library import NothingProved
 
-_TAKEN = {"autotune", "backward", "device", "like", "numerics"}
+_TAKEN = {"autotune", "backward", "device", "like", "limits", "numerics"}
 _REFUSED, _BAD_INPUT, _NOTHING_PROVED = 1, 2, 3
 
 
 def main(words: List[str]) -> int:
     place, options, problem, *flags = words
     try:
-        fn, given = _place.at(place, json.loads(options))
+        given = json.loads(options)
+        with _devices.importing(given.get("device", DEVICE)):
+            fn, given = _place.at(place, given)
         for word in sorted(set(given) - _TAKEN):
             raise ValueError(f"--{word.replace('_', '-')} is not for a count; it takes --device, --autotune, --like, "
-                             "--numerics and --backward")
+                             "--numerics, --limits and --backward")
         gradients = True if "--gradients" in flags else None
         each = given.get("autotune") == EACH
         if each:
-            options = {key: given[key] for key in ("device", "like", "backward") if key in given}
+            options = {key: given[key] for key in ("device", "like", "limits", "backward") if key in given}
             choices = configurations(fn, gradients=gradients, **options)
         else:
             choices = [given.get("autotune")]

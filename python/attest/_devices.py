@@ -46,6 +46,22 @@ def load(word: Optional[str]) -> None:
             importlib.import_module("attest._triton_driver").hash_triton()
 
 
+@contextlib.contextmanager
+def importing(word: Optional[str]) -> Iterator[None]:
+    """Is what a function's module is imported within, for many ask for their GPU then."""
+    if word is None or not word.startswith(_EMULATED):
+        yield
+        return
+    with contextlib.suppress(ImportError):  # its torch.cuda answers too
+        importlib.import_module("torch")
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(emulated_gpu(emulated_target(word)))
+        except ImportError as error:
+            raise ValueError(str(error)) from None
+        yield
+
+
 class Emulated:
     """Is what a function is called within, one context a call.
 

@@ -14,6 +14,7 @@ from attest._arrays import floats_of
 from attest._conventions import Asked, Convention, parameters_of
 from attest._autotune import Choice, require_taken, spelled
 from attest._devices import Emulated, placing, running
+from attest._limits import limits_of
 from attest._layouts import ARRAYS, LSE, Layout, Shape
 
 Result = Tuple[np.ndarray, Optional[np.ndarray]]
@@ -30,12 +31,13 @@ class Function:
     """
 
     def __init__(self, fn: Callable[..., Any], convention: Convention, device: Optional[str] = None,
-                 autotune: Union[str, Choice, None] = None):
+                 autotune: Union[str, Choice, None] = None, limits: Optional[Iterable[str]] = None):
         if not callable(fn):
             raise TypeError(f"fn is a {type(fn).__name__}; give a function")
         self.fn = fn
         self.name: str = getattr(fn, "__name__", type(fn).__name__).strip("<>")
         self.convention = convention
+        self.limits = limits_of(limits)
         self.arrays = convention.arrays or _arrays_of(fn)
         self.device = device
         self._place = None if device is None else placing(self.arrays, device)

@@ -35,7 +35,7 @@ class Kernel:
         self._function = function
         self._forward = _abi.Forward(lambda _, args: self._call(self._compute, args.contents))
         self._backward = _abi.Backward(lambda _, args: self._call(self._differentiate, args.contents))
-        self._limits = _abi.Limits(struct_size=ctypes.sizeof(_abi.Limits), only=claims.only)
+        self._limits = _abi.limits(claims.only, claims.limits)
         self.struct = _abi.Kernel(struct_size=ctypes.sizeof(_abi.Kernel), abi_version=_abi.VERSION,
                                   forward=self._forward, backward=self._backward)
         described = self.struct.description

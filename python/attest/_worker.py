@@ -20,7 +20,9 @@ def main(words: List[str]) -> None:
     name, place, options, path, *described = words
     sys.path[:] = json.loads(path) or sys.path
     try:
-        fn, given = _place.at(place, json.loads(options))
+        given = json.loads(options)
+        with _devices.importing(given.get("device")):
+            fn, given = _place.at(place, given)
         _devices.load(given.get("device"))
         gc.freeze()  # what is imported stays: no collection looks at it again in each process
         _library.fork_here()  # all is imported, and nothing called: calls start threads

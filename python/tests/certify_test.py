@@ -198,9 +198,48 @@ class Certify(unittest.TestCase):
     def test_every_claim_has_a_question_and_a_keyword(self):
         told = {"any_strides", "lse", "empty_rows"}  # no call asks for it
         words = {"causal" if word.startswith("causal_") else word for word in FEATURES} - told
-        self.assertEqual(words, _ASKED.keys() | _SHAPES.keys())
+        self.assertEqual(words, _ASKED.keys() | set(_SHAPES))
         keywords = {keyword.claims for one in CONVENTIONS.values() for keyword in one.keywords.values()}
-        self.assertLessEqual(words - _SHAPES.keys(), keywords)
+        self.assertLessEqual(words - set(_SHAPES), keywords)
+
+    def test_limits(self):
+        asked = []
+
+        def in_tiles(q, k, v, *, causal=False, scale=1.0):
+            if q.shape[1] % 16 or k.shape[1] % 16 or q.shape[3] not in (32, 64) or q.shape[0] > 2 or q.shape[2] > 4:
+                raise NotImplementedError("whole tiles alone")
+            asked.append(q.shape)
+            return attention(q, k, v, causal=causal, scale=scale)
+
+        words = ["seqlen_q%16", "seqlen_q<=512", "seqlen_k%16", "seqlen_k<=512", "head_dim=32|64", "batch<=2", "num_heads_q<=4"]
+        for claims in (None, ["lse", "causal", "gqa", "head_dim_v", "cross_lengths"]):
+            asked.clear()
+            report = attest.certify(in_tiles, isolate=False, cases=40, dtypes=["f32"], claims=claims, limits=words)
+            self.assertEqual((report.findings, report.certificate["kernels"][0]["coverage"]["refused"]), ([], []))
+            claimed = report.certificate["kernels"][0]["description"]
+            self.assertLessEqual({"lse", "causal_bottom_right", "gqa", "head_dim_v", "cross_lengths"}, set(claimed["features"]))
+            self.assertEqual(claimed["limits"]["head_dims"], [32, 64])
+            self.assertGreater(len({shape[1] for shape in asked}), 3)
+        with self.assertRaisesRegex(NotImplementedError, "whole tiles"):
+            attest.certify(in_tiles, isolate=False, cases=2, dtypes=["f32"])
+        report = attest.certify(in_tiles, isolate=False, cases=20, dtypes=["f32"], limits=[*words, "batch<=3"])
+        self.assertRegex(report.certificate["kernels"][0]["coverage"]["refused"][0]["message"], "whole tiles")
+        one = attest.certify(in_tiles, isolate=False, cases=2, dtypes=["f32"],
+                             limits=["seqlen_q=16", "seqlen_k=16", "head_dim=32", "batch<=1", "num_heads_q<=1"])
+        self.assertEqual(set(one.certificate["kernels"][0]["description"]["features"])
+                         & {"gqa", "head_dim_v", "cross_lengths"}, set())
+
+    def test_limits_that_make_no_sense(self):
+        for word, text in (("seqlen%2", "'seqlen%2' is none; write seqlen_q, seqlen_k, head_dim"), ("seqlen_q", "is none"),
+                           ("batch>=2", "batch has a largest value alone, as in 'batch<=2'"), ("seqlen_q%0", "not from 1 to"),
+                           ("seqlen_q=1|2", "several numbers; head_dim= alone"), ("head_dim=1|2|3|4|5|6|7|8|9", "more than 8"),
+                           ("seqlen_k<=99999999999", "not from 1 to 2147483647")):
+            with self.subTest(word), self.assertRaisesRegex(ValueError, text):
+                attest.certify(attention, isolate=False, limits=[word])
+        with self.assertRaisesRegex(TypeError, r"limits is 'batch<=2'; give a list of words, like \['batch<=2'\]"):
+            attest.certify(attention, isolate=False, limits="batch<=2")
+        with self.assertRaisesRegex(ValueError, "limits leave no seqlen_q: it is from 10 to 15 in multiples of 8"):
+            attest.certify(attention, isolate=False, limits=["seqlen_q>=10", "seqlen_q<=15", "seqlen_q%8"])
 
     def test_exceptions(self):
         def refuses(q, k, v):

@@ -37,7 +37,7 @@ class Command(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no fast memory given"):
             attest.count("flash2", "sq=512,d=64")
         for given in {"gradients": True}, {"backward": print}:
-            with self.assertRaisesRegex(ValueError, "gradients and backward are for functions; .* like two_pass"):
+            with self.assertRaisesRegex(ValueError, "gradients, backward and autotune are for functions; .* like two_pass"):
                 attest.count("flash2", "sq=512,d=64", fast_words=16384, **given)
         with self.assertRaisesRegex(ValueError, "unknown"):
             attest.regime(devices=["abacus"])

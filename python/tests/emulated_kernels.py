@@ -265,6 +265,14 @@ class EmulatedKernels(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "(?s)out of bounds: .*tl.load.*device='emulated:sm_80'"):
             attest.replay(row_attention_beyond, "sq=5,sk=5,d=8", isolate=False, **words)
 
+    def test_a_module_that_asks_for_its_gpu_when_imported(self):
+        with attest.emulated_gpu():
+            from asks_at_import import attention
+        words = {"like": "plain", "claims": [], "dtypes": ["f32"]}
+        attest.replay(attention, "sq=5,sk=5,d=8", device="emulated:sm_80", **words)
+        with self.assertRaisesRegex(ValueError, "0 active drivers"):  # the host has none
+            attest.replay(attention, "sq=5,sk=5,d=8", **words)
+
     def test_campaigns_for_hopper(self):
         words = {"device": "emulated:sm_90", "dtypes": ["f16"], "numerics": "p_cast_to_input", "only": "reference_forward",
                  "jobs": 1, "cases": 4}

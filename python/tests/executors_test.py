@@ -257,7 +257,7 @@ class Executors(unittest.TestCase):
         script = ("from certify_test import *; from attest import _certify; "
                   "from attest._executors import _Unseen; "
                   "print(_certify._campaign(attention, given={'dtypes': ['f32']}, "
-                  "limits={'isolate': False, 'timeout': None, 'memory_limit': None}, options='cases=2', "
+                  "isolation={'isolate': False, 'timeout': None, 'memory_limit': None}, options='cases=2', "
                   "progress=_Unseen(), shard='1/2'))")
         text = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True,
                               cwd=self.folder, env={
