@@ -25,11 +25,8 @@ AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads)
 
 AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features,
                        bool boolean)
-    : given_{problem.mask.key_lengths,
-             problem.mask.cu_seqlens_q,
-             problem.mask.cu_seqlens_k,
-             {},
-             problem.alibi_slopes()},
+    : given_{problem.mask.key_lengths, problem.mask.cu_seqlens_q, problem.mask.cu_seqlens_k, {},
+             problem.alibi_slopes(),   problem.sink_scores()},
       sparsity_(problem.mask.sparsity(), features) {
   const Pattern& mask = problem.mask;
   boolean = boolean && mask.boolean;
@@ -48,6 +45,7 @@ AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::ui
   problem_.softcap = problem.softcap;
   const auto pointer = [](const auto& list) { return list.empty() ? nullptr : list.data(); };
   problem_.alibi_slopes = pointer(given_.alibi_slopes);
+  problem_.sinks = pointer(given_.sinks);
   problem_.num_threads = num_threads;
   problem_.mask.window_left = mask.window_left;
   problem_.mask.window_right = mask.window_right;
@@ -74,10 +72,11 @@ std::string AbiProblem::changed() const {
   const auto same_bits = [](float a, float b) {
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
   };
-  return std::equal(given_.alibi_slopes.begin(), given_.alibi_slopes.end(),
-                    before_.alibi_slopes.begin(), same_bits)
-             ? ""
-             : "input alibi_slopes was modified";
+  const auto same = [&](const std::vector<float>& a, const std::vector<float>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), same_bits);
+  };
+  if (!same(given_.alibi_slopes, before_.alibi_slopes)) return "input alibi_slopes was modified";
+  return same(given_.sinks, before_.sinks) ? "" : "input sinks was modified";
 }
 
 }  // namespace attest

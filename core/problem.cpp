@@ -92,6 +92,11 @@ std::string_view name(Alibi alibi) {
   return alibi == Alibi::standard ? "standard" : "drawn";
 }
 
+std::string_view name(Sinks sinks) {
+  if (sinks == Sinks::none) return "none";
+  return sinks == Sinks::off ? "off" : "drawn";
+}
+
 double Problem::scale() const {
   return softmax_scale ? *softmax_scale : 1.0 / std::sqrt(static_cast<double>(head_dim_qk));
 }
@@ -111,6 +116,22 @@ std::vector<float> Problem::alibi_slopes() const {
     slopes.push_back(static_cast<float>(std::exp2(exponent)));
   }
   return slopes;
+}
+
+std::vector<float> Problem::sink_scores() const {
+  if (sinks == Sinks::none) return {};
+  constexpr float kOff = -std::numeric_limits<float>::infinity();
+  std::vector<float> scores(static_cast<std::size_t>(num_heads_q), kOff);
+  if (sinks == Sinks::off) return scores;
+  constexpr std::uint64_t kStream = 0x73696e6b73u;
+  Rng rng(sinks_seed, kStream);
+  for (float& score : scores) {
+    const std::int64_t kind = rng.between(1, 8);
+    const double usual = 8 * rng.uniform() - 4;
+    if (kind == 1) continue;
+    score = static_cast<float>(kind == 2 ? usual + 12 : usual);
+  }
+  return scores;
 }
 
 std::vector<Sequence> Problem::sequences() const {
@@ -172,6 +193,10 @@ std::vector<Axis> Problem::lse_axes() const {
   return {{"batch", tensor_batch(), 0},
           {"num_heads_q", num_heads_q, 0},
           {"seqlen_q", tensor_seqlen_q(), 0}};
+}
+
+std::vector<Axis> Problem::sinks_axes() const {
+  return {{"num_heads_q", sinks == Sinks::none ? 0 : num_heads_q, 0}};
 }
 
 std::int64_t Problem::visible_pairs() const {

@@ -24,12 +24,19 @@ enum class Alibi : std::uint8_t { none, standard, drawn };
 
 std::string_view name(Alibi alibi);
 
+/// Attention sinks: none; -inf in each head, which is no sink; or drawn, mostly between -4 and 4,
+/// now and then -inf or above all scores of normal inputs.
+enum class Sinks : std::uint8_t { none, off, drawn };
+
+std::string_view name(Sinks sinks);
+
 /// A problem and its one-line spelling:
 ///
 ///   b=1,hq=8,hkv=2,sq=17,sk=33,d=64,dv=64,mask=causal_br,dtype=f32,layout=bshd,scale=1/sqrt(d)
 ///
 /// Optional keys, printed only when they differ from the default: softcap=0, alibi=none,
-/// strides=packed. Slopes of ALiBi are `standard`, or `drawn_N` from seed N. Omitted keys mean
+/// sinks=none, strides=packed. Slopes of ALiBi are `standard`, or `drawn_N` from seed N, sinks
+/// `off` or `drawn_N`. Omitted keys mean
 /// b=1,hq=1,hkv=hq,sk=sq,dv=d,mask=none,dtype=f32,layout=bshd, scale=1/sqrt(d); with packed
 /// sequences (mask=cu_…) b, sq, sk and layout=thd follow from them.
 struct Problem {
@@ -47,6 +54,8 @@ struct Problem {
   double softcap = 0;                   // 0: none
   Alibi alibi = Alibi::none;
   std::uint64_t alibi_seed = 0;  // of slopes that are drawn
+  Sinks sinks = Sinks::none;
+  std::uint64_t sinks_seed = 0;  // of those that are drawn
   Pattern mask;
 
   /// The factor of QK^T, in float64.
@@ -54,6 +63,9 @@ struct Problem {
 
   /// One slope per query head, empty without ALiBi; exactly the floats a kernel is given.
   std::vector<float> alibi_slopes() const;
+
+  /// One score per query head, empty without sinks; exactly the floats a kernel is given.
+  std::vector<float> sink_scores() const;
 
   /// Query heads that share one K/V head.
   std::int64_t group_size() const { return num_heads_q / num_heads_kv; }
@@ -69,11 +81,12 @@ struct Problem {
   /// Names and extents of the logical axes, strides 0:
   /// Q, O, dO, dQ (batch, seqlen_q, num_heads_q, head_dim); K, V, dK, dV (batch, seqlen_k,
   /// num_heads_kv, head_dim); LSE, dLSE (batch, num_heads_q, seqlen_q).
-  std::vector<Axis> q_axes() const;    // Q, dQ: head_dim_qk
-  std::vector<Axis> k_axes() const;    // K, dK
-  std::vector<Axis> v_axes() const;    // V, dV: head_dim_v
-  std::vector<Axis> o_axes() const;    // O, dO
-  std::vector<Axis> lse_axes() const;  // LSE, dLSE
+  std::vector<Axis> q_axes() const;      // Q, dQ: head_dim_qk
+  std::vector<Axis> k_axes() const;      // K, dK
+  std::vector<Axis> v_axes() const;      // V, dV: head_dim_v
+  std::vector<Axis> o_axes() const;      // O, dO
+  std::vector<Axis> lse_axes() const;    // LSE, dLSE
+  std::vector<Axis> sinks_axes() const;  // dSinks (num_heads_q), of no head without sinks
 
   /// Visible (query, key) pairs of one head, summed over the batch.
   std::int64_t visible_pairs() const;
@@ -118,7 +131,7 @@ class AbiProblem {
   struct Arrays {
     std::vector<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
     std::vector<std::uint8_t> boolean;
-    std::vector<float> alibi_slopes;
+    std::vector<float> alibi_slopes, sinks;
   };
   Arrays given_, before_;
   AbiSparsity sparsity_;

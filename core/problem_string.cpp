@@ -37,12 +37,11 @@ void refuse_later_features(const std::string& key, const std::string& value) {
   struct Feature {
     std::string_view word, what;
   };
-  static constexpr std::array<Feature, 9> kFeatures{{
+  static constexpr std::array<Feature, 8> kFeatures{{
       {"dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"p_dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"page_size", "paged K and V"},
       {"block_table", "paged K and V"},
-      {"sinks", "attention sinks"},
       {"cluster", "thread-block clusters"},
       {"fp8", "fp8"},
       {"e4m3", "fp8"},

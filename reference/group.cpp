@@ -26,11 +26,23 @@ void apply_softcap(double softcap, Scores& result) {
 }
 
 std::int64_t keys_in(const Group& group, const std::vector<std::int64_t>* keys) {
-  return keys != nullptr ? static_cast<std::int64_t>(keys->size()) : group.sequence.k_length;
+  return keys != nullptr ? static_cast<std::int64_t>(keys->size()) : group.keys();
 }
 
 std::int64_t key_at(std::int64_t number, const std::vector<std::int64_t>* keys) {
   return keys != nullptr ? (*keys)[static_cast<std::size_t>(number)] : number;
+}
+
+// The sink's column, where it is one of these.
+void set_sink(const Problem& problem, const Group& group, std::int64_t first,
+              std::int64_t first_key, Scores& scores) {
+  const std::int64_t column = group.sequence.k_length - first_key;
+  if (group.sinks == 0 || column < 0 || column >= scores.S.cols()) return;
+  const std::vector<float> sinks = problem.sink_scores();
+  for (Eigen::Index r = 0; r < scores.S.rows(); ++r) {
+    scores.S(r, column) = sinks[static_cast<std::size_t>(group.query_head(first + r))];
+  }
+  if (scores.slope.size() > 0) scores.slope.col(column).setOnes();
 }
 
 }  // namespace
@@ -41,7 +53,8 @@ std::vector<Group> groups_of(const Problem& problem, const PositionsInSequences*
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     const std::vector<std::int64_t>* const chosen = queries != nullptr ? &(*queries)[s] : nullptr;
     for (std::int64_t head = 0; head < problem.num_heads_kv; ++head) {
-      groups.push_back({sequences[s], head, problem.group_size(), chosen});
+      groups.push_back(
+          {sequences[s], head, problem.group_size(), chosen, problem.sinks == Sinks::none ? 0 : 1});
     }
   }
   return groups;
@@ -50,7 +63,7 @@ std::vector<Group> groups_of(const Problem& problem, const PositionsInSequences*
 std::int64_t score_operations(const std::vector<Group>& groups, std::int64_t head_dim) {
   std::int64_t operations = 0;
   for (const Group& group : groups) {
-    operations += group.rows() * group.sequence.k_length * head_dim;
+    operations += group.rows() * group.keys() * head_dim;
   }
   return operations;
 }
@@ -82,9 +95,14 @@ Matrix key_rows(const TensorView& tensor, const Group& group,
   const std::int64_t count = keys_in(group, keys);
   Matrix rows(count, tensor.extent(3));
   for (std::int64_t j = 0; j < count; ++j) {
-    const std::int64_t key = group.sequence.k_begin + key_at(j, keys);
+    const std::int64_t key = key_at(j, keys);
+    if (key == group.sequence.k_length) {
+      rows.row(j).setZero();
+      continue;
+    }
     for (std::int64_t c = 0; c < tensor.extent(3); ++c) {
-      rows(j, c) = tensor(group.sequence.tensor_batch, key, group.kv_head, c);
+      rows(j, c) =
+          tensor(group.sequence.tensor_batch, group.sequence.k_begin + key, group.kv_head, c);
     }
   }
   return rows;
@@ -109,9 +127,11 @@ void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor) 
 void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor,
                       const std::vector<std::int64_t>* keys) {
   for (std::int64_t j = 0; j < rows.rows(); ++j) {
-    const std::int64_t key = group.sequence.k_begin + key_at(j, keys);
+    const std::int64_t key = key_at(j, keys);
+    if (key == group.sequence.k_length) continue;
     for (std::int64_t c = 0; c < rows.cols(); ++c) {
-      tensor.set(rows(j, c), group.sequence.tensor_batch, key, group.kv_head, c);
+      tensor.set(rows(j, c), group.sequence.tensor_batch, group.sequence.k_begin + key,
+                 group.kv_head, c);
     }
   }
 }
@@ -147,6 +167,7 @@ Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t fi
       if (!problem.mask.visible(group.sequence, query, first_key + j)) S(r, j) = kMasked;
     }
   }
+  set_sink(problem, group, first, first_key, result);
   return result;
 }
 

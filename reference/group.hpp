@@ -17,7 +17,9 @@
 
 /// The unit of work inside the reference: one sequence and one K/V head with all query heads that
 /// share it, their rows stacked head after head. Sums over a group of heads (GQA, MQA) then fall
-/// out of the matrix products.
+/// out of the matrix products. A sink is one more key, the last, of zeros in K and V: softmax,
+/// gradients and their bounds then have it as they have any key
+/// (docs/theory/error-bounds/forward.md).
 namespace attest::reference {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -28,11 +30,13 @@ struct Group {
   std::int64_t kv_head = 0;
   std::int64_t group_size = 1;
   const std::vector<std::int64_t>* chosen = nullptr;  // the queries of its rows; null: all
+  std::int64_t sinks = 0;                             // keys behind those of the sequence: 0 or 1
 
   std::int64_t queries() const {
     return chosen != nullptr ? static_cast<std::int64_t>(chosen->size()) : sequence.q_length;
   }
   std::int64_t rows() const { return group_size * queries(); }
+  std::int64_t keys() const { return sequence.k_length + sinks; }
   std::int64_t query_head(std::int64_t row) const { return kv_head * group_size + row / queries(); }
   std::int64_t query(std::int64_t row) const {
     const std::int64_t number = row % queries();
@@ -54,11 +58,12 @@ Matrix stacked_rows(const TensorView& tensor, const Group& group, std::int64_t f
 /// The stack of LSE or dLSE: (rows).
 Vector stacked_scalars(const TensorView& tensor, const Group& group);
 
-/// The sequence's rows of K or V: (k_length, head_dim); with `keys` (not null) those alone.
+/// The sequence's rows of K or V, zeros for the sink: (keys(), head_dim); with `keys` (not null)
+/// those alone.
 Matrix key_rows(const TensorView& tensor, const Group& group,
                 const std::vector<std::int64_t>* keys = nullptr);
 
-/// The inverse of stacked_rows, stacked_scalars and key_rows.
+/// The inverse of stacked_rows, stacked_scalars and key_rows; a sink's row goes nowhere.
 void scatter_rows(const Matrix& rows, const Group& group, std::int64_t first, Tensor& tensor);
 void scatter_scalars(const Vector& scalars, const Group& group, Tensor& tensor);
 void scatter_key_rows(const Matrix& rows, const Group& group, Tensor& tensor,
@@ -71,16 +76,15 @@ Matrix finite_part(const Matrix& matrix);
 
 /// Scores of a block of stacked rows.
 struct Scores {
-  Matrix S;      // (count, k_length) after softcap and ALiBi; -inf where masked
+  Matrix S;      // (count, keys()) after softcap and ALiBi; -inf where masked
   Matrix slope;  // d score / d (scale q.k): the softcap's derivative; empty without softcap
 };
 
-/// Scores of the stacked rows first .. first + Q.rows() - 1 against all keys of the sequence.
+/// Scores of the stacked rows first .. first + Q.rows() - 1 against all keys of the group.
 Scores scores(const Problem& problem, const Group& group, std::int64_t first, const Matrix& Q,
               const Matrix& K);
 
-/// Scores from products scale q.k of the stacked rows first .. with the sequence's keys first_key
-/// ..
+/// Scores from products scale q.k of the stacked rows first .. with the group's keys first_key ..
 Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t first,
                      std::int64_t first_key, Matrix products);
 

@@ -185,6 +185,10 @@ typedef struct attest_problem {
   const float *alibi_slopes; /* (num_heads_q) or NULL: adds -slope * |a(i) - j| after the softcap */
   attest_mask mask;
   int32_t num_threads; /* threads the kernel may use, >= 1 */
+  /* (num_heads_q) or NULL: one more key of each row, of score sinks[h], which scale, softcap and
+   * ALiBi do not touch, and value 0. The row sum gains exp(sinks[h]), LSE has it. A row without
+   * another visible key: O = 0, LSE = sinks[h]. -inf is no sink. */
+  const float *sinks;
 } attest_problem;
 
 /* ---- what a kernel says about itself ---- */
@@ -219,7 +223,8 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        ATTEST_NM_MASK = 1 << 19,       /* mask.nm */
        /* Layout and strides do not change a bit of any output. Without it they may, as in a kernel
         * that chooses vectors where rows are contiguous: within the bounds. */
-       ATTEST_LAYOUT_BITS = 1 << 20
+       ATTEST_LAYOUT_BITS = 1 << 20,
+       ATTEST_SINKS = 1 << 21 /* problem.sinks; backward writes dSinks */
 };
 
 enum { /* attest_limits.only: what a kernel does not serve although its features have a wider word
@@ -396,6 +401,7 @@ typedef struct attest_backward_args {
   char *message; /* where a call that does not return ATTEST_OK may say why: a text of at most
                   * message_bytes with its final zero; NULL when nobody asks */
   size_t message_bytes;
+  const attest_tensor *dSinks; /* output (num_heads_q), of LSE's type; NULL without sinks */
 } attest_backward_args;
 
 /* L(X, Y) = 1/2 |D(X)^-1 exp(A1 X A2^T) A3 Y - E|^2 (Li et al. 2024): A1, A2, A3, E are

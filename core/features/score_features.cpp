@@ -40,25 +40,34 @@ void validate_softcap(const Problem& p) {
   if (p.dtype != DType::f64) require_normal_float32("softcap", p.softcap, "0 (none)");
 }
 
-std::string spelled_slopes(const Problem& p) {
-  const std::string word(name(p.alibi));
-  return p.alibi == Alibi::drawn ? word + "_" + std::to_string(p.alibi_seed) : word;
+// A choice, or drawn_ and a seed.
+template <typename Enum>
+std::string spelled(Enum choice, std::uint64_t seed) {
+  const std::string word(name(choice));
+  return choice == Enum::drawn ? word + "_" + std::to_string(seed) : word;
 }
 
-// none, standard, or drawn_ and a seed.
-void parse_slopes(Problem& p, const std::string& value) {
+template <typename Enum, std::size_t N>
+Enum parsed(const std::string& key, const std::string& value, const std::array<Enum, N>& choices,
+            std::uint64_t& seed) {
   constexpr std::string_view kDrawn = "drawn_";
-  if (value.rfind(kDrawn, 0) != 0) {
-    p.alibi = choice_of("alibi", value, std::array{Alibi::none, Alibi::standard});
-    return;
-  }
+  if (value.rfind(kDrawn, 0) != 0) return choice_of(key, value, choices);
   const char *const begin = value.data() + kDrawn.size(), *const last = value.data() + value.size();
-  const auto [end, error] = std::from_chars(begin, last, p.alibi_seed);
+  const auto [end, error] = std::from_chars(begin, last, seed);
   if (error != std::errc() || end != last) {
-    throw InvalidProblem("problem: alibi=" + value +
-                         " needs a seed below 2^64 after drawn_; write for example alibi=drawn_7");
+    throw InvalidProblem("problem: " + key + "=" + value +
+                         " needs a seed below 2^64 after drawn_; write for example " + key +
+                         "=drawn_7");
   }
-  p.alibi = Alibi::drawn;
+  return Enum::drawn;
+}
+
+void parse_slopes(Problem& p, const std::string& value) {
+  p.alibi = parsed("alibi", value, std::array{Alibi::none, Alibi::standard}, p.alibi_seed);
+}
+
+void parse_sinks(Problem& p, const std::string& value) {
+  p.sinks = parsed("sinks", value, std::array{Sinks::none, Sinks::off}, p.sinks_seed);
 }
 
 constexpr std::array kFeatures{
@@ -86,8 +95,21 @@ constexpr std::array kFeatures{
                  .asked = asked<&attest_problem::alibi_slopes>,
                  .remove = remove<&Problem::alibi>,
                  .follow = follow<&Problem::alibi>,
-                 .value = spelled_slopes,
+                 .value = [](const Problem& p) { return spelled(p.alibi, p.alibi_seed); },
                  .parse = parse_slopes,
+                 .validate = [](const Problem& /*problem*/) {}},
+    ScoreFeature{.claim = ATTEST_SINKS,
+                 .word = "sinks",
+                 .name = "sinks",
+                 .the_feature = "the sinks",
+                 .example = "drawn_7",
+                 .additive = false,
+                 .present = present<&Problem::sinks>,
+                 .asked = asked<&attest_problem::sinks>,
+                 .remove = remove<&Problem::sinks>,
+                 .follow = follow<&Problem::sinks>,
+                 .value = [](const Problem& p) { return spelled(p.sinks, p.sinks_seed); },
+                 .parse = parse_sinks,
                  .validate = [](const Problem& /*problem*/) {}},
 };
 

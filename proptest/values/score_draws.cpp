@@ -34,6 +34,20 @@ bool change_slopes(Problem& p, Rng& rng) {
   return true;
 }
 
+void draw_sinks(Problem& p, Rng& rng) {
+  constexpr std::int64_t kSeeds = 1000;
+  if (!chance(rng, 20)) return;
+  p.sinks = Sinks::drawn;
+  p.sinks_seed = static_cast<std::uint64_t>(rng.between(1, kSeeds));
+}
+
+bool change_sinks(Problem& p, Rng& rng) {
+  constexpr std::int64_t kSeeds = 1000;
+  p.sinks = Sinks::drawn;
+  p.sinks_seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
+  return true;
+}
+
 constexpr std::array kDraws{
     ScoreDraw{.claim = ATTEST_SOFTCAP,
               .field = "softcap",
@@ -50,6 +64,12 @@ constexpr std::array kDraws{
                   [](Problem& p) {
                     if (p.alibi == Alibi::drawn) p.alibi = Alibi::standard;
                   }},
+    ScoreDraw{.claim = ATTEST_SINKS,
+              .field = "sinks",
+              .draw = draw_sinks,
+              .add_digits = [](Problem& /*p*/, double, std::uint64_t) {},  // they have all
+              .change = change_sinks,
+              .simplify = [](Problem& /*p*/) {}},
 };
 
 }  // namespace

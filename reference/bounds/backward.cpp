@@ -1,4 +1,4 @@
-// Error bounds of dQ, dK and dV: docs/theory/error-bounds/backward.md.
+// Error bounds of dQ, dK, dV and dSinks: docs/theory/error-bounds/backward.md.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -147,14 +147,72 @@ auto known_in(const Matrix& errors, const Matrix& alike) {
   };
 }
 
+// dSinks of the heads of a group: sums of the sink's column of dS over their rows. A kernel may
+// make one sum of all sequences, so that each of them errs as in a sum of all rows.
+class SinkSums {
+ public:
+  explicit SinkSums(const GradientInputs& in)
+      : group_(in.group),
+        contract_(of_sinks(in.numerics)),
+        ones_(Matrix::Ones(in.Q.rows(), 1), {Matrix::Ones(in.Q.rows(), 1), {}}),
+        sums_(contract_, ones_, group_.sinks * group_.group_size),
+        inherited_(Matrix::Zero(group_.sinks * group_.group_size, 1)) {}
+  SinkSums(const SinkSums&) = delete;
+  SinkSums& operator=(const SinkSums&) = delete;
+
+  void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries) {
+    const std::int64_t column = group_.sequence.k_length - tile.first;
+    if (group_.sinks == 0 || column < 0 || column >= tile.count) return;
+    for (std::int64_t first = 0; first < block.count;) {
+      const std::int64_t head = (block.first + first) / group_.queries();
+      const std::int64_t count =
+          std::min(block.count, (head + 1) * group_.queries() - block.first) - first;
+      const auto rows = [&](const Matrix& of) { return Matrix(of.block(first, column, count, 1)); };
+      const WeightedErrors errors{rows(entries.dK.proved), rows(entries.dK.linear),
+                                  rows(entries.dK.deviation)};
+      sums_.add_transposed(head, block.first + first, rows(entries.dS), errors);
+      inherited_(head, 0) += rows(entries.inherited_dS).sum();
+      first += count;
+    }
+  }
+
+  GroupBounds finish(const LogErrors& log, std::int64_t rows_of_a_head) {
+    GroupBounds bounds(inherited_.rows(), 1);
+    const GradientSums sums =
+        sums_.finish(Vector::Constant(inherited_.rows(), static_cast<double>(rows_of_a_head)));
+    const Finish finish{contract_,
+                        1,
+                        3 * contract_.accumulator_roundoff,
+                        [](double) { return LowPrecision{}; },
+                        operand_error(contract_),
+                        {log}};
+    finish(sums, sums.absolute, 0, known_in(inherited_, {}), bounds);
+    return bounds;
+  }
+
+ private:
+  // They are stored as LSE is.
+  static Numerics of_sinks(Numerics numerics) {
+    numerics.output_roundoff = numerics.accumulator_roundoff;
+    numerics.output_underflow = numerics.accumulator_roundoff == 0x1p-53 ? 0 : 0x1p-150;
+    return numerics;
+  }
+
+  const Group& group_;
+  Numerics contract_;
+  Operand ones_;
+  SumsOfOutputs sums_;
+  Matrix inherited_;  // (heads, 1)
+};
+
 struct GroupResult {
-  GroupBounds dQ, dK, dV;
+  GroupBounds dQ, dK, dV, dSinks;
 };
 
 // Gradients of a group that are bounded: dQ of its rows, dK and dV of its keys or of some of them.
 struct Wanted {
   bool rows = true, keys = true;
-  const std::vector<std::int64_t>* chosen_keys = nullptr;
+  const std::vector<std::int64_t>* chosen_keys = nullptr;  // the sink's among them
 };
 
 GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backward& exact,
@@ -188,7 +246,8 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
                                                           : 0;
   SumsOfOutputs sums_v(numerics, dO, keys), sums_k(numerics, Q, keys);
   SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, query_rows));
-  GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}};
+  GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}, {0, 1}};
+  SinkSums sums_sinks(in);
   InheritedErrors inherited(in, keys);
   const bool alike = wanted.keys && in.alike_dO.size() > 0;
   Matrix alike_dK;
@@ -211,6 +270,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       sums_v.add_transposed(tile.output, first, entries.P, entries.dV);
       sums_k.add_transposed(tile.output, first, entries.dS, entries.dK);
       inherited.add(block, tile, entries);
+      sums_sinks.add(block, tile, entries);
       if (alike) {
         add_transposed_product(entries.alike, block.Q,
                                alike_dK.middleRows(tile.output, tile.count));
@@ -247,7 +307,24 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   finish_k(sums_k.finish(key_terms),
            finite_part(key_rows(exact.dK.view(), in.group, wanted.chosen_keys)), 0,
            known_in(inherited.dK, alike_dK), result.dK);
+  if (in.group.sinks > 0) {
+    result.dSinks =
+        sums_sinks.finish(of_all_rows, in.problem.tensor_batch() * in.problem.tensor_seqlen_q());
+  }
   return result;
+}
+
+// Adds those of the sequences, one after the other.
+void add_sinks(const GroupBounds& of, const Group& group, ErrorBound& to) {
+  for (Eigen::Index h = 0; h < of.proved.rows(); ++h) {
+    const std::int64_t head = group.kv_head * group.group_size + h;
+    const auto add = [&](Tensor& sum, const Matrix& term) {
+      sum.set(sum.view()(head) + term(h, 0), head);
+    };
+    add(to.deterministic, of.proved);
+    add(to.probabilistic, of.probable);
+    add(to.sigma, of.sigma);
+  }
 }
 
 }  // namespace
@@ -267,9 +344,14 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     const auto zeros = [&] { return Tensor(name, DType::f64, axes); };
     return ErrorBound{zeros(), zeros(), zeros()};  // no copies: of a sample few pages are written
   };
-  BackwardBounds bounds{like("bound of dQ", problem.q_axes()),
-                        like("bound of dK", problem.k_axes()),
-                        like("bound of dV", problem.v_axes())};
+  BackwardBounds bounds{
+      like("bound of dQ", problem.q_axes()), like("bound of dK", problem.k_axes()),
+      like("bound of dV", problem.v_axes()), like("bound of dSinks", problem.sinks_axes())};
+  PositionsInSequences chosen_keys;  // of a sample, with the sinks
+  if (sample != nullptr) chosen_keys = sample->keys;
+  for (std::size_t s = 0; s < chosen_keys.size() && problem.sinks != Sinks::none; ++s) {
+    chosen_keys[s].push_back(problem.sequences()[s].k_length);
+  }
   // A sample takes a group twice: its rows with all keys, and all rows with its keys.
   struct Task {
     Group group;
@@ -285,9 +367,10 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     }
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const std::size_t sequence = g / static_cast<std::size_t>(problem.num_heads_kv);
-      tasks.push_back({groups[g], {false, true, &sample->keys[sequence]}});
+      tasks.push_back({groups[g], {false, true, &chosen_keys[sequence]}});
     }
   }
+  std::vector<GroupBounds> of_sinks(tasks.size(), GroupBounds(0, 1));
   const bool threads = worth_threads(kProducts * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -321,6 +404,10 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     };
     scatter_keys(result.dK, bounds.dK);
     scatter_keys(result.dV, bounds.dV);
+    of_sinks[t] = result.dSinks;
+  }
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    add_sinks(of_sinks[t], tasks[t].group, bounds.dSinks);
   }
   return bounds;
 }

@@ -214,6 +214,7 @@ void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Mat
   const ScoreError error =
       score_error(problem, numerics, group, first, 0, std::move(products), exact);
   if (K.rows() == 0) return;
+  const std::int64_t sink = group.sinks > 0 ? group.sequence.k_length : -1;
   Weights weights(numerics, Q.rows(), K.rows());
   std::vector<Row> rows(static_cast<std::size_t>(Q.rows()));
   RowWorkspace work;
@@ -222,7 +223,8 @@ void bound_block(const Block& block, const Matrix& Q, const Matrix& O, const Mat
       weights.all_present = false;
       continue;
     }
-    rows[static_cast<std::size_t>(r)] = analyse_row({numerics, exact.S, error, r}, weights, work);
+    rows[static_cast<std::size_t>(r)] =
+        analyse_row({numerics, exact.S, error, r, sink}, weights, work);
   }
   const BlockSums block_sums(numerics, weights, values);
   Vector center = Vector::Zero(values.V.cols());

@@ -88,6 +88,7 @@ void check_inputs(const Problem& problem, const TensorView& Q, const TensorView&
 
 struct KeyGradients {
   Matrix dK, dV;
+  Vector dSinks;  // of each head of the group; none without sinks
 };
 
 // dS from P and dP, in the place of dP. Entries of zero weight (masked, or underflowed) are
@@ -139,7 +140,10 @@ void normalize(const Problem& problem, const Group& group, std::int64_t first, c
   for (Eigen::Index r = 0; r < P.rows(); ++r) {
     if (std::isnan(sum(r))) {
       for (Eigen::Index j = 0; j < P.cols(); ++j) {
-        if (problem.mask.visible(group.sequence, group.query(first + r), j)) P(r, j) = sum(r);
+        const bool sink = j == group.sequence.k_length;
+        if (sink || problem.mask.visible(group.sequence, group.query(first + r), j)) {
+          P(r, j) = sum(r);
+        }
       }
     } else if (sum(r) != 0) {
       P.row(r) /= sum(r);
@@ -160,7 +164,8 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
   const Matrix K = key_rows(in.K, group), V = key_rows(in.V, group);
   Vector dLSE = Vector::Zero(group.rows());
   if (in.cotangents.dLSE != nullptr) dLSE = stacked_scalars(*in.cotangents.dLSE, group);
-  KeyGradients sums{Matrix::Zero(K.rows(), K.cols()), Matrix::Zero(V.rows(), V.cols())};
+  KeyGradients sums{Matrix::Zero(K.rows(), K.cols()), Matrix::Zero(V.rows(), V.cols()),
+                    Vector::Zero(group.sinks * group.group_size)};
   for (std::int64_t done = 0; done < slice.count; done += kBlockRows) {
     const std::int64_t first = slice.first + done;
     const std::int64_t count = std::min(kBlockRows, slice.count - done);
@@ -178,6 +183,9 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
     }
     Matrix dS = dO * V.transpose();
     score_gradient(block, dLSE.segment(first, count), dS);
+    for (std::int64_t r = 0; r < count && group.sinks > 0; ++r) {
+      sums.dSinks((first + r) / group.queries()) += dS(r, group.sequence.k_length);
+    }
     dS *= in.problem.scale();
     scatter_rows(weighted_sum(dS, K), group, first, result.dQ);
     sums.dK += transposed_weighted_sum(dS, Q);
@@ -224,6 +232,7 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
   Backward result{Tensor("dQ", DType::f64, problem.q_axes()),
                   Tensor("dK", DType::f64, problem.k_axes()),
                   Tensor("dV", DType::f64, problem.v_axes()),
+                  Tensor("dSinks", DType::f64, problem.sinks_axes()),
                   Tensor("delta_error", DType::f64, problem.lse_axes())};
   const BackwardInputs inputs{problem, Q, K, V, cotangents};
   const std::vector<Group> groups = groups_of(problem, queries);
@@ -240,6 +249,12 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
       for (std::size_t t = s + 1; t < slices.size() && slices[t].group == slices[s].group; ++t) {
         sum.dK += shares[t].dK;
         sum.dV += shares[t].dV;
+        sum.dSinks += shares[t].dSinks;
+      }
+      const Group& group = groups[slices[s].group];
+      for (Eigen::Index h = 0; h < sum.dSinks.size(); ++h) {
+        const std::int64_t head = group.kv_head * group.group_size + h;
+        result.dSinks.set(result.dSinks.view()(head) + sum.dSinks(h), head);
       }
       scatter_key_rows(sum.dK, groups[slices[s].group], result.dK);
       scatter_key_rows(sum.dV, groups[slices[s].group], result.dV);

@@ -17,8 +17,8 @@ Real dot(const Array& a, std::int64_t a0, std::int64_t a1, std::int64_t a2, cons
 }  // namespace
 
 void for_each_row(const Problem& problem, const Array& Q, const Array& K,
-                  const std::function<void(Row&)>& visit) {
-  const auto slopes = problem.alibi_slopes();
+                  const std::function<void(Row&)>& visit, const Array* sinks_moved) {
+  const auto slopes = problem.alibi_slopes(), sinks = problem.sink_scores();
   const Real scale = problem.scale();  // the double a kernel is given, not 1/sqrt(d)
   for (const Sequence& sequence : problem.sequences()) {
     for (std::int64_t h = 0; h < problem.num_heads_q; ++h) {
@@ -28,6 +28,10 @@ void for_each_row(const Problem& problem, const Array& Q, const Array& K,
         row.query = sequence.q_begin + i;
         row.query_head = h;
         row.kv_head = h / problem.group_size();
+        if (!sinks.empty() && std::isfinite(sinks[static_cast<std::size_t>(h)])) {
+          row.sink = sinks[static_cast<std::size_t>(h)] +
+                     (sinks_moved != nullptr ? (*sinks_moved)(h) : Real(0));
+        }
         for (std::int64_t j = 0; j < sequence.k_length; ++j) {
           if (!problem.mask.visible(sequence, i, j)) continue;
           const std::int64_t key = sequence.k_begin + j;
@@ -49,16 +53,16 @@ void for_each_row(const Problem& problem, const Array& Q, const Array& K,
           row.S.push_back(capped - alibi);
           row.slope.push_back(slope);
         }
-        if (!row.keys.empty()) visit(row);
+        if (!row.keys.empty() || row.sink) visit(row);
       }
     }
   }
 }
 
-Real normalize(std::vector<Real>& S) {
-  Real maximum = S[0];
+Real normalize(std::vector<Real>& S, const std::optional<Real>& sink) {
+  Real maximum = sink ? *sink : S[0];
   for (const Real& s : S) maximum = s > maximum ? s : maximum;
-  Real sum = 0;
+  Real sum = sink ? Real(exp(*sink - maximum)) : Real(0);
   for (Real& s : S) {
     s = exp(s - maximum);
     sum += s;
@@ -89,26 +93,29 @@ Array::Array(const TensorView& view) {
   }
 }
 
-Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V) {
+Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
+                const Array* sinks_moved) {
   Forward result{Array(problem.o_axes()), Array(problem.lse_axes())};
-  for_each_row(problem, Q, K, [&](Row& row) {
-    result.LSE(row.batch, row.query_head, row.query) = normalize(row.S);
+  const auto visit = [&](Row& row) {
+    result.LSE(row.batch, row.query_head, row.query) = normalize(row.S, row.sink);
     for (std::size_t k = 0; k < row.keys.size(); ++k) {
       for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
         result.O(row.batch, row.query, row.query_head, c) +=
             row.S[k] * V(row.batch, row.keys[k], row.kv_head, c);
       }
     }
-  });
+  };
+  for_each_row(problem, Q, K, visit, sinks_moved);
   return result;
 }
 
 Gradients backward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
                    const Array& dO, const Array& dLSE) {
-  Gradients result{Array(problem.q_axes()), Array(problem.k_axes()), Array(problem.v_axes())};
+  Gradients result{Array(problem.q_axes()), Array(problem.k_axes()), Array(problem.v_axes()),
+                   Array(problem.sinks_axes())};
   const Real scale = problem.scale();
   for_each_row(problem, Q, K, [&](Row& row) {
-    normalize(row.S);
+    const Real LSE = normalize(row.S, row.sink);
     const std::int64_t b = row.batch, h = row.query_head, kv = row.kv_head;
     std::vector<Real> dP;
     Real delta = -dLSE(b, h, row.query);
@@ -127,13 +134,14 @@ Gradients backward(const Problem& problem, const Array& Q, const Array& K, const
         result.dK(b, key, kv, l) += dS * Q(b, row.query, h, l);
       }
     }
+    if (row.sink) result.dSinks(h) -= exp(*row.sink - LSE) * delta;
   });
   return result;
 }
 
 Real functional(const Problem& problem, const Array& Q, const Array& K, const Array& V,
-                const Array& dO, const Array& dLSE) {
-  const Forward result = forward(problem, Q, K, V);
+                const Array& dO, const Array& dLSE, const Array* sinks_moved) {
+  const Forward result = forward(problem, Q, K, V, sinks_moved);
   Real sum = 0;
   for (std::size_t e = 0; e < dO.values().size(); ++e) sum += dO.values()[e] * result.O.values()[e];
   for (std::size_t e = 0; e < dLSE.values().size(); ++e) {

@@ -4,6 +4,7 @@
 #include <boost/multiprecision/mpfr.hpp>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/problem.hpp"
@@ -48,7 +49,7 @@ struct Forward {
 };
 
 struct Gradients {
-  Array dQ, dK, dV;
+  Array dQ, dK, dV, dSinks;
 };
 
 /// One query row of one head: where it lies in the tensors, and its visible keys.
@@ -59,17 +60,19 @@ struct Row {
   std::vector<Real> capped;        // after softcap
   std::vector<Real> S;             // after ALiBi
   std::vector<Real> slope;         // d capped / d product
+  std::optional<Real> sink;        // its score, where there is a finite one
 };
 
-/// Visits every row that sees a key.
+/// Visits every row that sees a key or has a sink; `sinks_moved` (not null) is added to the sinks.
 void for_each_row(const Problem& problem, const Array& Q, const Array& K,
-                  const std::function<void(Row&)>& visit);
+                  const std::function<void(Row&)>& visit, const Array* sinks_moved = nullptr);
 
-/// Turns scores into probabilities, returns LSE.
-Real normalize(std::vector<Real>& S);
+/// Turns scores into probabilities, returns LSE; a sink's probability is what they lack to 1.
+Real normalize(std::vector<Real>& S, const std::optional<Real>& sink = std::nullopt);
 
 /// Axes as in core/problem.hpp. Cost: batch heads seqlen_q seqlen_k (head_dim_qk + head_dim_v).
-Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V);
+Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
+                const Array* sinks_moved = nullptr);
 
 /// Gradients of <dO, O> + <dLSE, LSE>.
 Gradients backward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
@@ -78,7 +81,7 @@ Gradients backward(const Problem& problem, const Array& Q, const Array& K, const
 /// <dO, O> + <dLSE, LSE>, the functional whose gradients `backward` returns; rows without a visible
 /// key count nothing.
 Real functional(const Problem& problem, const Array& Q, const Array& K, const Array& V,
-                const Array& dO, const Array& dLSE);
+                const Array& dO, const Array& dLSE, const Array* sinks_moved = nullptr);
 
 /// dX and dY of L(X, Y), (head_dim, head_dim), by the chain rule entry by entry.
 struct LossGradients {

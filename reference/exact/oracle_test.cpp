@@ -21,7 +21,7 @@ struct Worst {
   double single = 0;     // error / (2^-24 x condition)
 };
 
-double larger(double a, double b) { return b <= a ? a : b; }  // NaN wins
+double larger(double a, double b) { return std::isnan(a) || b <= a ? a : b; }  // NaN wins
 
 // Rows without a visible key have no exact value; their conventions are tested elsewhere.
 void compare(const Tensor& got, const oracle::Array& exact, const oracle::Array& allowed,
@@ -41,11 +41,13 @@ void compare(const Tensor& got, const oracle::Array& exact, const oracle::Array&
 }
 
 struct Judgement {
-  Worst O, LSE, dQ, dK, dV;
+  Worst O, LSE, dQ, dK, dV, dSinks;
 
   double worst_allowed() const {
     double worst = 0;
-    for (const Worst* output : {&O, &LSE, &dQ, &dK, &dV}) worst = larger(worst, output->allowed);
+    for (const Worst* output : {&O, &LSE, &dQ, &dK, &dV, &dSinks}) {
+      worst = larger(worst, output->allowed);
+    }
     return worst;
   }
 };
@@ -76,6 +78,7 @@ void judge(const Setting& in, const Results& got, Judgement& judgement) {
   compare(got.backward.dQ, backward.dQ, allowed.dQ, condition.dQ, judgement.dQ);
   compare(got.backward.dK, backward.dK, allowed.dK, condition.dK, judgement.dK);
   compare(got.backward.dV, backward.dV, allowed.dV, condition.dV, judgement.dV);
+  compare(got.backward.dSinks, backward.dSinks, allowed.dSinks, condition.dSinks, judgement.dSinks);
 }
 
 // Values that trouble a softmax in floating point, each with its reason.
@@ -122,7 +125,7 @@ const std::vector<Adversary>& adversaries() {
 }
 
 void print(const char* output, const Worst& worst) {
-  std::printf("  %-4s %10.3f %22.2f %22.2e\n", output, worst.allowed, worst.condition,
+  std::printf("  %-6s %10.3f %22.2f %22.2e\n", output, worst.allowed, worst.condition,
               worst.single);
 }
 
@@ -141,10 +144,11 @@ TEST_CASE("reference against 256-bit arithmetic", "[oracle]") {
       CHECK(judgement.dQ.allowed <= 1);
       CHECK(judgement.dK.allowed <= 1);
       CHECK(judgement.dV.allowed <= 1);
+      CHECK(judgement.dSinks.allowed <= 1);
       for (const auto& [sum, one] :
            {std::pair(&total.O, &judgement.O), std::pair(&total.LSE, &judgement.LSE),
             std::pair(&total.dQ, &judgement.dQ), std::pair(&total.dK, &judgement.dK),
-            std::pair(&total.dV, &judgement.dV)}) {
+            std::pair(&total.dV, &judgement.dV), std::pair(&total.dSinks, &judgement.dSinks)}) {
         sum->allowed = larger(sum->allowed, one->allowed);
         sum->condition = larger(sum->condition, one->condition);
         sum->single = larger(sum->single, one->single);
@@ -153,18 +157,19 @@ TEST_CASE("reference against 256-bit arithmetic", "[oracle]") {
   }
   std::printf("worst error of the float64 reference over %zu problems x %zu families\n",
               feature_problems().size(), adversaries().size());
-  std::printf("  %-4s %10s %22s %22s\n", "", "/ proved", "/ (2^-53 condition)",
+  std::printf("  %-6s %10s %22s %22s\n", "", "/ proved", "/ (2^-53 condition)",
               "/ (2^-24 condition)");
   print("O", total.O);
   print("LSE", total.LSE);
   print("dQ", total.dQ);
   print("dK", total.dK);
   print("dV", total.dV);
+  print("dSinks", total.dSinks);
 }
 
 // Defects of the kind the comparison is there for, each far smaller than one unit of float32.
 TEST_CASE("the comparison refuses a reference that is slightly wrong", "[oracle]") {
-  const Setting in("hq=4,hkv=2,sq=7,sk=9,d=5,mask=causal_br", 1, 1, 77);
+  const Setting in("hq=4,hkv=2,sq=7,sk=9,d=5,mask=causal_br,sinks=drawn_3", 1, 1, 77);
   const auto refused = [&](const std::function<void(Results&)>& spoil) {
     Results got = evaluate(in);
     spoil(got);
@@ -185,6 +190,9 @@ TEST_CASE("the comparison refuses a reference that is slightly wrong", "[oracle]
   CHECK(refused(
       [&](Results& r) { each(r.backward.dV, [&](auto, double x) { return x * (1 + slip); }); }));
   CHECK(refused([](Results& r) { each(r.backward.dV, [](auto, double) { return NAN; }); }));
+  CHECK(refused([&](Results& r) {
+    each(r.backward.dSinks, [&](auto, double x) { return x * (1 + slip); });
+  }));
   CHECK(refused([&](Results& r) {
     r.backward =
         backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});

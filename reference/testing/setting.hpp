@@ -60,7 +60,11 @@ inline const std::vector<std::string>& feature_problems() {
       "hq=2,sq=4,sk=7,d=3,softcap=30,scale=-1.1,mask=causal_br", "sq=5,sk=6,d=4,scale=0",
       "sq=1,sk=33,d=8", "sq=1,sk=1,d=1", "sq=64,sk=40,d=2,dv=1",
       // 300 stacked rows: three row blocks, whose shares of dK and dV are added up.
-      "hq=3,hkv=1,sq=100,sk=3,d=2,dv=1"};
+      "hq=3,hkv=1,sq=100,sk=3,d=2,dv=1",
+      // Seed 3: sinks of usual size, one of -inf and one above all scores.
+      "b=2,hq=6,hkv=2,sq=5,sk=7,d=3,sinks=drawn_3",
+      "hq=4,sq=9,sk=6,d=4,mask=causal_br,sinks=drawn_3,softcap=2,alibi=standard,scale=-0.7",
+      "hq=6,hkv=3,d=3,mask=cu_4x6_0x3_3x0,sinks=drawn_3", "hq=2,sq=3,sk=4,d=2,sinks=off"};
   return problems;
 }
 

@@ -26,7 +26,8 @@ class Gamma {
   Chains chains_;
 };
 
-// Per visible key of one row: probabilities and the relative errors of what the softmax makes.
+// Per visible key of one row, and its sink behind them: probabilities and the relative errors of
+// what the softmax makes.
 struct RowError {
   std::vector<Real> P;
   std::vector<Real> score;   // |error of S|
@@ -94,13 +95,18 @@ RowError row_error(const Problem& problem, const Array& Q, const Array& K, const
     result.score.push_back(error);
     result.slope.push_back(slope);
   }
-  softmax_errors(row.S, result);
+  std::vector<Real> S = row.S;
+  if (row.sink) {
+    S.push_back(*row.sink);
+    result.score.push_back(0);
+  }
+  softmax_errors(S, result);
   return result;
 }
 
 void forward_error(const Problem& problem, const Array& V, const Row& row, const RowError& e,
                    const Gamma& gamma, AttentionError& result) {
-  const auto n = static_cast<std::int64_t>(row.keys.size());
+  const auto n = static_cast<std::int64_t>(e.P.size());
   for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
     Real error = 0;
     for (std::size_t k = 0; k < row.keys.size(); ++k) {
@@ -124,7 +130,7 @@ struct RowGradient {
 RowGradient row_gradient(const Problem& problem, const Array& V, const Array& dO, const Array& dLSE,
                          const Row& row, const RowError& e, const Gamma& gamma) {
   const std::int64_t b = row.batch, h = row.query_head, dv = problem.head_dim_v;
-  const auto n = static_cast<std::int64_t>(row.keys.size());
+  const auto n = static_cast<std::int64_t>(e.P.size());
   const Real& cotangent = dLSE(b, h, row.query);
   RowGradient result{{}, {}, -cotangent, gamma(n + 1) * magnitude(cotangent)};
   for (std::size_t k = 0; k < row.keys.size(); ++k) {
@@ -149,7 +155,7 @@ void backward_error(const Problem& problem, const Array& Q, const Array& K, cons
                     const Array& dO, const Array& dLSE, const Row& row, const RowError& e,
                     const Gamma& gamma, AttentionError& result) {
   const std::int64_t b = row.batch, h = row.query_head, kv = row.kv_head;
-  const auto n = static_cast<std::int64_t>(row.keys.size());
+  const auto n = static_cast<std::int64_t>(e.P.size());
   const std::int64_t rows = problem.group_size() * problem.seqlen_q;
   const Real scale = magnitude(Real(problem.scale()));
   const RowGradient g = row_gradient(problem, V, dO, dLSE, row, e, gamma);
@@ -178,6 +184,13 @@ void backward_error(const Problem& problem, const Array& Q, const Array& K, cons
           e.P[k] * entry * (p * (1 + gamma(rows)) - 1) + kTiny * (2 + entry);
     }
   }
+  if (!row.sink) return;
+  // All rows of the head in all sequences add up.
+  const Real all_rows = gamma(problem.batch * problem.seqlen_q);
+  const Real size = magnitude(g.delta), factor = e.weight.back() * (1 + gamma(n)) * (1 + gamma(4));
+  const Real own = e.P.back() * (size * (factor - 1) + factor * g.delta_error) +
+                   kTiny * (2 + size + g.delta_error);
+  result.dSinks(h) += own * (1 + all_rows) + all_rows * e.P.back() * size;
 }
 
 // One row of the loss gradient: a magnitude or a signed value, and its error, per column or key.
@@ -276,8 +289,9 @@ void add_loss_row(const LossInputs256& in, std::int64_t i, const Array& h, const
 AttentionError float64_error(const Problem& problem, const Array& Q, const Array& K, const Array& V,
                              const Array& dO, const Array& dLSE, Chains chains) {
   const Gamma gamma(chains);
-  AttentionError result{Array(problem.o_axes()), Array(problem.lse_axes()), Array(problem.q_axes()),
-                        Array(problem.k_axes()), Array(problem.v_axes())};
+  AttentionError result{Array(problem.o_axes()), Array(problem.lse_axes()),
+                        Array(problem.q_axes()), Array(problem.k_axes()),
+                        Array(problem.v_axes()), Array(problem.sinks_axes())};
   for_each_row(problem, Q, K, [&](Row& row) {
     const RowError e = row_error(problem, Q, K, row, gamma);
     forward_error(problem, V, row, e, gamma, result);

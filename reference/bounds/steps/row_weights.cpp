@@ -18,6 +18,10 @@ constexpr double kTieWidth = 0x1p-33;  // of scores, relative to 1 + their large
 // How far a kernel may let its maximum stay behind undeclared: a factor of 2^8 in P.
 constexpr double kStaleMaximum = 8 * std::numbers::ln2;
 
+// How far a sink may lie above all scores of a kernel that adds it last: exp stays finite in
+// float32.
+constexpr double kLateSink = 88;
+
 double exp_limited(double x) { return std::exp(std::min(x, kLargestExponent)); }
 
 // log of the sum of exponentials, over all entries.
@@ -54,6 +58,11 @@ double softmax_row(const RowOfScores& in, Row& row, Weights& weights) {
   row.largest_p = 1 / sum;
   row.lse = row.maximum + std::log(sum);
   row.stale = std::min(kStaleMaximum, row.maximum - lowest);
+  if (in.sink >= 0 && row.end == in.sink + 1 && row.visible > 1) {
+    // A kernel may add the sink to the sum at the end: its maximum is that of the keys.
+    const double of_keys = in.S.row(in.r).head(in.sink).maxCoeff();
+    row.stale = std::max(row.stale, std::min(kLateSink, row.maximum - of_keys));
+  }
   return largest;
 }
 

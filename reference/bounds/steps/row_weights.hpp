@@ -58,6 +58,7 @@ struct RowOfScores {
   const Matrix& S;
   const ScoreError& error;
   Eigen::Index r;
+  std::int64_t sink = -1;  // its column, if there is one
 };
 
 /// Memory that rows take turns in.
