@@ -36,6 +36,24 @@ check('rows of the table that is named', tables.tightness(PRINTED, 'elements', [
 check('the order before is kept, new rows are last',
       tables.rendered(['k', 'v'], {'new': ['1'], 'b': ['2'], 'a': ['3']}, ['a', 'b']),
       '| k | v |\n|---|---|\n| a | 3 |\n| b | 2 |\n| new | 1 |\n')
+check('fast memory in squares of d', [tables.of_square(words, 64) for words in (64, 4096, 6144, 32768)],
+      ['d²/64', 'd²', '3d²/2', '8d²'])
+check('words of the best schedules', tables.schedules_table("""\
+forward   N =   4096, d =   64, M =   1024: flash2:bq=7 300 / theorem_a 200 = 1.500
+forward   N =   4096, d =   64, M =   1024: flash2:bq=7 is another line
+"""), (['pass', 'best schedule', 'words', 'bound', 'words over it'],
+       {'forward, N = 4096, M = d²/4': ['`flash2:bq=7`', '300', '`theorem_a`', '1.500']}))
+GROUPED = """\
+csr_gather:bq=32         nm_2_4_1                   natural       300 grouped       200 words, 1.500
+csr_two_pass:bq=32,bk=32 nm_2_4_1                   natural       300 grouped       300 words, 1.000
+"""
+check('words of grouped orders', tables.grouped_table(GROUPED),
+      (['pattern', '`csr_gather:bq=32`', '`csr_two_pass:bq=32,bk=32`'], {'`nm_2_4_1`': ['1.500', '1.000']}))
+try:
+    tables.grouped_table(GROUPED + 'csr_gather:bq=32 butterfly_16 natural 3 grouped 3 words, 1.000\n')
+    wrong.append('a pattern that one schedule lacks is written')
+except KeyError:
+    pass
 try:
     tables.rendered(['k'], {}, [])
     wrong.append('a table without rows is written')

@@ -8,11 +8,14 @@
 /// Where the values of a dtype end, from its row in core/dtype.hpp.
 namespace attest {
 
-/// Returns the smallest normal number: 2^-1022, 2^-126, 2^-126, 2^-14.
-constexpr double smallest_normal(DType dtype) {
-  return dtype == DType::f64 ? std::numeric_limits<double>::min()
-                             : underflow_unit(dtype) / unit_roundoff(dtype);
+/// Returns the smallest normal number of a row.
+constexpr double smallest_normal(const DTypeFacts& row) {
+  return row.dtype == DType::f64 ? std::numeric_limits<double>::min()
+                                 : row.underflow_unit / row.unit_roundoff;
 }
+
+/// Returns the smallest normal number: 2^-1022, 2^-126, 2^-126, 2^-14.
+constexpr double smallest_normal(DType dtype) { return smallest_normal(facts(dtype)); }
 
 /// Tells whether products and sums of plain values leave the range, as those of f16 do.
 constexpr bool has_narrow_range(DType dtype) {

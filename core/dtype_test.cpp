@@ -4,10 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "core/dtype_range.hpp"
 #include "core/element.hpp"
 #include "core/tensor.hpp"
+#include "core/testing/abi_enum.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest {
@@ -102,25 +106,111 @@ TEST_CASE("ulp is the distance to the next value", "[dtype]") {
   CHECK(ulp(DType::f16, 0) == 0x1p-24);
 }
 
+using Table = std::vector<DTypeFacts>;
+
+Table table() { return {kDTypes.begin(), kDTypes.end()}; }
+
+// Returns the table with one row spoiled.
+template <class Spoil>
+Table spoiled(DType dtype, const Spoil& spoil) {
+  Table rows = table();
+  spoil(rows[static_cast<std::size_t>(dtype)]);
+  return rows;
+}
+
+// Returns the largest 2^-n that `is` holds for.
+template <class Condition>
+double largest(const Condition& is) {
+  double power = 1;
+  while (!is(power)) power /= 2;
+  return power;
+}
+
+// Returns the facts of rows that rounding to the dtype contradicts.
+std::vector<std::string> misrounded(const Table& rows) {
+  std::vector<std::string> wrong;
+  for (const DTypeFacts& row : rows) {
+    const auto rounded = [&](double x) { return round_to(row.dtype, x); };
+    const double u = largest([&](double power) { return rounded(1 + power) == 1; });
+    const double lost = largest([&](double power) { return rounded(power) == 0; });
+    const double next = 1 + 2 * u;  // below normal numbers it cannot be told from 1
+    const double subnormal = largest([&](double x) { return rounded(x * next) / x != next; });
+    const auto check = [&](const char* fact, bool is_right) {
+      if (!is_right) wrong.push_back(std::string(row.name) + ": " + fact);
+    };
+    check("unit roundoff", row.unit_roundoff == u);
+    check("underflow unit", row.underflow_unit == lost);
+    check("smallest normal", smallest_normal(row) == 2 * subnormal);
+  }
+  return wrong;
+}
+
 TEST_CASE("the range of a dtype follows from its row", "[dtype]") {
-  CHECK(smallest_normal(DType::f64) == std::numeric_limits<double>::min());
-  CHECK(smallest_normal(DType::f32) == std::numeric_limits<float>::min());
-  CHECK(smallest_normal(DType::bf16) == 0x1p-126);
-  CHECK(smallest_normal(DType::f16) == 0x1p-14);
+  CHECK(misrounded(table()).empty());
   for (const DType dtype : all_dtypes()) CHECK(has_narrow_range(dtype) == (dtype == DType::f16));
   CHECK(dtypes_in_float32() == (1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16));
 }
 
-TEST_CASE("an element is stored in the bits of its dtype", "[dtype]") {
-  for (const DType dtype : all_dtypes()) {
-    visit_element(dtype, [&](auto element) {
-      CHECK(8 * sizeof(typename decltype(element)::Stored) == facts(dtype).bits);
-      for (const float value : {-1.5f, 0.0f, 3.0f}) {
-        CHECK(element.load(element.store(value)) == value);
-        CHECK(static_cast<double>(element.load(element.store(value))) == round_to(dtype, value));
+TEST_CASE("a row with another range is refused", "[dtype]") {
+  using Objections = std::vector<std::string>;
+  CHECK(misrounded(spoiled(DType::bf16, [](DTypeFacts& row) { row.unit_roundoff /= 2; })) ==
+        Objections{"bf16: unit roundoff", "bf16: smallest normal"});
+  CHECK(misrounded(spoiled(DType::f16, [](DTypeFacts& row) { row.underflow_unit *= 2; })) ==
+        Objections{"f16: underflow unit", "f16: smallest normal"});
+  CHECK(misrounded(spoiled(DType::f64, [](DTypeFacts& row) { row.dtype = DType::f32; })) ==
+        Objections{"f64: unit roundoff", "f64: underflow unit", "f64: smallest normal"});
+}
+
+// Returns the dtypes that memory holds in other bits, or whose conversions are another's.
+// visit(dtype, visitor) as visit_element.
+template <class Visit>
+std::vector<std::string> misstored(const Table& rows, const Visit& visit) {
+  std::vector<std::string> wrong;
+  for (const DTypeFacts& row : rows) {
+    visit(row.dtype, [&](auto element) {
+      bool is_right = 8 * sizeof(typename decltype(element)::Stored) == row.bits;
+      for (const float value : {-1.5f, 0.0f, 1.0f / 3, 1e5f}) {
+        const float stored = element.load(element.store(value));
+        is_right = is_right && static_cast<double>(stored) == round_to(row.dtype, value);
       }
+      if (!is_right) wrong.emplace_back(row.name);
     });
   }
+  return wrong;
+}
+
+constexpr auto kVisit = [](DType dtype, const auto& visitor) { visit_element(dtype, visitor); };
+
+TEST_CASE("an element is stored in the bits of its dtype", "[dtype]") {
+  CHECK(misstored(table(), kVisit).empty());
+}
+
+TEST_CASE("a dtype that is stored as another is refused", "[dtype]") {
+  CHECK(misstored(spoiled(DType::f32, [](DTypeFacts& row) { row.bits = 16; }), kVisit) ==
+        std::vector<std::string>{"f32"});
+  const auto without_bf16 = [](DType dtype, const auto& visitor) {
+    visit_element(dtype == DType::bf16 ? DType::f16 : dtype, visitor);
+  };
+  CHECK(misstored(table(), without_bf16) == std::vector<std::string>{"bf16"});
+}
+
+// Returns the names of dtypes that the table or attest_dtype of the header has alone.
+std::set<std::string> misnamed(const Table& rows, const std::string& header) {
+  std::multiset<testing::Enumerator> names;
+  for (const DTypeFacts& row : rows) names.emplace(row.code, row.abi_name);
+  return testing::differing(names, testing::enumerators(header, "typedef enum attest_dtype {"));
+}
+
+TEST_CASE("the table has the dtypes of the ABI", "[dtype]") {
+  const std::string header = testing::abi_header();
+  CHECK(misnamed(table(), header).empty());
+  CHECK(misnamed({kDTypes.begin(), kDTypes.end() - 1}, header) ==
+        std::set<std::string>{"ATTEST_F16"});
+  CHECK(misnamed(spoiled(DType::f32, [](DTypeFacts& row) { row.code = ATTEST_F64; }), header) ==
+        std::set<std::string>{"ATTEST_F32"});
+  const std::string last = "ATTEST_F16 = 3";
+  CHECK(misnamed(table(), testing::edited(header, last, last + ", ATTEST_E5M2 = 4")) ==
+        std::set<std::string>{"ATTEST_E5M2"});
 }
 
 }  // namespace

@@ -115,18 +115,41 @@ struct StationaryOverJoined {
 
 TEST_CASE("a walk that joins idle queries is noticed", "[cpu][schedules]") {
   const Problem problem = Problem::parse(kIdleApart);
-  const auto run = [&](How how) {
-    Call call(problem, 5, {Memory::spelled, 1, 1, Dlse::absent});
-    REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
-    const BoundSchedule<StationaryOverJoined> schedule({2}, *call.form.get());
-    if (how == How::counted) {
-      schedule.count({}, call.backward_arguments());
-    } else {
-      schedule.run(call.backward_arguments());
-    }
-    return call.output_bits();
-  };
-  CHECK(run(How::native) != run(How::counted));
+  Call call(problem, 5, {Memory::spelled, 1, 1, Dlse::absent});
+  REQUIRE(call.forward(cpu::flash2_kernel()) == ATTEST_OK);
+  const BoundSchedule<StationaryOverJoined> schedule({2}, *call.form.get());
+  CHECK_THROWS_AS(schedule.run(call.backward_arguments()), InternalError);
+}
+
+TEST_CASE("parallel ranges that do not follow each other at whole blocks are refused", "[cpu]") {
+  using Ranges = std::vector<io::Range>;
+  for (const std::int32_t threads : {1, 3}) {
+    cpu::NativeMachine machine(0, threads);
+    std::vector<int> visits(9);
+    const auto visit = [&](cpu::NativeMachine&, io::Range rows) {
+      for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+        ++visits[static_cast<std::size_t>(row)];
+      }
+    };
+    const auto refusal = [&](const Ranges& ranges) -> std::string {
+      try {
+        machine.parallel_tiles(ranges, 2, visit);
+        return "";
+      } catch (const InternalError& error) {
+        return error.what();
+      }
+    };
+    CHECK(refusal({}).empty());
+    CHECK(refusal({{0, 4}, {4, 6}, {6, 9}}).empty());
+    CHECK(visits == std::vector<int>(9, 1));
+    CHECK(refusal({{0, 4}, {6, 9}}) ==
+          "parallel blocks of 2 need ranges that follow each other at whole blocks, but 0 to 4 is "
+          "followed by 6 to 9");
+    CHECK(refusal({{0, 4}, {2, 9}}).find("0 to 4 is followed by 2 to 9") != std::string::npos);
+    CHECK(refusal({{4, 9}, {0, 4}}).find("4 to 9 is followed by 0 to 4") != std::string::npos);
+    CHECK(refusal({{0, 3}, {3, 9}}).find("0 to 3 is followed by 3 to 9") != std::string::npos);
+    CHECK(visits == std::vector<int>(9, 1));  // nothing of a refused list runs
+  }
 }
 
 // Rows of tiles that fill the vectors of every instruction set, and their ragged ends.

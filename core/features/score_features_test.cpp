@@ -1,13 +1,21 @@
 #include "core/features/score_features.hpp"
 
 #include <bit>
+#include <cctype>
 #include <set>
 
 #include "core/features/claim_words.hpp"
+#include "core/testing/abi_enum.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest {
 namespace {
+
+using testing::abi_header;
+using testing::differing;
+using testing::edited;
+using testing::Enumerator;
+using testing::enumerators;
 
 // Says what of a row does not go with the rest of it; "" for a sound one.
 std::string fault(const ScoreFeature& feature) {
@@ -64,19 +72,54 @@ TEST_CASE("features are removed, all or those that are not additive", "[score_fe
   CHECK(p.to_string() == Problem::parse("hq=2,sq=3,d=4").to_string());
 }
 
-TEST_CASE("each bit of the claims has one word, each word one bit", "[score_features]") {
-  std::set<std::string> words;
+using Words = std::vector<std::pair<std::uint32_t, const char*>>;
+
+// Returns the words that are not those of the header's claims, or share a bit with one before.
+std::set<std::string> objections(const Words& table, const std::string& header) {
+  std::multiset<Enumerator> words, claims;
+  for (const auto& [bit, word] : table) words.emplace(bit, word);
+  for (const auto& [bit, name] : enumerators(header, "enum { /* attest_description.features")) {
+    std::string word = name.substr(std::string("ATTEST_").size());
+    for (char& letter : word) letter = static_cast<char>(std::tolower(letter));
+    claims.emplace(bit, word);
+  }
+  std::set<std::string> wrong = differing(words, claims);
   std::uint32_t bits = 0;
-  for (const auto& [bit, word] : feature_words()) {
-    INFO(word);
-    CHECK(std::popcount(bit) == 1);
-    CHECK((bits & bit) == 0);
-    CHECK(words.insert(word).second);
+  for (const auto& [bit, word] : table) {
+    if (!std::has_single_bit(bit) || (bits & bit) != 0) wrong.insert(word);
     bits |= bit;
   }
-  CHECK(bits == known_features());
-  // Bits follow one another: one of the header that has no word leaves a hole.
-  CHECK(std::has_single_bit(known_features() + 1));
+  return wrong;
+}
+
+TEST_CASE("each bit of the claims has one word, each word one bit", "[score_features]") {
+  CHECK(objections(feature_words(), abi_header()).empty());
+  CHECK(std::popcount(known_features()) == static_cast<int>(feature_words().size()));
+}
+
+TEST_CASE("words that are not those of the claims are refused", "[score_features]") {
+  const std::string header = abi_header();
+  const std::uint32_t free_bit = known_features() + 1;
+  const auto refused = [&](const auto& spoil, const std::string& of, const std::string& word) {
+    Words words = feature_words();
+    spoil(words);
+    CHECK(objections(words, of) == std::set{word});
+  };
+  const auto add = [](std::uint32_t bit, const char* word) {
+    return [=](Words& words) { words.emplace_back(bit, word); };
+  };
+  const auto unspoiled = [](Words& /*words*/) {};
+  refused(add(free_bit, "sinks"), header, "sinks");
+  refused(add(ATTEST_SOFTCAP, "cap"), header, "cap");
+  refused(add(free_bit, "softcap"), header, "softcap");
+  refused([](Words& words) { words.pop_back(); }, header, "layout_bits");
+  const std::string last = "ATTEST_LAYOUT_BITS = 1 << 20", csr = "ATTEST_CSR_MASK = 1 << 18";
+  refused(unspoiled, edited(header, last, last + ", ATTEST_SINKS = 1 << 21"), "sinks");
+  refused([](Words& words) { words.end()[-3].first = ATTEST_BLOCK_MASK; },
+          edited(header, csr, "ATTEST_CSR_MASK = 1 << 17"), "csr_mask");
+  CHECK_THROWS_WITH(
+      objections(feature_words(), edited(header, last, "ATTEST_LAYOUT_BITS = 0x100000")),
+      Catch::Contains("not all of an enum is read"));
 }
 
 }  // namespace

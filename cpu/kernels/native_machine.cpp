@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <exception>
+#include <string>
 
 #include "core/error.hpp"
 
@@ -27,6 +28,20 @@ void on_threads(std::int64_t count, std::int32_t threads,
     }
   }
   if (thrown) std::rethrow_exception(thrown);
+}
+
+io::Range NativeMachine::joined(const std::vector<io::Range>& ranges, std::int64_t block) {
+  if (ranges.empty()) return {};
+  for (std::size_t k = 1; k < ranges.size(); ++k) {
+    const io::Range &before = ranges[k - 1], &range = ranges[k];
+    if (range.begin == before.end && before.count() % block == 0) continue;
+    throw InternalError("parallel blocks of " + std::to_string(block) +
+                        " need ranges that follow each other at whole blocks, but " +
+                        std::to_string(before.begin) + " to " + std::to_string(before.end) +
+                        " is followed by " + std::to_string(range.begin) + " to " +
+                        std::to_string(range.end));
+  }
+  return {ranges.front().begin, ranges.back().end};
 }
 
 io::TileView NativeMachine::take(std::int64_t rows, std::int64_t columns) {

@@ -158,10 +158,7 @@ class NativeMachine {
   }
   template <class Body>
   void parallel_tiles(const std::vector<io::Range>& ranges, std::int64_t block, const Body& body) {
-    // They follow each other and are cut at whole blocks.
-    if (!ranges.empty()) {
-      parallel_tiles(io::Range{ranges.front().begin, ranges.back().end}, block, body);
-    }
+    parallel_tiles(joined(ranges, block), block, body);
   }
 
  private:
@@ -170,6 +167,11 @@ class NativeMachine {
   static io::ConstTileView view(const Tile& tile) { return tile.view_; }
   static io::TileView view(Tile& tile) { return tile.view_; }
   static io::TileView view(StreamOut& stream) { return stream.view_; }
+
+  /// Returns the one range that has the same blocks. Throws InternalError for ranges that leave a
+  /// gap, overlap, or end within a block.  [schedules/native_test "parallel ranges that do not
+  /// follow"]
+  static io::Range joined(const std::vector<io::Range>& ranges, std::int64_t block);
 
   io::TileView take(std::int64_t rows, std::int64_t columns);
   io::ConstTileView copy(const io::SlowMatrix& block);

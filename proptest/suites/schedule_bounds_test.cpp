@@ -126,9 +126,12 @@ double best_over_lower(Direction direction, const Problem& problem, std::int64_t
   REQUIRE(count.lower_of_every);
   const double ratio = static_cast<double>(count.counted.total_words().value()) /
                        static_cast<double>(count.lower_of_every->words);
-  std::printf("%-9s M = %6lld words: %s / %s = %.3f\n", std::string(name(direction)).c_str(),
-              static_cast<long long>(fast_words), count.schedule.c_str(),
-              count.lower_of_every->name.c_str(), ratio);
+  std::printf("%-9s N = %6lld, d = %4lld, M = %6lld: %s %lld / %s %lld = %.3f\n",
+              std::string(name(direction)).c_str(), static_cast<long long>(problem.seqlen_k),
+              static_cast<long long>(problem.head_dim_qk), static_cast<long long>(fast_words),
+              count.schedule.c_str(), static_cast<long long>(count.counted.total_words().value()),
+              count.lower_of_every->name.c_str(),
+              static_cast<long long>(count.lower_of_every->words), ratio);
   return ratio;
 }
 

@@ -15,9 +15,6 @@ from unittest import mock
 import numpy as np
 
 import attest
-from attest._abi import FEATURES
-from attest._claims import _ASKED, _SHAPES
-from attest._conventions import CONVENTIONS
 
 CROSS = "sq=5,sk=9,d=8,mask=causal_br"
 SMALL = {"isolate": False, "cases": 2, "dtypes": ["f32"], "problems": [CROSS]}
@@ -166,41 +163,6 @@ class Certify(unittest.TestCase):
                          ([], True, False), str(report))
         report = attest.certify(by_window, **SMALL, claims=["causal", "cross_lengths"], only="reference_forward")
         self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
-
-    def test_words_of_claims_are_those_of_the_library(self):
-        def takes_all(q, k, v, **keywords):
-            return attention(q, k, v)
-
-        def words_of(bit):
-            """Returns the library's words of a claim; none where it knows no such bit."""
-            with mock.patch.dict(FEATURES, {"asked": bit, "any_strides": 0}):
-                try:
-                    report = attest.certify(takes_all, isolate=False, cases=0, dtypes=["f32"],
-                                            claims=["asked"], only="reference_backward")
-                except ValueError as error:
-                    self.assertIn("unknown bits", str(error))
-                    return []
-            return report.certificate["kernels"][0]["description"]["features"]
-
-        library = {word: 1 << place for place in range(32) for word in words_of(1 << place)}
-        no_way_to_ask = {"dlse", "loss_dy", "block_mask", "csr_mask", "nm_mask", "layout_bits"}
-
-        def differing():
-            return {word for word, _ in library.items() ^ FEATURES.items()} - no_way_to_ask
-
-        self.assertEqual(differing(), set())
-        self.assertLess(no_way_to_ask, library.keys())
-        with mock.patch.dict(FEATURES):
-            del FEATURES["softcap"]
-            FEATURES["alibi"] <<= 1
-            self.assertEqual(differing(), {"softcap", "alibi"})
-
-    def test_every_claim_has_a_question_and_a_keyword(self):
-        told = {"any_strides", "lse", "empty_rows"}  # no call asks for it
-        words = {"causal" if word.startswith("causal_") else word for word in FEATURES} - told
-        self.assertEqual(words, _ASKED.keys() | set(_SHAPES))
-        keywords = {keyword.claims for one in CONVENTIONS.values() for keyword in one.keywords.values()}
-        self.assertLessEqual(words - set(_SHAPES), keywords)
 
     def test_limits(self):
         asked = []
