@@ -15,12 +15,24 @@ void require(bool holds, const std::string& kernel, const std::string& message) 
 
 }  // namespace
 
+std::string version_objection(const attest_kernel& kernel) {
+  const std::uint32_t version = kernel.abi_version;
+  if (version < kOldestAbiVersion || version > ATTEST_ABI_VERSION) {
+    return "abi_version is " + std::to_string(version) + ", this program speaks versions " +
+           std::to_string(kOldestAbiVersion) + " to " + std::to_string(ATTEST_ABI_VERSION) +
+           "; rebuild it with this program's attest_kernel.h";
+  }
+  if (version < 2 && (kernel.description.features & kFeaturesOfVersion2) != 0) {
+    return "abi_version is 1, but description.features has bits of version 2; rebuild it with this "
+           "program's attest_kernel.h";
+  }
+  return "";
+}
+
 void Registry::add(const attest_kernel* kernel) {
   if (kernel == nullptr) throw InvalidProblem("kernel: null pointer");
-  if (kernel->abi_version != ATTEST_ABI_VERSION) {
-    throw InvalidProblem("kernel: ABI version " + std::to_string(kernel->abi_version) +
-                         ", but this program speaks version " + std::to_string(ATTEST_ABI_VERSION) +
-                         "; rebuild the kernel with this attest_kernel.h");
+  if (const std::string text = version_objection(*kernel); !text.empty()) {
+    throw InvalidProblem("kernel: " + text);
   }
   const attest_description& description = kernel->description;
   const std::string name = description.name == nullptr ? "" : description.name;

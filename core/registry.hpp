@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -9,6 +10,16 @@
 #include "core/abi/attest_kernel.h"
 
 namespace attest {
+
+/// The oldest version of the ABI whose kernels are taken.
+inline constexpr std::uint32_t kOldestAbiVersion = 1;
+
+/// Features that no kernel of the oldest version can claim.
+inline constexpr std::uint32_t kFeaturesOfVersion2 = ATTEST_SINKS;
+
+/// Returns "", or why the kernel's version does not go with this program or with its claims.
+/// [core/registry_test "versions of the ABI"]
+std::string version_objection(const attest_kernel& kernel);
 
 /// The kernels known to a program, in the order they were added. An entry is the ABI struct itself:
 /// built-in kernels and plugins are the same thing. Kernels are not owned and must outlive it.

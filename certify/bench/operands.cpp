@@ -57,7 +57,7 @@ attest_status Operands::call(const attest_kernel& kernel, Direction direction) {
   const attest_backward_args args{
       sizeof args, form_.get(), q_.get(),   k_.get(),   v_.get(),   o_.get(),         lse,
       d_o_.get(),  nullptr,     d_q_.get(), d_k_.get(), d_v_.get(), space.data.get(), space.bytes,
-      nullptr,     nullptr,     0};
+      nullptr,     nullptr,     0,          nullptr};
   return kernel.backward(kernel.self, &args);
 }
 

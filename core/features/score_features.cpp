@@ -77,6 +77,7 @@ constexpr std::array kFeatures{
                  .the_feature = "the softcap",
                  .example = "2",
                  .additive = false,
+                 .in_scores = true,
                  .present = present<&Problem::softcap>,
                  .asked = asked<&attest_problem::softcap>,
                  .remove = remove<&Problem::softcap>,
@@ -91,6 +92,7 @@ constexpr std::array kFeatures{
                  .the_feature = "ALiBi",
                  .example = "standard",
                  .additive = true,
+                 .in_scores = true,
                  .present = present<&Problem::alibi>,
                  .asked = asked<&attest_problem::alibi_slopes>,
                  .remove = remove<&Problem::alibi>,
@@ -104,6 +106,7 @@ constexpr std::array kFeatures{
                  .the_feature = "the sinks",
                  .example = "drawn_7",
                  .additive = false,
+                 .in_scores = false,
                  .present = present<&Problem::sinks>,
                  .asked = asked<&attest_problem::sinks>,
                  .remove = remove<&Problem::sinks>,
@@ -119,7 +122,7 @@ std::span<const ScoreFeature> score_features() { return kFeatures; }
 
 std::uint32_t score_feature_claims() {
   std::uint32_t claims = 0;
-  for (const ScoreFeature& feature : kFeatures) claims |= feature.claim;
+  for (const ScoreFeature& feature : kFeatures) claims |= feature.in_scores ? feature.claim : 0;
   return claims;
 }
 

@@ -19,6 +19,7 @@ struct ScoreFeature {
   const char* the_feature;  // the same with its article
   const char* example;      // a value, as problem strings have it
   bool additive;            // adds what does not depend on Q and K: a shift of all scores stays one
+  bool in_scores;           // changes S; else it is beside S, as a sink
   bool (*present)(const Problem&);
   bool (*asked)(const attest_problem&);
   void (*remove)(Problem&);
@@ -34,7 +35,7 @@ struct ScoreFeature {
 /// Returns the table, in the order in which problem strings have them.
 std::span<const ScoreFeature> score_features();
 
-/// Returns the bits of all features, for kernels that know every formula.
+/// Returns the bits of the features in S, for kernels that know every formula.
 std::uint32_t score_feature_claims();
 
 /// Removes every feature.

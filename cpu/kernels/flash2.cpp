@@ -1,6 +1,7 @@
 #include "cpu/kernels/flash2.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "cpu/kernels/kernel.hpp"
@@ -31,6 +32,10 @@ attest_status backward(const void*, const attest_backward_args* args) {
 
 }  // namespace
 
+float sink_of(const attest_problem& problem, std::int64_t head) {
+  return problem.sinks == nullptr ? -std::numeric_limits<float>::infinity() : problem.sinks[head];
+}
+
 const attest_kernel& flash2_kernel() {
   static const std::string schedule =
       "flash2:bq=" + std::to_string(kBlockQ) + ",bk=" + std::to_string(kBlockK);
@@ -46,6 +51,7 @@ const attest_kernel& flash2_kernel() {
         "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
         schedule.c_str());
     k.description.schedule_backward = backward_schedule.c_str();
+    k.description.features |= ATTEST_SINKS;
     k.workspace_bytes = workspace_bytes;
     k.forward = forward;
     k.backward = backward;

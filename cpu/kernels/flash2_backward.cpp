@@ -1,6 +1,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cpu/kernels/arithmetic.hpp"
 #include "cpu/kernels/flash2.hpp"
@@ -99,6 +100,23 @@ class Backward {
     store_rows(*args_.dV, keys, tiles_.dV);
   }
 
+  // Returns the sum over the rows of a head of what its sink weighs, times delta, which the query
+  // passes left.
+  float sink_sum(std::int64_t head) {
+    float sum = 0;
+    for (std::int64_t first = 0; first < batch_.q_length; first += kBlockQ) {
+      const RowBlock queries = rows_of(head, first);
+      load_scalars(*args_.LSE, queries, tiles_.LSE);
+      const float* const deltas = deltas_of(head, first);
+      float of_block = 0;
+      for (std::int64_t r = 0; r < queries.count; ++r) {
+        of_block += std::exp(problem_.sinks[head] - tiles_.LSE[r]) * deltas[r];
+      }
+      sum += of_block;
+    }
+    return sum;
+  }
+
  private:
   std::int64_t kv_head_of(std::int64_t head) const {
     return head / (problem_.num_heads_q / problem_.num_heads_kv);
@@ -183,6 +201,15 @@ void flash2_backward(const attest_backward_args& args) {
           Backward(args, b, deltas, arena).key_pass(head, block * kBlockK);
         }
       }
+    }
+#pragma omp for schedule(dynamic)
+    for (std::int64_t head = 0; head < (problem.sinks == nullptr ? 0 : problem.num_heads_q);
+         ++head) {
+      float sum = 0;
+      for (std::int64_t b = 0; b < problem.batch && std::isfinite(problem.sinks[head]); ++b) {
+        sum += Backward(args, b, deltas, arena).sink_sum(head);
+      }
+      store_element(*args.dSinks, head, -sum);
     }
   }
 }

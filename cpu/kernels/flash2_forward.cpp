@@ -24,7 +24,7 @@ void forward_block(const attest_forward_args& args, const Batch& batch, std::int
         *l = arena.take(kBlockQ);
   load_rows(*args.Q, queries, Q);
   std::fill(O, O + rows * dv, 0.0f);
-  start_rows(rows, m, l);
+  start_rows(rows, m, l, sink_of(problem, head));
   const KeySpan span = visible_keys(problem, batch, first, rows);
   for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
     const std::int64_t count = std::min(kBlockK, span.end - key);

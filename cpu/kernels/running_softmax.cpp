@@ -15,9 +15,9 @@ float larger(float score, float maximum) { return score > maximum ? score : maxi
 
 }  // namespace
 
-void start_rows(std::int64_t rows, float* m, float* l) {
-  std::fill(m, m + rows, kEmpty);
-  std::fill(l, l + rows, 0.0f);
+void start_rows(std::int64_t rows, float* m, float* l, float sink) {
+  std::fill(m, m + rows, sink);
+  std::fill(l, l + rows, sink == kEmpty ? 0.0f : 1.0f);
 }
 
 void update_rows(std::int64_t rows, std::int64_t keys, std::int64_t columns, float* S, float* m,

@@ -1,5 +1,6 @@
 #include "cpu/kernels/tensor_io.hpp"
 
+#include <cstddef>
 #include <cstring>
 
 #include "core/element.hpp"
@@ -147,6 +148,11 @@ void load_scalars(const attest_tensor& tensor, const RowBlock& rows, float* valu
 void store_scalars(const attest_tensor& tensor, const RowBlock& rows, const float* values) {
   float* row = scalar_row(tensor, rows);
   for (std::int64_t r = 0; r < rows.count; ++r) row[r * tensor.strides[2]] = values[r];
+}
+
+void store_element(const attest_tensor& tensor, std::int64_t place, float value) {
+  auto* const first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  reinterpret_cast<float*>(first)[place * tensor.strides[0]] = value;
 }
 
 }  // namespace attest::cpu

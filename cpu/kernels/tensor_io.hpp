@@ -33,4 +33,7 @@ void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* 
 void load_scalars(const attest_tensor& tensor, const RowBlock& rows, float* values);
 void store_scalars(const attest_tensor& tensor, const RowBlock& rows, const float* values);
 
+/// Element of a float32 tensor of one axis.
+void store_element(const attest_tensor& tensor, std::int64_t place, float value);
+
 }  // namespace attest::cpu

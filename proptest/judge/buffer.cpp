@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "core/error.hpp"
 
@@ -76,8 +77,8 @@ std::uint64_t unwritten_bits(DType dtype) {
 }
 
 std::vector<Axis> lay_out(std::vector<Axis> axes, Layout layout, Strides strides, Repeat repeat) {
-  std::vector<std::size_t> order{0, 1, 2, 3};
-  if (axes.size() == 3) order = {0, 1, 2};
+  std::vector<std::size_t> order(axes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   if (axes.size() == 4 && layout == Layout::bhsd) order = {0, 2, 1, 3};
   constexpr std::int64_t kGap = 3;
   switch (strides) {

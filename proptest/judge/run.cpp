@@ -129,9 +129,12 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   const Input dO(values.dO, dtype, axes(problem.o_axes(), Repeat::rows)),
       dLSE(values.dLSE, scalar, scalars);
   Buffer dQ("dQ", dtype, axes(problem.q_axes())), dK("dK", dtype, axes(problem.k_axes())),
-      dV("dV", dtype, axes(problem.v_axes()));
+      dV("dV", dtype, axes(problem.v_axes())),
+      dSinks("dSinks", scalar,
+             lay_out(problem.sinks_axes(), problem.layout, Strides::packed, Repeat::none));
+  const bool has_sinks = problem.sinks != Sinks::none;
   const KernelTensor d_o(dO.buffer, offset), d_lse(dLSE.buffer, offset), d_q(dQ, offset),
-      d_k(dK, offset), d_v(dV, offset);
+      d_k(dK, offset), d_v(dV, offset), d_sinks(dSinks, offset);
   Workspace backward_space = workspace_for(kernel, *form.get(), ATTEST_BACKWARD);
   const attest_backward_args backward{
       sizeof(attest_backward_args),
@@ -150,7 +153,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
       backward_space.size(),
       nullptr,
       words.data(),
-      words.size()};
+      words.size(),
+      has_sinks ? d_sinks.get() : nullptr};
   result.status = kernel.backward(kernel.self, &backward);
   result.words = words.of(result.status);
   if (!known_status(result.status)) {
@@ -159,13 +163,14 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   note(backward_space.disturbed());
   note_inputs();
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
-  for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v}) note(tensor->changed());
+  for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v, &d_sinks}) note(tensor->changed());
   note(O.changed_since(result.O));  // outputs of forward are inputs of backward
   if (wants_lse) note(LSE.changed_since(result.LSE));
-  for (const Buffer* output : {&dQ, &dK, &dV, &O, &LSE}) note(output->disturbed());
+  for (const Buffer* output : {&dQ, &dK, &dV, &dSinks, &O, &LSE}) note(output->disturbed());
   result.dQ = dQ.packed_copy();
   result.dK = dK.packed_copy();
   result.dV = dV.packed_copy();
+  if (has_sinks) result.dSinks = dSinks.packed_copy();
   return result;
 }
 

@@ -29,6 +29,7 @@ struct KernelRun {
   std::string words;  // that a call which did not succeed handed back with its status
   Tensor O, LSE;      // packed, in the dtype the kernel wrote
   Tensor dQ, dK, dV;
+  Tensor dSinks;  // without axes where the problem has no sinks
 
   bool completed() const { return status == ATTEST_OK && misconduct.empty(); }
 };

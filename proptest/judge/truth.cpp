@@ -192,6 +192,7 @@ const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) co
     reference::widen(bounds.dQ, own.dQ);
     reference::widen(bounds.dK, own.dK);
     reference::widen(bounds.dV, own.dV);
+    reference::widen(bounds.dSinks, own.dSinks);
   }
   bounds_.push_back({run.O, run.LSE, std::move(bounds)});
   return bounds_.back().bounds;
@@ -244,7 +245,8 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
     const reference::BackwardBounds bounds = backward_bounds(numerics, stored);
     return at_worst(comparison.output == "dQ"   ? bounds.dQ
                     : comparison.output == "dK" ? bounds.dK
-                                                : bounds.dV);
+                    : comparison.output == "dV" ? bounds.dV
+                                                : bounds.dSinks);
   };
   const reference::Stored stored = stored_by(run);
   double least = std::numeric_limits<double>::infinity();
@@ -282,6 +284,9 @@ std::vector<Comparison> Truth::judge(const KernelRun& run) const {
     comparisons.push_back(compare(run.dQ.view(), backward_.dQ, bounds.dQ, queries));
     comparisons.push_back(compare(run.dK.view(), backward_.dK, bounds.dK, keys));
     comparisons.push_back(compare(run.dV.view(), backward_.dV, bounds.dV, keys));
+    if (problem_.sinks != Sinks::none) {
+      comparisons.push_back(compare(run.dSinks.view(), backward_.dSinks, bounds.dSinks));
+    }
   }
   return comparisons;
 }
@@ -300,6 +305,9 @@ std::vector<Comparison> Truth::agreement(const KernelRun& first, const KernelRun
   comparisons.push_back(pair(first.dQ, second.dQ, a.dQ, b.dQ));
   comparisons.push_back(pair(first.dK, second.dK, a.dK, b.dK));
   comparisons.push_back(pair(first.dV, second.dV, a.dV, b.dV));
+  if (problem_.sinks != Sinks::none) {
+    comparisons.push_back(pair(first.dSinks, second.dSinks, a.dSinks, b.dSinks));
+  }
   return comparisons;
 }
 

@@ -40,6 +40,10 @@ LawResult check_agreement(const attest_kernel& first, const attest_kernel& secon
       found.push_back(compare_pair(a.run.dQ.view(), b.run.dQ.view(), ba.dQ, bb.dQ));
       found.push_back(compare_pair(a.run.dK.view(), b.run.dK.view(), ba.dK, bb.dK));
       found.push_back(compare_pair(a.run.dV.view(), b.run.dV.view(), ba.dV, bb.dV));
+      if (c.problem.sinks != Sinks::none) {
+        found.push_back(
+            compare_pair(a.run.dSinks.view(), b.run.dSinks.view(), ba.dSinks, bb.dSinks));
+      }
     }
     LawResult result = judged(found);
     // A decoy that passes for the one kernel would pass here too: this bound is only wider.

@@ -15,6 +15,7 @@ std::vector<Law> memory_laws();
 std::vector<Law> algebra_laws();
 std::vector<Law> sparsity_laws();
 std::vector<Law> identity_laws();
+std::vector<Law> sink_laws();
 std::vector<Law> loss_laws();
 
 }  // namespace attest::proptest

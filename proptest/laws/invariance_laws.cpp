@@ -109,6 +109,9 @@ LawResult check_heads(const attest_kernel& kernel, const Case& c) {
       after.dQ = merged(after.dQ, before.dQ, first_q);
       after.dK = merged(after.dK, before.dK, first_kv);
       after.dV = merged(after.dV, before.dV, first_kv);
+      for (std::int64_t h = 0; h < group && p.sinks != Sinks::none; ++h) {
+        after.dSinks.set(before.dSinks(h), h);  // of this head in every batch entry
+      }
     }
     return same_bits(before, after, direction, "changing one head changes another");
   });
@@ -183,6 +186,7 @@ LawResult check_masked_keys(const attest_kernel& kernel, const Case& c) {
       after.dQ = merged(after.dQ, before.dQ, seen);
       after.dK = before.dK;  // other keys feel the change through the rows that see it
       after.dV = before.dV;
+      after.dSinks = before.dSinks;
     }
     return same_bits(before, after, direction, "a masked key's values reach an output");
   });

@@ -10,6 +10,7 @@ std::vector<const Tensor*> outputs(const KernelRun& run, Direction direction) {
   std::vector<const Tensor*> list{&run.O};
   if (run.LSE.view().rank() > 0) list.push_back(&run.LSE);
   if (direction == Direction::backward) list.insert(list.end(), {&run.dQ, &run.dK, &run.dV});
+  if (run.dSinks.view().rank() > 0) list.push_back(&run.dSinks);
   return list;
 }
 

@@ -20,11 +20,15 @@ struct Key {
 struct Row {
   std::int64_t batch = 0, query = 0, head = 0, kv_head = 0, index = 0;
   std::vector<Key> keys;
+  double sink = kMinusInfinity;
 
   double maximum() const {
-    double most = kMinusInfinity;
+    double most = sink;
     for (const Key& key : keys) most = std::max(most, key.score);
     return most;
+  }
+  double weight_of_sink(double maximum) const {
+    return sink == kMinusInfinity ? 0 : std::exp(sink - maximum);
   }
 };
 
@@ -87,7 +91,12 @@ class Scorer {
         K_(values.K),
         deviation_(deviation),
         scale_(problem.scale()),
-        slopes_(problem.alibi_slopes()) {}
+        slopes_(problem.alibi_slopes()),
+        sinks_(problem.sink_scores()) {}
+
+  double sink(std::int64_t head) const {
+    return sinks_.empty() ? kMinusInfinity : sinks_[static_cast<std::size_t>(head)];
+  }
 
   Key key(const Row& row, const Sequence& sequence, std::int64_t j) const {
     Key key;
@@ -128,7 +137,7 @@ class Scorer {
   InputRows Q_, K_;
   Deviation deviation_;
   double scale_;
-  std::vector<float> slopes_;
+  std::vector<float> slopes_, sinks_;
 };
 
 void add_padding(const Sequence& sequence, const Tiling& tiling, Row& row) {
@@ -152,7 +161,7 @@ void for_each_row(const Problem& p, const InputValues& values, Deviation deviati
   for (const Sequence& sequence : p.sequences()) {
     for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
       for (std::int64_t i = 0; i < sequence.q_length; ++i) {
-        Row row{sequence.tensor_batch, sequence.q_begin + i, h, h / p.group_size(), i, {}};
+        Row row{sequence.tensor_batch, sequence.q_begin + i, h, h / p.group_size(), i, {}, scorer.sink(h)};
         const std::int64_t keys = std::max(sequence.visible_keys - dropped,
                                            std::min<std::int64_t>(sequence.visible_keys, 1));
         for (std::int64_t j = 0; j < keys; ++j) {
@@ -194,7 +203,7 @@ std::vector<double> weights(const Row& row, Deviation deviation) {
   }
   const double maximum = row.maximum();
   std::vector<double> P;
-  double sum = 0;
+  double sum = row.weight_of_sink(maximum);
   for (const Key& key : row.keys) sum += std::exp(key.score - maximum);
   // The running maximum of every tile, when its weights are formed.
   double running = kMinusInfinity;
@@ -220,10 +229,10 @@ DeviantForward deviant_forward(const Problem& problem, const InputValues& values
   for (std::int64_t e = 0; e < lse.size(); ++e) result.LSE.value.doubles()[e] = kMinusInfinity;
   const InputRows V(values.V);
   for_each_row(problem, values, deviation, tiling, [&](const Row& row) {
-    if (row.keys.empty()) return;
+    if (row.maximum() == kMinusInfinity) return;
     const WeighedRow O(result.O, row.batch, row.query, row.head);
     const std::vector<double> P = weights(row, deviation);
-    double maximum = row.maximum(), sum = 0, largest = 1;
+    double maximum = row.maximum(), sum = row.weight_of_sink(maximum), largest = 1;
     for (std::size_t k = 0; k < row.keys.size(); ++k) {
       const Key& key = row.keys[k];
       sum += std::exp(key.score - maximum);

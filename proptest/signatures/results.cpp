@@ -13,7 +13,8 @@ const Tensor& output_of(const KernelRun& run, const std::string& name) {
   if (name == "O") return run.O;
   if (name == "LSE") return run.LSE;
   if (name == "dQ") return run.dQ;
-  return name == "dK" ? run.dK : run.dV;
+  if (name == "dK") return run.dK;
+  return name == "dV" ? run.dV : run.dSinks;
 }
 
 // Values beyond the dtype's range become infinite and those below it zero, as a kernel's do.
@@ -96,7 +97,8 @@ bool Results::refuses(const Expected& expected) const {
   const reference::BackwardBounds& bounds = truth.backward_bounds(scene_.run);
   if (expected.output == "dQ") return differs(truth.backward().dQ, bounds.dQ);
   if (expected.output == "dK") return differs(truth.backward().dK, bounds.dK);
-  return differs(truth.backward().dV, bounds.dV);
+  if (expected.output == "dV") return differs(truth.backward().dV, bounds.dV);
+  return differs(truth.backward().dSinks, bounds.dSinks);
 }
 
 }  // namespace attest::proptest

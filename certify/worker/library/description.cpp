@@ -9,6 +9,7 @@
 #include "certify/worker/process/protocol.hpp"
 #include "core/dtype.hpp"
 #include "core/features/claim_words.hpp"
+#include "core/registry.hpp"
 
 namespace attest::certify::worker {
 namespace {
@@ -163,11 +164,7 @@ std::string missing_function(const attest_kernel& kernel) {
 }  // namespace
 
 std::string objection(const attest_kernel& kernel) {
-  if (kernel.abi_version != ATTEST_ABI_VERSION) {
-    return "abi_version is " + std::to_string(kernel.abi_version) +
-           ", this program speaks version " + std::to_string(ATTEST_ABI_VERSION) +
-           "; rebuild the library with this program's attest_kernel.h";
-  }
+  if (std::string text = version_objection(kernel); !text.empty()) return text;
   const attest_description& d = kernel.description;
   for (const std::string& text :
        {other_size("attest_kernel", kernel.struct_size, sizeof kernel),

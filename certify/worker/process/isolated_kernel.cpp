@@ -233,6 +233,7 @@ attest_status backward_proxy(const void* self, const attest_backward_args* args)
     out.dQ = transfer.tensor("dQ", args->dQ, Access::writable);
     out.dK = transfer.tensor("dK", args->dK, Access::writable);
     out.dV = transfer.tensor("dV", args->dV, Access::writable);
+    out.dSinks = transfer.tensor("dSinks", args->dSinks, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
     out.stream = transfer.stream();
     out.message = transfer.message(args->message, args->message_bytes);

@@ -133,6 +133,8 @@ const attest_problem* Transfer::problem(const attest_problem& problem) {
   block_.problem.alibi_slopes = static_cast<const float*>(
       list("alibi_slopes", problem.alibi_slopes,
            static_cast<std::size_t>(problem.num_heads_q) * sizeof(float)));
+  block_.problem.sinks = static_cast<const float*>(
+      list("sinks", problem.sinks, static_cast<std::size_t>(problem.num_heads_q) * sizeof(float)));
   attest_mask& mask = block_.problem.mask;
   mask.key_lengths = static_cast<const std::int32_t*>(
       list("key_lengths", mask.key_lengths, batch * sizeof(std::int32_t)));
