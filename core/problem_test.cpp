@@ -1,5 +1,8 @@
 #include "core/problem.hpp"
 
+#include <limits>
+#include <set>
+
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 
@@ -70,6 +73,24 @@ TEST_CASE("drawn ALiBi slopes have all bits of a float", "[problem]") {
     const auto exact = static_cast<double>(slope);
     for (const DType dtype : {DType::bf16, DType::f16}) CHECK(round_to(dtype, exact) != exact);
   }
+}
+
+TEST_CASE("sinks differ in every head", "[problem]") {
+  CHECK(Problem::parse("hq=8,sq=1,d=1").sink_scores().empty());
+  constexpr float kOff = -std::numeric_limits<float>::infinity();
+  CHECK(Problem::parse("hq=3,sq=1,d=1,sinks=off").sink_scores() == std::vector<float>(3, kOff));
+  std::set<float> finite;
+  bool off = false, above = false;
+  for (int seed = 0; seed < 20; ++seed) {
+    const Problem problem = Problem::parse("hq=8,sq=1,d=1,sinks=drawn_" + std::to_string(seed));
+    CHECK(Problem::parse(problem.to_string()).sink_scores() == problem.sink_scores());
+    for (const float sink : problem.sink_scores()) {
+      off = off || sink == kOff;
+      above = above || sink > 8;
+      if (sink != kOff) CHECK(finite.insert(sink).second);
+    }
+  }
+  CHECK((off && above));
 }
 
 TEST_CASE("impossible problems are refused with the remedy", "[problem]") {

@@ -1,6 +1,7 @@
 #include "core/registry.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "core/error.hpp"
 #include "core/numerics.hpp"
@@ -45,6 +46,37 @@ TEST_CASE("a kernel that is not here says why", "[registry]") {
   CHECK(registry.names().empty());
 }
 
+TEST_CASE("versions of the ABI", "[registry]") {
+  attest_kernel kernel = kernel_named("old");
+  const auto objection = [&](std::uint32_t version, std::uint32_t features) {
+    kernel.abi_version = version;
+    kernel.description.features = features;
+    return version_objection(kernel);
+  };
+  CHECK(objection(1, ATTEST_LSE).empty());
+  CHECK(objection(2, ATTEST_LSE | ATTEST_SINKS).empty());
+  CHECK_THAT(objection(1, ATTEST_SINKS), Catch::Contains("has bits of version 2"));
+  CHECK_THAT(objection(0, 0), Catch::Contains("abi_version is 0"));
+  CHECK_THAT(objection(3, 0), Catch::Contains("versions 1 to 2"));
+}
+
+// Kernels of version 1 were compiled with these numbers.
+TEST_CASE("fields of version 1 are where they were", "[registry]") {
+  CHECK(offsetof(attest_tensor, byte_offset) == 40);
+  CHECK(offsetof(attest_problem, mask) == 96);
+  CHECK(offsetof(attest_problem, num_threads) == 216);
+  CHECK(offsetof(attest_problem, sinks) == 224);
+  CHECK(offsetof(attest_forward_args, message_bytes) == 88);
+  CHECK(offsetof(attest_backward_args, message_bytes) == 128);
+  CHECK(offsetof(attest_backward_args, dSinks) == 136);
+  CHECK(sizeof(attest_mask) == 120);
+  CHECK(sizeof(attest_loss_args) == 120);
+  CHECK(sizeof(attest_numerics) == 168);
+  CHECK(sizeof(attest_description) == 312);
+  CHECK(offsetof(attest_kernel, forward) == 344);
+  CHECK(sizeof(attest_kernel) == 368);
+}
+
 TEST_CASE("malformed kernels are refused", "[registry]") {
   Registry registry;
   const attest_kernel good = kernel_named("good");
@@ -58,7 +90,7 @@ TEST_CASE("malformed kernels are refused", "[registry]") {
   refused(kernel_named(nullptr), "empty");
   attest_kernel kernel = kernel_named("bad");
   kernel.abi_version = 99;
-  refused(kernel, "ABI version 99");
+  refused(kernel, "abi_version is 99, this program speaks versions 1 to 2");
   kernel = kernel_named("bad");
   kernel.description.struct_size = 1;
   refused(kernel, "struct_size");

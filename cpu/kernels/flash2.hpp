@@ -18,11 +18,10 @@ float sink_of(const attest_problem& problem, std::int64_t head);
 std::int64_t flash2_forward_floats(const attest_problem& problem);
 void flash2_forward(const attest_forward_args& args);
 
-/// Backward in two passes that recompute P from LSE: one writes dQ, the other dK and dV; then dSinks,
-/// of each head the rows in their order. No sums
-/// across threads, so the bits do not depend on their number (Dao 2023, Algorithm 2, split).
-/// The workspace: dO . O - dLSE of each query, which the first pass leaves for the second, then the
-/// tiles of each thread.
+/// Backward in two passes that recompute P from LSE: one writes dQ, the other dK and dV; then
+/// dSinks, of each head the rows in their order. No sums across threads, so the bits do not depend
+/// on their number (Dao 2023, Algorithm 2, split). The workspace: dO . O - dLSE of each query,
+/// which the first pass leaves for the second, then the tiles of each thread.
 std::int64_t flash2_backward_deltas(const attest_problem& problem);
 std::int64_t flash2_backward_floats(const attest_problem& problem);
 void flash2_backward(const attest_backward_args& args);

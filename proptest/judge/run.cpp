@@ -163,7 +163,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   note(backward_space.disturbed());
   note_inputs();
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
-  for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v, &d_sinks}) note(tensor->changed());
+  for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v, &d_sinks})
+    note(tensor->changed());
   note(O.changed_since(result.O));  // outputs of forward are inputs of backward
   if (wants_lse) note(LSE.changed_since(result.LSE));
   for (const Buffer* output : {&dQ, &dK, &dV, &dSinks, &O, &LSE}) note(output->disturbed());

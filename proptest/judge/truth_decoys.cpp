@@ -129,9 +129,8 @@ std::vector<std::string> Truth::backward_decoys(const KernelRun& run) const {
     const bool of_sinks = !sample_ && !passes(decoy.dSinks.view(), backward_.dSinks, bounds.dSinks);
     if (!of_keys && !of_sinks) passing.push_back(name);
   };
-  consider("all zeros",
-           {zeros_like(backward_.dQ), zeros_like(backward_.dK), zeros_like(backward_.dV),
-            zeros_like(backward_.dSinks)});
+  consider("all zeros", {zeros_like(backward_.dQ), zeros_like(backward_.dK),
+                         zeros_like(backward_.dV), zeros_like(backward_.dSinks)});
   for (const Decoy& decoy : other_problems(problem_)) {
     consider(decoy.name, reference::backward(decoy.problem, values_.Q.view(), values_.K.view(),
                                              values_.V.view(), cotangents_, sampled_queries()));

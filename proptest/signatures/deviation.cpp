@@ -161,7 +161,8 @@ void for_each_row(const Problem& p, const InputValues& values, Deviation deviati
   for (const Sequence& sequence : p.sequences()) {
     for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
       for (std::int64_t i = 0; i < sequence.q_length; ++i) {
-        Row row{sequence.tensor_batch, sequence.q_begin + i, h, h / p.group_size(), i, {}, scorer.sink(h)};
+        Row row{sequence.tensor_batch, sequence.q_begin + i, h, h / p.group_size(), i, {},
+                scorer.sink(h)};
         const std::int64_t keys = std::max(sequence.visible_keys - dropped,
                                            std::min<std::int64_t>(sequence.visible_keys, 1));
         for (std::int64_t j = 0; j < keys; ++j) {

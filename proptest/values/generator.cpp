@@ -221,7 +221,11 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
   }
   constexpr std::array<double, 6> kScales{0.0, -0.25, -0.25, 1.0, 0.125, 0.3};
   if (chance(rng, 18)) p.softmax_scale = pick(rng, kScales);
-  for (const ScoreDraw& feature : score_draws()) feature.draw(p, rng);
+  for (const ScoreDraw& feature : score_draws()) {
+    Rng own(seed, feature.claim);
+    if (feature.apart && (description.features & feature.claim) == 0) continue;
+    feature.draw(p, feature.apart ? own : rng);
+  }
   draw_digits(extras, p);
   const Extents extents = extents_of(turn);
   set_extents(extents, sizes, turn, extras, p);

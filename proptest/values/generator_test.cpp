@@ -255,7 +255,7 @@ std::string idle_draw(const ScoreFeature& feature, const ScoreDraw& draw) {
   draw.add_digits(p, 1.1, 7);
   if (feature.present(p)) return "add_digits adds it";
   feature.parse(p, feature.example);
-  draw.add_digits(p, 1.1, 7);
+  draw.add_digits(p, 1.1, 8);
   if (feature.value(p) == feature.example) return "add_digits";
   draw.simplify(p);
   return feature.present(p) ? "" : "simplify removes it";

@@ -41,6 +41,12 @@ void draw_sinks(Problem& p, Rng& rng) {
   p.sinks_seed = static_cast<std::uint64_t>(rng.between(1, kSeeds));
 }
 
+void add_digits_to_sinks(Problem& p, double /*factor*/, std::uint64_t seed) {
+  if (p.sinks == Sinks::none) return;
+  p.sinks = Sinks::drawn;
+  p.sinks_seed = seed;
+}
+
 bool change_sinks(Problem& p, Rng& rng) {
   constexpr std::int64_t kSeeds = 1000;
   p.sinks = Sinks::drawn;
@@ -67,7 +73,8 @@ constexpr std::array kDraws{
     ScoreDraw{.claim = ATTEST_SINKS,
               .field = "sinks",
               .draw = draw_sinks,
-              .add_digits = [](Problem& /*p*/, double, std::uint64_t) {},  // they have all
+              .apart = true,
+              .add_digits = add_digits_to_sinks,
               .change = change_sinks,
               .simplify = [](Problem& /*p*/) {}},
 };

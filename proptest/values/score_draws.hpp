@@ -15,6 +15,9 @@ struct ScoreDraw {
   std::uint32_t claim;  // which feature
   const char* field;    // in findings of a plan that keeps it
   void (*draw)(Problem&, Rng&);
+  /// Draws from a stream of its own, where it is claimed alone: without it all else is drawn as
+  /// before the feature was there.
+  bool apart = false;
   /// Gives the value, where there is one, more digits than the narrow types hold.
   void (*add_digits)(Problem&, double factor, std::uint64_t seed);
   /// Gives it another value, or none.

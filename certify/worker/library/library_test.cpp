@@ -74,6 +74,12 @@ TEST_CASE("a good library is loaded and named by its path") {
   CHECK_FALSE(library_of(isolate_builtin("cpu/standard", limits())->kernel()));
 }
 
+TEST_CASE("a library of version 1 is loaded as it is") {
+  const IsolatedKernels kernels = isolate_library(plugin("nonsense_version_1"), limits());
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels.front()->kernel().description.features == 0);
+}
+
 TEST_CASE("a library that calls another is seen to") {
   const IsolatedKernels kernels = isolate_library(plugin("another"), limits());
   const attest_kernel& kernel = kernels.front()->kernel();
@@ -94,7 +100,9 @@ TEST_CASE("a library that calls another is seen to") {
 
 TEST_CASE("descriptions that are nonsense") {
   const Refused cases[] = {
-      {"nonsense_other_abi", "abi_version is 99, this program speaks version 1"},
+      {"nonsense_other_abi", "abi_version is 99, this program speaks versions 1 to 2"},
+      {"nonsense_sinks_of_version_1",
+       "abi_version is 1, but description.features has bits of version 2"},
       {"nonsense_negative_head_dim", "description.max_head_dim is -1; it must be 0 (any) or"},
       {"nonsense_unknown_dtype", "description.dtypes is 0x200; unknown bits 0x200"},
       {"nonsense_unknown_feature", "description.features is 0x40000000; unknown bits"},
