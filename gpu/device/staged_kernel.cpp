@@ -81,7 +81,8 @@ std::vector<Operand<attest_backward_args>> operands_of(const attest_backward_arg
                          {"dLSE", &Arguments::dLSE, Use::input},
                          {"dQ", &Arguments::dQ, Use::output},
                          {"dK", &Arguments::dK, Use::output},
-                         {"dV", &Arguments::dV, Use::output}});
+                         {"dV", &Arguments::dV, Use::output},
+                         {"dSinks", &Arguments::dSinks, Use::output}});
   return all;
 }
 

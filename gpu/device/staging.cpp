@@ -90,6 +90,7 @@ const attest_problem* Staging::problem(const attest_problem& host) {
   mask.boolean = add_array("boolean", host.mask.boolean, host.seqlen_q * host.seqlen_k);
   add_sparsity(host);
   problem_.alibi_slopes = add_array("alibi_slopes", host.alibi_slopes, host.num_heads_q);
+  problem_.sinks = add_array("sinks", host.sinks, host.num_heads_q);
   return &problem_;
 }
 

@@ -26,7 +26,7 @@ class Staging {
   /// The tensor on the device; null stays null.
   const attest_tensor* tensor(const char* name, const attest_tensor* host, Use use);
 
-  /// The problem with the mask's arrays and the slopes on the device.
+  /// The problem with the mask's arrays, the slopes and the sinks on the device.
   const attest_problem* problem(const attest_problem& host);
 
   /// Poisoned; null for 0 bytes.

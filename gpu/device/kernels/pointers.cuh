@@ -25,6 +25,7 @@ void set_common(Arguments& a, const Args& args, TrafficSink sink) {
     a.mask.by_key = {mask.blocks->by_key.offsets, mask.blocks->by_key.indices};
   }
   a.alibi_slopes = args.problem->alibi_slopes;
+  a.sinks = args.problem->sinks;
   a.Q = elements<T>(args.Q);
   a.K = elements<T>(args.K);
   a.V = elements<T>(args.V);
@@ -49,6 +50,7 @@ BackwardArguments<Mem, T> arguments_of(const attest_backward_args& args, Traffic
   a.dQ = elements<T>(args.dQ);
   a.dK = elements<T>(args.dK);
   a.dV = elements<T>(args.dV);
+  a.dSinks = elements<float>(args.dSinks);
   return a;
 }
 

@@ -70,6 +70,7 @@ void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& argumen
   const attest_problem& problem = *args.problem;
   arguments.mask = mask_of(memory, problem);
   arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
+  arguments.sinks = add(memory, "sinks", problem.sinks, problem.num_heads_q);
   add(memory, "LSE", args.LSE, arguments.LSE);
   set_layout(arguments, args);
 }
@@ -105,6 +106,7 @@ ForwardArguments<simt::Counted, T> EmulatedForward::typed() {
   ForwardArguments<simt::Counted, T> typed;
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
+  typed.sinks = arguments.sinks;
   typed.LSE = arguments.LSE;
   set_layout(typed, args_);
   typed.lse = arguments.lse;
@@ -128,6 +130,7 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
     : workspace(args.workspace, args.workspace_bytes), args_(args) {
   add_common(memory, args, arguments);
   add(memory, "dLSE", args.dLSE, arguments.dLSE);
+  add(memory, "dSinks", args.dSinks, arguments.dSinks);
   arguments.D = take("D", delta_words(*args.problem));
   if (args.problem->dtype != ATTEST_F32) return;
   add_inputs(memory, args, arguments);
@@ -139,8 +142,10 @@ BackwardArguments<simt::Counted, T> EmulatedBackward::typed() {
   BackwardArguments<simt::Counted, T> typed;
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
+  typed.sinks = arguments.sinks;
   typed.LSE = arguments.LSE;
   typed.dLSE = arguments.dLSE;
+  typed.dSinks = arguments.dSinks;
   typed.D = arguments.D;
   set_layout(typed, args_);
   add_inputs(memory, args_, typed);

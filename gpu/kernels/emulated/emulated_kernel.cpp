@@ -41,11 +41,17 @@ bool claims_mask(std::uint32_t features, const attest_mask& mask) {
          claimed(mask.csr, ATTEST_CSR_MASK) && claimed(mask.nm, ATTEST_NM_MASK);
 }
 
+// A sink that is not claimed would not be looked at.
+bool claims_sinks(std::uint32_t features, const attest_problem& problem) {
+  return problem.sinks == nullptr || (features & ATTEST_SINKS) != 0;
+}
+
 template <class Direction>
 bool accepts_problem(const EmulatedKernel& kernel, const Direction& direction,
                      const attest_problem& problem) {
   return direction.exists() && kernel.takes(problem.dtype) &&
          claims_mask(kernel.description().features, problem.mask) &&
+         claims_sinks(kernel.description().features, problem) &&
          direction.fits(shape_of(problem), {});
 }
 

@@ -55,9 +55,13 @@ simt::LaunchReport flash2_forward_emulated(const EmulatedForward& call,
 
 const EmulatedKernel& flash2_kernel() {
   static const EmulatedKernel kernel(
-      emulated_description("gpu/flash2",
-                           "CUDA, emulated on the host: online softmax; backward in two passes",
-                           "flash2:bq=32,bk=32", "two_pass:bq=32,bk=32,cq=32,ck=32"),
+      [] {
+        attest_description d = emulated_description(
+            "gpu/flash2", "CUDA, emulated on the host: online softmax; backward in two passes",
+            "flash2:bq=32,bk=32", "two_pass:bq=32,bk=32,cq=32,ck=32");
+        d.features |= ATTEST_SINKS;
+        return d;
+      }(),
       {.forward = {fits<Flash2>, no_workspace, run<Flash2>, plan<Flash2, float>},
        .backward = two_pass_direction()});
   return kernel;
@@ -92,6 +96,7 @@ const EmulatedKernel& flash2_16bit_kernel() {
             "CUDA, emulated on the host: online softmax, float32 between 16-bit tensors",
             "flash2:bq=32,bk=32");
         d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
+        d.features |= ATTEST_SINKS;
         return d;
       }(),
       {.forward = {fits<Flash2>, no_workspace, run_16bit, plan<Flash2, Bf16>}});

@@ -14,6 +14,7 @@
 /// Shared: Q (q, head_dim_qk), K or V (k, larger head dimension), P (q, k), rows of odd length.
 /// Words:  those of the schedule flash2:bq=q,bk=k; gpu/flash2 has 32 of each.
 ///         [gpu/kernels/schedule_words_test, gpu/kernels/capped_test]
+/// Sinks:  m begins at the sink of the head, l at 1; every lane reads it, no barrier is needed.
 /// Source: Dao 2023, Algorithm 1.
 namespace attest::gpu {
 inline namespace ATTEST_SIMT_WORLD {
@@ -95,6 +96,7 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
   const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Tile::kBlockQ);
   if (block.rows.count > 0) {
     RowSums<Tile::kRows, kColumns> sums;
+    if (a.sinks) sums.begin_with(mem.load(a.sinks, block.head));
     attend<Tile>(mem, a, block,
                  EveryTile::keys<Tile::kBlockQ, Tile::kBlockK>(mem, a.shape, a.mask, block.sequence,
                                                                block.rows),

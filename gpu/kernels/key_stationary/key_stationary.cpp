@@ -50,6 +50,7 @@ const EmulatedKernel& key_stationary_kernel() {
         d.summary =
             "CUDA, emulated on the host: forward of gpu/flash2; backward with atomic additions to "
             "dQ";
+        d.features &= ~std::uint32_t{ATTEST_SINKS};  // this backward leaves no dSinks
         d.numerics.nondeterministic = 1;
         d.schedule_backward = "key_stationary:bq=32,bk=32";
         return d;

@@ -92,6 +92,7 @@ void set_layout(BackwardArguments<Mem, T>& arguments, const attest_backward_args
   arguments.dv = strides_of(*args.dV);
   arguments.lse = row_strides_of(args.LSE);
   arguments.dlse = row_strides_of(args.dLSE);
+  if (args.dSinks != nullptr) arguments.dsinks = args.dSinks->strides[0];
   const std::int64_t heads = args.dO->shape[2], rows = args.dO->shape[1];
   arguments.d = {heads * rows, 1, rows, 0};
 }

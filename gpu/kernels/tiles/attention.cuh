@@ -60,7 +60,7 @@ template <class Mem, class T = float>
 struct ForwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
-  typename Mem::template In<float> alibi_slopes;
+  typename Mem::template In<float> alibi_slopes, sinks;  // of each query head; may be null
   typename Mem::template In<T> Q, K, V;
   typename Mem::template Out<T> O;
   typename Mem::template Out<float> LSE;  // may be null
@@ -72,12 +72,14 @@ template <class Mem, class T = float>
 struct BackwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
-  typename Mem::template In<float> alibi_slopes;
+  typename Mem::template In<float> alibi_slopes, sinks;  // of each query head; may be null
   typename Mem::template In<T> Q, K, V, O, dO;
   typename Mem::template In<float> LSE, dLSE;  // dLSE may be null
   typename Mem::template Out<T> dQ, dK, dV;
-  typename Mem::template Out<float> D;  // workspace: a word for each row of Q
+  typename Mem::template Out<float> dSinks;  // null without sinks
+  typename Mem::template Out<float> D;       // workspace: a word for each row of Q
   Strides q, k, v, o, d_o, dq, dk, dv, lse, dlse, d;
+  std::int64_t dsinks = 0;  // elements from a head to the next
   typename Mem::Sink sink;
 };
 

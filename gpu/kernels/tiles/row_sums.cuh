@@ -18,6 +18,14 @@ struct RowStatistics {
     }
   }
 
+  /// Begins each row with a key of this score and of value 0; -inf is no key.
+  __device__ void begin_with(float sink) {
+    for (int r = 0; r < kRows; ++r) {
+      m[r] = sink;
+      l[r] = sink == -INFINITY ? 0 : 1;
+    }
+  }
+
   /// Takes a score of row r from each lane in: it becomes its weight. Returns the factor of what
   /// was weighed before.
   __device__ float take(int r, float& score) {
