@@ -94,6 +94,7 @@ std::string_view name(Alibi alibi) {
 
 std::string_view name(Sinks sinks) {
   if (sinks == Sinks::none) return "none";
+  if (sinks == Sinks::given) return "given";
   return sinks == Sinks::off ? "off" : "drawn";
 }
 
@@ -120,6 +121,7 @@ std::vector<float> Problem::alibi_slopes() const {
 
 std::vector<float> Problem::sink_scores() const {
   if (sinks == Sinks::none) return {};
+  if (sinks == Sinks::given) return given_sinks;
   constexpr float kOff = -std::numeric_limits<float>::infinity();
   std::vector<float> scores(static_cast<std::size_t>(num_heads_q), kOff);
   if (sinks == Sinks::off) return scores;

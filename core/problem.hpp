@@ -24,9 +24,9 @@ enum class Alibi : std::uint8_t { none, standard, drawn };
 
 std::string_view name(Alibi alibi);
 
-/// Attention sinks: none; -inf in each head, which is no sink; or drawn, mostly between -4 and 4,
-/// now and then -inf or above all scores of normal inputs.
-enum class Sinks : std::uint8_t { none, off, drawn };
+/// Attention sinks: none; -inf in each head, which is no sink; drawn, mostly between -4 and 4, now
+/// and then -inf or above all scores of normal inputs; or given by a caller, which no text spells.
+enum class Sinks : std::uint8_t { none, off, drawn, given };
 
 std::string_view name(Sinks sinks);
 
@@ -55,7 +55,8 @@ struct Problem {
   Alibi alibi = Alibi::none;
   std::uint64_t alibi_seed = 0;  // of slopes that are drawn
   Sinks sinks = Sinks::none;
-  std::uint64_t sinks_seed = 0;  // of those that are drawn
+  std::uint64_t sinks_seed = 0;    // of those that are drawn
+  std::vector<float> given_sinks;  // those that are given, one per query head
   Pattern mask;
 
   /// The factor of QK^T, in float64.

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "core/error.hpp"
 #include "core/features/problem_values.hpp"
@@ -66,6 +68,21 @@ void parse_slopes(Problem& p, const std::string& value) {
   p.alibi = parsed("alibi", value, std::array{Alibi::none, Alibi::standard}, p.alibi_seed);
 }
 
+void validate_sinks(const Problem& p) {
+  if (p.sinks != Sinks::given) return;
+  if (p.given_sinks.size() != static_cast<std::size_t>(p.num_heads_q)) {
+    throw InvalidProblem("sinks: " + std::to_string(p.given_sinks.size()) +
+                         " are given; there must be one for each of " +
+                         std::to_string(p.num_heads_q) + " query heads");
+  }
+  for (std::size_t h = 0; h < p.given_sinks.size(); ++h) {
+    const float sink = p.given_sinks[h];
+    if (sink < std::numeric_limits<float>::infinity()) continue;
+    throw InvalidProblem("sinks: that of head " + std::to_string(h) + " is " + shortest(sink) +
+                         "; it must be a number, or -inf (none)");
+  }
+}
+
 void parse_sinks(Problem& p, const std::string& value) {
   p.sinks = parsed("sinks", value, std::array{Sinks::none, Sinks::off}, p.sinks_seed);
 }
@@ -113,7 +130,7 @@ constexpr std::array kFeatures{
                  .follow = follow<&Problem::sinks>,
                  .value = [](const Problem& p) { return spelled(p.sinks, p.sinks_seed); },
                  .parse = parse_sinks,
-                 .validate = [](const Problem& /*problem*/) {}},
+                 .validate = validate_sinks},
 };
 
 }  // namespace

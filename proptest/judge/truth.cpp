@@ -1,7 +1,10 @@
 #include "proptest/judge/truth.hpp"
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "proptest/judge/contract_terms.hpp"
 #include "proptest/judge/recent.hpp"
@@ -12,11 +15,17 @@ namespace {
 using reference::ErrorBound;
 using reference::Forward;
 
-// The spelling without what only says where elements lie in memory.
+// The spelling without what only says where elements lie in memory, and with the bits of sinks that
+// are given, which it does not tell.
 std::string mathematics_of(Problem problem) {
   if (!problem.mask.packed()) problem.layout = Layout::bshd;
   problem.strides = Strides::packed;
-  return problem.to_string();
+  std::string text = problem.to_string();
+  if (problem.sinks != Sinks::given) return text;
+  for (const float sink : problem.given_sinks) {
+    text += " " + std::to_string(std::bit_cast<std::uint32_t>(sink));
+  }
+  return text;
 }
 
 // Spellings of masks that laws make say nothing of their pairs.

@@ -71,8 +71,8 @@ Tensor output(const attest_tensor* tensor, const char* name, const Axes& axes, D
   return packed(view_of_dtype(tensor, name, axes, dtype), dtype, axes);
 }
 
-// Views LSE or its gradient, which kernels keep in float32 or wider.
-TensorView lse_view(const attest_tensor& tensor, const char* name, const Axes& axes) {
+// Views LSE, its gradient or that of sinks, which kernels keep in float32 or wider.
+TensorView scalar_view(const attest_tensor& tensor, const char* name, const Axes& axes) {
   const TensorView view = view_like(tensor, name, axes);
   if (view.dtype() == DType::f32 || view.dtype() == DType::f64) return view;
   throw InvalidProblem(std::string(name) + ": its dtype is " +
@@ -93,6 +93,16 @@ std::shared_ptr<const BooleanMask> given_mask(const Problem& problem, const std:
     mask->visible.push_back(visible[pair] != 0 ? 1 : 0);
   }
   return mask;
+}
+
+void give_sinks(Problem& problem, const float* sinks) {
+  if (problem.sinks != Sinks::none) {
+    throw InvalidProblem("sinks: '" + std::string(name(problem.sinks)) +
+                         "' in the problem and given ones together; give one of them");
+  }
+  problem.sinks = Sinks::given;
+  problem.given_sinks.assign(sinks, sinks + problem.num_heads_q);
+  problem.validate();
 }
 
 // Returns a seed of cases that pass a gradient of LSE: the seed decides that.
@@ -118,6 +128,7 @@ AttentionCall read_call(const attest_attention& given, proptest::Work work) {
   call.problem = Problem::parse(given.problem);
   Problem& problem = call.problem;
   if (given.boolean_mask != nullptr) problem.mask.boolean = given_mask(problem, given.boolean_mask);
+  if (given.sinks != nullptr) give_sinks(problem, given.sinks);
   proptest::require_affordable(call.description, problem, work);
   proptest::InputValues& values = call.values;
   values.Q = input(given.Q, "Q", problem.q_axes(), problem.dtype);
@@ -128,8 +139,8 @@ AttentionCall read_call(const attest_attention& given, proptest::Work work) {
   if (given.got.LSE != nullptr) call.description.features |= ATTEST_LSE;
   if (given.dLSE != nullptr) {
     if (given.dO == nullptr) throw InvalidProblem("dLSE is given without dO; give both");
-    values.dLSE =
-        packed(lse_view(*given.dLSE, "dLSE", problem.lse_axes()), DType::f64, problem.lse_axes());
+    values.dLSE = packed(scalar_view(*given.dLSE, "dLSE", problem.lse_axes()), DType::f64,
+                         problem.lse_axes());
     call.description.features |= ATTEST_DLSE;
     call.seed = seed_with_dlse(call.description);
   }
@@ -145,7 +156,7 @@ proptest::KernelRun read_stored(const AttentionCall& call, const attest_results&
   proptest::KernelRun run;
   run.O = output(got.O, "O", problem.o_axes(), problem.dtype);
   if (got.LSE != nullptr) {
-    const TensorView lse = lse_view(*got.LSE, "LSE", problem.lse_axes());
+    const TensorView lse = scalar_view(*got.LSE, "LSE", problem.lse_axes());
     run.LSE = packed(lse, lse.dtype(), problem.lse_axes());
   }
   return run;
@@ -158,6 +169,10 @@ proptest::KernelRun read_run(const AttentionCall& call, const attest_results& go
   run.dQ = output(got.dQ, "dQ", problem.q_axes(), problem.dtype);
   run.dK = output(got.dK, "dK", problem.k_axes(), problem.dtype);
   run.dV = output(got.dV, "dV", problem.v_axes(), problem.dtype);
+  if (problem.sinks == Sinks::none) return run;
+  if (got.dSinks == nullptr) throw InvalidProblem("dSinks is not given, and the problem has sinks");
+  const TensorView of_sinks = scalar_view(*got.dSinks, "dSinks", problem.sinks_axes());
+  run.dSinks = packed(of_sinks, of_sinks.dtype(), problem.sinks_axes());
   return run;
 }
 

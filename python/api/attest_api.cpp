@@ -55,8 +55,8 @@ void write_where_given(const Tensor& from, const attest_tensor* to) {
 }
 
 bool wants_gradients(const attest_results* results) {
-  return results != nullptr &&
-         (results->dQ != nullptr || results->dK != nullptr || results->dV != nullptr);
+  return results != nullptr && (results->dQ != nullptr || results->dK != nullptr ||
+                                results->dV != nullptr || results->dSinks != nullptr);
 }
 
 void require_cotangent(const AttentionCall& call) {
@@ -75,6 +75,7 @@ void write_bounds(const reference::BackwardBounds& bounds, const attest_results&
   write_where_given(bounds.dQ.*kind, to.dQ);
   write_where_given(bounds.dK.*kind, to.dK);
   write_where_given(bounds.dV.*kind, to.dV);
+  write_where_given(bounds.dSinks.*kind, to.dSinks);
 }
 
 }  // namespace
@@ -108,6 +109,7 @@ int attest_reference(const attest_attention* given, const attest_results* exact)
     write_where_given(backward.dQ, exact->dQ);
     write_where_given(backward.dK, exact->dK);
     write_where_given(backward.dV, exact->dV);
+    write_where_given(backward.dSinks, exact->dSinks);
     return ATTEST_PASSED;
   });
 }

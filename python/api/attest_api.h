@@ -33,6 +33,7 @@ typedef enum attest_outcome {
 /* Results of attention; NULL where there is none. */
 typedef struct attest_results {
   const attest_tensor *O, *LSE, *dQ, *dK, *dV;
+  const attest_tensor *dSinks; /* where the problem has sinks, in f32 or f64 */
 } attest_results;
 
 typedef struct attest_attention {
@@ -45,19 +46,20 @@ typedef struct attest_attention {
                                 * NULL: all in f32, P not cast */
   const uint8_t *boolean_mask; /* (seqlen_q, seqlen_k), last axis fastest, or NULL: not 0 = visible,
                                 * beside the problem's mask */
+  const float *sinks; /* (num_heads_q), or NULL: in place of the problem's, which has none */
   const attest_tensor *Q, *K, *V;
   const attest_tensor *dO, *dLSE; /* gradients of O and LSE, or NULL; dLSE needs dO */
   attest_results got;             /* by the kernel in question; LSE in f32 or f64 */
 } attest_attention;
 
-/* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, whose bounds
- * start from the O and LSE that forward stored. Where LSE is not given they hold for any LSE within
- * forward's bound. Long sequences (more than 2^22 pairs of a query and a key, or 2^15 queries) are
- * judged by a sample of rows and keys.
- * attest_text() says what is wrong: element, error, bound, the term that dominates the bound, the
- * known mistakes with the same result, and a contract under which it would pass.
- * Cost: time of a few exact references in float64 on all threads, of some fifty where results are
- * refused. */
+/* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, and dSinks
+ * where the problem has sinks (not by a sample: its sums are of all rows). Their bounds start from
+ * the O and LSE that forward stored. Where LSE is not given they hold for any LSE within forward's
+ * bound. Long sequences (more than 2^22 pairs of a query and a key, or 2^15 queries) are judged by
+ * a sample of rows and keys. attest_text() says what is wrong: element, error, bound, the term that
+ * dominates the bound, the known mistakes with the same result, and a contract under which it would
+ * pass. Cost: time of a few exact references in float64 on all threads, of some fifty where results
+ * are refused. */
 ATTEST_EXPORT int attest_judge(const attest_attention *call);
 
 /* Writes exact results to the tensors given: gradients need dO. `call->got` is ignored; so is

@@ -163,6 +163,61 @@ TEST_CASE("a boolean mask is a part of the problem", "[python]") {
   CHECK_THAT(text(), Catch::Contains("mask=given"));
 }
 
+TEST_CASE("sinks are given by values", "[python]") {
+  const std::string plain = "b=2,hq=4,hkv=2,sq=5,sk=9,d=8,mask=causal_br";
+  Example example(plain + ",sinks=drawn_1", Direction::backward);
+  attest_attention& call = example.call();
+  CHECK(attest_judge(&call) == ATTEST_PASSED);
+  std::vector<float> sinks = example.problem.sink_scores();
+  call.problem = plain.c_str();
+  call.sinks = sinks.data();
+  CHECK(attest_judge(&call) == ATTEST_PASSED);
+  const attest_tensor* const right = call.got.dSinks;
+  call.got.dSinks = nullptr;
+  CHECK(attest_judge(&call) == ATTEST_BAD_INPUT);
+  CHECK_THAT(text(), Catch::Contains("dSinks is not given"));
+  call.got.dSinks = right;
+  sinks[2] = std::nextafter(sinks[2], 9.0F) + 0.5F;
+  CHECK(attest_judge(&call) == ATTEST_REFUSED);
+  CHECK_THAT(text(), Catch::Contains("sinks=given"));
+  sinks[3] = std::numeric_limits<float>::infinity();
+  CHECK(attest_judge(&call) == ATTEST_BAD_INPUT);
+  CHECK_THAT(text(), Catch::Contains("sinks: that of head 3 is inf"));
+  sinks[3] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(attest_judge(&call) == ATTEST_BAD_INPUT);
+  refused_as_bad([&](auto& c) { c.sinks = sinks.data(); }, "'drawn' in the problem and given ones",
+                 "hq=2,sq=5,d=8,sinks=drawn_1");
+}
+
+TEST_CASE("a wrong gradient of a sink is refused", "[python]") {
+  Example example("b=2,hq=4,sq=5,sk=9,d=8,sinks=drawn_1", Direction::backward);
+  const Tensor right = example.dSinks, bounds("dSinks", DType::f64, example.problem.sinks_axes());
+  const AbiTensor exact(example.dSinks.view()), bound(bounds.view());
+  attest_attention& call = example.call();
+  const attest_results of_exact{nullptr, nullptr, nullptr, nullptr, nullptr, exact.get()},
+      of_bounds{nullptr, nullptr, nullptr, nullptr, nullptr, bound.get()};
+  example.dSinks.set(-right(2), 2);
+  CHECK(attest_judge(&example.call()) == ATTEST_REFUSED);
+  CHECK_THAT(text(), Catch::Contains("dSinks[num_heads_q=2]"));
+  REQUIRE(attest_reference(&call, &of_exact) == ATTEST_PASSED);
+  CHECK(example.dSinks(2) == right(2));
+  REQUIRE(attest_bounds(&call, &of_bounds, nullptr) == ATTEST_PASSED);
+  CHECK(bounds(2) > 0);
+  example.dSinks.set(right(2) + 4 * bounds(2), 2);
+  CHECK(attest_judge(&example.call()) == ATTEST_REFUSED);
+}
+
+TEST_CASE("sinks that no result shows prove nothing", "[python]") {
+  Example example("b=1,hq=2,sq=5,d=8");
+  const std::vector<float> small(2, -80), none(2, -std::numeric_limits<float>::infinity());
+  attest_attention& call = example.call();
+  call.sinks = small.data();
+  CHECK(attest_judge(&call) == ATTEST_NOTHING_PROVED);
+  CHECK_THAT(text(), Catch::Contains("too small to tell from none"));
+  call.sinks = none.data();
+  CHECK(attest_judge(&call) == ATTEST_PASSED);
+}
+
 TEST_CASE("a gradient of LSE is part of the gradients", "[python]") {
   Example example(kBackward, Direction::backward);
   attest_attention& call = example.call();
@@ -170,7 +225,7 @@ TEST_CASE("a gradient of LSE is part of the gradients", "[python]") {
   call.dLSE = dlse.get();
   CHECK(attest_judge(&call) == ATTEST_REFUSED);
   const AbiTensor dQ(example.dQ.view()), dK(example.dK.view()), dV(example.dV.view());
-  const attest_results exact{nullptr, nullptr, dQ.get(), dK.get(), dV.get()};
+  const attest_results exact{nullptr, nullptr, dQ.get(), dK.get(), dV.get(), nullptr};
   REQUIRE(attest_reference(&call, &exact) == ATTEST_PASSED);
   CHECK(attest_judge(&call) == ATTEST_PASSED);
 }
@@ -181,14 +236,14 @@ TEST_CASE("the reference writes what is asked for", "[python]") {
   attest_attention& call = example.call();
   example.dV = Tensor("dV", DType::f32, example.problem.v_axes());
   const AbiTensor dV(example.dV.view());
-  const attest_results exact{nullptr, nullptr, nullptr, nullptr, dV.get()};
+  const attest_results exact{nullptr, nullptr, nullptr, nullptr, dV.get(), nullptr};
   REQUIRE(attest_reference(&call, &exact) == ATTEST_PASSED);
   CHECK(example.dV(0, 3, 1, 2) == right(0, 3, 1, 2));
   call.dO = nullptr;
   CHECK(attest_reference(&call, &exact) == ATTEST_BAD_INPUT);
   CHECK_THAT(text(), Catch::Contains("without dO"));
   const AbiTensor Q(example.Q.view());
-  const attest_results wrong{nullptr, Q.get(), nullptr, nullptr, nullptr};
+  const attest_results wrong{nullptr, Q.get(), nullptr, nullptr, nullptr, nullptr};
   CHECK(attest_reference(&call, &wrong) == ATTEST_BAD_INPUT);
   CHECK(attest_reference(&call, nullptr) == ATTEST_BAD_INPUT);
 }
@@ -201,8 +256,8 @@ TEST_CASE("bounds are those that judge", "[python]") {
   Tensor proved_dQ("dQ", DType::f64, q_axes), probable_dQ = proved_dQ;
   const AbiTensor a(proved_O.view()), b(probable_O.view()), c(proved_dQ.view()),
       d(probable_dQ.view());
-  const attest_results proved{a.get(), nullptr, c.get(), nullptr, nullptr},
-      probable{b.get(), nullptr, d.get(), nullptr, nullptr};
+  const attest_results proved{a.get(), nullptr, c.get(), nullptr, nullptr, nullptr},
+      probable{b.get(), nullptr, d.get(), nullptr, nullptr, nullptr};
   REQUIRE(attest_bounds(&call, &proved, &probable) == ATTEST_PASSED);
   for (std::int64_t e = 0; e < proved_O.view().size(); ++e) {
     CHECK(probable_O.doubles()[e] > 0);

@@ -1,6 +1,7 @@
 #include "python/api/judgement.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -114,10 +115,21 @@ std::string scores_without_effect(const AttentionCall& call) {
                      same_for_every_key(call.values.K.view());
   if (equal && p.alibi == Alibi::none) return "all scores of a query are equal; give other Q and K";
   const bool lse = (call.description.features & ATTEST_LSE) != 0;
-  if (!lse && same_for_every_key(call.values.V.view())) {
+  if (!lse && p.sinks == Sinks::none && same_for_every_key(call.values.V.view())) {
     return "V is the same for every key, so that no score matters; give another V, or the LSE";
   }
   return "";
+}
+
+// Tells whether the result of a call without the sinks would pass too. In backward dSinks tells.
+bool sinks_without_effect(const AttentionCall& call, const KernelRun& run) {
+  const std::vector<float> sinks = call.problem.sink_scores();
+  const bool some =
+      std::any_of(sinks.begin(), sinks.end(), [](float s) { return std::isfinite(s); });
+  if (!some || call.direction != Direction::forward) return false;
+  AttentionCall without = call;
+  without.problem.sinks = Sinks::none;
+  return worst_of(truth_of(without, call.description).judge(run)).verdict == Verdict::passed;
 }
 
 }  // namespace
@@ -139,6 +151,9 @@ Judgement judge(const AttentionCall& call, const KernelRun& run) {
   if (call.problem.visible_pairs() == 0) return nothing_proved(call, "no query sees a key");
   if (const std::string why = scores_without_effect(call); !why.empty()) {
     return nothing_proved(call, why);
+  }
+  if (sinks_without_effect(call, run)) {
+    return nothing_proved(call, "the sinks are too small to tell from none; give larger ones");
   }
   const std::vector<std::string> decoys = truth.passing_decoys(run);
   if (decoys.empty()) return {};

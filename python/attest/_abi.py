@@ -11,7 +11,7 @@ import numpy as np
 from attest._dtypes import DTYPES
 from attest._library import Tensor
 
-VERSION = 1
+VERSION = 2
 OK, UNSUPPORTED, FAILED = range(3)
 CPU, FORWARD, BACKWARD = 1, 1, 2
 TOP_LEFT = 0  # of attest_align
@@ -19,7 +19,7 @@ FEATURES = {  # that a convention has a way to ask for
     "causal_top_left": 1 << 0, "causal_bottom_right": 1 << 1, "window": 1 << 2, "key_lengths": 1 << 3,
     "packed_sequences": 1 << 4, "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7,
     "softcap": 1 << 8, "alibi": 1 << 9, "any_scale": 1 << 10, "any_strides": 1 << 11,
-    "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15}
+    "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15, "sinks": 1 << 21}
 ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
 
 _NUMPY = {dtype.dlpack: dtype.numpy for dtype in DTYPES.values()}
@@ -36,7 +36,8 @@ class Problem(ctypes.Structure):
                 *((name, c_int64) for name in ("batch", "num_heads_q", "num_heads_kv", "seqlen_q",
                                                "seqlen_k", "head_dim_qk", "head_dim_v")),
                 ("dtype", c_int), ("softmax_scale", c_double), ("softcap", c_double),
-                ("alibi_slopes", c_void_p), ("mask", Mask), ("num_threads", c_int32)]
+                ("alibi_slopes", c_void_p), ("mask", Mask), ("num_threads", c_int32),
+                ("sinks", c_void_p)]
 
 
 class Limits(ctypes.Structure):
@@ -82,7 +83,7 @@ class ForwardArgs(ctypes.Structure):
 class BackwardArgs(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("problem", POINTER(Problem)),
                 *((name, POINTER(Tensor)) for name in ("Q", "K", "V", "O", "LSE", "dO", "dLSE", "dQ", "dK",
-                                                       "dV")), *ForwardArgs._fields_[-5:]]
+                                                       "dV")), *ForwardArgs._fields_[-5:], ("dSinks", POINTER(Tensor))]
 
 
 Forward = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(ForwardArgs))

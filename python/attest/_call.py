@@ -10,15 +10,13 @@ import numpy as np
 from attest import _library
 from attest._arrays import floats_of
 from attest._features import (Features, Numerics, Sizes, boolean_mask, contract_text, problem_text,
-                              require_known)
+                              require_known, sinks_of)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Results(NamedTuple):
-    """Holds float64 arrays in the layout of q, k and v; gradients are None where none were asked for."""
-
+class _Results(NamedTuple):
     out: np.ndarray
     lse: np.ndarray
     dq: Optional[np.ndarray] = None
@@ -26,7 +24,23 @@ class Results(NamedTuple):
     dv: Optional[np.ndarray] = None
 
 
-_NAMES = {"out": "O", "lse": "LSE", "dq": "dQ", "dk": "dK", "dv": "dV"}  # of results in the library
+class Results(_Results):
+    """Holds float64 arrays in the layout of q, k and v; gradients are None where none were asked for."""
+
+    dsinks: Optional[np.ndarray] = None
+    """(heads_q), with gradients of a problem with sinks; beside the tuple, which is the same for every problem."""
+
+    @classmethod
+    def of(cls, dsinks: Optional[np.ndarray] = None, **arrays: Any) -> Results:
+        """Holds arrays by name."""
+        made = cls(**arrays)
+        made.dsinks = dsinks
+        return made
+
+
+_NAMES = {"out": "O", "lse": "LSE", "dq": "dQ", "dk": "dK", "dv": "dV", "dsinks": "dSinks"}
+"""Names of results in the library."""
+_MAY_BE_NONE = ("lse", "dsinks")
 
 
 class Call:
@@ -43,29 +57,31 @@ class Call:
         sizes = Sizes(Q.shape[0], Q.shape[1], K.shape[1], Q.shape[2], K.shape[2], Q.shape[3],
                       V.shape[3], dtype)
         self._shapes = {"out": (*Q.shape[:3], V.shape[3]), "lse": (Q.shape[0], Q.shape[2], Q.shape[1]),
-                        "dq": Q.shape, "dk": K.shape, "dv": V.shape}
+                        "dq": Q.shape, "dk": K.shape, "dv": V.shape, "dsinks": (Q.shape[2],)}
         self._inputs = {name: _library.Tensor.of(*array) for name, array in zip("QKV", arrays)}
         self._mask = boolean_mask(features, sizes)
+        self._sinks = sinks_of(features, sizes.heads_q)
         self._contract = contract_text(numerics, features)
         self.problem = problem_text(sizes, features)
 
     def asking(self, dout: Any = None, dlse: Any = None, **got: Any) -> _library.Attention:
         """Returns the struct, with the gradients of outputs that are not None and the kernel's results.
 
-        LSE alone may be None.
+        LSE and dsinks alone may be None.
         """
         inputs = dict(self._inputs)
         if dout is not None:
             inputs["dO"] = _library.Tensor.of(*self._ordered("dout", dout))
         if dlse is not None:
             inputs["dLSE"] = _library.Tensor.of(*self._rows("dlse", dlse))
-        results = {_NAMES[name]: _library.Tensor.of(
-            *(self._rows(name, given) if name == "lse" else self._ordered(name, given)))
-            for name, given in got.items() if name != "lse" or given is not None}
+        read = {"lse": self._rows, "dsinks": floats_of}
+        results = {_NAMES[name]: _library.Tensor.of(*read.get(name, self._ordered)(name, given))
+                   for name, given in got.items() if name not in _MAY_BE_NONE or given is not None}
         struct = _library.Attention(
             struct_size=ctypes.sizeof(_library.Attention), problem=self.problem.encode(),
             contract=self._contract.encode(),
             boolean_mask=None if self._mask is None else self._mask.ctypes.data,
+            sinks=None if self._sinks is None else self._sinks.ctypes.data,
             got=_library.results(**results),
             **{name: ctypes.pointer(one) for name, one in inputs.items()})
         struct.keeps = (self, inputs, results)  # ctypes keeps addresses alone
@@ -74,11 +90,13 @@ class Call:
     def to_write(self, gradients: bool) -> tuple[_library.Results, Results]:
         """Returns results for the library to write to, and the same arrays in the caller's layout."""
         names = list(_NAMES) if gradients else ["out", "lse"]
+        if gradients and self._sinks is None:
+            names.remove("dsinks")
         arrays = {name: np.empty(self._shapes[name]) for name in names}
         struct = _library.results(**{_NAMES[name]: _library.Tensor.of(array, "f64")
                                      for name, array in arrays.items()})
-        return struct, Results(**{
-            name: array[0] if self._packed else
+        return struct, Results.of(**{
+            name: array if name == "dsinks" else array[0] if self._packed else
             array.swapaxes(1, 2) if self._heads_first and name != "lse" else array
             for name, array in arrays.items()})
 
@@ -104,7 +122,7 @@ class Call:
 def problem(q: Any, k: Any, v: Any, **features: Unpack[Features]) -> str:
     """Returns the problem of these arrays in one line, for `attest.count` and `attest check --problem`.
 
-    A mask given as an array is not in it.
+    A mask given as an array is not in it, nor are sinks.
     """
     words = features if isinstance(features.get("mask"), str) else {**features, "mask": None}
     return Call(q, k, v, "f32", words).problem

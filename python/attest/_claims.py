@@ -25,6 +25,7 @@ _ASKED: Dict[str, Callable[[_Sizes], Dict[str, Any]]] = {
     "key_lengths": lambda of: {"key_lengths": np.array([of.keys // 2, of.keys][-of.batch:], np.int32)},
     "softcap": lambda _: {"softcap": 2.0},
     "alibi": lambda of: {"alibi_slopes": np.full(of.heads, 0.5, np.float32)},
+    "sinks": lambda of: {"sinks": np.linspace(-1, 1, of.heads, dtype=np.float32)},
     "any_scale": lambda _: {"scale": -0.5},
     "packed_sequences": lambda of: {
         "cu_seqlens_q": np.array(of.row_ends, np.int32), "seqlen_q": of.row_ends[2] - of.row_ends[1],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class Asked:
     softcap: float = 0.0
     alibi_slopes: Optional[np.ndarray] = None
     """(heads_q) floats."""
+    sinks: Optional[np.ndarray] = None
+    """(heads_q) floats, float64 for float64 arrays: a score in each row's softmax that neither scale,
+    softcap nor ALiBi touches, of no value; -inf is none."""
     cu_seqlens_q: Optional[np.ndarray] = None
     """(sequences + 1) integers, of packed sequences; `seqlen_q` is then the longest."""
     cu_seqlens_k: Optional[np.ndarray] = None
@@ -71,12 +74,15 @@ class Convention:
     `align`     alignment of causal masks and windows, "top_left" or "bottom_right"
     `keywords`  by name; those that the function's signature does not have are left out, with what
                 they claim
+    `extras`    those of the keywords that many functions of the convention lack: `**keywords` alone
+                does not take them
     """
 
     arrays: Optional[str]
     layout: str
     align: str
     keywords: Mapping[str, Keyword]
+    extras: FrozenSet[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.layout not in ARRAYS:
@@ -93,6 +99,7 @@ _PLAIN: Dict[str, Keyword] = {
     "key_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
     "softcap": Keyword("softcap", lambda asked: asked.softcap),
     "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
+    "sinks": Keyword("sinks", lambda asked: asked.sinks),
 }
 
 _FLASH: Dict[str, Keyword] = {
@@ -101,25 +108,28 @@ _FLASH: Dict[str, Keyword] = {
     "window_size": Keyword("window", lambda asked: asked.window),
     "softcap": Keyword("softcap", lambda asked: asked.softcap),
     "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
+    "s_aux": Keyword("sinks", lambda asked: asked.sinks),  # vLLM's FlashAttention, transformers
+    "learnable_sink": Keyword("sinks", lambda asked: asked.sinks),  # flash_attn.cute
 }
+_SINKS = frozenset(("s_aux", "learnable_sink"))
 
 CONVENTIONS: Dict[str, Convention] = {
-    "plain": Convention(None, "bshd", "bottom_right", _PLAIN),
-    "numpy": Convention("numpy", "bshd", "bottom_right", _PLAIN),
+    "plain": Convention(None, "bshd", "bottom_right", _PLAIN, frozenset(("sinks",))),
+    "numpy": Convention("numpy", "bshd", "bottom_right", _PLAIN, frozenset(("sinks",))),
     "sdpa": Convention("torch", "bhsd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal and asked.mask is None),
         "attn_mask": Keyword("boolean_mask", lambda asked: asked.visible),
         "scale": Keyword("any_scale", lambda asked: asked.scale),
         "enable_gqa": Keyword("gqa", lambda asked: asked.grouped),
     }),
-    "flash_attn_func": Convention("torch", "bshd", "bottom_right", _FLASH),
+    "flash_attn_func": Convention("torch", "bshd", "bottom_right", _FLASH, _SINKS),
     "flash_attn_varlen_func": Convention("torch", "thd", "bottom_right", {
         "cu_seqlens_q": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_q),
         "cu_seqlens_k": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_k),
         "max_seqlen_q": Keyword("packed_sequences", lambda asked: asked.seqlen_q),
         "max_seqlen_k": Keyword("packed_sequences", lambda asked: asked.seqlen_k),
         **_FLASH,
-    }),
+    }, _SINKS),
     "jax": Convention("jax", "bshd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal),
         "scale": Keyword("any_scale", lambda asked: asked.scale),
@@ -136,14 +146,14 @@ CONVENTIONS: Dict[str, Convention] = {
 def convention(like: Union[str, Convention, None], fn: Callable[..., Any]) -> Convention:
     """Returns the convention of that name; for None the one whose keywords the function names, every one.
 
-    "plain" where there is none. Raises ValueError for a name that there is not.
+    Extras need not be named. "plain" where there is none. Raises ValueError for a name that there is not.
     """
     if isinstance(like, Convention):
         return like
     if like is None:
         named = set(parameters_of(fn) or ())
-        return max((one for one in CONVENTIONS.values() if one.keywords.keys() <= named),
-                   key=lambda one: len(one.keywords), default=CONVENTIONS["plain"])
+        return max((one for one in CONVENTIONS.values() if one.keywords.keys() - one.extras <= named),
+                   key=lambda one: len(one.keywords.keys() - one.extras), default=CONVENTIONS["plain"])
     if like in CONVENTIONS:
         return CONVENTIONS[like]
     raise ValueError(f"like is {like!r}; it must be one of {', '.join(CONVENTIONS)}, or an "

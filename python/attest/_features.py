@@ -9,7 +9,7 @@ from typing import Any, Mapping, Optional, Sequence, TypedDict, Union
 
 import numpy as np
 
-from attest._arrays import integers_of, numpy_of
+from attest._arrays import floats_of, integers_of, numpy_of
 
 Numerics = Union[str, Mapping[str, Union[str, int, float, bool]]]
 """Describes the arithmetic of a kernel, by a preset or by fields.
@@ -53,6 +53,9 @@ class Features(TypedDict, total=False):
     alibi: Any
     """True or "standard": slopes 2^(-8 (h + 1) / heads), or an array (heads_q) or (batch, heads_q) that
     holds these; "drawn_7": random ones, of seed 7."""
+    sinks: Any
+    """(heads_q) floats of float32 or narrower: a score in the softmax of each row, with no value, that
+    neither scale, softcap nor ALiBi touches. LSE includes it; -inf is none."""
     layout: str
     """"bshd" (batch, seqlen, heads, head_dim), also where it is left out, or "bhsd"."""
     empty_row: str
@@ -78,7 +81,7 @@ class Sizes:
 
 _NAMES_ELSEWHERE = {"softmax_scale": "scale", "sm_scale": "scale", "is_causal": "causal", "attn_mask": "mask",
                     "window_size": "window", "local_window_size": "window", "alibi_slopes": "alibi",
-                    "key_value_seq_lengths": "key_lengths"}
+                    "key_value_seq_lengths": "key_lengths", "s_aux": "sinks", "learnable_sink": "sinks"}
 
 
 def require_known(features: Mapping[str, Any]) -> None:
@@ -96,7 +99,7 @@ def require_known(features: Mapping[str, Any]) -> None:
 
 
 def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
-    """Spells the problem as core/problem.hpp has it, but for a mask given as an array."""
+    """Spells the problem as core/problem.hpp has it, but for a mask given as an array, and sinks."""
     fields: dict[str, Any] = {"hq": sizes.heads_q, "hkv": sizes.heads_kv, "d": sizes.head_dim,
                               "dv": sizes.head_dim_v}
     parts, pairs = [], [(sizes.seqlen_q, sizes.seqlen_k)]
@@ -118,7 +121,7 @@ def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
         fields["scale"] = _number("scale", features["scale"])
     if features.get("softcap"):
         fields["softcap"] = _number("softcap", features["softcap"])
-    if _has_slopes(features):
+    if has_slopes(features):
         fields["alibi"] = _slopes(features["alibi"], sizes.heads_q)
     return ",".join(f"{key}={value}" for key, value in fields.items())
 
@@ -140,6 +143,28 @@ def boolean_mask(features: Mapping[str, Any], sizes: Sizes) -> Optional[np.ndarr
         raise ValueError(f"mask has shape {mask.shape}; it must be {needed}, (seqlen_q, seqlen_k), the same for "
                          f"every head and batch entry, or {heads} with some of these 1")
     return np.ascontiguousarray(mask != 0, dtype=np.uint8)
+
+
+def sinks_of(features: Mapping[str, Any], heads: int) -> Optional[np.ndarray]:
+    """Returns the sinks in float32; None where there are none.
+
+    Raises ValueError for another shape, and for values that float32 does not have.
+    """
+    if features.get("sinks") is None:
+        return None
+    given, dtype = floats_of("sinks", features["sinks"])
+    if given.shape != (heads,):
+        raise ValueError(f"sinks has shape {given.shape}; it must be ({heads},), one for each head of q")
+    if dtype == "bf16":
+        return (given.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(over="ignore"):
+        sinks = np.ascontiguousarray(given, dtype=np.float32)
+    others = np.argwhere((sinks != given) & ~np.isnan(given))
+    if others.size:
+        head = others[0][0]
+        raise ValueError(f"sinks: that of head {head} is {float(given[head])!r}, which float32 does not hold; give "
+                         "them in float32, as kernels get them")
+    return sinks
 
 
 def contract_text(numerics: Numerics, features: Mapping[str, Any]) -> str:
@@ -171,7 +196,7 @@ def _number(name: str, value: Any) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def _has_slopes(features: Mapping[str, Any]) -> bool:
+def has_slopes(features: Mapping[str, Any]) -> bool:
     alibi = features.get("alibi")
     return alibi is not None and alibi is not False
 
@@ -220,7 +245,7 @@ def _band(features: Mapping[str, Any], pairs: Sequence[tuple[int, int]]) -> Opti
     if causal:
         right = 0
     unbounded = left < 0 and right < 0
-    if unbounded and not _has_slopes(features):
+    if unbounded and not has_slopes(features):
         return None
     differ = [pair for pair in pairs if pair[0] != pair[1]]
     if align is None and differ:

@@ -15,7 +15,7 @@ from attest._conventions import Asked, Convention, parameters_of
 from attest._autotune import Choice, require_taken, spelled
 from attest._devices import Emulated, placing, running
 from attest._limits import limits_of
-from attest._layouts import ARRAYS, LSE, Layout, Shape
+from attest._layouts import ARRAYS, LSE, PLAIN, Layout, Shape
 
 Result = Tuple[np.ndarray, Optional[np.ndarray]]
 
@@ -43,7 +43,8 @@ class Function:
         self._place = None if device is None else placing(self.arrays, device)
         self._running = running(device, autotune)
         self.keywords = {name: keyword for name, keyword in convention.keywords.items()
-                         if _takes(fn, name)}
+                         if _takes(fn, name, by_name=name in convention.extras)}
+        self._sinks = next((name for name, keyword in self.keywords.items() if keyword.claims == "sinks"), None)
         self.differentiator: Any = None
         """One of _gradients.py, which then calls forward too; None where gradients are not asked for."""
         self._layout, self._lse = ARRAYS[convention.layout], LSE[convention.layout]
@@ -72,13 +73,13 @@ class Function:
         """
         arrays, words = self._arguments((q, k, v), dtype, asked)
         with self._running():
-            called = self.differentiator.forward(self.fn, arrays, words) if self.differentiator else \
-                self.fn(*arrays, **words)
+            called = self.differentiator.forward(self.fn, arrays, words, self._given_sinks(words)) \
+                if self.differentiator else self.fn(*arrays, **words)
         return self._results(called, q, v, dtype)
 
     def gradients(self, inputs: Tuple[np.ndarray, np.ndarray, np.ndarray], stored: Result,
                   dout: np.ndarray, dtype: str, asked: Asked) -> Tuple[np.ndarray, ...]:
-        """Returns dq, dk and dv, where forward returned `stored`.
+        """Returns dq, dk and dv, where forward returned `stored`; and dsinks, where sinks are asked for.
 
         Raises what the function and its backward pass raise, and WrongResult.
         """
@@ -87,19 +88,37 @@ class Function:
         out, lse = stored
         given = (self._turned(out, dtype),
                  None if lse is None else self._given(self._lse.there(lse), _wide(dtype)))
+        sinks = self._given_sinks(words)
         with self._running():
-            pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given)
+            pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given, sinks)
         if pulled.returned is not None:
             again = self._results(pulled.returned, q, v, dtype)[0]
             if not np.array_equal(again, out, equal_nan=True):
                 raise WrongResult(f"two equal calls of {self.name} return different out, so that its "
                                   "gradients are of another out than the one it returned; give "
                                   "gradients=False")
-        if not isinstance(pulled.gradients, (tuple, list)) or len(pulled.gradients) != 3:
-            raise WrongResult(f"the backward pass of {self.name} returned {_many(pulled.gradients)}; it "
-                              "must be three arrays (dq, dk, dv)")
-        return tuple(self._checked(f"d{name}", gradient, like.shape, dtype, self._layout)
-                     for name, gradient, like in zip("qkv", pulled.gradients, inputs))
+        gradients, needed = pulled.gradients, "three arrays (dq, dk, dv)"
+        if sinks is not None:
+            needed = f"four arrays (dq, dk, dv, dsinks) where it is given {sinks}"
+        elif isinstance(gradients, (tuple, list)) and len(gradients) == 4 and gradients[3] is None:
+            gradients = gradients[:3]
+        if not isinstance(gradients, (tuple, list)) or len(gradients) != (3 if sinks is None else 4):
+            raise WrongResult(f"the backward pass of {self.name} returned {_many(gradients)}; it must be {needed}")
+        checked = tuple(self._checked(f"d{name}", gradient, like.shape, dtype, self._layout)
+                        for name, gradient, like in zip("qkv", gradients, inputs))
+        return checked if sinks is None else (*checked, self._gradient_of_sinks(gradients[3], words[sinks], dtype))
+
+    def _given_sinks(self, words: Dict[str, Any]) -> Optional[str]:
+        """Returns the keyword whose value are sinks, where the call has some."""
+        return self._sinks if self._sinks is not None and words[self._sinks] is not None else None
+
+    def _gradient_of_sinks(self, gradient: Any, sinks: Any, dtype: str) -> np.ndarray:
+        """Returns dsinks (heads_q), of the shape that the keyword's value has."""
+        if gradient is None:
+            raise WrongResult(f"{self.name} has no gradient of its {self._sinks}: out is computed from a detached "
+                              "one, or by what has no such gradient; give gradients=False, or claims without 'sinks'")
+        shape = tuple(sinks.shape)
+        return self._checked("dsinks", gradient, shape, _wide(dtype), PLAIN).reshape(-1)
 
     def _arguments(self, inputs: Iterable[np.ndarray], dtype: str, asked: Asked) -> Any:
         """Returns the arrays and keywords of a call."""
@@ -107,6 +126,8 @@ class Function:
         if self.convention.layout == "thd" and asked.cu_seqlens_q is None:
             asked = dataclasses.replace(asked, cu_seqlens_q=_equal_lengths(q),
                                         cu_seqlens_k=_equal_lengths(k))
+        if asked.sinks is not None and dtype == "f64":
+            asked = dataclasses.replace(asked, sinks=asked.sinks.astype(np.float64))
         windowed = asked
         if asked.window == (-1, 0) and any(one.claims == "causal" for one in self.keywords.values()):
             windowed = dataclasses.replace(asked, window=(-1, -1))  # many take no window with a causal mask
@@ -193,8 +214,13 @@ def _arrays_of(fn: Callable[..., Any]) -> str:
     return next((kind for kind in ("torch", "jax") if kind in used), "numpy")
 
 
-def _takes(fn: Callable[..., Any], keyword: str) -> bool:
-    """Tells whether the function takes the keyword; one without a signature is asked by calls."""
+def _takes(fn: Callable[..., Any], keyword: str, by_name: bool) -> bool:
+    """Tells whether the function takes the keyword; one without a signature is asked by calls.
+
+    `by_name`: where its signature names it alone.
+    """
     parameters = parameters_of(fn)
+    if by_name:
+        return keyword in (parameters or ())
     return parameters is None or keyword in parameters or any(
         one.kind is one.VAR_KEYWORD for one in parameters.values())

@@ -9,6 +9,8 @@ from attest._function import WrongResult, first_two
 
 Words = Dict[str, Any]
 """Keywords of a call."""
+Sinks = Optional[str]
+"""The keyword among them whose value are sinks, to be differentiated by too; None without."""
 
 
 class Pullback(NamedTuple):
@@ -21,10 +23,12 @@ class Pullback(NamedTuple):
 class Autograd:
     """Has torch differentiate: the backward call runs forward again, for its graph."""
 
-    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words) -> Any:
-        """Calls the function as training does, with arrays that require gradients."""
+    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
+        """Calls the function as training does: its arrays require gradients, sinks too."""
         with importlib.import_module("torch").enable_grad():
-            returned = fn(*(array.requires_grad_() for array in arrays), **words)
+            for array in (*arrays, *_values(words, sinks)):
+                array.requires_grad_()
+            returned = fn(*arrays, **words)
         out = first_two(returned)[0]
         if out is not None and not getattr(out, "requires_grad", False):
             name = getattr(fn, "__name__", "fn")
@@ -34,29 +38,30 @@ class Autograd:
         return returned
 
     def backward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, dout: Any,
-                 stored: Tuple[Any, Any]) -> Pullback:
-        returned = self.forward(fn, arrays, words)
+                 stored: Tuple[Any, Any], sinks: Sinks) -> Pullback:
+        returned = self.forward(fn, arrays, words, sinks)
         return Pullback(returned, importlib.import_module("torch").autograd.grad(
-            first_two(returned)[0], arrays, dout, allow_unused=True))
+            first_two(returned)[0], (*arrays, *_values(words, sinks)), dout, allow_unused=True))
 
 
 class Vjp:
     """Has jax differentiate: forward and backward are both of one `jax.vjp`."""
 
-    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words) -> Any:
-        return self._differentiated(fn, arrays, words)[0]
+    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
+        return self._differentiated(fn, arrays, words, sinks)[0]
 
     def backward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, dout: Any,
-                 stored: Tuple[Any, Any]) -> Pullback:
-        returned, pull_back = self._differentiated(fn, arrays, words)
+                 stored: Tuple[Any, Any], sinks: Sinks) -> Pullback:
+        returned, pull_back = self._differentiated(fn, arrays, words, sinks)
         return Pullback(returned, pull_back(dout))
 
     @staticmethod
-    def _differentiated(fn: Callable[..., Any], arrays: Sequence[Any], words: Words) -> Any:
-        def called(*given: Any) -> Any:
-            return first_two(fn(*given, **words))
+    def _differentiated(fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
+        def called(q: Any, k: Any, v: Any, *of_sinks: Any) -> Any:
+            return first_two(fn(q, k, v, **(words if sinks is None else {**words, sinks: of_sinks[0]})))
 
-        out, pull_back, lse = importlib.import_module("jax").vjp(called, *arrays, has_aux=True)
+        out, pull_back, lse = importlib.import_module("jax").vjp(called, *arrays, *_values(words, sinks),
+                                                                 has_aux=True)
         return (out, lse), pull_back
 
 
@@ -68,15 +73,20 @@ class Given:
             raise TypeError(f"backward is a {type(function).__name__}; give a function")
         self._function = function
 
-    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words) -> Any:
+    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
         return fn(*arrays, **words)
 
     def backward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, dout: Any,
-                 stored: Tuple[Any, Any]) -> Pullback:
+                 stored: Tuple[Any, Any], sinks: Sinks) -> Pullback:
         out, lse = stored
         if lse is None:  # where none is claimed it was not kept, though forward may return one
             lse = first_two(fn(*arrays, **words))[1]
         return Pullback(None, self._function(*arrays, out, lse, dout, **words))
+
+
+def _values(words: Words, sinks: Sinks) -> Tuple[Any, ...]:
+    """Returns the sinks, where there are some."""
+    return () if sinks is None else (words[sinks],)
 
 
 def differentiator(arrays: str, wanted: Optional[bool], backward: Optional[Callable[..., Any]]) -> Any:

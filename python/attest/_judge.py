@@ -46,14 +46,15 @@ def assert_close(out: Any, q: Any, k: Any, v: Any, *, lse: Any = None, numerics:
 
 
 def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout: Any, *, out: Any,
-                       lse: Any = None, dlse: Any = None, numerics: Numerics = "f32",
+                       lse: Any = None, dlse: Any = None, dsinks: Any = None, numerics: Numerics = "f32",
                        **features: Unpack[Features]) -> None:
-    """Asserts that `grads`, which are (dq, dk, dv), lie within their bounds of the exact gradients.
+    """Asserts that `grads`, which are (dq, dk, dv), and `dsinks` with `sinks`, lie within their bounds of the exact gradients.
 
     They are those of sum(dout * out), plus sum(dlse * lse) where dlse is given. The bounds start from
     what the kernel's forward pass stored, so `out` is needed, and judged as well; so is `lse` where it
     is given. Else they hold for every lse within forward's bound, and are wider.
-    Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse; the others, dtypes, errors and cost as
+    Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse, dsinks (heads_q), float32 or float64;
+             dsinks of a long sequence, which is judged by a sample, is not judged; the others, dtypes, errors and cost as
              `assert_close`.
     """
     __tracebackhide__ = True
@@ -67,12 +68,17 @@ def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout
                             "requires_grad)")
     if dout is None:
         raise TypeError("dout is None; give the gradient of out")
-    _judge(q, k, v, numerics, features, dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv)
+    if (dsinks is None) != (features.get("sinks") is None):
+        raise TypeError("dsinks is None; give the gradient of sinks" if dsinks is None else
+                        "dsinks is given without sinks; give both")
+    _judge(q, k, v, numerics, features, dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv, dsinks=dsinks)
 
 
 def reference(q: Any, k: Any, v: Any, *, dout: Any = None, dlse: Any = None,
               **features: Unpack[Features]) -> Results:
     """Returns the exact results in float64: out and lse, and dq, dk, dv where `dout` is given.
+
+    With `sinks` their gradient is `dsinks` of the results.
 
     Shapes, dtypes, errors as `assert_close`.
     Cost:    4 (forward) or 12 (with gradients) floating-point operations in float64 for every query,

@@ -81,7 +81,8 @@ class Kernel:
         dtype = list(DTYPES)[args.problem.contents.dtype]
         gradients = self._function.gradients((Q, K, V), (O, lse), dO, dtype,
                                              _asked(args.problem.contents))
-        for tensor, gradient in zip((args.dQ, args.dK, args.dV), gradients):
+        outputs = (args.dQ, args.dK, args.dV, *((args.dSinks,) if args.dSinks else ()))
+        for tensor, gradient in zip(outputs, gradients):
             np.copyto(_abi.view(tensor.contents), gradient)
 
 
@@ -98,6 +99,7 @@ def _asked(problem: _abi.Problem) -> Asked:
                  align="top_left" if mask.align == _abi.TOP_LEFT else "bottom_right", mask=boolean,
                  key_lengths=of(mask.key_lengths, (problem.batch,), "<i4"), softcap=problem.softcap,
                  alibi_slopes=of(problem.alibi_slopes, (problem.num_heads_q,), "<f4"),
+                 sinks=of(problem.sinks, (problem.num_heads_q,), "<f4"),
                  cu_seqlens_q=of(mask.cu_seqlens_q, (problem.batch + 1,), "<i4"),
                  cu_seqlens_k=of(mask.cu_seqlens_k, (problem.batch + 1,), "<i4"))
 

@@ -28,10 +28,11 @@ def _swapped(array: np.ndarray, *_: Shape) -> np.ndarray:
     return array.swapaxes(1, 2)
 
 
-_KEPT = Layout(_same_shape, lambda array: array, lambda array, _: array)
+PLAIN = Layout(_same_shape, lambda array: array, lambda array, _: array)
+"""Keeps any array as it is."""
 
 ARRAYS: Dict[str, Layout] = {
-    "bshd": _KEPT,
+    "bshd": PLAIN,
     "bhsd": Layout(lambda shape: (shape[0], shape[2], shape[1], shape[3]), _swapped, _swapped),
     "thd": Layout(lambda shape: (shape[0] * shape[1], *shape[2:]),
                   lambda array: array.reshape(array.shape[0] * array.shape[1], *array.shape[2:]),
@@ -40,8 +41,8 @@ ARRAYS: Dict[str, Layout] = {
 """Layouts of (batch, seqlen, heads, head_dim), by name."""
 
 LSE: Dict[str, Layout] = {
-    "bshd": _KEPT,
-    "bhsd": _KEPT,
+    "bshd": PLAIN,
+    "bhsd": PLAIN,
     "thd": Layout(lambda shape: (shape[1], shape[0] * shape[2]),
                   lambda lse: lse.swapaxes(0, 1).reshape(lse.shape[1], lse.shape[0] * lse.shape[2]),
                   lambda lse, shape: lse.reshape(shape[1], shape[0], shape[2]).swapaxes(0, 1)),

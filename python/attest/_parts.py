@@ -8,6 +8,7 @@ import numpy as np
 
 from attest._arrays import integers_of, numpy_of
 from attest._call import Results
+from attest._features import has_slopes, sinks_of
 
 
 class Part(NamedTuple):
@@ -24,6 +25,10 @@ class Part(NamedTuple):
         """Returns the part's elements of what has that name, in the caller's layout."""
         if not self.name or array is None:
             return array
+        if name == "dsinks":
+            if tuple(getattr(array, "shape", ())) != self.extents[1:2]:
+                raise ValueError(f"dsinks must be an array of {self.extents[1]} heads")
+            return array[self.heads_q]
         axis, heads, count = self._heads(name)
         shape = tuple(getattr(array, "shape", ()))
         if len(shape) <= axis or (shape[0], shape[axis]) != (self.extents[0], count):
@@ -36,6 +41,8 @@ class Part(NamedTuple):
 
     def empty(self, name: str, piece: np.ndarray) -> np.ndarray:
         """Returns an array of the whole, for what has that name and this piece in a part."""
+        if name == "dsinks":
+            return np.empty(self.extents[1])
         axis, _, count = self._heads(name)
         return np.empty([self.extents[0] if k == 0 else count if k == axis else extent
                          for k, extent in enumerate(piece.shape)])
@@ -51,7 +58,8 @@ class Part(NamedTuple):
 def parts_of(q: Any, k: Any, features: Mapping[str, Any], gradients: bool = False) -> List[Part]:
     """Returns the parts of a problem: one where its mask is the same for all, and where it makes no sense.
 
-    Raises ValueError for gradients where heads with one head of keys differ in their masks.
+    Raises ValueError for ALiBi where heads differ in their masks, and for gradients where heads with one
+    head of keys, or batch entries of a problem with sinks, differ in them.
     """
     whole = [Part(dict(features))]
     mask = _with_heads(features)
@@ -65,16 +73,24 @@ def parts_of(q: Any, k: Any, features: Mapping[str, Any], gradients: bool = Fals
         return whole
     group = heads_q // heads_kv
     step = next(step for step in (heads_q, group, 1) if _repeats(mask, 1, step))
+    if step < heads_q and has_slopes(features):
+        raise ValueError("mask differs between heads, and the slopes of ALiBi are those of all heads together; give a "
+                         "mask that is the same for every head")
     if gradients and step < group:
         raise ValueError("mask differs between heads that share keys, whose gradients belong to no one of "
                          "them; give k and v for every head, or a mask that is the same in each group")
     entries = [slice(None)] if _repeats(mask, 0, batch) else _slices(batch, 1)
+    sinks = sinks_of(features, heads_q)
+    if gradients and sinks is not None and len(entries) > 1:
+        raise ValueError("mask differs between batch entries, whose sums dsinks are; call it for each of them")
     mask, parts = np.broadcast_to(mask, full), []
     for entry in entries:
         for heads in _slices(heads_q, step):
             own = {**features, "mask": mask[entry, heads][0, 0]}
             if features.get("key_lengths") is not None:
                 own["key_lengths"] = integers_of("key_lengths", features["key_lengths"])[entry]
+            if sinks is not None:
+                own["sinks"] = sinks[heads]
             words = [f"batch entry {entry.start}"] * (entry.start is not None)
             words += [_words(heads)] * (step < heads_q)
             kv = slice(heads.start // group, -(-heads.stop // group))
@@ -87,13 +103,14 @@ def whole_of(parts: List[Part], made: Sequence[Results]) -> Results:
     if len(parts) == 1:
         return made[0]
     whole = {}
-    for name, pieces in zip(Results._fields, zip(*made)):
+    for name in (*Results._fields, "dsinks"):
+        pieces = [getattr(one, name) for one in made]
         if pieces[0] is None:
             continue
         whole[name] = parts[0].empty(name, pieces[0])
         for part, piece in zip(parts, pieces):
             part.of(name, whole[name])[...] = piece
-    return Results(**whole)
+    return Results.of(**whole)
 
 
 def _with_heads(features: Mapping[str, Any]) -> Optional[np.ndarray]:

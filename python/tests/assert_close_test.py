@@ -194,6 +194,14 @@ class AssertGradsClose(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "mask differs between heads that share keys"):
             attest.reference(q, k, v, dout=dout, mask=OF_HEADS)
 
+    def test_masks_of_heads_with_alibi(self):
+        q, k, v = arrays(2, 5, 4, 8)
+        with self.assertRaisesRegex(ValueError, "mask differs between heads, and the slopes of ALiBi"):
+            attest.reference(q, k, v, mask=OF_HEADS, alibi=True)
+        of_entries = OF_HEADS[:, :1]
+        one = attest.reference(q[1:], k[1:], v[1:], mask=of_entries[1, 0], alibi=True)
+        np.testing.assert_array_equal(attest.reference(q, k, v, mask=of_entries, alibi=True).out[1:], one.out)
+
     def test_right_and_wrong_gradients(self):
         q, k, v = arrays(1, 5, 2, 8, seqlen_k=9, head_dim_v=6, heads_kv=1)
         dout = arrays(1, 5, 2, 6, seed=1)[0]

@@ -73,7 +73,7 @@ class Tables(unittest.TestCase):
         self.assertLess(NO_WAY_TO_ASK, library.keys())
         for broken, word in ((without(features, "softcap"), "softcap"),
                              ({**features, "alibi": 2 * features["alibi"]}, "alibi"),
-                             ({**features, "sinks": 1 << 21}, "sinks"),
+                             ({**features, "bias": 1 << 31}, "bias"),
                              ({**features, "cap": features["softcap"]}, "cap")):
             self.assertEqual(misnamed(broken, library), {word})
 
@@ -82,11 +82,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(unasked(features, questions, CONVENTIONS), set())
         self.assertEqual(unasked(without(features, "softcap"), questions, CONVENTIONS), {"softcap"})
         self.assertEqual(unasked(features, questions - {"alibi"}, CONVENTIONS), {"alibi"})
-        self.assertEqual(unasked(features, questions | {"sinks"}, CONVENTIONS), {"sinks"})
+        self.assertEqual(unasked(features, questions | {"bias"}, CONVENTIONS), {"bias"})
         alone = {"sdpa": CONVENTIONS["sdpa"], "flash_attn_varlen_func": CONVENTIONS["flash_attn_varlen_func"]}
         self.assertEqual(unasked(features, questions, alone), {"key_lengths"})
-        unknown = dataclasses.replace(CONVENTIONS["plain"], keywords={"sink": Keyword("sinks", abs)})
-        self.assertEqual(unasked(features, questions, {**CONVENTIONS, "unknown": unknown}), {"sinks"})
+        unknown = dataclasses.replace(CONVENTIONS["plain"], keywords={"bias": Keyword("bias", abs)})
+        self.assertEqual(unasked(features, questions, {**CONVENTIONS, "unknown": unknown}), {"bias"})
 
     def test_dtypes_are_those_of_the_library(self):
         rows = ROWS.read_text(encoding="utf-8")

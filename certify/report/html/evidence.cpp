@@ -34,6 +34,9 @@ std::vector<Output> outputs_of(const attest_description& description,
   outputs.push_back({run.dQ, truth.backward().dQ, bounds.dQ});
   outputs.push_back({run.dK, truth.backward().dK, bounds.dK});
   outputs.push_back({run.dV, truth.backward().dV, bounds.dV});
+  if (run.dSinks.view().rank() > 0) {
+    outputs.push_back({run.dSinks, truth.backward().dSinks, bounds.dSinks});
+  }
   return outputs;
 }
 
@@ -59,8 +62,28 @@ std::int64_t step_for(std::int64_t extent) {
   return step;
 }
 
+// One row: each element is a sum over all rows of its head.
+ErrorGrid grid_of_heads(const Output& of, const proptest::Comparison& worst) {
+  ErrorGrid grid;
+  grid.output = worst.output;
+  grid.head = worst.worst_index[0];
+  grid.row_axis = "all rows";
+  grid.column_axis = std::string(of.got.view().axis(0).name);
+  grid.rows = 1;
+  grid.columns = of.got.view().extent(0);
+  grid.column_step = step_for(grid.columns);
+  grid.cells.assign(
+      static_cast<std::size_t>((grid.columns + grid.column_step - 1) / grid.column_step), 0);
+  for (std::int64_t h = 0; h < grid.columns; ++h) {
+    double& cell = grid.cells[static_cast<std::size_t>(h / grid.column_step)];
+    cell = std::max(cell, three_digits(ratio_at(of, h, 0, 0, 0)));
+  }
+  return grid;
+}
+
 ErrorGrid grid_of(const Output& of, const proptest::Comparison& worst) {
   const TensorView& view = of.got.view();
+  if (view.rank() == 1) return grid_of_heads(of, worst);
   const bool scalar = view.rank() == 3;  // (batch, heads, seqlen): drawn as seqlen x heads
   const std::size_t row = scalar ? 2 : 1, column = scalar ? 1 : 3;
   ErrorGrid grid;

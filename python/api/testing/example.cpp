@@ -45,6 +45,7 @@ Example::Example(const std::string& spelling, Direction direction, proptest::Val
   dQ = rounded(backward.dQ, dtype);
   dK = rounded(backward.dK, dtype);
   dV = rounded(backward.dV, dtype);
+  dSinks = rounded(backward.dSinks, scalar);
 }
 
 const attest_tensor* Example::abi(const Tensor& tensor) {
@@ -67,6 +68,7 @@ attest_attention& Example::call() {
   call_.got.dQ = abi(dQ);
   call_.got.dK = abi(dK);
   call_.got.dV = abi(dV);
+  if (problem.sinks != Sinks::none) call_.got.dSinks = abi(dSinks);
   return call_;
 }
 
