@@ -39,7 +39,8 @@ Call::Call(const Problem& p, std::uint64_t seed, const Options& o)
       LSE("LSE", DType::f32, placed(p.lse_axes(), o.memory, p.strides, layout_)),
       dQ("dQ", p.dtype, placed(p.q_axes(), o.memory, p.strides, layout_)),
       dK("dK", p.dtype, placed(p.k_axes(), o.memory, p.strides, layout_)),
-      dV("dV", p.dtype, placed(p.v_axes(), o.memory, p.strides, layout_)) {
+      dV("dV", p.dtype, placed(p.v_axes(), o.memory, p.strides, layout_)),
+      dSinks("dSinks", DType::f32, spelled(p.sinks_axes())) {
   fill({&Q, &K, &V, &dO, &dLSE}, seed, o.size);
 }
 
@@ -60,6 +61,7 @@ attest_backward_args Call::backward_arguments() const {
   args.O = O.abi(), args.LSE = LSE.abi(), args.dO = dO.abi();
   args.dLSE = options.dlse == Dlse::given ? dLSE.abi() : nullptr;
   args.dQ = dQ.abi(), args.dK = dK.abi(), args.dV = dV.abi();
+  args.dSinks = problem.sinks == Sinks::none ? nullptr : dSinks.abi();
   return args;
 }
 
@@ -89,10 +91,12 @@ attest_status Call::backward(const attest_kernel& kernel) {
 
 bool Call::gaps_intact() const {
   return workspace_.guards_intact() &&
-         all_gaps_intact({&Q, &K, &V, &dO, &dLSE, &O, &LSE, &dQ, &dK, &dV});
+         all_gaps_intact({&Q, &K, &V, &dO, &dLSE, &O, &LSE, &dQ, &dK, &dV, &dSinks});
 }
 
-std::vector<std::uint64_t> Call::output_bits() const { return bits_of({&O, &LSE, &dQ, &dK, &dV}); }
+std::vector<std::uint64_t> Call::output_bits() const {
+  return bits_of({&O, &LSE, &dQ, &dK, &dV, &dSinks});
+}
 
 Problem loss_problem(std::int64_t n, std::int64_t d) {
   return Problem::parse("sq=" + std::to_string(n) + ",d=" + std::to_string(d));

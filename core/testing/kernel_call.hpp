@@ -67,7 +67,7 @@ class Call {
   /// workspace.  [core/testing/kernel_call_test]
   bool gaps_intact() const;
 
-  /// Bits of O, LSE, dQ, dK and dV.
+  /// Bits of O, LSE, dQ, dK, dV and dSinks.
   std::vector<std::uint64_t> output_bits() const;
 
   const Problem problem;
@@ -79,7 +79,7 @@ class Call {
   CallWorkspace workspace_;
 
  public:
-  StoredTensor Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV;
+  StoredTensor Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV, dSinks;
 };
 
 /// Returns the problem of a loss gradient: b = heads = 1, n queries and keys, head dimension d.

@@ -117,7 +117,8 @@ bool on_fixed_problems(fixtures::Defect defect) {
   using fixtures::Defect;
   const bool of_serving_kernels =
       defect >= Defect::lse_of_first_group_head && defect <= Defect::dkv_from_last_key;
-  return of_serving_kernels || defect == Defect::wide_window_ignored;
+  const bool of_sinks = defect >= Defect::sinks_ignored && defect <= Defect::dsinks_without_dlse;
+  return of_serving_kernels || of_sinks || defect == Defect::wide_window_ignored;
 }
 
 TEST_CASE("some defects are refused on the fixed problems, whatever the seed", "[defects]") {
@@ -272,7 +273,9 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
       {"score_identity", Defect::dk_without_scale},
       {"repeated_heads", Defect::gqa_first_head},
       {"mask_forms", Defect::top_left_causal},
-      {"sparsity_forms", Defect::ragged_block_dropped}};
+      {"sparsity_forms", Defect::ragged_block_dropped},
+      {"sinks_off", Defect::sink_off_counted},
+      {"sink_merge", Defect::sinks_ignored}};
   for (const Law& law : laws()) {
     INFO(law.name);
     REQUIRE(breaks.count(law.name) + breaks_loss.count(law.name) +
@@ -305,8 +308,10 @@ TEST_CASE("laws see every output they speak of", "[defects]") {
       {"query_permutation", Defect::lse_of_another_row},
       {"linearity_in_do", Defect::delta_from_do},  // dQ and dK
       {"split_merge", Defect::lse_base_two},
-      {"row_shift", Defect::delta_omitted},       // dQ
-      {"repeated_heads", Defect::dk_first_head},  // dK alone
+      {"row_shift", Defect::delta_omitted},         // dQ
+      {"sinks_off", Defect::dsinks_off_unwritten},  // dSinks
+      {"sink_merge", Defect::lse_without_sink},     // LSE
+      {"repeated_heads", Defect::dk_first_head},    // dK alone
       {"score_identity", Defect::dq_without_scale}};
   // Where backward would fail for the same reason.
   for (const auto& [law, defect] :

@@ -166,6 +166,23 @@ inline const Shape& shape_of_patterns(std::uint64_t index) {
   return shapes[index % shapes.size()];
 }
 
+// Sinks below, among and above the scores, and -inf; with rows that see no other key, and every
+// feature of the scores. Seeds 3 and 8 draw a sink above all scores of normal inputs, 5 one of
+// -inf.
+inline const Shape& shape_of_sinks(std::uint64_t index) {
+  static const std::vector<Shape> shapes{
+      {"hq=2,sq=8,sk=64,d=64,sinks=drawn_1"},
+      {"b=2,hq=4,hkv=2,sq=9,sk=33,d=16,dv=8,sinks=drawn_8"},
+      {"hq=3,sq=12,sk=7,d=8,mask=causal_br,sinks=drawn_3"},
+      {"b=2,hq=2,sq=5,sk=20,d=37,mask=lengths_20_0,sinks=drawn_4"},
+      {"hq=2,hkv=1,sq=6,sk=150,d=16,mask=window_20_0,sinks=drawn_5"},
+      {"hq=3,sq=40,sk=3,d=4,scale=-0.3,sinks=drawn_4"},
+      {"hq=4,hkv=2,sq=7,sk=36,d=16,softcap=2,alibi=standard,mask=causal_br,sinks=drawn_2",
+       Tight::not_measured},
+      {"hq=2,mask=cu_5x9_3x0_4x6,d=8,sinks=drawn_3"}};
+  return shapes[index % shapes.size()];
+}
+
 // One value family in one dtype.
 struct Cell {
   DType dtype;
@@ -206,6 +223,8 @@ struct Cell {
     statistics["dQ"].add(got.dQ, truth.backward().dQ, bounds.dQ, what, tight);
     statistics["dK"].add(got.dK, truth.backward().dK, bounds.dK, what, tight);
     statistics["dV"].add(got.dV, truth.backward().dV, bounds.dV, what, tight);
+    if (c.problem.sinks == Sinks::none) return;
+    statistics["dSinks"].add(got.dSinks, truth.backward().dSinks, bounds.dSinks, what, tight);
   }
 
   void add_rows(const attest_kernel& kernel, Tight tight, std::uint64_t index, const Shape& of) {

@@ -73,6 +73,12 @@ constexpr std::array kTemplates{
     // Minus infinity at masked keys becomes plus infinity where the scale is multiplied afterwards.
     Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_br"},
     Template{"hq=2,sq=5,sk=9,scale=-0.25", "causal_tl"},
+    // Sinks of several heads and batch entries, with rows that see no key; with the first chunk
+    // hidden; beside a scale and a softcap that do not concern them.
+    Template{"b=2,hq=3,sq=5,sk=3,sinks=drawn_4", "causal_br"},
+    Template{"hq=2,sq=3,sk=129,sinks=drawn_4", "window_9_0"},
+    Template{"hq=2,sq=3,sk=9,scale=0.3,sinks=drawn_4", "none"},
+    Template{"hq=2,sq=3,sk=9,softcap=2,sinks=drawn_4", "none"},
 };
 
 // These, and the first one with each feature of the scores.

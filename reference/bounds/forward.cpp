@@ -119,8 +119,11 @@ Element bound_element(const Numerics& numerics, const Numerics& of_sum, const Ro
       numerics.row_sum == CastOrder::after ? up / (1 - up) * (spread + weights) : up * carried;
   const bool vanish = operand > 0 || numerics.flushed_below > 0;  // a small P or value
   const double vanishing = vanish ? 2 * flush_unit(numerics) : 0;
-  const double flushed =
-      sums.plain(c) * row.lost + magnitude * row.lost_in_sum + row.lost_in_products + vanishing;
+  // A product, a rescaled sum and the two sides of a merge are each rounded to a subnormal: seen
+  // where a sink leaves the keys little weight, or values are tiny.
+  const double underflowed = 4 * row.visible * (u == 0x1p-53 ? 0x1p-1074 : 0x1p-149);
+  const double flushed = sums.plain(c) * row.lost + magnitude * row.lost_in_sum +
+                         row.lost_in_products + vanishing + underflowed;
   const double again = operand * carried * (1 + up);
   const double summed =
       products * (carried * (1 + up) * (1 + operand)) + accumulation * (magnitude + weights);
