@@ -95,7 +95,12 @@ class Scorer {
         sinks_(problem.sink_scores()) {}
 
   double sink(std::int64_t head) const {
-    return sinks_.empty() ? kMinusInfinity : sinks_[static_cast<std::size_t>(head)];
+    const std::int64_t of = deviation_ == Deviation::sink_of_first_head ? 0 : head;
+    const double sink = sinks_.empty() ? kMinusInfinity : sinks_[static_cast<std::size_t>(of)];
+    if (sink == kMinusInfinity) return sink;
+    if (deviation_ == Deviation::sink_scaled) return scale_ * sink;
+    const bool capped = deviation_ == Deviation::sink_softcapped && p_.softcap > 0;
+    return capped ? p_.softcap * std::tanh(sink / p_.softcap) : sink;
   }
 
   Key key(const Row& row, const Sequence& sequence, std::int64_t j) const {
@@ -221,6 +226,14 @@ std::vector<double> weights(const Row& row, Deviation deviation) {
   return P;
 }
 
+double lse_of_keys(Row row) {
+  row.sink = kMinusInfinity;
+  const double maximum = row.maximum();
+  double sum = 0;
+  for (const Key& key : row.keys) sum += std::exp(key.score - maximum);
+  return maximum + std::log(sum);
+}
+
 }  // namespace
 
 DeviantForward deviant_forward(const Problem& problem, const InputValues& values,
@@ -246,7 +259,9 @@ DeviantForward deviant_forward(const Problem& problem, const InputValues& values
       }
     }
     if (deviation == Deviation::lse_without_maximum) maximum = 0;
-    result.LSE.value.set(maximum + std::log(sum), row.batch, row.head, row.query);
+    const double stored =
+        deviation == Deviation::lse_without_sink ? lse_of_keys(row) : maximum + std::log(sum);
+    result.LSE.value.set(stored, row.batch, row.head, row.query);
     result.LSE.magnitude.set(largest, row.batch, row.head, row.query);
   });
   return result;

@@ -16,6 +16,9 @@ enum class Deviation : std::uint8_t {
   // forward
   alibi_sign,          // far keys are favoured
   alibi_first_slope,   // every head has the slope of the first
+  sink_of_first_head,  // every head has the sink of the first
+  sink_scaled,         // the softmax scale multiplies the sink
+  sink_softcapped,     // the softcap bends the sink
   softcap_after_mask,  // masked keys keep the score -softcap
   keys_of_first_head,  // K of head 0, V of the right head
   missing_rescale,     // earlier tiles' weights keep the maximum they were formed with
@@ -23,6 +26,7 @@ enum class Deviation : std::uint8_t {
   halves_unweighted,   // the results of two halves of the keys are averaged
   padding_counted,     // zero-filled keys of the last tile have score 0
   lse_without_maximum,
+  lse_without_sink,
   // backward
   softcap_slope_omitted,
   lse_of_previous_row

@@ -337,6 +337,14 @@ constexpr std::array kScoreMistakes{
     ScoreMistake{ATTEST_ALIBI, "alibi_first_slope",
                  "with the ALiBi slope of the first head for every head",
                  Deviation::alibi_first_slope},
+    ScoreMistake{ATTEST_SINKS, "sink_of_first_head",
+                 "with the sink of the first head for every head", Deviation::sink_of_first_head},
+    ScoreMistake{ATTEST_SINKS, "sink_scaled", "with the sinks times the softmax scale",
+                 Deviation::sink_scaled},
+    ScoreMistake{ATTEST_SINKS, "sink_softcapped", "with the sinks under the softcap",
+                 Deviation::sink_softcapped},
+    ScoreMistake{ATTEST_SINKS, "lse_without_sink", "with LSE lacking the sink",
+                 Deviation::lse_without_sink},
 };
 
 void add_score_features(const Problem& p, Forwards& forwards) {

@@ -76,6 +76,7 @@ TEST_CASE("without a deviation the results are the reference's", "[signature]") 
     run.dQ = backward.dQ.value;
     run.dK = backward.dK.value;
     run.dV = backward.dV.value;
+    run.dSinks = truth.backward().dSinks;  // no deviation is of them
     INFO(c.problem.to_string() << " values=" << name(c.values));
     const Judgement judgement = gravest(truth.judge(run));
     INFO(judgement.reason);
@@ -103,6 +104,11 @@ TEST_CASE("every signature is of its defect, and no signature is of another defe
       {Defect::scale_twice, "scale_twice"},
       {Defect::alibi_sign, "alibi_sign"},
       {Defect::alibi_first_head, "alibi_first_slope"},
+      {Defect::sinks_ignored, "sinks_ignored"},
+      {Defect::sink_of_first_head, "sink_of_first_head"},
+      {Defect::sink_scaled, "sink_scaled"},
+      {Defect::sink_softcapped, "sink_softcapped"},
+      {Defect::lse_without_sink, "lse_without_sink"},
       {Defect::missing_rescale, "missing_rescale"},
       {Defect::mean_of_v, "mean_of_v"},
       {Defect::merge_unweighted, "halves_unweighted"},
