@@ -42,7 +42,7 @@ TEST_CASE("every field of a problem is changed in its turn", "[field_changes]") 
   const std::set<std::string> dense = fields_of(
       sound().description, Problem::parse("b=2,hq=2,sq=5,sk=7,d=4,scale=0.3,softcap=3,alibi="
                                           "standard,mask=lengths_7_3+causal_br+random_60_3"));
-  CHECK(dense == std::set<std::string>{"scale", "softcap", "slopes", "window", "alignment",
+  CHECK(dense == std::set<std::string>{"scale", "softcap", "slopes", "sinks", "window", "alignment",
                                        "key lengths", "bits of the mask", "strides", "LSE"});
   const std::set<std::string> packed =
       fields_of(sound().description, Problem::parse("d=4,mask=cu_3x5_0x7_4x2"));
