@@ -88,12 +88,11 @@ const worker::IsolatedKernels& Kernels::library(const std::string& path) {
   return kernels;
 }
 
-const attest_kernel& Kernels::function(const std::string& word) {
+const attest_kernel& Kernels::function(const std::string& word, const FunctionOptions& options) {
   auto known = libraries_.find(word);
   if (known == libraries_.end()) {
     const std::string place = word.substr(0, word.substr(0, word.find('[')).rfind(':') + 1);
-    auto kernels =
-        worker::isolate_program(function_source(word, function_options_), limits_, place);
+    auto kernels = worker::isolate_program(function_source(word, options), limits_, place);
     known = libraries_.emplace(word, std::move(kernels)).first;
     registry_.add(&known->second.front()->kernel());
   }
@@ -101,10 +100,12 @@ const attest_kernel& Kernels::function(const std::string& word) {
 }
 
 std::vector<const attest_kernel*> Kernels::functions(const std::string& word) {
-  if (function_options_.autotune != "each") return {&function(word)};
+  if (function_options_.autotune != "each") return {&function(word, function_options_)};
+  FunctionOptions options = function_options_;
+  options.autotune.clear();  // each word names its own
   std::vector<const attest_kernel*> found;
   for (const std::string& one : function_configurations(word, function_options_)) {
-    found.push_back(&function(word + "[" + one + "]"));
+    found.push_back(&function(word + "[" + one + "]", options));
   }
   return found;
 }

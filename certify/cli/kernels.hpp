@@ -53,7 +53,7 @@ class Kernels {
 
  private:
   const worker::IsolatedKernels& library(const std::string& path);
-  const attest_kernel& function(const std::string& word);
+  const attest_kernel& function(const std::string& word, const FunctionOptions& options);
   std::vector<const attest_kernel*> functions(const std::string& word);
 
   Registry registry_;

@@ -112,6 +112,24 @@ FunctionWord split_function(const std::string& word) {
   return {word.substr(0, bracket), word.substr(bracket + 1, word.size() - bracket - 2)};
 }
 
+// The function, called with the configuration that its word or the options name.
+struct NamedFunction {
+  std::string function;
+  FunctionOptions options;
+};
+
+NamedFunction named_function(const std::string& word, const FunctionOptions& options) {
+  const auto [function, configuration] = split_function(word);
+  NamedFunction named{function, options};
+  if (configuration.empty()) return named;
+  if (!options.autotune.empty()) {
+    throw InvalidProblem("--autotune " + options.autotune + ": '" + word +
+                         "' names a configuration, too; give one of them");
+  }
+  named.options.autotune = configuration;
+  return named;
+}
+
 // As JSON, the keywords of attest.certify.
 std::string keywords_of(const FunctionOptions& options) {
   nlohmann::json given = nlohmann::json::object();
@@ -160,16 +178,12 @@ bool names_function(const std::string& given) {
   return !names_library(word) && is_dotted_name(place);
 }
 
-worker::Source function_source(const std::string& word, const FunctionOptions& given) {
-  const auto [function, configuration] = split_function(word);
-  FunctionOptions options = given;
-  if (!configuration.empty()) options.autotune = configuration;
+worker::Source function_source(const std::string& word, const FunctionOptions& options) {
+  const auto [function, called] = named_function(word, options);
   worker::Source source;
   for (const TextOption& option : kTexts) {
     const std::string& text = options.*option.value;
-    if (text.empty() || (option.value == &FunctionOptions::autotune && !configuration.empty())) {
-      continue;  // the kernel's name has it
-    }
+    if (text.empty()) continue;
     source.options += fmt::format(" {} '{}'", option.flag, text);
   }
   for (const ListOption& option : kLists) {
@@ -185,7 +199,7 @@ worker::Source function_source(const std::string& word, const FunctionOptions& g
                   "attest._worker",
                   word.substr(function.rfind(':') + 1),
                   function,
-                  keywords_of(options),
+                  keywords_of(called),
                   "[]"};
   source.again = {"--described"};
   source.subject = "function '" + function + "'";
@@ -202,15 +216,17 @@ std::vector<std::string> function_configurations(const std::string& word,
       {{python, "-m", "attest._configurations_command", word, keywords_of(options)}, "python3", {}},
       output);
   std::istringstream lines(read_file(output));
+  nlohmann::json told;  // beside what imports print
   std::string last;
-  for (std::string line; std::getline(lines, line);) last = line;
-  const nlohmann::json told = nlohmann::json::parse(last, nullptr, false);
-  const bool ended = WIFEXITED(status);
-  if (ended && WEXITSTATUS(status) == 0 && told.is_array()) return told;
-  const std::string reason =
-      told.is_string() ? told.get<std::string>()
-                       : "'" + python + "', which needs the package attest, says: " + last;
-  throw InvalidProblem("--autotune each: " + reason);
+  for (std::string line; std::getline(lines, line); last = line) {
+    nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
+    if (parsed.is_array() || parsed.is_string()) told = std::move(parsed);
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && told.is_array()) return told;
+  throw InvalidProblem("--autotune each: " +
+                       (told.is_string()
+                            ? told.get<std::string>()
+                            : "'" + python + "', which needs the package attest, says: " + last));
 }
 
 void become_function_count(const std::string& word, const FunctionOptions& options,
@@ -224,7 +240,8 @@ except ImportError as error:
     sys.exit(2)
 sys.exit(main(sys.argv[1:])))";
   const std::string python = python_of_environment();
-  std::vector<std::string> words{python, "-c", kRun, word, keywords_of(options), problem};
+  const auto [function, called] = named_function(word, options);
+  std::vector<std::string> words{python, "-c", kRun, function, keywords_of(called), problem};
   words.insert(words.end(), flags.begin(), flags.end());
   std::vector<char*> arguments;
   for (std::string& one : words) arguments.push_back(one.data());

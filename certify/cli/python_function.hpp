@@ -25,8 +25,8 @@ void add_function_options(CLI::App& command, FunctionOptions& options);
 /// "file.py:function", with the configuration of its autotuned kernels in brackets or without.
 bool names_function(const std::string& word);
 
-/// Returns the program that serves the function, with the configuration in brackets after its
-/// name or that of the options: the Python of the environment ($ATTEST_PYTHON,
+/// Returns the program that serves the function, called with the configuration in brackets after
+/// its name or that of the options, not both: the Python of the environment ($ATTEST_PYTHON,
 /// that of $VIRTUAL_ENV or $CONDA_PREFIX, python3 of the PATH) with the package attest. Throws
 /// InvalidProblem where there is no Python.
 worker::Source function_source(const std::string& word, const FunctionOptions& options);

@@ -1,6 +1,7 @@
 #include "proptest/values/score_draws.hpp"
 
 #include <array>
+#include <type_traits>
 
 #include "proptest/values/draws.hpp"
 
@@ -21,37 +22,28 @@ void draw_slopes(Problem& p, Rng& rng) {
   if (chance(rng, 20)) p.alibi = Alibi::standard;
 }
 
-void add_digits_to_slopes(Problem& p, double /*factor*/, std::uint64_t seed) {
-  if (p.alibi == Alibi::none) return;
-  p.alibi = Alibi::drawn;
-  p.alibi_seed = seed;
+constexpr std::int64_t kSeeds = 1000;
+
+// Of a feature whose values are a choice, among them none and drawn_ with a seed.
+template <auto Choice, auto Seed>
+void draw_where_present(Problem& p, double /*factor*/, std::uint64_t seed) {
+  using Enum = std::remove_reference_t<decltype(p.*Choice)>;
+  if (p.*Choice == Enum::none) return;
+  p.*Choice = Enum::drawn;
+  p.*Seed = seed;
 }
 
-bool change_slopes(Problem& p, Rng& rng) {
-  constexpr std::int64_t kSeeds = 1000;
-  p.alibi = Alibi::drawn;
-  p.alibi_seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
+template <auto Choice, auto Seed>
+bool change_seed(Problem& p, Rng& rng) {
+  p.*Choice = std::remove_reference_t<decltype(p.*Choice)>::drawn;
+  p.*Seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
   return true;
 }
 
 void draw_sinks(Problem& p, Rng& rng) {
-  constexpr std::int64_t kSeeds = 1000;
   if (!chance(rng, 20)) return;
   p.sinks = Sinks::drawn;
   p.sinks_seed = static_cast<std::uint64_t>(rng.between(1, kSeeds));
-}
-
-void add_digits_to_sinks(Problem& p, double /*factor*/, std::uint64_t seed) {
-  if (p.sinks == Sinks::none) return;
-  p.sinks = Sinks::drawn;
-  p.sinks_seed = seed;
-}
-
-bool change_sinks(Problem& p, Rng& rng) {
-  constexpr std::int64_t kSeeds = 1000;
-  p.sinks = Sinks::drawn;
-  p.sinks_seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
-  return true;
 }
 
 constexpr std::array kDraws{
@@ -64,8 +56,8 @@ constexpr std::array kDraws{
     ScoreDraw{.claim = ATTEST_ALIBI,
               .field = "slopes",
               .draw = draw_slopes,
-              .add_digits = add_digits_to_slopes,
-              .change = change_slopes,
+              .add_digits = draw_where_present<&Problem::alibi, &Problem::alibi_seed>,
+              .change = change_seed<&Problem::alibi, &Problem::alibi_seed>,
               .simplify =
                   [](Problem& p) {
                     if (p.alibi == Alibi::drawn) p.alibi = Alibi::standard;
@@ -74,8 +66,8 @@ constexpr std::array kDraws{
               .field = "sinks",
               .draw = draw_sinks,
               .apart = true,
-              .add_digits = add_digits_to_sinks,
-              .change = change_sinks,
+              .add_digits = draw_where_present<&Problem::sinks, &Problem::sinks_seed>,
+              .change = change_seed<&Problem::sinks, &Problem::sinks_seed>,
               .simplify = [](Problem& /*p*/) {}},
 };
 

@@ -53,13 +53,13 @@ typedef struct attest_attention {
 } attest_attention;
 
 /* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, and dSinks
- * where the problem has sinks (not by a sample: its sums are of all rows). Their bounds start from
+ * where the problem has sinks. Their bounds start from
  * the O and LSE that forward stored. Where LSE is not given they hold for any LSE within forward's
  * bound. Long sequences (more than 2^22 pairs of a query and a key, or 2^15 queries) are judged by
- * a sample of rows and keys. attest_text() says what is wrong: element, error, bound, the term that
- * dominates the bound, the known mistakes with the same result, and a contract under which it would
- * pass. Cost: time of a few exact references in float64 on all threads, of some fifty where results
- * are refused. */
+ * a sample of rows and keys, dSinks whole. attest_text() says what is wrong: element, error, bound,
+ * the term that dominates the bound, the known mistakes with the same result, and a contract under
+ * which it would pass. Cost: time of a few exact references in float64 on all threads, of some
+ * fifty where results are refused. */
 ATTEST_EXPORT int attest_judge(const attest_attention *call);
 
 /* Writes exact results to the tensors given: gradients need dO. `call->got` is ignored; so is

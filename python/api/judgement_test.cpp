@@ -109,5 +109,14 @@ TEST_CASE("a long problem is judged by a sample", "[python]") {
   CHECK_THAT(judgement.text, Catch::Contains("sampled elements"));
 }
 
+TEST_CASE("the gradient of sinks is judged whole beside a sample", "[python]") {
+  Example example("hq=2,sq=2200,d=4,mask=causal_tl,sinks=drawn_1", Direction::backward);
+  CHECK(judged(example).outcome == ATTEST_PASSED);
+  example.dSinks.set(example.dSinks(1) * 1.25, 1);
+  const Judgement judgement = judged(example);
+  CHECK(judgement.outcome == ATTEST_REFUSED);
+  CHECK_THAT(judgement.text, Catch::Contains("dSinks[num_heads_q=1]"));
+}
+
 }  // namespace
 }  // namespace attest::python

@@ -97,7 +97,8 @@ def configurations(fn: Callable[..., Any], *, device: str = "emulated:sm_80", **
             attest.certify(my_attention, device="emulated:sm_80", autotune=one).raise_if_refused()
 
     Each names one configuration of one kernel; with it the others take what moves the fewest words. The options
-    are `like`, `dtypes`, `claims`, `limits`, `gradients` and `backward` of `certify`. Raises ValueError where nothing is autotuned, and what `fn` raises on a plain problem.
+    are `like`, `dtypes`, `claims`, `limits`, `gradients` and `backward` of `certify`. Raises ValueError where
+    nothing is autotuned, and what `fn` raises on a plain problem.
     """
     from attest._certify import prepared  # which takes a choice itself
     from attest._devices import emulated_target

@@ -1,7 +1,8 @@
 """Counts a function for `attest count --kernel`: `python -m attest._count_command PLACE OPTIONS PROBLEM [FLAG...]`.
 
 PLACE is a word of `attest._place`, OPTIONS those of `certify` that were given (JSON), the flags are --json,
---no-best and --gradients. With autotune=each it counts each configuration, JSON is a list then. Exit codes are the command's.
+--no-best and --gradients. With autotune=each it counts each configuration, and JSON is a list. Exit codes are the
+command's.
 """
 
 from __future__ import annotations

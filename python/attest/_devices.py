@@ -71,7 +71,7 @@ class Emulated:
     def __init__(self, word: str, autotune: Union[str, Choice, None] = None):
         self._target, self.choice = emulated_target(word), chosen(autotune)
         self.configurations: Configurations = {}
-        """Those of all calls by now."""
+        """Configurations of the kernels that any call has launched."""
         self.keeps_to_choice = False
         """Set once first calls are made: they are too small for some configurations."""
         try:

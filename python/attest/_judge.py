@@ -48,14 +48,13 @@ def assert_close(out: Any, q: Any, k: Any, v: Any, *, lse: Any = None, numerics:
 def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout: Any, *, out: Any,
                        lse: Any = None, dlse: Any = None, dsinks: Any = None, numerics: Numerics = "f32",
                        **features: Unpack[Features]) -> None:
-    """Asserts that `grads`, which are (dq, dk, dv), and `dsinks` with `sinks`, lie within their bounds of the exact gradients.
+    """Asserts that gradients lie within their bounds of the exact ones: (dq, dk, dv), and dsinks with sinks.
 
     They are those of sum(dout * out), plus sum(dlse * lse) where dlse is given. The bounds start from
     what the kernel's forward pass stored, so `out` is needed, and judged as well; so is `lse` where it
     is given. Else they hold for every lse within forward's bound, and are wider.
-    Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse, dsinks (heads_q), float32 or float64;
-             dsinks of a long sequence, which is judged by a sample, is not judged; the others, dtypes, errors and cost as
-             `assert_close`.
+    Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse, dsinks (heads_q) of float32 or float64;
+             the others, dtypes, errors and cost as `assert_close`.
     """
     __tracebackhide__ = True
     try:

@@ -181,10 +181,12 @@ class Counts(unittest.TestCase):
                 ([*check, row, "--autotune", "TILE=64"], 0, "PASSED"),
                 ([*check, row + "[one_row.TILE=4]"], 1, "REFUSED"),
                 ([*check, row, "--autotune", "each"], 2, r"has 2 kernels; choose one: .*\[one_row\.TILE=4\], "),
+                ([*check, row + "[one_row.TILE=4]", "--autotune", "TILE=64"], 2, "names a configuration, too; give one"),
                 ([*check, row, "--autotune", "TILE"], 2, "'TILE' is no name=value"),
                 ([*check, f"{WILD}/triton_flash.py:attention", "--autotune", "each"], 2,
                  "--autotune each: .*launch no autotuned kernel"),
                 ([*count, "--autotune", "TILE=16"], 0, r"(?s)autotuned to TILE=16.*  K +1920 words read"),
+                ([*count[:3], tuned + "[flash.TILE=16]", *count[4:]], 0, r"(?s)autotuned to flash\.TILE=16.*  K +1920 words read"),
                 ([*count, "--autotune", "each"], 0, r"(?s)flash\.TILE=16.*  K +1920 words.*flash\.TILE=32.*  K +1280 words")):
             with self.subTest(words):
                 done = subprocess.run([_command._PROGRAM, *words], env=environment, capture_output=True, text=True)
