@@ -24,7 +24,7 @@ void draw_slopes(Problem& p, Rng& rng) {
 
 constexpr std::int64_t kSeeds = 1000;
 
-// Of a feature whose values are a choice, among them none and drawn_ with a seed.
+// Draws the values of a feature anew, where it has some.
 template <auto Choice, auto Seed>
 void draw_where_present(Problem& p, double /*factor*/, std::uint64_t seed) {
   using Enum = std::remove_reference_t<decltype(p.*Choice)>;
