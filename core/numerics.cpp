@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 #include "core/error.hpp"
 
 namespace attest {

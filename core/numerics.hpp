@@ -4,7 +4,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "core/contract/conventions.hpp"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 
 namespace attest {
 

@@ -10,7 +10,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "core/contract/conventions.hpp"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/mask/pattern.hpp"
 #include "core/mask/sparsity/abi_sparsity.hpp"
 #include "core/tensor.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/element.hpp"
+#include "core/dtype/element.hpp"
 #include "core/error.hpp"
 
 namespace attest {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 
 /// Strided tensors whose dtype is known at run time.
 namespace attest {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "certify/bench/statistics.hpp"
+#include "certify/bench/timing/statistics.hpp"
 #include "core/registry.hpp"
 #include "core/rng.hpp"
 #include "cpu/register.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "certify/bench/loss_timing.hpp"
-#include "certify/bench/statistics.hpp"
-#include "certify/bench/timing.hpp"
+#include "certify/bench/timing/statistics.hpp"
+#include "certify/bench/timing/timing.hpp"
 #include "core/error.hpp"
 #include "io/schedule/best_schedule.hpp"
 #include "io/schedule/schedule_count.hpp"

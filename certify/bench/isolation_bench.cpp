@@ -6,8 +6,8 @@
 #include <exception>
 #include <filesystem>
 
-#include "certify/bench/statistics.hpp"
-#include "certify/bench/timing.hpp"
+#include "certify/bench/timing/statistics.hpp"
+#include "certify/bench/timing/timing.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/registry.hpp"
 #include "cpu/register.hpp"

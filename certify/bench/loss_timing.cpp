@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/tensor.hpp"
 #include "proptest/judge/loss.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 
 namespace attest::certify {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "certify/bench/timing.hpp"
+#include "certify/bench/timing/timing.hpp"
 
 /// Counterpart of timing.hpp for kernels of the loss gradient in float32.
 namespace attest::certify {

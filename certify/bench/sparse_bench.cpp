@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "certify/bench/statistics.hpp"
-#include "certify/bench/timing.hpp"
+#include "certify/bench/timing/statistics.hpp"
+#include "certify/bench/timing/timing.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "cpu/register.hpp"

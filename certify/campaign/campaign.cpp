@@ -14,7 +14,7 @@
 #include "certify/plan/plan.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/rng.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::certify {
 namespace {

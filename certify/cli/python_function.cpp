@@ -212,9 +212,11 @@ std::vector<std::string> function_configurations(const std::string& word,
   const std::string python = python_of_environment();
   const TemporaryFolder folder;
   const std::string output = folder.file("configurations");
-  const int status = run_program(
-      {{python, "-m", "attest._configurations_command", word, keywords_of(options)}, "python3", {}},
-      output);
+  const int status =
+      run_program({{python, "-m", "attest._commands.configurations", word, keywords_of(options)},
+                   "python3",
+                   {}},
+                  output);
   std::istringstream lines(read_file(output));
   nlohmann::json told;  // beside what imports print
   std::string last;
@@ -234,7 +236,7 @@ void become_function_count(const std::string& word, const FunctionOptions& optio
   // A Python without the package would end with 1, which says that a kernel is refused.
   constexpr const char* kRun = R"(import sys
 try:
-    from attest._count_command import main
+    from attest._commands.count import main
 except ImportError as error:
     print(f"attest: {sys.executable} needs the package attest and numpy: {error}", file=sys.stderr)
     sys.exit(2)

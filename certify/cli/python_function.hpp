@@ -38,7 +38,7 @@ std::vector<std::string> function_configurations(const std::string& word,
                                                  const FunctionOptions& options);
 
 /// Becomes the count of the function's kernels (attest.count of the package), with flags for
-/// attest._count_command. Throws InvalidProblem where there is no Python.
+/// attest._commands.count. Throws InvalidProblem where there is no Python.
 [[noreturn]] void become_function_count(const std::string& word, const FunctionOptions& options,
                                         const std::string& problem,
                                         const std::vector<std::string>& flags);

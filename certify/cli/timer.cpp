@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "certify/bench/arithmetic_peak.hpp"
-#include "certify/bench/timing_process.hpp"
+#include "certify/bench/timing/timing_process.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"

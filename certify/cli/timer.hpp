@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "certify/bench/kernel_times.hpp"
+#include "certify/bench/timing/kernel_times.hpp"
 #include "certify/campaign/campaign.hpp"
 
 namespace attest::certify::cli {

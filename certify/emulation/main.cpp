@@ -11,7 +11,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/emulation/emulated_check.hpp"
 #include "core/error.hpp"
-#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth/affordable.hpp"
 #include "proptest/values/values.hpp"
 
 namespace attest::certify {

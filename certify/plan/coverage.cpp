@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "proptest/judge/limits.hpp"
 #include "proptest/judge/run.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/claims.hpp"
 #include "proptest/judge/run.hpp"

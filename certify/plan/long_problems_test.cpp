@@ -8,7 +8,7 @@
 #include "fixtures/defects/defect.hpp"
 #include "fixtures/defects/loss_defect.hpp"
 #include "proptest/judge/run.hpp"
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/sample.hpp"
 #include "proptest/laws/law.hpp"
 
 namespace attest::certify {

@@ -6,7 +6,7 @@
 #include "certify/files.hpp"
 #include "core/error.hpp"
 #include "core/problem.hpp"
-#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth/affordable.hpp"
 
 namespace attest::certify {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/sample.hpp"
 
 namespace attest::certify {
 namespace {

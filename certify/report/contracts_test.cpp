@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "certify/report/html/evidence.hpp"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/emulation.hpp"
 #include "fixtures/register.hpp"

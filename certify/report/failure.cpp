@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::certify {
 namespace {

@@ -8,7 +8,7 @@
 #include "certify/report/safetensors.hpp"
 #include "core/abi/attest_kernel.h"
 #include "proptest/judge/loss.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "proptest/laws/law.hpp"
 
 /// The tensors of one failure: what the kernel was given, what it returned, what it should have

@@ -16,7 +16,7 @@
 #include "core/rng.hpp"
 #include "proptest/judge/buffer.hpp"
 #include "proptest/laws/memory_laws.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::certify {
 namespace {

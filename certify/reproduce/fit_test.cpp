@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"

@@ -10,7 +10,7 @@
 #include "certify/findings/shrunk_finding.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/score/published_rules.hpp"
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/sample.hpp"
 
 namespace attest::certify {
 namespace {

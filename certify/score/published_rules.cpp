@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "proptest/judge/loss.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 
 namespace attest::certify {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/sparse_operands/sparse_kernel.hpp"
-#include "proptest/judge/sparse_truth.hpp"
+#include "proptest/judge/truth/sparse_truth.hpp"
 
 /// Work of `attest check-sparse`: kernels of sparse Q, K and V, forward and backward, against the
 /// float64 reference of the densified problem.

@@ -1,6 +1,6 @@
 #include <core/abi/attest_kernel.h>
 
-#include <core/dtype.hpp>
+#include <core/dtype/dtype.hpp>
 #include <core/registry.hpp>
 #include <cpu/register.hpp>
 #include <cstdint>

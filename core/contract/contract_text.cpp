@@ -1,6 +1,6 @@
 #include "core/contract/contract_text.hpp"
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/text/shortest.hpp"
 
 namespace attest {

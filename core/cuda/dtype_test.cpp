@@ -1,4 +1,4 @@
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -1,6 +1,6 @@
 #include "cpu/kernels/kernel.hpp"
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 #include "core/features/score_features.hpp"
 
 namespace attest::cpu {

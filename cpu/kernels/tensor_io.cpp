@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/element.hpp"
+#include "core/dtype/element.hpp"
 
 namespace attest::cpu {
 namespace {

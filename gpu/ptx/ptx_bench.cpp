@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/rng.hpp"
 #include "gpu/ptx/execution/executor.hpp"
 #include "gpu/ptx/testing/texts.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "gpu/runtime/call_interface.hpp"
+#include "gpu/runtime/calls/call_interface.hpp"
 #include "gpu/runtime/capability.hpp"
 #include "gpu/runtime/cuda_types.hpp"
 #include "gpu/runtime/device_memory.hpp"

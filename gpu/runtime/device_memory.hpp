@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/runtime/call_interface.hpp"
+#include "gpu/runtime/calls/call_interface.hpp"
 #include "gpu/simt/memory/global_memory.hpp"
 
 namespace attest::gpu::runtime {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/runtime/call_interface.hpp"
+#include "gpu/runtime/calls/call_interface.hpp"
 
 /// CUDA's runtime of this process, emulated: a library of the soname libcudart.so.12 or .13, to
 /// which libraries that are loaded after it bind.

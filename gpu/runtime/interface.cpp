@@ -1,5 +1,5 @@
 // The functions that the worker asks for.
-#include "gpu/runtime/call_interface.hpp"
+#include "gpu/runtime/calls/call_interface.hpp"
 #include "gpu/runtime/device.hpp"
 
 extern "C" const attest::gpu::runtime::CallInterface* attest_cuda_call_interface() {

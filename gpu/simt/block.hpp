@@ -13,7 +13,7 @@
 #include "gpu/simt/async/mbarrier.hpp"
 #include "gpu/simt/async/tensor_copy.hpp"
 #include "gpu/simt/diagnosis.hpp"
-#include "gpu/simt/fiber.hpp"
+#include "gpu/simt/fiber/fiber.hpp"
 #include "gpu/simt/memory/global_memory.hpp"
 #include "gpu/simt/memory/global_races.hpp"
 #include "gpu/simt/memory/shared_memory.hpp"

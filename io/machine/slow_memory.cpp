@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/element.hpp"
+#include "core/dtype/element.hpp"
 #include "core/error.hpp"
 #include "io/machine/guarded_pages.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 
 /// Slow memory: handles that say where words lie and how many there are, and nothing about what
 /// they hold. Only a machine opens them, and a machine charges for it.

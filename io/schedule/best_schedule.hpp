@@ -33,7 +33,7 @@ struct BestSchedule {
 
   /// One line for each: what it moves and how much more that is than the best, or why it has no
   /// schedule.  [schedules/best_schedule_test "explained"]
-  /// [schedules/walks/row_order_test "searched"]
+  /// [schedules/walks/lists/row_order_test "searched"]
   std::string to_string() const;
 };
 
@@ -43,7 +43,7 @@ struct BestSchedule {
 /// are families that are not for the problem (NotForProblem).
 ///
 /// Requires: at least one schedule that fits. Else throws InvalidProblem with every family's
-/// reason.  [schedules/best_schedule_test, schedules/walks/row_order_test "searched"]
+/// reason.  [schedules/best_schedule_test, schedules/walks/lists/row_order_test "searched"]
 BestSchedule best_schedule(const ScheduleRegistry& registry, Direction direction,
                            const attest_problem& problem, FastMemory capacity);
 

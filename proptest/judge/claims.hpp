@@ -10,7 +10,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "core/direction.hpp"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/problem.hpp"
 
 /// Which problems a kernel may be asked.

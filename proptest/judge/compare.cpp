@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
 

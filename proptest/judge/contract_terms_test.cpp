@@ -4,7 +4,7 @@
 
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <utility>
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/buffer.hpp"

@@ -3,7 +3,7 @@
 
 #include "core/testing/catch.hpp"
 #include "fixtures/defects/defect.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/rng.hpp"
 #include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
-#include "proptest/laws/reversed.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/reversed.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "proptest/laws/catalogue.hpp"
-#include "proptest/laws/field_changes.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/field_changes.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 #include "core/features/score_features.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"

@@ -1,7 +1,7 @@
 // The case again with scores far from 0, judged by the reference.
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/level.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

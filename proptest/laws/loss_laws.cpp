@@ -4,7 +4,7 @@
 #include "core/numerics.hpp"
 #include "proptest/judge/loss.hpp"
 #include "proptest/laws/catalogue.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -7,8 +7,8 @@
 #include "core/rng.hpp"
 #include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
-#include "proptest/laws/exactness.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/exactness.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -1,9 +1,9 @@
 // Laws that compare with the exact reference.
 #include <cmath>
 
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/sample.hpp"
 #include "proptest/laws/catalogue.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

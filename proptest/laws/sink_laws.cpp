@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "proptest/laws/catalogue.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::proptest {
 namespace {

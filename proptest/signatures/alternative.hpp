@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 
 /// Wrong results of kernels with a known mistake, each with bounds of its own.
 namespace attest::proptest {

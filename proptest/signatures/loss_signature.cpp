@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 
 namespace attest::proptest {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "proptest/laws/level.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/loss_signature.hpp"
 #include "proptest/signatures/results.hpp"

@@ -8,7 +8,7 @@
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/signatures/deviation.hpp"
 #include "proptest/values/fixed_problems.hpp"

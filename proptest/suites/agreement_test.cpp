@@ -1,5 +1,5 @@
 // Any two kernels agree within the sum of their bounds.
-#include "proptest/laws/agreement.hpp"
+#include "proptest/laws/trials/agreement.hpp"
 
 #include <cstdio>
 

@@ -12,7 +12,7 @@
 #include "core/testing/catch.hpp"
 #include "core/testing/nightly.hpp"
 #include "fixtures/emulated/emulation.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "proptest/testing/power_contract.hpp"
 #include "proptest/testing/projection.hpp"
 

@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/emulated/emulation.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/values/values.hpp"
 

@@ -10,7 +10,7 @@
 #include "core/testing/nightly.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 #include "proptest/values/fixed_problems.hpp"
 #include "proptest/values/generator.hpp"
 

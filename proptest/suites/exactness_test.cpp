@@ -1,7 +1,7 @@
 // Which field of a contract can take the exact result of a probe away: there the probe holds the
 // kernel to the bound that the contract has, and no looser one
 // (docs/theory/error-bounds/exact-probes.md, "Laws and fields").
-#include "proptest/laws/exactness.hpp"
+#include "proptest/laws/trials/exactness.hpp"
 
 #include <string>
 

@@ -12,7 +12,7 @@
 #include "core/testing/nightly.hpp"
 #include "fixtures/emulated/float_arithmetic.hpp"
 #include "proptest/judge/loss.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
 #include "reference/testing/loss_kernel.hpp"
 

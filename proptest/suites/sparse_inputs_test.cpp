@@ -13,7 +13,7 @@
 #include "core/testing/nightly.hpp"
 #include "fixtures/emulated/sparse_identity.hpp"
 #include "io/machine/counting_machine.hpp"
-#include "proptest/judge/sparse_truth.hpp"
+#include "proptest/judge/truth/sparse_truth.hpp"
 #include "proptest/testing/sparse_cases.hpp"
 #include "sparse/inputs/attention.hpp"
 #include "sparse/inputs/schedules/sparse_flash.hpp"

@@ -5,7 +5,7 @@
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"
-#include "proptest/laws/reversed.hpp"
+#include "proptest/laws/trials/reversed.hpp"
 #include "proptest/values/generator.hpp"
 #include "proptest/values/values.hpp"
 #include "reference/exact/attention.hpp"

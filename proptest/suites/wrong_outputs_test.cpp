@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"

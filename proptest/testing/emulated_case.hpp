@@ -7,7 +7,7 @@
 
 #include "fixtures/emulated/emulation.hpp"
 #include "proptest/judge/run.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "proptest/values/values.hpp"
 
 namespace attest::proptest {

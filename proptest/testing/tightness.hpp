@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "proptest/testing/validation.hpp"
 #include "proptest/values/values.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/rng.hpp"
 #include "core/testing/nightly.hpp"
 #include "fixtures/emulated/emulation.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
 
 /// Emulated kernels against the bounds under their own contracts, many elements of one value family

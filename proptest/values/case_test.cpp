@@ -9,8 +9,8 @@
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/judge/buffer.hpp"
-#include "proptest/judge/truth.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/judge/truth/truth.hpp"
+#include "proptest/laws/trials/trial.hpp"
 #include "proptest/values/generator.hpp"
 
 namespace attest::proptest {

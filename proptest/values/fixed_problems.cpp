@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "core/features/score_features.hpp"
 #include "core/rng.hpp"

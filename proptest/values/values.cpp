@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "core/dtype_range.hpp"
+#include "core/dtype/dtype_range.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/text/suggest.hpp"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "proptest/judge/affordable.hpp"
-#include "proptest/judge/truth.hpp"
+#include "proptest/judge/truth/affordable.hpp"
+#include "proptest/judge/truth/truth.hpp"
 #include "python/api/attest_api.h"
 
 namespace attest::python {

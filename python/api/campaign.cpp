@@ -20,7 +20,7 @@
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/registry.hpp"
-#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth/affordable.hpp"
 #include "python/api/contract.hpp"
 #include "python/api/options.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/contract/conventions.hpp"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 

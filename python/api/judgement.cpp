@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "proptest/judge/sample.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/judge/truth/sample.hpp"
+#include "proptest/laws/trials/trial.hpp"
 #include "proptest/signatures/signature.hpp"
 #include "python/api/contract.hpp"
 

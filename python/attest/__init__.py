@@ -10,13 +10,13 @@ Arrays are numpy's, torch's, jax's or any that np.asarray takes. `Features` list
 features of a problem, `Numerics` how the arithmetic of a kernel is described. No tolerance is chosen.
 """
 
-from attest._autotune import configurations
+from attest._emulation.autotune import configurations
 from attest._call import Results, problem
 from attest._certify import certify, replay
 from attest._command import regime
 from attest._conventions import CONVENTIONS, Asked, Convention, Keyword
 from attest._count import count
-from attest._emulated_gpu import EmulatedGpu, EmulationError, Launch, emulated_gpu
+from attest._emulation.gpu import EmulatedGpu, EmulationError, Launch, emulated_gpu
 from attest._features import Features, Numerics
 from attest._judge import Bounds, assert_close, assert_grads_close, bounds, reference
 from attest._library import InternalError, NothingProved, version

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from attest import _executors, _library, _place
-from attest._autotune import Choice
+from attest._emulation.autotune import Choice
 from attest._claims import claims_of
 from attest._conventions import Convention, convention
 from attest._features import Numerics, contract_text

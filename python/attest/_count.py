@@ -15,11 +15,11 @@ import tempfile
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from attest import _command, _library
-from attest._autotune import Choice, chosen, require_taken
+from attest._emulation.autotune import Choice, chosen, require_taken
 from attest._certify import given_options, prepared, replay_line
 from attest._conventions import Convention
-from attest._devices import emulated_target
-from attest._emulated_gpu import EmulatedGpu, Launch, emulated_gpu
+from attest._emulation.devices import emulated_target
+from attest._emulation.gpu import EmulatedGpu, Launch, emulated_gpu
 from attest._report import finding_text
 
 DEVICE = "emulated:sm_80"

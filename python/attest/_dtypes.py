@@ -1,4 +1,4 @@
-"""Lists the dtypes that attention is judged in: a new one is a row here and in core/dtype.hpp."""
+"""Lists the dtypes that attention is judged in: a new one is a row here and in core/dtype/dtype.hpp."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from attest._arrays import floats_of
 from attest._conventions import Asked, Convention, parameters_of
-from attest._autotune import Choice, require_taken, spelled
-from attest._devices import Emulated, placing, running
+from attest._emulation.autotune import Choice, require_taken, spelled
+from attest._emulation.devices import Emulated, placing, running
 from attest._limits import limits_of
 from attest._layouts import ARRAYS, LSE, PLAIN, Layout, Shape
 

@@ -11,7 +11,8 @@ import json
 import sys
 from typing import List
 
-from attest import _devices, _library, _place
+from attest import _library, _place
+from attest._emulation import devices
 from attest._certify import prepared
 from attest._kernel import users_frames, users_traceback
 
@@ -21,9 +22,9 @@ def main(words: List[str]) -> None:
     sys.path[:] = json.loads(path) or sys.path
     try:
         given = json.loads(options)
-        with _devices.importing(given.get("device")):
+        with devices.importing(given.get("device")):
             fn, given = _place.at(place, given)
-        _devices.load(given.get("device"))
+        devices.load(given.get("device"))
         gc.freeze()  # what is imported stays: no collection looks at it again in each process
         _library.fork_here()  # all is imported, and nothing called: calls start threads
         kernel, contract = prepared(fn, known=bool(described), **given)

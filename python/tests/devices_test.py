@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import attest
-from attest._devices import placing
+from attest._emulation.devices import placing
 
 SMALL = {"cases": 2, "dtypes": ["f32"], "only": "reference_forward", "jobs": 1}
 TWO_OF_JAX = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
@@ -67,7 +67,7 @@ class Devices(unittest.TestCase):
     @needs("torch")
     def test_strides_stay_and_the_host_s_are_views(self):
         import torch
-        from attest._devices import _spanning
+        from attest._emulation.devices import _spanning
         wide = torch.zeros(2, 9, 4, 16)
         for array in (wide[:, 1:7, :, :8], wide[:1].expand(3, 9, 4, 16), wide.transpose(1, 3), wide[:, :0]):
             self.assertEqual(_spanning(array, torch.device("meta")).stride(), array.stride())

@@ -34,13 +34,13 @@ class EmulatedGpu(unittest.TestCase):
     def test_kernels(self):
         for file, ran in (("emulated_kernels.py", r"Ran \d\d tests"), ("emulated_counts.py", r"Ran \d\d tests")):
             with self.subTest(file):
-                done = compiled(str(TESTS / file))
+                done = compiled(str(TESTS / "on_triton" / file))
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertRegex(done.stderr, ran)
 
     @unittest.skipIf("triton" in MISSING, "triton not installed")
     def test_kernels_on_arrays(self):
-        done = compiled(str(TESTS / "emulated_arrays.py"))
+        done = compiled(str(TESTS / "on_triton" / "emulated_arrays.py"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, "Ran 3 tests")
 

@@ -15,7 +15,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
-from golden_definitions import DEFINITIONS, allowed_ulps, moved_bytes
+from on_triton.golden_definitions import DEFINITIONS, allowed_ulps, moved_bytes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN, RESULTS = ROOT / "gpu" / "golden", ROOT / "gpu" / "results"

@@ -17,7 +17,7 @@ from attest._conventions import CONVENTIONS, Keyword
 from attest._dtypes import DTYPES
 import plain_attention
 
-ROWS = pathlib.Path(__file__).resolve().parents[2] / "core" / "dtype.hpp"
+ROWS = pathlib.Path(__file__).resolve().parents[2] / "core" / "dtype" / "dtype.hpp"
 NO_WAY_TO_ASK = {"dlse", "loss_dy", "block_mask", "csr_mask", "nm_mask", "layout_bits"}
 NO_CALL_ASKS = {"any_strides", "lse", "empty_rows"}
 
@@ -52,7 +52,7 @@ def unasked(features, questions, conventions):
 
 
 def misread(dtypes, rows):
-    """Returns the dtypes that are not those of the rows of core/dtype.hpp, in its order."""
+    """Returns the dtypes that are not those of the rows of core/dtype/dtype.hpp, in its order."""
     library = [(name, (int(code), int(bits))) for name, code, bits in
                re.findall(r'{DType::\w+, ATTEST_\w+, "(\w+)", "\w+", "\w+", (\d+), (\d+),', rows)]
     package = [(name, dtype.dlpack) for name, dtype in dtypes.items()]

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "reference/bounds/bounds.hpp"
-#include "reference/bounds/steps/alike_rows.hpp"
 #include "reference/bounds/steps/delta_errors.hpp"
 #include "reference/bounds/steps/entry_errors.hpp"
 #include "reference/bounds/steps/gradient_sums.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
+#include "reference/bounds/steps/weights/alike_rows.hpp"
 #include "reference/group.hpp"
 #include "reference/threads.hpp"
 #include "reference/vector_product.hpp"

@@ -7,8 +7,8 @@
 
 #include "core/testing/catch.hpp"
 #include "reference/bounds/bounds.hpp"
-#include "reference/bounds/steps/alike_rows.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
+#include "reference/bounds/steps/weights/alike_rows.hpp"
 #include "reference/testing/setting.hpp"
 
 namespace attest::reference {

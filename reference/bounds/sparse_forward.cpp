@@ -5,7 +5,7 @@
 
 #include "reference/bounds/sparse.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
-#include "reference/bounds/steps/sparse_weights.hpp"
+#include "reference/bounds/steps/weights/sparse_weights.hpp"
 
 namespace attest::reference {
 namespace {

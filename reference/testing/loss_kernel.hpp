@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "reference/exact/loss_gradient.hpp"
 
 /// Loss gradients in float32, operation by operation: every legitimate way, and wrong ones.

@@ -5,7 +5,7 @@
 
 #include "schedules/engine/parameter.hpp"
 #include "schedules/engine/score_step.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
 namespace attest::schedules {

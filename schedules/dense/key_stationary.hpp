@@ -1,7 +1,7 @@
 #pragma once
 
 #include "schedules/engine/backward_step.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
 namespace attest::schedules {

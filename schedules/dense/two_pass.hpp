@@ -1,7 +1,7 @@
 #pragma once
 
 #include "schedules/dense/passes.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 #include "schedules/walks/tile_map.hpp"
 
 namespace attest::schedules {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "schedules/engine/family.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 
 namespace attest::schedules {
 

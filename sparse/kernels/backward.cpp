@@ -7,8 +7,8 @@
 #include "cpu/kernels/score_tile.hpp"
 #include "cpu/kernels/tensor_io.hpp"
 #include "sparse/kernels/gathered.hpp"
+#include "sparse/kernels/lists/split_mask.hpp"
 #include "sparse/kernels/packed_rows.hpp"
-#include "sparse/kernels/split_mask.hpp"
 
 namespace attest::sparse {
 namespace {

@@ -9,8 +9,8 @@
 #include "cpu/kernels/tensor_io.hpp"
 #include "sparse/kernels/gathered.hpp"
 #include "sparse/kernels/key_rows.hpp"
+#include "sparse/kernels/lists/split_mask.hpp"
 #include "sparse/kernels/packed_rows.hpp"
-#include "sparse/kernels/split_mask.hpp"
 
 namespace attest::sparse {
 namespace {

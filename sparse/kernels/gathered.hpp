@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "sparse/kernels/pair_lists.hpp"
+#include "sparse/kernels/lists/pair_lists.hpp"
 
 /// One row against some rows of a list, gathered from where they lie.
 namespace attest::sparse {

@@ -5,7 +5,7 @@
 #include "cpu/kernels/kernel.hpp"
 #include "sparse/kernels/backward.hpp"
 #include "sparse/kernels/forward.hpp"
-#include "sparse/kernels/listed_mask.hpp"
+#include "sparse/kernels/lists/listed_mask.hpp"
 
 namespace attest::sparse {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/testing/catch.hpp"
 #include "sparse/kernels/block_tiles.hpp"
 #include "sparse/kernels/kernel.hpp"
-#include "sparse/kernels/pair_lists.hpp"
+#include "sparse/kernels/lists/pair_lists.hpp"
 #include "sparse/kernels/row_tasks.hpp"
 #include "sparse/kernels/tasks.hpp"
 

@@ -18,7 +18,7 @@
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
-#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth/affordable.hpp"
 
 namespace attest::certify::cli {
 namespace {

@@ -23,7 +23,7 @@
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "fixtures/register.hpp"
-#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth/affordable.hpp"
 
 namespace attest::certify::cli {
 namespace {

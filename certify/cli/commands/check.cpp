@@ -16,8 +16,8 @@
 #include "certify/report/failure.hpp"
 #include "certify/report/html/evidence.hpp"
 #include "core/error.hpp"
-#include "proptest/judge/affordable.hpp"
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/affordable.hpp"
+#include "proptest/judge/truth/sample.hpp"
 
 namespace attest::certify::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 #include "fixtures/sparse_kernels.hpp"
-#include "proptest/judge/affordable.hpp"
+#include "proptest/judge/truth/affordable.hpp"
 #include "proptest/values/sparse_values.hpp"
 #include "sparse/inputs/input_kernels.hpp"
 

@@ -8,9 +8,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
-#include "proptest/laws/trial.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::certify {
 namespace {

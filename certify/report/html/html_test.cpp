@@ -8,7 +8,7 @@
 #include "certify/report/testing/sample_certificate.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/sample.hpp"
 
 namespace attest::certify {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "proptest/judge/sample.hpp"
+#include "proptest/judge/truth/sample.hpp"
 
 namespace attest::certify {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "certify/bench/statistics.hpp"
-#include "certify/bench/timing.hpp"
+#include "certify/bench/timing/statistics.hpp"
+#include "certify/bench/timing/timing.hpp"
 #include "certify/reproduce/counted.hpp"
 #include "certify/reproduce/fit.hpp"
 #include "certify/reproduce/timing.hpp"

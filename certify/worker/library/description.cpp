@@ -7,7 +7,7 @@
 
 #include "certify/worker/library/limits.hpp"
 #include "certify/worker/process/protocol.hpp"
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/features/claim_words.hpp"
 #include "core/registry.hpp"
 

@@ -6,7 +6,7 @@
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/mask/sparsity/blocks_of.hpp"
-#include "gpu/runtime/call_interface.hpp"
+#include "gpu/runtime/calls/call_interface.hpp"
 
 namespace attest::certify::worker {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/simt/launch.hpp"
 
 /// Words that emulated launches move.

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest::gpu {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/ptx/arithmetic/floating.hpp"
 
 /// Comparisons and selections.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/ptx/arithmetic/formats.hpp"
 
 /// Values of 16 bits, each computed with in double and rounded once.

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/ptx/testing/definitions.hpp"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <limits>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/ptx/execution/block_run.hpp"
 #include "gpu/ptx/products/matrix.hpp"
 #include "gpu/simt/tensor_core/factor.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/ptx/testing/launches.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/ptx/execution/block_run.hpp"
 
 namespace attest::ptx {

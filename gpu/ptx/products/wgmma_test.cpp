@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/ptx/testing/launches.hpp"

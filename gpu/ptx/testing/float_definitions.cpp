@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "gpu/ptx/testing/definitions.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "gpu/ptx/execution/executor.hpp"
 #include "gpu/ptx/testing/texts.hpp"

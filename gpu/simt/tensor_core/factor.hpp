@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 
 namespace attest::simt {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/simt/block.hpp"
 #include "gpu/simt/tensor_core/warp_product.hpp"
 

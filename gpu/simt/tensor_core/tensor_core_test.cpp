@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/simt/launch.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "gpu/simt/async/mbarrier.cuh"

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/simt/async/mbarrier.cuh"
 #include "gpu/simt/tensor_core/tensor_core.cuh"
 #include "gpu/simt/tensor_core/warpgroup.cuh"

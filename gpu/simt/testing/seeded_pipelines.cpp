@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/dtype/dtype.hpp"
 #include "gpu/simt/testing/pipelined_product.cuh"
 
 namespace attest::simt {

@@ -10,7 +10,7 @@
 #include "core/rng.hpp"
 #include "reference/bounds/steps/coherent_groups.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
-#include "reference/bounds/steps/running_maximum.hpp"
+#include "reference/bounds/steps/weights/running_maximum.hpp"
 #include "reference/threads.hpp"
 #include "reference/vector_product.hpp"
 

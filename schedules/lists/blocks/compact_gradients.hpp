@@ -4,15 +4,15 @@
 
 #include "schedules/engine/backward_step.hpp"
 #include "schedules/lists/blocks/compact_scores.hpp"
-#include "schedules/walks/listed_pairs.hpp"
+#include "schedules/walks/lists/listed_pairs.hpp"
 
 /// Backward schedules for fast memory below d^2 words: the listed tiles of P, then of dS, are
 /// formed and kept side by side; dQ walks the list, dK and dV the transposed list with a word for
 /// the place of each tile.
 namespace attest::schedules {
 
-/// The phases: tiles of P and of dS as `pairs` makes them (schedules/walks/listed_pairs.hpp), then
-/// three products of either kind, dQ, dK and dV in groups of `columns`.
+/// The phases: tiles of P and of dS as `pairs` makes them (schedules/walks/lists/listed_pairs.hpp),
+/// then three products of either kind, dQ, dK and dV in groups of `columns`.
 struct CompactGradients {
   std::int64_t block_q, block_k, columns, dlse;
 

@@ -5,12 +5,12 @@
 #include "schedules/engine/parameter.hpp"
 #include "schedules/engine/products.hpp"
 #include "schedules/engine/score_step.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 
 /// Forward schedules for fast memory below d^2 words: only the listed tiles of S are formed and
 /// kept, side by side in one matrix of block_q rows. The list is read once while they are made,
 /// bits and all, and once for each group of columns of V without bits: masked scores are -inf in
-/// slow memory. Letters as in schedules/walks/tile_list.hpp, nz the pairs of listed
+/// slow memory. Letters as in schedules/walks/lists/tile_list.hpp, nz the pairs of listed
 /// tiles, t their number, T the query blocks.
 namespace attest::schedules {
 

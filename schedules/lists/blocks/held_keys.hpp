@@ -5,7 +5,7 @@
 #include "schedules/engine/stair_steps.hpp"
 #include "schedules/lists/blocks/unseen.hpp"
 #include "schedules/lists/sparse_family.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 
 namespace attest::schedules {
 
@@ -16,7 +16,7 @@ namespace attest::schedules {
 ///
 /// Cost:   J the keys of a block once for each of its pieces, z the pairs of a tile, of each query
 ///         from its first visible key to its last, Z those of all tiles, other letters as in
-///         schedules/walks/tile_list.hpp: reads = 2 nz_q (dk + dv + 1) - ra + (nz_q -
+///         schedules/walks/lists/tile_list.hpp: reads = 2 nz_q (dk + dv + 1) - ra + (nz_q -
 ///         ra) dk + ra dv + J (2 dk + dv) + (J - kc)(dk + dv) + Z + L + 1 + e, e the query blocks
 ///         without a tile, writes = Z + nz_q dk + J (dk + dv) + ra + (q - ra) dk + (k - kc)(dk +
 ///         dv); peak = max over the pieces of sum over their tiles (z + r) + keys + f + 4, f the

@@ -7,7 +7,7 @@
 #include "schedules/engine/rolling_buffer.hpp"
 #include "schedules/lists/blocks/unseen.hpp"
 #include "schedules/lists/sparse_family.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 
 namespace attest::schedules {
 
@@ -43,7 +43,7 @@ struct CutGrid {
 /// pattern have few keys and queries each: tiles of its blocks, cut to fit.
 ///
 /// Cost:   R and J sums over all tiles of the grids of their queries and of their keys, and other
-///         letters as in schedules/walks/tile_list.hpp:
+///         letters as in schedules/walks/lists/tile_list.hpp:
 ///         reads = R (3 dk + 2 dv + 2) + J (3 dk + 2 dv) + nz + ra (dv - dk - 1) - kc (dk + dv)
 ///         + L + 1 + e, e the query blocks without a tile,
 ///         writes = nz + R dk + J (dk + dv) + ra + (q - ra) dk + (k - kc)(dk + dv);

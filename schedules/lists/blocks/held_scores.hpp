@@ -5,8 +5,8 @@
 #include "schedules/engine/parameter.hpp"
 #include "schedules/engine/score_step.hpp"
 #include "schedules/lists/sparse_family.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 #include "schedules/walks/staircase.hpp"
-#include "schedules/walks/tile_list.hpp"
 
 namespace attest::schedules {
 
@@ -28,7 +28,7 @@ struct ScoreTile {
 /// Query blocks stay with the scores of listed tiles in place of rows of Q and O, whose columns
 /// pass by, and with them the words of K and of V. Where not all tiles of a block fit they come in
 /// pieces: O waits in slow memory between them, float32. Moves fewer words than block_flash2 where
-/// queries see few keys. Letters as in schedules/walks/tile_list.hpp.
+/// queries see few keys. Letters as in schedules/walks/lists/tile_list.hpp.
 ///
 /// Cost:   a the queries of a block once for each piece after its first: reads = (ra + a) dk + a dv
 ///         + nz_k (dk + dv) + L, writes = q (dv + 1) + a dv;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "schedules/dense/column_groups.hpp"
-#include "schedules/walks/gathered_rows.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/gathered_rows.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 
 namespace attest::schedules {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "schedules/dense/passes.hpp"
-#include "schedules/walks/gathered_rows.hpp"
-#include "schedules/walks/tile_list.hpp"
+#include "schedules/walks/lists/gathered_rows.hpp"
+#include "schedules/walks/lists/tile_list.hpp"
 
 /// The passes of schedules/dense/passes.hpp over blocks of rows that share what they see
 /// (RowOrder), with tiles of one key, or one query. A block first reads its places in the order, a

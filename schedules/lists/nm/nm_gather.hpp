@@ -1,7 +1,7 @@
 #pragma once
 
 #include "schedules/dense/column_groups.hpp"
-#include "schedules/walks/nm_metadata.hpp"
+#include "schedules/walks/lists/nm_metadata.hpp"
 
 namespace attest::schedules {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "schedules/dense/passes.hpp"
-#include "schedules/walks/nm_metadata.hpp"
+#include "schedules/walks/lists/nm_metadata.hpp"
 
 namespace attest::schedules {
 

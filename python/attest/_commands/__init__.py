@@ -1,0 +1,1 @@
+"""Programs that the command `attest` starts in the user's Python."""
