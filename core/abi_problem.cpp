@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
+#include "core/features/pages.hpp"
 #include "core/problem.hpp"
 
 namespace attest {
@@ -25,12 +27,25 @@ AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads)
 
 AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features,
                        bool boolean)
-    : given_{problem.mask.key_lengths, problem.mask.cu_seqlens_q, problem.mask.cu_seqlens_k, {},
-             problem.alibi_slopes(),   problem.sink_scores()},
+    : given_{problem.mask.key_lengths,
+             problem.mask.cu_seqlens_q,
+             problem.mask.cu_seqlens_k,
+             {},
+             problem.alibi_slopes(),
+             problem.sink_scores(),
+             {}},
       sparsity_(problem.mask.sparsity(), features) {
   const Pattern& mask = problem.mask;
   boolean = boolean && mask.boolean;
   if (boolean) given_.boolean = mask.boolean->visible;
+  if (is_paged(problem)) {
+    Pages pages(problem);
+    given_.block_table = std::move(pages.block_table);
+    paged_kv_ = {sizeof paged_kv_, pages.page_size, pages.pages, pages.max_pages,
+                 given_.block_table.data()};
+    problem_.paged_kv = &paged_kv_;
+  }
+  paged_kv_before_ = paged_kv_;
   before_ = given_;
   problem_.struct_size = sizeof problem_;
   problem_.batch = problem.batch;
@@ -46,6 +61,7 @@ AbiProblem::AbiProblem(const Problem& problem, std::int32_t num_threads, std::ui
   const auto pointer = [](const auto& list) { return list.empty() ? nullptr : list.data(); };
   problem_.alibi_slopes = pointer(given_.alibi_slopes);
   problem_.sinks = pointer(given_.sinks);
+  problem_.num_splits = problem.num_splits;
   problem_.num_threads = num_threads;
   problem_.mask.window_left = mask.window_left;
   problem_.mask.window_right = mask.window_right;
@@ -69,6 +85,11 @@ std::string AbiProblem::changed() const {
   if (given_.cu_seqlens_k != before_.cu_seqlens_k) return "input cu_seqlens_k was modified";
   if (given_.boolean != before_.boolean) return "input boolean mask was modified";
   if (sparsity_.changed()) return "input sparsity pattern was modified";
+  if (given_.block_table != before_.block_table) return "input block_table was modified";
+  // Five fields of eight bytes each: no padding.
+  if (std::memcmp(&paged_kv_, &paged_kv_before_, sizeof paged_kv_) != 0) {
+    return "input paged_kv was modified";
+  }
   const auto same_bits = [](float a, float b) {
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
   };

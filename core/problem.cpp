@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/features/pages.hpp"
 #include "core/features/problem_values.hpp"
 #include "core/features/score_features.hpp"
 #include "core/rng.hpp"
@@ -98,6 +99,22 @@ std::string_view name(Sinks sinks) {
   return sinks == Sinks::off ? "off" : "drawn";
 }
 
+std::string_view name(SharedKv shared) {
+  switch (shared) {
+    case SharedKv::none:
+      return "none";
+    case SharedKv::first:
+      return "first";
+    case SharedKv::last:
+      return "last";
+    case SharedKv::first_apart:
+      return "first_apart";
+    case SharedKv::last_apart:
+      return "last_apart";
+  }
+  throw InternalError("a way to share K and V without a name");
+}
+
 double Problem::scale() const {
   return softmax_scale ? *softmax_scale : 1.0 / std::sqrt(static_cast<double>(head_dim_qk));
 }
@@ -141,6 +158,7 @@ std::vector<Sequence> Problem::sequences() const {
   for (std::int64_t b = 0; b < batch; ++b) {
     const auto index = static_cast<std::size_t>(b);
     Sequence sequence;
+    sequence.number = b;
     if (mask.packed()) {
       sequence.q_begin = mask.cu_seqlens_q[index];
       sequence.q_length = mask.cu_seqlens_q[index + 1] - sequence.q_begin;
@@ -197,8 +215,25 @@ std::vector<Axis> Problem::lse_axes() const {
           {"seqlen_q", tensor_seqlen_q(), 0}};
 }
 
+SharedColumns Problem::shared_columns() const {
+  const std::int64_t wider = head_dim_qk - head_dim_v;
+  const bool last = shared_kv == SharedKv::last || shared_kv == SharedKv::last_apart;
+  return {wider >= 0, last ? std::abs(wider) : 0};
+}
+
 std::vector<Axis> Problem::sinks_axes() const {
   return {{"num_heads_q", sinks == Sinks::none ? 0 : num_heads_q, 0}};
+}
+
+std::vector<Axis> Problem::bias_axes() const {
+  const bool some = bias.kind != Bias::Kind::none;
+  const auto extent = [&](std::size_t axis, std::int64_t whole) -> std::int64_t {
+    return !some ? 0 : bias.axes[axis] ? whole : 1;
+  };
+  return {{"batch", extent(0, batch), 0},
+          {"num_heads_q", extent(1, num_heads_q), 0},
+          {"seqlen_q", extent(2, seqlen_q), 0},
+          {"seqlen_k", extent(3, seqlen_k), 0}};
 }
 
 std::int64_t Problem::visible_pairs() const {
@@ -236,11 +271,18 @@ void Problem::validate() const {
   require_product("K", {batch, seqlen_k, num_heads_kv, head_dim_qk});
   require_product("V", {batch, seqlen_k, num_heads_kv, head_dim_v});
   require_product("S", {batch, num_heads_q, seqlen_q, seqlen_k});
+  if (is_paged(*this)) {
+    // Pages that no key fills and one more for each batch entry; at least as many as are asked for.
+    const std::int64_t pages = std::max(paged_kv.pages, seqlen_k / paged_kv.page_size + 2);
+    require_product("K in pages", {batch, pages, paged_kv.page_size, num_heads_kv, head_dim_qk});
+    require_product("V in pages", {batch, pages, paged_kv.page_size, num_heads_kv, head_dim_v});
+  }
   if (softmax_scale && !std::isfinite(*softmax_scale)) {
     throw InvalidProblem("scale is not finite; pass a finite softmax_scale or 1/sqrt(d)");
   }
   if (dtype != DType::f64) require_normal_float32("scale", softmax_scale.value_or(0), "1/sqrt(d)");
   for (const ScoreFeature& feature : score_features()) feature.validate(*this);
+  require_at_least("num_splits (splits)", num_splits, 0);
   if (mask.packed()) {
     validate_packed(*this);
   } else if (layout == Layout::thd) {

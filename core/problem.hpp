@@ -11,6 +11,7 @@
 #include "core/abi/attest_kernel.h"
 #include "core/contract/conventions.hpp"
 #include "core/dtype/dtype.hpp"
+#include "core/features/bias.hpp"
 #include "core/mask/pattern.hpp"
 #include "core/mask/sparsity/abi_sparsity.hpp"
 #include "core/tensor.hpp"
@@ -30,13 +31,37 @@ enum class Sinks : std::uint8_t { none, off, drawn, given };
 
 std::string_view name(Sinks sinks);
 
+/// Pages of K and V, which a block table names (attest_paged_kv). Spelled page_size, _order and
+/// _pages: 16, 16_7 or 16_7_66000.
+struct PagedKv {
+  std::int64_t page_size = 0;  // slots of a page; 0: K and V are not paged
+  std::uint64_t order = 0;     // seed of the order in which pages are handed out
+  std::int64_t pages = 0;      // at least so many; 0: one more than keys need
+
+  friend bool operator==(const PagedKv&, const PagedKv&) = default;
+};
+
+/// Memory of K and V: each in its own; or the narrower as the first or the last columns of the
+/// wider (V of K, where they are as wide). Apart: the same values and strides, in two buffers.
+enum class SharedKv : std::uint8_t { none, first, last, first_apart, last_apart };
+
+std::string_view name(SharedKv shared);
+
+/// Where the narrower of K and V lies in the wider: in K where V is as wide, and from which
+/// column.
+struct SharedColumns {
+  bool of_k;
+  std::int64_t first;
+};
+
 /// A problem and its one-line spelling:
 ///
 ///   b=1,hq=8,hkv=2,sq=17,sk=33,d=64,dv=64,mask=causal_br,dtype=f32,layout=bshd,scale=1/sqrt(d)
 ///
 /// Optional keys, printed only when they differ from the default: softcap=0, alibi=none,
-/// sinks=none, strides=packed. Slopes of ALiBi are `standard`, or `drawn_N` from seed N, sinks
-/// `off` or `drawn_N`. Omitted keys mean
+/// sinks=none, bias=none, paged_kv (K and V are not), shared_kv=none, splits=0, strides=packed.
+/// Slopes of ALiBi are `standard`, or `drawn_N` from seed N, sinks `off` or `drawn_N`, a bias as
+/// core/features/bias.hpp has it. Omitted keys mean
 /// b=1,hq=1,hkv=hq,sk=sq,dv=d,mask=none,dtype=f32,layout=bshd, scale=1/sqrt(d); with packed
 /// sequences (mask=cu_…) b, sq, sk and layout=thd follow from them.
 struct Problem {
@@ -57,6 +82,10 @@ struct Problem {
   Sinks sinks = Sinks::none;
   std::uint64_t sinks_seed = 0;    // of those that are drawn
   std::vector<float> given_sinks;  // those that are given, one per query head
+  Bias bias;
+  PagedKv paged_kv;
+  std::int64_t num_splits = 0;  // parts of the keys, a hint; 0: the kernel's own choice
+  SharedKv shared_kv = SharedKv::none;
   Pattern mask;
 
   /// The factor of QK^T, in float64.
@@ -67,6 +96,17 @@ struct Problem {
 
   /// One score per query head, empty without sinks; exactly the floats a kernel is given.
   std::vector<float> sink_scores() const;
+
+  /// The type that the bias is held in.
+  DType bias_dtype() const { return bias.dtype(dtype); }
+
+  /// The bias of one score, exactly the number that a kernel is given: of sequence b and query
+  /// head h the query i and the key j; 0 without one.
+  double bias_at(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    return bias(bias_dtype(), b, h, i, j);
+  }
+  /// Columns that K and V have in common; of use where they share memory.
+  SharedColumns shared_columns() const;
 
   /// Query heads that share one K/V head.
   std::int64_t group_size() const { return num_heads_q / num_heads_kv; }
@@ -89,6 +129,10 @@ struct Problem {
   std::vector<Axis> lse_axes() const;    // LSE, dLSE
   std::vector<Axis> sinks_axes() const;  // dSinks (num_heads_q), of no head without sinks
 
+  /// dBias (batch, num_heads_q, seqlen_q, seqlen_k), of extent 1 along the axes that the bias
+  /// does not depend on; of no element without a bias.
+  std::vector<Axis> bias_axes() const;
+
   /// Visible (query, key) pairs of one head, summed over the batch.
   std::int64_t visible_pairs() const;
 
@@ -100,8 +144,8 @@ struct Problem {
   /// [core/problem_test "round trip"]
   std::string to_string() const;
 
-  /// Parses and validates. Throws InvalidProblem naming key, value, what is needed and the nearest
-  /// known key.
+  /// Parses and validates. Throws InvalidProblem naming key, value, what is needed and the
+  /// nearest known key.
   static Problem parse(std::string_view text);
 };
 
@@ -109,11 +153,12 @@ struct Problem {
 class AbiProblem {
  public:
   /// For a kernel of these `features`: a sparsity pattern comes in the form that it is given
-  /// (mask_form), as a boolean mask to one that claims none. [core/mask/sparsity/abi_sparsity_test]
+  /// (mask_form), as a boolean mask to one that claims none.
+  /// [core/mask/sparsity/abi_sparsity_test]
   AbiProblem(const Problem& problem, std::int32_t num_threads, std::uint32_t features);
 
-  /// For schedules: the boolean mask of any pattern, and beside it an N:M pattern's own form, whose
-  /// metadata some read.  [core/mask/sparsity/abi_sparsity_test "what schedules are given"]
+  /// For schedules: the boolean mask of any pattern, and beside it an N:M pattern's own form,
+  /// whose metadata some read.  [core/mask/sparsity/abi_sparsity_test "what schedules are given"]
   AbiProblem(const Problem& problem, std::int32_t num_threads);
 
   AbiProblem(const AbiProblem&) = delete;
@@ -133,9 +178,11 @@ class AbiProblem {
     std::vector<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
     std::vector<std::uint8_t> boolean;
     std::vector<float> alibi_slopes, sinks;
+    std::vector<std::int32_t> block_table;
   };
   Arrays given_, before_;
   AbiSparsity sparsity_;
+  attest_paged_kv paged_kv_{}, paged_kv_before_{};
   attest_problem problem_{};
   std::array<std::byte, sizeof(attest_problem)> bytes_before_{};
 };

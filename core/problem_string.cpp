@@ -20,7 +20,7 @@ const std::vector<std::string>& known_keys() {
     std::vector<std::string> all{"b",  "hq",   "hkv",   "sq",     "sk",   "d",
                                  "dv", "mask", "dtype", "layout", "scale"};
     for (const ScoreFeature& feature : score_features()) all.emplace_back(feature.word);
-    all.emplace_back("strides");
+    all.insert(all.end(), {"splits", "strides"});
     return all;
   }();
   return keys;
@@ -40,8 +40,8 @@ void refuse_later_features(const std::string& key, const std::string& value) {
   static constexpr std::array<Feature, 8> kFeatures{{
       {"dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"p_dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
-      {"page_size", "paged K and V"},
-      {"block_table", "paged K and V"},
+      {"page_size", "this key; pages of 16 keys, in the order of seed 7, are paged_kv=16_7"},
+      {"block_table", "this key; pages of 16 keys, in the order of seed 7, are paged_kv=16_7"},
       {"cluster", "thread-block clusters"},
       {"fp8", "fp8"},
       {"e4m3", "fp8"},
@@ -166,6 +166,7 @@ std::string Problem::to_string() const {
     if (feature.present(*this))
       text += "," + std::string(feature.word) + "=" + feature.value(*this);
   }
+  if (num_splits != 0) text += ",splits=" + std::to_string(num_splits);
   if (strides != Strides::packed) text += ",strides=" + std::string(attest::name(strides));
   return text;
 }
@@ -190,6 +191,7 @@ Problem Problem::parse(std::string_view text) {
     const auto found = fields.find(feature.word);
     if (found != fields.end()) feature.parse(problem, found->second);
   }
+  problem.num_splits = integer(fields, "splits", 0);
   Problem sizes = problem;  // sizes first: a mask of impossible size is not built
   sizes.mask = Pattern::parse_packed(mask);
   sizes.validate();

@@ -27,7 +27,9 @@ TEST_CASE("canonical problems round trip", "[problem]") {
         "b=1,hq=3,hkv=3,sq=4,sk=4,d=64,dv=64,mask=none,dtype=f32,layout=bshd,"
         "scale=1/sqrt(d),alibi=drawn_18446744073709551615",
         "b=2,hq=1,hkv=1,sq=4,sk=9,d=2,dv=2,mask=lengths_9_0,dtype=f32,layout=bshd,"
-        "scale=0.1,strides=huge"}) {
+        "scale=0.1,strides=huge",
+        "b=1,hq=1,hkv=1,sq=4,sk=9,d=2,dv=2,mask=none,dtype=f32,layout=bshd,scale=0.1,"
+        "paged_kv=3_18446744073709551615_70000,strides=padded"}) {
     CHECK(Problem::parse(text).to_string() == text);
     CHECK(Problem::parse("v1;" + std::string(text)).to_string() == text);
   }
@@ -103,6 +105,7 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("b=0,sq=1,d=1", "batch (b) is 0");
   refused("sq=-1,d=1", "seqlen_q (sq) is -1");
   refused("sq=1,d=0", "head_dim_qk (d) is 0");
+  refused("sq=1,d=1,splits=-1", "num_splits (splits) is -1");
   refused("sq=1,d=1,dv=0", "head_dim_v (dv) is 0");
   refused("sq=4294967296,sk=4294967296,d=1", "overflow");
   refused("sq=9223372036854775808,d=1", "not an integer below 2^63");
@@ -126,7 +129,11 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("SQ=1,d=1", "did you mean 'sq'");
   refused("sq=1,d=1,dropout=0.1", "does not have dropout; a mask of the kept pairs");
   refused("sq=1,d=1,dtype=fp8", "does not have fp8");
-  refused("sq=1,d=1,page_size=16", "does not have paged K and V");
+  refused("sq=1,d=1,page_size=16", "does not have this key; pages of 16 keys");
+  for (const char* pages : {"0", "x", "16_", "16_x", "16_7_", "16_7_8_9", "2147483648", "-1"}) {
+    refused(std::string("sq=1,d=1,paged_kv=") + pages, "needs a page size from 1 on");
+  }
+  refused("sq=1,d=4294967296,paged_kv=2147483647_0_2147483647", "K in pages");
   refused("sq=1,sq=2,d=1", "given twice");
   refused("sq", "is not key=value");
   refused("sq=1,=2,d=1", "'=2' is not key=value");
@@ -160,7 +167,8 @@ TEST_CASE("extreme scales and softcaps are problems where the dtype can hold the
 TEST_CASE("a modified ABI problem is noticed", "[problem]") {
   const Problem padded = Problem::parse("b=2,hq=2,sq=3,sk=3,d=4,mask=lengths_3_2,alibi=standard"),
                 masked = Problem::parse("hq=2,sq=3,sk=3,d=4,mask=random_50_1"),
-                packed = Problem::parse("d=4,mask=cu_3x5_2x2");
+                packed = Problem::parse("d=4,mask=cu_3x5_2x2"),
+                paged = Problem::parse("b=2,sq=3,d=4,paged_kv=2_1");
   const auto finding = [](const Problem& problem, const auto& modify) {
     const std::string spelling = problem.to_string();
     const std::int64_t pairs = problem.visible_pairs();
@@ -178,6 +186,11 @@ TEST_CASE("a modified ABI problem is noticed", "[problem]") {
         "input key_lengths was modified");
   CHECK(finding(padded, [&](attest_problem& p) { write(p.alibi_slopes, 1) *= -1; }) ==
         "input alibi_slopes was modified");
+  CHECK(finding(paged, [&](attest_problem& p) { ++write(p.paged_kv->block_table, 1); }) ==
+        "input block_table was modified");
+  CHECK(finding(paged, [&](attest_problem& p) {
+          ++const_cast<attest_paged_kv*>(p.paged_kv)->page_size;
+        }) == "input paged_kv was modified");
   CHECK(finding(packed, [&](attest_problem& p) { --write(p.mask.cu_seqlens_q, 1); }) ==
         "input cu_seqlens_q was modified");
   CHECK(finding(packed, [&](attest_problem& p) { --write(p.mask.cu_seqlens_k, 1); }) ==
@@ -193,9 +206,10 @@ TEST_CASE("a modified ABI problem is noticed", "[problem]") {
 TEST_CASE("the ABI form says the same", "[problem]") {
   const Problem problem = Problem::parse(
       "b=2,hq=4,hkv=2,sq=3,sk=5,d=8,dv=6,mask=lengths_4_5+window_2_1,dtype=bf16,scale=-0.5,"
-      "softcap=20,alibi=standard");
+      "softcap=20,alibi=standard,splits=4");
   const AbiProblem form(problem, 3);
   const attest_problem& abi_form = *form.get();
+  CHECK(abi_form.num_splits == 4);
   CHECK(abi_form.struct_size == sizeof(attest_problem));
   CHECK(abi_form.batch == 2);
   CHECK(abi_form.num_heads_q == 4);

@@ -55,7 +55,12 @@ TEST_CASE("versions of the ABI", "[registry]") {
   };
   CHECK(objection(1, ATTEST_LSE).empty());
   CHECK(objection(2, ATTEST_LSE | ATTEST_SINKS).empty());
-  CHECK_THAT(objection(1, ATTEST_SINKS), Catch::Contains("has bits of version 2"));
+  CHECK(objection(2, ATTEST_BIAS).empty());
+  for (const std::uint32_t claim :
+       {ATTEST_SINKS, ATTEST_PAGED_KV, ATTEST_BIAS, ATTEST_SHARED_KV, ATTEST_BATCH_INVARIANT,
+        ATTEST_SPLIT_INVARIANT, ATTEST_NONFINITE}) {
+    CHECK_THAT(objection(1, claim), Catch::Contains("has bits of version 2"));
+  }
   CHECK_THAT(objection(0, 0), Catch::Contains("abi_version is 0"));
   CHECK_THAT(objection(3, 0), Catch::Contains("versions 1 to 2"));
 }
@@ -66,9 +71,15 @@ TEST_CASE("fields of version 1 are where they were", "[registry]") {
   CHECK(offsetof(attest_problem, mask) == 96);
   CHECK(offsetof(attest_problem, num_threads) == 216);
   CHECK(offsetof(attest_problem, sinks) == 224);
+  CHECK(offsetof(attest_problem, paged_kv) == 232);
+  CHECK(sizeof(attest_paged_kv) == 40);
+  CHECK(offsetof(attest_problem, num_splits) > offsetof(attest_problem, sinks));
   CHECK(offsetof(attest_forward_args, message_bytes) == 88);
   CHECK(offsetof(attest_backward_args, message_bytes) == 128);
   CHECK(offsetof(attest_backward_args, dSinks) == 136);
+  CHECK(offsetof(attest_forward_args, bias) == 96);
+  CHECK(offsetof(attest_backward_args, bias) == 144);
+  CHECK(offsetof(attest_backward_args, dBias) == 152);
   CHECK(sizeof(attest_mask) == 120);
   CHECK(sizeof(attest_loss_args) == 120);
   CHECK(sizeof(attest_numerics) == 168);

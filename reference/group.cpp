@@ -145,6 +145,7 @@ Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t fi
   Scores result{std::move(products), {}};
   if (problem.softcap > 0) apply_softcap(problem.softcap, result);
   const std::vector<float> slopes = problem.alibi_slopes();
+  const bool biased = problem.bias.kind != Bias::Kind::none;
   Matrix& S = result.S;
   const auto column = [&](std::int64_t key) {
     return std::clamp<std::int64_t>(key - first_key, 0, S.cols());
@@ -159,6 +160,11 @@ Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t fi
       for (std::int64_t j = begin; j < end; ++j) {
         S(r, j) -= slope * static_cast<double>(std::abs(aligned - j));
       }
+    }
+    for (std::int64_t j = begin; biased && j < end; ++j) {
+      const double bias =
+          problem.bias_at(group.sequence.number, group.query_head(first + r), query, first_key + j);
+      S(r, j) = bias == kMasked ? kMasked : S(r, j) + bias;  // whatever the product is
     }
     S.row(r).head(begin).setConstant(kMasked);
     S.row(r).tail(S.cols() - end).setConstant(kMasked);

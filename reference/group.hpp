@@ -76,7 +76,7 @@ Matrix finite_part(const Matrix& matrix);
 
 /// Scores of a block of stacked rows.
 struct Scores {
-  Matrix S;      // (count, keys()) after softcap and ALiBi; -inf where masked
+  Matrix S;      // (count, keys()) after softcap, ALiBi and bias; -inf where masked
   Matrix slope;  // d score / d (scale q.k): the softcap's derivative; empty without softcap
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/features/pages.hpp"
+
 namespace attest::certify {
 namespace {
 
@@ -26,10 +28,11 @@ std::size_t bytes_of(const Tensor& tensor) {
 }  // namespace
 
 Operands::Operands(const Problem& problem, std::int32_t threads, std::uint32_t features)
-    : form_(problem, threads, features),
+    : problem_(problem),
+      form_(problem, threads, features),
       Q_("Q", problem.dtype, problem.q_axes()),
-      K_("K", problem.dtype, problem.k_axes()),
-      V_("V", problem.dtype, problem.v_axes()),
+      K_("K", problem.dtype, stored_k_axes(problem)),
+      V_("V", problem.dtype, stored_v_axes(problem)),
       dO_("dO", problem.dtype, problem.o_axes()),
       O_("O", problem.dtype, problem.o_axes()),
       LSE_("LSE", problem.dtype == DType::f64 ? DType::f64 : DType::f32, problem.lse_axes()),
@@ -39,8 +42,8 @@ Operands::Operands(const Problem& problem, std::int32_t threads, std::uint32_t f
 
 void Operands::fill(const proptest::InputValues& values) {
   copy_values(values.Q, Q_);
-  copy_values(values.K, K_);
-  copy_values(values.V, V_);
+  copy_values(in_pages(problem_, values.K), K_);
+  copy_values(in_pages(problem_, values.V), V_);
   copy_values(values.dO, dO_);
 }
 
@@ -49,15 +52,15 @@ attest_status Operands::call(const attest_kernel& kernel, Direction direction) {
   const bool shows_lse = (kernel.description.features & ATTEST_LSE) != 0;
   const attest_tensor* const lse = shows_lse ? lse_.get() : nullptr;
   if (direction == Direction::forward) {
-    const attest_forward_args args{sizeof args, form_.get(), q_.get(), k_.get(),
-                                   v_.get(),    o_.get(),    lse,      space.data.get(),
-                                   space.bytes, nullptr,     nullptr,  0};
+    const attest_forward_args args{
+        sizeof args,      form_.get(), q_.get(), k_.get(), v_.get(), o_.get(), lse,
+        space.data.get(), space.bytes, nullptr,  nullptr,  0,        nullptr};
     return kernel.forward(kernel.self, &args);
   }
   const attest_backward_args args{
       sizeof args, form_.get(), q_.get(),   k_.get(),   v_.get(),   o_.get(),         lse,
       d_o_.get(),  nullptr,     d_q_.get(), d_k_.get(), d_v_.get(), space.data.get(), space.bytes,
-      nullptr,     nullptr,     0,          nullptr};
+      nullptr,     nullptr,     0,          nullptr,    nullptr,    nullptr};
   return kernel.backward(kernel.self, &args);
 }
 

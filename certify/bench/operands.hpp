@@ -46,6 +46,7 @@ class Operands {
   std::vector<const Tensor*> written(Direction direction) const;
   const Space& space_for(const attest_kernel& kernel, Direction direction);
 
+  Problem problem_;
   AbiProblem form_;
   Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_;
   AbiTensor q_{Q_.view()}, k_{K_.view()}, v_{V_.view()}, d_o_{dO_.view()}, o_{O_.view()},

@@ -35,6 +35,20 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+// A claim that no problem shows: a law that holds exercises it.
+struct ClaimOfLaw {
+  std::string_view law;
+  std::uint32_t claim;
+  const char* word;
+};
+
+constexpr std::array kExercisedByLaws{
+    ClaimOfLaw{"layout_independence", ATTEST_LAYOUT_BITS, "layout_bits"},
+    ClaimOfLaw{"loss_layout", ATTEST_LAYOUT_BITS, "layout_bits"},
+    ClaimOfLaw{"batch_invariance", ATTEST_BATCH_INVARIANT, "batch_invariant"},
+    ClaimOfLaw{"split_invariance", ATTEST_SPLIT_INVARIANT, "split_invariant"},
+    ClaimOfLaw{"nan_propagation", ATTEST_NONFINITE, "nonfinite"}};
+
 bool fails(Verdict verdict) { return verdict == Verdict::violated || verdict == Verdict::crashed; }
 
 // Judges what the journal knows, in the order of the plan.
@@ -141,9 +155,9 @@ class Judge {
     if (compared("dQ") && proptest::uses_dlse(kernel_.description, c.seed)) {
       words.emplace_back("dlse");
     }
-    if (law.name == "layout_independence" || law.name == "loss_layout") {
-      const bool bits = (kernel_.description.features & ATTEST_LAYOUT_BITS) != 0;
-      if (bits) words.emplace_back("layout_bits");
+    for (const ClaimOfLaw& of : kExercisedByLaws) {
+      const bool claimed = (kernel_.description.features & of.claim) != 0;
+      if (claimed && law.name == of.law) words.emplace_back(of.word);
     }
     auto& of_dtype = result_.matrix[words.front()];
     for (const std::string& word : words) {
@@ -308,7 +322,7 @@ class Campaign {
     std::vector<std::string> words = exercised_by(c.problem, description().features);
     words.emplace_back("lse");
     words.emplace_back("loss_dy");
-    words.emplace_back("layout_bits");
+    for (const ClaimOfLaw& claim : kExercisedByLaws) words.emplace_back(claim.word);
     if (proptest::uses_dlse(description(), c.seed)) words.emplace_back("dlse");
     return words;
   }

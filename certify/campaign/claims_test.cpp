@@ -89,6 +89,10 @@ attest_description drawn_claims(Rng& rng) {
   const std::uint32_t all = (std::uint32_t{ATTEST_LAYOUT_BITS} << 1) - 1;
   const std::int64_t often = rng.between(1, 9) * 10;
   for (std::uint32_t bit = 1; bit <= all; bit <<= 1) d.features |= chance(rng, often) ? bit : 0;
+  for (const std::uint32_t bit :
+       {ATTEST_BATCH_INVARIANT, ATTEST_SPLIT_INVARIANT, ATTEST_NONFINITE}) {
+    d.features |= chance(rng, often) ? bit : 0;
+  }
   d.directions = ATTEST_FORWARD;
   if (chance(rng, 70)) d.directions |= ATTEST_BACKWARD;
   if (chance(rng, 15)) d.directions |= ATTEST_LOSS_GRADIENT;
@@ -248,6 +252,7 @@ TEST_CASE("a call outside the claims is seen", "[claims]") {
   CHECK(seen("sq=4,d=2,strides=interleaved") == "an innermost stride of 2 of Q");
   CHECK(seen("sq=4,d=2,strides=broadcast,hq=2") == "elements in one place of K");
   CHECK(seen("sq=4,d=2,dtype=bf16") == "a dtype");
+  CHECK(seen("sq=4,d=2,splits=2") == "a number of splits");
 }
 
 }  // namespace attest::certify

@@ -73,7 +73,7 @@ CampaignResult campaign_of(Defect defect, std::optional<std::uint64_t> cases) {
 
 }  // namespace
 
-TEST_CASE("gradients of a kernel that keeps its LSE are certified", "[hidden_lse]") {
+TEST_CASE("gradients of a kernel that keeps its LSE are certified", "[.][hidden_lse][large]") {
   const CampaignResult result = campaign_of(Defect::none, std::nullopt);
   for (const std::string& gap : result.gaps) UNSCOPED_INFO("gap: " << gap);
   for (const Finding& finding : result.findings) {

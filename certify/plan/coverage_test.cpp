@@ -33,6 +33,7 @@ TEST_CASE("every feature of a problem is named", "[coverage]") {
   }
   CHECK(of("sq=3,d=4,scale=0") == Words{"f32", "any_scale"});
   CHECK(of("sq=2,sk=3,d=4") == Words{"f32", "cross_lengths"});
+  CHECK(of("sq=3,d=4,splits=2") == Words{"f32", "split_invariant"});
   // Bottom-right, the first of three queries sees no key of two.
   CHECK(of("sq=3,sk=2,d=4,mask=causal_br") ==
         Words{"f32", "causal_bottom_right", "cross_lengths", "empty_rows"});

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -65,25 +70,51 @@ std::vector<const char*> names_of_dtypes() {
   return names;
 }
 
+// Kind of the page size, as the table of features spells it: one key, an odd number, or even and up
+// to 16 or more; "" without pages.
+std::string_view page_kind(const Problem& p) {
+  constexpr std::int64_t kUsual = 16;
+  const std::int64_t size = p.paged_kv.page_size;
+  if (size == 0) return "";
+  const auto pages =
+      std::find_if(score_features().begin(), score_features().end(),
+                   [](const ScoreFeature& feature) { return feature.claim == ATTEST_PAGED_KV; });
+  return pages->kinds[size == 1 ? 0 : size % 2 == 1 ? 1 : size <= kUsual ? 2 : 3];
+}
+
 // Level of scores: a scale of its own, features. Scales are small enough that many keys keep a
 // weight.
 struct ScoreLevel {
   std::string name;
   std::optional<double> scale;
   std::uint32_t features = 0;
+  bool holes = false;          // of a bias
+  const char* kind = nullptr;  // the value of the one feature; else each has its example
 
-  void give(Problem& p) const {
+  void give(Problem& p, Rng& rng) const {
     if (scale) p.softmax_scale = *scale;
     for (const ScoreFeature& feature : score_features()) {
-      if ((features & feature.claim) != 0) feature.parse(p, feature.example);
+      if ((features & feature.claim) == 0) continue;
+      feature.parse(p, kind == nullptr ? feature.example : kind);
     }
+    if ((features & ATTEST_BIAS) != 0) p.bias = Bias::parse(drawn_bias(rng, holes));
   }
   bool lies_in(const Problem& p) const {
+    if (kind != nullptr && page_kind(p) != kind) return false;
     if (scale && (!p.softmax_scale || (*scale < 0 && p.scale() >= 0))) return false;
     const auto held = [&](const ScoreFeature& feature) {
       return (features & feature.claim) == 0 || feature.present(p);
     };
-    return std::all_of(score_features().begin(), score_features().end(), held);
+    return (!holes || p.bias.kind == Bias::Kind::holes) &&
+           std::all_of(score_features().begin(), score_features().end(), held);
+  }
+
+  // A bias that lacks each axis, in the tensors' type or in float32.
+  static std::string drawn_bias(Rng& rng, bool with_holes) {
+    constexpr std::array<const char*, 6> kAxes{"hqk", "bhqk", "bqk", "bhk", "bhq", "k"};
+    const std::string axes = kAxes[static_cast<std::size_t>(rng.between(0, 5))];
+    const std::int64_t single = rng.between(0, 2);
+    return axes + (single == 0 ? "_f32" : "") + (with_holes ? "_holes_7" : "_drawn_7");
   }
 };
 
@@ -94,16 +125,26 @@ const std::vector<ScoreLevel>& score_levels() {
     constexpr double kScale = 0.3, kNegativeScale = -0.25;
     std::vector<ScoreLevel> all{{"plain", {}}, {"scaled", kScale}, {"negative", kNegativeScale}};
     const std::span<const ScoreFeature> features = score_features();
-    for (const ScoreFeature& one : features) all.push_back({one.word, {}, one.claim});
+    for (const ScoreFeature& one : features) {
+      if (one.kinds.empty()) all.push_back({one.word, {}, one.claim});
+    }
     for (const ScoreFeature& one : features) {
       if (one.additive) continue;
       all.push_back({"negative_" + std::string(one.word), kNegativeScale, one.claim});
     }
+    // Where keys lie has no part in how scores are formed.
     for (std::size_t a = 0; a < features.size(); ++a) {
-      for (std::size_t b = a + 1; b < features.size(); ++b) {
+      for (std::size_t b = a + 1; b < features.size() && !features[b].in_storage; ++b) {
         all.push_back({features[a].word + ("_" + std::string(features[b].word)),
                        {},
                        features[a].claim | features[b].claim});
+      }
+    }
+    all.push_back({"bias_holes", {}, ATTEST_BIAS, true});
+    for (const ScoreFeature& one : features) {
+      for (const char* kind : one.kinds) {
+        const std::string size(kind, std::strcspn(kind, "_"));
+        all.push_back({one.word + ("_" + size), {}, one.claim, false, kind});
       }
     }
     return all;
@@ -296,8 +337,10 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
   if (loss && (levels[kScores] != 0 || levels[kMask] != kNone || levels[kBatch] != 0)) {
     return std::nullopt;
   }
+  const ScoreLevel& scores = score_levels()[levels[kScores]];
+  if (scores.holes && (d.features & ATTEST_EMPTY_ROWS) == 0) return std::nullopt;
   Problem p;
-  score_levels()[levels[kScores]].give(p);
+  scores.give(p, rng);
   p.dtype = kDtypes[levels[kDtype]];
   std::tie(p.head_dim_qk, p.head_dim_v) = *dims;
   const std::int64_t tiles = rng.between(1, 2), odd = rng.between(1, 15);
@@ -361,8 +404,8 @@ bool claims_levels(const attest_description& description, const Levels& levels) 
 }
 
 // The levels for which a few draws find a claimed problem. A kernel's other claims are the same for
-// all its dtypes, and for forward and backward: these are asked about once.
-std::vector<Levels> claimed_levels(const attest_description& description) {
+// all its dtypes, and for forward and backward but with pages: these are asked about once.
+std::vector<Levels> found_levels(const attest_description& description) {
   std::vector<std::size_t> dtypes, attention, loss;
   for (std::size_t dtype = 0; dtype < kDtypes.size(); ++dtype) {
     if ((description.dtypes & (1u << abi(kDtypes[dtype]))) != 0) dtypes.push_back(dtype);
@@ -378,7 +421,9 @@ std::vector<Levels> claimed_levels(const attest_description& description) {
     levels[kDtype] = dtypes.front();
     levels[kDirection] = directions.front();
     if (!claims_levels(description, levels)) return;
+    const bool forward_alone = score_levels()[levels[kScores]].kind != nullptr;
     for (const std::size_t direction : directions) {
+      if (forward_alone && direction != 0) continue;
       for (const std::size_t dtype : dtypes) {
         levels[kDtype] = dtype;
         levels[kDirection] = direction;
@@ -398,6 +443,35 @@ std::vector<Levels> claimed_levels(const attest_description& description) {
     }
     if (factor == kFactors) return found;
   }
+}
+
+// Holds all that the levels of a kernel follow from.
+std::string claims_key(const attest_description& d) {
+  std::string key;
+  const auto add = [&](const auto& field) {
+    key.append(reinterpret_cast<const char*>(&field), sizeof field);
+  };
+  add(d.device), add(d.directions), add(d.dtypes), add(d.features);
+  add(d.max_head_dim), add(d.head_dim_multiple);
+  if (d.limits != nullptr) add(*d.limits);
+  return key;
+}
+
+// The same, kept: a campaign asks twice, and the score of a corpus plans for hundreds of kernels
+// that claim the same.
+std::shared_ptr<const std::vector<Levels>> claimed_levels(const attest_description& description) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const std::vector<Levels>>> known;
+  constexpr std::size_t kMost = 16;
+  const std::string key = claims_key(description);
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  auto found = std::make_shared<const std::vector<Levels>>(found_levels(description));
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (known.size() >= kMost) known.clear();
+  return known[key] = std::move(found);
 }
 
 Case drawn(const attest_description& description, const Levels& levels, std::uint64_t seed) {
@@ -428,7 +502,7 @@ Pairs pairs_of(const Problem& problem, Direction direction) {
 Pairs claimed_pairs(const attest_description& description) {
   PairTable table;
   Pairs pairs;
-  for (const Levels& levels : claimed_levels(description)) {
+  for (const Levels& levels : *claimed_levels(description)) {
     for_each_pair(levels, [&](auto... pair) {
       if (std::exchange(table.at(pair...), 1)) return;
       pairs.insert(spelled(pair...));
@@ -441,7 +515,8 @@ std::vector<Case> cases_meeting(const attest_description& description, Pairs mis
                                 std::uint64_t seed) {
   std::vector<Case> cases;
   if (missing.empty()) return cases;
-  const std::vector<Levels> claimed = claimed_levels(description);
+  const auto kept = claimed_levels(description);
+  const std::vector<Levels>& claimed = *kept;
   PairTable wanted, seen;
   for (const Levels& levels : claimed) {
     for_each_pair(levels, [&](auto... pair) {

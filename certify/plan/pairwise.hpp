@@ -16,8 +16,8 @@ namespace attest::certify {
 /// layout (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of 16; ragged;
 /// fewer_queries; more_queries; one_query, of several keys; one_key, of several queries), dv
 /// (equal, other), scores (plain, scaled: a scale of its own, negative: a negative one, softcap,
-/// alibi, negative_softcap, softcap_alibi), batch (one, several), direction (forward, backward,
-/// loss_gradient).
+/// alibi, negative_softcap, softcap_alibi; the same of sinks and biases; bias_holes), batch (one,
+/// several), direction (forward, backward, loss_gradient).
 using Pairs = std::set<std::string>;
 
 /// The 36 pairs that a problem meets in a direction. A mask of several parts counts as the two of a

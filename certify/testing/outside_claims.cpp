@@ -149,6 +149,16 @@ std::string outside_lengths(const attest_description& d, const attest_problem& p
                    outside_extents("seqlen_k", d.limits->seqlen_k, p.seqlen_k)});
 }
 
+// Entries of the block table name pages that there are.
+std::string outside_pages(const attest_problem& p) {
+  if (p.paged_kv == nullptr) return "";
+  const attest_paged_kv& paged = *p.paged_kv;
+  const std::int32_t *const begin = paged.block_table, *const end =
+                                                           begin + p.batch * paged.max_pages;
+  return when(std::any_of(begin, end, [&](auto page) { return page < 0 || page >= paged.pages; }),
+              "a page that there is not");
+}
+
 std::string outside_problem(const attest_description& d, const attest_problem& p) {
   const std::vector<Part> parts = parts_of(p);
   const bool cross = std::any_of(parts.begin(), parts.end(),
@@ -163,6 +173,9 @@ std::string outside_problem(const attest_description& d, const attest_problem& p
                    needs(p.head_dim_qk != p.head_dim_v, ATTEST_HEAD_DIM_V, "another head_dim_v"),
                    needs(p.softcap != 0, ATTEST_SOFTCAP, "a softcap"),
                    needs(p.alibi_slopes != nullptr, ATTEST_ALIBI, "ALiBi"),
+                   needs(p.sinks != nullptr, ATTEST_SINKS, "sinks"),
+                   needs(p.paged_kv != nullptr, ATTEST_PAGED_KV, "pages"), outside_pages(p),
+                   needs(p.num_splits != 0, ATTEST_SPLIT_INVARIANT, "a number of splits"),
                    needs(p.softmax_scale <= 0, ATTEST_ANY_SCALE, "a scale that is not positive"),
                    needs(cross || p.seqlen_q != p.seqlen_k, ATTEST_CROSS_LENGTHS, "other lengths"),
                    claimed(d, ATTEST_EMPTY_ROWS) ? "" : rows_without_keys(p), outside_lengths(d, p),
@@ -221,6 +234,7 @@ std::string outside_claims(const attest_description& d, const attest_forward_arg
 std::string outside_claims(const attest_description& d, const attest_backward_args& x) {
   return first_of(
       {outside_direction(d, ATTEST_BACKWARD), outside_problem(d, *x.problem),
+       when(x.problem->paged_kv != nullptr, "backward with pages"),
        when((x.LSE != nullptr) != claimed(d, ATTEST_LSE), "LSE"),
        when(x.dLSE != nullptr && !claimed(d, ATTEST_DLSE), "dLSE"),
        outside_tensor(d, "Q", x.Q, Use::input), outside_tensor(d, "K", x.K, Use::input),

@@ -77,6 +77,20 @@ bool wide_right(const P& p) {
   return p.mask.window_right > 256 && l.aligned + p.mask.window_right + 1 < l.keys;
 }
 
+bool has_length(const P& p, std::int64_t length) {
+  return lengths(p) && std::count(p.mask.key_lengths, p.mask.key_lengths + p.batch, length) > 0;
+}
+bool fills_pages(const P& p) {
+  return p.paged_kv != nullptr && lengths(p) && p.paged_kv->page_size > 1 &&
+         std::all_of(p.mask.key_lengths, p.mask.key_lengths + p.batch,
+                     [&](auto keys) { return keys > 0 && keys % p.paged_kv->page_size == 0; });
+}
+bool past_16_bits(const P& p) {
+  if (p.paged_kv == nullptr) return false;
+  const std::int32_t* const table = p.paged_kv->block_table;
+  return *std::max_element(table, table + p.batch * p.paged_kv->max_pages) >= 65536;
+}
+
 bool any_empty(const P& p) {
   for (std::int64_t b = 0; packed(p) && b < p.batch; ++b) {
     if (p.mask.cu_seqlens_k[b] == p.mask.cu_seqlens_k[b + 1]) return true;
@@ -162,6 +176,18 @@ const std::vector<ProblemKind>& problem_kinds() {
        [](const P& p) { return p.head_dim_qk != p.head_dim_v; }},
       {"softcap", "sq=5,softcap=2", [](const P& p) { return p.softcap > 0; }},
       {"ALiBi", "sq=5,alibi=standard", [](const P& p) { return p.alibi_slopes != nullptr; }},
+      {"pages", "b=2,sq=5,paged_kv=2_1", [](const P& p) { return p.paged_kv != nullptr; }},
+      {"pages, key lengths that fill them", "b=3,sq=1,sk=64,mask=lengths_32_16_64,paged_kv=16_4",
+       fills_pages},
+      {"pages, key lengths of 0 and 1", "b=4,sq=1,sk=48,mask=lengths_0_1_17_48,paged_kv=16_5",
+       [](const P& p) { return p.paged_kv != nullptr && has_length(p, 0) && has_length(p, 1); }},
+      {"pages, packed", "paged_kv=16_5,mask=cu_1x33_3x16_2x0",
+       [](const P& p) { return p.paged_kv != nullptr && packed(p); }},
+      {"pages, as many as batch entries and heads", "b=3,hq=3,sq=3,sk=3,paged_kv=3_6_3",
+       [](const P& p) {
+         return p.paged_kv != nullptr && p.paged_kv->pages == p.batch && p.batch == p.num_heads_kv;
+       }},
+      {"pages, numbers past 16 bits", "b=2,sq=1,sk=5,paged_kv=1_3_131072", past_16_bits},
       {"negative scale", "sq=5,scale=-0.25", [](const P& p) { return p.softmax_scale < 0; }},
       {"fewer queries than keys", "sq=3,sk=5", [](const P& p) { return p.seqlen_q < p.seqlen_k; }},
       {"more queries than keys", "sq=5,sk=3", [](const P& p) { return p.seqlen_q > p.seqlen_k; }},

@@ -16,6 +16,7 @@
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
+#include "fixtures/defects/defect.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/judge/buffer.hpp"
 #include "proptest/judge/compare.hpp"
@@ -239,6 +240,31 @@ TEST_CASE("a built-in kernel needs a worker when it runs on a device") {
   CHECK_FALSE(needs_worker(description));
   description.device = ATTEST_CUDA;
   CHECK(needs_worker(description));
+}
+
+// A kernel that reads the shared columns wrongly sees in a worker too that they are shared.
+TEST_CASE("K and V in one buffer arrive") {
+  const attest_kernel& direct =
+      fixtures::defective_kernel(fixtures::Defect::shared_kv_at_other_end);
+  const auto isolated = isolate_builtin("broken/shared_kv_at_other_end", limits());
+  for (const char* text : {"b=2,hq=2,sq=5,sk=7,d=4,dv=2,shared_kv=first",
+                           "sq=5,sk=7,d=2,dv=4,strides=padded,shared_kv=last"}) {
+    CAPTURE(text);
+    const auto run = [](const attest_kernel& kernel, const Problem& problem) {
+      const proptest::Case c{problem, proptest::Values::normal, 5, 1};
+      const auto values = proptest::make_values(problem, c.values, c.seed);
+      return proptest::run(kernel, problem, values, Direction::forward, c);
+    };
+    const Problem shared = Problem::parse(text);
+    Problem apart = shared;
+    apart.shared_kv =
+        shared.shared_kv == SharedKv::first ? SharedKv::first_apart : SharedKv::last_apart;
+    const proptest::KernelRun a = run(direct, shared), b = run(isolated->kernel(), shared),
+                              c = run(isolated->kernel(), apart);
+    REQUIRE(b.completed());
+    CHECK(proptest::compare_bits(a.O.view(), b.O.view()).verdict == Verdict::passed);
+    CHECK(proptest::compare_bits(c.O.view(), b.O.view()).verdict != Verdict::passed);
+  }
 }
 
 TEST_CASE("strides arrive") {

@@ -22,7 +22,8 @@
  *  - Shapes of Q, O, dO, dQ are (batch, seqlen_q, num_heads_q, head_dim), of K, V, dK, dV
  *    (batch, seqlen_k, num_heads_kv, head_dim), of LSE and dLSE (batch, num_heads_q, seqlen_q);
  *    head_dim is head_dim_qk for Q, K, dQ, dK and head_dim_v for V, O, dO, dV. Axes are always in
- *    this order: another order in memory shows in the strides only.
+ *    this order: another order in memory shows in the strides only. attest_paged_kv has K and V of
+ *    other shapes.
  *  - Strides are in elements, one per axis, never negative, and may be anything the description
  *    claims. Without ATTEST_ANY_STRIDES the innermost stride is 1 and nothing overlaps, but rows
  *    may still be further apart than their length and axes may lie in another order.
@@ -60,8 +61,9 @@
 extern "C" {
 #endif
 
-/* Version 2 has sinks. A library of version 1 is loaded as it is and claims none of them. Attest
- * refuses a library of any other version and says so. */
+/* Version 2 has sinks, paged K and V, biases, K and V in one buffer, and numbers of splits. A
+ * library of version 1 is loaded as it is and claims none of them. Attest refuses a library of any
+ * other version and says so. */
 #define ATTEST_ABI_VERSION 2u
 
 /* Before the one function a library exports, so that it is seen even with -fvisibility=hidden. */
@@ -174,6 +176,20 @@ typedef struct attest_mask {
   const void *reserved[5];         /* NULL; other kinds of masks will take their place */
 } attest_mask;
 
+/* Pages of K and V, as caches of serving programs have them. K and V are then (pages, page_size,
+ * num_heads_kv, head_dim), and the keys of a batch entry lie in the pages that its row of the block
+ * table names: key j in slot j % page_size of page block_table[b * max_pages + j / page_size]. How
+ * many keys there are, mask.key_lengths says, mask.cu_seqlens_k for packed sequences (of lengths
+ * alone: no key lies where it says), else seqlen_k. Slots past them, and pages that no key lies in,
+ * hold NaN. Entries of the table past the last key's name some page, which is not the entry's. */
+typedef struct attest_paged_kv {
+  size_t struct_size;
+  int64_t page_size;          /* slots of a page, >= 1; any number */
+  int64_t pages;              /* of K, and of V */
+  int64_t max_pages;          /* entries of a row of the block table, >= 1 */
+  const int32_t *block_table; /* (batch, max_pages), each below `pages` */
+} attest_paged_kv;
+
 typedef struct attest_problem {
   size_t struct_size;
   int64_t batch, num_heads_q, num_heads_kv; /* num_heads_q is a multiple of num_heads_kv */
@@ -189,6 +205,10 @@ typedef struct attest_problem {
    * ALiBi do not touch, and value 0. The row sum gains exp(sinks[h]), LSE has it. A row without
    * another visible key: O = 0, LSE = sinks[h]. -inf is no sink. */
   const float *sinks;
+  const attest_paged_kv *paged_kv; /* or NULL: K and V as above; with it a call is forward */
+  /* Parts in which a kernel may work through the keys of a row side by side: a hint that changes no
+   * bit; 0 = its own choice. Only with ATTEST_SPLIT_INVARIANT. */
+  int64_t num_splits;
 } attest_problem;
 
 /* ---- what a kernel says about itself ---- */
@@ -224,7 +244,20 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        /* Layout and strides do not change a bit of any output. Without it they may, as in a kernel
         * that chooses vectors where rows are contiguous: within the bounds. */
        ATTEST_LAYOUT_BITS = 1 << 20,
-       ATTEST_SINKS = 1 << 21 /* problem.sinks; backward writes dSinks */
+       ATTEST_SINKS = 1 << 21,    /* problem.sinks; backward writes dSinks */
+       ATTEST_PAGED_KV = 1 << 22, /* problem.paged_kv, in forward alone */
+       ATTEST_BIAS = 1 << 23,     /* args.bias, of any type and broadcast; backward writes dBias */
+       /* K and V may lie in one buffer, as in multi-head latent attention: the narrower is the
+        * first, or the last, columns of the wider, and has its strides. Last columns need not begin
+        * at a multiple of 64 bytes. dK and dV stay apart, each as if the other were constant. */
+       ATTEST_SHARED_KV = 1 << 27,
+       /* Bits of O, LSE, dQ, dK and dV of a batch entry do not depend on the other entries: on
+        * their number, values or lengths, or on its place among them. */
+       ATTEST_BATCH_INVARIANT = 1 << 28,
+       ATTEST_SPLIT_INVARIANT = 1 << 29, /* problem.num_splits, which changes no bit */
+       /* Forward: NaN and infinities reach the rows that see them as in IEEE arithmetic, and change
+        * no bit of another row. docs/theory/laws.md says which results are judged. */
+       ATTEST_NONFINITE = 1 << 30
 };
 
 enum { /* attest_limits.only: what a kernel does not serve although its features have a wider word
@@ -383,6 +416,12 @@ typedef struct attest_forward_args {
   char *message; /* where a call that does not return ATTEST_OK may say why: a text of at most
                   * message_bytes with its final zero; NULL when nobody asks */
   size_t message_bytes;
+  /* Additive bias or NULL: (batch, num_heads_q, seqlen_q, seqlen_k), of the type of Q or f32, added
+   * to the scores after softcap and ALiBi; the sink has none. -inf: the key is not visible. Stride
+   * 0 along the axes that it does not depend on, whatever is claimed of strides; the others as
+   * tensors have them. With packed sequences entry b is that of sequence b, whose queries and
+   * keys are counted from its first one. */
+  const attest_tensor *bias;
 } attest_forward_args;
 
 /* Gradients of the scalar sum of dO * O (+ dLSE * LSE) with respect to Q, K and V; LSE in that sum
@@ -402,6 +441,10 @@ typedef struct attest_backward_args {
                   * message_bytes with its final zero; NULL when nobody asks */
   size_t message_bytes;
   const attest_tensor *dSinks; /* output (num_heads_q), of LSE's type; NULL without sinks */
+  const attest_tensor *bias;   /* as in forward */
+  /* Output, of the type of bias; NULL without one. Extent 1 along each axis that bias does not
+   * depend on: the sum over it. A pair that is not visible adds 0. */
+  const attest_tensor *dBias;
 } attest_backward_args;
 
 /* L(X, Y) = 1/2 |D(X)^-1 exp(A1 X A2^T) A3 Y - E|^2 (Li et al. 2024): A1, A2, A3, E are
@@ -441,9 +484,9 @@ ATTEST_EXPORT const attest_kernel *attest_get_kernel(uint32_t index);
 #endif
 
 /* On a CUDA device (description.device = ATTEST_CUDA) the elements of the tensors, the arrays of
- * the mask and of its sparsity pattern, alibi_slopes and the workspace lie in the device's memory;
- * the structs, shapes and strides on the host, as everything does in workspace_bytes. The work goes
- * to `stream`, a cudaStream_t, and nowhere else: inputs arrive on it. A call may return before the
- * work is done.
+ * the mask and of its sparsity pattern, alibi_slopes, sinks, the block table and the workspace lie
+ * in the device's memory; the structs, shapes and strides on the host, as everything does in
+ * workspace_bytes. The work goes to `stream`, a cudaStream_t, and nowhere else: inputs arrive on
+ * it. A call may return before the work is done.
  */
 #endif /* ATTEST_KERNEL_H */

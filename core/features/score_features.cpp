@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/features/pages.hpp"
 #include "core/features/problem_values.hpp"
 #include "core/text/shortest.hpp"
 
@@ -87,6 +88,91 @@ void parse_sinks(Problem& p, const std::string& value) {
   p.sinks = parsed("sinks", value, std::array{Sinks::none, Sinks::off}, p.sinks_seed);
 }
 
+// The bounds of dBias hold a few numbers for each pair.
+void validate_bias(const Problem& p) {
+  if (p.bias.kind == Bias::Kind::none) return;
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 24;
+  std::int64_t pairs = 1;
+  for (const std::int64_t extent : {p.batch, p.num_heads_q, p.seqlen_q, p.seqlen_k}) {
+    if (extent != 0 && pairs > kMostPairs / extent) {
+      throw InvalidProblem(
+          "bias: more than 2^24 pairs of a query and a key, of all heads; make the problem "
+          "smaller");
+    }
+    pairs *= extent;
+  }
+  if (p.bias.kind != Bias::Kind::given) return;
+  const GivenBias& given = *p.bias.given;
+  const std::vector<Axis> axes = p.bias_axes();
+  std::int64_t elements = 1;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    elements *= axes[axis].extent;
+    if (given.extents[axis] == axes[axis].extent) continue;
+    throw InvalidProblem("bias: " + std::string(axes[axis].name) + " is " +
+                         std::to_string(given.extents[axis]) + "; it must be " +
+                         std::to_string(axes[axis].extent));
+  }
+  if (given.values.size() != static_cast<std::size_t>(elements)) {
+    throw InvalidProblem("bias: " + std::to_string(given.values.size()) +
+                         " values are given; there must be " + std::to_string(elements));
+  }
+  for (const double value : given.values) {
+    if (value < std::numeric_limits<double>::infinity()) continue;
+    throw InvalidProblem("bias: a value is " + shortest(value) +
+                         "; it must be a number, or -inf (not visible)");
+  }
+}
+
+constexpr std::int64_t kMostPages = std::numeric_limits<std::int32_t>::max();
+
+std::string spelled_pages(const Problem& p) {
+  const PagedKv& paged = p.paged_kv;
+  std::string text = std::to_string(paged.page_size);
+  if (paged.order != 0 || paged.pages != 0) text += "_" + std::to_string(paged.order);
+  return paged.pages == 0 ? text : text + "_" + std::to_string(paged.pages);
+}
+
+void parse_pages(Problem& p, const std::string& value) {
+  std::array<std::uint64_t, 3> numbers{};
+  std::size_t count = 0;
+  const char *at = value.data(), *const last = at + value.size();
+  bool read = true;
+  while (read && count < numbers.size()) {
+    const auto [end, error] = std::from_chars(at, last, numbers[count++]);
+    read = error == std::errc() && (end == last || *end == '_');
+    at = read && end != last ? end + 1 : end;
+    if (!read || end == last) break;
+    read = count < numbers.size();
+  }
+  const auto most = static_cast<std::uint64_t>(kMostPages);
+  if (!read || numbers[0] < 1 || numbers[0] > most || numbers[2] > most) {
+    throw InvalidProblem(
+        "problem: paged_kv=" + value +
+        " needs a page size from 1 on, then _ and a seed of the pages' order, then "
+        "_ and how many pages there are at least; write for example paged_kv=16_7");
+  }
+  p.paged_kv = {static_cast<std::int64_t>(numbers[0]), numbers[1],
+                static_cast<std::int64_t>(numbers[2])};
+}
+
+void validate_pages(const Problem& p) {
+  if (!is_paged(p)) return;
+  const std::int64_t size = p.paged_kv.page_size, pages = p.paged_kv.pages;
+  if (size < 1 || size > kMostPages || pages < 0 || pages > kMostPages) {
+    throw InvalidProblem("paged_kv: " + std::to_string(pages) + " pages of " +
+                         std::to_string(size) + " keys; both must be below 2^31");
+  }
+}
+
+// Page sizes of one key, of an odd number, of a usual one, and of more keys than those pairs have.
+constexpr std::array kPageSizes{"1_1", "3_2", "16_7", "64_4"};
+
+void parse_shared_kv(Problem& p, const std::string& value) {
+  p.shared_kv = choice_of("shared_kv", value,
+                          std::array{SharedKv::none, SharedKv::first, SharedKv::last,
+                                     SharedKv::first_apart, SharedKv::last_apart});
+}
+
 constexpr std::array kFeatures{
     ScoreFeature{.claim = ATTEST_SOFTCAP,
                  .word = "softcap",
@@ -131,6 +217,51 @@ constexpr std::array kFeatures{
                  .value = [](const Problem& p) { return spelled(p.sinks, p.sinks_seed); },
                  .parse = parse_sinks,
                  .validate = validate_sinks},
+    ScoreFeature{.claim = ATTEST_BIAS,
+                 .word = "bias",
+                 .name = "bias",
+                 .the_feature = "the bias",
+                 .example = "hqk_drawn_7",
+                 .additive = true,
+                 .in_scores = false,
+                 .present = present<&Problem::bias>,
+                 .asked = nullptr,
+                 .remove = remove<&Problem::bias>,
+                 .follow = follow<&Problem::bias>,
+                 .value = [](const Problem& p) { return p.bias.to_string(); },
+                 .parse = [](Problem& p, const std::string& value) { p.bias = Bias::parse(value); },
+                 .validate = validate_bias},
+    ScoreFeature{.claim = ATTEST_PAGED_KV,
+                 .word = "paged_kv",
+                 .name = "paged K and V",
+                 .the_feature = "the pages of K and V",
+                 .example = "16_7",
+                 .additive = true,
+                 .in_scores = false,
+                 .in_storage = true,
+                 .kinds = kPageSizes,
+                 .present = is_paged,
+                 .asked = asked<&attest_problem::paged_kv>,
+                 .remove = remove<&Problem::paged_kv>,
+                 .follow = follow<&Problem::paged_kv>,
+                 .value = spelled_pages,
+                 .parse = parse_pages,
+                 .validate = validate_pages},
+    ScoreFeature{.claim = ATTEST_SHARED_KV,
+                 .word = "shared_kv",
+                 .name = "K and V in one buffer",
+                 .the_feature = "K and V in one buffer",
+                 .example = "first",
+                 .additive = true,
+                 .in_scores = false,
+                 .in_storage = true,
+                 .present = present<&Problem::shared_kv>,
+                 .asked = nullptr,
+                 .remove = remove<&Problem::shared_kv>,
+                 .follow = follow<&Problem::shared_kv>,
+                 .value = [](const Problem& p) { return std::string(name(p.shared_kv)); },
+                 .parse = parse_shared_kv,
+                 .validate = [](const Problem& /*problem*/) {}},
 };
 
 }  // namespace
@@ -155,7 +286,9 @@ void remove_features_not_additive(Problem& problem) {
 
 bool asks_score_feature(const attest_problem& problem) {
   bool asks = false;
-  for (const ScoreFeature& feature : kFeatures) asks = asks || feature.asked(problem);
+  for (const ScoreFeature& feature : kFeatures) {
+    asks = asks || (feature.asked != nullptr && feature.asked(problem));
+  }
   return asks;
 }
 

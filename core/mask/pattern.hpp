@@ -41,6 +41,7 @@ struct Sequence {
   std::int64_t k_begin = 0;       // first row on the sequence axis of K and V
   std::int64_t k_length = 0;      // rows of K that belong to the sequence
   std::int64_t visible_keys = 0;  // keys that exist: k_length, or less with key lengths
+  std::int64_t number = 0;        // of the batch entries
 };
 
 /// A mask: a band around the aligned key, key lengths, packed sequences and a boolean mask, any of

@@ -1,8 +1,13 @@
 #include "core/testing/kernel_call.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
+
+#include "core/features/bias_tensor.hpp"
+#include "core/features/pages.hpp"
 
 namespace attest::testing {
 namespace {
@@ -10,6 +15,14 @@ namespace {
 Placement placed(std::vector<Axis> axes, Memory memory, Strides strides, Rng& layout) {
   return memory == Memory::scattered ? scattered(std::move(axes), layout)
                                      : spelled(std::move(axes), strides);
+}
+
+// A layout drawn only where there is a bias: without one the other tensors lie as they did.
+Placement bias_placed(const Problem& p, Memory memory, Rng& layout) {
+  if (p.bias.kind == Bias::Kind::none) return spelled(p.bias_axes());
+  Placement placement = placed(p.bias_axes(), memory, p.strides, layout);
+  placement.axes = broadcast_bias(p, placement.axes);
+  return placement;
 }
 
 void fill(const std::vector<StoredTensor*>& inputs, std::uint64_t seed, double size) {
@@ -31,8 +44,8 @@ Call::Call(const Problem& p, std::uint64_t seed, const Options& o)
                       : AbiProblem(problem, o.threads)),
       layout_(seed, 1),
       Q("Q", p.dtype, placed(p.q_axes(), o.memory, p.strides, layout_)),
-      K("K", p.dtype, placed(p.k_axes(), o.memory, p.strides, layout_)),
-      V("V", p.dtype, placed(p.v_axes(), o.memory, p.strides, layout_)),
+      K("K", p.dtype, placed(stored_k_axes(p), o.memory, p.strides, layout_)),
+      V("V", p.dtype, placed(stored_v_axes(p), o.memory, p.strides, layout_)),
       dO("dO", p.dtype, placed(p.o_axes(), o.memory, p.strides, layout_)),
       dLSE("dLSE", DType::f32, placed(p.lse_axes(), o.memory, p.strides, layout_)),
       O("O", p.dtype, placed(p.o_axes(), o.memory, p.strides, layout_)),
@@ -40,16 +53,47 @@ Call::Call(const Problem& p, std::uint64_t seed, const Options& o)
       dQ("dQ", p.dtype, placed(p.q_axes(), o.memory, p.strides, layout_)),
       dK("dK", p.dtype, placed(p.k_axes(), o.memory, p.strides, layout_)),
       dV("dV", p.dtype, placed(p.v_axes(), o.memory, p.strides, layout_)),
-      dSinks("dSinks", DType::f32, spelled(p.sinks_axes())) {
+      dSinks("dSinks", DType::f32, spelled(p.sinks_axes())),
+      bias("bias", p.bias_dtype(), bias_placed(p, o.memory, layout_)),
+      dBias("dBias", p.bias_dtype(), placed(p.bias_axes(), o.memory, p.strides, layout_)) {
   fill({&Q, &K, &V, &dO, &dLSE}, seed, o.size);
+  if (has_bias()) fill_bias(p, bias.view());
+  poison_unused(p, K.view());
+  poison_unused(p, V.view());
+  if (p.shared_kv != SharedKv::none) share_columns();
+}
+
+void Call::share_columns() {
+  const SharedColumns columns = problem.shared_columns();
+  const TensorView wide = columns.of_k ? K.view() : V.view(),
+                   narrow = columns.of_k ? V.view() : K.view();
+  for_each_element(narrow, [&](auto b, auto s, auto h, auto c) {
+    narrow.set(wide(b, s, h, columns.first + c), b, s, h, c);
+  });
+  std::vector<Axis> axes;
+  for (std::size_t axis = 0; axis < wide.rank(); ++axis) axes.push_back(wide.axis(axis));
+  axes.back().extent = narrow.extent(narrow.rank() - 1);
+  const std::int64_t bytes =
+      columns.first * axes.back().stride * static_cast<std::int64_t>(size_bytes(wide.dtype()));
+  shared_ = std::make_unique<AbiTensor>(
+      TensorView(narrow.name(), static_cast<std::byte*>(wide.data()) + bytes, wide.dtype(), axes));
+}
+
+const attest_tensor* Call::k() const {
+  return shared_ && !problem.shared_columns().of_k ? shared_->get() : K.abi();
+}
+
+const attest_tensor* Call::v() const {
+  return shared_ && problem.shared_columns().of_k ? shared_->get() : V.abi();
 }
 
 attest_forward_args Call::forward_arguments() const {
   attest_forward_args args{};
   args.struct_size = sizeof args;
   args.problem = form.get();
-  args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
+  args.Q = Q.abi(), args.K = k(), args.V = v();
   args.O = O.abi(), args.LSE = LSE.abi();
+  args.bias = has_bias() ? bias.abi() : nullptr;
   return args;
 }
 
@@ -57,11 +101,13 @@ attest_backward_args Call::backward_arguments() const {
   attest_backward_args args{};
   args.struct_size = sizeof args;
   args.problem = form.get();
-  args.Q = Q.abi(), args.K = K.abi(), args.V = V.abi();
+  args.Q = Q.abi(), args.K = k(), args.V = v();
   args.O = O.abi(), args.LSE = LSE.abi(), args.dO = dO.abi();
   args.dLSE = options.dlse == Dlse::given ? dLSE.abi() : nullptr;
   args.dQ = dQ.abi(), args.dK = dK.abi(), args.dV = dV.abi();
   args.dSinks = problem.sinks == Sinks::none ? nullptr : dSinks.abi();
+  args.bias = has_bias() ? bias.abi() : nullptr;
+  args.dBias = has_bias() ? dBias.abi() : nullptr;
   return args;
 }
 
@@ -91,11 +137,11 @@ attest_status Call::backward(const attest_kernel& kernel) {
 
 bool Call::gaps_intact() const {
   return workspace_.guards_intact() &&
-         all_gaps_intact({&Q, &K, &V, &dO, &dLSE, &O, &LSE, &dQ, &dK, &dV, &dSinks});
+         all_gaps_intact({&Q, &K, &V, &dO, &dLSE, &O, &LSE, &dQ, &dK, &dV, &dSinks, &bias, &dBias});
 }
 
 std::vector<std::uint64_t> Call::output_bits() const {
-  return bits_of({&O, &LSE, &dQ, &dK, &dV, &dSinks});
+  return bits_of({&O, &LSE, &dQ, &dK, &dV, &dSinks, &dBias});
 }
 
 Problem loss_problem(std::int64_t n, std::int64_t d) {

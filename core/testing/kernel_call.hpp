@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -67,19 +68,27 @@ class Call {
   /// workspace.  [core/testing/kernel_call_test]
   bool gaps_intact() const;
 
-  /// Bits of O, LSE, dQ, dK, dV and dSinks.
+  /// Bits of O, LSE, dQ, dK, dV, dSinks and dBias.
   std::vector<std::uint64_t> output_bits() const;
 
   const Problem problem;
   const Options options;
   AbiProblem form;
 
+  /// K and V as a call is given them: where the problem's shared_kv says so one lies in the other.
+  const attest_tensor* k() const;
+  const attest_tensor* v() const;
+
  private:
+  bool has_bias() const { return problem.bias.kind != Bias::Kind::none; }
+  void share_columns();
+
   Rng layout_;
   CallWorkspace workspace_;
+  std::unique_ptr<AbiTensor> shared_;  // the narrower of K and V, in the wider
 
  public:
-  StoredTensor Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV, dSinks;
+  StoredTensor Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV, dSinks, bias, dBias;
 };
 
 /// Returns the problem of a loss gradient: b = heads = 1, n queries and keys, head dimension d.

@@ -25,7 +25,8 @@ attest_status forward(const void*, const attest_forward_args* args) {
 }
 
 attest_status backward(const void*, const attest_backward_args* args) {
-  if (supported(*args->problem) != ATTEST_OK) return ATTEST_UNSUPPORTED;
+  const bool paged = args->problem->paged_kv != nullptr;
+  if (paged || supported(*args->problem) != ATTEST_OK) return ATTEST_UNSUPPORTED;
   flash2_backward(*args);
   return ATTEST_OK;
 }
@@ -51,7 +52,8 @@ const attest_kernel& flash2_kernel() {
         "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
         schedule.c_str());
     k.description.schedule_backward = backward_schedule.c_str();
-    k.description.features |= ATTEST_SINKS;
+    k.description.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_SHARED_KV |
+                              ATTEST_BATCH_INVARIANT | ATTEST_SPLIT_INVARIANT | ATTEST_NONFINITE;
     k.workspace_bytes = workspace_bytes;
     k.forward = forward;
     k.backward = backward;

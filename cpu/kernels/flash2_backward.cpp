@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/bias.hpp"
 #include "cpu/kernels/flash2.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/kernels/score_tile.hpp"
@@ -16,7 +17,7 @@ namespace {
 struct Tiles {
   float *Q, *O, *dO, *dQ;        // query block
   float *K, *Kt, *Vt, *dK, *dV;  // key block
-  float *P, *slope, *dS;
+  float *P, *slope, *dS, *dBias;
   float *LSE, *dLSE;
 
   Tiles(const attest_problem& problem, Arena arena) {
@@ -26,7 +27,7 @@ struct Tiles {
     K = arena.take(kBlockK * d), Kt = arena.take(kBlockK * d), dK = arena.take(kBlockK * d);
     Vt = arena.take(kBlockK * dv), dV = arena.take(kBlockK * dv);
     P = arena.take(kBlockQ * kBlockK), slope = arena.take(kBlockQ * kBlockK);
-    dS = arena.take(kBlockQ * kBlockK);
+    dS = arena.take(kBlockQ * kBlockK), dBias = arena.take(kBlockQ * kBlockK);
     LSE = arena.take(kBlockQ), dLSE = arena.take(kBlockQ);
     if (!has_slope(problem)) slope = nullptr;
   }
@@ -39,6 +40,7 @@ class Backward {
       : args_(args),
         problem_(*args.problem),
         batch_(batch_of(problem_, b)),
+        number_(b),
         deltas_(deltas + b * problem_.num_heads_q * problem_.seqlen_q),
         tiles_(problem_, arena) {}
 
@@ -61,7 +63,7 @@ class Backward {
       load_rows(*args_.K, keys, tiles_.K);
       transpose(tiles_.K, d, count, d, tiles_.Kt);
       load_transposed(*args_.V, keys, tiles_.Vt);
-      recompute({head, first, queries.count, key, count});
+      recompute({head, first, queries.count, key, count}, tiles_.slope);
       multiply_add(tiles_.dQ, d, {tiles_.dS, count, 1}, tiles_.K, d, queries.count, d, count);
     }
     scale_row(tiles_.dQ, queries.count * d, static_cast<float>(problem_.softmax_scale));
@@ -89,7 +91,7 @@ class Backward {
         load_rows(*args_.Q, queries, tiles_.Q);
         load_rows(*args_.dO, queries, tiles_.dO);
         load_scalars(*args_.LSE, queries, tiles_.LSE);
-        recompute({head, first, rows, key, count});
+        recompute({head, first, rows, key, count}, tiles_.slope);
         multiply_add(tiles_.dV, dv, {tiles_.P, 1, count}, tiles_.dO, dv, count, dv, rows);
         multiply_add(tiles_.dK, d, {tiles_.dS, 1, count}, tiles_.Q, d, count, d, rows);
       }
@@ -99,6 +101,38 @@ class Backward {
     store_rows(*args_.dK, keys, tiles_.dK);
     store_rows(*args_.dV, keys, tiles_.dV);
   }
+
+  // Adds what this batch entry and one head leave in a block of dBias to the tile of sums, which
+  // has one row where all queries share an element, one column where all keys do.
+  void bias_pass(std::int64_t head, const BiasBlock& block) {
+    const bool every_query = args_.dBias->shape[2] == 1, every_key = args_.dBias->shape[3] == 1;
+    const std::int64_t last_query = every_query ? batch_.q_length : block.first + block.rows,
+                       last_key = every_key ? batch_.keys : block.key + block.keys;
+    for (std::int64_t first = block.first; first < std::min(last_query, batch_.q_length);
+         first += kBlockQ) {
+      const RowBlock queries = rows_of(head, first);
+      const KeySpan span = visible_keys(problem_, batch_, first, queries.count);
+      load_rows(*args_.dO, queries, tiles_.dO);
+      load_rows(*args_.Q, queries, tiles_.Q);
+      load_scalars(*args_.LSE, queries, tiles_.LSE);
+      for (std::int64_t key = block.key; key < std::min(last_key, batch_.keys); key += kBlockK) {
+        const std::int64_t count = std::min(kBlockK, batch_.keys - key);
+        if (span.end <= key || span.begin >= key + count) continue;
+        const RowBlock keys = keys_of(kv_head_of(head), key, count);
+        load_transposed(*args_.K, keys, tiles_.Kt);
+        load_transposed(*args_.V, keys, tiles_.Vt);
+        recompute({head, first, queries.count, key, count}, nullptr);
+        for (std::int64_t r = 0; r < queries.count; ++r) {
+          float* const sums = tiles_.dBias + (every_query ? 0 : r * block.keys);
+          for (std::int64_t j = 0; j < count; ++j) {
+            sums[every_key ? 0 : j] += tiles_.dS[r * count + j];
+          }
+        }
+      }
+    }
+  }
+
+  float* bias_sums() const { return tiles_.dBias; }
 
   // Returns the sum over the rows of a head of what its sink weighs, times delta, which the query
   // passes left.
@@ -143,21 +177,23 @@ class Backward {
     return {batch_.tensor_batch, batch_.k_begin + key, count, kv_head};
   }
 
-  // P and dS of one tile.
-  void recompute(const ScoreBlock& block) {
+  // P and dS of one tile; `slope` null: dS before the softcap's derivative.
+  void recompute(const ScoreBlock& block, const float* slope) {
     const std::int64_t dv = problem_.head_dim_v;
     score_tile(problem_, batch_, block, tiles_.Q, tiles_.Kt, tiles_.P, tiles_.slope);
+    if (args_.bias != nullptr) add_bias(*args_.bias, number_, block, tiles_.P);
     probabilities(tiles_.LSE, block.rows, block.keys, tiles_.P);
     std::fill(tiles_.dS, tiles_.dS + block.rows * block.keys, 0.0f);
     multiply_add(tiles_.dS, block.keys, {tiles_.dO, dv, 1}, tiles_.Vt, block.keys, block.rows,
                  block.keys, dv);
-    score_gradients(tiles_.P, tiles_.slope, deltas_of(block.head, block.first), block.rows,
-                    block.keys, tiles_.dS);
+    score_gradients(tiles_.P, slope, deltas_of(block.head, block.first), block.rows, block.keys,
+                    tiles_.dS);
   }
 
   const attest_backward_args& args_;
   const attest_problem& problem_;
   Batch batch_;
+  std::int64_t number_;
   float* deltas_;
   Tiles tiles_;
 };
@@ -166,11 +202,48 @@ std::int64_t blocks_of(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
+// Blocks of dBias, each of which one thread sums up over the axes that it lacks.
+class BiasGrid {
+ public:
+  explicit BiasGrid(const attest_backward_args& args) : problem_(*args.problem) {
+    if (args.dBias == nullptr) return;
+    std::copy_n(args.dBias->shape, 4, extents_);
+    query_blocks_ = blocks_of(extents_[2], kBlockQ);
+    key_blocks_ = blocks_of(extents_[3], kBlockK);
+  }
+  std::int64_t blocks() const { return extents_[0] * extents_[1] * query_blocks_ * key_blocks_; }
+  BiasBlock block(std::int64_t number) const {
+    BiasBlock block{};
+    block.key = number % key_blocks_ * kBlockK;
+    block.keys = std::min(kBlockK, extents_[3] - block.key);
+    number /= key_blocks_;
+    block.first = number % query_blocks_ * kBlockQ;
+    block.rows = std::min(kBlockQ, extents_[2] - block.first);
+    number /= query_blocks_;
+    block.head = number % extents_[1];
+    block.batch = number / extents_[1];
+    return block;
+  }
+  std::int64_t first_batch(const BiasBlock& block) const { return block.batch; }
+  std::int64_t last_batch(const BiasBlock& block) const {
+    return extents_[0] == 1 ? problem_.batch : block.batch + 1;
+  }
+  std::int64_t first_head(const BiasBlock& block) const { return block.head; }
+  std::int64_t last_head(const BiasBlock& block) const {
+    return extents_[1] == 1 ? problem_.num_heads_q : block.head + 1;
+  }
+
+ private:
+  const attest_problem& problem_;
+  std::int64_t extents_[4] = {0, 0, 0, 0};
+  std::int64_t query_blocks_ = 0, key_blocks_ = 0;
+};
+
 }  // namespace
 
 std::int64_t flash2_backward_floats(const attest_problem& problem) {
   const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
-  return kBlockQ * 2 * (d + dv) + kBlockK * (3 * d + 2 * dv) + 3 * kBlockQ * kBlockK + 2 * kBlockQ;
+  return kBlockQ * 2 * (d + dv) + kBlockK * (3 * d + 2 * dv) + 4 * kBlockQ * kBlockK + 2 * kBlockQ;
 }
 
 std::int64_t flash2_backward_deltas(const attest_problem& problem) {
@@ -210,6 +283,20 @@ void flash2_backward(const attest_backward_args& args) {
         sum += Backward(args, b, deltas, arena).sink_sum(head);
       }
       store_element(*args.dSinks, head, -sum);
+    }
+    // Blocks of dBias, where there is one.
+    const BiasGrid grid(args);
+#pragma omp for schedule(dynamic)
+    for (std::int64_t number = 0; number < grid.blocks(); ++number) {
+      const BiasBlock block = grid.block(number);
+      float* const sums = Backward(args, 0, deltas, arena).bias_sums();
+      std::fill(sums, sums + block.rows * block.keys, 0.0f);
+      for (std::int64_t b = grid.first_batch(block); b < grid.last_batch(block); ++b) {
+        for (std::int64_t head = grid.first_head(block); head < grid.last_head(block); ++head) {
+          Backward(args, b, deltas, arena).bias_pass(head, block);
+        }
+      }
+      store_bias(*args.dBias, block, sums);
     }
   }
 }

@@ -1,10 +1,13 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/bias.hpp"
 #include "cpu/kernels/flash2.hpp"
 #include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/nonfinite/special_values.hpp"
 #include "cpu/kernels/running_softmax.hpp"
 #include "cpu/kernels/score_tile.hpp"
 #include "cpu/kernels/tensor_io.hpp"
@@ -12,28 +15,38 @@
 namespace attest::cpu {
 namespace {
 
-void forward_block(const attest_forward_args& args, const Batch& batch, std::int64_t head,
+void forward_block(const attest_forward_args& args, std::int64_t b, std::int64_t head,
                    std::int64_t first, Arena arena) {
   const attest_problem& problem = *args.problem;
+  const Batch batch = batch_of(problem, b);
+  if (first >= batch.q_length) return;
+  const PageRow pages = pages_of(problem, b);
+  const std::int64_t first_key = pages.table == nullptr ? batch.k_begin : 0;
   const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
   const std::int64_t rows = std::min(kBlockQ, batch.q_length - first);
   const std::int64_t kv_head = head / (problem.num_heads_q / problem.num_heads_kv);
   const RowBlock queries{batch.tensor_batch, batch.q_begin + first, rows, head};
   float *Q = arena.take(kBlockQ * d), *O = arena.take(kBlockQ * dv), *Kt = arena.take(kBlockK * d),
-        *V = arena.take(kBlockK * dv), *S = arena.take(kBlockQ * kBlockK), *m = arena.take(kBlockQ),
-        *l = arena.take(kBlockQ);
+        *V = arena.take(kBlockK * std::max(d, dv)), *S = arena.take(kBlockQ * kBlockK),
+        *m = arena.take(kBlockQ), *l = arena.take(kBlockQ);
   load_rows(*args.Q, queries, Q);
   std::fill(O, O + rows * dv, 0.0f);
   start_rows(rows, m, l, sink_of(problem, head));
   const KeySpan span = visible_keys(problem, batch, first, rows);
   for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
     const std::int64_t count = std::min(kBlockK, span.end - key);
-    const RowBlock keys{batch.tensor_batch, batch.k_begin + key, count, kv_head};
-    load_transposed(*args.K, keys, Kt);
-    load_rows(*args.V, keys, V);
-    score_tile(problem, batch, {head, first, rows, key, count}, Q, Kt, S, nullptr);
+    const RowBlock keys{batch.tensor_batch, first_key + key, count, kv_head};
+    load_transposed(*args.K, pages, keys, V, Kt);  // V comes after K
+    load_rows(*args.V, pages, keys, V);
+    const std::vector<SpecialValue> special = take_special_values(V, count, dv);
+    const ScoreBlock block{head, first, rows, key, count};
+    score_tile(problem, batch, block, Q, Kt, S, nullptr);
+    if (args.bias != nullptr) add_bias(*args.bias, b, block, S);
     update_rows(rows, count, dv, S, m, l, O);
     multiply_add(O, dv, {S, count, 1}, V, dv, rows, dv, count);
+    if (!special.empty()) {
+      add_special_values(args, b, batch, block, special, S, dv, O);
+    }
   }
   finish_rows(rows, dv, m, l, O);
   store_rows(*args.O, queries, O);
@@ -43,8 +56,8 @@ void forward_block(const attest_forward_args& args, const Batch& batch, std::int
 }  // namespace
 
 std::int64_t flash2_forward_floats(const attest_problem& problem) {
-  return (kBlockQ + kBlockK) * (problem.head_dim_qk + problem.head_dim_v) + kBlockQ * kBlockK +
-         2 * kBlockQ;
+  const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
+  return kBlockQ * (d + dv) + kBlockK * (d + std::max(d, dv)) + kBlockQ * kBlockK + 2 * kBlockQ;
 }
 
 void flash2_forward(const attest_forward_args& args) {
@@ -55,9 +68,7 @@ void flash2_forward(const attest_forward_args& args) {
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
       for (std::int64_t block = 0; block < blocks; ++block) {
-        const Batch batch = batch_of(problem, b);
-        if (block * kBlockQ >= batch.q_length) continue;
-        forward_block(args, batch, head, block * kBlockQ,
+        forward_block(args, b, head, block * kBlockQ,
                       Arena(args.workspace, floats, omp_get_thread_num()));
       }
     }

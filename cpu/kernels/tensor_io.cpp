@@ -1,5 +1,6 @@
 #include "cpu/kernels/tensor_io.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -131,6 +132,31 @@ void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* t
                      tensor.shape[3], tile);
   }
   load_strided(tensor, rows, tile, 1, rows.count);
+}
+
+PageRow pages_of(const attest_problem& problem, std::int64_t b) {
+  const attest_paged_kv* const paged = problem.paged_kv;
+  if (paged == nullptr) return {nullptr, 0};
+  return {paged->block_table + b * paged->max_pages, paged->page_size};
+}
+
+void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+               float* tile) {
+  if (pages.table == nullptr) return load_rows(tensor, rows, tile);
+  for (std::int64_t r = 0; r < rows.count;) {  // page by page
+    const std::int64_t row = rows.first + r, slot = row % pages.page_size;
+    const std::int64_t count = std::min(pages.page_size - slot, rows.count - r);
+    load_rows(tensor, {pages.table[row / pages.page_size], slot, count, rows.head},
+              tile + r * tensor.shape[3]);
+    r += count;
+  }
+}
+
+void load_transposed(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                     float* gathered, float* tile) {
+  if (pages.table == nullptr) return load_transposed(tensor, rows, tile);
+  load_rows(tensor, pages, rows, gathered);
+  transpose(gathered, tensor.shape[3], rows.count, tensor.shape[3], tile);
 }
 
 void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile) {

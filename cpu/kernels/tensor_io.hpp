@@ -8,6 +8,16 @@
 /// and rounded to nearest even on the way out.
 namespace attest::cpu {
 
+/// Rows of a batch entry's K or V in pages: row r lies in slot r % page_size of page
+/// table[r / page_size].
+struct PageRow {
+  const std::int32_t* table;
+  std::int64_t page_size;
+};
+
+/// The row of the block table of batch entry b; without a table where K and V are not paged.
+PageRow pages_of(const attest_problem& problem, std::int64_t b);
+
 /// Rows first .. first+count-1 on axis 1 of a (batch, seqlen, heads, dim) tensor.
 struct RowBlock {
   std::int64_t batch, first, count, head;
@@ -21,6 +31,13 @@ void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 
 /// tile(column, row): dim x `count`.
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile);
+
+/// The same of K or V that may lie in pages: rows first .. are then keys of the batch entry, from
+/// its first on. `gathered`: room for `count` x dim.
+void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+               float* tile);
+void load_transposed(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                     float* gathered, float* tile);
 
 /// out[c * rows + r] = in[r * stride + c]: `rows` x `columns` floats as `columns` x `rows`.
 /// [cpu/kernels/tensor_io_test]

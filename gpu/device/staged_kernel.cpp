@@ -63,11 +63,9 @@ struct Operand {
 // Operands that forward and backward have in common; one makes O and LSE, the other takes them.
 template <class Arguments>
 std::vector<Operand<Arguments>> attention_operands(Use results) {
-  return {{"Q", &Arguments::Q, Use::input},
-          {"K", &Arguments::K, Use::input},
-          {"V", &Arguments::V, Use::input},
-          {"O", &Arguments::O, results},
-          {"LSE", &Arguments::LSE, results}};
+  return {{"Q", &Arguments::Q, Use::input},  {"K", &Arguments::K, Use::input},
+          {"V", &Arguments::V, Use::input},  {"O", &Arguments::O, results},
+          {"LSE", &Arguments::LSE, results}, {"bias", &Arguments::bias, Use::input}};
 }
 
 std::vector<Operand<attest_forward_args>> operands_of(const attest_forward_args&) {
@@ -82,7 +80,8 @@ std::vector<Operand<attest_backward_args>> operands_of(const attest_backward_arg
                          {"dQ", &Arguments::dQ, Use::output},
                          {"dK", &Arguments::dK, Use::output},
                          {"dV", &Arguments::dV, Use::output},
-                         {"dSinks", &Arguments::dSinks, Use::output}});
+                         {"dSinks", &Arguments::dSinks, Use::output},
+                         {"dBias", &Arguments::dBias, Use::output}});
   return all;
 }
 

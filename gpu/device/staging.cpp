@@ -91,6 +91,12 @@ const attest_problem* Staging::problem(const attest_problem& host) {
   add_sparsity(host);
   problem_.alibi_slopes = add_array("alibi_slopes", host.alibi_slopes, host.num_heads_q);
   problem_.sinks = add_array("sinks", host.sinks, host.num_heads_q);
+  if (host.paged_kv != nullptr) {
+    paged_kv_ = *host.paged_kv;
+    paged_kv_.block_table =
+        add_array("block_table", host.paged_kv->block_table, host.batch * paged_kv_.max_pages);
+    problem_.paged_kv = &paged_kv_;
+  }
   return &problem_;
 }
 

@@ -26,7 +26,8 @@ class Staging {
   /// The tensor on the device; null stays null.
   const attest_tensor* tensor(const char* name, const attest_tensor* host, Use use);
 
-  /// The problem with the mask's arrays, the slopes and the sinks on the device.
+  /// The problem with the mask's arrays, the slopes, the sinks and the block table
+  /// on the device.
   const attest_problem* problem(const attest_problem& host);
 
   /// Poisoned; null for 0 bytes.
@@ -63,6 +64,7 @@ class Staging {
   attest_block_mask blocks_{};
   attest_csr_mask csr_{};
   attest_nm_mask nm_{};
+  attest_paged_kv paged_kv_{};
   std::vector<Copy> copies_;
   std::vector<Buffer> workspaces_;
   bool too_large_ = false;

@@ -205,6 +205,20 @@ void Buffer::fill(const Tensor& values) {
   });
 }
 
+Buffer Buffer::columns(std::string_view name, std::int64_t first, std::int64_t count) const {
+  std::vector<Axis> axes;
+  for (std::size_t axis = 0; axis < view_.rank(); ++axis) axes.push_back(view_.axis(axis));
+  axes.back().extent = count;
+  Buffer part;
+  part.mapping_ = mapping_;
+  part.is_part_ = true;
+  const std::int64_t bytes =
+      first * axes.back().stride * static_cast<std::int64_t>(size_bytes(view_.dtype()));
+  part.view_ = TensorView(name, static_cast<unsigned char*>(view_.data()) + bytes, view_.dtype(),
+                          std::move(axes));
+  return part;
+}
+
 Tensor Buffer::packed_copy() const {
   std::vector<Axis> axes;
   for (std::size_t axis = 0; axis < view_.rank(); ++axis) axes.push_back(view_.axis(axis));
@@ -222,6 +236,7 @@ std::string Buffer::disturbed() const {
   const auto intact = [](const unsigned char* begin, std::size_t count) {
     return std::all_of(begin, begin + count, [](unsigned char byte) { return byte == kPoison; });
   };
+  if (is_part_) return "";
   const Mapping& memory = *mapping_;
   const std::string tensor(view_.name());
   if (!intact(memory.base, kGuardBytes)) return tensor + ": written before its first element";

@@ -35,6 +35,10 @@ class Buffer {
   /// Copies values in, rounded to the dtype.
   void fill(const Tensor& values);
 
+  /// So many of its last axis' elements from `first` on, as a tensor in the same memory.
+  /// Memory between its elements is the whole's, whose `disturbed` sees it.
+  Buffer columns(std::string_view name, std::int64_t first, std::int64_t count) const;
+
   /// A packed copy in the buffer's own dtype.
   Tensor packed_copy() const;
 
@@ -48,10 +52,12 @@ class Buffer {
   std::string changed_since(const Tensor& before) const;
 
  private:
+  Buffer() = default;
   friend class SameMemory;
   struct Mapping;
   std::shared_ptr<Mapping> mapping_;
   TensorView view_;
+  bool is_part_ = false;
 };
 
 /// While one lives, every `run` of its thread has its tensors where its first run had them, where
@@ -112,6 +118,8 @@ struct Input {
   Tensor before;
 
   Input(const Tensor& values, DType dtype, const std::vector<Axis>& axes);
+  /// Columns of another input's memory.
+  explicit Input(const Buffer& columns) : buffer(columns), before(columns.packed_copy()) {}
 
   /// "" or what was modified.
   std::string changed() const;

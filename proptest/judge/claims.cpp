@@ -1,9 +1,11 @@
 #include "proptest/judge/claims.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/features/pages.hpp"
 #include "core/features/score_features.hpp"
 #include "proptest/judge/limits.hpp"
 
@@ -30,6 +32,7 @@ std::string beyond_the_loss(const Problem& p) {
   }
   if (any) return "loss gradient with " + names;
   if (p.softmax_scale) return "loss gradient with a softmax scale (it is part of X)";
+  if (p.num_splits != 0) return "loss gradient with a number of splits";
   return "";
 }
 
@@ -38,6 +41,20 @@ bool cross_lengths(const Problem& p) {
   const std::vector<Sequence> sequences = p.sequences();
   return std::any_of(sequences.begin(), sequences.end(),
                      [](const Sequence& s) { return s.q_length != s.k_length; });
+}
+
+// Tells whether the bias hides from some head's query i all keys that the mask leaves.
+bool hidden_by_bias(const Problem& p, const Sequence& sequence, std::int64_t i) {
+  if (p.bias.kind == Bias::Kind::none || p.bias.kind == Bias::Kind::drawn) return false;
+  const KeyRange range = p.mask.band(sequence, i);
+  for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
+    bool any = false;
+    for (std::int64_t j = range.begin; j < range.end && !any; ++j) {
+      any = p.mask.visible(sequence, i, j) && std::isfinite(p.bias_at(sequence.number, h, i, j));
+    }
+    if (!any) return true;
+  }
+  return false;
 }
 
 std::string empty_rows(const Problem& p) {
@@ -50,7 +67,7 @@ std::string empty_rows(const Problem& p) {
       for (std::int64_t j = range.begin; mask.boolean && j < range.end && !any; ++j) {
         any = mask.visible(sequence, i, j);
       }
-      if (!any) return "rows without a visible key";
+      if (!any || hidden_by_bias(p, sequence, i)) return "rows without a visible key";
     }
   }
   return "";
@@ -90,6 +107,8 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   for (const ScoreFeature& feature : score_features()) {
     if (feature.present(p) && lacks(feature.claim)) return feature.name;
   }
+  if (is_paged(p) && direction != Direction::forward) return "backward with paged K and V";
+  if (p.num_splits != 0 && lacks(ATTEST_SPLIT_INVARIANT)) return "a number of splits";
   if (p.scale() <= 0 && lacks(ATTEST_ANY_SCALE)) return "softmax_scale <= 0";
   if (cross_lengths(p) && lacks(ATTEST_CROSS_LENGTHS)) return "seqlen_q != seqlen_k";
   const bool odd_strides = p.strides == Strides::transposed || p.strides == Strides::interleaved ||

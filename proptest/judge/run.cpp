@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/features/bias_tensor.hpp"
+#include "core/features/pages.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/buffer.hpp"
 
@@ -21,6 +25,59 @@ Workspace workspace_for(const attest_kernel& kernel, const attest_problem& probl
                        ? 0
                        : kernel.workspace_bytes(kernel.self, &problem, direction));
 }
+
+// The bias of a call, and its gradient.
+struct BiasBuffers {
+  Buffer bias, dBias;
+  Tensor before;
+
+  // `axes`: those of problem.bias_axes() laid out.
+  BiasBuffers(const Problem& problem, const std::vector<Axis>& axes)
+      : bias("bias", problem.bias_dtype(), broadcast_bias(problem, axes)),
+        dBias("dBias", problem.bias_dtype(), axes) {
+    fill_bias(problem, bias.view());
+    before = bias.packed_copy();
+  }
+  std::string changed() const {
+    const std::string finding = bias.changed_since(before);
+    return finding.empty() ? bias.disturbed() : finding;
+  }
+};
+
+// K and V, each in memory of its own; or the narrower as columns of the wider, or of its copy.
+class KeysAndValues {
+ public:
+  KeysAndValues(const Problem& problem, const InputValues& values, const std::vector<Axis>& k_axes,
+                const std::vector<Axis>& v_axes) {
+    const SharedColumns columns = problem.shared_columns();
+    of_k_ = columns.of_k;
+    const auto stored = [&](const Tensor& tensor) {
+      return in_pages(problem, tensor, values.unused);
+    };
+    const Tensor wide = stored(of_k_ ? values.K : values.V);
+    const std::vector<Axis>&wide_axes = of_k_ ? k_axes : v_axes,
+          &narrow_axes = of_k_ ? v_axes : k_axes;
+    if (!share_memory(problem, values)) {
+      if (of_k_) wide_.emplace(wide, problem.dtype, wide_axes);
+      narrow_.emplace(stored(of_k_ ? values.V : values.K), problem.dtype, narrow_axes);
+      if (!of_k_) wide_.emplace(wide, problem.dtype, wide_axes);
+      return;
+    }
+    wide_.emplace(wide, problem.dtype, wide_axes);
+    const bool apart =
+        problem.shared_kv == SharedKv::first_apart || problem.shared_kv == SharedKv::last_apart;
+    if (apart) copy_.emplace(wide, problem.dtype, wide_axes);
+    const Buffer& from = apart ? copy_->buffer : wide_->buffer;
+    narrow_.emplace(from.columns(of_k_ ? "V" : "K", columns.first, narrow_axes.back().extent));
+  }
+
+  const Input& K() const { return of_k_ ? *wide_ : *narrow_; }
+  const Input& V() const { return of_k_ ? *narrow_ : *wide_; }
+
+ private:
+  bool of_k_ = true;
+  std::optional<Input> wide_, copy_, narrow_;
+};
 
 }  // namespace
 
@@ -79,9 +136,11 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   const DType dtype = problem.dtype, scalar = scalar_dtype(problem);
   const auto scalars = lay_out(problem.lse_axes(), problem.layout,
                                scalar_strides(kernel.description, problem, of.seed), Repeat::none);
-  const Input Q(values.Q, dtype, axes(problem.q_axes())),
-      K(values.K, dtype, axes(problem.k_axes(), Repeat::heads)),
-      V(values.V, dtype, axes(problem.v_axes(), Repeat::heads));
+  const Input Q(values.Q, dtype, axes(problem.q_axes()));
+  const auto k_axes = axes(stored_k_axes(problem), Repeat::heads),
+             v_axes = axes(stored_v_axes(problem), Repeat::heads);
+  const KeysAndValues inputs(problem, values, k_axes, v_axes);
+  const Input &K = inputs.K(), &V = inputs.V();
   Buffer O("O", dtype, axes(problem.o_axes())), LSE("LSE", scalar, scalars);
   const AbiProblem form(problem, of.threads, kernel.description.features);
   const std::uint64_t offset = byte_offset_of(problem.strides);
@@ -100,6 +159,19 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
     for (const KernelTensor* tensor : {&q, &k, &v, &o, &lse}) note(tensor->changed());
   };
 
+  std::optional<BiasBuffers> bias;
+  std::optional<KernelTensor> of_bias, d_bias;
+  if (problem.bias.kind != Bias::Kind::none) {
+    bias.emplace(problem, axes(problem.bias_axes()));
+    of_bias.emplace(bias->bias, offset);
+    d_bias.emplace(bias->dBias, offset);
+  }
+  const auto note_bias = [&] {
+    if (!bias) return;
+    note(bias->changed());
+    note(of_bias->changed());
+  };
+
   CallWords words;
   Workspace forward_space = workspace_for(kernel, *form.get(), ATTEST_FORWARD);
   const attest_forward_args forward{sizeof(attest_forward_args),
@@ -113,7 +185,8 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
                                     forward_space.size(),
                                     nullptr,
                                     words.data(),
-                                    words.size()};
+                                    words.size(),
+                                    bias ? of_bias->get() : nullptr};
   result.status = kernel.forward(kernel.self, &forward);
   result.words = words.of(result.status);
   if (!known_status(result.status)) {
@@ -121,6 +194,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   }
   note(forward_space.disturbed());
   note_inputs();
+  note_bias();
   for (const Buffer* output : {&O, &LSE}) note(output->disturbed());
   result.O = O.packed_copy();
   if (wants_lse) result.LSE = LSE.packed_copy();
@@ -154,7 +228,9 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
       nullptr,
       words.data(),
       words.size(),
-      has_sinks ? d_sinks.get() : nullptr};
+      has_sinks ? d_sinks.get() : nullptr,
+      bias ? of_bias->get() : nullptr,
+      bias ? d_bias->get() : nullptr};
   result.status = kernel.backward(kernel.self, &backward);
   result.words = words.of(result.status);
   if (!known_status(result.status)) {
@@ -162,6 +238,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   }
   note(backward_space.disturbed());
   note_inputs();
+  note_bias();
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
   for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v, &d_sinks})
     note(tensor->changed());
@@ -172,6 +249,10 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   result.dK = dK.packed_copy();
   result.dV = dV.packed_copy();
   if (has_sinks) result.dSinks = dSinks.packed_copy();
+  if (!bias) return result;
+  note(d_bias->changed());
+  note(bias->dBias.disturbed());
+  result.dBias = bias->dBias.packed_copy();
   return result;
 }
 

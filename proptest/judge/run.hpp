@@ -30,6 +30,7 @@ struct KernelRun {
   Tensor O, LSE;      // packed, in the dtype the kernel wrote
   Tensor dQ, dK, dV;
   Tensor dSinks;  // without axes where the problem has no sinks
+  Tensor dBias;   // without axes where it has no bias
 
   bool completed() const { return status == ATTEST_OK && misconduct.empty(); }
 };

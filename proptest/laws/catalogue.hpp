@@ -16,6 +16,11 @@ std::vector<Law> algebra_laws();
 std::vector<Law> sparsity_laws();
 std::vector<Law> identity_laws();
 std::vector<Law> sink_laws();
+std::vector<Law> bias_laws();
+std::vector<Law> page_laws();
+std::vector<Law> batch_laws();
+std::vector<Law> nonfinite_laws();
+std::vector<Law> shared_kv_laws();
 std::vector<Law> loss_laws();
 
 }  // namespace attest::proptest

@@ -112,32 +112,22 @@ LawResult check_heads(const attest_kernel& kernel, const Case& c) {
       for (std::int64_t h = 0; h < group && p.sinks != Sinks::none; ++h) {
         after.dSinks.set(before.dSinks(h), h);  // of this head in every batch entry
       }
+      if (p.bias.kind != Bias::Kind::none) {
+        const Tensor own = after.dBias;
+        after.dBias = mapped(own, [&](auto b, auto h, auto i, auto j) {
+          return b == 0 && h < group ? before.dBias(b, h, i, j) : own(b, h, i, j);
+        });
+      }
     }
     return same_bits(before, after, direction, "changing one head changes another");
   });
-}
-
-// Stops where no problem of the kernel hides a key from a row: one query that the causal mask
-// aligns with the last key sees them all.
-void require_hidden_keys(const attest_kernel& kernel) {
-  constexpr std::uint32_t kHiding = ATTEST_CAUSAL_TOP_LEFT | ATTEST_WINDOW | ATTEST_KEY_LENGTHS |
-                                    ATTEST_BOOLEAN_MASK | ATTEST_BLOCK_MASK | ATTEST_CSR_MASK |
-                                    ATTEST_NM_MASK;
-  const bool hides = (kernel.description.features & kHiding) != 0;
-  if (hides || claimed_queries(kernel.description).most > 1) return;
-  stop(Verdict::unsupported, "not claimed: masks that hide a key");
 }
 
 // One key per sequence is changed; rows that do not see it keep their O, LSE and dQ.
 LawResult check_masked_keys(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     require_deterministic(kernel);
-    Problem p = c.problem;
-    if (!p.mask.banded() && !p.mask.boolean && p.mask.key_lengths.empty()) {
-      p.mask.align = CausalAlign::bottom_right;
-      p.mask.window_right = 0;
-      fit_window(kernel.description, p);
-    }
+    const Problem p = with_hidden_keys(kernel, c.problem);
     const Direction direction = furthest(kernel, p);
     require_claimed(kernel, p, direction);
     require_hidden_keys(kernel);
@@ -187,6 +177,7 @@ LawResult check_masked_keys(const attest_kernel& kernel, const Case& c) {
       after.dK = before.dK;  // other keys feel the change through the rows that see it
       after.dV = before.dV;
       after.dSinks = before.dSinks;
+      after.dBias = before.dBias;
     }
     return same_bits(before, after, direction, "a masked key's values reach an output");
   });

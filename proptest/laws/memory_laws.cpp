@@ -42,7 +42,8 @@ bool same_outputs(const KernelRun& a, const KernelRun& b, Direction direction) {
   const bool forward = identical(a.O, b.O);
   if (direction == Direction::forward) return forward;
   return forward && identical(a.dQ, b.dQ) && identical(a.dK, b.dK) && identical(a.dV, b.dV) &&
-         (a.dSinks.view().rank() == 0 || identical(a.dSinks, b.dSinks));
+         (a.dSinks.view().rank() == 0 || identical(a.dSinks, b.dSinks)) &&
+         (a.dBias.view().rank() == 0 || identical(a.dBias, b.dBias));
 }
 
 LawResult check_same_memory(const attest_kernel& kernel, const Case& c) {

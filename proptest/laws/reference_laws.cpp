@@ -31,7 +31,8 @@ LawResult check_direction(const attest_kernel& kernel, const Case& c, Direction 
 LawResult check_ones(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     Problem p = c.problem;
-    p.sinks = Sinks::none;  // they take a part of every weight
+    p.sinks = Sinks::none;         // they take a part of every weight
+    p.shared_kv = SharedKv::none;  // V is no part of K
     const InputValues values = make_values(p, Values::ones, c.seed);
     if (p.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
     const KernelRun run = complete(kernel, p, values, Direction::forward, c);
@@ -54,7 +55,7 @@ std::vector<Law> reference_laws() {
              return check_direction(k, c, Direction::forward);
            }},
           {"reference_backward",
-           "dQ, dK, dV and dSinks lie within their derived bounds of the exact gradients",
+           "dQ, dK, dV, dSinks and dBias lie within their derived bounds of the exact gradients",
            [](const attest_kernel& k, const Case& c) {
              return check_direction(k, c, Direction::backward);
            }},

@@ -1,4 +1,4 @@
-// Laws of sinks, which need no reference (docs/theory/laws.md).
+// Laws of sinks, which need no reference.
 #include <algorithm>
 #include <cmath>
 

@@ -119,6 +119,9 @@ class Scorer {
       key.score += term;
       key.magnitude += std::abs(term);
     }
+    const double term = p_.bias_at(sequence.number, row.head, row.index, j);
+    const bool early = deviation_ == Deviation::bias_before_scale;
+    if (early) key.score += term;
     key.score *= scale_;
     key.magnitude *= std::abs(scale_);
     if (p_.softcap > 0) {
@@ -134,6 +137,8 @@ class Scorer {
       key.score -= deviation_ == Deviation::alibi_sign ? -bias : bias;
       key.magnitude += bias;
     }
+    if (!early) key.score += term;
+    key.magnitude += std::abs(term);
     return key;
   }
 
@@ -172,6 +177,7 @@ void for_each_row(const Problem& p, const InputValues& values, Deviation deviati
                                            std::min<std::int64_t>(sequence.visible_keys, 1));
         for (std::int64_t j = 0; j < keys; ++j) {
           if (!keeps_masked && !p.mask.visible(sequence, i, j)) continue;
+          if (p.bias_at(sequence.number, h, i, j) == kMinusInfinity) continue;
           Key key = scorer.key(row, sequence, j);
           const auto count = static_cast<std::int64_t>(row.keys.size());
           key.tile = (tiling.tiles == Tiles::of_positions ? j : count) / tiling.block_k;

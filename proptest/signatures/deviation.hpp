@@ -19,6 +19,7 @@ enum class Deviation : std::uint8_t {
   sink_of_first_head,  // every head has the sink of the first
   sink_scaled,         // the softmax scale multiplies the sink
   sink_softcapped,     // the softcap bends the sink
+  bias_before_scale,   // the softmax scale multiplies the bias too
   softcap_after_mask,  // masked keys keep the score -softcap
   keys_of_first_head,  // K of head 0, V of the right head
   missing_rescale,     // earlier tiles' weights keep the maximum they were formed with

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/features/pages.hpp"
 #include "core/features/score_features.hpp"
 #include "proptest/signatures/alternative.hpp"
 #include "proptest/signatures/deviation.hpp"
@@ -256,6 +257,26 @@ void add_heads(const Scene& scene, Forwards& forwards) {
                    Deviation::keys_of_first_head);
 }
 
+// Every batch entry with the keys of the first, where those are as many: its pages for all.
+void add_pages(const Scene& scene, Forwards& forwards) {
+  const Problem& p = scene.problem;
+  if (!is_paged(p) || p.batch == 1 || p.mask.packed()) return;
+  const std::vector<Sequence> sequences = p.sequences();
+  const auto longer = [&](const Sequence& s) {
+    return s.visible_keys > sequences.front().visible_keys;
+  };
+  if (std::any_of(sequences.begin(), sequences.end(), longer)) return;
+  InputValues values = scene.values;
+  for (Tensor* keys : {&values.K, &values.V}) {
+    const std::int64_t of_entry = keys->view().size() / p.batch;
+    for (std::int64_t b = 1; b < p.batch; ++b) {
+      std::copy_n(keys->doubles(), of_entry, keys->doubles() + b * of_entry);
+    }
+  }
+  forwards.other("pages_of_first_entry", "with the pages of the first batch entry for every one", p,
+                 values);
+}
+
 // Mistakes of kernels that serve several sequences, or one query, by a path of its own.
 void add_serving(const Scene& scene, Forwards& forwards) {
   const Problem& p = scene.problem;
@@ -345,11 +366,28 @@ constexpr std::array kScoreMistakes{
                  Deviation::sink_softcapped},
     ScoreMistake{ATTEST_SINKS, "lse_without_sink", "with LSE lacking the sink",
                  Deviation::lse_without_sink},
+    ScoreMistake{ATTEST_BIAS, "bias_before_scale", "with the bias added before the softmax scale",
+                 Deviation::bias_before_scale},
 };
+
+// A stride of the bias taken as 0.
+void add_biases(const Problem& p, Forwards& forwards) {
+  const auto first_of = [](std::size_t axis) {
+    return [axis](Problem& other) { other.bias = other.bias.first_of(axis); };
+  };
+  if (p.bias.axes[0] && p.batch > 1) {
+    forwards.other("bias_of_first_entry", "with the bias of the first batch entry for every one",
+                   first_of(0));
+  }
+  if (p.bias.axes[1] && p.num_heads_q > 1) {
+    forwards.other("bias_of_first_head", "with the bias of the first head for every head",
+                   first_of(1));
+  }
+}
 
 void add_score_features(const Problem& p, Forwards& forwards) {
   for (const ScoreFeature& feature : score_features()) {
-    if (!feature.present(p)) continue;
+    if (!feature.present(p) || feature.in_storage) continue;
     forwards.other(feature.word + std::string("_ignored"),
                    "without " + std::string(feature.the_feature), feature.remove);
     for (const ScoreMistake& mistake : kScoreMistakes) {
@@ -391,8 +429,10 @@ std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only)
   forwards.other("scale_twice", "with the softmax scale applied twice",
                  [&](Problem& other) { other.softmax_scale = scale * scale; });
   add_score_features(p, forwards);
+  add_biases(p, forwards);
   add_heads(scene, forwards);
   add_serving(scene, forwards);
+  add_pages(scene, forwards);
   add_rounded(p, forwards);
   for (const ExchangedInputs& other : exchanged_inputs(scene.values)) {
     forwards.other(other.name, other.words, p, other.values);

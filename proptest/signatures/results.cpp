@@ -14,7 +14,8 @@ const Tensor& output_of(const KernelRun& run, const std::string& name) {
   if (name == "LSE") return run.LSE;
   if (name == "dQ") return run.dQ;
   if (name == "dK") return run.dK;
-  return name == "dV" ? run.dV : run.dSinks;
+  if (name == "dV") return run.dV;
+  return name == "dSinks" ? run.dSinks : run.dBias;
 }
 
 // Values beyond the dtype's range become infinite and those below it zero, as a kernel's do.
@@ -98,7 +99,8 @@ bool Results::refuses(const Expected& expected) const {
   if (expected.output == "dQ") return differs(truth.backward().dQ, bounds.dQ);
   if (expected.output == "dK") return differs(truth.backward().dK, bounds.dK);
   if (expected.output == "dV") return differs(truth.backward().dV, bounds.dV);
-  return differs(truth.backward().dSinks, bounds.dSinks);
+  if (expected.output == "dSinks") return differs(truth.backward().dSinks, bounds.dSinks);
+  return differs(truth.backward().dBias, bounds.dBias);
 }
 
 }  // namespace attest::proptest

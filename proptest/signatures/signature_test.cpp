@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "cpu/register.hpp"
 #include "fixtures/register.hpp"
 #include "proptest/judge/truth/truth.hpp"
@@ -77,6 +78,7 @@ TEST_CASE("without a deviation the results are the reference's", "[signature]") 
     run.dK = backward.dK.value;
     run.dV = backward.dV.value;
     run.dSinks = truth.backward().dSinks;  // no deviation is of them
+    run.dBias = truth.backward().dBias;
     INFO(c.problem.to_string() << " values=" << name(c.values));
     const Judgement judgement = gravest(truth.judge(run));
     INFO(judgement.reason);
@@ -109,6 +111,11 @@ TEST_CASE("every signature is of its defect, and no signature is of another defe
       {Defect::sink_scaled, "sink_scaled"},
       {Defect::sink_softcapped, "sink_softcapped"},
       {Defect::lse_without_sink, "lse_without_sink"},
+      {Defect::bias_ignored, "bias_ignored"},
+      {Defect::bias_before_scale, "bias_before_scale"},
+      {Defect::bias_of_first_head, "bias_of_first_head"},
+      {Defect::bias_of_first_entry, "bias_of_first_entry"},
+      {Defect::pages_of_first_entry, "pages_of_first_entry"},
       {Defect::missing_rescale, "missing_rescale"},
       {Defect::mean_of_v, "mean_of_v"},
       {Defect::merge_unweighted, "halves_unweighted"},
@@ -140,8 +147,12 @@ TEST_CASE("every signature is of its defect, and no signature is of another defe
       {Defect::heads_seqlen_exchanged, "head_key_exchanged"},
       {Defect::k_transposed, "k_transposed"},
       {Defect::v_transposed, "v_transposed"}};
+  // Defects without a signature: a third of them here, all in ci/nightly.
+  std::size_t unnamed = 0;
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     const auto known = expected.find(record.defect);
+    const bool is_turn = known != expected.end() || unnamed++ % 3 == 0;
+    if (!is_turn && !attest::testing::is_nightly()) continue;
     const std::set<std::string> wanted =
         known == expected.end() ? std::set<std::string>() : std::set{known->second};
     INFO(record.name);

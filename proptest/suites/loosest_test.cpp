@@ -139,6 +139,11 @@ TEST_CASE("no element of the loosest kernels lies outside a bound where there ar
   check_none_outside(shape_of_sinks, "with sinks: ");
 }
 
+TEST_CASE("no element of the loosest kernels lies outside a bound where there is a bias",
+          "[validation]") {
+  check_none_outside(shape_of_bias, "with bias: ");
+}
+
 // A contract is there because the plain one refuses what it allows; all but those whose errors
 // average out below what nearest roundings may do.
 TEST_CASE("the loosest kernels are refused where they declare nothing", "[validation]") {

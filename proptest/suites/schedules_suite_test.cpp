@@ -6,6 +6,7 @@
 
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "proptest/judge/loss.hpp"
 #include "proptest/testing/law_count.hpp"
 #include "schedules/register.hpp"
@@ -22,12 +23,13 @@ Registry schedule_kernels() {
 
 TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
   const Registry registry = schedule_kernels();
-  constexpr std::uint64_t kCases = 5, kSeed = 3;
+  constexpr std::uint64_t kSeed = 3;
+  const std::uint64_t cases = testing::is_nightly() ? 20 : 4;
   for (const attest_kernel* kernel : registry.kernels()) {
     std::map<std::string_view, LawCount> counts;
     for (const Law& law : laws()) {
       if (!concerns(law, kernel->description)) continue;
-      counts[law.name] += count_law(law, *kernel, kSeed, kCases);
+      counts[law.name] += count_law(law, *kernel, kSeed, cases);
     }
     LawCount all;
     for (const auto& [law, count] : counts) all += count;

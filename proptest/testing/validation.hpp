@@ -183,6 +183,24 @@ inline const Shape& shape_of_sinks(std::uint64_t index) {
   return shapes[index % shapes.size()];
 }
 
+// Biases of each axis and of none, in the tensors' type and in float32, with holes and rows that
+// are hidden as a whole, beside every other feature of the scores.
+inline const Shape& shape_of_bias(std::uint64_t index) {
+  static const std::vector<Shape> shapes{
+      {"hq=2,sq=8,sk=64,d=64,bias=hqk_drawn_1"},
+      {"b=2,hq=4,hkv=2,sq=9,sk=33,d=16,dv=8,bias=bhqk_f32_drawn_8"},
+      {"hq=3,sq=12,sk=7,d=8,mask=causal_br,bias=k_drawn_3"},
+      {"b=2,hq=2,sq=5,sk=20,d=37,mask=lengths_20_9,bias=bhk_holes_4"},
+      {"hq=2,hkv=1,sq=6,sk=150,d=16,mask=window_20_0,bias=hq_f32_drawn_5"},
+      {"hq=3,sq=40,sk=3,d=4,scale=-0.3,bias=qk_holes_4"},
+      {"hq=4,hkv=2,sq=7,sk=36,d=16,softcap=2,alibi=standard,mask=causal_br,sinks=drawn_2,"
+       "bias=hqk_holes_2",
+       Tight::not_measured},
+      {"hq=2,mask=cu_5x9_3x0_4x6,d=8,bias=bqk_drawn_3"},
+      {"b=2,hq=2,sq=30,sk=20,d=8,bias=1_drawn_2"}};
+  return shapes[index % shapes.size()];
+}
+
 // One value family in one dtype.
 struct Cell {
   DType dtype;
@@ -223,8 +241,11 @@ struct Cell {
     statistics["dQ"].add(got.dQ, truth.backward().dQ, bounds.dQ, what, tight);
     statistics["dK"].add(got.dK, truth.backward().dK, bounds.dK, what, tight);
     statistics["dV"].add(got.dV, truth.backward().dV, bounds.dV, what, tight);
-    if (c.problem.sinks == Sinks::none) return;
-    statistics["dSinks"].add(got.dSinks, truth.backward().dSinks, bounds.dSinks, what, tight);
+    if (c.problem.sinks != Sinks::none) {
+      statistics["dSinks"].add(got.dSinks, truth.backward().dSinks, bounds.dSinks, what, tight);
+    }
+    if (c.problem.bias.kind == Bias::Kind::none) return;
+    statistics["dBias"].add(got.dBias, truth.backward().dBias, bounds.dBias, what, tight);
   }
 
   void add_rows(const attest_kernel& kernel, Tight tight, std::uint64_t index, const Shape& of) {

@@ -79,7 +79,35 @@ constexpr std::array kTemplates{
     Template{"hq=2,sq=3,sk=129,sinks=drawn_4", "window_9_0"},
     Template{"hq=2,sq=3,sk=9,scale=0.3,sinks=drawn_4", "none"},
     Template{"hq=2,sq=3,sk=9,softcap=2,sinks=drawn_4", "none"},
+    // Biases: all extents alike, so that no check of shapes tells its axes apart; keys that end
+    // within a tile, under a causal mask; groups of heads; rows and keys that it hides; beside a
+    // scale and a softcap that do not concern it.
+    Template{"b=3,hq=3,sq=3,sk=3,bias=bhqk_drawn_4", "none"},
+    Template{"b=2,hq=4,hkv=2,sq=17,sk=21,bias=hqk_f32_drawn_4", "causal_br"},
+    Template{"b=2,hq=2,sq=9,sk=21,bias=bhqk_holes_4", "lengths_21_9"},
+    Template{"hq=2,bias=bhk_drawn_4", "cu_3x9_5x7+causal_br"},
+    Template{"hq=2,sq=3,sk=9,scale=0.3,softcap=2,bias=k_holes_3", "none"},
+    Template{"b=2,hq=2,sq=5,sk=9,bias=bhq_drawn_4", "causal_tl"},
+    // Pages: filled to the last slot, of lengths 0 and 1, hidden by a window, of packed sequences;
+    // as many as batch entries, heads and keys; of numbers past 16 bits; none free.
+    Template{"b=3,hq=2,sq=1,sk=64,paged_kv=16_4", "lengths_32_16_64"},
+    Template{"b=4,hq=2,hkv=1,sq=1,sk=48,paged_kv=16_5", "lengths_0_1_17_48"},
+    Template{"hq=2,sq=3,sk=257,paged_kv=16_8", "window_9_0"},
+    Template{"hq=2,paged_kv=16_5", "cu_1x33_3x16_2x0"},
+    Template{"b=3,hq=3,sq=3,sk=3,paged_kv=3_6_3", "causal_br"},
+    Template{"b=2,sq=1,sk=5,paged_kv=1_3_131072", "none"},
+    Template{"b=2,hq=2,sq=2,sk=129,paged_kv=7_3_1", "causal_br"},
+    // K = V, of several heads.
+    Template{"b=2,hq=4,hkv=2,sq=5,sk=9,shared_kv=first", "causal_br"},
 };
+
+// K and V in one buffer: V as the first and the last columns of K, K as those of V, and the widths
+// of multi-head latent attention (DeepSeek-V2, Liu et al. 2024: 512 + 64 and 128 + 64 columns).
+constexpr std::array<std::string_view, 5> kSharedShapes{
+    "b=2,hq=4,hkv=2,sq=5,sk=9,d=24,dv=16,mask=causal_br,shared_kv=first",
+    "hq=2,sq=5,sk=9,d=24,dv=16,shared_kv=last", "hq=2,sq=3,sk=7,d=16,dv=24,shared_kv=first",
+    "hq=4,hkv=1,sq=2,sk=33,d=576,dv=512,shared_kv=first",
+    "hq=2,sq=17,sk=17,d=192,dv=128,mask=causal_br,shared_kv=first"};
 
 // These, and the first one with each feature of the scores.
 std::vector<Template> templates() {
@@ -225,6 +253,13 @@ std::vector<Case> fixed_cases(const attest_description& description, std::uint64
         p.dtype = dtype;
         add(p);
       }
+    }
+  }
+  for (const std::string_view text : kSharedShapes) {
+    Problem p = Problem::parse(text);
+    for (const DType dtype : finest_first(description)) {
+      p.dtype = dtype;
+      if (claimed(description, p)) add(p);
     }
   }
   return cases;

@@ -199,6 +199,14 @@ void draw_digits(Rng& rng, Problem& p) {
   for (const ScoreDraw& feature : score_draws()) feature.add_digits(p, factor, value_seed);
 }
 
+// From a stream of its own: of a kernel that takes no number of splits all else is drawn as before.
+void draw_splits(const attest_description& description, std::uint64_t seed, Problem& p) {
+  if ((description.features & ATTEST_SPLIT_INVARIANT) == 0) return;
+  constexpr std::int64_t kMost = 8;
+  Rng rng(seed, ATTEST_SPLIT_INVARIANT);
+  if (chance(rng, 25)) p.num_splits = rng.between(1, kMost);
+}
+
 Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed,
           const std::vector<std::int64_t>& dims, std::int64_t head_dim, std::uint64_t turn,
           Rng& rng, Rng& extras) {
@@ -226,6 +234,10 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
     if (feature.apart && (description.features & feature.claim) == 0) continue;
     feature.draw(p, feature.apart ? own : rng);
   }
+  // Holes may hide every key of a row.
+  const bool holes = p.bias.kind == Bias::Kind::holes;
+  if (holes && (description.features & ATTEST_EMPTY_ROWS) == 0) p.bias.kind = Bias::Kind::drawn;
+  draw_splits(description, seed, p);
   draw_digits(extras, p);
   const Extents extents = extents_of(turn);
   set_extents(extents, sizes, turn, extras, p);

@@ -45,7 +45,7 @@ TEST_CASE("a seed means the same cases and values with every compiler", "[genera
       add(tensor->doubles(), static_cast<std::size_t>(tensor->view().size()) * sizeof(double));
     }
   }
-  CHECK(digest == 0xecf7b61e57f65e86u);
+  CHECK(digest == 0xdae578668bd34852u);
 }
 
 TEST_CASE("huge strides are not for tensors on a device, whose gaps travel with them",
@@ -246,6 +246,7 @@ std::string idle_draw(const ScoreFeature& feature, const ScoreDraw& draw) {
     Problem p = plain;
     draw.draw(p, rng);
     drawn += feature.present(p) ? 1 : 0;
+    if (feature.in_storage) feature.parse(p, feature.example);  // its change needs it
     const Problem before = p;
     changed += draw.change(p, rng) && p.to_string() != before.to_string() ? 1 : 0;
   }

@@ -1,8 +1,10 @@
 #include "proptest/values/score_draws.hpp"
 
 #include <array>
+#include <string>
 #include <type_traits>
 
+#include "core/features/pages.hpp"
 #include "proptest/values/draws.hpp"
 
 namespace attest::proptest {
@@ -46,6 +48,82 @@ void draw_sinks(Problem& p, Rng& rng) {
   p.sinks_seed = static_cast<std::uint64_t>(rng.between(1, kSeeds));
 }
 
+// The axes that it depends on, its type and whether it hides keys.
+void set_bias(Problem& p, Rng& rng) {
+  constexpr std::array<const char*, 10> kAxes{"bhqk", "hqk", "bhk", "bqk", "qk",
+                                              "k",    "hq",  "bhq", "hk",  "bhqk"};
+  const std::string axes = pick(rng, kAxes);
+  const bool single = chance(rng, 40), holes = chance(rng, 35);
+  p.bias = Bias::parse(axes + (single ? "_f32" : "") + (holes ? "_holes_" : "_drawn_") +
+                       std::to_string(rng.between(1, kSeeds)));
+}
+
+void draw_bias(Problem& p, Rng& rng) {
+  if (chance(rng, 20)) set_bias(p, rng);
+}
+
+bool change_bias(Problem& p, Rng& rng) {
+  if (p.bias.kind == Bias::Kind::none) {
+    set_bias(p, rng);
+  } else {
+    p.bias.seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
+  }
+  return true;
+}
+
+// Finite, then one value for all heads and batch entries.
+void simplify_bias(Problem& p) {
+  if (p.bias.kind == Bias::Kind::holes) {
+    p.bias.kind = Bias::Kind::drawn;
+  } else if (p.bias.single) {
+    p.bias.single = false;
+  } else if (p.bias.axes[0]) {
+    p.bias.axes[0] = false;
+  } else if (p.bias.axes[1]) {
+    p.bias.axes[1] = false;
+  }
+}
+
+void draw_pages(Problem& p, Rng& rng) {
+  constexpr std::array<std::int64_t, 9> kPageSizes{1, 3, 5, 7, 8, 16, 32, 64, 256};
+  const bool paged = chance(rng, 15);
+  const std::int64_t size = pick(rng, kPageSizes);
+  const auto order = static_cast<std::uint64_t>(rng.between(1, kSeeds));
+  const bool no_page_free = chance(rng, 20);
+  if (paged) p.paged_kv = {size, order, no_page_free ? 1 : 0};
+}
+
+void draw_order(Problem& p, double /*factor*/, std::uint64_t seed) {
+  if (is_paged(p)) p.paged_kv.order = seed;
+}
+
+bool change_pages(Problem& p, Rng& rng) {
+  if (!is_paged(p)) return false;
+  constexpr std::int64_t kKinds = 3;  // of the length of the table's rows, which stays
+  p.paged_kv.order += static_cast<std::uint64_t>(kKinds * rng.between(1, kSeeds));
+  return true;
+}
+
+void simplify_pages(Problem& p) {
+  if (is_paged(p)) p.paged_kv = {p.paged_kv.page_size, p.paged_kv.order, 0};
+}
+
+void draw_shared_kv(Problem& p, Rng& rng) {
+  if (chance(rng, 15)) p.shared_kv = chance(rng, 50) ? SharedKv::first : SharedKv::last;
+}
+
+// It has no digits: other columns take their place.
+void draw_other_columns(Problem& p, double /*factor*/, std::uint64_t /*seed*/) {
+  if (p.shared_kv == SharedKv::none) return;
+  p.shared_kv = p.shared_kv == SharedKv::first ? SharedKv::last : SharedKv::first;
+}
+
+bool change_shared_kv(Problem& p, Rng& rng) {
+  const SharedKv shared = chance(rng, 50) ? SharedKv::first : SharedKv::last;
+  p.shared_kv = p.shared_kv == SharedKv::none ? shared : SharedKv::none;
+  return true;
+}
+
 constexpr std::array kDraws{
     ScoreDraw{.claim = ATTEST_SOFTCAP,
               .field = "softcap",
@@ -68,6 +146,30 @@ constexpr std::array kDraws{
               .apart = true,
               .add_digits = draw_where_present<&Problem::sinks, &Problem::sinks_seed>,
               .change = change_seed<&Problem::sinks, &Problem::sinks_seed>,
+              .simplify = [](Problem& /*p*/) {}},
+    ScoreDraw{.claim = ATTEST_BIAS,
+              .field = "bias",
+              .draw = draw_bias,
+              .apart = true,
+              .add_digits =
+                  [](Problem& p, double, std::uint64_t seed) {
+                    if (p.bias.kind != Bias::Kind::none) p.bias.seed = seed;
+                  },
+              .change = change_bias,
+              .simplify = simplify_bias},
+    ScoreDraw{.claim = ATTEST_PAGED_KV,
+              .field = "block table",
+              .draw = draw_pages,
+              .apart = true,
+              .add_digits = draw_order,
+              .change = change_pages,
+              .simplify = simplify_pages},
+    ScoreDraw{.claim = ATTEST_SHARED_KV,
+              .field = "memory of K and V",
+              .draw = draw_shared_kv,
+              .apart = true,
+              .add_digits = draw_other_columns,
+              .change = change_shared_kv,
               .simplify = [](Problem& /*p*/) {}},
 };
 

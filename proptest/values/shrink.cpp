@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/features/pages.hpp"
 #include "core/features/score_features.hpp"
 #include "proptest/values/generator.hpp"
 #include "proptest/values/score_draws.hpp"
@@ -182,6 +183,22 @@ void erase_at(List& list, std::size_t which) {
   list.erase(list.begin() + static_cast<std::ptrdiff_t>(which));
 }
 
+// Smaller pages, in an order of a smaller seed, and fewer of them.
+void smaller_pages(const Case& failing, Steps& steps) {
+  const PagedKv& paged = failing.problem.paged_kv;
+  if (!is_paged(failing.problem)) return;
+  steps.shrink_number(paged.pages, std::int64_t{0},
+                      [](Case& c, std::int64_t smaller) { c.problem.paged_kv.pages = smaller; });
+  steps.shrink_number(paged.page_size, std::int64_t{1}, [](Case& c, std::int64_t smaller) {
+    c.problem.paged_kv.page_size = smaller;
+  });
+  for (const std::uint64_t order : {0, 1, 2}) {
+    steps.add([&](Case& c) {
+      if (order < c.problem.paged_kv.order) c.problem.paged_kv.order = order;
+    });
+  }
+}
+
 // One batch entry less, or fewer keys of one.
 void shorter_key_lengths(const Case& failing, Steps& steps) {
   const std::vector<std::int32_t>& lengths = failing.problem.mask.key_lengths;
@@ -299,11 +316,14 @@ std::vector<Case> shrink_candidates(const Case& failing) {
   shorter_sequences(failing, steps);
   shorter_key_lengths(failing, steps);
   narrower_window(failing, steps);
+  smaller_pages(failing, steps);
   plainer_numbers(failing, steps);
   steps.add([](Case& c) { c.problem.strides = Strides::packed; });
   steps.add([](Case& c) {
     if (!c.problem.mask.packed()) c.problem.layout = Layout::bshd;
   });
+  steps.shrink_number(failing.problem.num_splits, std::int64_t{0},
+                      [](Case& c, std::int64_t smaller) { c.problem.num_splits = smaller; });
   steps.add([](Case& c) { c.problem.softmax_scale.reset(); });
   for (const ScoreFeature& feature : score_features()) {
     steps.add([&](Case& c) { feature.remove(c.problem); });

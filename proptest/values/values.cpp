@@ -278,6 +278,25 @@ Values parse_values(std::string_view text) {
                        did_you_mean(text, names) + " (`attest list values` shows all)");
 }
 
+namespace {}  // namespace
+
+bool share_memory(const Problem& problem, const InputValues& values) {
+  if (problem.shared_kv == SharedKv::none) return false;
+  const SharedColumns columns = problem.shared_columns();
+  const TensorView wide = (columns.of_k ? values.K : values.V).view(),
+                   narrow = (columns.of_k ? values.V : values.K).view();
+  for (std::int64_t b = 0; b < narrow.extent(0); ++b) {
+    for (std::int64_t s = 0; s < narrow.extent(1); ++s) {
+      for (std::int64_t h = 0; h < narrow.extent(2); ++h) {
+        for (std::int64_t c = 0; c < narrow.extent(3); ++c) {
+          if (narrow(b, s, h, c) != wide(b, s, h, columns.first + c)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 namespace {
 
 InputValues drawn_values(const Problem& problem, Values values, std::uint64_t seed) {
@@ -308,6 +327,13 @@ InputValues drawn_values(const Problem& problem, Values values, std::uint64_t se
     for_each(in.dO, [&](auto b, auto, auto h, auto c, double) { return dO(b, 0, h, c); });
   }
   for (Tensor* tensor : {&in.Q, &in.K, &in.V, &in.dO}) round_all(*tensor, problem.dtype);
+  if (problem.shared_kv != SharedKv::none) {
+    const SharedColumns columns = problem.shared_columns();
+    const TensorView wide = (columns.of_k ? in.K : in.V).view();
+    for_each(columns.of_k ? in.V : in.K, [&](auto b, auto s, auto h, auto c, double) {
+      return wide(b, s, h, columns.first + c);
+    });
+  }
   round_all(in.dLSE, problem.dtype == DType::f64 ? DType::f64 : DType::f32);
   return in;
 }

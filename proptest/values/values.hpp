@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,12 +48,18 @@ Values parse_values(std::string_view text);
 struct InputValues {
   Tensor Q, K, V, dO;
   Tensor dLSE;  // rounded to f32
+  /// In slots of pages that hold no key, of a problem with paged K and V.
+  double unused = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The family's values for a problem: a function of problem, family and seed only.
 /// With strides=broadcast every K/V head repeats head 0. f16 values keep sums below overflow.
 /// [proptest/values/case_test "values are finite"]
 InputValues make_values(const Problem& problem, Values values, std::uint64_t seed);
+
+/// Tells whether the narrower of K and V holds what the problem's shared_kv says of the wider. Laws
+/// that change one of the two have inputs that lie apart.
+bool share_memory(const Problem& problem, const InputValues& values);
 
 /// Throws InvalidProblem at the first element of an input that is NaN or infinite, with its place:
 /// no contract says what such inputs give. Not even in keys that no query sees: 0 * NaN reaches the

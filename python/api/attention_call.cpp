@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/features/pages.hpp"
 #include "python/api/contract.hpp"
 
 namespace attest::python {
@@ -105,6 +107,39 @@ void give_sinks(Problem& problem, const float* sinks) {
   problem.validate();
 }
 
+void give_bias(Problem& problem, const attest_tensor& tensor) {
+  if (problem.bias.kind != Bias::Kind::none) {
+    throw InvalidProblem("bias: '" + problem.bias.to_string() +
+                         "' in the problem and a given one together; give one of them");
+  }
+  const Axes whole{{"batch", problem.batch, 0},
+                   {"num_heads_q", problem.num_heads_q, 0},
+                   {"seqlen_q", problem.seqlen_q, 0},
+                   {"seqlen_k", problem.seqlen_k, 0}};
+  if (tensor.ndim != static_cast<std::int32_t>(whole.size())) {
+    throw InvalidProblem("bias: " + std::to_string(tensor.ndim) + " axes; it must have 4");
+  }
+  Axes axes = whole;
+  Bias& bias = problem.bias;
+  bias.kind = Bias::Kind::given;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    bias.axes[axis] = tensor.shape[axis] != 1;
+    if (!bias.axes[axis]) axes[axis].extent = 1;
+  }
+  const TensorView view = view_like(tensor, "bias", axes);
+  if (view.dtype() != problem.dtype && view.dtype() != DType::f32) {
+    throw InvalidProblem("bias: its dtype is " + std::string(attest::name(view.dtype())) +
+                         "; it must be the problem's, " + std::string(attest::name(problem.dtype)) +
+                         ", or f32");
+  }
+  bias.single = view.dtype() != problem.dtype;
+  GivenBias given{{axes[0].extent, axes[1].extent, axes[2].extent, axes[3].extent}, {}};
+  for_each_index(view,
+                 [&](auto i, auto j, auto k, auto l) { given.values.push_back(view(i, j, k, l)); });
+  bias.given = std::make_shared<const GivenBias>(std::move(given));
+  problem.validate();
+}
+
 // Returns a seed of cases that pass a gradient of LSE: the seed decides that.
 std::uint64_t seed_with_dlse(const attest_description& description) {
   std::uint64_t seed = 0;
@@ -127,8 +162,12 @@ AttentionCall read_call(const attest_attention& given, proptest::Work work) {
   call.description = parse_contract(call.contract);
   call.problem = Problem::parse(given.problem);
   Problem& problem = call.problem;
+  if (is_paged(problem)) {
+    throw InvalidProblem("paged_kv: K and V are given as they are gathered; leave paged_kv out");
+  }
   if (given.boolean_mask != nullptr) problem.mask.boolean = given_mask(problem, given.boolean_mask);
   if (given.sinks != nullptr) give_sinks(problem, given.sinks);
+  if (given.bias != nullptr) give_bias(problem, *given.bias);
   proptest::require_affordable(call.description, problem, work);
   proptest::InputValues& values = call.values;
   values.Q = input(given.Q, "Q", problem.q_axes(), problem.dtype);
@@ -169,6 +208,16 @@ proptest::KernelRun read_run(const AttentionCall& call, const attest_results& go
   run.dQ = output(got.dQ, "dQ", problem.q_axes(), problem.dtype);
   run.dK = output(got.dK, "dK", problem.k_axes(), problem.dtype);
   run.dV = output(got.dV, "dV", problem.v_axes(), problem.dtype);
+  if (problem.bias.kind != Bias::Kind::none) {
+    if (got.dBias == nullptr)
+      throw InvalidProblem("dBias is not given, and the problem has a bias");
+    const TensorView of_bias = view_like(*got.dBias, "dBias", problem.bias_axes());
+    if (of_bias.dtype() != problem.bias_dtype()) {
+      throw InvalidProblem("dBias: its dtype is " + std::string(attest::name(of_bias.dtype())) +
+                           ", that of the bias " + std::string(attest::name(problem.bias_dtype())));
+    }
+    run.dBias = packed(of_bias, of_bias.dtype(), problem.bias_axes());
+  }
   if (problem.sinks == Sinks::none) return run;
   if (got.dSinks == nullptr) throw InvalidProblem("dSinks is not given, and the problem has sinks");
   const TensorView of_sinks = scalar_view(*got.dSinks, "dSinks", problem.sinks_axes());

@@ -29,8 +29,8 @@ AttentionCall read_call(const attest_attention& call, proptest::Work work);
 /// Requires: O. Else throws InvalidProblem.
 proptest::KernelRun read_stored(const AttentionCall& call, const attest_results& got);
 
-/// Reads the same with the gradients in backward. Requires: all three, and dSinks of a problem with
-/// sinks. Else throws InvalidProblem.
+/// Reads the same with the gradients in backward. Requires: all three, and dSinks and dBias
+/// of a problem with sinks and a bias. Else throws InvalidProblem.
 proptest::KernelRun read_run(const AttentionCall& call, const attest_results& got);
 
 /// Writes `from` to the tensor, rounded to its dtype.

@@ -55,8 +55,9 @@ void write_where_given(const Tensor& from, const attest_tensor* to) {
 }
 
 bool wants_gradients(const attest_results* results) {
-  return results != nullptr && (results->dQ != nullptr || results->dK != nullptr ||
-                                results->dV != nullptr || results->dSinks != nullptr);
+  return results != nullptr &&
+         (results->dQ != nullptr || results->dK != nullptr || results->dV != nullptr ||
+          results->dSinks != nullptr || results->dBias != nullptr);
 }
 
 void require_cotangent(const AttentionCall& call) {
@@ -76,6 +77,7 @@ void write_bounds(const reference::BackwardBounds& bounds, const attest_results&
   write_where_given(bounds.dK.*kind, to.dK);
   write_where_given(bounds.dV.*kind, to.dV);
   write_where_given(bounds.dSinks.*kind, to.dSinks);
+  write_where_given(bounds.dBias.*kind, to.dBias);
 }
 
 }  // namespace
@@ -110,6 +112,7 @@ int attest_reference(const attest_attention* given, const attest_results* exact)
     write_where_given(backward.dK, exact->dK);
     write_where_given(backward.dV, exact->dV);
     write_where_given(backward.dSinks, exact->dSinks);
+    write_where_given(backward.dBias, exact->dBias);
     return ATTEST_PASSED;
   });
 }

@@ -34,6 +34,7 @@ typedef enum attest_outcome {
 typedef struct attest_results {
   const attest_tensor *O, *LSE, *dQ, *dK, *dV;
   const attest_tensor *dSinks; /* where the problem has sinks, in f32 or f64 */
+  const attest_tensor *dBias;  /* where it has a bias, of its type and shape */
 } attest_results;
 
 typedef struct attest_attention {
@@ -49,11 +50,14 @@ typedef struct attest_attention {
   const float *sinks; /* (num_heads_q), or NULL: in place of the problem's, which has none */
   const attest_tensor *Q, *K, *V;
   const attest_tensor *dO, *dLSE; /* gradients of O and LSE, or NULL; dLSE needs dO */
-  attest_results got;             /* by the kernel in question; LSE in f32 or f64 */
+  const attest_tensor *bias; /* (batch, num_heads_q, seqlen_q, seqlen_k), each extent or 1 where it
+                              * is the same along that axis, of the type of Q or f32; or NULL: in
+                              * place of the problem's, which has none */
+  attest_results got;        /* by the kernel in question; LSE in f32 or f64 */
 } attest_attention;
 
 /* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, and dSinks
- * where the problem has sinks. Their bounds start from
+ * and dBias where the problem has sinks and a bias. Their bounds start from
  * the O and LSE that forward stored. Where LSE is not given they hold for any LSE within forward's
  * bound. Long sequences (more than 2^22 pairs of a query and a key, or 2^15 queries) are judged by
  * a sample of rows and keys, dSinks whole. attest_text() says what is wrong: element, error, bound,

@@ -194,8 +194,8 @@ TEST_CASE("a wrong gradient of a sink is refused", "[python]") {
   const Tensor right = example.dSinks, bounds("dSinks", DType::f64, example.problem.sinks_axes());
   const AbiTensor exact(example.dSinks.view()), bound(bounds.view());
   attest_attention& call = example.call();
-  const attest_results of_exact{nullptr, nullptr, nullptr, nullptr, nullptr, exact.get()},
-      of_bounds{nullptr, nullptr, nullptr, nullptr, nullptr, bound.get()};
+  const attest_results of_exact{nullptr, nullptr, nullptr, nullptr, nullptr, exact.get(), nullptr},
+      of_bounds{nullptr, nullptr, nullptr, nullptr, nullptr, bound.get(), nullptr};
   example.dSinks.set(-right(2), 2);
   CHECK(attest_judge(&example.call()) == ATTEST_REFUSED);
   CHECK_THAT(text(), Catch::Contains("dSinks[num_heads_q=2]"));
@@ -225,7 +225,7 @@ TEST_CASE("a gradient of LSE is part of the gradients", "[python]") {
   call.dLSE = dlse.get();
   CHECK(attest_judge(&call) == ATTEST_REFUSED);
   const AbiTensor dQ(example.dQ.view()), dK(example.dK.view()), dV(example.dV.view());
-  const attest_results exact{nullptr, nullptr, dQ.get(), dK.get(), dV.get(), nullptr};
+  const attest_results exact{nullptr, nullptr, dQ.get(), dK.get(), dV.get(), nullptr, nullptr};
   REQUIRE(attest_reference(&call, &exact) == ATTEST_PASSED);
   CHECK(attest_judge(&call) == ATTEST_PASSED);
 }
@@ -236,14 +236,14 @@ TEST_CASE("the reference writes what is asked for", "[python]") {
   attest_attention& call = example.call();
   example.dV = Tensor("dV", DType::f32, example.problem.v_axes());
   const AbiTensor dV(example.dV.view());
-  const attest_results exact{nullptr, nullptr, nullptr, nullptr, dV.get(), nullptr};
+  const attest_results exact{nullptr, nullptr, nullptr, nullptr, dV.get(), nullptr, nullptr};
   REQUIRE(attest_reference(&call, &exact) == ATTEST_PASSED);
   CHECK(example.dV(0, 3, 1, 2) == right(0, 3, 1, 2));
   call.dO = nullptr;
   CHECK(attest_reference(&call, &exact) == ATTEST_BAD_INPUT);
   CHECK_THAT(text(), Catch::Contains("without dO"));
   const AbiTensor Q(example.Q.view());
-  const attest_results wrong{nullptr, Q.get(), nullptr, nullptr, nullptr, nullptr};
+  const attest_results wrong{nullptr, Q.get(), nullptr, nullptr, nullptr, nullptr, nullptr};
   CHECK(attest_reference(&call, &wrong) == ATTEST_BAD_INPUT);
   CHECK(attest_reference(&call, nullptr) == ATTEST_BAD_INPUT);
 }
@@ -256,8 +256,8 @@ TEST_CASE("bounds are those that judge", "[python]") {
   Tensor proved_dQ("dQ", DType::f64, q_axes), probable_dQ = proved_dQ;
   const AbiTensor a(proved_O.view()), b(probable_O.view()), c(proved_dQ.view()),
       d(probable_dQ.view());
-  const attest_results proved{a.get(), nullptr, c.get(), nullptr, nullptr, nullptr},
-      probable{b.get(), nullptr, d.get(), nullptr, nullptr, nullptr};
+  const attest_results proved{a.get(), nullptr, c.get(), nullptr, nullptr, nullptr, nullptr},
+      probable{b.get(), nullptr, d.get(), nullptr, nullptr, nullptr, nullptr};
   REQUIRE(attest_bounds(&call, &proved, &probable) == ATTEST_PASSED);
   for (std::int64_t e = 0; e < proved_O.view().size(); ++e) {
     CHECK(probable_O.doubles()[e] > 0);

@@ -113,7 +113,8 @@ std::string scores_without_effect(const AttentionCall& call) {
   const bool equal = p.scale() == 0 ||
                      holds(call.values.Q.view(), [](auto, auto, auto) { return 0.0; }) ||
                      same_for_every_key(call.values.K.view());
-  if (equal && p.alibi == Alibi::none) return "all scores of a query are equal; give other Q and K";
+  const bool told = p.alibi != Alibi::none || p.bias.kind != Bias::Kind::none;
+  if (equal && !told) return "all scores of a query are equal; give other Q and K";
   const bool lse = (call.description.features & ATTEST_LSE) != 0;
   if (!lse && p.sinks == Sinks::none && same_for_every_key(call.values.V.view())) {
     return "V is the same for every key, so that no score matters; give another V, or the LSE";
@@ -129,6 +130,18 @@ bool sinks_without_effect(const AttentionCall& call, const KernelRun& run) {
   if (!some || call.direction != Direction::forward) return false;
   AttentionCall without = call;
   without.problem.sinks = Sinks::none;
+  return worst_of(truth_of(without, call.description).judge(run)).verdict == Verdict::passed;
+}
+
+// The same of a bias. In backward dBias tells.
+bool bias_without_effect(const AttentionCall& call, const KernelRun& run) {
+  const Bias& bias = call.problem.bias;
+  const bool some = bias.kind == Bias::Kind::given &&
+                    std::any_of(bias.given->values.begin(), bias.given->values.end(),
+                                [](double value) { return value != 0; });
+  if (!some || call.direction != Direction::forward) return false;
+  AttentionCall without = call;
+  without.problem.bias = {};
   return worst_of(truth_of(without, call.description).judge(run)).verdict == Verdict::passed;
 }
 
@@ -154,6 +167,12 @@ Judgement judge(const AttentionCall& call, const KernelRun& run) {
   }
   if (sinks_without_effect(call, run)) {
     return nothing_proved(call, "the sinks are too small to tell from none; give larger ones");
+  }
+  if (bias_without_effect(call, run)) {
+    return nothing_proved(call, call.problem.bias.axes[3]
+                                    ? "the bias is too small to tell from none; give a larger one"
+                                    : "a bias that is the same for all keys shows in LSE alone; "
+                                      "give the LSE, and one that is not 0");
   }
   const std::vector<std::string> decoys = truth.passing_decoys(run);
   if (decoys.empty()) return {};

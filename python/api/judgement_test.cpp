@@ -47,7 +47,7 @@ TEST_CASE("a contract under which a refused result would pass is named", "[pytho
   Example example("hq=2,sq=7,sk=13,d=8");
   Tensor bound("O", DType::f64, example.problem.o_axes());
   const AbiTensor abi(bound.view());
-  const attest_results bounds{abi.get(), nullptr, nullptr, nullptr, nullptr, nullptr};
+  const attest_results bounds{abi.get(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
   attest_attention& call = example.call();
   call.contract = "tf32";
   REQUIRE(attest_bounds(&call, nullptr, &bounds) == ATTEST_PASSED);

@@ -19,7 +19,9 @@ FEATURES = {  # that a convention has a way to ask for
     "causal_top_left": 1 << 0, "causal_bottom_right": 1 << 1, "window": 1 << 2, "key_lengths": 1 << 3,
     "packed_sequences": 1 << 4, "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7,
     "softcap": 1 << 8, "alibi": 1 << 9, "any_scale": 1 << 10, "any_strides": 1 << 11,
-    "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15, "sinks": 1 << 21}
+    "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15, "sinks": 1 << 21, "paged_kv": 1 << 22,
+    "bias": 1 << 23, "shared_kv": 1 << 27, "batch_invariant": 1 << 28, "split_invariant": 1 << 29,
+    "nonfinite": 1 << 30}
 ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
 
 _NUMPY = {dtype.dlpack: dtype.numpy for dtype in DTYPES.values()}
@@ -31,13 +33,18 @@ class Mask(ctypes.Structure):
                 ("boolean", c_void_p), ("sparse", c_void_p * 3), ("reserved", c_void_p * 5)]
 
 
+class PagedKv(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("page_size", c_int64), ("pages", c_int64), ("max_pages", c_int64),
+                ("block_table", c_void_p)]
+
+
 class Problem(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t),
                 *((name, c_int64) for name in ("batch", "num_heads_q", "num_heads_kv", "seqlen_q",
                                                "seqlen_k", "head_dim_qk", "head_dim_v")),
                 ("dtype", c_int), ("softmax_scale", c_double), ("softcap", c_double),
                 ("alibi_slopes", c_void_p), ("mask", Mask), ("num_threads", c_int32),
-                ("sinks", c_void_p)]
+                ("sinks", c_void_p), ("paged_kv", POINTER(PagedKv)), ("num_splits", c_int64)]
 
 
 class Limits(ctypes.Structure):
@@ -77,13 +84,14 @@ class ForwardArgs(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("problem", POINTER(Problem)),
                 *((name, POINTER(Tensor)) for name in ("Q", "K", "V", "O", "LSE")),
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("stream", c_void_p),
-                ("message", c_void_p), ("message_bytes", c_size_t)]
+                ("message", c_void_p), ("message_bytes", c_size_t), ("bias", POINTER(Tensor))]
 
 
 class BackwardArgs(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("problem", POINTER(Problem)),
                 *((name, POINTER(Tensor)) for name in ("Q", "K", "V", "O", "LSE", "dO", "dLSE", "dQ", "dK",
-                                                       "dV")), *ForwardArgs._fields_[-5:], ("dSinks", POINTER(Tensor))]
+                                                       "dV")), *ForwardArgs._fields_[-6:-1],
+                *((name, POINTER(Tensor)) for name in ("dSinks", "bias", "dBias"))]
 
 
 Forward = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(ForwardArgs))
@@ -107,6 +115,14 @@ class _Memory:
 def memory(address: int, shape: Tuple[int, ...], kind: str) -> np.ndarray:
     """Views packed memory."""
     return np.asarray(_Memory(address, shape, kind))
+
+
+def broadcast(tensor: Tensor) -> Tuple[np.ndarray, str]:
+    """Views a tensor with extent 1 along the axes of stride 0; returns its dtype's word too."""
+    array = view(tensor)
+    word = next(word for word, dtype in DTYPES.items() if dtype.dlpack == (tensor.dtype_code, tensor.dtype_bits))
+    repeats = (stride == 0 for stride in tensor.strides[:tensor.ndim])
+    return array[tuple(slice(0, 1) if repeated else slice(None) for repeated in repeats)], word
 
 
 def view(tensor: Tensor) -> np.ndarray:

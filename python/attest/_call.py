@@ -9,8 +9,9 @@ import numpy as np
 
 from attest import _library
 from attest._arrays import floats_of
-from attest._features import (Features, Numerics, Sizes, boolean_mask, contract_text, problem_text,
+from attest._features import (Features, Numerics, Sizes, bias_of, boolean_mask, contract_text, problem_text,
                               require_known, sinks_of)
+from attest._pages import gathered
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,17 +31,20 @@ class Results(_Results):
     dsinks: Optional[np.ndarray] = None
     """(heads_q), with gradients of a problem with sinks; beside the tuple, which is the same for every problem."""
 
+    dbias: Optional[np.ndarray] = None
+    """Of the shape of the bias, with gradients of a problem with one."""
+
     @classmethod
-    def of(cls, dsinks: Optional[np.ndarray] = None, **arrays: Any) -> Results:
+    def of(cls, dsinks: Optional[np.ndarray] = None, dbias: Optional[np.ndarray] = None, **arrays: Any) -> Results:
         """Holds arrays by name."""
         made = cls(**arrays)
-        made.dsinks = dsinks
+        made.dsinks, made.dbias = dsinks, dbias
         return made
 
 
-_NAMES = {"out": "O", "lse": "LSE", "dq": "dQ", "dk": "dK", "dv": "dV", "dsinks": "dSinks"}
+_NAMES = {"out": "O", "lse": "LSE", "dq": "dQ", "dk": "dK", "dv": "dV", "dsinks": "dSinks", "dbias": "dBias"}
 """Names of results in the library."""
-_MAY_BE_NONE = ("lse", "dsinks")
+_MAY_BE_NONE = ("lse", "dsinks", "dbias")
 
 
 class Call:
@@ -61,20 +65,25 @@ class Call:
         self._inputs = {name: _library.Tensor.of(*array) for name, array in zip("QKV", arrays)}
         self._mask = boolean_mask(features, sizes)
         self._sinks = sinks_of(features, sizes.heads_q)
+        self._bias = bias_of(features, sizes)
+        if self._bias is not None:
+            self._inputs["bias"] = _library.Tensor.of(*self._bias)
+            self._shapes["dbias"] = self._bias[0].shape
+            self._shape_of_bias = floats_of("bias", features["bias"])[0].shape
         self._contract = contract_text(numerics, features)
         self.problem = problem_text(sizes, features)
 
     def asking(self, dout: Any = None, dlse: Any = None, **got: Any) -> _library.Attention:
         """Returns the struct, with the gradients of outputs that are not None and the kernel's results.
 
-        LSE and dsinks alone may be None.
+        LSE, dsinks and dbias alone may be None.
         """
         inputs = dict(self._inputs)
         if dout is not None:
             inputs["dO"] = _library.Tensor.of(*self._ordered("dout", dout))
         if dlse is not None:
             inputs["dLSE"] = _library.Tensor.of(*self._rows("dlse", dlse))
-        read = {"lse": self._rows, "dsinks": floats_of}
+        read = {"lse": self._rows, "dsinks": floats_of, "dbias": self._of_bias}
         results = {_NAMES[name]: _library.Tensor.of(*read.get(name, self._ordered)(name, given))
                    for name, given in got.items() if name not in _MAY_BE_NONE or given is not None}
         struct = _library.Attention(
@@ -92,11 +101,14 @@ class Call:
         names = list(_NAMES) if gradients else ["out", "lse"]
         if gradients and self._sinks is None:
             names.remove("dsinks")
+        if gradients and self._bias is None:
+            names.remove("dbias")
         arrays = {name: np.empty(self._shapes[name]) for name in names}
         struct = _library.results(**{_NAMES[name]: _library.Tensor.of(array, "f64")
                                      for name, array in arrays.items()})
         return struct, Results.of(**{
-            name: array if name == "dsinks" else array[0] if self._packed else
+            name: array if name == "dsinks" else array.reshape(self._shape_of_bias) if name == "dbias" else
+            array[0] if self._packed else
             array.swapaxes(1, 2) if self._heads_first and name != "lse" else array
             for name, array in arrays.items()})
 
@@ -110,6 +122,13 @@ class Call:
         return (array[None] if self._packed else
                 array.swapaxes(1, 2) if self._heads_first else array), dtype
 
+    def _of_bias(self, name: str, given: Any) -> tuple[np.ndarray, str]:
+        """Returns the gradient of a bias with four axes."""
+        array, dtype = floats_of(name, given)
+        if array.shape != self._shape_of_bias:
+            raise ValueError(f"{name} has shape {array.shape}; it must be that of bias, {self._shape_of_bias}")
+        return array.reshape(self._shapes["dbias"]), dtype
+
     def _rows(self, name: str, given: Any) -> tuple[np.ndarray, str]:
         """Returns LSE or its gradient as the library has it, (batch, heads, seqlen_q)."""
         array, dtype = floats_of(name, given)
@@ -122,7 +141,8 @@ class Call:
 def problem(q: Any, k: Any, v: Any, **features: Unpack[Features]) -> str:
     """Returns the problem of these arrays in one line, for `attest.count` and `attest check --problem`.
 
-    A mask given as an array is not in it, nor are sinks.
+    A mask given as an array is not in it, nor are sinks, a bias and pages.
     """
-    words = features if isinstance(features.get("mask"), str) else {**features, "mask": None}
+    k, v, words = gathered(k, v, features)
+    words = words if isinstance(words.get("mask"), str) else {**words, "mask": None}
     return Call(q, k, v, "f32", words).problem

@@ -59,8 +59,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     `gradients`  judges them too: by torch's autograd or `jax.vjp`, whose calls forward then is made by
                  as well. None: where a first call has some; True: an error where it has none.
     `backward`   computes them instead, called as backward(q, k, v, out, lse, dout, **keywords) with out
-                 and lse (None without) as `fn` returned them; returns (dq, dk, dv), and dsinks where
-                 it is given sinks.
+                 and lse (None without) as `fn` returned them; returns (dq, dk, dv), then dsinks and dbias
+                 where it is given sinks and a bias.
     `empty_row`  what rows without a visible key hold, as in `assert_close`: claims such rows.
     `tier`, `seed`, `cases`, `jobs`, `problems`, `only` are options of `attest certify --help`.
     `executor`   of `concurrent.futures`, Dask or mpi4py: its workers run the campaign in so many

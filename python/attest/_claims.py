@@ -14,10 +14,14 @@ from attest._dtypes import DTYPES
 from attest._function import Function, Result, WrongResult
 from attest._gradients import differentiator
 from attest._limits import Limits
+from attest._pages import one_page_each
 
 _KEYS, _COLUMNS, _HEADS, _BATCH = 6, 8, 4, 2  # of small calls, where the limits allow it
+_PAGE = 16  # keys of a page are a multiple of it
 _SHAPES = ("gqa", "head_dim_v", "cross_lengths")
 """Asked of every function: no keyword says it."""
+_STATED = frozenset(("batch_invariant", "split_invariant", "nonfinite", "shared_kv"))
+"""Held to where they are given: a call does not show that something never changes a bit."""
 _ASKED: Dict[str, Callable[[_Sizes], Dict[str, Any]]] = {
     "causal": lambda _: {"window": (-1, 0)},
     "window": lambda _: {"window": (2, 1)},
@@ -26,7 +30,10 @@ _ASKED: Dict[str, Callable[[_Sizes], Dict[str, Any]]] = {
     "softcap": lambda _: {"softcap": 2.0},
     "alibi": lambda of: {"alibi_slopes": np.full(of.heads, 0.5, np.float32)},
     "sinks": lambda of: {"sinks": np.linspace(-1, 1, of.heads, dtype=np.float32)},
+    "bias": lambda of: {"bias": np.linspace(-1, 1, of.rows * of.keys, dtype=np.float32).reshape(1, 1, of.rows, -1),
+                        "bias_dtype": "f32"},
     "any_scale": lambda _: {"scale": -0.5},
+    "paged_kv": lambda of: {"block_table": np.arange(of.batch, dtype=np.int32)[::-1, None].copy()},
     "packed_sequences": lambda of: {
         "cu_seqlens_q": np.array(of.row_ends, np.int32), "seqlen_q": of.row_ends[2] - of.row_ends[1],
         "cu_seqlens_k": np.array(of.key_ends, np.int32), "seqlen_k": of.key_ends[2] - of.key_ends[1]},
@@ -121,7 +128,7 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
 def _candidates(function: Function) -> Iterable[str]:
     of_keywords = {keyword.claims for keyword in function.keywords.values()}
     needs_keyword = {keyword.claims for keyword in function.convention.keywords.values()}
-    return of_keywords | (set(_SHAPES) - needs_keyword)
+    return (of_keywords | (set(_SHAPES) - needs_keyword)) - _STATED
 
 
 def _require_keywords(function: Function, claimed: Iterable[str]) -> None:
@@ -198,6 +205,9 @@ def _question(function: Function, dtype: str, feature: str = "") -> Any:
             return (wide.view(np.uint32) >> 16).astype(np.uint16)
         return wide.astype({"f64": np.float64, "f16": np.float16}.get(dtype, np.float32))
 
-    return ((drawn(of.rows, of.heads, of.columns), drawn(of.keys, of.heads_kv, of.columns),
-             drawn(of.keys, of.heads_kv, of.columns_v)),
+    k, v = drawn(of.keys, of.heads_kv, of.columns), drawn(of.keys, of.heads_kv, of.columns_v)
+    if feature == "paged_kv":
+        size = -(-of.keys // _PAGE) * _PAGE
+        k, v = (one_page_each(one, asked["block_table"], size) for one in (k, v))
+    return ((drawn(of.rows, of.heads, of.columns), k, v),
             Asked(grouped=of.heads_kv != of.heads, align=function.convention.align, **asked))

@@ -35,9 +35,27 @@ class Asked:
     sinks: Optional[np.ndarray] = None
     """(heads_q) floats, float64 for float64 arrays: a score in each row's softmax that neither scale,
     softcap nor ALiBi touches, of no value; -inf is none."""
+    bias: Optional[np.ndarray] = None
+    """(batch, heads_q, seqlen_q, seqlen_k), 1 along the axes where it is the same: floats that are added to the
+    scores after softcap and ALiBi; -inf hides a key. bf16 as 16 bits."""
+    bias_dtype: str = ""
+    """Its dtype: that of the arrays, or "f32"."""
     cu_seqlens_q: Optional[np.ndarray] = None
     """(sequences + 1) integers, of packed sequences; `seqlen_q` is then the longest."""
     cu_seqlens_k: Optional[np.ndarray] = None
+    num_splits: int = 0
+    """Parts in which the keys of a row may be worked through, a hint that changes no bit; 0 is the
+    function's own choice, and the keyword is left out."""
+    block_table: Optional[np.ndarray] = None
+    """(batch, pages) integers, the pages of each batch entry's keys in their order: k and v are then pools (pages,
+    page_size, heads, head_dim), with NaN where no key lies."""
+
+    @property
+    def lengths(self) -> Optional[np.ndarray]:
+        """(batch) integers: the keys of each batch entry where they do not fill k: fewer, or in pages."""
+        if self.key_lengths is not None or self.block_table is None or self.cu_seqlens_k is not None:
+            return self.key_lengths
+        return np.full(len(self.block_table), self.seqlen_k, np.int32)
 
     @property
     def causal(self) -> bool:
@@ -46,12 +64,22 @@ class Asked:
     @property
     def visible(self) -> Optional[np.ndarray]:
         """(seqlen_q, seqlen_k) booleans of mask and window together; None without a mask."""
-        if self.mask is None:
-            return None
+        return None if self.mask is None else self.mask & self._in_window
+
+    @property
+    def additive(self) -> Optional[np.ndarray]:
+        """The bias with -inf where the window hides a key; None without a bias."""
+        if self.bias is None or self.window == (-1, -1):
+            return self.bias
+        hidden = np.uint16(0xff80) if self.bias_dtype == "bf16" else self.bias.dtype.type(-np.inf)
+        return np.where(self._in_window, self.bias, hidden)
+
+    @property
+    def _in_window(self) -> np.ndarray:
         shift = self.seqlen_k - self.seqlen_q if self.align == "bottom_right" else 0
         left, right = self.window
         beyond = np.arange(self.seqlen_k) - np.arange(self.seqlen_q)[:, None] - shift
-        return self.mask & ((beyond >= -left) | (left < 0)) & ((beyond <= right) | (right < 0))
+        return ((beyond >= -left) | (left < 0)) & ((beyond <= right) | (right < 0))
 
 
 class Keyword(NamedTuple):
@@ -96,11 +124,16 @@ _PLAIN: Dict[str, Keyword] = {
     "scale": Keyword("any_scale", lambda asked: asked.scale),
     "window": Keyword("window", lambda asked: asked.window),
     "mask": Keyword("boolean_mask", lambda asked: asked.mask),
-    "key_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
+    "key_lengths": Keyword("key_lengths", lambda asked: asked.lengths),
+    "block_table": Keyword("paged_kv", lambda asked: asked.block_table),
     "softcap": Keyword("softcap", lambda asked: asked.softcap),
     "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
     "sinks": Keyword("sinks", lambda asked: asked.sinks),
+    "bias": Keyword("bias", lambda asked: asked.bias),
+    "attn_bias": Keyword("bias", lambda asked: asked.bias),
+    "num_splits": Keyword("split_invariant", lambda asked: asked.num_splits),
 }
+_NAMED = frozenset(("sinks", "bias", "attn_bias", "block_table", "num_splits"))
 
 _FLASH: Dict[str, Keyword] = {
     "causal": Keyword("causal", lambda asked: asked.causal),
@@ -110,26 +143,42 @@ _FLASH: Dict[str, Keyword] = {
     "alibi_slopes": Keyword("alibi", lambda asked: asked.alibi_slopes),
     "s_aux": Keyword("sinks", lambda asked: asked.sinks),  # vLLM's FlashAttention, transformers
     "learnable_sink": Keyword("sinks", lambda asked: asked.sinks),  # flash_attn.cute
+    "num_splits": Keyword("split_invariant", lambda asked: asked.num_splits),
 }
-_SINKS = frozenset(("s_aux", "learnable_sink"))
+_EXTRAS = frozenset(("s_aux", "learnable_sink", "num_splits"))
+_PAGES: Dict[str, Keyword] = {
+    "block_table": Keyword("paged_kv", lambda asked: asked.block_table),
+    "page_table": Keyword("paged_kv", lambda asked: asked.block_table),  # FlashAttention-3
+}
 
 CONVENTIONS: Dict[str, Convention] = {
-    "plain": Convention(None, "bshd", "bottom_right", _PLAIN, frozenset(("sinks",))),
-    "numpy": Convention("numpy", "bshd", "bottom_right", _PLAIN, frozenset(("sinks",))),
+    "plain": Convention(None, "bshd", "bottom_right", _PLAIN, _NAMED),
+    "numpy": Convention("numpy", "bshd", "bottom_right", _PLAIN, _NAMED),
     "sdpa": Convention("torch", "bhsd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal and asked.mask is None),
         "attn_mask": Keyword("boolean_mask", lambda asked: asked.visible),
         "scale": Keyword("any_scale", lambda asked: asked.scale),
         "enable_gqa": Keyword("gqa", lambda asked: asked.grouped),
     }),
-    "flash_attn_func": Convention("torch", "bshd", "bottom_right", _FLASH, _SINKS),
+    # The additive mask of SDPA, floats that take the causal mask's place too.
+    "sdpa_bias": Convention("torch", "bhsd", "top_left", {
+        "is_causal": Keyword("causal", lambda asked: asked.causal and asked.bias is None),
+        "attn_mask": Keyword("bias", lambda asked: asked.additive),
+        "scale": Keyword("any_scale", lambda asked: asked.scale),
+        "enable_gqa": Keyword("gqa", lambda asked: asked.grouped),
+    }),
+    "flash_attn_func": Convention("torch", "bshd", "bottom_right", _FLASH, _EXTRAS),
     "flash_attn_varlen_func": Convention("torch", "thd", "bottom_right", {
         "cu_seqlens_q": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_q),
         "cu_seqlens_k": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_k),
         "max_seqlen_q": Keyword("packed_sequences", lambda asked: asked.seqlen_q),
         "max_seqlen_k": Keyword("packed_sequences", lambda asked: asked.seqlen_k),
-        **_FLASH,
-    }, _SINKS),
+        **_FLASH, **_PAGES,
+    }, _EXTRAS | _PAGES.keys()),
+    "flash_attn_with_kvcache": Convention("torch", "bshd", "bottom_right", {
+        "cache_seqlens": Keyword("key_lengths", lambda asked: asked.lengths),
+        **_FLASH, **_PAGES,
+    }, _EXTRAS | _PAGES.keys()),
     "jax": Convention("jax", "bshd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal),
         "scale": Keyword("any_scale", lambda asked: asked.scale),

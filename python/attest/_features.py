@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import operator
-from typing import Any, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, TypedDict, Union
 
 import numpy as np
 
@@ -56,6 +56,14 @@ class Features(TypedDict, total=False):
     sinks: Any
     """(heads_q) floats of float32 or narrower: a score in the softmax of each row, with no value, that
     neither scale, softcap nor ALiBi touches. LSE includes it; -inf is none."""
+    bias: Any
+    """Floats of the dtype of q or float32 that are added to the scores, after softcap and ALiBi: (batch,
+    heads_q, seqlen_q, seqlen_k), each axis that or 1 where it is the same along it; leading axes may be
+    left out. -inf: the key is not visible."""
+    block_table: Any
+    """(batch, pages) integers: k and v are pools of pages, (pages, page_size, heads, head_dim) or as `layout` says, and
+    key j of a batch entry lies in slot j % page_size of page block_table[entry, j // page_size]. `key_lengths`, or
+    `cu_seqlens_k`, say how many keys there are; what pages hold past them is not looked at."""
     layout: str
     """"bshd" (batch, seqlen, heads, head_dim), also where it is left out, or "bhsd"."""
     empty_row: str
@@ -81,7 +89,9 @@ class Sizes:
 
 _NAMES_ELSEWHERE = {"softmax_scale": "scale", "sm_scale": "scale", "is_causal": "causal", "attn_mask": "mask",
                     "window_size": "window", "local_window_size": "window", "alibi_slopes": "alibi",
-                    "key_value_seq_lengths": "key_lengths", "s_aux": "sinks", "learnable_sink": "sinks"}
+                    "key_value_seq_lengths": "key_lengths", "s_aux": "sinks", "learnable_sink": "sinks",
+                    "attn_bias": "bias",
+                    "page_table": "block_table", "cache_seqlens": "key_lengths", "seqused_k": "key_lengths"}
 
 
 def require_known(features: Mapping[str, Any]) -> None:
@@ -99,7 +109,7 @@ def require_known(features: Mapping[str, Any]) -> None:
 
 
 def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
-    """Spells the problem as core/problem.hpp has it, but for a mask given as an array, and sinks."""
+    """Spells the problem as core/problem.hpp has it, but for a mask given as an array, sinks and a bias."""
     fields: dict[str, Any] = {"hq": sizes.heads_q, "hkv": sizes.heads_kv, "d": sizes.head_dim,
                               "dv": sizes.head_dim_v}
     parts, pairs = [], [(sizes.seqlen_q, sizes.seqlen_k)]
@@ -165,6 +175,25 @@ def sinks_of(features: Mapping[str, Any], heads: int) -> Optional[np.ndarray]:
         raise ValueError(f"sinks: that of head {head} is {float(given[head])!r}, which float32 does not hold; give "
                          "them in float32, as kernels get them")
     return sinks
+
+
+def bias_of(features: Mapping[str, Any], sizes: Sizes) -> Optional[Tuple[np.ndarray, str]]:
+    """Returns the bias with four axes and the word of its dtype; None where there is none.
+
+    Raises ValueError for another shape.
+    """
+    if features.get("bias") is None:
+        return None
+    given, dtype = floats_of("bias", features["bias"])
+    whole = (sizes.batch, sizes.heads_q, sizes.seqlen_q, sizes.seqlen_k)
+    if features.get("cu_seqlens_q") is not None:
+        pairs = _packed_lengths(features)
+        whole = (len(pairs), sizes.heads_q, *(max(lengths) for lengths in zip(*pairs)))
+    shape = (1,) * (4 - given.ndim) + given.shape
+    if given.ndim > 4 or any(has not in (1, needed) for has, needed in zip(shape, whole)):
+        raise ValueError(f"bias has shape {given.shape}; it must be {whole}, (batch, heads_q, seqlen_q, seqlen_k), "
+                         "with some of these 1 or the first of them left out")
+    return given.reshape(shape), dtype
 
 
 def contract_text(numerics: Numerics, features: Mapping[str, Any]) -> str:

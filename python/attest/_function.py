@@ -44,7 +44,8 @@ class Function:
         self._running = running(device, autotune)
         self.keywords = {name: keyword for name, keyword in convention.keywords.items()
                          if _takes(fn, name, by_name=name in convention.extras)}
-        self._sinks = next((name for name, keyword in self.keywords.items() if keyword.claims == "sinks"), None)
+        self._learned = {name: keyword.claims for name, keyword in self.keywords.items()
+                         if keyword.claims in ("sinks", "bias")}
         self.differentiator: Any = None
         """One of _gradients.py, which then calls forward too; None where gradients are not asked for."""
         self._layout, self._lse = ARRAYS[convention.layout], LSE[convention.layout]
@@ -73,13 +74,13 @@ class Function:
         """
         arrays, words = self._arguments((q, k, v), dtype, asked)
         with self._running():
-            called = self.differentiator.forward(self.fn, arrays, words, self._given_sinks(words)) \
+            called = self.differentiator.forward(self.fn, arrays, words, self._given_learned(words)) \
                 if self.differentiator else self.fn(*arrays, **words)
         return self._results(called, q, v, dtype)
 
     def gradients(self, inputs: Tuple[np.ndarray, np.ndarray, np.ndarray], stored: Result,
                   dout: np.ndarray, dtype: str, asked: Asked) -> Tuple[np.ndarray, ...]:
-        """Returns dq, dk and dv, where forward returned `stored`; and dsinks, where sinks are asked for.
+        """Returns dq, dk and dv, where forward returned `stored`; then dsinks and dbias, where asked for.
 
         Raises what the function and its backward pass raise, and WrongResult.
         """
@@ -88,44 +89,51 @@ class Function:
         out, lse = stored
         given = (self._turned(out, dtype),
                  None if lse is None else self._given(self._lse.there(lse), _wide(dtype)))
-        sinks = self._given_sinks(words)
+        learned = self._given_learned(words)
         with self._running():
-            pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given, sinks)
+            pulled = self.differentiator.backward(self.fn, arrays, words, self._turned(dout, dtype), given, learned)
         if pulled.returned is not None:
             again = self._results(pulled.returned, q, v, dtype)[0]
             if not np.array_equal(again, out, equal_nan=True):
                 raise WrongResult(f"two equal calls of {self.name} return different out, so that its "
                                   "gradients are of another out than the one it returned; give "
                                   "gradients=False")
-        gradients, needed = pulled.gradients, "three arrays (dq, dk, dv)"
-        if sinks is not None:
-            needed = f"four arrays (dq, dk, dv, dsinks) where it is given {sinks}"
-        elif isinstance(gradients, (tuple, list)) and len(gradients) == 4 and gradients[3] is None:
-            gradients = gradients[:3]
-        if not isinstance(gradients, (tuple, list)) or len(gradients) != (3 if sinks is None else 4):
+        gradients = pulled.gradients
+        names = ["dq", "dk", "dv", *(f"d{self._learned[name]}" for name in learned)]
+        needed = f"{_COUNTS[len(names)]} arrays ({', '.join(names)})"
+        needed += f" where it is given {' and '.join(learned)}" if learned else ""
+        if isinstance(gradients, (tuple, list)) and len(gradients) > len(names):
+            gradients = [one for k, one in enumerate(gradients) if k < 3 or one is not None]
+        if not isinstance(gradients, (tuple, list)) or len(gradients) != len(names):
             raise WrongResult(f"the backward pass of {self.name} returned {_many(gradients)}; it must be {needed}")
         checked = tuple(self._checked(f"d{name}", gradient, like.shape, dtype, self._layout)
                         for name, gradient, like in zip("qkv", gradients, inputs))
-        return checked if sinks is None else (*checked, self._gradient_of_sinks(gradients[3], words[sinks], dtype))
+        return (*checked, *(self._gradient_of(name, gradient, words[name], dtype, asked)
+                            for name, gradient in zip(learned, gradients[3:])))
 
-    def _given_sinks(self, words: Dict[str, Any]) -> Optional[str]:
-        """Returns the keyword whose value are sinks, where the call has some."""
-        return self._sinks if self._sinks is not None and words[self._sinks] is not None else None
+    def _given_learned(self, words: Dict[str, Any]) -> Tuple[str, ...]:
+        """Returns the keywords whose values are sinks and a bias, where the call has some, in this order."""
+        return tuple(sorted((name for name in self._learned if words[name] is not None),
+                            key=lambda name: self._learned[name] == "bias"))
 
-    def _gradient_of_sinks(self, gradient: Any, sinks: Any, dtype: str) -> np.ndarray:
-        """Returns dsinks (heads_q), of the shape that the keyword's value has."""
+    def _gradient_of(self, name: str, gradient: Any, value: Any, dtype: str, asked: Asked) -> np.ndarray:
+        """Returns dsinks (heads_q), or dbias, of the shape that the keyword's value has."""
+        claim = self._learned[name]
         if gradient is None:
-            raise WrongResult(f"{self.name} has no gradient of its {self._sinks}: out is computed from a detached "
-                              "one, or by what has no such gradient; give gradients=False, or claims without 'sinks'")
-        shape = tuple(sinks.shape)
-        return self._checked("dsinks", gradient, shape, _wide(dtype), PLAIN).reshape(-1)
+            raise WrongResult(f"{self.name} has no gradient of its {name}: out is computed from a detached "
+                              f"one, or by what has no such gradient; give gradients=False, or claims without '{claim}'")
+        if claim == "bias":
+            whole = self._checked("dbias", gradient, tuple(value.shape), asked.bias_dtype, PLAIN)
+            return _summed(whole, asked)
+        return self._checked("dsinks", gradient, tuple(value.shape), _wide(dtype), PLAIN).reshape(-1)
 
     def _arguments(self, inputs: Iterable[np.ndarray], dtype: str, asked: Asked) -> Any:
         """Returns the arrays and keywords of a call."""
         q, k, v = inputs
         if self.convention.layout == "thd" and asked.cu_seqlens_q is None:
-            asked = dataclasses.replace(asked, cu_seqlens_q=_equal_lengths(q),
-                                        cu_seqlens_k=_equal_lengths(k))
+            of_keys = _equal_lengths(k) if asked.block_table is None else \
+                np.arange(len(q) + 1, dtype=np.int32) * np.int32(asked.seqlen_k)
+            asked = dataclasses.replace(asked, cu_seqlens_q=_equal_lengths(q), cu_seqlens_k=of_keys)
         if asked.sinks is not None and dtype == "f64":
             asked = dataclasses.replace(asked, sinks=asked.sinks.astype(np.float64))
         windowed = asked
@@ -133,9 +141,14 @@ class Function:
             windowed = dataclasses.replace(asked, window=(-1, -1))  # many take no window with a causal mask
         words: Dict[str, Any] = {}
         for name, keyword in self.keywords.items():
+            if keyword.claims == "split_invariant" and asked.num_splits == 0:
+                continue
             value = keyword.value(windowed if keyword.claims == "window" else asked)
-            words[name] = self._given(value) if isinstance(value, np.ndarray) else value
-        return [self._turned(array, dtype) for array in (q, k, v)], words
+            of_bias = asked.bias_dtype if keyword.claims == "bias" else ""
+            words[name] = self._given(value, of_bias) if isinstance(value, np.ndarray) else value
+        in_tokens = self.convention.layout == "thd" and asked.block_table is not None
+        of_keys = PLAIN if in_tokens else self._layout  # pools have pages in place of tokens
+        return [self._turned(q, dtype), *(self._turned(array, dtype, of_keys) for array in (k, v))], words
 
     def _results(self, returned: Any, q: np.ndarray, v: np.ndarray, dtype: str) -> Result:
         out, lse = first_two(returned)
@@ -158,8 +171,8 @@ class Function:
             raise WrongResult(f"{self.name} returned {name} in {word}; it must be {dtype}")
         return layout.back(array, shape)
 
-    def _turned(self, array: np.ndarray, dtype: str) -> Any:
-        return self._given(self._layout.there(array), dtype)
+    def _turned(self, array: np.ndarray, dtype: str, layout: Optional[Layout] = None) -> Any:
+        return self._given((layout or self._layout).there(array), dtype)
 
     def _given(self, array: np.ndarray, dtype: str = "") -> Any:
         """Returns the array as one of the function's own kind, on its device; a view where it can be."""
@@ -191,6 +204,24 @@ def first_two(returned: Any) -> Tuple[Any, Any]:
     if isinstance(returned, tuple) and len(returned) > 1:
         return returned[0], returned[1]
     return returned, None
+
+
+_COUNTS = {3: "three", 4: "four", 5: "five"}
+
+
+def _summed(dbias: np.ndarray, asked: Asked) -> np.ndarray:
+    """Returns the gradient of the bias; of one that was handed over with a window, of each key it hides nothing."""
+    assert asked.bias is not None
+    if dbias.shape == asked.bias.shape:
+        return dbias
+    bf16 = asked.bias_dtype == "bf16"
+    wide = (dbias.astype(np.uint32) << 16).view(np.float32) if bf16 else dbias
+    axes = tuple(axis for axis, extent in enumerate(asked.bias.shape) if extent != dbias.shape[axis])
+    total = wide.sum(axes, keepdims=True, dtype=np.float64)
+    if not bf16:
+        return total.astype(dbias.dtype)
+    bits = total.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
 def _wide(dtype: str) -> str:

@@ -9,8 +9,8 @@ from attest._function import WrongResult, first_two
 
 Words = Dict[str, Any]
 """Keywords of a call."""
-Sinks = Optional[str]
-"""The keyword among them whose value are sinks, to be differentiated by too; None without."""
+Learned = Tuple[str, ...]
+"""Keywords among them whose values are differentiated by too, as sinks and a bias are."""
 
 
 class Pullback(NamedTuple):
@@ -23,10 +23,10 @@ class Pullback(NamedTuple):
 class Autograd:
     """Has torch differentiate: the backward call runs forward again, for its graph."""
 
-    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
-        """Calls the function as training does: its arrays require gradients, sinks too."""
+    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, learned: Learned) -> Any:
+        """Calls the function as training does: its arrays require gradients, what is learned too."""
         with importlib.import_module("torch").enable_grad():
-            for array in (*arrays, *_values(words, sinks)):
+            for array in (*arrays, *_values(words, learned)):
                 array.requires_grad_()
             returned = fn(*arrays, **words)
         out = first_two(returned)[0]
@@ -38,29 +38,29 @@ class Autograd:
         return returned
 
     def backward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, dout: Any,
-                 stored: Tuple[Any, Any], sinks: Sinks) -> Pullback:
-        returned = self.forward(fn, arrays, words, sinks)
+                 stored: Tuple[Any, Any], learned: Learned) -> Pullback:
+        returned = self.forward(fn, arrays, words, learned)
         return Pullback(returned, importlib.import_module("torch").autograd.grad(
-            first_two(returned)[0], (*arrays, *_values(words, sinks)), dout, allow_unused=True))
+            first_two(returned)[0], (*arrays, *_values(words, learned)), dout, allow_unused=True))
 
 
 class Vjp:
     """Has jax differentiate: forward and backward are both of one `jax.vjp`."""
 
-    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
-        return self._differentiated(fn, arrays, words, sinks)[0]
+    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, learned: Learned) -> Any:
+        return self._differentiated(fn, arrays, words, learned)[0]
 
     def backward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, dout: Any,
-                 stored: Tuple[Any, Any], sinks: Sinks) -> Pullback:
-        returned, pull_back = self._differentiated(fn, arrays, words, sinks)
+                 stored: Tuple[Any, Any], learned: Learned) -> Pullback:
+        returned, pull_back = self._differentiated(fn, arrays, words, learned)
         return Pullback(returned, pull_back(dout))
 
     @staticmethod
-    def _differentiated(fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
-        def called(q: Any, k: Any, v: Any, *of_sinks: Any) -> Any:
-            return first_two(fn(q, k, v, **(words if sinks is None else {**words, sinks: of_sinks[0]})))
+    def _differentiated(fn: Callable[..., Any], arrays: Sequence[Any], words: Words, learned: Learned) -> Any:
+        def called(q: Any, k: Any, v: Any, *values: Any) -> Any:
+            return first_two(fn(q, k, v, **{**words, **dict(zip(learned, values))}))
 
-        out, pull_back, lse = importlib.import_module("jax").vjp(called, *arrays, *_values(words, sinks),
+        out, pull_back, lse = importlib.import_module("jax").vjp(called, *arrays, *_values(words, learned),
                                                                  has_aux=True)
         return (out, lse), pull_back
 
@@ -73,20 +73,20 @@ class Given:
             raise TypeError(f"backward is a {type(function).__name__}; give a function")
         self._function = function
 
-    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, sinks: Sinks) -> Any:
+    def forward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, learned: Learned) -> Any:
         return fn(*arrays, **words)
 
     def backward(self, fn: Callable[..., Any], arrays: Sequence[Any], words: Words, dout: Any,
-                 stored: Tuple[Any, Any], sinks: Sinks) -> Pullback:
+                 stored: Tuple[Any, Any], learned: Learned) -> Pullback:
         out, lse = stored
         if lse is None:  # where none is claimed it was not kept, though forward may return one
             lse = first_two(fn(*arrays, **words))[1]
         return Pullback(None, self._function(*arrays, out, lse, dout, **words))
 
 
-def _values(words: Words, sinks: Sinks) -> Tuple[Any, ...]:
-    """Returns the sinks, where there are some."""
-    return () if sinks is None else (words[sinks],)
+def _values(words: Words, learned: Learned) -> Tuple[Any, ...]:
+    """Returns what is learned, where there is some."""
+    return tuple(words[name] for name in learned)
 
 
 def differentiator(arrays: str, wanted: Optional[bool], backward: Optional[Callable[..., Any]]) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Tuple
 from attest import _library
 from attest._call import Call, Results
 from attest._features import Features, Numerics
+from attest._pages import gathered
 from attest._parts import Part, parts_of, whole_of
 
 if TYPE_CHECKING:
@@ -46,14 +47,15 @@ def assert_close(out: Any, q: Any, k: Any, v: Any, *, lse: Any = None, numerics:
 
 
 def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout: Any, *, out: Any,
-                       lse: Any = None, dlse: Any = None, dsinks: Any = None, numerics: Numerics = "f32",
-                       **features: Unpack[Features]) -> None:
-    """Asserts that gradients lie within their bounds of the exact ones: (dq, dk, dv), and dsinks with sinks.
+                       lse: Any = None, dlse: Any = None, dsinks: Any = None, dbias: Any = None,
+                       numerics: Numerics = "f32", **features: Unpack[Features]) -> None:
+    """Asserts that gradients lie within their bounds of the exact ones: (dq, dk, dv), dsinks with sinks, dbias with a bias.
 
     They are those of sum(dout * out), plus sum(dlse * lse) where dlse is given. The bounds start from
     what the kernel's forward pass stored, so `out` is needed, and judged as well; so is `lse` where it
     is given. Else they hold for every lse within forward's bound, and are wider.
     Shapes:  dq as q, dk as k, dv as v, dout as out, dlse as lse, dsinks (heads_q) of float32 or float64;
+             dbias as bias, summed over the axes that it lacks;
              the others, dtypes, errors and cost as `assert_close`.
     """
     __tracebackhide__ = True
@@ -67,22 +69,25 @@ def assert_grads_close(grads: Tuple[Any, Any, Any], q: Any, k: Any, v: Any, dout
                             "requires_grad)")
     if dout is None:
         raise TypeError("dout is None; give the gradient of out")
-    if (dsinks is None) != (features.get("sinks") is None):
-        raise TypeError("dsinks is None; give the gradient of sinks" if dsinks is None else
-                        "dsinks is given without sinks; give both")
-    _judge(q, k, v, numerics, features, dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv, dsinks=dsinks)
+    for name, gradient in (("sinks", dsinks), ("bias", dbias)):
+        if (gradient is None) != (features.get(name) is None):
+            raise TypeError(f"d{name} is None; give the gradient of {name}" if gradient is None else
+                            f"d{name} is given without {name}; give both")
+    _judge(q, k, v, numerics, features, dout=dout, dlse=dlse, out=out, lse=lse, dq=dq, dk=dk, dv=dv, dsinks=dsinks,
+           dbias=dbias)
 
 
 def reference(q: Any, k: Any, v: Any, *, dout: Any = None, dlse: Any = None,
               **features: Unpack[Features]) -> Results:
     """Returns the exact results in float64: out and lse, and dq, dk, dv where `dout` is given.
 
-    With `sinks` their gradient is `dsinks` of the results.
+    With `sinks` their gradient is `dsinks` of the results, with `bias` `dbias`.
 
     Shapes, dtypes, errors as `assert_close`.
     Cost:    4 (forward) or 12 (with gradients) floating-point operations in float64 for every query,
              visible key and head dimension, on all threads.
     """
+    k, v, features = _in_order(k, v, features, dout)
     parts, made = parts_of(q, k, features, dout is not None), []
     for part in parts:
         call = _call(part, q, k, v, "f32")
@@ -101,6 +106,7 @@ def bounds(q: Any, k: Any, v: Any, *, dout: Any = None, out: Any = None, lse: An
     Cost:    a few references; of gradients, memory for 24 float64 matrices (seqlen_q, seqlen_k).
     """
     stored = {} if out is None else {"out": out, "lse": lse}
+    k, v, features = _in_order(k, v, features, dout)
     parts, made = parts_of(q, k, features, dout is not None), []
     for part in parts:
         call = _call(part, q, k, v, numerics)
@@ -108,6 +114,14 @@ def bounds(q: Any, k: Any, v: Any, *, dout: Any = None, out: Any = None, lse: An
         _library.write_bounds(call.asking(**part.of_all(dout=dout, dlse=dlse, **stored)), *structs)
         made.append(arrays)
     return Bounds(*(whole_of(parts, kind) for kind in zip(*made)))
+
+
+def _in_order(k: Any, v: Any, features: Mapping[str, Any], dout: Any) -> Tuple[Any, Any, Any]:
+    """Returns k and v as they are without pages, and the other features."""
+    if dout is not None and features.get("block_table") is not None:
+        raise ValueError("block_table: gradients of k and v in pages are not judged; leave dout out, or give k and v in "
+                         "their order")
+    return gathered(k, v, features)
 
 
 def _call(part: Part, q: Any, k: Any, v: Any, numerics: Numerics) -> Call:
@@ -118,6 +132,7 @@ def _judge(q: Any, k: Any, v: Any, numerics: Numerics, features: Mapping[str, An
     """Judges each part of a problem; raises NothingProved where that is so of all."""
     __tracebackhide__ = True
     unproved = []
+    k, v, features = _in_order(k, v, features, given.get("dout"))
     parts = parts_of(q, k, features, "dout" in given)
     for part in parts:
         try:

@@ -67,7 +67,7 @@ class Kernel:
     def _compute(self, args: _abi.ForwardArgs) -> None:
         Q, K, V = (_abi.view(tensor.contents) for tensor in (args.Q, args.K, args.V))
         dtype = list(DTYPES)[args.problem.contents.dtype]
-        out, lse = self._function(Q, K, V, dtype, _asked(args.problem.contents))
+        out, lse = self._function(Q, K, V, dtype, _asked(args))
         np.copyto(_abi.view(args.O.contents), out)
         if args.LSE:
             if lse is None:
@@ -80,18 +80,21 @@ class Kernel:
         lse = _abi.view(args.LSE.contents) if args.LSE else None
         dtype = list(DTYPES)[args.problem.contents.dtype]
         gradients = self._function.gradients((Q, K, V), (O, lse), dO, dtype,
-                                             _asked(args.problem.contents))
-        outputs = (args.dQ, args.dK, args.dV, *((args.dSinks,) if args.dSinks else ()))
+                                             _asked(args))
+        outputs = (args.dQ, args.dK, args.dV, *(one for one in (args.dSinks, args.dBias) if one))
         for tensor, gradient in zip(outputs, gradients):
             np.copyto(_abi.view(tensor.contents), gradient)
 
 
-def _asked(problem: _abi.Problem) -> Asked:
+def _asked(args: Any) -> Asked:
+    problem = args.problem.contents
     mask = problem.mask
+    bias, bias_dtype = _abi.broadcast(args.bias.contents) if args.bias else (None, "")
 
     def of(address: Optional[int], shape: Any, kind: str) -> Optional[np.ndarray]:
         return _abi.memory(address, shape, kind) if address else None
 
+    paged = problem.paged_kv.contents if problem.paged_kv else None
     boolean = of(mask.boolean, (problem.seqlen_q, problem.seqlen_k), "|b1")
     return Asked(problem.seqlen_q, problem.seqlen_k, problem.softmax_scale,
                  grouped=problem.num_heads_q != problem.num_heads_kv,
@@ -99,7 +102,9 @@ def _asked(problem: _abi.Problem) -> Asked:
                  align="top_left" if mask.align == _abi.TOP_LEFT else "bottom_right", mask=boolean,
                  key_lengths=of(mask.key_lengths, (problem.batch,), "<i4"), softcap=problem.softcap,
                  alibi_slopes=of(problem.alibi_slopes, (problem.num_heads_q,), "<f4"),
-                 sinks=of(problem.sinks, (problem.num_heads_q,), "<f4"),
+                 sinks=of(problem.sinks, (problem.num_heads_q,), "<f4"), bias=bias, bias_dtype=bias_dtype,
+                 block_table=paged and of(paged.block_table, (problem.batch, paged.max_pages), "<i4"),
+                 num_splits=problem.num_splits,
                  cu_seqlens_q=of(mask.cu_seqlens_q, (problem.batch + 1,), "<i4"),
                  cu_seqlens_k=of(mask.cu_seqlens_k, (problem.batch + 1,), "<i4"))
 

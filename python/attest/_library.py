@@ -49,7 +49,7 @@ _TENSOR = ctypes.POINTER(Tensor)
 class Results(ctypes.Structure):
     """Mirrors attest_results."""
 
-    _fields_ = [(name, _TENSOR) for name in ("O", "LSE", "dQ", "dK", "dV", "dSinks")]
+    _fields_ = [(name, _TENSOR) for name in ("O", "LSE", "dQ", "dK", "dV", "dSinks", "dBias")]
 
 
 class Attention(ctypes.Structure):
@@ -57,7 +57,7 @@ class Attention(ctypes.Structure):
 
     _fields_ = [("struct_size", ctypes.c_size_t), ("problem", ctypes.c_char_p),
                 ("contract", ctypes.c_char_p), ("boolean_mask", ctypes.c_void_p), ("sinks", ctypes.c_void_p),
-                *((name, _TENSOR) for name in ("Q", "K", "V", "dO", "dLSE")), ("got", Results)]
+                *((name, _TENSOR) for name in ("Q", "K", "V", "dO", "dLSE", "bias")), ("got", Results)]
 
 
 def results(**tensors: Tensor) -> Results:

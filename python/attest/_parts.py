@@ -65,6 +65,8 @@ def parts_of(q: Any, k: Any, features: Mapping[str, Any], gradients: bool = Fals
     mask = _with_heads(features)
     if mask is None or any(len(getattr(array, "shape", ())) != 4 for array in (q, k)):
         return whole
+    if features.get("bias") is not None:
+        raise ValueError("mask has batch entries or heads of its own beside a bias; give it as -inf in the bias")
     axis = _heads_axis(features)
     batch, heads_q, heads_kv = q.shape[0], q.shape[axis], k.shape[axis]
     full = batch, heads_q, q.shape[3 - axis], k.shape[3 - axis]

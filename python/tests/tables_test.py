@@ -12,14 +12,14 @@ from unittest import mock
 
 import attest
 from attest import _abi
-from attest._claims import _ASKED, _SHAPES
+from attest._claims import _ASKED, _SHAPES, _STATED
 from attest._conventions import CONVENTIONS, Keyword
 from attest._dtypes import DTYPES
 import plain_attention
 
 ROWS = pathlib.Path(__file__).resolve().parents[2] / "core" / "dtype" / "dtype.hpp"
 NO_WAY_TO_ASK = {"dlse", "loss_dy", "block_mask", "csr_mask", "nm_mask", "layout_bits"}
-NO_CALL_ASKS = {"any_strides", "lse", "empty_rows"}
+NO_CALL_ASKS = {"any_strides", "lse", "empty_rows"} | _STATED
 
 
 def takes_all(q, k, v, **keywords):
@@ -48,7 +48,7 @@ def unasked(features, questions, conventions):
     """Returns the claims without a question or a keyword, and the questions without a claim."""
     claims = {"causal" if word.startswith("causal_") else word for word in features} - NO_CALL_ASKS
     keywords = {keyword.claims for one in conventions.values() for keyword in one.keywords.values()}
-    return (claims ^ questions) | (claims - set(_SHAPES) - keywords) | (keywords - claims)
+    return (claims ^ questions) | (claims - set(_SHAPES) - keywords) | (keywords - claims - _STATED)
 
 
 def misread(dtypes, rows):
@@ -73,7 +73,7 @@ class Tables(unittest.TestCase):
         self.assertLess(NO_WAY_TO_ASK, library.keys())
         for broken, word in ((without(features, "softcap"), "softcap"),
                              ({**features, "alibi": 2 * features["alibi"]}, "alibi"),
-                             ({**features, "bias": 1 << 31}, "bias"),
+                             ({**features, "dropout": 1 << 31}, "dropout"),
                              ({**features, "cap": features["softcap"]}, "cap")):
             self.assertEqual(misnamed(broken, library), {word})
 
@@ -82,11 +82,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(unasked(features, questions, CONVENTIONS), set())
         self.assertEqual(unasked(without(features, "softcap"), questions, CONVENTIONS), {"softcap"})
         self.assertEqual(unasked(features, questions - {"alibi"}, CONVENTIONS), {"alibi"})
-        self.assertEqual(unasked(features, questions | {"bias"}, CONVENTIONS), {"bias"})
-        alone = {"sdpa": CONVENTIONS["sdpa"], "flash_attn_varlen_func": CONVENTIONS["flash_attn_varlen_func"]}
+        self.assertEqual(unasked(features, questions | {"dropout"}, CONVENTIONS), {"dropout"})
+        alone = {name: CONVENTIONS[name] for name in ("sdpa", "sdpa_bias", "flash_attn_varlen_func")}
         self.assertEqual(unasked(features, questions, alone), {"key_lengths"})
-        unknown = dataclasses.replace(CONVENTIONS["plain"], keywords={"bias": Keyword("bias", abs)})
-        self.assertEqual(unasked(features, questions, {**CONVENTIONS, "unknown": unknown}), {"bias"})
+        unknown = dataclasses.replace(CONVENTIONS["plain"], keywords={"dropout": Keyword("dropout", abs)})
+        self.assertEqual(unasked(features, questions, {**CONVENTIONS, "unknown": unknown}), {"dropout"})
 
     def test_dtypes_are_those_of_the_library(self):
         rows = ROWS.read_text(encoding="utf-8")

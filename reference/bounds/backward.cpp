@@ -1,10 +1,14 @@
-// Error bounds of dQ, dK, dV and dSinks: docs/theory/error-bounds/backward.md.
+// Error bounds of dQ, dK, dV, dSinks and dBias: docs/theory/error-bounds/backward.md.
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "reference/bounds/bounds.hpp"
+#include "reference/bounds/steps/bias_sums.hpp"
 #include "reference/bounds/steps/delta_errors.hpp"
 #include "reference/bounds/steps/entry_errors.hpp"
 #include "reference/bounds/steps/gradient_sums.hpp"
@@ -205,8 +209,32 @@ class SinkSums {
   Matrix inherited_;  // (heads, 1)
 };
 
+// Contract of dBias: stored in the type of the bias. No depth is declared of sums over heads
+// and batch entries.
+Numerics of_bias(Numerics numerics, DType dtype) {
+  numerics.output_roundoff = unit_roundoff(dtype);
+  numerics.output_underflow = underflow_unit(dtype);
+  numerics.summation_depth = 0;
+  return numerics;
+}
+
+GroupBounds bound_bias(const Numerics& contract, BiasSums& of, const LogErrors& log) {
+  const GradientSums sums = of.finish();
+  GroupBounds bounds(sums.terms.size(), 1);
+  const Finish finish{contract,
+                      1,
+                      contract.output_roundoff + 3 * contract.accumulator_roundoff,
+                      [](double) { return LowPrecision{}; },
+                      operand_error(contract),
+                      {log}};
+  finish(sums, sums.absolute, 0, known_in(of.inherited(), of.alike()), bounds);
+  return bounds;
+}
+
 struct GroupResult {
   GroupBounds dQ, dK, dV, dSinks;
+  std::optional<BiasEntries> dBias = std::nullopt;  // with all rows and keys
+  LogErrors log = {};                               // of all rows
 };
 
 // Gradients of a group that are bounded: dQ of its rows, dK and dV of its keys or of some of them.
@@ -248,6 +276,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, query_rows));
   GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}, {0, 1}};
   SinkSums sums_sinks(in);
+  if (wanted.rows && wanted.keys) result.dBias.emplace(in);
   InheritedErrors inherited(in, keys);
   const bool alike = wanted.keys && in.alike_dO.size() > 0;
   Matrix alike_dK;
@@ -271,6 +300,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       sums_k.add_transposed(tile.output, first, entries.dS, entries.dK);
       inherited.add(block, tile, entries);
       sums_sinks.add(block, tile, entries);
+      if (result.dBias) result.dBias->add(block, tile, entries);
       if (alike) {
         add_transposed_product(entries.alike, block.Q,
                                alike_dK.middleRows(tile.output, tile.count));
@@ -299,6 +329,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
     finish_q.logs = entries.logs;
     finish_q(sums_q.finish(entries.row_terms), exact_block, first, common, result.dQ);
   }
+  result.log = of_all_rows;
   if (!wanted.keys) return result;
   finish_v.logs = finish_k.logs = {of_all_rows};
   finish_v(sums_v.finish(key_terms),
@@ -346,7 +377,8 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
   };
   BackwardBounds bounds{
       like("bound of dQ", problem.q_axes()), like("bound of dK", problem.k_axes()),
-      like("bound of dV", problem.v_axes()), like("bound of dSinks", problem.sinks_axes())};
+      like("bound of dV", problem.v_axes()), like("bound of dSinks", problem.sinks_axes()),
+      like("bound of dBias", problem.bias_axes())};
   PositionsInSequences chosen_keys;  // of a sample, with the sinks
   if (sample != nullptr) chosen_keys = sample->keys;
   for (std::size_t s = 0; s < chosen_keys.size() && problem.sinks != Sinks::none; ++s) {
@@ -371,6 +403,8 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     }
   }
   std::vector<GroupBounds> of_sinks(tasks.size(), GroupBounds(0, 1));
+  std::vector<std::optional<BiasEntries>> entries_of_bias(tasks.size());
+  std::vector<LogErrors> logs(tasks.size());
   const bool threads = worth_threads(kProducts * score_operations(groups, problem.head_dim_qk));
 #pragma omp parallel for schedule(dynamic) if (threads)
   for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -389,7 +423,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
                             alike_rows(of_dO)};
     RowErrors rows = row_errors(in, conventions.lse_base, stored, unseen, exact_forward,
                                 exact_backward.delta_error);
-    const GroupResult result = bound_group(in, rows, exact_backward, wanted);
+    GroupResult result = bound_group(in, rows, exact_backward, wanted);
     if (wanted.rows) {
       scatter_rows(result.dQ.proved, group, 0, bounds.dQ.deterministic);
       scatter_rows(result.dQ.probable, group, 0, bounds.dQ.probabilistic);
@@ -405,10 +439,24 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     scatter_keys(result.dK, bounds.dK);
     scatter_keys(result.dV, bounds.dV);
     of_sinks[t] = result.dSinks;
+    entries_of_bias[t] = std::move(result.dBias);
+    logs[t] = result.log;
   }
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     add_sinks(of_sinks[t], tasks[t].group, bounds.dSinks);
   }
+  if (problem.bias.kind == Bias::Kind::none || sample != nullptr) return bounds;
+  const Numerics contract = of_bias(numerics, problem.bias_dtype());
+  BiasSums sums(problem, contract);
+  LogErrors log;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    sums.add(tasks[t].group, *entries_of_bias[t]);
+    log.include(logs[t]);
+  }
+  const GroupBounds of = bound_bias(contract, sums, log);
+  std::copy_n(of.proved.data(), of.proved.size(), bounds.dBias.deterministic.doubles());
+  std::copy_n(of.probable.data(), of.probable.size(), bounds.dBias.probabilistic.doubles());
+  std::copy_n(of.sigma.data(), of.sigma.size(), bounds.dBias.sigma.doubles());
   return bounds;
 }
 

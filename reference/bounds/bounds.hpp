@@ -28,6 +28,7 @@ struct ForwardBounds {
 struct BackwardBounds {
   ErrorBound dQ, dK, dV;
   ErrorBound dSinks;  // of no element without sinks
+  ErrorBound dBias;   // as Backward's; without a sample alone
 };
 
 /// Tensors that a kernel's forward pass stored and its backward pass was given. An LSE that nobody

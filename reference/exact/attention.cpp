@@ -1,6 +1,7 @@
 #include "reference/exact/attention.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -89,13 +90,12 @@ void check_inputs(const Problem& problem, const TensorView& Q, const TensorView&
 struct KeyGradients {
   Matrix dK, dV;
   Vector dSinks;  // of each head of the group; none without sinks
+  Tensor dBias;   // what the rows add to it; of no element where each row has its own
 };
 
-// dS from P and dP, in the place of dP. Entries of zero weight (masked, or underflowed) are
-// skipped: their dP may be NaN.
-void score_gradient(const Scores& block, const Eigen::Ref<const Vector>& dLSE, Matrix& dP) {
-  const Matrix& P = block.S;
-  const bool capped = block.slope.size() > 0;
+// dS before the softcap, from P and dP, in the place of dP. Entries of zero weight (masked, or
+// underflowed) are skipped: their dP may be NaN.
+void score_gradient(const Matrix& P, const Eigen::Ref<const Vector>& dLSE, Matrix& dP) {
   for (Eigen::Index r = 0; r < P.rows(); ++r) {
     double delta = -dLSE(r);
     for (Eigen::Index j = 0; j < P.cols(); ++j) {
@@ -103,21 +103,50 @@ void score_gradient(const Scores& block, const Eigen::Ref<const Vector>& dLSE, M
     }
     for (Eigen::Index j = 0; j < P.cols(); ++j) {
       dP(r, j) = P(r, j) != 0 ? P(r, j) * (dP(r, j) - delta) : 0.0;
-      if (capped && P(r, j) != 0) dP(r, j) *= block.slope(r, j);
+    }
+  }
+}
+
+void multiply_by_slope(const Scores& block, Matrix& dS) {
+  if (block.slope.size() == 0) return;
+  for (Eigen::Index r = 0; r < dS.rows(); ++r) {
+    for (Eigen::Index j = 0; j < dS.cols(); ++j) {
+      if (block.S(r, j) != 0) dS(r, j) *= block.slope(r, j);
+    }
+  }
+}
+
+void add_to_bias(const Problem& problem, const Group& group, std::int64_t first, const Matrix& dS,
+                 Tensor& dBias) {
+  const auto at = [&](std::size_t axis, std::int64_t index) {
+    return problem.bias.axes[axis] ? index : 0;
+  };
+  const std::int64_t b = at(0, group.sequence.number);
+  for (Eigen::Index r = 0; r < dS.rows() && dBias.view().size() > 0; ++r) {
+    const std::int64_t h = at(1, group.query_head(first + r)), i = at(2, group.query(first + r));
+    for (std::int64_t j = 0; j < group.sequence.k_length; ++j) {
+      if (dS(r, j) != 0) dBias.set(dBias(b, h, i, at(3, j)) + dS(r, j), b, h, i, at(3, j));
     }
   }
 }
 
 // Largest errors of the rows' delta: docs/theory/reference.md, "Delta". P is normalised; keys of no
 // weight may hold anything.
-Vector delta_errors(const Problem& problem, const Matrix& P, const Matrix& Q, const Matrix& K,
-                    const Matrix& V, const Matrix& dO, const Eigen::Ref<const Vector>& dLSE) {
+Vector delta_errors(const Problem& problem, const Group& group, std::int64_t first, const Matrix& P,
+                    const Matrix& Q, const Matrix& K, const Matrix& V, const Matrix& dO,
+                    const Eigen::Ref<const Vector>& dLSE) {
   constexpr double kUnit = 0x1p-53;
   constexpr double kLargestLog = 745;  // of a weight that is not 0, negative
   const auto n = static_cast<double>(K.rows()), d = static_cast<double>(problem.head_dim_qk),
              dv = static_cast<double>(problem.head_dim_v);
   const double distance =
       problem.alibi == Alibi::none ? 0 : static_cast<double>(problem.seqlen_q + problem.seqlen_k);
+  const auto size_of_bias = [&](std::int64_t r, std::int64_t j) {
+    const bool of_key = problem.bias.kind != Bias::Kind::none && j < group.sequence.k_length;
+    return of_key ? std::abs(problem.bias_at(group.sequence.number, group.query_head(first + r),
+                                             group.query(first + r), j))
+                  : 0.0;
+  };
   const double sums = 2 * n + dv + 2 * (kLargestLog + 4), scores = 2 * (d + 8);
   const Vector keys = K.rowwise().norm(), values = V.rowwise().norm();
   Vector errors(P.rows());
@@ -126,7 +155,8 @@ Vector delta_errors(const Problem& problem, const Matrix& P, const Matrix& Q, co
     double terms = 0;
     for (Eigen::Index j = 0; j < P.cols(); ++j) {
       if (P(r, j) == 0) continue;
-      terms += P(r, j) * values(j) * (sums + scores * (query * keys(j) + distance));
+      terms +=
+          P(r, j) * values(j) * (sums + scores * (query * keys(j) + distance + size_of_bias(r, j)));
     }
     errors(r) = kUnit * (dO.row(r).norm() * terms + n * std::abs(dLSE(r)));
   }
@@ -151,6 +181,12 @@ void normalize(const Problem& problem, const Group& group, std::int64_t first, c
   }
 }
 
+void add_elements(const Tensor& from, Tensor& to) {
+  double* const sums = to.doubles();
+  const double* const terms = from.doubles();
+  for (std::int64_t e = 0; e < to.view().size(); ++e) sums[e] += terms[e];
+}
+
 struct BackwardInputs {
   const Problem& problem;
   const TensorView &Q, &K, &V;
@@ -164,8 +200,12 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
   const Matrix K = key_rows(in.K, group), V = key_rows(in.V, group);
   Vector dLSE = Vector::Zero(group.rows());
   if (in.cotangents.dLSE != nullptr) dLSE = stacked_scalars(*in.cotangents.dLSE, group);
-  KeyGradients sums{Matrix::Zero(K.rows(), K.cols()), Matrix::Zero(V.rows(), V.cols()),
-                    Vector::Zero(group.sinks * group.group_size)};
+  const std::array<bool, 4>& axes = in.problem.bias.axes;
+  const bool own_rows = axes[0] && axes[1] && axes[2];
+  KeyGradients sums{
+      Matrix::Zero(K.rows(), K.cols()), Matrix::Zero(V.rows(), V.cols()),
+      Vector::Zero(group.sinks * group.group_size),
+      Tensor("dBias", DType::f64, own_rows ? Problem{}.bias_axes() : in.problem.bias_axes())};
   for (std::int64_t done = 0; done < slice.count; done += kBlockRows) {
     const std::int64_t first = slice.first + done;
     const std::int64_t count = std::min(kBlockRows, slice.count - done);
@@ -176,16 +216,19 @@ KeyGradients backward_slice(const BackwardInputs& in, const Group& group, const 
     const RowStatistics statistics = exponentiate(P);
     normalize(in.problem, group, first, statistics.sum, P);
     sums.dV += transposed_weighted_sum(P, dO);
-    const Vector errors = delta_errors(in.problem, P, Q, K, V, dO, dLSE.segment(first, count));
+    const Vector errors =
+        delta_errors(in.problem, group, first, P, Q, K, V, dO, dLSE.segment(first, count));
     for (std::int64_t r = 0; r < count; ++r) {
       result.delta_error.set(errors(r), group.sequence.tensor_batch, group.query_head(first + r),
                              group.sequence.q_begin + group.query(first + r));
     }
     Matrix dS = dO * V.transpose();
-    score_gradient(block, dLSE.segment(first, count), dS);
+    score_gradient(P, dLSE.segment(first, count), dS);
     for (std::int64_t r = 0; r < count && group.sinks > 0; ++r) {
       sums.dSinks((first + r) / group.queries()) += dS(r, group.sequence.k_length);
     }
+    add_to_bias(in.problem, group, first, dS, own_rows ? result.dBias : sums.dBias);
+    multiply_by_slope(block, dS);
     dS *= in.problem.scale();
     scatter_rows(weighted_sum(dS, K), group, first, result.dQ);
     sums.dK += transposed_weighted_sum(dS, Q);
@@ -233,6 +276,7 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
                   Tensor("dK", DType::f64, problem.k_axes()),
                   Tensor("dV", DType::f64, problem.v_axes()),
                   Tensor("dSinks", DType::f64, problem.sinks_axes()),
+                  Tensor("dBias", DType::f64, problem.bias_axes()),
                   Tensor("delta_error", DType::f64, problem.lse_axes())};
   const BackwardInputs inputs{problem, Q, K, V, cotangents};
   const std::vector<Group> groups = groups_of(problem, queries);
@@ -244,6 +288,7 @@ Backward backward(const Problem& problem, const TensorView& Q, const TensorView&
     shares[s] = backward_slice(inputs, groups[slices[s].group], slices[s], result);
   }
   for (std::size_t s = 0; s < slices.size(); ++s) {
+    if (shares[s].dBias.view().size() > 0) add_elements(shares[s].dBias, result.dBias);
     if (slices[s].first == 0) {
       KeyGradients& sum = shares[s];
       for (std::size_t t = s + 1; t < slices.size() && slices[t].group == slices[s].group; ++t) {

@@ -19,6 +19,7 @@ struct Backward {
   Tensor dK;        // as K
   Tensor dV;        // as V
   Tensor dSinks{};  // (num_heads_q); of no element without sinks
+  Tensor dBias{};   // as the bias, of extent 1 where it is broadcast; of no element without one
   // Error that rounding in float64 can bring to delta = sum of P dP - dLSE in a row, as LSE: it
   // shows where a kernel's delta is exact because the terms of its O cancel
   // (docs/theory/reference.md).
@@ -31,8 +32,8 @@ struct Cotangents {
   const TensorView* dLSE = nullptr;
 };
 
-/// O = softmax(mask(softcap(scale Q K^T) + ALiBi)) V and LSE = log sum exp of the visible scores; a
-/// sink is one more score of a row, with a value of 0.
+/// O = softmax(mask(softcap(scale Q K^T) + ALiBi + bias)) V and LSE = log sum exp of the visible
+/// scores; a sink is one more score of a row, with a value of 0. A bias of -inf is a mask.
 ///
 /// Shapes:   Q (batch, seqlen_q, num_heads_q, head_dim_qk), K (batch, seqlen_k, num_heads_kv,
 ///           head_dim_qk), V (batch, seqlen_k, num_heads_kv, head_dim_v), any dtype and strides.
@@ -53,7 +54,8 @@ Forward forward(const Problem& problem, const Conventions& conventions, const Te
 /// dV = P^T dO, dS = P o (dO V^T - delta), dQ = scale dS K, dK = scale dS^T Q with
 /// delta_i = sum_c dO_ic O_ic - dLSE_i; softcap multiplies dS by its derivative; gradients of a
 /// K/V head are summed over its group of query heads. dSinks_h = -sum of P_sink delta over the rows
-/// of head h. dLSE is the gradient of LSE in base e.
+/// of head h. dBias is dS before softcap's derivative and the scale, summed over the axes along
+/// which the bias is broadcast. dLSE is the gradient of LSE in base e.
 /// With `queries` (not null) dQ of those rows alone, and what these rows add to dK and dV.
 /// Requires and source as `forward` (Dao et al. 2022, Algorithm 3).
 /// [reference/exact/oracle_test, reference/exact/finite_difference_test]

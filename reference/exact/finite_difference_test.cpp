@@ -15,22 +15,25 @@ using oracle::Real;
 const Real kStep = pow(Real(2), -67);       // 7e-21
 const Real kRoundoff = pow(Real(2), -256);  // of the oracle
 
-// A direction in all of Q, K, V and the sinks, and what the functional does along it.
+// A direction in all of Q, K, V, the sinks and the bias, and what the functional does along it.
 struct Directional {
-  std::array<Array, 4> direction;
+  std::array<Array, 5> direction;
   Real derivative;  // central difference
   Real tolerance;   // its own error
 };
 
 Real functional_at(const Problem& problem, const ExactInputs& in, const Directional& along,
                    const Real& step) {
-  std::array<Array, 4> moved{in.Q, in.K, in.V, Array(problem.sinks_axes())};
-  for (std::size_t t = 0; t < 4; ++t) {
+  std::array<Array, 5> moved{in.Q, in.K, in.V, Array(problem.sinks_axes()),
+                             Array(problem.bias_axes())};
+  for (std::size_t t = 0; t < 5; ++t) {
     for (std::size_t e = 0; e < moved[t].values().size(); ++e) {
       moved[t].values()[e] += step * along.direction[t].values()[e];
     }
   }
-  return oracle::functional(problem, moved[0], moved[1], moved[2], in.dO, in.dLSE, &moved[3]);
+  return oracle::functional(
+      problem, moved[0], moved[1], moved[2], in.dO, in.dLSE,
+      {&moved[3], problem.bias.kind == Bias::Kind::none ? nullptr : &moved[4]});
 }
 
 // The largest magnitude the functional's terms can add up to, and of its scores.
@@ -60,7 +63,7 @@ Real magnitude_of(const Problem& problem, const ExactInputs& in) {
 // of operations in a row of dependent ones times the roundoff of its terms' magnitudes, over 2h.
 Directional difference(const Problem& problem, const ExactInputs& in, std::uint64_t seed) {
   Directional along;
-  along.direction = {in.Q, in.K, in.V, Array(problem.sinks_axes())};
+  along.direction = {in.Q, in.K, in.V, Array(problem.sinks_axes()), Array(problem.bias_axes())};
   Rng rng(seed);
   for (Array& array : along.direction) {
     for (Real& value : array.values()) value = rng.normal();
@@ -77,9 +80,9 @@ Directional difference(const Problem& problem, const ExactInputs& in, std::uint6
   return along;
 }
 
-Real predicted(const std::array<const Array*, 4>& gradient, const Directional& along) {
+Real predicted(const std::array<const Array*, 5>& gradient, const Directional& along) {
   Real sum = 0;
-  for (std::size_t t = 0; t < 4; ++t) {
+  for (std::size_t t = 0; t < 5; ++t) {
     for (std::size_t e = 0; e < gradient[t]->values().size(); ++e) {
       sum += gradient[t]->values()[e] * along.direction[t].values()[e];
     }
@@ -88,10 +91,10 @@ Real predicted(const std::array<const Array*, 4>& gradient, const Directional& a
 }
 
 // Tells whether gradients, known within `error` element by element, agree with the difference.
-bool agrees(const std::array<const Array*, 4>& gradient, const std::array<const Array*, 4>& error,
+bool agrees(const std::array<const Array*, 5>& gradient, const std::array<const Array*, 5>& error,
             const Directional& along) {
   Real allowed = along.tolerance;
-  for (std::size_t t = 0; t < 4; ++t) {
+  for (std::size_t t = 0; t < 5; ++t) {
     for (std::size_t e = 0; e < error[t]->values().size(); ++e) {
       allowed += error[t]->values()[e] * abs(along.direction[t].values()[e]);
     }
@@ -100,13 +103,13 @@ bool agrees(const std::array<const Array*, 4>& gradient, const std::array<const 
 }
 
 struct Errors {
-  Array dQ, dK, dV, dSinks;
-  std::array<const Array*, 4> pointers() const { return {&dQ, &dK, &dV, &dSinks}; }
+  Array dQ, dK, dV, dSinks, dBias;
+  std::array<const Array*, 5> pointers() const { return {&dQ, &dK, &dV, &dSinks, &dBias}; }
 };
 
 Errors exact_errors(const Problem& problem) {
   return {Array(problem.q_axes()), Array(problem.k_axes()), Array(problem.v_axes()),
-          Array(problem.sinks_axes())};
+          Array(problem.sinks_axes()), Array(problem.bias_axes())};
 }
 
 TEST_CASE("gradients of the oracle against finite differences", "[finite_difference]") {
@@ -117,7 +120,7 @@ TEST_CASE("gradients of the oracle against finite differences", "[finite_differe
       const ExactInputs in(Setting(text, q_factor, 1, seed += 10));
       const Problem problem = Problem::parse(text);
       const auto g = oracle::backward(problem, in.Q, in.K, in.V, in.dO, in.dLSE);
-      CHECK(agrees({&g.dQ, &g.dK, &g.dV, &g.dSinks}, exact_errors(problem).pointers(),
+      CHECK(agrees({&g.dQ, &g.dK, &g.dV, &g.dSinks, &g.dBias}, exact_errors(problem).pointers(),
                    difference(problem, in, seed)));
     }
   }
@@ -132,10 +135,12 @@ TEST_CASE("gradients of the reference against finite differences", "[finite_diff
     const Problem& problem = setting.problem;
     const Backward got = backward(problem, setting.Q.view(), setting.K.view(), setting.V.view(),
                                   setting.cotangents());
-    const Array dQ(got.dQ.view()), dK(got.dK.view()), dV(got.dV.view()), dSinks(got.dSinks.view());
+    const Array dQ(got.dQ.view()), dK(got.dK.view()), dV(got.dV.view()), dSinks(got.dSinks.view()),
+        dBias(got.dBias.view());
     const auto error =
         oracle::float64_error(problem, in.Q, in.K, in.V, in.dO, in.dLSE, oracle::Chains::actual);
-    CHECK(agrees({&dQ, &dK, &dV, &dSinks}, {&error.dQ, &error.dK, &error.dV, &error.dSinks},
+    CHECK(agrees({&dQ, &dK, &dV, &dSinks, &dBias},
+                 {&error.dQ, &error.dK, &error.dV, &error.dSinks, &error.dBias},
                  difference(problem, in, seed)));
   }
 }
@@ -143,7 +148,8 @@ TEST_CASE("gradients of the reference against finite differences", "[finite_diff
 // dS = P o dP, the gradient of a softmax without its normalisation.
 oracle::Gradients without_delta(const Problem& problem, const ExactInputs& in) {
   oracle::Gradients result{Array(problem.q_axes()), Array(problem.k_axes()),
-                           Array(problem.v_axes()), Array(problem.sinks_axes())};
+                           Array(problem.v_axes()), Array(problem.sinks_axes()),
+                           Array(problem.bias_axes())};
   result.dV = oracle::backward(problem, in.Q, in.K, in.V, in.dO, in.dLSE).dV;
   oracle::for_each_row(problem, in.Q, in.K, [&](oracle::Row& row) {
     oracle::normalize(row.S, row.sink);
@@ -175,8 +181,8 @@ TEST_CASE("finite differences refuse wrong gradients", "[finite_difference]") {
       oracle::float64_error(problem, in.Q, in.K, in.V, in.dO, in.dLSE, oracle::Chains::actual);
   // The wider allowance of the float64 reference, so that both checks above are seen to refuse.
   const auto accepted = [&](const oracle::Gradients& g) {
-    return agrees({&g.dQ, &g.dK, &g.dV, &g.dSinks},
-                  {&error.dQ, &error.dK, &error.dV, &error.dSinks}, along);
+    return agrees({&g.dQ, &g.dK, &g.dV, &g.dSinks, &g.dBias},
+                  {&error.dQ, &error.dK, &error.dV, &error.dSinks, &error.dBias}, along);
   };
   REQUIRE(accepted(right));
   CHECK_FALSE(accepted(without_delta(problem, in)));
@@ -191,6 +197,23 @@ TEST_CASE("finite differences refuse wrong gradients", "[finite_difference]") {
   auto of_sinks = right;
   for (Real& value : of_sinks.dSinks.values()) value *= 1 + pow(Real(2), -36);
   CHECK_FALSE(accepted(of_sinks));
+}
+
+TEST_CASE("finite differences refuse a wrong gradient of a bias", "[finite_difference]") {
+  const Setting setting("hq=2,hkv=1,sq=5,sk=6,d=3,softcap=3,bias=hk_drawn_5", 1, 1, 7);
+  const ExactInputs in(setting);
+  const Problem& problem = setting.problem;
+  const Directional along = difference(problem, in, 7);
+  auto right = oracle::backward(problem, in.Q, in.K, in.V, in.dO, in.dLSE);
+  const auto error =
+      oracle::float64_error(problem, in.Q, in.K, in.V, in.dO, in.dLSE, oracle::Chains::actual);
+  const auto accepted = [&] {
+    return agrees({&right.dQ, &right.dK, &right.dV, &right.dSinks, &right.dBias},
+                  {&error.dQ, &error.dK, &error.dV, &error.dSinks, &error.dBias}, along);
+  };
+  REQUIRE(accepted());
+  for (Real& value : right.dBias.values()) value *= 1 + pow(Real(2), -36);
+  CHECK_FALSE(accepted());
 }
 
 }  // namespace

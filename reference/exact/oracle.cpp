@@ -2,10 +2,13 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 namespace attest::reference::oracle {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Real dot(const Array& a, std::int64_t a0, std::int64_t a1, std::int64_t a2, const Array& b,
          std::int64_t b1, std::int64_t b2, std::int64_t count) {
@@ -17,23 +20,27 @@ Real dot(const Array& a, std::int64_t a0, std::int64_t a1, std::int64_t a2, cons
 }  // namespace
 
 void for_each_row(const Problem& problem, const Array& Q, const Array& K,
-                  const std::function<void(Row&)>& visit, const Array* sinks_moved) {
+                  const std::function<void(Row&)>& visit, const Moved& moved) {
   const auto slopes = problem.alibi_slopes(), sinks = problem.sink_scores();
   const Real scale = problem.scale();  // the double a kernel is given, not 1/sqrt(d)
   for (const Sequence& sequence : problem.sequences()) {
     for (std::int64_t h = 0; h < problem.num_heads_q; ++h) {
       for (std::int64_t i = 0; i < sequence.q_length; ++i) {
         Row row;
+        row.sequence = sequence.number;
+        row.index = i;
+        row.first_key = sequence.k_begin;
         row.batch = sequence.tensor_batch;
         row.query = sequence.q_begin + i;
         row.query_head = h;
         row.kv_head = h / problem.group_size();
         if (!sinks.empty() && std::isfinite(sinks[static_cast<std::size_t>(h)])) {
           row.sink = sinks[static_cast<std::size_t>(h)] +
-                     (sinks_moved != nullptr ? (*sinks_moved)(h) : Real(0));
+                     (moved.sinks != nullptr ? (*moved.sinks)(h) : Real(0));
         }
         for (std::int64_t j = 0; j < sequence.k_length; ++j) {
-          if (!problem.mask.visible(sequence, i, j)) continue;
+          const double given = problem.bias_at(sequence.number, h, i, j);
+          if (!problem.mask.visible(sequence, i, j) || given == -kInfinity) continue;
           const std::int64_t key = sequence.k_begin + j;
           const Real product =
               scale * dot(Q, row.batch, row.query, h, K, key, row.kv_head, problem.head_dim_qk);
@@ -50,7 +57,10 @@ void for_each_row(const Problem& problem, const Array& Q, const Array& K,
           row.keys.push_back(key);
           row.product.push_back(product);
           row.capped.push_back(capped);
-          row.S.push_back(capped - alibi);
+          Real bias = given;
+          if (moved.bias != nullptr) bias += element_of_bias(problem, row, key, *moved.bias);
+          row.S.push_back(capped - alibi + bias);
+          row.bias.push_back(bias);
           row.slope.push_back(slope);
         }
         if (!row.keys.empty() || row.sink) visit(row);
@@ -94,7 +104,7 @@ Array::Array(const TensorView& view) {
 }
 
 Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
-                const Array* sinks_moved) {
+                const Moved& moved) {
   Forward result{Array(problem.o_axes()), Array(problem.lse_axes())};
   const auto visit = [&](Row& row) {
     result.LSE(row.batch, row.query_head, row.query) = normalize(row.S, row.sink);
@@ -105,14 +115,14 @@ Forward forward(const Problem& problem, const Array& Q, const Array& K, const Ar
       }
     }
   };
-  for_each_row(problem, Q, K, visit, sinks_moved);
+  for_each_row(problem, Q, K, visit, moved);
   return result;
 }
 
 Gradients backward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
                    const Array& dO, const Array& dLSE) {
   Gradients result{Array(problem.q_axes()), Array(problem.k_axes()), Array(problem.v_axes()),
-                   Array(problem.sinks_axes())};
+                   Array(problem.sinks_axes()), Array(problem.bias_axes())};
   const Real scale = problem.scale();
   for_each_row(problem, Q, K, [&](Row& row) {
     const Real LSE = normalize(row.S, row.sink);
@@ -125,6 +135,9 @@ Gradients backward(const Problem& problem, const Array& Q, const Array& K, const
     }
     for (std::size_t k = 0; k < row.keys.size(); ++k) {
       const std::int64_t key = row.keys[k];
+      if (problem.bias.kind != Bias::Kind::none) {
+        element_of_bias(problem, row, key, result.dBias) += row.S[k] * (dP[k] - delta);
+      }
       const Real dS = scale * row.slope[k] * row.S[k] * (dP[k] - delta);
       for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
         result.dV(b, key, kv, c) += row.S[k] * dO(b, row.query, h, c);
@@ -140,8 +153,8 @@ Gradients backward(const Problem& problem, const Array& Q, const Array& K, const
 }
 
 Real functional(const Problem& problem, const Array& Q, const Array& K, const Array& V,
-                const Array& dO, const Array& dLSE, const Array* sinks_moved) {
-  const Forward result = forward(problem, Q, K, V, sinks_moved);
+                const Array& dO, const Array& dLSE, const Moved& moved) {
+  const Forward result = forward(problem, Q, K, V, moved);
   Real sum = 0;
   for (std::size_t e = 0; e < dO.values().size(); ++e) sum += dO.values()[e] * result.O.values()[e];
   for (std::size_t e = 0; e < dLSE.values().size(); ++e) {

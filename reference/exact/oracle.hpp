@@ -49,30 +49,48 @@ struct Forward {
 };
 
 struct Gradients {
-  Array dQ, dK, dV, dSinks;
+  Array dQ, dK, dV, dSinks, dBias;
 };
 
 /// One query row of one head: where it lies in the tensors, and its visible keys.
 struct Row {
   std::int64_t batch = 0, query = 0, query_head = 0, kv_head = 0;
-  std::vector<std::int64_t> keys;  // positions on the sequence axis of K and V
-  std::vector<Real> product;       // scale * q.k
-  std::vector<Real> capped;        // after softcap
-  std::vector<Real> S;             // after ALiBi
-  std::vector<Real> slope;         // d capped / d product
-  std::optional<Real> sink;        // its score, where there is a finite one
+  std::int64_t sequence = 0, index = 0;  // its number, and the query within it
+  std::int64_t first_key = 0;            // of the sequence
+  std::vector<std::int64_t> keys;        // positions on the sequence axis of K and V
+  std::vector<Real> product;             // scale * q.k
+  std::vector<Real> capped;              // after softcap
+  std::vector<Real> S;                   // after ALiBi and bias
+  std::vector<Real> bias;
+  std::vector<Real> slope;   // d capped / d product
+  std::optional<Real> sink;  // its score, where there is a finite one
 };
 
-/// Visits every row that sees a key or has a sink; `sinks_moved` (not null) is added to the sinks.
+/// Holds what is added to numbers of the problem, where the pointers are not null.
+struct Moved {
+  const Array *sinks = nullptr, *bias = nullptr;
+};
+
+/// Returns the element of the bias, or its gradient, of one of the row's keys.
+template <class OfBias>
+auto& element_of_bias(const Problem& problem, const Row& row, std::int64_t key, OfBias& bias) {
+  const auto at = [&](std::size_t axis, std::int64_t index) {
+    return problem.bias.axes[axis] ? index : 0;
+  };
+  return bias(at(0, row.sequence), at(1, row.query_head), at(2, row.index),
+              at(3, key - row.first_key));
+}
+
+/// Visits every row that sees a key or has a sink.
 void for_each_row(const Problem& problem, const Array& Q, const Array& K,
-                  const std::function<void(Row&)>& visit, const Array* sinks_moved = nullptr);
+                  const std::function<void(Row&)>& visit, const Moved& moved = {});
 
 /// Turns scores into probabilities, returns LSE; a sink's probability is what they lack to 1.
 Real normalize(std::vector<Real>& S, const std::optional<Real>& sink = std::nullopt);
 
 /// Axes as in core/problem.hpp. Cost: batch heads seqlen_q seqlen_k (head_dim_qk + head_dim_v).
 Forward forward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
-                const Array* sinks_moved = nullptr);
+                const Moved& moved = {});
 
 /// Gradients of <dO, O> + <dLSE, LSE>.
 Gradients backward(const Problem& problem, const Array& Q, const Array& K, const Array& V,
@@ -81,7 +99,7 @@ Gradients backward(const Problem& problem, const Array& Q, const Array& K, const
 /// <dO, O> + <dLSE, LSE>, the functional whose gradients `backward` returns; rows without a visible
 /// key count nothing.
 Real functional(const Problem& problem, const Array& Q, const Array& K, const Array& V,
-                const Array& dO, const Array& dLSE, const Array* sinks_moved = nullptr);
+                const Array& dO, const Array& dLSE, const Moved& moved = {});
 
 /// dX and dY of L(X, Y), (head_dim, head_dim), by the chain rule entry by entry.
 struct LossGradients {

@@ -41,11 +41,11 @@ void compare(const Tensor& got, const oracle::Array& exact, const oracle::Array&
 }
 
 struct Judgement {
-  Worst O, LSE, dQ, dK, dV, dSinks;
+  Worst O, LSE, dQ, dK, dV, dSinks, dBias;
 
   double worst_allowed() const {
     double worst = 0;
-    for (const Worst* output : {&O, &LSE, &dQ, &dK, &dV, &dSinks}) {
+    for (const Worst* output : {&O, &LSE, &dQ, &dK, &dV, &dSinks, &dBias}) {
       worst = larger(worst, output->allowed);
     }
     return worst;
@@ -79,6 +79,7 @@ void judge(const Setting& in, const Results& got, Judgement& judgement) {
   compare(got.backward.dK, backward.dK, allowed.dK, condition.dK, judgement.dK);
   compare(got.backward.dV, backward.dV, allowed.dV, condition.dV, judgement.dV);
   compare(got.backward.dSinks, backward.dSinks, allowed.dSinks, condition.dSinks, judgement.dSinks);
+  compare(got.backward.dBias, backward.dBias, allowed.dBias, condition.dBias, judgement.dBias);
 }
 
 // Values that trouble a softmax in floating point, each with its reason.
@@ -145,10 +146,12 @@ TEST_CASE("reference against 256-bit arithmetic", "[oracle]") {
       CHECK(judgement.dK.allowed <= 1);
       CHECK(judgement.dV.allowed <= 1);
       CHECK(judgement.dSinks.allowed <= 1);
+      CHECK(judgement.dBias.allowed <= 1);
       for (const auto& [sum, one] :
            {std::pair(&total.O, &judgement.O), std::pair(&total.LSE, &judgement.LSE),
             std::pair(&total.dQ, &judgement.dQ), std::pair(&total.dK, &judgement.dK),
-            std::pair(&total.dV, &judgement.dV), std::pair(&total.dSinks, &judgement.dSinks)}) {
+            std::pair(&total.dV, &judgement.dV), std::pair(&total.dSinks, &judgement.dSinks),
+            std::pair(&total.dBias, &judgement.dBias)}) {
         sum->allowed = larger(sum->allowed, one->allowed);
         sum->condition = larger(sum->condition, one->condition);
         sum->single = larger(sum->single, one->single);
@@ -165,11 +168,13 @@ TEST_CASE("reference against 256-bit arithmetic", "[oracle]") {
   print("dK", total.dK);
   print("dV", total.dV);
   print("dSinks", total.dSinks);
+  print("dBias", total.dBias);
 }
 
 // Defects of the kind the comparison is there for, each far smaller than one unit of float32.
 TEST_CASE("the comparison refuses a reference that is slightly wrong", "[oracle]") {
-  const Setting in("hq=4,hkv=2,sq=7,sk=9,d=5,mask=causal_br,sinks=drawn_3", 1, 1, 77);
+  const Setting in("hq=4,hkv=2,sq=7,sk=9,d=5,mask=causal_br,sinks=drawn_3,bias=hk_drawn_5", 1, 1,
+                   77);
   const auto refused = [&](const std::function<void(Results&)>& spoil) {
     Results got = evaluate(in);
     spoil(got);
@@ -193,6 +198,8 @@ TEST_CASE("the comparison refuses a reference that is slightly wrong", "[oracle]
   CHECK(refused([&](Results& r) {
     each(r.backward.dSinks, [&](auto, double x) { return x * (1 + slip); });
   }));
+  CHECK(refused(
+      [&](Results& r) { each(r.backward.dBias, [&](auto, double x) { return x * (1 + slip); }); }));
   CHECK(refused([&](Results& r) {
     r.backward =
         backward(in.problem, in.Q.view(), in.K.view(), in.V.view(), {in.dO.view(), nullptr});
@@ -243,8 +250,9 @@ TEST_CASE("the reference keeps the bounds of a float64 kernel", "[oracle]") {
                  worst_ratio(got.forward.LSE, exact.LSE, f.LSE.deterministic));
       const double backward_worst =
           larger(worst_ratio(got.backward.dQ, gradients.dQ, b.dQ.deterministic),
-                 larger(worst_ratio(got.backward.dK, gradients.dK, b.dK.deterministic),
-                        worst_ratio(got.backward.dV, gradients.dV, b.dV.deterministic)));
+                 larger(worst_ratio(got.backward.dBias, gradients.dBias, b.dBias.deterministic),
+                        larger(worst_ratio(got.backward.dK, gradients.dK, b.dK.deterministic),
+                               worst_ratio(got.backward.dV, gradients.dV, b.dV.deterministic))));
       CHECK(forward_worst <= 1);
       CHECK(backward_worst <= 1);
       forward_ratio = larger(forward_ratio, forward_worst);

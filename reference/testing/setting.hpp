@@ -64,7 +64,14 @@ inline const std::vector<std::string>& feature_problems() {
       // Seed 3: sinks of usual size, one of -inf and one above all scores.
       "b=2,hq=6,hkv=2,sq=5,sk=7,d=3,sinks=drawn_3",
       "hq=4,sq=9,sk=6,d=4,mask=causal_br,sinks=drawn_3,softcap=2,alibi=standard,scale=-0.7",
-      "hq=6,hkv=3,d=3,mask=cu_4x6_0x3_3x0,sinks=drawn_3", "hq=2,sq=3,sk=4,d=2,sinks=off"};
+      "hq=6,hkv=3,d=3,mask=cu_4x6_0x3_3x0,sinks=drawn_3", "hq=2,sq=3,sk=4,d=2,sinks=off",
+      // Biases of each axis and of none, with holes, beside all else.
+      "b=2,hq=4,hkv=2,sq=5,sk=7,d=3,bias=bhqk_drawn_2", "b=2,hq=2,sq=5,sk=6,d=3,bias=k_drawn_3",
+      "b=2,hq=2,sq=5,sk=6,d=3,mask=causal_br,bias=hq_drawn_4",
+      "b=2,hq=4,hkv=2,sq=6,sk=5,d=3,bias=hqk_holes_2,softcap=2,alibi=standard,scale=-0.7",
+      "b=3,hq=2,sq=4,sk=5,d=2,bias=bk_holes_3,sinks=drawn_3",
+      "hq=2,hkv=1,d=3,mask=cu_4x6_0x3_3x0_2x5+causal_br,bias=bhk_drawn_5",
+      "hq=2,sq=4,sk=5,d=2,bias=1_drawn_6"};
   return problems;
 }
 

@@ -37,6 +37,9 @@ std::vector<Output> outputs_of(const attest_description& description,
   if (run.dSinks.view().rank() > 0) {
     outputs.push_back({run.dSinks, truth.backward().dSinks, bounds.dSinks});
   }
+  if (run.dBias.view().rank() > 0) {
+    outputs.push_back({run.dBias, truth.backward().dBias, bounds.dBias});
+  }
   return outputs;
 }
 
@@ -84,12 +87,13 @@ ErrorGrid grid_of_heads(const Output& of, const proptest::Comparison& worst) {
 ErrorGrid grid_of(const Output& of, const proptest::Comparison& worst) {
   const TensorView& view = of.got.view();
   if (view.rank() == 1) return grid_of_heads(of, worst);
-  const bool scalar = view.rank() == 3;  // (batch, heads, seqlen): drawn as seqlen x heads
-  const std::size_t row = scalar ? 2 : 1, column = scalar ? 1 : 3;
+  const bool scalar = view.rank() == 3;        // (batch, heads, seqlen): drawn as seqlen x heads
+  const bool pairs = worst.output == "dBias";  // (batch, heads, seqlen_q, seqlen_k)
+  const std::size_t row = scalar || pairs ? 2 : 1, column = scalar ? 1 : 3;
   ErrorGrid grid;
   grid.output = worst.output;
   grid.batch = worst.worst_index[0];
-  grid.head = worst.worst_index[scalar ? 1 : 2];
+  grid.head = worst.worst_index[scalar || pairs ? 1 : 2];
   grid.row_axis = std::string(view.axis(row).name);
   grid.column_axis = std::string(view.axis(column).name);
   grid.rows = view.extent(row);
@@ -101,8 +105,9 @@ ErrorGrid grid_of(const Output& of, const proptest::Comparison& worst) {
   grid.cells.assign(static_cast<std::size_t>(across * down), 0);
   for (std::int64_t i = 0; i < grid.rows; ++i) {
     for (std::int64_t j = 0; j < grid.columns; ++j) {
-      const double ratio =
-          scalar ? ratio_at(of, grid.batch, j, i, 0) : ratio_at(of, grid.batch, i, grid.head, j);
+      const double ratio = scalar  ? ratio_at(of, grid.batch, j, i, 0)
+                           : pairs ? ratio_at(of, grid.batch, grid.head, i, j)
+                                   : ratio_at(of, grid.batch, i, grid.head, j);
       double& cell =
           grid.cells[static_cast<std::size_t>(i / grid.row_step * across + j / grid.column_step)];
       cell = std::max(cell, ratio);

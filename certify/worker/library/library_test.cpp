@@ -105,7 +105,7 @@ TEST_CASE("descriptions that are nonsense") {
        "abi_version is 1, but description.features has bits of version 2"},
       {"nonsense_negative_head_dim", "description.max_head_dim is -1; it must be 0 (any) or"},
       {"nonsense_unknown_dtype", "description.dtypes is 0x200; unknown bits 0x200"},
-      {"nonsense_unknown_feature", "description.features is 0x40000000; unknown bits"},
+      {"nonsense_unknown_feature", "description.features is 0x80000000; unknown bits"},
       {"nonsense_small_struct", "attest_kernel.struct_size is 8; it must be sizeof"},
       {"nonsense_no_kernel", "attest_get_kernel(0) is NULL"},
       {"nonsense_no_function", "has ATTEST_FORWARD, but forward is NULL"},

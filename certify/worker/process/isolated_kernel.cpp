@@ -201,16 +201,25 @@ std::size_t workspace_proxy(const void* self, const attest_problem* problem,
   return 0;
 }
 
+// The longer one first, for the other may lie in it.
+template <class Arguments>
+void give_keys_and_values(Transfer& transfer, const Arguments& args, Arguments& out) {
+  const bool v_first = args.V->shape[args.V->ndim - 1] > args.K->shape[args.K->ndim - 1];
+  if (v_first) out.V = transfer.tensor("V", args.V, Access::read_only);
+  out.K = transfer.tensor("K", args.K, Access::read_only);
+  if (!v_first) out.V = transfer.tensor("V", args.V, Access::read_only);
+}
+
 attest_status forward_proxy(const void* self, const attest_forward_args* args) {
   const auto fill = [args](Transfer& transfer) {
     attest_forward_args& out = transfer.arguments().forward;
     out = *args;
     out.problem = transfer.problem(*args->problem);
     out.Q = transfer.tensor("Q", args->Q, Access::read_only);
-    out.K = transfer.tensor("K", args->K, Access::read_only);
-    out.V = transfer.tensor("V", args->V, Access::read_only);
+    give_keys_and_values(transfer, *args, out);
     out.O = transfer.tensor("O", args->O, Access::writable);
     out.LSE = transfer.tensor("LSE", args->LSE, Access::writable);
+    out.bias = transfer.tensor("bias", args->bias, Access::read_only);
     out.workspace = transfer.workspace(args->workspace_bytes);
     out.stream = transfer.stream();
     out.message = transfer.message(args->message, args->message_bytes);
@@ -224,8 +233,7 @@ attest_status backward_proxy(const void* self, const attest_backward_args* args)
     out = *args;
     out.problem = transfer.problem(*args->problem);
     out.Q = transfer.tensor("Q", args->Q, Access::read_only);
-    out.K = transfer.tensor("K", args->K, Access::read_only);
-    out.V = transfer.tensor("V", args->V, Access::read_only);
+    give_keys_and_values(transfer, *args, out);
     out.O = transfer.tensor("O", args->O, Access::read_only);
     out.LSE = transfer.tensor("LSE", args->LSE, Access::read_only);
     out.dO = transfer.tensor("dO", args->dO, Access::read_only);
@@ -234,6 +242,8 @@ attest_status backward_proxy(const void* self, const attest_backward_args* args)
     out.dK = transfer.tensor("dK", args->dK, Access::writable);
     out.dV = transfer.tensor("dV", args->dV, Access::writable);
     out.dSinks = transfer.tensor("dSinks", args->dSinks, Access::writable);
+    out.bias = transfer.tensor("bias", args->bias, Access::read_only);
+    out.dBias = transfer.tensor("dBias", args->dBias, Access::writable);
     out.workspace = transfer.workspace(args->workspace_bytes);
     out.stream = transfer.stream();
     out.message = transfer.message(args->message, args->message_bytes);

@@ -111,11 +111,12 @@ inline constexpr int kOtherVersion = 3;
 
 /// Arguments of one call, addresses as the worker sees them.
 struct CallBlock {
-  static constexpr std::size_t kMostTensors = 12, kMostAxes = 4;
+  static constexpr std::size_t kMostTensors = 14, kMostAxes = 4;
   attest_problem problem{};
   attest_block_mask blocks{};
   attest_csr_mask csr{};
   attest_nm_mask nm{};
+  attest_paged_kv paged_kv{};
   union Arguments {
     attest_forward_args forward;
     attest_backward_args backward;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "certify/printable.hpp"
 #include "core/error.hpp"
@@ -135,6 +136,13 @@ const attest_problem* Transfer::problem(const attest_problem& problem) {
            static_cast<std::size_t>(problem.num_heads_q) * sizeof(float)));
   block_.problem.sinks = static_cast<const float*>(
       list("sinks", problem.sinks, static_cast<std::size_t>(problem.num_heads_q) * sizeof(float)));
+  if (problem.paged_kv != nullptr) {
+    block_.paged_kv = *problem.paged_kv;
+    const std::size_t entries = batch * static_cast<std::size_t>(problem.paged_kv->max_pages);
+    block_.paged_kv.block_table = static_cast<const std::int32_t*>(
+        list("block_table", problem.paged_kv->block_table, entries * sizeof(std::int32_t)));
+    block_.problem.paged_kv = pointer<const attest_paged_kv>(in_block(&block_.paged_kv));
+  }
   attest_mask& mask = block_.problem.mask;
   mask.key_lengths = static_cast<const std::int32_t*>(
       list("key_lengths", mask.key_lengths, batch * sizeof(std::int32_t)));
@@ -147,6 +155,23 @@ const attest_problem* Transfer::problem(const attest_problem& problem) {
   return pointer<const attest_problem>(in_block(&block_.problem));
 }
 
+Transfer::Placed Transfer::place(std::string_view name, const attest_tensor* tensor,
+                                 Access access) {
+  const std::uint64_t bytes = span_bytes(*tensor);
+  const std::byte* const first = first_element(*tensor);
+  for (const Placed& whole : tensors_) {
+    if (access == Access::writable || whole.access == Access::writable || bytes == 0) continue;
+    const std::byte *const begin = first_element(*whole.tensor), *const end =
+                                                                     begin +
+                                                                     span_bytes(*whole.tensor);
+    if (std::less<>()(first, begin) || std::less<>()(end, first + bytes)) continue;
+    return {tensor, whole.buffer, whole.offset + static_cast<std::uint64_t>(first - begin), access};
+  }
+  const std::size_t buffer = memory_.place(name, bytes, access);
+  copy_tensor(*tensor, memory_.bytes(buffer), first);
+  return {tensor, buffer, 0, access};
+}
+
 const attest_tensor* Transfer::tensor(std::string_view name, const attest_tensor* tensor,
                                       Access access) {
   if (tensor == nullptr) return nullptr;
@@ -155,14 +180,13 @@ const attest_tensor* Transfer::tensor(std::string_view name, const attest_tensor
     throw InternalError("worker: too many tensors or axes");
   }
   const std::size_t k = tensors_.size();
-  const std::size_t buffer = memory_.place(name, span_bytes(*tensor), access);
-  copy_tensor(*tensor, memory_.bytes(buffer), first_element(*tensor));
-  tensors_.push_back({tensor, buffer, access});
+  const Placed placed = place(name, tensor, access);
+  tensors_.push_back(placed);
   std::copy_n(tensor->shape, tensor->ndim, block_.shapes[k]);
   std::copy_n(tensor->strides, tensor->ndim, block_.strides[k]);
   attest_tensor& copy = block_.tensors[k];
   copy = *tensor;
-  copy.data = pointer<void>(memory_.address(buffer) - tensor->byte_offset);
+  copy.data = pointer<void>(memory_.address(placed.buffer) + placed.offset - tensor->byte_offset);
   if (on_emulated_device_) copy.device = {ATTEST_CUDA, 0};
   copy.shape = pointer<std::int64_t>(in_block(block_.shapes[k]));
   copy.strides = pointer<std::int64_t>(in_block(block_.strides[k]));
@@ -230,7 +254,7 @@ std::optional<std::string> Transfer::changed_input() const {
   }
   for (const Placed& placed : tensors_) {
     if (placed.access == Access::writable) continue;
-    if (!equal_tensor(*placed.tensor, memory_.bytes(placed.buffer),
+    if (!equal_tensor(*placed.tensor, memory_.bytes(placed.buffer) + placed.offset,
                       first_element(*placed.tensor))) {
       return memory_.name(placed.buffer);
     }

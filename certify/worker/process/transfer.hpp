@@ -25,8 +25,9 @@ class Transfer {
   /// [certify/worker/isolation_test "sparsity patterns arrive"]
   const attest_problem* problem(const attest_problem& problem);
 
-  /// Copies a tensor, gaps between its elements included; NULL stays NULL. Returns the worker's
-  /// pointer.  [certify/worker/isolation_test "strides arrive"]
+  /// Copies a tensor, gaps between its elements included; NULL stays NULL. An input that lies in
+  /// one that was copied before lies in its copy. Returns the worker's pointer.
+  /// [certify/worker/isolation_test "strides arrive", "K and V in one buffer arrive"]
   const attest_tensor* tensor(std::string_view name, const attest_tensor* tensor, Access access);
 
   /// The stream of the call; NULL on the CPU.
@@ -58,8 +59,10 @@ class Transfer {
   struct Placed {
     const attest_tensor* tensor;
     std::size_t buffer;
+    std::uint64_t offset;  // of its first element in the buffer
     Access access;
   };
+  Placed place(std::string_view name, const attest_tensor* tensor, Access access);
   struct List {
     const void* data;
     std::size_t bytes, buffer;

@@ -26,6 +26,7 @@ void set_common(Arguments& a, const Args& args, TrafficSink sink) {
   }
   a.alibi_slopes = args.problem->alibi_slopes;
   a.sinks = args.problem->sinks;
+  if (args.bias != nullptr && args.bias->dtype.bits == 32) a.bias = elements<float>(args.bias);
   a.Q = elements<T>(args.Q);
   a.K = elements<T>(args.K);
   a.V = elements<T>(args.V);
@@ -38,6 +39,11 @@ template <class Mem, class T>
 ForwardArguments<Mem, T> arguments_of(const attest_forward_args& args, TrafficSink sink) {
   ForwardArguments<Mem, T> a{};
   set_common<T>(a, args, sink);
+  if (const attest_paged_kv* const paged = args.problem->paged_kv; paged != nullptr) {
+    a.pages.table = paged->block_table;
+    a.pages.page_size = paged->page_size;
+    a.pages.max_pages = paged->max_pages;
+  }
   return a;
 }
 
@@ -51,6 +57,7 @@ BackwardArguments<Mem, T> arguments_of(const attest_backward_args& args, Traffic
   a.dK = elements<T>(args.dK);
   a.dV = elements<T>(args.dV);
   a.dSinks = elements<float>(args.dSinks);
+  if (a.bias) a.dBias = elements<float>(args.dBias);
   return a;
 }
 

@@ -45,6 +45,13 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
   return arguments;
 }
 
+PageArguments<simt::Counted> pages_of(simt::GlobalMemory& memory, const attest_problem& problem) {
+  const attest_paged_kv* const paged = problem.paged_kv;
+  if (paged == nullptr) return {};
+  return {add(memory, "block_table", paged->block_table, problem.batch * paged->max_pages),
+          paged->page_size, paged->max_pages};
+}
+
 // Adds Q, K, V and O.
 template <class Arguments, class Args>
 void add_inputs(simt::GlobalMemory& memory, const Args& args, Arguments& arguments) {
@@ -71,6 +78,9 @@ void add_common(simt::GlobalMemory& memory, const Args& args, Arguments& argumen
   arguments.mask = mask_of(memory, problem);
   arguments.alibi_slopes = add(memory, "alibi_slopes", problem.alibi_slopes, problem.num_heads_q);
   arguments.sinks = add(memory, "sinks", problem.sinks, problem.num_heads_q);
+  if (args.bias != nullptr && args.bias->dtype.bits == 32) {
+    add(memory, "bias", args.bias, arguments.bias);
+  }
   add(memory, "LSE", args.LSE, arguments.LSE);
   set_layout(arguments, args);
 }
@@ -98,6 +108,7 @@ simt::GlobalPointer<float> Workspace::take(simt::GlobalMemory& memory, const cha
 EmulatedForward::EmulatedForward(const attest_forward_args& args)
     : PackedRows(*args.O), workspace(args.workspace, args.workspace_bytes), args_(args) {
   add_common(memory, args, arguments);
+  arguments.pages = pages_of(memory, *args.problem);
   if (args.problem->dtype == ATTEST_F32) add_inputs(memory, args, arguments);
 }
 
@@ -107,6 +118,8 @@ ForwardArguments<simt::Counted, T> EmulatedForward::typed() {
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
   typed.sinks = arguments.sinks;
+  typed.bias = arguments.bias;
+  typed.pages = arguments.pages;
   typed.LSE = arguments.LSE;
   set_layout(typed, args_);
   typed.lse = arguments.lse;
@@ -131,6 +144,7 @@ EmulatedBackward::EmulatedBackward(const attest_backward_args& args)
   add_common(memory, args, arguments);
   add(memory, "dLSE", args.dLSE, arguments.dLSE);
   add(memory, "dSinks", args.dSinks, arguments.dSinks);
+  if (arguments.bias) add(memory, "dBias", args.dBias, arguments.dBias);
   arguments.D = take("D", delta_words(*args.problem));
   if (args.problem->dtype != ATTEST_F32) return;
   add_inputs(memory, args, arguments);
@@ -143,9 +157,11 @@ BackwardArguments<simt::Counted, T> EmulatedBackward::typed() {
   typed.mask = arguments.mask;
   typed.alibi_slopes = arguments.alibi_slopes;
   typed.sinks = arguments.sinks;
+  typed.bias = arguments.bias;
   typed.LSE = arguments.LSE;
   typed.dLSE = arguments.dLSE;
   typed.dSinks = arguments.dSinks;
+  typed.dBias = arguments.dBias;
   typed.D = arguments.D;
   set_layout(typed, args_);
   add_inputs(memory, args_, typed);

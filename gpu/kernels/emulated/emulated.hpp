@@ -34,9 +34,9 @@ class Workspace {
   std::size_t left_;
 };
 
-/// Arguments with the tensors they may touch, by name: Q K V O LSE, masks, slopes and
-/// sinks. Launches refer to the memory, so it outlives them. Arguments for tensors of 16 bits come
-/// from typed().
+/// Arguments with the tensors they may touch, by name: Q K V O LSE, masks, slopes, sinks
+/// and bias. Launches refer to the memory, so it outlives them. Arguments for tensors of 16 bits
+/// come from typed().
 struct EmulatedForward : PackedRows {
   explicit EmulatedForward(const attest_forward_args& args);
   EmulatedForward(const EmulatedForward&) = delete;
@@ -65,7 +65,7 @@ struct EmulatedForward : PackedRows {
 template <>
 ForwardArguments<simt::Counted> EmulatedForward::typed();
 
-/// The same for backward: Q K V O LSE dO dLSE dQ dK dV dSinks D. D begins the workspace,
+/// The same for backward: Q K V O LSE dO dLSE dQ dK dV dSinks dBias D. D begins the workspace,
 /// delta_words() of it.
 struct EmulatedBackward {
   explicit EmulatedBackward(const attest_backward_args& args);

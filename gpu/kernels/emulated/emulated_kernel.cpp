@@ -1,5 +1,7 @@
 #include "gpu/kernels/emulated/emulated_kernel.hpp"
 
+#include <type_traits>
+
 #include "core/features/score_features.hpp"
 
 namespace attest::gpu {
@@ -46,12 +48,25 @@ bool claims_sinks(std::uint32_t features, const attest_problem& problem) {
   return problem.sinks == nullptr || (features & ATTEST_SINKS) != 0;
 }
 
+// The same of a bias.
+bool claims_bias(std::uint32_t features, const attest_tensor* bias) {
+  return bias == nullptr || (features & ATTEST_BIAS) != 0;
+}
+
+// Pages that are not claimed would be taken for batch entries; gradients of keys in pages have
+// none.
+bool claims_pages(std::uint32_t features, const attest_problem& problem, bool forward) {
+  return problem.paged_kv == nullptr || (forward && (features & ATTEST_PAGED_KV) != 0);
+}
+
 template <class Direction>
 bool accepts_problem(const EmulatedKernel& kernel, const Direction& direction,
                      const attest_problem& problem) {
   return direction.exists() && kernel.takes(problem.dtype) &&
          claims_mask(kernel.description().features, problem.mask) &&
          claims_sinks(kernel.description().features, problem) &&
+         claims_pages(kernel.description().features, problem,
+                      std::is_same_v<Direction, EmulatedDirection<EmulatedForward>>) &&
          direction.fits(shape_of(problem), {});
 }
 
@@ -99,12 +114,13 @@ EmulatedKernel::EmulatedKernel(const attest_description& description,
 bool EmulatedKernel::accepts(const attest_forward_args& args) const {
   // The kernels without LSE have nowhere to take it from.
   const bool no_LSE = (description().features & ATTEST_LSE) == 0;
-  return !(args.LSE != nullptr && no_LSE) &&
+  return !(args.LSE != nullptr && no_LSE) && claims_bias(description().features, args.bias) &&
          accepts_problem(*this, directions_.forward, *args.problem);
 }
 
 bool EmulatedKernel::accepts(const attest_backward_args& args) const {
-  return accepts_problem(*this, directions_.backward, *args.problem);
+  return claims_bias(description().features, args.bias) &&
+         accepts_problem(*this, directions_.backward, *args.problem);
 }
 
 bool EmulatedKernel::accepts(const attest_loss_args& args) const {

@@ -82,8 +82,8 @@ std::string variant_name(const char* name, int size, int named_size);
 
 /// All kernels of this room. Forward, each moves the words of the schedule that it names, reads and
 /// writes, integer for integer: every access to Q, K, V, O, LSE and workspace is a word; lengths,
-/// boolean masks, slopes and sinks are not counted, lists of a block mask are. Where the caller
-/// asks for no LSE, a kernel that needs none itself does not write it.
+/// boolean masks, slopes, sinks, biases and block tables are not counted, lists of a block mask
+/// are. Where the caller asks for no LSE, a kernel that needs none itself does not write it.
 /// [gpu/kernels/schedule_words_test]
 const std::vector<const EmulatedKernel*>& emulated_kernels();
 

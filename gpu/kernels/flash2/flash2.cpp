@@ -59,7 +59,8 @@ const EmulatedKernel& flash2_kernel() {
         attest_description d = emulated_description(
             "gpu/flash2", "CUDA, emulated on the host: online softmax; backward in two passes",
             "flash2:bq=32,bk=32", "two_pass:bq=32,bk=32,cq=32,ck=32");
-        d.features |= ATTEST_SINKS;
+        d.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_SHARED_KV |
+                      ATTEST_BATCH_INVARIANT;
         return d;
       }(),
       {.forward = {fits<Flash2>, no_workspace, run<Flash2>, plan<Flash2, float>},
@@ -96,7 +97,7 @@ const EmulatedKernel& flash2_16bit_kernel() {
             "CUDA, emulated on the host: online softmax, float32 between 16-bit tensors",
             "flash2:bq=32,bk=32");
         d.dtypes = 1U << ATTEST_BF16 | 1U << ATTEST_F16;
-        d.features |= ATTEST_SINKS;
+        d.features |= ATTEST_SINKS | ATTEST_PAGED_KV;
         return d;
       }(),
       {.forward = {fits<Flash2>, no_workspace, run_16bit, plan<Flash2, Bf16>}});

@@ -14,6 +14,9 @@
 /// Shared: Q (q, head_dim_qk), K or V (k, larger head dimension), P (q, k), rows of odd length.
 /// Words:  those of the schedule flash2:bq=q,bk=k; gpu/flash2 has 32 of each.
 ///         [gpu/kernels/schedule_words_test, gpu/kernels/capped_test]
+/// Pages:  a kernel of its own, each row of a tile of K or V from its page; entries of the block
+/// table
+///         are no words of it.  [gpu/kernels/flash2/flash2_pages_test]
 /// Sinks:  m begins at the sink of the head, l at 1; every lane reads it, no barrier is needed.
 /// Source: Dao 2023, Algorithm 1.
 namespace attest::gpu {
@@ -42,8 +45,11 @@ struct Flash2Tile {
 
 using Flash2 = Flash2Tile<32, 32>;
 
+/// Where the keys of a batch entry lie.
+enum class Keys : std::uint8_t { in_order, in_pages };
+
 /// Takes the keys of a walk's tiles, one after another, into the sums of a block's queries.
-template <class Tile, int kColumns, class Tiles, class Mem, class T>
+template <class Tile, Keys kKeys = Keys::in_order, int kColumns, class Tiles, class Mem, class T>
 __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryBlock& block,
                        Tiles tiles, float* shared, RowSums<Tile::kRows, kColumns>& sums) {
   constexpr int kBlockQ = Tile::kBlockQ, kBlockK = Tile::kBlockK, kRows = Tile::kRows;
@@ -54,7 +60,8 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
   float* const P = KV + kBlockK * odd_stride(dk > dv ? dk : dv);
   const int first_row = warp_in_block() * kRows, lane = lane_in_warp();
   const float slope = a.alibi_slopes ? mem.load(a.alibi_slopes, block.head) : 0;
-  const std::int64_t origin_k = block.key_origin(a.k), origin_v = block.key_origin(a.v);
+  [[maybe_unused]] const std::int64_t origin_k = block.key_origin(a.k),
+                                      origin_v = block.key_origin(a.v);
 
   bool loaded = false;
   for (TileRows keys; tiles.next(mem, keys);) {
@@ -64,8 +71,13 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
     }
     loaded = true;
     __syncthreads();  // V of the tile before is no longer read
-    load_tile<kBlockK>(mem, a.K, a.k, origin_k + keys.first * a.k.row, keys.count, dk, KV,
-                       stride_q);
+    if constexpr (kKeys == Keys::in_pages) {
+      load_rows_in_pages(mem, a.K, a.k, a.pages, block, keys, dk, KV, stride_q);
+      clear_rows<kBlockK>(keys.count, dk, KV, stride_q);
+    } else {
+      load_tile<kBlockK>(mem, a.K, a.k, origin_k + keys.first * a.k.row, keys.count, dk, KV,
+                         stride_q);
+    }
     __syncthreads();
     float S[kRows] = {};
     if (lane < kBlockK) {
@@ -81,30 +93,47 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
       for (int r = 0; r < kRows; ++r) P[(first_row + r) * kBlockK + lane] = S[r];
     }
     __syncthreads();  // K is no longer read
-    load_rows(mem, a.V, a.v, origin_v + keys.first * a.v.row, keys.count, dv, KV, stride_v);
+    if constexpr (kKeys == Keys::in_pages) {
+      load_rows_in_pages(mem, a.V, a.v, a.pages, block, keys, dv, KV, stride_v);
+    } else {
+      load_rows(mem, a.V, a.v, origin_v + keys.first * a.v.row, keys.count, dv, KV, stride_v);
+    }
     __syncthreads();
     add_weighted_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
   }
 }
 
-/// `kColumns` times 32 columns of V, at least head_dim_v, are held in registers.
-template <class Tile, int kColumns, class Mem, class T = float>
-__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
-    flash2_forward(ForwardArguments<Mem, T> a) {
+/// The work of a block. `kColumns` times 32 columns of V, at least head_dim_v, are held in
+/// registers.
+template <class Tile, Keys kKeys, int kColumns, class Mem, class T>
+__device__ void flash2_block(const ForwardArguments<Mem, T>& a, float* shared) {
   Mem mem(a.sink);
-  ATTEST_DYNAMIC_SHARED(float, shared);
   const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Tile::kBlockQ);
   if (block.rows.count > 0) {
     RowSums<Tile::kRows, kColumns> sums;
     if (a.sinks) sums.begin_with(mem.load(a.sinks, block.head));
-    attend<Tile>(mem, a, block,
-                 EveryTile::keys<Tile::kBlockQ, Tile::kBlockK>(mem, a.shape, a.mask, block.sequence,
-                                                               block.rows),
-                 shared, sums);
+    attend<Tile, kKeys>(mem, a, block,
+                        EveryTile::keys<Tile::kBlockQ, Tile::kBlockK>(mem, a.shape, a.mask,
+                                                                      block.sequence, block.rows),
+                        shared, sums);
     sums.template store_O<T>(mem, block, a.shape.head_dim_v, a.O, a.o);
     if (a.LSE) sums.store_LSE(mem, block, a.LSE, a.lse);
   }
   mem.flush();
+}
+
+template <class Tile, int kColumns, class Mem, class T = float>
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    flash2_forward(ForwardArguments<Mem, T> a) {
+  ATTEST_DYNAMIC_SHARED(float, shared);
+  flash2_block<Tile, Keys::in_order, kColumns>(a, shared);
+}
+
+template <class Tile, int kColumns, class Mem, class T = float>
+__global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
+    flash2_forward_in_pages(ForwardArguments<Mem, T> a) {
+  ATTEST_DYNAMIC_SHARED(float, shared);
+  flash2_block<Tile, Keys::in_pages, kColumns>(a, shared);
 }
 
 /// launch(name, line, kernel, arguments...) for its one launch.
@@ -113,6 +142,11 @@ __global__ void __launch_bounds__(Tile::kLanes, Tile::kBlocks)
 template <class Tile = Flash2, class Mem, class T, class Launch>
 void flash2_launches(const ForwardArguments<Mem, T>& a, Launch&& launch) {
   with_columns(a.shape.head_dim_v, [&]<int kColumns>() {
+    if (a.pages.table) {
+      launch(kernel_name("flash2_forward_in_pages", Tile::name(), kColumns, name_of_type<T>()),
+             Tile::line(a.shape), flash2_forward_in_pages<Tile, kColumns, Mem, T>, a);
+      return;
+    }
     launch(kernel_name("flash2_forward", Tile::name(), kColumns, name_of_type<T>()),
            Tile::line(a.shape), flash2_forward<Tile, kColumns, Mem, T>, a);
   });

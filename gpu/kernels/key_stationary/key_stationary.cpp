@@ -50,7 +50,8 @@ const EmulatedKernel& key_stationary_kernel() {
         d.summary =
             "CUDA, emulated on the host: forward of gpu/flash2; backward with atomic additions to "
             "dQ";
-        d.features &= ~std::uint32_t{ATTEST_SINKS};  // this backward leaves no dSinks
+        // This backward leaves no dSinks and no dBias, and takes no pages.
+        d.features &= ~std::uint32_t{ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS};
         d.numerics.nondeterministic = 1;
         d.schedule_backward = "key_stationary:bq=32,bk=32";
         return d;

@@ -49,7 +49,8 @@ simt::LaunchReport run_on_tensor_cores(EmulatedBackward& call, const simt::Emula
 attest_description described(const EmulatedKernel& forward, const std::string& name,
                              const char* summary, const std::string& backward) {
   attest_description d = forward.description();
-  d.features &= ~std::uint32_t{ATTEST_SINKS};  // this backward leaves no dSinks
+  // This backward leaves no dSinks and no dBias, and takes no pages.
+  d.features &= ~std::uint32_t{ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS};
   d.name = name.c_str();
   d.summary = summary;
   d.features &= ~std::uint32_t{ATTEST_SOFTCAP};

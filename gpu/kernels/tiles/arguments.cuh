@@ -12,6 +12,12 @@ inline Strides strides_of(const attest_tensor& tensor) {
   return {tensor.strides[0], tensor.strides[1], tensor.strides[2], tensor.strides[3]};
 }
 
+/// Returns the strides of a bias, (batch, head, row, key), and of dBias.
+inline Strides bias_strides_of(const attest_tensor* tensor) {
+  if (tensor == nullptr) return {};
+  return {tensor->strides[0], tensor->strides[2], tensor->strides[1], tensor->strides[3]};
+}
+
 /// Returns the strides of LSE and its like, (batch, head, row).
 inline Strides row_strides_of(const attest_tensor* tensor) {
   if (tensor == nullptr) return {};
@@ -75,6 +81,7 @@ void set_layout(ForwardArguments<Mem, T>& arguments, const attest_forward_args& 
   arguments.v = strides_of(*args.V);
   arguments.o = strides_of(*args.O);
   arguments.lse = row_strides_of(args.LSE);
+  arguments.bias_strides = bias_strides_of(args.bias);
 }
 
 /// The same; D is packed, (batch, head, row) of dO.
@@ -93,6 +100,12 @@ void set_layout(BackwardArguments<Mem, T>& arguments, const attest_backward_args
   arguments.lse = row_strides_of(args.LSE);
   arguments.dlse = row_strides_of(args.dLSE);
   if (args.dSinks != nullptr) arguments.dsinks = args.dSinks->strides[0];
+  arguments.bias_strides = bias_strides_of(args.bias);
+  arguments.dbias = bias_strides_of(args.dBias);
+  if (args.dBias != nullptr) {
+    const std::int64_t* const extents = args.dBias->shape;
+    arguments.dbias_extents = {extents[0], extents[1], extents[2], extents[3]};
+  }
   const std::int64_t heads = args.dO->shape[2], rows = args.dO->shape[1];
   arguments.d = {heads * rows, 1, rows, 0};
 }

@@ -25,6 +25,13 @@ struct Strides {
   std::int64_t batch = 0, row = 0, head = 0, column = 0;
 };
 
+/// Extents of dBias, 1 along the axes that the bias does not depend on.
+struct BiasExtents {
+  std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
+
+  __host__ __device__ std::int64_t elements() const { return batch * heads * queries * keys; }
+};
+
 /// Which key a query is aligned with: that of its own number, or the last with the last.
 enum class Align : std::uint8_t { top_left, bottom_right };
 
@@ -48,6 +55,14 @@ struct MaskArguments {
   std::int64_t block_q = std::numeric_limits<std::int64_t>::max(), block_k = block_q;
 };
 
+/// Pages of K and V: key j of batch entry b lies in row j % page_size of batch entry
+/// table[b * max_pages + j / page_size] of the tensors. A null table: they are not paged.
+template <class Mem>
+struct PageArguments {
+  typename Mem::template In<std::int32_t> table;
+  std::int64_t page_size = 1, max_pages = 0;
+};
+
 struct AttentionShape {
   std::int64_t batch = 0, num_heads_q = 0, num_heads_kv = 0;
   std::int64_t seqlen_q = 0, seqlen_k = 0;
@@ -61,10 +76,12 @@ struct ForwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
   typename Mem::template In<float> alibi_slopes, sinks;  // of each query head; may be null
+  typename Mem::template In<float> bias;                 // (batch, row, head, key); may be null
+  PageArguments<Mem> pages;
   typename Mem::template In<T> Q, K, V;
   typename Mem::template Out<T> O;
   typename Mem::template Out<float> LSE;  // may be null
-  Strides q, k, v, o, lse;                // lse.column is not used
+  Strides q, k, v, o, lse, bias_strides;  // lse.column is not used
   typename Mem::Sink sink;
 };
 
@@ -73,19 +90,24 @@ struct BackwardArguments {
   AttentionShape shape;
   MaskArguments<Mem> mask;
   typename Mem::template In<float> alibi_slopes, sinks;  // of each query head; may be null
+  typename Mem::template In<float> bias;                 // (batch, row, head, key); may be null
   typename Mem::template In<T> Q, K, V, O, dO;
   typename Mem::template In<float> LSE, dLSE;  // dLSE may be null
   typename Mem::template Out<T> dQ, dK, dV;
   typename Mem::template Out<float> dSinks;  // null without sinks
+  typename Mem::template Out<float> dBias;   // null without a bias
   typename Mem::template Out<float> D;       // workspace: a word for each row of Q
   Strides q, k, v, o, d_o, dq, dk, dv, lse, dlse, d;
   std::int64_t dsinks = 0;  // elements from a head to the next
+  Strides bias_strides, dbias;
+  BiasExtents dbias_extents;
   typename Mem::Sink sink;
 };
 
 /// One sequence and what there is of it.
 struct Sequence {
   std::int64_t batch = 0;  // in the tensors
+  std::int64_t number = 0;
   std::int64_t q_begin = 0, q_length = 0, k_begin = 0, k_length = 0;
   std::int64_t keys = 0;   // that exist
   std::int64_t shift = 0;  // query i is aligned with key i + shift
@@ -101,7 +123,7 @@ template <class Mem>
 __device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
                                 const MaskArguments<Mem>& mask, std::int64_t b) {
   Sequence sequence;
-  sequence.batch = b;
+  sequence.batch = sequence.number = b;
   sequence.q_length = shape.seqlen_q;
   sequence.k_length = shape.seqlen_k;
   if (mask.cu_seqlens_q) {
@@ -170,6 +192,16 @@ __device__ inline Score score_of(float product, const AttentionShape& shape, flo
   const std::int64_t distance = aligned < key ? key - aligned : aligned - key;
   if (slope != 0) score.value -= slope * static_cast<float>(distance);
   return score;
+}
+
+/// Adds the bias of a pair to its score, where there is one.
+template <class Mem, class Arguments>
+__device__ void add_bias(Mem& mem, const Arguments& a, const Sequence& sequence, std::int64_t head,
+                         std::int64_t i, std::int64_t j, float& score) {
+  if (!a.bias) return;
+  const Strides& strides = a.bias_strides;
+  score += mem.load(a.bias, sequence.number * strides.batch + head * strides.head +
+                                i * strides.row + j * strides.column);
 }
 
 __device__ inline int lane_in_warp() { return static_cast<int>(threadIdx.x) % 32; }

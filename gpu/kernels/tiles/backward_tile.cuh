@@ -59,16 +59,19 @@ __device__ TileLane tile_lane() {
 /// P of a pair and the derivative of the loss by its product with the scale left out.
 struct PairGradient {
   float P, dS;
+  float of_bias = 0;  // dS without the softcap's derivative
 };
 
 template <class Mem>
 __device__ PairGradient pair_gradient(Mem& mem, const BackwardArguments<Mem>& a,
-                                      const Sequence& sequence, float slope, std::int64_t i,
-                                      std::int64_t j, float product, float dP, float LSE, float D) {
+                                      const Sequence& sequence, std::int64_t head, float slope,
+                                      std::int64_t i, std::int64_t j, float product, float dP,
+                                      float LSE, float D) {
   if (LSE == -INFINITY || !pair_visible(mem, a.shape, a.mask, sequence, i, j)) return {0, 0};
-  const Score score = score_of(product, a.shape, slope, i + sequence.shift, j);
-  const float P = expf(score.value - LSE);
-  return {P, P * (dP - D) * score.derivative};
+  Score score = score_of(product, a.shape, slope, i + sequence.shift, j);
+  add_bias(mem, a, sequence, head, i, j, score.value);
+  const float P = expf(score.value - LSE), of_bias = P * (dP - D);
+  return {P, of_bias * score.derivative, of_bias};
 }
 
 /// S and dP of the warp's rows into (resident, passing) tiles, where the same lanes make P and dS

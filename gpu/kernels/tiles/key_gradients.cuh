@@ -109,8 +109,8 @@ __device__ void key_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
         const int pair = row * kPassing + at.lane;
         PairGradient gradient{0, 0};
         if (row < keys && at.lane < rows && tiles.shows(row, at.lane)) {
-          gradient = pair_gradient(mem, a, sequence, slope, first + at.lane, key + row, P[pair],
-                                   dS[pair], LSE[at.lane], D[at.lane]);
+          gradient = pair_gradient(mem, a, sequence, head, slope, first + at.lane, key + row,
+                                   P[pair], dS[pair], LSE[at.lane], D[at.lane]);
         }
         P[pair] = gradient.P;
         dS[pair] = gradient.dS;

@@ -105,7 +105,7 @@ __device__ void query_gradients(Mem& mem, const BackwardArguments<Mem>& a) {
       if (at.lane >= kPassing) break;
       const int pair = row * kPassing + at.lane;
       const bool exists = row < rows && at.lane < keys && tiles.shows(row, at.lane);
-      dS[pair] = exists ? pair_gradient(mem, a, sequence, slope, first + row, key + at.lane,
+      dS[pair] = exists ? pair_gradient(mem, a, sequence, head, slope, first + row, key + at.lane,
                                         P[pair], dS[pair], LSE[row], D[row])
                               .dS
                         : 0;

@@ -92,15 +92,45 @@ __device__ void load_rows(Mem& mem, const Pointer& tensor, const Strides& stride
   }
 }
 
-/// The same, then rows of zeros to the tile's end, so that products need not ask which rows exist.
-template <int kTileRows, class Mem, class Pointer>
-__device__ void load_tile(Mem& mem, const Pointer& tensor, const Strides& strides,
-                          std::int64_t origin, int count, int columns, float* shared, int stride) {
-  load_rows(mem, tensor, strides, origin, count, columns, shared, stride);
+/// Rows of zeros from `count` to a tile's end, so that products need not ask which rows exist.
+template <int kTileRows>
+__device__ void clear_rows(int count, int columns, float* shared, int stride) {
   const int warps = static_cast<int>(blockDim.x) / 32;
   for (int row = count + warp_in_block(); row < kTileRows; row += warps) {
     for (int column = lane_in_warp(); column < columns; column += 32) {
       shared[row * stride + column] = 0;
+    }
+  }
+}
+
+/// load_rows, then zeros to the tile's end.
+template <int kTileRows, class Mem, class Pointer>
+__device__ void load_tile(Mem& mem, const Pointer& tensor, const Strides& strides,
+                          std::int64_t origin, int count, int columns, float* shared, int stride) {
+  load_rows(mem, tensor, strides, origin, count, columns, shared, stride);
+  clear_rows<kTileRows>(count, columns, shared, stride);
+}
+
+/// load_rows of keys that lie in pages; 0 takes the place of keys past the length, whose slots may
+/// hold anything.
+template <class Mem, class Pointer>
+__device__ void load_rows_in_pages(Mem& mem, const Pointer& tensor, const Strides& strides,
+                                   const PageArguments<Mem>& pages, const QueryBlock& block,
+                                   TileRows keys, int columns, float* shared, int stride) {
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  for (int row = warp_in_block(); row < keys.count; row += warps) {
+    const std::int64_t key = keys.first + row, page_row = block.entry * pages.max_pages;
+    if (key >= block.sequence.keys) {
+      for (int column = lane_in_warp(); column < columns; column += 32) {
+        shared[row * stride + column] = 0;
+      }
+      continue;
+    }
+    const std::int64_t page = mem.load(pages.table, page_row + key / pages.page_size);
+    const std::int64_t origin =
+        page * strides.batch + key % pages.page_size * strides.row + block.head_kv * strides.head;
+    for (int column = lane_in_warp(); column < columns; column += 32) {
+      shared[row * stride + column] = to_float(mem.load(tensor, origin + column * strides.column));
     }
   }
 }
@@ -167,6 +197,7 @@ __device__ void finish_scores(Mem& mem, const ForwardArguments<Mem, T>& a, const
     const bool visible = row < block.rows.count && lane < keys.count &&
                          pair_visible(mem, a.shape, a.mask, block.sequence, i, j);
     S[r] = visible ? score_of(S[r], a.shape, slope, i + block.sequence.shift, j).value : -INFINITY;
+    if (visible) add_bias(mem, a, block.sequence, block.head, i, j, S[r]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "io/machine/words.hpp"
 
 namespace attest::io {
@@ -67,14 +68,15 @@ void check_limit(const WeightGrid& grid, int rows, const PartCosts& costs) {
 
 TEST_CASE("limits hold for all parts and not below", "[io][bounds]") {
   Rng rng(20261124);
-  for (int trial = 0; trial < 400; ++trial) {
+  const int trials = attest::testing::is_nightly() ? 400 : 80;
+  for (int trial = 0; trial < trials; ++trial) {
     const auto rows = static_cast<int>(rng.between(1, 8));
     const auto columns = static_cast<std::size_t>(rng.between(1, 12));
     check_limit(random_grid(rng, static_cast<std::size_t>(rows), columns, rng.between(10, 100)),
                 rows, {1, 1, static_cast<int>(rng.between(2, 12)), 0});
   }
   // Other costs, and parts beyond full ones.
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < trials; ++trial) {
     const auto rows = static_cast<int>(rng.between(1, 8));
     const auto columns = static_cast<std::size_t>(rng.between(1, 12));
     const PartCosts costs{static_cast<int>(rng.between(2, 4)), static_cast<int>(rng.between(2, 4)),

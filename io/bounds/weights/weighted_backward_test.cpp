@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "io/bounds/dense/backward.hpp"
 #include "io/bounds/patterns/backward_pattern.hpp"
 #include "io/bounds/testing/heavy_words.hpp"
@@ -31,7 +32,8 @@ TEST_CASE("products of weighted pairs", "[io][bounds]") {
   const WeightedProducts wrong(grid, lighter, kHeadDim);
   Rng rng(3);
   int beyond = 0;
-  for (int trial = 0; trial < 2000; ++trial) {
+  const int trials = attest::testing::is_nightly() ? 2000 : 200;
+  for (int trial = 0; trial < trials; ++trial) {
     const double of_rows = rng.uniform() * 4000, of_keys = rng.uniform() * 4000;
     const testing::UsedWords used =
         testing::heavy_words(grid, weights, 3 * kHeadDim, 4 * kHeadDim, of_rows, of_keys, rng);

@@ -48,6 +48,10 @@ std::vector<Need> needs_of(const attest_description& description, const Problem&
   const bool loss = (description.directions & ATTEST_LOSS_GRADIENT) != 0;
   const double matrices = loss ? 40 : 24;
   const Factor group = factor("hq", p.group_size());
+  if (p.bias.kind != Bias::Kind::none) {
+    constexpr double kOfBias = 10;  // of each pair of every head
+    needs.push_back({kOfBias, {rows, keys, factor("hq", p.num_heads_q), batch}});
+  }
   if (work == Work::sampled_judgement && !loss && judged_by_sample(p)) {
     // Magnitudes and deviations of what the gradients of the sampled keys sum up.
     constexpr double kOfSample = 8;

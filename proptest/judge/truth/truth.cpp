@@ -15,12 +15,18 @@ namespace {
 using reference::ErrorBound;
 using reference::Forward;
 
-// The spelling without what only says where elements lie in memory, and with the bits of sinks that
-// are given, which it does not tell.
+// The spelling without what only says where elements lie in memory, and with the bits of sinks and
+// biases that are given, which it does not tell.
 std::string mathematics_of(Problem problem) {
   if (!problem.mask.packed()) problem.layout = Layout::bshd;
   problem.strides = Strides::packed;
+  problem.paged_kv = {};
   std::string text = problem.to_string();
+  if (problem.bias.kind == Bias::Kind::given) {
+    for (const double value : problem.bias.given->values) {
+      text.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
   if (problem.sinks != Sinks::given) return text;
   for (const float sink : problem.given_sinks) {
     text += " " + std::to_string(std::bit_cast<std::uint32_t>(sink));
@@ -202,6 +208,7 @@ const reference::BackwardBounds& Truth::backward_bounds(const KernelRun& run) co
     reference::widen(bounds.dK, own.dK);
     reference::widen(bounds.dV, own.dV);
     reference::widen(bounds.dSinks, own.dSinks);
+    reference::widen(bounds.dBias, own.dBias);
   }
   bounds_.push_back({run.O, run.LSE, std::move(bounds)});
   return bounds_.back().bounds;
@@ -252,10 +259,11 @@ std::string Truth::dominating_term(const KernelRun& run, const Comparison& compa
       return at_worst(comparison.output == "O" ? bounds.O : bounds.LSE);
     }
     const reference::BackwardBounds bounds = backward_bounds(numerics, stored);
-    return at_worst(comparison.output == "dQ"   ? bounds.dQ
-                    : comparison.output == "dK" ? bounds.dK
-                    : comparison.output == "dV" ? bounds.dV
-                                                : bounds.dSinks);
+    return at_worst(comparison.output == "dQ"       ? bounds.dQ
+                    : comparison.output == "dK"     ? bounds.dK
+                    : comparison.output == "dV"     ? bounds.dV
+                    : comparison.output == "dSinks" ? bounds.dSinks
+                                                    : bounds.dBias);
   };
   const reference::Stored stored = stored_by(run);
   double least = std::numeric_limits<double>::infinity();
@@ -296,6 +304,9 @@ std::vector<Comparison> Truth::judge(const KernelRun& run) const {
     if (problem_.sinks != Sinks::none) {
       comparisons.push_back(compare(run.dSinks.view(), backward_.dSinks, bounds.dSinks));
     }
+    if (problem_.bias.kind != Bias::Kind::none) {
+      comparisons.push_back(compare(run.dBias.view(), backward_.dBias, bounds.dBias));
+    }
   }
   return comparisons;
 }
@@ -316,6 +327,9 @@ std::vector<Comparison> Truth::agreement(const KernelRun& first, const KernelRun
   comparisons.push_back(pair(first.dV, second.dV, a.dV, b.dV));
   if (problem_.sinks != Sinks::none) {
     comparisons.push_back(pair(first.dSinks, second.dSinks, a.dSinks, b.dSinks));
+  }
+  if (problem_.bias.kind != Bias::Kind::none) {
+    comparisons.push_back(pair(first.dBias, second.dBias, a.dBias, b.dBias));
   }
   return comparisons;
 }

@@ -59,7 +59,7 @@ class Truth {
   /// leave its range. Always true for other dtypes and accumulators.
   bool in_domain() const;
 
-  /// Compares every output of a run: O and LSE, then dQ, dK, dV and dSinks.
+  /// Compares every output of a run: O and LSE, then dQ, dK, dV, dSinks and dBias.
   std::vector<Comparison> judge(const KernelRun& run) const;
 
   /// The term of the contract ("accumulation", "cast of P"; "stored O and LSE" for gradients, or

@@ -121,16 +121,19 @@ std::vector<std::string> Truth::backward_decoys(const KernelRun& run) const {
   const auto consider = [&](const std::string& name, const reference::Backward& decoy) {
     const bool same = identical(decoy.dQ, backward_.dQ) && identical(decoy.dK, backward_.dK) &&
                       identical(decoy.dV, backward_.dV) &&
-                      identical(decoy.dSinks, backward_.dSinks);
+                      identical(decoy.dSinks, backward_.dSinks) &&
+                      identical(decoy.dBias, backward_.dBias);
     if (same || !passes(decoy.dQ.view(), backward_.dQ, bounds.dQ, judged_queries())) return;
     // On a sample the decoy has the sampled rows alone, which are no gradient of a key.
     const bool of_keys = !sample_ && (!passes(decoy.dK.view(), backward_.dK, bounds.dK) ||
                                       !passes(decoy.dV.view(), backward_.dV, bounds.dV));
     const bool of_sinks = !sample_ && !passes(decoy.dSinks.view(), backward_.dSinks, bounds.dSinks);
-    if (!of_keys && !of_sinks) passing.push_back(name);
+    const bool of_bias = !sample_ && !passes(decoy.dBias.view(), backward_.dBias, bounds.dBias);
+    if (!of_keys && !of_sinks && !of_bias) passing.push_back(name);
   };
-  consider("all zeros", {zeros_like(backward_.dQ), zeros_like(backward_.dK),
-                         zeros_like(backward_.dV), zeros_like(backward_.dSinks)});
+  consider("all zeros",
+           {zeros_like(backward_.dQ), zeros_like(backward_.dK), zeros_like(backward_.dV),
+            zeros_like(backward_.dSinks), zeros_like(backward_.dBias)});
   for (const Decoy& decoy : other_problems(problem_)) {
     consider(decoy.name, reference::backward(decoy.problem, values_.Q.view(), values_.K.view(),
                                              values_.V.view(), cotangents_, sampled_queries()));

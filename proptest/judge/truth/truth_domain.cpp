@@ -87,7 +87,8 @@ bool Truth::in_domain() const {
     dP = 2 * largest_row_norm(values_.dO) * largest_row_norm(values_.V);
   }
   return dP < kLargestInF16 && largest(backward_.dQ) < kLargestInF16 &&
-         largest(backward_.dK) < kLargestInF16 && largest(backward_.dV) < kLargestInF16;
+         largest(backward_.dK) < kLargestInF16 && largest(backward_.dV) < kLargestInF16 &&
+         (problem_.bias.single || largest(backward_.dBias) < kLargestInF16);
 }
 
 }  // namespace attest::proptest

@@ -44,6 +44,9 @@ LawResult check_agreement(const attest_kernel& first, const attest_kernel& secon
         found.push_back(
             compare_pair(a.run.dSinks.view(), b.run.dSinks.view(), ba.dSinks, bb.dSinks));
       }
+      if (c.problem.bias.kind != Bias::Kind::none) {
+        found.push_back(compare_pair(a.run.dBias.view(), b.run.dBias.view(), ba.dBias, bb.dBias));
+      }
     }
     LawResult result = judged(found);
     // A decoy that passes for the one kernel would pass here too: this bound is only wider.

@@ -113,19 +113,23 @@ bool ask_for_lse(Problem& /*p*/, Rng& /*rng*/) { return true; }
 struct Field {
   const char* name;
   Change change;
+  bool in_values = true;  // the exact results are others
 };
 
 const std::vector<Field>& all_fields() {
   static const std::vector<Field> fields = [] {
     std::vector<Field> all{{"scale", change_scale}};
-    for (const ScoreDraw& feature : score_draws()) all.push_back({feature.field, feature.change});
+    for (const ScoreDraw& draw : score_draws()) {
+      const bool in_values = draw.claim != ATTEST_PAGED_KV;
+      all.push_back({draw.field, draw.change, in_values});
+    }
     all.insert(all.end(), {{"window", change_window},
                            {"alignment", change_alignment},
                            {"key lengths", change_key_lengths},
                            {"packed lengths", change_packed_lengths},
                            {"bits of the mask", change_bits},
-                           {"strides", change_strides},
-                           {"LSE", ask_for_lse}});
+                           {"strides", change_strides, false},
+                           {"LSE", ask_for_lse, false}});
     return all;
   }();
   return fields;
@@ -148,7 +152,7 @@ std::optional<FieldChange> field_change(const attest_description& description, c
     if (!field.change(changed, rng)) continue;
     if (!lse && changed.to_string() == c.problem.to_string()) continue;
     if (!unclaimed(description, changed, Direction::forward).empty()) continue;
-    return FieldChange{field.name, changed, !lse && field.change != change_strides,
+    return FieldChange{field.name, changed, field.in_values,
                        lse ? LseRequest::never : LseRequest::where_claimed};
   }
   return std::nullopt;

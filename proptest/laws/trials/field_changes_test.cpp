@@ -42,8 +42,9 @@ TEST_CASE("every field of a problem is changed in its turn", "[field_changes]") 
   const std::set<std::string> dense = fields_of(
       sound().description, Problem::parse("b=2,hq=2,sq=5,sk=7,d=4,scale=0.3,softcap=3,alibi="
                                           "standard,mask=lengths_7_3+causal_br+random_60_3"));
-  CHECK(dense == std::set<std::string>{"scale", "softcap", "slopes", "sinks", "window", "alignment",
-                                       "key lengths", "bits of the mask", "strides", "LSE"});
+  CHECK(dense == std::set<std::string>{"scale", "softcap", "slopes", "sinks", "bias",
+                                       "memory of K and V", "window", "alignment", "key lengths",
+                                       "bits of the mask", "strides", "LSE"});
   const std::set<std::string> packed =
       fields_of(sound().description, Problem::parse("d=4,mask=cu_3x5_0x7_4x2"));
   CHECK(packed.count("packed lengths") == 1);
@@ -62,12 +63,13 @@ TEST_CASE("a plan kept for a shape is refused, whichever field it keeps", "[fiel
        defect <= static_cast<int>(Defect::plan_keeps_lse); ++defect) {
     const attest_kernel& kernel = fixtures::defective_kernel(static_cast<Defect>(defect));
     INFO(kernel.description.name);
-    const Case first{Problem::parse("b=2,hq=2,sq=6,sk=7,d=4,alibi=standard"), Values::normal, 1, 1};
+    const bool of_pages = static_cast<Defect>(defect) == Defect::plan_keeps_pages;
+    const std::string rest = of_pages ? ",sk=7,d=4,paged_kv=2_1" : ",sk=7,d=4,alibi=standard";
+    const Case first{Problem::parse("b=2,hq=2,sq=6" + rest), Values::normal, 1, 1};
     CHECK(find_law("reference_forward").check(kernel, first).verdict == Verdict::passed);
     bool refused = false;
     for (std::uint64_t seed = 0; seed < 64; ++seed) {
-      const Case c{Problem::parse("b=2,hq=2,sq=5,sk=7,d=4,alibi=standard"), Values::normal, seed,
-                   1};
+      const Case c{Problem::parse("b=2,hq=2,sq=5" + rest), Values::normal, seed, 1};
       refused = refused || find_law("changed_field").check(kernel, c).verdict == Verdict::violated;
       CHECK(find_law("changed_field").check(sound(), c).verdict != Verdict::violated);
     }

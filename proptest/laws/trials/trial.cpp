@@ -11,6 +11,7 @@ std::vector<const Tensor*> outputs(const KernelRun& run, Direction direction) {
   if (run.LSE.view().rank() > 0) list.push_back(&run.LSE);
   if (direction == Direction::backward) list.insert(list.end(), {&run.dQ, &run.dK, &run.dV});
   if (run.dSinks.view().rank() > 0) list.push_back(&run.dSinks);
+  if (run.dBias.view().rank() > 0) list.push_back(&run.dBias);
   return list;
 }
 
@@ -36,6 +37,12 @@ LawResult guarded(const std::function<LawResult()>& body) {
 void require_deterministic(const attest_kernel& kernel) {
   if (kernel.description.numerics.nondeterministic != 0) {
     stop(Verdict::unsupported, "not claimed: equal bits of equal calls");
+  }
+}
+
+void require_feature(const attest_kernel& kernel, std::uint32_t feature, const std::string& words) {
+  if ((kernel.description.features & feature) == 0) {
+    stop(Verdict::unsupported, "not claimed: " + words);
   }
 }
 
@@ -174,6 +181,23 @@ Problem unpacked_problem(const Problem& problem) {
 void require_pairs(const attest_kernel& kernel, const Problem& problem, Direction direction) {
   require_claimed(kernel, problem, direction);
   if (problem.visible_pairs() == 0) stop(Verdict::vacuous, "no query sees a key");
+}
+
+Problem with_hidden_keys(const attest_kernel& kernel, Problem p) {
+  if (p.mask.banded() || p.mask.boolean || !p.mask.key_lengths.empty()) return p;
+  p.mask.align = CausalAlign::bottom_right;
+  p.mask.window_right = 0;
+  fit_window(kernel.description, p);
+  return p;
+}
+
+void require_hidden_keys(const attest_kernel& kernel) {
+  constexpr std::uint32_t kHiding = ATTEST_CAUSAL_TOP_LEFT | ATTEST_WINDOW | ATTEST_KEY_LENGTHS |
+                                    ATTEST_BOOLEAN_MASK | ATTEST_BLOCK_MASK | ATTEST_CSR_MASK |
+                                    ATTEST_NM_MASK;
+  const bool hides = (kernel.description.features & kHiding) != 0;
+  if (hides || claimed_queries(kernel.description).most > 1) return;
+  stop(Verdict::unsupported, "not claimed: masks that hide a key");
 }
 
 Tensor mapped(

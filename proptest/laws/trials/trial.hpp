@@ -29,6 +29,9 @@ LawResult guarded(const std::function<LawResult()>& body);
 /// Stops when the kernel says that equal calls may differ.
 void require_deterministic(const attest_kernel& kernel);
 
+/// Stops when the kernel does not claim the feature.
+void require_feature(const attest_kernel& kernel, std::uint32_t feature, const std::string& words);
+
 /// Stops when the kernel does not claim the problem. Before a check for content: a law that needs
 /// what is not claimed is not a law without content.
 void require_claimed(const attest_kernel& kernel, const Problem& problem, Direction direction);
@@ -116,6 +119,13 @@ Problem unpacked_problem(const Problem& problem);
 
 /// Stops where the kernel does not claim the problem, and then where no query sees a key.
 void require_pairs(const attest_kernel& kernel, const Problem& problem, Direction direction);
+
+/// The problem; without a mask that hides keys, under a causal one.
+Problem with_hidden_keys(const attest_kernel& kernel, Problem problem);
+
+/// Stops where no problem of the kernel hides a key from a row: one query that the causal mask
+/// aligns with the last key sees them all.
+void require_hidden_keys(const attest_kernel& kernel);
 
 /// A tensor with the same axes whose element is value(b, s, h, c).
 Tensor mapped(

@@ -46,6 +46,7 @@ Example::Example(const std::string& spelling, Direction direction, proptest::Val
   dK = rounded(backward.dK, dtype);
   dV = rounded(backward.dV, dtype);
   dSinks = rounded(backward.dSinks, scalar);
+  dBias = rounded(backward.dBias, problem.bias_dtype());
 }
 
 const attest_tensor* Example::abi(const Tensor& tensor) {
@@ -69,6 +70,7 @@ attest_attention& Example::call() {
   call_.got.dK = abi(dK);
   call_.got.dV = abi(dV);
   if (problem.sinks != Sinks::none) call_.got.dSinks = abi(dSinks);
+  if (problem.bias.kind != Bias::Kind::none) call_.got.dBias = abi(dBias);
   return call_;
 }
 

@@ -21,7 +21,7 @@ class Example {
                    proptest::Values values = proptest::Values::normal);
 
   Problem problem;
-  Tensor Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV, dSinks;
+  Tensor Q, K, V, dO, dLSE, O, LSE, dQ, dK, dV, dSinks, dBias;
 
   /// The call, as the tensors now are. Stays valid until the next.
   attest_attention& call();

@@ -76,9 +76,6 @@ class EntryAnalysis {
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
     const double full = own + row.lse_growth;
     const SlopeError cap = softcap_ > 0 ? slope_error(slope, i, j) : SlopeError{};
-    const auto with_slope = [&](double r) {
-      return (cap.slope + cap.proved) * r + cap.proved * raw;
-    };
     const double dS = raw * cap.slope, steepest = cap.slope + cap.proved;
     const double p_floor = p_underflow_ + flush_;
     e.P(i, j) = P;
@@ -96,39 +93,51 @@ class EntryAnalysis {
     e.dV.linear(i, j) = P * (of_key.linear + row.lse_unseen) + p_floor;
     e.dV.deviation(i, j) = P * (of_key.deviation + row.lse_rounding);
     e.inherited_P(i, j) = P * row.shift_growth;
-    e.inherited_dS(i, j) =
-        P * cap.slope *
-        (row.shift_growth * (dP - row.delta) - (1 + row.shift_growth) * row.inherited);
 
     const double operations = 3 * u_ * (1 + full) * (raw + P * (pi + ED));
-    double r = with_slope(P * (G * full + (pi + ED) * (1 + full)) + operations);
-    r += up_ * (dS + r);
     // A flushed P is multiplied by dP - delta.
     const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED) + flushed_dS_;
-    e.dK.proved(i, j) = r + floor;
-    e.dK.linear(i, j) = steepest * P *
-                            (met * (of_key.linear + row.lse_unseen + 2 * u_) + pl +
-                             up_ * inherited + row.delta_bias) +
-                        cap.over_rows.linear * P * met + floor;
-    // Both errors are of the same score.
-    const auto spread = [&](const SummedError& part, const SummedError& of_slope) {
-      return square(met * (steepest * part.deviation + of_slope.deviation)) + square(steepest * pv);
+    const auto with_slope = [&](const SlopeError& by, double r) {
+      return (by.slope + by.proved) * r + by.proved * raw;
     };
-    // A delta made of pairs errs by what this entry errs, among others.
-    const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
-    e.dK.deviation(i, j) =
-        P * (std::sqrt(spread(of_key, cap.over_rows) +
-                       square(steepest) * (square(G * row.lse_rounding) + together)) +
-             steepest * std::sqrt(apart));
+    // Both errors are of the same score.
+    const auto spread = [&](const SlopeError& by, const SummedError& part,
+                            const SummedError& of_slope) {
+      const double most = by.slope + by.proved;
+      return square(met * (most * part.deviation + of_slope.deviation)) + square(most * pv);
+    };
+    const auto over_rows = [&](const SlopeError& by, WeightedErrors& errors, Matrix& known) {
+      const double most = by.slope + by.proved;
+      double r = with_slope(by, P * (G * full + (pi + ED) * (1 + full)) + operations);
+      r += up_ * (raw * by.slope + r);
+      known(i, j) = P * by.slope *
+                    (row.shift_growth * (dP - row.delta) - (1 + row.shift_growth) * row.inherited);
+      errors.proved(i, j) = r + floor;
+      errors.linear(i, j) = most * P *
+                                (met * (of_key.linear + row.lse_unseen + 2 * u_) + pl +
+                                 up_ * inherited + row.delta_bias) +
+                            by.over_rows.linear * P * met + floor;
+      // A delta made of pairs errs by what this entry errs, among others.
+      const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
+      errors.deviation(i, j) =
+          P * (std::sqrt(spread(by, of_key, by.over_rows) +
+                         square(most) * (square(G * row.lse_rounding) + together)) +
+               most * std::sqrt(apart));
+    };
+    over_rows(cap, e.dK, e.inherited_dS);
+    if (e.raw_dS.size() > 0) {
+      e.raw_dS(i, j) = raw;
+      over_rows({}, e.raw, e.inherited_raw);
+    }
 
     // dQ: errors common to the row stay signed and are added per column.
     double q = P * (G * own + pi * (1 + full) + ED * own) + operations;
-    q = with_slope(q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
+    q = with_slope(cap, q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
     q += up_ * ((dS + P * ED) * row.lse_factor + q);
     e.dQ.proved(i, j) = q + floor;
     e.dQ.linear(i, j) = steepest * P * (met * of_row.linear + pl + 2 * u_ * (G + ED) + up_ * ED) +
                         cap.over_keys.linear * P * met + floor;
-    e.dQ.deviation(i, j) = P * std::sqrt(spread(of_row, cap.over_keys));
+    e.dQ.deviation(i, j) = P * std::sqrt(spread(cap, of_row, cap.over_keys));
   }
 
  private:
@@ -345,6 +354,12 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
   resize(block.count, tile.count, entries);
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
   if (in.alike_dO.size() > 0) entries.alike.setZero(block.count, tile.count);
+  if (exact.slope.size() > 0 && in.problem.bias.kind != Bias::Kind::none) {
+    for (Matrix* matrix : {&entries.raw_dS, &entries.inherited_raw, &entries.raw.proved,
+                           &entries.raw.linear, &entries.raw.deviation}) {
+      matrix->setZero(block.count, tile.count);
+    }
+  }
   for (Eigen::Index i = 0; i < block.count; ++i) {
     const Eigen::Index r = block.first + i;
     // A row that sees NaN is NaN in every result it reaches; one that sees nothing reaches none.

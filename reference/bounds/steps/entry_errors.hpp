@@ -103,9 +103,18 @@ struct EntryErrors {
   // Deviations that dP's own roundings bring to dS, signed: where rows of dO are alike they add up
   // as they are. Empty where none are.
   Matrix alike;
+  // With a softcap and a bias |dS| before the softcap's derivative, and its errors in sums over
+  // rows and what is known of them: what dBias has. Else empty, for they are dS's.
+  Matrix raw_dS, inherited_raw;
+  WeightedErrors raw;
   Vector row_terms, key_terms;  // visible keys per row, rows that see the key of the tile
   std::vector<LogErrors> logs;  // per row
 
+  const Matrix& magnitude_of_bias() const { return raw_dS.size() > 0 ? raw_dS : dS; }
+  const Matrix& inherited_of_bias() const {
+    return raw_dS.size() > 0 ? inherited_raw : inherited_dS;
+  }
+  const WeightedErrors& of_bias() const { return raw_dS.size() > 0 ? raw : dK; }
   const Matrix& delta_weights() const { return P_slope.size() > 0 ? P_slope : P; }
 };
 

@@ -89,9 +89,11 @@ RowError row_error(const Problem& problem, const Array& Q, const Array& K, const
       slope = 2 * tanh_error + tanh_error * tanh_error + 4 * kUnit;
     }
     if (problem.alibi != Alibi::none) {
-      error += kUnit * magnitude(row.capped[k] - row.S[k]);
-      error += kUnit * (magnitude(row.S[k]) + error);
+      const Real without_bias = row.S[k] - row.bias[k];
+      error += kUnit * magnitude(row.capped[k] - without_bias);
+      error += kUnit * (magnitude(without_bias) + error);
     }
+    if (problem.bias.kind != Bias::Kind::none) error += kUnit * (magnitude(row.S[k]) + error);
     result.score.push_back(error);
     result.slope.push_back(slope);
   }
@@ -159,11 +161,19 @@ void backward_error(const Problem& problem, const Array& Q, const Array& K, cons
   const std::int64_t rows = problem.group_size() * problem.seqlen_q;
   const Real scale = magnitude(Real(problem.scale()));
   const RowGradient g = row_gradient(problem, V, dO, dLSE, row, e, gamma);
+  const Real of_bias =
+      gamma(problem.batch * problem.num_heads_q * problem.seqlen_q * problem.seqlen_k);
   for (std::size_t k = 0; k < row.keys.size(); ++k) {
     const std::int64_t key = row.keys[k];
     const Real difference = magnitude(g.dP[k] - g.delta);
     const Real difference_error = g.dP_error[k] + g.delta_error;
     const Real p = e.weight[k] * (1 + gamma(n)), factor = p * (1 + gamma(4));
+    if (problem.bias.kind != Bias::Kind::none) {
+      const Real own = e.P[k] * (difference * (factor - 1) + factor * difference_error) +
+                       kTiny * (2 + difference + difference_error);
+      element_of_bias(problem, row, key, result.dBias) +=
+          own * (1 + of_bias) + of_bias * e.P[k] * difference;
+    }
     const Real dS = scale * e.P[k] * row.slope[k] * difference;
     const Real dS_error =
         dS * (factor - 1) +
@@ -289,9 +299,10 @@ void add_loss_row(const LossInputs256& in, std::int64_t i, const Array& h, const
 AttentionError float64_error(const Problem& problem, const Array& Q, const Array& K, const Array& V,
                              const Array& dO, const Array& dLSE, Chains chains) {
   const Gamma gamma(chains);
-  AttentionError result{Array(problem.o_axes()), Array(problem.lse_axes()),
-                        Array(problem.q_axes()), Array(problem.k_axes()),
-                        Array(problem.v_axes()), Array(problem.sinks_axes())};
+  AttentionError result{Array(problem.o_axes()),   Array(problem.lse_axes()),
+                        Array(problem.q_axes()),   Array(problem.k_axes()),
+                        Array(problem.v_axes()),   Array(problem.sinks_axes()),
+                        Array(problem.bias_axes())};
   for_each_row(problem, Q, K, [&](Row& row) {
     const RowError e = row_error(problem, Q, K, row, gamma);
     forward_error(problem, V, row, e, gamma, result);

@@ -15,7 +15,7 @@ namespace attest::reference::oracle {
 enum class Chains : std::uint8_t { actual, one };
 
 struct AttentionError {
-  Array O, LSE, dQ, dK, dV, dSinks;  // LSE in base e
+  Array O, LSE, dQ, dK, dV, dSinks, dBias;  // LSE in base e
 };
 
 /// |computed - exact| of every element of `forward` and `backward`. Requires finite inputs, no

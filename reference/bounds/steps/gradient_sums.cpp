@@ -45,8 +45,8 @@ SumsOfOutputs::SumsOfOutputs(const Numerics& numerics, const Operand& operand, E
     : numerics_(numerics), operand_(operand) {
   const Eigen::Index summands = operand.square.rows(), columns = operand.square.cols();
   for (auto* sum : {&sums_.proved, &sums_.linear, &sums_.absolute}) sum->setZero(outputs, columns);
-  magnitude_.resize(outputs, summands);
-  deviation_.resize(outputs, summands);
+  magnitude_.setZero(outputs, summands);  // an output may have fewer
+  deviation_.setZero(outputs, summands);
 }
 
 void SumsOfOutputs::add_all(const Matrix& magnitude, const WeightedErrors& errors,
@@ -79,6 +79,15 @@ void SumsOfOutputs::add_transposed(std::int64_t first_output, std::int64_t first
   };
   keep(magnitude_, magnitude);
   keep(deviation_, errors.deviation);
+}
+
+void SumsOfOutputs::add_entry(Eigen::Index output, Eigen::Index summand, double magnitude,
+                              const Errors& errors) {
+  sums_.proved(output, 0) += errors.proved;
+  sums_.linear(output, 0) += errors.linear;
+  sums_.absolute(output, 0) += magnitude;
+  magnitude_(output, summand) = magnitude;
+  deviation_(output, summand) = errors.deviation;
 }
 
 GradientSums SumsOfOutputs::finish(const Vector& terms) {

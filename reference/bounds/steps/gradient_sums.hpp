@@ -38,6 +38,12 @@ class SumsOfOutputs {
   void add_transposed(std::int64_t first_output, std::int64_t first, const Matrix& magnitude,
                       const WeightedErrors& errors);
 
+  /// The same of one entry of an output, whose operand has one column.
+  struct Errors {
+    double proved, linear, deviation;
+  };
+  void add_entry(Eigen::Index output, Eigen::Index summand, double magnitude, const Errors& errors);
+
   /// After all summands; `terms` counts those that each output has. Leaves sums of nothing.
   GradientSums finish(const Vector& terms);
 

@@ -8,6 +8,35 @@
 
 namespace attest::reference {
 
+namespace {
+
+double bias_of(const Problem& problem, const Group& group, std::int64_t row, std::int64_t key) {
+  if (problem.bias.kind == Bias::Kind::none || key >= group.sequence.k_length) return 0;
+  return problem.bias_at(group.sequence.number, group.query_head(row), group.query(row), key);
+}
+
+// The bias read in the type of the scores, multiplied where the exponential has another base, and
+// the addition, relative to the result.
+void add_bias_error(const Problem& problem, const Numerics& numerics, const Group& group,
+                    std::int64_t first, std::int64_t first_key, const Scores& exact,
+                    ScoreError& error) {
+  if (problem.bias.kind == Bias::Kind::none) return;
+  const double u = numerics.accumulator_roundoff;
+  error.proved *= 1 + 2 * u;
+  error.bias *= 1 + 2 * u;
+  for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
+    for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
+      if (!std::isfinite(exact.S(r, j))) continue;
+      const double bias = bias_of(problem, group, first + r, first_key + j);
+      if (first_key + j == group.sequence.k_length) continue;  // the sink has none
+      error.bias(r, j) +=
+          u * (2 * std::abs(exact.S(r, j)) + 3 * std::abs(bias)) + 3 * numerics.flushed_below;
+    }
+  }
+}
+
+}  // namespace
+
 ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
                        std::int64_t first, std::int64_t first_key, Magnitudes products,
                        const Scores& exact) {
@@ -48,6 +77,7 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
       }
     }
   }
+  add_bias_error(problem, numerics, group, first, first_key, exact, error);
   const std::vector<float> slopes = problem.alibi_slopes();
   if (slopes.empty()) return error;
   error.proved *= 1 + 2 * u;
@@ -60,7 +90,8 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
       if (!std::isfinite(exact.S(r, j))) continue;
       // The product slope * distance and the addition, both relative to their results.
       const double alibi = slope * static_cast<double>(std::abs(aligned - j));
-      error.bias(r, j) += 2 * u * (std::abs(exact.S(r, j)) + alibi);
+      const double bias = bias_of(problem, group, first + r, first_key + j);
+      error.bias(r, j) += 2 * u * (std::abs(exact.S(r, j)) + std::abs(bias) + alibi);
       // The slope, its product and the sum may be subnormal.
       error.bias(r, j) += (static_cast<double>(std::abs(aligned - j)) + 2) * flushed;
     }

@@ -1,0 +1,35 @@
+#include "core/features/bias_tensor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace attest {
+
+std::vector<Axis> broadcast_bias(const Problem& problem, std::vector<Axis> laid_out) {
+  const std::array<std::int64_t, 4> extents{problem.batch, problem.num_heads_q, problem.seqlen_q,
+                                            problem.seqlen_k};
+  for (std::size_t axis = 0; axis < laid_out.size(); ++axis) {
+    laid_out[axis].extent = extents[axis];
+    if (!problem.bias.axes[axis]) laid_out[axis].stride = 0;
+  }
+  return laid_out;
+}
+
+void fill_bias(const Problem& problem, const TensorView& bias) {
+  const auto once = [&](std::size_t axis) {
+    return problem.bias.axes[axis] ? bias.extent(axis)
+                                   : std::min<std::int64_t>(1, bias.extent(axis));
+  };
+  for (std::int64_t b = 0; b < once(0); ++b) {
+    for (std::int64_t h = 0; h < once(1); ++h) {
+      for (std::int64_t i = 0; i < once(2); ++i) {
+        for (std::int64_t j = 0; j < once(3); ++j) {
+          bias.set(problem.bias_at(b, h, i, j), b, h, i, j);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace attest
