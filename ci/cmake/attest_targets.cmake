@@ -18,7 +18,7 @@ add_library(attest::attest ALIAS attest_umbrella)
 install(TARGETS attest_umbrella EXPORT attest_targets)
 
 # Seconds a test may take before CTest ends it: a hang must not use up the runner's hour.
-set(ATTEST_TEST_TIMEOUT 900)
+set(ATTEST_TEST_TIMEOUT 1800)
 if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
   set(ATTEST_TEST_TIMEOUT 3600)
 endif()
