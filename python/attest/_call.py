@@ -32,7 +32,7 @@ class Results(_Results):
     """(heads_q), with gradients of a problem with sinks; beside the tuple, which is the same for every problem."""
 
     dbias: Optional[np.ndarray] = None
-    """Of the shape of the bias, with gradients of a problem with one."""
+    """The gradient of the bias, in its shape; with gradients of a problem with one."""
 
     @classmethod
     def of(cls, dsinks: Optional[np.ndarray] = None, dbias: Optional[np.ndarray] = None, **arrays: Any) -> Results:
