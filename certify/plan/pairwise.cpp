@@ -2,20 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "certify/plan/score_levels.hpp"
 #include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
-#include "core/features/score_features.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/claims.hpp"
 #include "proptest/judge/limits.hpp"
@@ -68,88 +65,6 @@ std::vector<const char*> names_of_dtypes() {
   std::vector<const char*> names;
   for (const DType dtype : kDtypes) names.push_back(facts(dtype).name.data());
   return names;
-}
-
-// Kind of the page size, as the table of features spells it: one key, an odd number, or even and up
-// to 16 or more; "" without pages.
-std::string_view page_kind(const Problem& p) {
-  constexpr std::int64_t kUsual = 16;
-  const std::int64_t size = p.paged_kv.page_size;
-  if (size == 0) return "";
-  const auto pages =
-      std::find_if(score_features().begin(), score_features().end(),
-                   [](const ScoreFeature& feature) { return feature.claim == ATTEST_PAGED_KV; });
-  return pages->kinds[size == 1 ? 0 : size % 2 == 1 ? 1 : size <= kUsual ? 2 : 3];
-}
-
-// Level of scores: a scale of its own, features. Scales are small enough that many keys keep a
-// weight.
-struct ScoreLevel {
-  std::string name;
-  std::optional<double> scale;
-  std::uint32_t features = 0;
-  bool holes = false;          // of a bias
-  const char* kind = nullptr;  // the value of the one feature; else each has its example
-
-  void give(Problem& p, Rng& rng) const {
-    if (scale) p.softmax_scale = *scale;
-    for (const ScoreFeature& feature : score_features()) {
-      if ((features & feature.claim) == 0) continue;
-      feature.parse(p, kind == nullptr ? feature.example : kind);
-    }
-    if ((features & ATTEST_BIAS) != 0) p.bias = Bias::parse(drawn_bias(rng, holes));
-  }
-  bool lies_in(const Problem& p) const {
-    if (kind != nullptr && page_kind(p) != kind) return false;
-    if (scale && (!p.softmax_scale || (*scale < 0 && p.scale() >= 0))) return false;
-    const auto held = [&](const ScoreFeature& feature) {
-      return (features & feature.claim) == 0 || feature.present(p);
-    };
-    return (!holes || p.bias.kind == Bias::Kind::holes) &&
-           std::all_of(score_features().begin(), score_features().end(), held);
-  }
-
-  // A bias that lacks each axis, in the tensors' type or in float32.
-  static std::string drawn_bias(Rng& rng, bool with_holes) {
-    constexpr std::array<const char*, 6> kAxes{"hqk", "bhqk", "bqk", "bhk", "bhq", "k"};
-    const std::string axes = kAxes[static_cast<std::size_t>(rng.between(0, 5))];
-    const std::int64_t single = rng.between(0, 2);
-    return axes + (single == 0 ? "_f32" : "") + (with_holes ? "_holes_7" : "_drawn_7");
-  }
-};
-
-// Each feature alone, with a negative scale where the sign does not pass through it, and two by
-// two.
-const std::vector<ScoreLevel>& score_levels() {
-  static const std::vector<ScoreLevel> levels = [] {
-    constexpr double kScale = 0.3, kNegativeScale = -0.25;
-    std::vector<ScoreLevel> all{{"plain", {}}, {"scaled", kScale}, {"negative", kNegativeScale}};
-    const std::span<const ScoreFeature> features = score_features();
-    for (const ScoreFeature& one : features) {
-      if (one.kinds.empty()) all.push_back({one.word, {}, one.claim});
-    }
-    for (const ScoreFeature& one : features) {
-      if (one.additive) continue;
-      all.push_back({"negative_" + std::string(one.word), kNegativeScale, one.claim});
-    }
-    // Where keys lie has no part in how scores are formed.
-    for (std::size_t a = 0; a < features.size(); ++a) {
-      for (std::size_t b = a + 1; b < features.size() && !features[b].in_storage; ++b) {
-        all.push_back({features[a].word + ("_" + std::string(features[b].word)),
-                       {},
-                       features[a].claim | features[b].claim});
-      }
-    }
-    all.push_back({"bias_holes", {}, ATTEST_BIAS, true});
-    for (const ScoreFeature& one : features) {
-      for (const char* kind : one.kinds) {
-        const std::string size(kind, std::strcspn(kind, "_"));
-        all.push_back({one.word + ("_" + size), {}, one.claim, false, kind});
-      }
-    }
-    return all;
-  }();
-  return levels;
 }
 
 std::vector<const char*> names_of_score_levels() {
@@ -453,7 +368,10 @@ std::string claims_key(const attest_description& d) {
   };
   add(d.device), add(d.directions), add(d.dtypes), add(d.features);
   add(d.max_head_dim), add(d.head_dim_multiple);
-  if (d.limits != nullptr) add(*d.limits);
+  if (d.limits == nullptr) return key;
+  const attest_limits& limits = *d.limits;  // field by field: nobody sets what lies between
+  add(limits.only), add(limits.softmax_scale), add(limits.seqlen_q), add(limits.seqlen_k);
+  add(limits.head_dim), add(limits.head_dims), add(limits.most_heads_q), add(limits.most_batch);
   return key;
 }
 

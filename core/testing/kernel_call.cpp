@@ -1,13 +1,13 @@
 #include "core/testing/kernel_call.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "core/features/bias_tensor.hpp"
 #include "core/features/pages.hpp"
+#include "core/features/shared_columns.hpp"
 
 namespace attest::testing {
 namespace {
@@ -66,17 +66,11 @@ Call::Call(const Problem& p, std::uint64_t seed, const Options& o)
 void Call::share_columns() {
   const SharedColumns columns = problem.shared_columns();
   const TensorView wide = columns.of_k ? K.view() : V.view(),
-                   narrow = columns.of_k ? V.view() : K.view();
-  for_each_element(narrow, [&](auto b, auto s, auto h, auto c) {
-    narrow.set(wide(b, s, h, columns.first + c), b, s, h, c);
-  });
-  std::vector<Axis> axes;
-  for (std::size_t axis = 0; axis < wide.rank(); ++axis) axes.push_back(wide.axis(axis));
-  axes.back().extent = narrow.extent(narrow.rank() - 1);
-  const std::int64_t bytes =
-      columns.first * axes.back().stride * static_cast<std::int64_t>(size_bytes(wide.dtype()));
-  shared_ = std::make_unique<AbiTensor>(
-      TensorView(narrow.name(), static_cast<std::byte*>(wide.data()) + bytes, wide.dtype(), axes));
+                   narrow = columns.of_k ? V.view() : K.view(),
+                   shared = columns_of(wide, narrow.name(), columns.first,
+                                       narrow.extent(narrow.rank() - 1));
+  for_each_element(narrow, [&](auto... index) { narrow.set(shared(index...), index...); });
+  shared_ = std::make_unique<AbiTensor>(shared);
 }
 
 const attest_tensor* Call::k() const {

@@ -213,6 +213,30 @@ TEST_CASE("a row of NaN does not pass for an empty row", "[cpu]") {
   }
 }
 
+// A head that the bias shows the key has NaN; one that it hides it from keeps its bits.
+TEST_CASE("NaN in V reaches the heads to which the bias shows its key, no other", "[cpu]") {
+  const Problem problem = Problem::parse("hq=4,hkv=1,sq=3,sk=70,d=4,bias=hk_holes_3");
+  Call before(problem, 13, {}), after(problem, 13, {});
+  constexpr std::int64_t kKey = 66;
+  after.V.view().set(std::numeric_limits<double>::quiet_NaN(), 0, kKey, 0, 1);
+  REQUIRE(before.forward(flash2_kernel()) == ATTEST_OK);
+  REQUIRE(after.forward(flash2_kernel()) == ATTEST_OK);
+  std::int64_t hidden = 0;
+  for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
+    const bool hides = std::isinf(problem.bias_at(0, head, 0, kKey));
+    hidden += hides ? 1 : 0;
+    for (std::int64_t i = 0; i < problem.seqlen_q; ++i) {
+      if (std::isinf(before.LSE.view()(0, head, i))) continue;
+      INFO("head " << head << " row " << i);
+      CHECK(std::isnan(after.O(0, i, head, 1)) == !hides);
+      if (hides) CHECK(after.O(0, i, head, 1) == before.O(0, i, head, 1));
+      CHECK(after.O(0, i, head, 0) == before.O(0, i, head, 0));
+    }
+  }
+  CHECK(hidden > 0);
+  CHECK(hidden < problem.num_heads_q);
+}
+
 TEST_CASE("one head may stand for all through stride zero", "[cpu]") {
   const Problem problem = Problem::parse("hq=3,sq=20,sk=70,d=4");
   for (const attest_kernel* kernel : kernels()) {

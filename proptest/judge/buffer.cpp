@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/features/shared_columns.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -206,16 +207,10 @@ void Buffer::fill(const Tensor& values) {
 }
 
 Buffer Buffer::columns(std::string_view name, std::int64_t first, std::int64_t count) const {
-  std::vector<Axis> axes;
-  for (std::size_t axis = 0; axis < view_.rank(); ++axis) axes.push_back(view_.axis(axis));
-  axes.back().extent = count;
   Buffer part;
   part.mapping_ = mapping_;
   part.is_part_ = true;
-  const std::int64_t bytes =
-      first * axes.back().stride * static_cast<std::int64_t>(size_bytes(view_.dtype()));
-  part.view_ = TensorView(name, static_cast<unsigned char*>(view_.data()) + bytes, view_.dtype(),
-                          std::move(axes));
+  part.view_ = columns_of(view_, name, first, count);
   return part;
 }
 
