@@ -90,16 +90,12 @@ std::uint64_t first_refusal(const attest_kernel& kernel, const Law& law, std::ui
 // Number of cases of the smoke tier.
 const std::uint64_t kCases = tier_cases(Tier::smoke);
 
-// The laws that refuse the kernel on one of a few cases, in their order.
-std::string refusing_laws(const attest_kernel& kernel, std::uint64_t first, std::uint64_t count) {
+// The laws that refuse the kernel on a case of the smoke tier, in their order.
+std::string refusing_laws(const attest_kernel& kernel, std::uint64_t index) {
+  const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
   std::string names;
   for (const Law& law : laws()) {
-    for (std::uint64_t index = first; index < first + count; ++index) {
-      const Case c = generate(kernel.description, Tier::smoke, kSeed, index);
-      if (!fails(law.check(kernel, c))) continue;
-      names += (names.empty() ? "" : " ") + std::string(law.name);
-      break;
-    }
+    if (fails(law.check(kernel, c))) names += " " + std::string(law.name);
   }
   return names;
 }
@@ -182,14 +178,15 @@ TEST_CASE("kernels without a claim are not asked for its bits", "[defects]") {
 
 TEST_CASE("some defects are refused on the fixed problems, whatever the seed", "[defects]") {
   using fixtures::Defect;
+  const std::uint64_t seeds = attest::testing::is_nightly() ? 5 : 2;
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     if (!on_fixed_problems(record.defect)) continue;
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       INFO(record.name << " seed " << seed);
       CHECK_FALSE(refused_fixed_case(fixtures::defective_kernel(record.defect), seed).empty());
     }
   }
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CHECK(refused_fixed_case(fixtures::defective_kernel(Defect::none), seed).empty());
   }
 }
@@ -240,7 +237,6 @@ std::uint64_t first_refusal_by_any(const attest_kernel& kernel) {
 TEST_CASE(
     "every other defect is refused by the reference, by repeating or by another level or field",
     "[defects]") {
-  constexpr std::uint64_t kMore = 1;  // cases on which every law is asked
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     if (fixtures::in_long_problems_alone(record.defect))
       continue;                                         // certify/plan/long_problems_test
@@ -250,11 +246,13 @@ TEST_CASE(
     const std::uint64_t first = first_refusal_by_any(kernel);
     INFO(record.name);
     REQUIRE(first < kCases);
-    const std::string names = refusing_laws(kernel, first, kMore);
-    std::printf("%-22s refused at case %2llu by %s\n", std::string(record.name).c_str(),
-                static_cast<unsigned long long>(first), names.c_str());
+    std::printf("%-22s refused at case %2llu", std::string(record.name).c_str(),
+                static_cast<unsigned long long>(first));
+    if (attest::testing::is_nightly()) {
+      std::printf(" by%s", refusing_laws(kernel, first).c_str());
+    }
+    std::printf("\n");
     std::fflush(stdout);
-    CHECK_FALSE(names.empty());
   }
 }
 

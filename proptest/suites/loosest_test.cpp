@@ -18,15 +18,18 @@ namespace {
 
 using fixtures::Emulation;
 
+// Outside nightly a kernel meets every third law, and the next kernel the next third.
 TEST_CASE("no law refuses the loosest kernel of any contract", "[validation]") {
   const std::uint64_t cases = attest::testing::is_nightly() ? 20 : 1;
+  const std::uint64_t laws_apart = attest::testing::is_nightly() ? 1 : 3;
   std::map<std::string_view, LawCount> of_law;
   std::uint64_t seed = 1;
   for (const attest_kernel& kernel : fixtures::loosest_kernels()) {
     LawCount of_kernel;
     ++seed;  // other cases for each
+    std::uint64_t turn = seed;
     for (const Law& law : laws()) {
-      if (!concerns(law, kernel.description)) continue;
+      if (++turn % laws_apart != 0 || !concerns(law, kernel.description)) continue;
       const LawCount count = count_law(law, kernel, seed, cases);
       of_law[law.name] += count;
       of_kernel += count;
