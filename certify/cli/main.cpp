@@ -108,6 +108,7 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_pattern(app, action);
   attest::certify::cli::add_regime(app, schedules, action);
   attest::certify::cli::add_report(app, action);
+  attest::certify::cli::add_verify(app, action);
   attest::certify::cli::add_bench(app, registry, schedules, action);
   attest::certify::cli::add_reproduce(app, registry, schedules, action);
   attest::certify::cli::add_simulated_call(app, registry, action);

@@ -18,7 +18,7 @@ struct Library {
 };
 
 // As CMake found them; the C library is that which runs.
-std::array<Library, 8> libraries() {
+std::array<Library, 9> libraries() {
   return {{{"Boost", ATTEST_BOOST},
            {"CLI11", ATTEST_CLI11},
            {"Eigen", ATTEST_EIGEN},
@@ -26,6 +26,7 @@ std::array<Library, 8> libraries() {
            {"nlohmann_json", ATTEST_NLOHMANN_JSON},
            {"pugixml", ATTEST_PUGIXML},
            {"OpenMP", ATTEST_OPENMP},
+           {"OpenSSL", ATTEST_OPENSSL},
            {"glibc", gnu_get_libc_version()}}};
 }
 
@@ -39,14 +40,15 @@ std::string version_text() {
   return fmt::format(
       "attest {}\ncommit     {}\ncompiler   {}, {}\nABI        version {} of attest_kernel.h\n"
       "libraries  {}",
-      version(), commit(), ATTEST_COMPILER, ATTEST_BUILD_TYPE, ATTEST_ABI_VERSION, names);
+      version(), commit().empty() ? "unknown" : commit(), ATTEST_COMPILER, ATTEST_BUILD_TYPE,
+      ATTEST_ABI_VERSION, names);
 }
 
 nlohmann::json version_json() {
   nlohmann::json versions = nlohmann::json::object();
   for (const Library& library : libraries()) versions[library.name] = library.version;
   return {{"version", version()},
-          {"commit", commit()},
+          {"commit", commit().empty() ? nlohmann::json(nullptr) : nlohmann::json(commit())},
           {"compiler", ATTEST_COMPILER},
           {"build_type", ATTEST_BUILD_TYPE},
           {"kernel_abi", ATTEST_ABI_VERSION},

@@ -6,10 +6,6 @@
 /// Tells what `attest --version` says of a build.
 namespace attest::certify {
 
-/// Returns the commit of the sources, 12 hexadecimal digits, with "-dirty" where files differed
-/// from it; "unknown" where the sources lay in no repository.
-const char* commit();
-
 /// Returns the version and a line each for commit, compiler, ABI of kernels and libraries.
 std::string version_text();
 

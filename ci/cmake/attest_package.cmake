@@ -10,6 +10,7 @@ function(attest_install_package)
                "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
                "pugixml::pugixml=pugixml"
                "Boost::headers=Boost"
+               "OpenSSL::Crypto=OpenSSL COMPONENTS Crypto"
                "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2"
                "CUDA::cudart_static=CUDAToolkit")
     string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")

@@ -130,6 +130,21 @@ function(attest_add_test name)
   endif()
 endfunction()
 
+# Links the commit of the checkout into a program or a shared library, looked up at each build.
+function(attest_link_commit name)
+  if(NOT TARGET attest_commit)
+    set(source ${PROJECT_BINARY_DIR}/attest_commit.cpp)
+    add_custom_target(attest_commit_file BYPRODUCTS ${source}
+      COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${source}
+              -P ${PROJECT_SOURCE_DIR}/ci/cmake/commit.cmake
+      COMMENT "")
+    add_library(attest_commit OBJECT ${source})
+    set_target_properties(attest_commit PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    add_dependencies(attest_commit attest_commit_file)
+  endif()
+  target_sources(${name} PRIVATE $<TARGET_OBJECTS:attest_commit>)
+endfunction()
+
 # A command for people, at <build>/bin/<name>, where the scripts in ci/ look for it. Only `attest` is
 # exported, and only it must have been built for an installation of everything.
 function(attest_add_program name)
