@@ -4,6 +4,7 @@
 
 #include "certify/audit/seal.hpp"
 #include "certify/digest.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -72,36 +73,33 @@ Verification verify(const json& certificate, const std::vector<std::string>& fil
     throw InvalidProblem(
         "certificate: has no SHA-256, for an older version of attest made it; certify again");
   }
-  try {
-    return verified(certificate, files);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  return reading_certificate([&] { return verified(certificate, files); });
 }
 
 json verification_json(const json& certificate, const Verification& found) {
-  json files = json::array(), kernels = json::array();
-  for (const VerifiedFile& file : found.files) {
-    files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"kernels", file.kernels}});
-  }
-  for (const json& kernel : found.kernels) {
-    kernels.push_back({{"kernel", kernel.at("kernel")},
-                       {"verdict", kernel.at("verdict")},
-                       {"sha256", digest_of(certificate, kernel)},
-                       {"contract", kernel.at("contract")},
-                       {"sizes", kernel.at("coverage").at("sizes")}});
-  }
-  return {{"schema", "attest-verification-1"},
-          {"certificate_sha256", certificate.at("sha256")},
-          {"whole", found.whole},
-          {"date", certificate.at("timings").at("date")},
-          {"build", certificate.at("build")},
-          {"host", certificate.at("host")},
-          {"files", files},
-          {"kernels", kernels},
-          {"match", name(found.match)},
-          {"exit_code", exit_code(found.match)}};
+  return reading_certificate([&]() -> json {
+    json files = json::array(), kernels = json::array();
+    for (const VerifiedFile& file : found.files) {
+      files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"kernels", file.kernels}});
+    }
+    for (const json& kernel : found.kernels) {
+      kernels.push_back({{"kernel", kernel.at("kernel")},
+                         {"verdict", kernel.at("verdict")},
+                         {"sha256", digest_of(certificate, kernel)},
+                         {"contract", kernel.at("contract")},
+                         {"sizes", kernel.at("coverage").at("sizes")}});
+    }
+    return {{"schema", "attest-verification-1"},
+            {"certificate_sha256", certificate.at("sha256")},
+            {"whole", found.whole},
+            {"date", certificate.at("timings").at("date")},
+            {"build", certificate.at("build")},
+            {"host", certificate.at("host")},
+            {"files", files},
+            {"kernels", kernels},
+            {"match", name(found.match)},
+            {"exit_code", exit_code(found.match)}};
+  });
 }
 
 }  // namespace attest::certify

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "certify/report/certificate_fields.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -34,10 +35,8 @@ proptest::Tier tier_of(const std::string& word) {
   throw InvalidProblem("unknown tier '" + word + "'");
 }
 
-}  // namespace
-
-MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards asked,
-                            Journal& journal) {
+MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shards asked,
+                               Journal& journal) {
   MergedCampaign merged;
   std::map<std::uint32_t, std::string> seen;
   std::uint32_t count = 0;
@@ -79,6 +78,13 @@ MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards 
   merged.options.problems = header.at("problems").get<std::vector<std::string>>();
   for (const json& kernel : header.at("kernels")) merged.kernels.push_back(kernel.at("kernel"));
   return merged;
+}
+
+}  // namespace
+
+MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards asked,
+                            Journal& journal) {
+  return reading_certificate([&] { return merged_campaign(shards, asked, journal); });
 }
 
 MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& journal) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/kernel_names.hpp"
 #include "certify/report/ratio.hpp"
 #include "core/error.hpp"
@@ -304,12 +305,7 @@ json read_certificate(const std::string& path) {
 }
 
 std::vector<Change> compare_certificates(const json& before, const json& after) {
-  try {
-    return compared(before, after);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  return reading_certificate([&] { return compared(before, after); });
 }
 
 int exit_code(const std::vector<Change>& changes) {

@@ -9,6 +9,7 @@
 
 #include "certify/plan/sizes.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -198,12 +199,7 @@ std::string document(const json& certificate) {
 }  // namespace
 
 std::string junit_report(const json& certificate) {
-  try {
-    return document(certificate);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  return reading_certificate([&] { return document(certificate); });
 }
 
 }  // namespace attest::certify

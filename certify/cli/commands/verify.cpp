@@ -7,6 +7,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/plan/sizes.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/comparison.hpp"
 
 namespace attest::certify::cli {
@@ -79,11 +80,13 @@ int verify_files(const VerifyOptions& options) {
   if (options.json) {
     fmt::print("{}\n", json_text(verification_json(certificate, found)));
   } else {
-    fmt::print("{}\n", bold(printable(options.certificate)));
-    print_certificate(certificate, found);
-    print_files(certificate, found);
-    for (const nlohmann::json& kernel : found.kernels) print_kernel(kernel);
-    fmt::print("\n{}\n", headline(found.match));
+    reading_certificate([&] {
+      fmt::print("{}\n", bold(printable(options.certificate)));
+      print_certificate(certificate, found);
+      print_files(certificate, found);
+      for (const nlohmann::json& kernel : found.kernels) print_kernel(kernel);
+      fmt::print("\n{}\n", headline(found.match));
+    });
   }
   return exit_code(found.match);
 }

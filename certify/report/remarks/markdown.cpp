@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/printable.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/ratio.hpp"
 #include "certify/report/remarks/remarks.hpp"
 #include "core/error.hpp"
@@ -88,12 +89,7 @@ std::string document(const json& certificate) {
 }  // namespace
 
 std::string markdown_report(const json& certificate) {
-  try {
-    return document(certificate);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  return reading_certificate([&] { return document(certificate); });
 }
 
 }  // namespace attest::certify

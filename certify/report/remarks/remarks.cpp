@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "certify/report/certificate_fields.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -32,12 +33,9 @@ void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark
 
 std::vector<Remark> remarks_of(const json& certificate, const SourcePlace& given) {
   std::vector<Remark> remarks;
-  try {
+  reading_certificate([&] {
     for (const json& kernel : certificate.at("kernels")) add_kernel(kernel, given, remarks);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  });
   return remarks;
 }
 

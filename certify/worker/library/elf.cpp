@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -41,7 +42,10 @@ std::uint64_t loaded_bytes(const std::string& path, const Elf64_Ehdr& header) {
     Elf64_Phdr part{};
     file.seekg(static_cast<std::streamoff>(at));
     if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return at + sizeof part;
-    if (part.p_type == PT_LOAD) bytes = std::max(bytes, part.p_offset + part.p_filesz);
+    if (part.p_type != PT_LOAD) continue;
+    constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+    if (part.p_filesz > kMost - part.p_offset) return kMost;
+    bytes = std::max(bytes, part.p_offset + part.p_filesz);
   }
   return bytes;
 }
@@ -55,9 +59,13 @@ std::string machine_name(std::uint16_t machine) {
   return found != names.end() ? found->second : "ELF machine " + std::to_string(machine);
 }
 
-// Whole objects from a place of the file; none where it ends before.
+// Whole objects from a place of the file; none where it ends before. Memory is taken for no more
+// than the file has.
 template <class T>
 std::vector<T> read_at(std::ifstream& file, std::uint64_t at, std::uint64_t count) {
+  file.seekg(0, std::ios::end);
+  const auto size = static_cast<std::uint64_t>(file.tellg());
+  if (at > size || count > (size - at) / sizeof(T)) return {};
   std::vector<T> values(count);
   file.seekg(static_cast<std::streamoff>(at));
   const auto bytes = static_cast<std::streamsize>(count * sizeof(T));
