@@ -25,20 +25,26 @@ TEST_CASE("every law holds for every schedule", "[laws][schedules]") {
   const Registry registry = schedule_kernels();
   constexpr std::uint64_t kSeed = 3;
   const std::uint64_t cases = testing::is_nightly() ? 20 : 4;
+  // Outside nightly a schedule meets the reference law and every third other, the next one the next
+  // third.
+  const std::uint64_t laws_apart = testing::is_nightly() ? 1 : 3;
+  std::uint64_t first = 0;
   for (const attest_kernel* kernel : registry.kernels()) {
+    const std::uint32_t directions = kernel->description.directions;
+    const char* reference = (directions & ATTEST_BACKWARD) != 0  ? "reference_backward"
+                            : (directions & ATTEST_FORWARD) != 0 ? "reference_forward"
+                                                                 : "reference_loss";
     std::map<std::string_view, LawCount> counts;
+    std::uint64_t turn = ++first;
     for (const Law& law : laws()) {
       if (!concerns(law, kernel->description)) continue;
+      if (++turn % laws_apart != 0 && law.name != reference) continue;
       counts[law.name] += count_law(law, *kernel, kSeed, cases);
     }
     LawCount all;
     for (const auto& [law, count] : counts) all += count;
     std::printf("%-34s %4d checks passed of %2d laws\n", kernel->description.name, all.passed,
                 static_cast<int>(counts.size()));
-    const std::uint32_t directions = kernel->description.directions;
-    const char* reference = (directions & ATTEST_BACKWARD) != 0  ? "reference_backward"
-                            : (directions & ATTEST_FORWARD) != 0 ? "reference_forward"
-                                                                 : "reference_loss";
     INFO(kernel->description.name << " " << reference);
     CHECK(counts[reference].passed > 1);
   }
